@@ -11,7 +11,7 @@ from debate_rl.commands.console import plain_console, text_table, wide_console, 
 from debate_rl.commands.eval_sets import EvalTask, policy_of, progress_of
 
 if TYPE_CHECKING:
-    from debate import Policy
+    from debate import DebateConfig, Policy
     from debate_rl.config import Config
     from debate_rl.strategies.solving import SolvePlan
     from debate_rl.strategies.table import Contender, StrategyRow
@@ -55,9 +55,11 @@ def evaluate_strategies(
 
 
 def _rows(task: EvalTask, names: Sequence[str], judge: str | None) -> tuple[list[StrategyRow], int]:
+    from debate_rl.commands.solve import judge_of
     from debate_rl.evaluation.folder import default_folder, identity, open_folder
     from debate_rl.problems import load_held_out
     from debate_rl.strategies.catalog import STRATEGIES, check_asked
+    from debate_rl.strategies.solving import running_programs
     from debate_rl.strategies.table import strategy_rows
     from envs import DataError
 
@@ -69,29 +71,26 @@ def _rows(task: EvalTask, names: Sequence[str], judge: str | None) -> tuple[list
         )
     if known := next((one.id for one in problems if one.kind in ("open", "rubric")), None):
         raise DataError(f"{known}: has no gold answer, and no strategy is right or wrong on it")
-    judges = None if judge is None else _opened(judge)
+    judges = None if judge is None else judge_of(judge)[1:]
     for name in names:
         asks = judges[0].debate if judges and STRATEGIES[name].compares else None
         check_asked(name, _plan(name, config, environment, task).sketched(problems[0], asks))
-    what = identity(config, problems, task.weights, (0,)) | {"strategies": True, "judge": judge}
+    what = identity(config, problems, task.weights, (0,)) | {"strategies": True}
+    what |= {"judge": judges and identity(judges[0], (), judges[1], ())}
     home = run / "evaluations" if run else Path("evaluations") / Path(config.run.dir).name
     out = task.options.out
     folder = Path(out) if out else default_folder(home, task.weights, what)
     with ExitStack() as stack:
         stack.enter_context(open_folder(folder, what))
         tell = stack.enter_context(progress_of(str(folder)))
-        speakers = _Speakers(stack, folder, config, task.weights, judges)
+        runs = any(STRATEGIES[name].tools for name in names)
+        model = stack.enter_context(policy_of(running_programs(config) if runs else config, task.weights))
+        speakers = _Speakers(stack, folder, config, model.open())
+        if judges is not None and any(STRATEGIES[name].compares for name in names):
+            speakers.judged_by(stack.enter_context(policy_of(*judges)).open(), judges[0].debate)
         contenders = [speakers.contender(_plan(name, config, environment, task)) for name in names]
         pool = speakers.contender(_plan("majority", config, environment, task))
         return strategy_rows(problems, contenders, pool, progress=tell), len(problems)
-
-
-def _opened(judge: str) -> tuple[Config, Path | None]:
-    from debate_rl.commands.solve import weights_named
-    from debate_rl.config.recipes import open_run_or_recipe
-
-    run, config = open_run_or_recipe(judge, ())
-    return config, weights_named(run, "newest", judge)
 
 
 def _plan(name: str, config: Config, environment: Environment, task: EvalTask) -> SolvePlan:
@@ -110,59 +109,40 @@ def _plan(name: str, config: Config, environment: Environment, task: EvalTask) -
 
 
 class _Speakers:
-    """The policies of a table, each opened once, their replies kept in the folder of the evaluation."""
+    """The policies of a table, their replies kept in the folder of the evaluation; one model serves all."""
 
-    def __init__(
-        self,
-        stack: ExitStack,
-        folder: Path,
-        config: Config,
-        weights: Path | None,
-        judge: tuple[Config, Path | None] | None,
-    ) -> None:
-        self._stack, self._folder = stack, folder
-        self._config, self._weights, self._judge = config, weights, judge
+    def __init__(self, stack: ExitStack, folder: Path, config: Config, policy: Policy) -> None:
+        self._stack, self._folder, self._config = stack, folder, config
+        self._policy = policy
+        self._judge: Judge | None = None
         self._open: dict[str, Policy] = {}
-        self._inner: dict[str, Policy] = {}
+
+    def judged_by(self, judge: Policy, protocol: DebateConfig) -> None:
+        """Have another model compare."""
+        from debate_rl.strategies.types import Judge
+
+        self._judge = Judge(self._kept("replies_judge", judge), protocol)
 
     def contender(self, plan: SolvePlan) -> Contender:
         """Return a strategy with whom it asks."""
+        from debate.policies.tools import engine_of
         from debate_rl.strategies.catalog import STRATEGIES
-        from debate_rl.strategies.solving import running_programs
         from debate_rl.strategies.table import Contender
         from debate_rl.strategies.types import Judge
 
-        entry = STRATEGIES[plan.strategy]
-        config = running_programs(self._config) if entry.tools else self._config
-        tools = "_tools" if entry.tools else ""
-        policy = self._policy(f"replies{tools}", config, self._weights)
-        if self._judge is None or not entry.compares:
-            return Contender(plan, policy, self._without_programs() if entry.compares else None)
-        judged = self._policy("replies_judge", *self._judge)
-        return Contender(plan, policy, Judge(judged, self._judge[0].debate))
+        entry, always = STRATEGIES[plan.strategy], self._config.debate.tools != "none"
+        engine, judge = engine_of(self._policy), self._judge
+        name = "replies_tools" if entry.tools and not always else "replies"
+        policy = self._kept(name, self._policy if entry.tools or always else engine)
+        if judge is None and always:
+            judge = Judge(self._kept("replies_judge", engine), self._config.debate)
+        return Contender(plan, policy, judge if entry.compares else None)
 
-    def _without_programs(self) -> Judge | None:
-        """Return the model as a judge that runs no programs; None where it runs none anyway."""
-        from debate.policies.tools import engine_of
-        from debate_rl.evaluation.kept_replies import KeptReplies
-        from debate_rl.strategies.types import Judge
-
-        if self._config.debate.tools == "none":
-            return None
-        name = "replies_judge"
-        if name not in self._open:
-            engine = engine_of(self._inner["replies"])
-            kept = KeptReplies(engine, self._folder / f"{name}.jsonl", stay=True)
-            self._open[name] = self._stack.enter_context(kept)
-        return Judge(self._open[name], self._config.debate)
-
-    def _policy(self, name: str, config: Config, weights: Path | None) -> Policy:
+    def _kept(self, name: str, policy: Policy) -> Policy:
         from debate_rl.evaluation.kept_replies import KeptReplies
 
         if name not in self._open:
-            unopened = self._stack.enter_context(policy_of(config, weights))
-            inner = self._inner[name] = unopened.open()
-            kept = KeptReplies(inner, self._folder / f"{name}.jsonl", stay=True)
+            kept = KeptReplies(policy, self._folder / f"{name}.jsonl", stay=True)
             self._open[name] = self._stack.enter_context(kept)
         return self._open[name]
 

@@ -123,7 +123,7 @@ def solve(
         show_plan(config, plan, deployment_of(gpus, bits, speed, measured), problems=problems, json=json)
         return
     path = weights_named(run, weights, what)
-    judges = _judge_of(judge) if judge is not None and entry.compares else None
+    judges = judge_of(judge) if judge is not None and entry.compares else None
     if judge is not None and judges is None:
         raise ValueError(
             f"--judge {judge}: {strategy} asks no judge; leave it out, or choose another strategy"
@@ -164,12 +164,13 @@ def weights_named(run: Path | None, name: str, what: str) -> Path | None:
     return chosen[0]
 
 
-def _judge_of(name: str) -> tuple[str, Config, Path | None]:
+def judge_of(name: str) -> tuple[str, Config, Path | None]:
     """Return what --judge names: its configuration and its newest weights."""
     from debate_rl.config.recipes import open_run_or_recipe
+    from debate_rl.strategies.solving import without_programs
 
     run, config = open_run_or_recipe(name, ())
-    return name, config, weights_named(run, "newest", name)
+    return name, without_programs(config), weights_named(run, "newest", name)
 
 
 def _settings(

@@ -12,7 +12,7 @@ from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import end_engines, open_policy
 from debate_rl.strategies.catalog import check_asked, entry_named
 from debate_rl.strategies.posing import pose_texts
-from debate_rl.strategies.solving import SolvePlan, requests_of, running_programs, solve_all
+from debate_rl.strategies.solving import SolvePlan, requests_of, running_programs, solve_all, without_programs
 from debate_rl.strategies.types import Answered, Judge
 
 
@@ -49,7 +49,10 @@ def solve(
         mode=config.grader.final,
         requests=requests_of(config),
     )
-    judging = None if judge is None else open_run_or_recipe(judge, ())
+    judging = None
+    if judge is not None:
+        of_judge, its = open_run_or_recipe(judge, ())
+        judging = of_judge, without_programs(its)
     check_asked(strategy, plan.sketched(posed.problems[0], judging and judging[1].debate))
     with ExitStack() as stack:
         policy = _opened(stack, run, config)

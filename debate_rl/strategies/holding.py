@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from debate import Completion, Debate, Policy, SampleRequest, parse_turn
+from debate import Completion, Debate, DebateConfig, Message, Policy, SampleRequest
+from debate.compression import TRIES
 from debate.hold import debate_in_seat
 from debate.prompting.shown import holds_solutions, rounds_held
-from debate.types import Turn, TurnId
+from debate.types import Summary, Turn
 from debate_rl.evaluation.agreement import agreement
 from debate_rl.strategies.types import Asked
 from debate_rl.strategies.work import Work, need
 
 
 class Counted:
-    """A policy that counts what it says for a problem's work, and keeps the solutions that came."""
+    """A policy that counts what it says for a problem's work."""
 
     def __init__(self, policy: Policy, work: Work) -> None:
         self.version = policy.version
-        self.turns: dict[TurnId, Turn] = {}
         self._policy, self._work = policy, work
 
     def __getattr__(self, name: str) -> Any:
@@ -29,9 +29,6 @@ class Counted:
         """Answer a request, and count it."""
         reply = (await self._policy.sample(request)).whole()
         self._work.count(reply)
-        if request.turn.agent >= 0:
-            parsed = parse_turn(reply.text, handles=(), own=None, due=False)
-            self.turns[request.turn] = Turn(request.turn, "", (), reply, parsed)
         return reply
 
     async def update(self, weights: object, version: int) -> None:
@@ -43,29 +40,42 @@ class Counted:
 def need_debate(asked: Asked) -> None:
     """ValueError where the budget of tokens is too small for the debate's turns at their longest."""
     config = asked.protocol.of_level(asked.problem.level)
-    need(asked, config.num_agents * rounds_held(config), "one debate")
+    need(asked, config.num_agents * rounds_held(config), "one debate", more=_beside_turns(config))
+
+
+def _beside_turns(config: DebateConfig) -> int:
+    """Return the most tokens of the summaries of a debate and of its shortened solutions."""
+    behind = rounds_held(config) - 1
+    summaries = config.summary.max_tokens + config.summary_thinking if config.summary.enabled else 0
+    if config.compress.over is None:
+        return behind * summaries
+    shortened = TRIES * (config.compress.max_tokens + config.compress_thinking)
+    return behind * (summaries + config.num_agents * shortened)
 
 
 async def held(work: Work) -> Debate | None:
     """Return the debate on a problem; None where the clock ended it, and then the work has its solutions."""
     asked = work.asked
-    policy = Counted(asked.policy, work)
+    policy, turns = Counted(asked.policy, work), list[Turn]()
+
+    def heard(said: Turn | Summary, _: tuple[Message, ...]) -> None:
+        if isinstance(said, Turn):
+            turns.append(said)
+
     agreed = agreement(asked.environment, asked.mode)
     clock = asyncio.timeout(asked.seconds)
     try:
         async with clock:
             debate = await debate_in_seat(
-                asked.problem, policy, asked.protocol, asked.seed, asked.name, policy, agreed
+                asked.problem, policy, asked.protocol, asked.seed, asked.name, policy, agreed, heard
             )
     except TimeoutError:
         if not clock.expired():
             raise
         work.spent = "seconds"
         config = asked.protocol.of_level(asked.problem.level)
-        newest: dict[int, Turn] = {}
-        for id, turn in sorted(policy.turns.items(), key=lambda item: item[0].round):
-            if holds_solutions(config, id.round):
-                newest[id.agent] = turn
+        solved = [turn for turn in turns if holds_solutions(config, turn.id.round)]
+        newest = {turn.id.agent: turn for turn in sorted(solved, key=lambda turn: turn.id.round)}
         for turn in newest.values():
             work.take(turn)
         return None

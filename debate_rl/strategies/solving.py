@@ -29,6 +29,11 @@ def running_programs(config: Config) -> Config:
     return config.model_copy(update={"debate": config.debate.model_copy(update={"tools": "python"})})
 
 
+def without_programs(config: Config) -> Config:
+    """Return the configuration of a judge: what it writes runs no programs."""
+    return config.model_copy(update={"debate": config.debate.model_copy(update={"tools": "none"})})
+
+
 def requests_of(config: Config) -> int:
     """Return how many replies a configuration's engine takes at once."""
     return AT_ONCE if config.model.policy in ENGINES else config.train.batch_size

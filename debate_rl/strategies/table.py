@@ -12,13 +12,12 @@ from functools import partial
 from statistics import fmean
 
 from debate import Policy, Problem
-from debate.policy import token_counts
 from debate_rl.evaluation.grading import grade_turn
 from debate_rl.statistics import Estimate, clustered_mean
 from debate_rl.strategies.solving import Refused, SolvePlan, ask_all, solve_all
 from debate_rl.strategies.tally import Tally
 from debate_rl.strategies.types import Answered, Asked, Judge, Solution
-from debate_rl.strategies.work import Work
+from debate_rl.strategies.work import Work, spent_on
 from envs import DataError
 
 
@@ -76,7 +75,7 @@ def strategy_rows(
     """
     found = {one.plan.strategy: _answers(problems, one, progress) for one in contenders}
     drawn = _pooled(problems, pool, pool.plan.samples)
-    lengths = [token_counts(one.completion)[1] for group in drawn for one in group]
+    lengths = [spent_on(one.completion)[1] for group in drawn for one in group]
     each = fmean(lengths) if lengths else 0.0
     counts = {name: equal_samples(answers, each) for name, answers in found.items()}
     if max(counts.values()) > pool.plan.samples:

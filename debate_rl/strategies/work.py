@@ -31,6 +31,15 @@ def tokens_of_a_reply(asked: Asked) -> int:
     return asked.protocol.max_tokens + asked.protocol.thinking_tokens
 
 
+def spent_on(reply: Completion) -> tuple[int, int]:
+    """Return the tokens read and generated for a reply; what was written into it by force was read.
+
+    That is what programs print, and what ends thinking.
+    """
+    prompt, tokens = token_counts(reply)
+    return prompt + len(reply.forced), tokens - len(reply.forced)
+
+
 class Opening(NamedTuple):
     """What every solution to a problem is asked with, and how its replies are read."""
 
@@ -115,13 +124,10 @@ class Work:
         return [reply and reply.whole() for reply in got]
 
     def count(self, reply: Completion) -> None:
-        """Count the tokens of a reply and of its prompt; what was written into a reply was read.
-
-        That is what programs print, and what ends thinking by force.
-        """
-        prompt, tokens = token_counts(reply)
-        self.read += prompt + len(reply.forced)
-        self.generated += tokens - len(reply.forced)
+        """Count the tokens of a reply and of its prompt."""
+        read, generated = spent_on(reply)
+        self.read += read
+        self.generated += generated
 
     async def solve(self, count: int, *, greedy: bool = False, keep: int = 0, share: float = 1.0) -> None:
         """Ask for ``count`` more solutions, by one agent alone, as the budget allows.
@@ -191,9 +197,9 @@ def tokens_of_a_comparison(asked: Asked) -> int:
     return protocol.max_tokens + protocol.thinking_tokens
 
 
-def need(asked: Asked, replies: int, what: str, *, comparisons: int = 0) -> None:
-    """ValueError where the budget of tokens is too small for so many replies at their longest."""
-    least = replies * tokens_of_a_reply(asked) + comparisons * tokens_of_a_comparison(asked)
+def need(asked: Asked, replies: int, what: str, *, comparisons: int = 0, more: int = 0) -> None:
+    """ValueError where the tokens are too few for so many replies at their longest and ``more``."""
+    least = replies * tokens_of_a_reply(asked) + comparisons * tokens_of_a_comparison(asked) + more
     if asked.tokens is not None and asked.tokens < least:
         of = "debate.max_tokens" + (" and thinking_tokens" if asked.protocol.thinking_tokens else "")
         raise ValueError(

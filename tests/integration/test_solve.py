@@ -195,6 +195,29 @@ def test_a_table_has_strategies_beside_self_consistency_at_equal_tokens(solver, 
     assert (again, policy.requests) == (out, [])  # the replies are kept
 
 
+def test_strategies_with_and_without_programs_share_one_model(solver, tmp_path, monkeypatch, debate_command):
+    from debate.policies.tools import ToolPolicy
+
+    opened = []
+    policy = Adds()
+
+    def open_policy(config, _):
+        opened.append(config.debate.tools)
+        return ToolPolicy(policy, programs=None)
+
+    monkeypatch.setattr("debate_rl.engines.open_policy", open_policy)
+    words = ("eval", "r.toml", "strategies=greedy,swiss,tir", "--samples", "2", "--out", "e1")
+    code, _, err = debate_command(*words)
+    assert code == 0, err
+    assert opened == ["python"]
+    stops = {"```\n" in request.stop for request in policy.requests}
+    assert stops == {True, False}  # programs run for tir alone
+    assert sorted(path.name for path in (tmp_path / "e1").glob("*.jsonl")) == [
+        "replies.jsonl",
+        "replies_tools.jsonl",
+    ]
+
+
 def test_chat_goes_on_forgets_and_ends(solver, tmp_path):
     said = "hello\n\nagain\n/reset\nonce more\n/quit\nnever\n"
     code, out, _, policy = solver("chat", "r.toml", "--system", "Be brief.", "--json", "c.json", piped=said)
