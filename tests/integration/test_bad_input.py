@@ -321,7 +321,8 @@ def test_a_prompt_file_that_changed_is_another_run(refused, tiny_recipe, debate_
         ("held_out.limit=0", "held_out.limit=0: the quick-start measures on held-out problems"),
         (
             "held_out.kind=gsm8k",
-            "the judge's pairs are made of held-out problems of pair_sum or words or products; these are of 'gsm8k'",
+            "the judge's pairs are made of held-out problems of pair_sum or words or products; "
+            "these are of 'gsm8k'",
         ),
         ("warm_start.batch=[0,0,0,0]", "warm_start.batch: needs four counts of 0 or more, and one of them"),
         ("warm_start.right=[2]", "warm_start.right: needs a probability in 0..1 for each persona"),
