@@ -11,15 +11,15 @@ from envs.sandbox import Limits
 class SandboxConfig(Settings):
     """What a program may take, and whether it runs in a box (docs/sandbox.md)."""
 
-    seconds: float = Field(default=10.0, gt=0, le=3600)
+    seconds: float = Field(default=10.0, ge=0.01, le=3600)
     """Wall time of one program; what it waits for a core does not count."""
-    memory_mb: int = Field(default=1024, ge=64)
+    memory_mb: int = Field(default=1024, ge=64, le=1 << 24)
     """Memory of all processes of a session together, beyond the imported libraries."""
     processes: int = Field(default=32, ge=1, le=4096)
     """Processes and threads that a session may have beside its first."""
-    file_mb: int = Field(default=64, ge=1)
+    file_mb: int = Field(default=64, ge=1, le=1 << 20)
     """All files of a session together, and what a program writes; they lie in memory."""
-    output_chars: int = Field(default=8192, ge=16)
+    output_chars: int = Field(default=8192, ge=16, le=1 << 20)
     """Characters of a program's output that are kept; of a longer one the middle is left out."""
     sessions: int = Field(default=4, ge=0, le=256)
     """Sessions kept warm beside those in use."""

@@ -35,7 +35,8 @@ OLDEST_KERNEL = (5, 14)
 """The first kernel that counts the processes of each user namespace apart."""
 SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
 """Where libraries lie; of the first, only those of this machine's kind where they have a folder."""
-DEVICES = ("null", "zero", "full", "random", "urandom")
+DEVICES = ("null", "full", "random", "urandom")
+"""Not zero: what is mapped of it is memory that no process need hold."""
 CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 """Kept by the process that forks the sessions; a session has none."""
 SETTINGS = {

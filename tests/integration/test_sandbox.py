@@ -64,7 +64,11 @@ def test_the_command_reads_standard_input(can_run, debate_command, monkeypatch):
     ("words", "line"),
     [
         (("nowhere.py",), "nowhere.py: No such file or directory"),
-        (("--seconds", "0"), "--seconds 0.0: input should be greater than 0"),
+        (("--seconds", "0"), "--seconds 0.0: input should be greater than or equal to 0.01"),
+        (
+            ("--memory-mb", f"{10**20}"),
+            f"--memory-mb {10**20}: input should be less than or equal to 16777216",
+        ),
         (("--memory-mb", "1"), "--memory-mb 1: input should be greater than or equal to 64"),
     ],
 )

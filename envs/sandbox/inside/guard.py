@@ -27,6 +27,8 @@ STRETCH = 3
 """A program that waits for a core gets at most so many times its seconds of wall time."""
 OPEN_FILES = 256
 LONGEST_REPORT = 1 << 16
+SOCKET = 300 << 10
+"""Bytes that the kernel may hold for a socket: what was sent and not read."""
 ROUNDS = 1000
 """How often processes are looked for that are still to be ended."""
 NOBODY = 65534
@@ -107,6 +109,8 @@ class Guard:
         pid = os.fork()
         if pid == 0:
             try:
+                if self._limits["boxed"]:
+                    kernel.set_dumpable(True)  # so that the guard sees what processes share
                 limit(self._limits, self._processes.address_space())
                 become_runner(theirs.fileno(), self._output)
                 program.serve(socket.socket(fileno=WORK), 1)
@@ -183,11 +187,11 @@ class Guard:
         others = self._processes.others(self._runner)
         if not others:
             return 0
-        pids = [self._runner, *others]
+        pids, sockets = [self._runner, *others], SOCKET * self._processes.sockets()
         total = sum(max(self._processes.size(pid) - self._base, 0) for pid in pids)
-        if total > self._limits["memory_mb"] * MB:
-            return sum(map(self._processes.share, pids))
-        return total
+        if total + sockets > self._limits["memory_mb"] * MB:
+            return sum(map(self._processes.share, pids)) + sockets
+        return total + sockets
 
     def _ended(self) -> Report:
         """Return the report of a runner that is dead, or has closed its end."""
@@ -251,7 +255,8 @@ def read_report(said: bytes) -> Report:
         status, error = "", ""
     if status not in ("ok", "error", "memory") or not isinstance(error, str):
         return Report("error", "the program spoiled its own report")
-    return Report(status, error[: program.LONGEST_ERROR])
+    text = error.encode("utf-8", "backslashreplace").decode()  # halves of characters, as in the output
+    return Report(status, text[: program.LONGEST_ERROR])
 
 
 def limit(limits: dict[str, Any], address_space: int) -> None:

@@ -30,6 +30,8 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "process_madvise": (440, 440),
     "pidfd_getfd": (438, 438),
     "kcmp": (312, 272),
+    "setpriority": (141, 140),
+    "ioprio_set": (251, 30),
     # file systems and namespaces
     "mount": (165, 40),
     "umount2": (166, 39),
@@ -48,6 +50,8 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "open_by_handle_at": (304, 265),
     "fanotify_init": (300, 262),
     "fanotify_mark": (301, 263),
+    "statmount": (457, 457),
+    "listmount": (458, 458),
     "quotactl": (179, 60),
     "quotactl_fd": (443, 443),
     "swapon": (167, 224),
@@ -63,6 +67,10 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),
+    # what is counted for all sessions, or the whole machine, together
+    "io_setup": (206, 0),
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
     # large parts of the kernel that no program of a reply needs
     "bpf": (321, 280),
     "perf_event_open": (298, 241),
@@ -105,12 +113,24 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "ioperm": (173, None),
 }
 """System calls that are refused, with their numbers on x86-64 and on ARM."""
+OF_ITSELF: dict[str, tuple[int, int]] = {
+    "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118),
+    "sched_setattr": (314, 274),
+    "sched_setaffinity": (203, 122),
+    "prlimit64": (302, 261),
+}
+"""System calls that are refused but for process 0, the caller: what watches over it is of the same user."""
 _ARCHITECTURES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}
-_CLONE, _CLONE3, _SOCKET = (56, 220), (435, 435), (41, 198)
+_CLONE, _CLONE3, _MMAP, _SETSOCKOPT = (56, 220), (435, 435), (9, 222), (54, 208)
+_SOCKETS = (41, 198), (53, 199)
+"""socket and socketpair."""
+_SHARED, _ANONYMOUS, _HUGE = 0x01, 0x20, 0x4_0000
+_SEND_BUFFER = 7
 _X32 = 0x4000_0000
-_LOAD, _EQUAL, _ABOVE, _ANY_OF, _RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
+_LOAD, _AND, _EQUAL, _ABOVE, _ANY_OF, _RETURN = 0x20, 0x54, 0x15, 0x25, 0x45, 0x06
 _ALLOW, _KILL, _ERROR = 0x7FFF_0000, 0x8000_0000, 0x0005_0000
-_NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
+_NUMBER, _ARCH, _ARGUMENTS = 0, 4, (16, 24, 32, 40)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -185,11 +205,25 @@ def system_call_filter(machine: str) -> bytes:
         number = numbers[index]
         if number is not None:
             code += _when(_EQUAL, number, _ERROR | errno.EPERM)
-    code += [_step(_EQUAL, _CLONE[index], 0, 4), _load(_FIRST_ARGUMENT)]
-    code += [*_when(_ANY_OF, NAMESPACES, _ERROR | errno.EPERM), _result(_ALLOW)]
-    code += [_step(_EQUAL, _SOCKET[index], 0, 3), _load(_FIRST_ARGUMENT)]
-    code += _unless(_EQUAL, 1, _ERROR | errno.EAFNOSUPPORT)  # AF_UNIX alone
+    for numbers in OF_ITSELF.values():
+        code += _of(numbers[index], _load(_ARGUMENTS[0]), *_unless(_EQUAL, 0, _ERROR | errno.EPERM))
+    for numbers in _SOCKETS:
+        code += _of(numbers[index], _load(_ARGUMENTS[0]), *_unless(_EQUAL, 1, _ERROR | errno.EAFNOSUPPORT))
+    code += _of(_CLONE[index], _load(_ARGUMENTS[0]), *_when(_ANY_OF, NAMESPACES, _ERROR | errno.EPERM))
+    code += _of(_SETSOCKOPT[index], _load(_ARGUMENTS[2]), *_when(_EQUAL, _SEND_BUFFER, _ERROR | errno.EPERM))
+    code += _of(  # memory that no process holds any more when its pages are dropped, or none ever seems to
+        _MMAP[index],
+        _load(_ARGUMENTS[3]),
+        *_when(_ANY_OF, _HUGE, _ERROR | errno.ENOMEM),
+        _step(_AND, _SHARED | _ANONYMOUS, 0, 0),
+        *_when(_EQUAL, _SHARED | _ANONYMOUS, _ERROR | errno.EPERM),
+    )
     return b"".join([*code, _result(_ALLOW)])
+
+
+def _of(number: int, *steps: bytes) -> list[bytes]:
+    """Return the steps for one system call, which is allowed where none of them returns."""
+    return [_step(_EQUAL, number, 0, len(steps) + 1), *steps, _result(_ALLOW)]
 
 
 def _step(code: int, value: int, when: int, otherwise: int) -> bytes:

@@ -32,8 +32,14 @@ class Processes:
 
     def size(self, pid: int | str) -> int:
         """Return the bytes in memory of a process, shared ones included; 0 when it is gone."""
-        words = self._read(f"{pid}/statm").split()
-        return int(words[1]) * PAGE if len(words) > 1 else 0
+        pages = self._pages(str(pid))
+        if not pages:  # its first thread has ended, and others may have not
+            pages = max((self._pages(f"{pid}/task/{thread}") for thread in self._threads(pid)), default=0)
+        return pages * PAGE
+
+    def _pages(self, task: str) -> int:
+        words = self._read(f"{task}/statm").split()
+        return int(words[1]) if len(words) > 1 else 0
 
     def address_space(self) -> int:
         """Return the bytes of this process's address space."""
@@ -47,6 +53,11 @@ class Processes:
                 return int(line.split()[1]) * 1024
         return self.size(pid)
 
+    def sockets(self) -> int:
+        """Return how many sockets there are in this process's network namespace."""
+        words = self._read("self/net/sockstat").split()
+        return int(words[2]) if len(words) > 2 else 0
+
     def waited(self, pid: int) -> float:
         """Return the seconds for which a process was ready and had no core."""
         words = self._read(f"{pid}/schedstat").split()
@@ -56,7 +67,18 @@ class Processes:
         return [int(name) for name in os.listdir(self._proc) if name.isdigit()]
 
     def _is_dead(self, pid: int) -> bool:
-        return self._stat(pid)[:1] in ([], [b"Z"], [b"X"])
+        """Return whether all threads have ended; the first one may long have."""
+        stat = self._stat(pid)
+        return not stat or (stat[0] in (b"Z", b"X") and int(stat[17]) <= 1)
+
+    def _threads(self, pid: int | str) -> list[str]:
+        with suppress(OSError):
+            folder = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._proc)
+            try:
+                return os.listdir(folder)
+            finally:
+                os.close(folder)
+        return []
 
     def _stat(self, pid: int) -> list[bytes]:
         return self._read(f"{pid}/stat").rpartition(b")")[2].split()

@@ -99,6 +99,12 @@ def test_a_hostile_program_passes_nothing(name):
 
 
 @pytest.mark.slow
+def test_a_program_cannot_end_the_loop_of_a_test():
+    gold = write_tests(ProgramTests(asserts=("assert all(map(lambda x: add(x, 1) == x + 1, [1, 2]))",)))
+    assert passes("def add(a, b): raise StopIteration", gold) == [False]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     ["import os\nos._exit(0)", "open('/tmp/input').read()", "print('3\\n42')", "exit(3)", "while True: 0"],

@@ -69,11 +69,51 @@ def test_a_program_without_an_end_is_ended(open_box, run):
         ("import os; os.kill(os.getpid(), 11)", "died", "the process was ended by signal 11"),
         ("input()", "error", "EOFError: EOF when reading a line"),
         ("", "ok", ""),
+        (r"raise ValueError('\ud800')", "error", r"ValueError: \ud800"),
+        (r"""import os; os.write(3, b'{"status": "error", "error": "\\ud800"}\n')""", "error", r"\ud800"),
     ],
 )
 def test_how_a_program_ends(run, program, status, error):
     [ran] = run(program)
     assert (ran.status, ran.error) == (status, error)
+
+
+SHARED = """
+import os, time
+x = bytes(100 << 20).replace(b"\\0", b"x")
+for _ in range(4):
+    if os.fork() == 0:
+        time.sleep(0.2); os._exit(0)
+time.sleep(0.2)
+"""
+FIRST_THREAD_ENDED = """
+import ctypes, os, threading, time
+def go():
+    while True:
+        os.write(1, b"alive"); time.sleep(0.01)
+if os.fork() == 0:
+    threading.Thread(target=go).start()
+    ctypes.CDLL(None).pthread_exit(None)
+time.sleep(0.2)
+"""
+GO_ON = """
+import os, signal, time
+try:
+    os.kill(-1, signal.SIGCONT)
+except ProcessLookupError:
+    pass
+time.sleep(0.1)
+"""
+
+
+def test_memory_that_processes_share_counts_once(run):
+    assert [ran.status for ran in run(SHARED)] == ["ok"]
+
+
+def test_a_process_ends_with_its_program_though_its_first_thread_has_before(run):
+    first, second = run(FIRST_THREAD_ENDED, GO_ON)
+    assert (first.status, first.output[:5]) == ("ok", "alive")
+    assert (second.status, second.output) == ("ok", "")
 
 
 @pytest.mark.slow
