@@ -78,17 +78,6 @@ def output_spans(text: str) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-def is_open(text: str, start: int = 0) -> bool:
-    r"""Return whether a text from an index on ends within a program.
-
-    >>> is_open("```python\nprint(4)\n"), is_open("```python\n4\n```\n")
-    (True, False)
-    """
-    while program := find_program(text, start):
-        start = program.block.end
-    return _OPENING.search(text, start) is not None
-
-
 def output_block(output: str, *, most: int | None = None) -> str:
     r"""Return an output as it stands in a reply, with at most so many characters of it: its ends are kept.
 

@@ -146,8 +146,6 @@ class _Reply:
             self._written = written_by(self._policy, piece, self._request)
         self._written.take(piece)
         self._reason = piece.stop_reason
-        if self._looks and self._reason == "stop":
-            self._written.close(self._begin())
         return self._written
 
     def _next_request(self) -> SampleRequest:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from debate.policy import context_limit, token_counts
-from debate.programs import is_open
 from debate.tools import FENCE
 from debate.types import Begun, Call, Completion, Policy, SampleRequest, StopReason
 
@@ -22,10 +21,6 @@ class Written(Protocol):
 
     def take(self, piece: Completion) -> None:
         """Add what the model wrote."""
-        ...
-
-    def close(self, begin: int) -> None:
-        """Write the fence that an engine stopped at and did not give; programs stand from ``begin`` on."""
         ...
 
     def cut(self, end: int) -> bool:
@@ -79,9 +74,6 @@ class _InTokens:
     def take(self, piece: Completion) -> None:
         """See Written."""
         self._extend(piece.tokens, piece.logprobs, piece.forced)
-
-    def close(self, begin: int) -> None:
-        """Do nothing: the fence is in the tokens."""
 
     def cut(self, end: int) -> bool:
         """Return False: all that was sampled is kept."""
@@ -146,7 +138,7 @@ class _InText:
 
     def __init__(self, first: Completion, request: SampleRequest) -> None:
         self._first, self._newest = first, first
-        self._stop, self._most = request.stop, request.max_tokens + request.thinking_tokens
+        self._most = request.max_tokens + request.thinking_tokens
         self._spent = 0
         self.text = ""
 
@@ -155,11 +147,6 @@ class _InText:
         self._newest = piece
         self._spent += token_counts(piece)[1] or self.cost(piece.text)
         self.text += piece.text
-
-    def close(self, begin: int) -> None:
-        """See Written: a program at whose end an engine stopped without a stop string is whole."""
-        if is_open(self.text, begin) and not self._ends_with((*self._stop, FENCE)):
-            self.text += FENCE if self.text.endswith("\n") else f"\n{FENCE}"
 
     def cut(self, end: int) -> bool:
         """See Written: an engine that does not know the fence has written on."""

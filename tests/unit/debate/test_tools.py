@@ -120,8 +120,9 @@ def test_a_reply_that_ends_with_a_program_runs_it(programs, tokens):
         "<think>\n```python\nprint(1)\n```\n",
     ],
 )
-def test_what_is_no_program_does_not_run(programs, text):
-    reply = ask(ToolPolicy(says(text), programs))
+@pytest.mark.parametrize("tokens", [True, False])
+def test_what_is_no_program_does_not_run(programs, text, tokens):
+    reply = ask(ToolPolicy(says(text, tokens=tokens), programs))
     assert (reply.text, reply.calls, programs.ran) == (text, (), 0)
 
 
