@@ -71,6 +71,13 @@ def test_a_solution_without_an_answer_has_no_vote_and_uses_its_place(ask):
     assert (answered.answer, answered.samples, answered.shares) == ("7", 3, (Share("7", 1.0),))
 
 
+@pytest.mark.parametrize("strategy", [majority, *SELECTING])
+@pytest.mark.parametrize("empty", ["", "  "])
+def test_an_empty_box_has_no_vote(ask, strategy, empty):
+    answered, _, _ = ask(strategy, [empty, "4", empty, "4", empty])
+    assert (answered.answer, answered.samples, answered.shares) == ("4", 5, (Share("4", 1.0),))
+
+
 def test_no_answer_at_all_is_none(ask):
     for strategy in (greedy, majority, *SELECTING):
         policy = ScriptedPolicy(lambda _: "Nothing to say.", tokens=True)
