@@ -15,6 +15,7 @@ from debate.parsing.tags import without_private
 from debate.prompting.escape import clean, escape
 from debate.tools import FENCE, Ran
 from debate.types import Call, Span
+from debate.values import blanked
 
 OUTPUT = "output"
 CLAIMED = "claimed output"
@@ -22,10 +23,10 @@ CLAIMED = "claimed output"
 REFUSED = "Not run: a turn may run {most}, and this one has. Go on without."
 CUT = "\n[... output left out ...]\n"
 
-_OPENING = re.compile(r"`{3,}[ \t]{0,4}(?:python3?|py)[ \t]{0,40}\n", re.I)
+_OPENING = re.compile(r"(?<!`)`{3,}[ \t]{0,4}(?:python3?|py)[ \t]{0,40}\n", re.I)
 _CLOSING = re.compile(r"^[ \t]{0,40}`{3,}[ \t]{0,40}(?:\n|\Z)", re.MULTILINE)
 _OUTPUT = re.compile(r"\s{0,40}(`{3,}[ \t]{0,4}output[ \t]{0,40}\n)", re.IGNORECASE)
-_LABEL = re.compile(r"(`{3,}[^\S\n]*)output", re.IGNORECASE)
+_LABEL = re.compile(r"((?<!`)`{3,}[^\S\n]*)output", re.IGNORECASE)
 _PRINTED = "\0"
 """Stands in a label, until claims are named: no cleaned text has it."""
 _FENCES = re.compile(r"`{3,}")
@@ -100,9 +101,8 @@ def shown_output(ran: Ran) -> str:
 
 def claimed_outputs(text: str, calls: Iterable[Call]) -> list[int]:
     """Return where a reply has what looks like an output, and no program printed it."""
-    printed = [(call.code.end, call.block.end) for call in calls]
-    labels = (match.start() for match in _LABEL.finditer(text))
-    return [at for at in labels if not any(start <= at < end for start, end in printed)]
+    unprinted = blanked(text, (Span(call.code.end, call.block.end) for call in calls))
+    return [match.start() for match in _LABEL.finditer(unprinted)]
 
 
 def public_part(text: str, span: Span, calls: Iterable[Call]) -> str:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from debate.config import DebateConfig
 from debate.personas import Persona
 from debate.tools import FENCE, RunStatus
-from debate.values import Span, Value, whole_text
+from debate.values import Span, Value, blanked, whole_text
 
 Kind: TypeAlias = Literal[
     "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "code", "rubric", "open"
@@ -174,11 +174,7 @@ class Completion(Value, frozen=True):
         >>> Completion((), (), (), "2xyz4", "stop", 0, calls=(call,)).stated
         '2\n\n\n4'
         """
-        text = self.text
-        for call in self.calls or ():
-            start, end = call.block
-            text = text[:start] + "\n" * (end - start) + text[end:]
-        return text
+        return blanked(self.text, (call.block for call in self.calls or ()))
 
     @property
     def unprinted(self) -> str:
@@ -189,11 +185,8 @@ class Completion(Value, frozen=True):
         >>> Completion((), (), (), text, "stop", 0, calls=(call,)).unprinted
         '```python\n2\n```\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\nDone'
         """
-        text = self.text
-        for call in self.calls or ():
-            start, end = call.code.end, call.block.end
-            text = text[:start] + FENCE + "\n" * (end - start - len(FENCE)) + text[end:]
-        return text
+        printed = (Span(call.code.end, call.block.end) for call in self.calls or ())
+        return blanked(self.text, printed, FENCE)
 
     def whole(self) -> Completion:
         """Return the completion with U+FFFD for each half of a character; no place in the text moves."""

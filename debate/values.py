@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import Field, make_dataclass
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, cast
@@ -47,6 +48,26 @@ class Span(NamedTuple):
         'bc'
         """
         return text[self.start : self.end]
+
+
+def blanked(text: str, spans: Iterable[Span], lead: str = "") -> str:
+    r"""Return a text in which line breaks stand in the place of spans, behind ``lead`` in each; none moves.
+
+    Of spans that are not in order, or not within the text, what is.
+
+    >>> blanked("0123456789", [Span(1, 3), Span(5, 9)], "ab")
+    '0ab34ab\n\n9'
+    >>> blanked("0123", [Span(2, 10**18), Span(-5, 1)])
+    '01\n\n'
+    """
+    parts: list[str] = []
+    at = 0
+    for span in spans:
+        start, end = max(at, span.start), min(span.end, len(text))
+        if start < end:
+            parts += [text[at:start], lead[: end - start].ljust(end - start, "\n")]
+            at = end
+    return "".join((*parts, text[at:]))
 
 
 def whole_text(text: str) -> str:

@@ -16,13 +16,14 @@ from debate import DebateConfig, Problem, run_debates
 from debate.policies.local import LocalPolicy
 from debate.policies.scripted import END_TOKEN, ScriptedPolicy
 from debate.policies.tools import MOST_FENCES, ToolPolicy
+from debate.programs import claimed_outputs, find_program, is_open, output_spans, public_part
 from debate.prompting.fitting import Cut
 from debate.prompting.prompt import agent_prompt
 from debate.prompting.seating import seat_debate
 from debate.prompting.shown import public_turn
 from debate.seeds import derive_seed
 from debate.tools import Ran
-from debate.types import Begun, Message, SampleRequest, TurnId
+from debate.types import Begun, Call, Completion, Message, SampleRequest, Span, TurnId
 from debate_rl.inspector.views.debate import programs_text
 
 REQUEST = SampleRequest((Message("user", "6 * 7?"),), 1.0, 400, ("</solution>",), 7, "d", TurnId(0, 0))
@@ -326,3 +327,23 @@ def test_a_reply_says_how_its_programs_ended_and_what_is_a_claim(programs):
     completion = debate.turns[0].completion
     assert programs_text(completion) == "line 2 ok, line 8 error, line 14 claimed output"
     assert programs_text(replace(completion, calls=UNSET)) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unit", ["`", "``` ", "```python\n", "```python\n```\n", "```python\n```\n```output\n```\n"]
+)
+@pytest.mark.usefixtures("ends")
+def test_a_megabyte_of_fences_is_read_in_linear_time(unit):
+    text = unit * (1_000_000 // len(unit))
+    find_program(text), is_open(text), claimed_outputs(text, ())
+    for span in output_spans(text)[:1]:
+        assert public_part(text, span, ())
+
+
+def test_calls_of_a_file_that_point_nowhere_change_no_other_text():
+    anywhere = [Span(0, 10**18), Span(-(10**9), 2), Span(3, 0), Span(10**9, 10**9 + 5)]
+    calls = tuple(Call(one, one, one, "ok") for one in anywhere)
+    reply = Completion((), (), (), "0123", "stop", 0, calls=calls[1:] * 50)
+    assert (reply.stated, reply.unprinted) == ("\n\n23", "0123")
+    assert replace(reply, calls=calls).stated == "\n\n\n\n"
