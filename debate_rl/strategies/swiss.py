@@ -53,7 +53,8 @@ async def swiss(asked: Asked) -> Answered:
         if None in found.values():
             break
     weights = [sum(points[index] for index in members) for members in votes.members]
-    return work.answered(replace(votes, weights=weights), _best(votes, points, weights), ended)
+    counted = replace(votes, weights=weights) if any(weights) else votes  # no round was held: the solutions
+    return work.answered(counted, _best(votes, points, weights), ended)
 
 
 def paired(players: list[int], points: dict[int, float], met: set[frozenset[int]]) -> list[tuple[int, int]]:

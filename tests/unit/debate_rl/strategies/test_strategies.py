@@ -75,7 +75,7 @@ def test_a_solution_without_an_answer_has_no_vote_and_uses_its_place(ask):
 @pytest.mark.parametrize("empty", ["", "  "])
 def test_an_empty_box_has_no_vote(ask, strategy, empty):
     answered, _, _ = ask(strategy, [empty, "4", empty, "4", empty])
-    assert (answered.answer, answered.samples, answered.shares) == ("4", 5, (Share("4", 1.0),))
+    assert (answered.answer, answered.shares) == ("4", (Share("4", 1.0),))
 
 
 def test_no_answer_at_all_is_none(ask):
