@@ -152,7 +152,8 @@ def solve_all(
     """
     if not problems:
         return []
-    check_asked(plan.strategy, plan.asked(0, problems[0], policy, judge))
+    for problem in {problem.level: problem for problem in problems}.values():  # a level may have its protocol
+        check_asked(plan.strategy, plan.asked(0, problem, policy, judge))
     return ask_all(problems, plan, policy, entry_named(plan.strategy).run, judge=judge, told=told)
 
 

@@ -15,7 +15,7 @@ from debate.types import Call, Span
 from debate_rl.commands.solve import judge_of
 from debate_rl.strategies.debate_majority import debate_majority
 from debate_rl.strategies.debate_winner import debate_winner
-from debate_rl.strategies.solving import SolvePlan
+from debate_rl.strategies.solving import SolvePlan, solve_all
 from debate_rl.strategies.table import Contender, strategy_rows
 from debate_rl.strategies.types import Asked
 from envs import load_environment
@@ -76,6 +76,16 @@ def test_a_budget_holds_the_summaries_and_short_solutions_of_a_debate(table, mor
         run_async(debate_winner(asked))
     answered = run_async(debate_winner(with_fields(asked, tokens=turns + more)))
     assert turns < answered.tokens_generated <= turns + more
+
+
+def test_a_budget_too_small_for_one_level_is_refused_before_anything_is_sampled():
+    levels = ({"level": "1", "num_rounds": 1},)
+    protocol = DebateConfig.model_validate({"num_rounds": 2, "max_tokens": 10, "by_level": levels})
+    problems = [Problem("a", "?", answer="4", level="1"), Problem("b", "?", answer="4", level="2")]
+    policy = ScriptedPolicy({}, default="")
+    with pytest.raises(ValueError, match="--tokens 60: is too small for one debate, which may have 90"):
+        solve_all(problems, SolvePlan("debate_winner", protocol, NUMBERS, tokens=60), policy)
+    assert policy.requests == []
 
 
 def test_a_judge_runs_no_programs(tmp_path):
