@@ -95,7 +95,7 @@ def _rows(task: EvalTask, names: Sequence[str], judge: str | None) -> tuple[list
 
 def _plan(name: str, config: Config, environment: Environment, task: EvalTask) -> SolvePlan:
     from debate_rl.strategies.catalog import STRATEGIES
-    from debate_rl.strategies.solving import SolvePlan, requests_of, running_programs
+    from debate_rl.strategies.solving import SolvePlan, requests_of, running_programs, summarizer_in
 
     used = running_programs(config) if STRATEGIES[name].tools else config
     return SolvePlan(
@@ -105,6 +105,7 @@ def _plan(name: str, config: Config, environment: Environment, task: EvalTask) -
         samples=task.options.samples or SAMPLES,
         mode=config.grader.final,
         requests=requests_of(config),
+        summarizer=summarizer_in(config),
     )
 
 

@@ -93,7 +93,7 @@ def solve(
     from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.strategies.catalog import check_asked, entry_named
     from debate_rl.strategies.posing import nothing_posed, pose
-    from debate_rl.strategies.solving import SolvePlan, requests_of, running_programs
+    from debate_rl.strategies.solving import SolvePlan, requests_of, running_programs, summarizer_in
 
     entry = entry_named(strategy)
     limit = _seconds(seconds, hours)
@@ -118,6 +118,7 @@ def solve(
         mode=config.grader.final,
         requests=requests_of(config),
         at_once=at_once,
+        summarizer=summarizer_in(config),
     )
     if plan_only:
         show_plan(config, plan, deployment_of(gpus, bits, speed, measured), problems=problems, json=json)

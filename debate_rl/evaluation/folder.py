@@ -66,6 +66,7 @@ def identity(
         "problems": {"count": len(problems), "sha256": sha256(problem_text.encode()).hexdigest()},
         "seeds": list(seeds),
         **({"direct": True} if direct else {}),
+        **({"sandbox": plain.get("sandbox", {})} if config.debate.tools != "none" else {}),
         **({"summarizer": plain.get("summarizer", {})} if config.summarizer.policy else {}),
     }
 

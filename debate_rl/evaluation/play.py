@@ -223,7 +223,7 @@ def _part(
             plan.protocol,
             seed=drawn,
             max_live=plan.live(),
-            summarizer=_summarizer(plan),
+            summarizer=summarizer_of(plan.protocol, plan.summarizer),
             agreed=agreement(plan.environment, plan.mode),
             held=stored,
             on_debate=grading.take,
@@ -231,12 +231,10 @@ def _part(
     return [done[index] for index in range(len(problems))]
 
 
-def _summarizer(plan: EvalPlan) -> Policy | None:
+def summarizer_of(protocol: DebateConfig, opened: Callable[[], Policy | None] | None) -> Policy | None:
     """Return who writes summaries and compressions; None where there are none, or the policy itself does."""
-    wanted = plan.protocol.summary.enabled or plan.protocol.compress.over is not None
-    if not wanted or rounds_held(plan.protocol) == 1 or plan.summarizer is None:
-        return None
-    return plan.summarizer()
+    wanted = protocol.summary.enabled or protocol.compress.over is not None
+    return opened() if wanted and rounds_held(protocol) > 1 and opened is not None else None
 
 
 def _record(debate: Debate, seed: int, marked: Graded | None, mode: Mode) -> Record:

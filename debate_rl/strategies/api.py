@@ -12,7 +12,14 @@ from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import end_engines, open_policy
 from debate_rl.strategies.catalog import check_asked, entry_named
 from debate_rl.strategies.posing import pose_texts
-from debate_rl.strategies.solving import SolvePlan, requests_of, running_programs, solve_all, without_programs
+from debate_rl.strategies.solving import (
+    SolvePlan,
+    requests_of,
+    running_programs,
+    solve_all,
+    summarizer_in,
+    without_programs,
+)
 from debate_rl.strategies.types import Answered, Judge
 
 
@@ -48,6 +55,7 @@ def solve(
         seed=seed,
         mode=config.grader.final,
         requests=requests_of(config),
+        summarizer=summarizer_in(config),
     )
     judging = None
     if judge is not None:

@@ -11,6 +11,7 @@ from debate.hold import debate_in_seat
 from debate.prompting.shown import holds_solutions, rounds_held
 from debate.types import Summary, Turn
 from debate_rl.evaluation.agreement import agreement
+from debate_rl.evaluation.play import summarizer_of
 from debate_rl.strategies.types import Asked
 from debate_rl.strategies.work import Work, need
 
@@ -62,12 +63,14 @@ async def held(work: Work) -> Debate | None:
         if isinstance(said, Turn):
             turns.append(said)
 
+    summarizer = summarizer_of(asked.protocol, asked.summarizer)
+    beside = policy if summarizer is None else Counted(summarizer, work)
     agreed = agreement(asked.environment, asked.mode)
     clock = asyncio.timeout(asked.seconds)
     try:
         async with clock:
             debate = await debate_in_seat(
-                asked.problem, policy, asked.protocol, asked.seed, asked.name, policy, agreed, heard
+                asked.problem, policy, asked.protocol, asked.seed, asked.name, beside, agreed, heard
             )
     except TimeoutError:
         if not clock.expired():

@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
+from functools import cache, partial
 from math import ceil
 from typing import TypeVar, cast
 
@@ -17,6 +18,7 @@ from debate.prompting.fitting import PromptTooLongError
 from debate.seeds import derive_seed
 from debate_rl.config import Config
 from debate_rl.config.models import ENGINES
+from debate_rl.engines import open_summarizer
 from debate_rl.evaluation.grading import IN_A_BOX
 from debate_rl.strategies.catalog import check_asked, entry_named
 from debate_rl.strategies.types import Answered, Asked, Judge
@@ -34,6 +36,11 @@ def without_programs(config: Config) -> Config:
     return config.model_copy(update={"debate": config.debate.model_copy(update={"tools": "none"})})
 
 
+def summarizer_in(config: Config) -> Callable[[], Policy | None]:
+    """Return what opens a configuration's summariser, once."""
+    return cache(partial(open_summarizer, config))
+
+
 def requests_of(config: Config) -> int:
     """Return how many replies a configuration's engine takes at once."""
     return AT_ONCE if config.model.policy in ENGINES else config.train.batch_size
@@ -49,7 +56,7 @@ class SolvePlan:
     """How problems are solved. ``tokens``: of each problem; ``seconds``: of all problems together.
 
     ``requests``: replies that are sampled together, from which comes how many problems are open at a time
-    unless ``at_once`` says it.
+    unless ``at_once`` says it. ``summarizer``: as in ``Asked``.
     """
 
     strategy: str
@@ -62,6 +69,7 @@ class SolvePlan:
     mode: Mode = IN_A_BOX
     requests: int = AT_ONCE
     at_once: int | None = None
+    summarizer: Callable[[], Policy | None] | None = None
 
     def lanes(self, problems: int) -> int:
         """Return how many of so many problems are open at a time.
@@ -100,6 +108,7 @@ class SolvePlan:
             seed=derive_seed(self.seed, "solve", problem.id),
             judge=judge,
             mode=self.mode,
+            summarizer=self.summarizer,
             name=debate_name(number, problem.id),
         )
 

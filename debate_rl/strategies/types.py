@@ -31,9 +31,10 @@ class Asked:
 
     ``protocol``: how solutions are asked for, and for strategies of debates how these are held. ``samples``:
     solutions at most. ``tokens``: generated tokens at most, the judge's among them; ``seconds``: wall time.
-    None: no limit. ``judge``: who compares; None is the policy itself. ``environment`` and ``mode`` say which
-    answer a solution gives and which answers are the same. ``name``: what requests call the problem, unique
-    among those that share the policy at a time.
+    None: no limit. ``judge``: who compares; None is the policy itself. ``summarizer`` returns who writes the
+    summaries of debates, and is called for each debate that has any; None: the policy. ``environment`` and
+    ``mode`` say which answer a solution gives and which answers are the same. ``name``: what requests call
+    the problem, unique among those that share the policy at a time.
     """
 
     problem: Problem
@@ -46,6 +47,7 @@ class Asked:
     seed: int = 0
     judge: Judge | None = None
     mode: Mode = IN_A_BOX
+    summarizer: Callable[[], Policy | None] | None = None
     name: str = "000000:"
 
     @property

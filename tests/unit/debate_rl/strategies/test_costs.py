@@ -11,7 +11,7 @@ import pytest
 from debate import Completion, DebateConfig, Problem
 from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
-from debate.types import Call, Span
+from debate.types import SUMMARIZER, Call, Span
 from debate_rl.commands.solve import judge_of
 from debate_rl.strategies.debate_majority import debate_majority
 from debate_rl.strategies.debate_winner import debate_winner
@@ -76,6 +76,20 @@ def test_a_budget_holds_the_summaries_and_short_solutions_of_a_debate(table, mor
         run_async(debate_winner(asked))
     answered = run_async(debate_winner(with_fields(asked, tokens=turns + more)))
     assert turns < answered.tokens_generated <= turns + more
+
+
+def test_summaries_are_written_by_the_model_that_the_recipe_names_and_cost_the_strategy():
+    protocol = DebateConfig.model_validate({"num_rounds": 2, "final_ballot": False, **SUMMARY})
+    policy = ScriptedPolicy({}, default="<solution>Done.</solution>", tokens=True)
+    writer = ScriptedPolicy({}, default="All are done.", tokens=True)
+    asked = Asked(PROBLEM, policy, protocol, NUMBERS, summarizer=lambda: writer)
+    answered = run_async(debate_winner(asked))
+    assert [request.turn.agent for request in writer.requests] == [SUMMARIZER]
+    assert SUMMARIZER not in {request.turn.agent for request in policy.requests}
+    spoken = answered.tokens_generated
+    assert spoken == sum(
+        len(run_async(one.sample(r)).tokens) for one in (policy, writer) for r in [*one.requests]
+    )
 
 
 def test_a_budget_too_small_for_one_level_is_refused_before_anything_is_sampled():
