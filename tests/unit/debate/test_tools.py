@@ -16,7 +16,7 @@ from debate import DebateConfig, Problem, run_debates
 from debate.policies.local import LocalPolicy
 from debate.policies.scripted import END_TOKEN, ScriptedPolicy
 from debate.policies.tools import MOST_FENCES, ToolPolicy
-from debate.programs import claimed_outputs, find_program, is_open, output_spans, public_part
+from debate.programs import claimed_outputs, find_program, output_spans, public_part
 from debate.prompting.fitting import Cut
 from debate.prompting.prompt import agent_prompt
 from debate.prompting.seating import seat_debate
@@ -336,7 +336,7 @@ def test_a_reply_says_how_its_programs_ended_and_what_is_a_claim(programs):
 @pytest.mark.usefixtures("ends")
 def test_a_megabyte_of_fences_is_read_in_linear_time(unit):
     text = unit * (1_000_000 // len(unit))
-    find_program(text), is_open(text), claimed_outputs(text, ())
+    find_program(text), claimed_outputs(text, ())
     for span in output_spans(text)[:1]:
         assert public_part(text, span, ())
 

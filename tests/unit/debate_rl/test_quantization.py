@@ -92,6 +92,7 @@ def test_bytes_of_a_small_model(folder):
     assert quantized_bytes(model, "8bit") == QuantizedBytes(LAYERS, 4 * rows, rest, largest, 2 * LAYERS)
 
 
+@pytest.mark.slow
 def test_the_estimate_counts_the_base_as_it_will_be(folder):
     load = Load(((20, 10),), replies=2, sampled=2, micro_tokens=60)
     found = {}
