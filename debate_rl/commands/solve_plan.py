@@ -107,7 +107,7 @@ def deployment(
 
     model, _ = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=True)
     parameters = sum(one.numel() for one in model.parameters())
-    there = of.gpus * of.card.gib * 2**30
+    there = int(of.gpus * of.card.found * 2**30)
     vllm = config.model.vllm.model_copy(update={"gpu_memory_utilization": SHARE})
     whole = config.model_copy(update={"model": config.model.model_copy(update={"vllm": vllm})})
     engine = engine_memory(model, whole, there, beside=False)

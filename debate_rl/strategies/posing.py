@@ -51,6 +51,8 @@ def _posed(what: str, piped: str | None, config: Config, kind: Kind | None) -> P
         return _of_text(piped or "", "standard input", config, kind)
     path = _file(what)
     if path is None:
+        if " " not in what and _is_there(what):
+            raise DataError(f"{what}: is not a plain file; name one, or give - and a pipe")
         if Path(what[:1000]).suffix.lower() in ROWS and "\n" not in what and " " not in what:
             raise DataError(f"{what}: there is no such file")
         return _of_lines([what], "the problem", config, kind)
@@ -75,6 +77,13 @@ def _file(what: str) -> Path | None:
         return path if path.is_file() else None
     except (OSError, ValueError):
         return None
+
+
+def _is_there(what: str) -> bool:
+    try:
+        return Path(what).expanduser().exists()
+    except (OSError, ValueError, RuntimeError):
+        return False
 
 
 def _of_text(text: str, name: str, config: Config, kind: Kind | None) -> Posed:

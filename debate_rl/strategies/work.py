@@ -161,7 +161,7 @@ class Work:
         asked, span = self.asked, turn.parsed.solution
         text = "" if span is None else span.of(turn.completion.text).strip()
         answer = answer_of(asked.environment, asked.problem, turn, asked.mode)
-        given = answer if answer and answer.strip() else None  # an empty box states nothing
+        given = (answer or "").strip() or None  # an empty box states nothing
         self.solutions.append(Solution(turn, text, given))
 
     def next_stage(self) -> int:

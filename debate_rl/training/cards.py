@@ -17,12 +17,16 @@ NEAR = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A GPU. ``gib``: its memory by name; ``operations``: dense bfloat16, a second; ``bytes``: a second."""
+    """A GPU. ``gib``: its memory by name, ``found``: what of it a program finds, at least, in GiB.
+
+    ``operations``: dense bfloat16, a second; ``bytes``: read a second.
+    """
 
     name: str
     gib: int
     operations: float
     bytes: float
+    found: float
 
     def speed(self, model: Any, load: Load) -> Speed:
         """Return a speed that no run exceeds: 2 operations a weight and token, all weights read a token."""
@@ -33,11 +37,11 @@ class Card:
 
 
 CARDS = (
-    Card("A10G", 24, 70e12, 0.6e12),
-    Card("L4", 24, 121e12, 0.3e12),
-    Card("L40S", 48, 362e12, 0.864e12),
-    Card("H100 SXM", 80, 989e12, 3.35e12),
-    Card("H200 SXM", 141, 989e12, 4.8e12),
+    Card("A10G", 24, 70e12, 0.6e12, 22.5),
+    Card("L4", 24, 121e12, 0.3e12, 22.5),
+    Card("L40S", 48, 362e12, 0.864e12, 45.0),
+    Card("H100 SXM", 80, 989e12, 3.35e12, 79.0),
+    Card("H200 SXM", 141, 989e12, 4.8e12, 139.0),
 )
 """By NVIDIA's data sheets, without sparsity."""
 

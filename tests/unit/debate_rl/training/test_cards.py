@@ -8,7 +8,7 @@ from debate_rl.training.cards import Card, card_of, least_seconds
 from debate_rl.training.estimate import Load
 from debate_rl.training.speed import weights_of_layers
 
-CARD = Card("a card", 80, operations=2000.0, bytes=300.0)
+CARD = Card("a card", 80, operations=2000.0, bytes=300.0, found=79.0)
 LOAD = Load(((50, 10), (80, 20)), replies=6, sampled=2, micro_tokens=100)
 
 
