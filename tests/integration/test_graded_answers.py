@@ -11,6 +11,7 @@ DATA = os.environ.get("DEBATE_TEST_DATA")
 pytestmark = pytest.mark.skipif(not DATA, reason="set DEBATE_TEST_DATA to the folder of the data files")
 
 
+@pytest.mark.slow
 def test_agreement_without_a_false_positive(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     import grading

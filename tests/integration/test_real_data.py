@@ -61,6 +61,7 @@ def test_loads_completely_and_every_gold_is_itself(name, split, file, count, gra
     assert wrong == {problem.id for problem in problems if problem.id in NOT_ITSELF}
 
 
+@pytest.mark.slow
 def test_golds_of_math_are_those_of_the_solutions():
     """The answer field has no rows of matrices left (math-6754), and one is scrambled (math-6811)."""
     problems = load_problems("math", path=Path(str(DATA)) / "math_train.jsonl")

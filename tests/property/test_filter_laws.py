@@ -261,6 +261,7 @@ def test_sql_finds_what_looking_finds(run, text: str):
     assert [row.id for row in store.debates(text, newest=True, limit=1000)] == wanted[::-1]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=100)
 @given(text=FILTERS, limit=st.integers(1, 40), newest=st.booleans())
 def test_pages_are_the_whole_in_pieces(run, text: str, limit: int, newest: bool):

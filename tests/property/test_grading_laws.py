@@ -352,6 +352,7 @@ def shallow_stack(frames):
         sys.setrecursionlimit(before)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.sampled_from(BRACKETS), st.integers(1, 60)), min_size=1, max_size=4),
     st.sampled_from([1, 1, 3, 50]),

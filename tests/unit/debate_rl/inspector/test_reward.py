@@ -536,6 +536,7 @@ ADVANTAGES = st.builds(
 HOLD = st.builds(held, CAST, ANSWERS, gold=st.sampled_from(["4", None]))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(HOLD, min_size=1, max_size=3), min_size=1, max_size=2), SCHEMES, ADVANTAGES)
 def test_the_arithmetic_of_every_number_gives_it_and_it_is_as_stored(

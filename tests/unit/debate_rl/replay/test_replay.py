@@ -82,6 +82,7 @@ def debates(draw, problem="p"):
     return Debate(Problem(problem, "?"), personas, turns, tuple(draw(votes)), 1, 0, protocol), correct
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(debates(), min_size=1, max_size=4), SCHEMES, CENTRED)
 def test_what_is_read_is_paid_as_it_was(held, rewards, advantages):

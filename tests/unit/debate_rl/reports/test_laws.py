@@ -119,6 +119,7 @@ def test_the_order_of_debates_and_names_of_problems_change_nothing(make_debate, 
     same(values(judgment_figures(played)), values(judgment_figures(other)))
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_the_opposite_votes_are_right_where_these_are_wrong(make_debate, data):
     played = data.draw(st.lists(debates(make_debate, ties=False), min_size=1, max_size=4))

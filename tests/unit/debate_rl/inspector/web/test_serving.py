@@ -80,6 +80,7 @@ def test_the_command_serves_until_it_is_interrupted(run, host):
         assert process.stderr.read() == ""
 
 
+@pytest.mark.slow
 def test_pages_load_no_torch():
     code = (
         "import sys, debate_rl.inspector.web.app, debate_rl.inspector.web.export\n"
