@@ -143,9 +143,11 @@ def compared(case: Case, ranks: Ranks, mesh: DeviceMesh) -> dict[str, float]:
     """How far weights and metrics are apart after two steps, and after one more of the other's state."""
     rows = rows_of(case)
     alone, together = learner_of(case, ALONE, None), learner_of(case, ranks, mesh)
+    begun = copy.deepcopy(_weights(alone))
     metrics = [(alone.step(rows), together.step(rows)) for _ in range(2)]
     found = {
         "weights": _apart(alone, together),
+        "of_what_moved": _of_what_moved(begun, alone, together),
         "metrics": max(_unlike(one, other) for one, other in metrics),
         "updates": metrics[-1][0]["updates"],
     }
@@ -175,6 +177,14 @@ def _apart(alone: Learner, other: Learner) -> float:
     own, others = _weights(alone), {name: whole(value) for name, value in _weights(other).items()}
     assert own.keys() == others.keys()
     return max(float((own[name] - others[name]).abs().max()) for name in own)
+
+
+def _of_what_moved(begun: dict[str, torch.Tensor], alone: Learner, other: Learner) -> float:
+    """How far apart the weights are by how far they have moved, root mean squares of all of them."""
+    own, others = _weights(alone), {name: whole(value) for name, value in _weights(other).items()}
+    apart = sum(float((own[name] - others[name]).double().square().sum()) for name in own)
+    moved = sum(float((own[name] - begun[name]).double().square().sum()) for name in own)
+    return (apart / moved) ** 0.5 if moved else 0.0
 
 
 def _unlike(alone: dict[str, float], together: dict[str, float]) -> float:

@@ -237,7 +237,7 @@ def test_the_command_line(straight, tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["train", str(path)])
     assert done.exit_code == 0, done.output
     assert "01_small: limit, direct/accuracy" in done.output
-    assert f"done: the curriculum in {straight} is over" in " ".join(done.output.split())
+    assert f"done: the curriculum is over, in {straight}" in " ".join(done.output.split())
     plan = CliRunner().invoke(app, ["train", str(path), "--plan"])
     assert plan.exit_code == 0, plan.output
     assert "stage 2, large: at most 2 steps" in plan.output

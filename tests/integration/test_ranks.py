@@ -37,10 +37,14 @@ def test_ranks_learn_what_one_process_does_and_take_up_its_state(count, tmp_path
     assert done.returncode == 0, done.stderr[-3000:]
     for name, found in json.loads(out.read_text()).items():
         assert bool(found["updates"]) == (name != "not finite")
-        bound = 1e-2 if name in ROUNDED else 1e-5
-        assert found["weights"] < bound, name
-        assert found["resumed"] < 10 * bound, name
-        assert found["metrics"] < 100 * bound, name
+        if name in ROUNDED:  # a gradient near 0 may turn its sign, and Adam then steps the other way
+            assert found["of_what_moved"] < 0.1, name
+            assert found["resumed"] < 0.1, name
+            assert found["metrics"] < 0.05, name
+        else:
+            assert found["weights"] < 1e-5, name
+            assert found["resumed"] < 1e-4, name
+            assert found["metrics"] < 1e-3, name
 
 
 RECIPE = """\
