@@ -75,7 +75,7 @@ async def _hold_all(
                 await hold(index)
 
     with stops_released(), ExitStack() as all_seats:  # every seat is taken before the first request
-        taken = [all_seats.enter_context(_taken(policy)) for _ in range(seats)]
+        taken = [all_seats.enter_context(taken_seat(policy)) for _ in range(seats)]
         await together([keep_seat(seat) for seat in taken])
 
 
@@ -84,8 +84,8 @@ def debate_seed(seed: int, number: int, problem: Problem) -> int:
     return derive_seed(seed, "debate", number, problem.id)
 
 
-def _taken(policy: Policy) -> ExitStack:
-    """Return an entered seat; leaving it twice is harmless."""
+def taken_seat(policy: Policy) -> ExitStack:
+    """Return an entered seat of a policy; leaving it twice is harmless."""
     with ExitStack() as stack:
         stack.enter_context(seat_at(policy))
         return stack.pop_all()

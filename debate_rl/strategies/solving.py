@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
 from math import ceil
@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 from debate import DebateConfig, Policy, Problem
 from debate.concurrency import run_async, stops_released, together
 from debate.hold import debate_name
-from debate.policy import seat_at
+from debate.hold_many import taken_seat
 from debate.prompting.fitting import PromptTooLongError
 from debate.seeds import derive_seed
 from debate_rl.config import Config
@@ -197,15 +197,8 @@ def ask_all(
 
     async def all_lanes() -> None:
         with stops_released(), ExitStack() as seats:  # every seat is taken before the first request
-            taken = [seats.enter_context(_taken(seat_at(policy))) for _ in range(lanes)]
+            taken = [seats.enter_context(taken_seat(policy)) for _ in range(lanes)]
             await together([lane(seat) for seat in taken])
 
     run_async(all_lanes())
     return [found[number] for number in range(len(problems))]
-
-
-def _taken(seat: AbstractContextManager[object]) -> ExitStack:
-    """Return an entered seat; leaving it twice is harmless."""
-    with ExitStack() as stack:
-        stack.enter_context(seat)
-        return stack.pop_all()
