@@ -145,7 +145,12 @@ def _whole(path: Path) -> dict[str, object]:
             raise ConfigError(f"{path}: {key}: {name!r} is this recipe")
         return _with_base(under)
 
-    return with_recipes(tables, of_stage)
+    try:
+        return with_recipes(tables, of_stage)
+    except ConfigError:
+        raise
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from error
 
 
 def _with_base(path: Path, above: Sequence[Path] = ()) -> dict[str, object]:

@@ -146,13 +146,15 @@ def with_recipes(tables: dict[str, Any], read: Callable[[object, str], Mapping[s
 
     ``read`` returns the tables of that recipe, given its name and the key that names it. Its ``train.steps``
     are the stage's ``max_steps``; what is no table of a stage, as ``seed`` and ``run``, is not taken over.
+    Nor is what its weights are of, which has to be as in ``[model]``: an override there is for all stages.
     """
-    stages = tables.get("stages")
+    stages, model = tables.get("stages"), tables.get("model")
     if not isinstance(stages, list):
         return tables
+    whole = cast(Table, model) if isinstance(model, dict) else {}
     return tables | {
         "stages": [
-            _over_recipe(stage, read, f"stages.{index}.recipe")
+            _over_recipe(stage, read, index, whole)
             if isinstance(stage, dict) and "recipe" in stage
             else stage
             for index, stage in enumerate(cast("list[Any]", stages))
@@ -160,12 +162,16 @@ def with_recipes(tables: dict[str, Any], read: Callable[[object, str], Mapping[s
     }
 
 
-def _over_recipe(stage: Table, read: Callable[[object, str], Mapping[str, Any]], key: str) -> Table:
-    own = {name: value for name, value in stage.items() if name != "recipe"}
+def _over_recipe(
+    stage: Table, read: Callable[[object, str], Mapping[str, Any]], index: int, model: Table
+) -> Table:
+    own, key = {name: value for name, value in stage.items() if name != "recipe"}, f"stages.{index}.recipe"
     under = read(stage["recipe"], key)
     if "stages" in under:
         raise ValueError(f"{key}: {stage['recipe']!r} has stages of its own; name a recipe of one stage")
     found: dict[str, Any] = {name: under[name] for name in TABLES if name in under}
+    if isinstance(other := found.get("model"), dict):
+        found["model"] = _beside_weights(index, cast(Table, other), model)
     train = dict(found.get("train", {}))
     if (steps := train.pop("steps", None)) is not None and not found.get("sft", {}).get("data"):
         own.setdefault("max_steps", steps)
@@ -195,11 +201,24 @@ def check_stages(stages: Sequence[StageConfig]) -> None:
         raise ValueError(f"stages.0.demote_below: no stage is before {stages[0].name!r}; leave it out")
 
 
+def _beside_weights(index: int, own: Table, model: Table) -> Table:
+    """Return a stage's ``model`` without what its weights are of, which has to be as in ``model``."""
+    fields = ModelConfig.model_fields
+    for key in OF_THE_WEIGHTS:
+        if key in own and own[key] != model.get(key, fields[key].default):
+            raise _other_weights(index, key)
+    return {key: value for key, value in own.items() if key not in OF_THE_WEIGHTS}
+
+
 def check_weights(index: int, own: ModelConfig, model: ModelConfig) -> None:
     """ValueError for a stage whose weights would be of another model than those it goes on with."""
     for key in OF_THE_WEIGHTS:
         if getattr(own, key) != getattr(model, key):
-            raise ValueError(
-                f"stages.{index}: model.{key}: a stage goes on with the weights of the one before, so it "
-                "cannot change what they are of; set it in [model] for all stages"
-            )
+            raise _other_weights(index, key)
+
+
+def _other_weights(index: int, key: str) -> ValueError:
+    return ValueError(
+        f"stages.{index}: model.{key}: a stage goes on with the weights of the one before, so it "
+        "cannot change what they are of; set it in [model] for all stages"
+    )

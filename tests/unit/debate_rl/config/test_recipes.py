@@ -277,6 +277,10 @@ learner = { lr = 1e-5 }
     assert (rl.learner, rl.max_steps, rl.supervised) == ({"lr": 1e-5, "beta": 0.1}, 4, False)
     assert (config.seed, config.run.dir) == (0, "runs/debate")
     assert config.of_stage(1).learner.lr == 1e-5
+    other = load_config(Config, str(whole), ["model.name_or_path=other", "model.lora_rank=8"])
+    assert {(own.model.name_or_path, own.model.lora_rank) for own in map(other.of_stage, range(2))} == {
+        ("other", 8)
+    }
 
 
 @pytest.mark.parametrize(
@@ -296,5 +300,5 @@ learner = { lr = 1e-5 }
 )
 def test_a_recipe_that_cannot_be_a_stage_is_named(tmp_path, stage, said):
     path = written(tmp_path, "full.toml", f"[model]\ntiny = {{}}\n[[stages]]\n{stage}\n")
-    with pytest.raises(ValueError, match=re.escape(said)):
+    with pytest.raises(ConfigError, match=re.escape(f"{path}: {said}")):
         load_config(Config, str(path))
