@@ -2,14 +2,16 @@
 
 from rewards.config import RewardConfig, check_scheme
 from rewards.graph import vote_graph
+from rewards.labels import Credit
 from rewards.peer import PeerRule, voted_winner
-from rewards.score import score_debate, score_votes
+from rewards.score import score_debate, score_debates, score_votes
 from rewards.types import STREAMS, Correct, Rewards, Truth
 from rewards.votes import ballot_box, drop_reasons, valid_votes
 
 __all__ = [
     "STREAMS",
     "Correct",
+    "Credit",
     "PeerRule",
     "RewardConfig",
     "Rewards",
@@ -18,6 +20,7 @@ __all__ = [
     "check_scheme",
     "drop_reasons",
     "score_debate",
+    "score_debates",
     "score_votes",
     "valid_votes",
     "vote_graph",

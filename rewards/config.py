@@ -11,6 +11,7 @@ from debate.ramps import Penalty, Share, Weight, number, settings_at, values_of
 from debate.settings import Settings
 from rewards.form import Form
 from rewards.peer import peer_rule
+from rewards.pseudo import Pseudo
 
 
 class RewardConfig(Settings):
@@ -23,6 +24,18 @@ class RewardConfig(Settings):
     """Regularisation of Bradley-Terry scores, > 0: without it the winner of every vote scores infinity."""
     truth_weight: Share = 0.5
     """Share of the truth stream in the generator's credit; the peer stream has the rest."""
+    peer_weight: Literal["rest", "routed"] = "rest"
+    """"rest": the share that ``truth_weight`` leaves. "routed": truth alone, whole, in a round of a problem
+    where its rewards differ, and votes alone, whole, where they do not or nothing is known; without
+    ``truth_weight``."""
+    labels: float = Field(default=1.0, ge=0, le=1)
+    """Share of the problems whose gold answers reward anything, dealt by the run's seed and the problem's id;
+    the grades of the others are kept to be looked at (docs/rewards.md)."""
+    pseudo: Pseudo = "none"
+    """Where the truth stream of a problem without a label comes from: "none", "majority" of a round's
+    answers, "last_majority", "voted", "verified" by a verifier model, "anchored" (rewards.pseudo)."""
+    judge_pseudo: bool = False
+    """Whether judges are rewarded by these labels too; else, without a label, by the other judges alone."""
     truth_correct: float = 1.0
     """Truth reward of a right answer."""
     truth_wrong: float = 0.0
@@ -111,6 +124,21 @@ class RewardConfig(Settings):
         return settings_at(self, step)
 
     @property
+    def knows_truth(self) -> bool:
+        """Whether the truth stream of any problem with a gold answer has a source."""
+        return self.labels > 0 or self.pseudo != "none"
+
+    @property
+    def stream_weights(self) -> tuple[float, float]:
+        """What peer and truth count in the generator's credit, at a step: one whole where votes are routed.
+
+        >>> RewardConfig(truth_weight=0.25).stream_weights, RewardConfig(peer_weight="routed").stream_weights
+        ((0.75, 0.25), (1.0, 1.0))
+        """
+        weight = number(self.truth_weight)
+        return (1.0, 1.0) if self.peer_weight == "routed" else (1 - weight, weight)
+
+    @property
     def shapes(self) -> bool:
         """Whether there is a shaping reward, at any step."""
         return any((self.novelty_bonus, self.copy_penalty, self.length_penalty, self.self_correction))
@@ -145,12 +173,17 @@ class RewardConfig(Settings):
 
 
 def check_scheme(
-    debate: DebateConfig, rewards: RewardConfig, *, verifiable: bool, verdicts: bool = False
+    debate: DebateConfig,
+    rewards: RewardConfig,
+    *,
+    verifiable: bool,
+    verdicts: bool = False,
+    coins: bool = False,
 ) -> str | None:
     """Return None, or a warning of what will have no signal; ValueError for a scheme that cannot teach.
 
     ``verifiable`` tells whether the problems have answers, ``verdicts`` whether a verifier model scores them:
-    that rewards the generator, and judges only with ``judge_verdict_weight``.
+    that rewards the generator, and judges only with ``judge_verdict_weight``. ``coins``: stand for truth.
 
     >>> check_scheme(DebateConfig(num_agents=3), RewardConfig(), verifiable=True)
     >>> print(check_scheme(DebateConfig(num_agents=4), RewardConfig(), verifiable=False))
@@ -158,15 +191,28 @@ def check_scheme(
     >>> (check_scheme(DebateConfig(num_agents=3), RewardConfig(), verifiable=False) or "").split(":")[0]
     'The judge stream is off'
     """
-    _refuse_idle_generator(debate, rewards, verifiable or verdicts)
+    _refuse_pseudo_without_labels(rewards)
+    _refuse_idle_generator(debate, rewards, (verifiable and rewards.knows_truth) or verdicts or coins)
     _refuse_penalty_for_all(debate, rewards)
     warnings = (
         _votes_warning(debate, rewards),
         _own_work_warning(debate, rewards),
-        _criticism_warning(debate, rewards, verifiable),
-        _judge_warning(debate, rewards, verifiable, verdicts),
+        _criticism_warning(debate, rewards, verifiable and rewards.knows_truth),
+        _judge_warning(debate, rewards, verifiable and _judges_by_grades(rewards), verdicts),
     )
     return " ".join(warning for warning in warnings if warning) or None
+
+
+def _judges_by_grades(rewards: RewardConfig) -> bool:
+    return rewards.labels > 0 or rewards.judge_pseudo
+
+
+def _refuse_pseudo_without_labels(rewards: RewardConfig) -> None:
+    if rewards.judge_pseudo and rewards.pseudo == "none":
+        raise ValueError(
+            'rewards.judge_pseudo = true: there are no pseudo-labels (rewards.pseudo = "none"); name a rule '
+            "there, or leave it out"
+        )
 
 
 def judges_per_pair(debate: DebateConfig, rewards: RewardConfig) -> int:
@@ -185,7 +231,7 @@ def judges_per_pair(debate: DebateConfig, rewards: RewardConfig) -> int:
 
 def _refuse_idle_generator(debate: DebateConfig, rewards: RewardConfig, verifiable: bool) -> None:
     votes = judges_per_pair(debate, rewards) > 0
-    weights = values_of(rewards.truth_weight)
+    weights = (0.5,) if rewards.peer_weight == "routed" else values_of(rewards.truth_weight)
     if (votes and min(weights) < 1) or (verifiable and (max(weights) > 0 or rewards.reads_likelihood)):
         return
     if votes:

@@ -77,7 +77,7 @@ def bradley_terry(votes: Sequence[Vote], *, alpha: float = 0.1) -> dict[TurnId, 
     """
     scores: dict[TurnId, float] = {}
     for part in fitted_together(votes):
-        fitted = _strengths(win_matrix(part, votes), alpha)
+        fitted = strengths(win_matrix(part, votes), alpha)
         scores.update(zip(part, fitted, strict=True))
     return scores
 
@@ -132,7 +132,7 @@ def _parts(pairs: frozenset[Pair]) -> tuple[tuple[TurnId, ...], ...]:
 
 
 @lru_cache(maxsize=65_536)
-def _strengths(wins: tuple[tuple[float, ...], ...], alpha: float) -> tuple[float, ...]:
+def strengths(wins: tuple[tuple[float, ...], ...], alpha: float) -> tuple[float, ...]:
     """Return the centred fit of one table; cached, for the same few patterns come back all the time."""
     import choix  # brings scipy: half a second that the other rules do without
     import numpy as np

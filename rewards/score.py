@@ -7,7 +7,7 @@ every agent sees every solution of the round before. Both fill a ballot box, whi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence, Set
 from types import MappingProxyType
 
 from msgspec.structs import replace
@@ -17,9 +17,11 @@ from rewards.config import RewardConfig
 from rewards.criticism import criticised, persuasions
 from rewards.form import formed_turns
 from rewards.judging import judge_rewards, values_of_votes
+from rewards.labels import OF_TRUTH, Credit, credits_of
 from rewards.likelihood import Likelihoods, with_likelihood
 from rewards.overlong import overlong_penalties
 from rewards.peer import peer_scores
+from rewards.routing import routed
 from rewards.shaping import AnswerKey, Shaping, same_spelling, shaping_of
 from rewards.truth import GRADES, score_of, truth_rewards, truth_turns, verdict_reward
 from rewards.types import Correct, PlainVote, Rewards, Verdicts, check_correct, stream_of
@@ -34,6 +36,7 @@ def score_debate(
     *,
     likelihoods: Likelihoods | None = None,
     key: AnswerKey = same_spelling,
+    credit: Credit = OF_TRUTH,
 ) -> Rewards:
     """Return the rewards of a debate; credit goes to the exact turns its judges were shown.
 
@@ -41,21 +44,53 @@ def score_debate(
     With ``config.truth_credit = "partial"`` the ``score`` of a turn that has one is rewarded in its place.
     ``verdicts`` of a verifier model count for the generator where there is no truth, in the place of it; and
     for judges with ``config.judge_verdict_weight``. ``likelihoods``: of the gold answer, where they were
-    measured. ``key``: which answers are the same, for what is new.
+    measured. ``key``: which answers are the same, for what is new. ``credit``: what rewards in the place of
+    ``correct``, of which then the counters alone tell (rewards.labels).
     """
     check_correct(correct, debate.protocol.num_agents, debate.protocol.num_rounds)
     box = ballot_box(debate, judge_own=config.judge_own)
     formed = formed_turns(debate, config.form) if config.form_bonus else set[TurnId]()
     scores = {turn.id: score_of(turn) for turn in debate.turns}
-    rewards = _score(box, correct, config, overlong_penalties(debate, config), formed, scores, verdicts)
+    paid = credit.grades_of_truth(correct)
+    scores = scores if credit.truth == "truth" else {}
+    overlong = overlong_penalties(debate, config)
+    rewards = _score(box, correct, config, overlong, formed, scores, verdicts, credit)
     rewards = _with_shaping(rewards, shaping_of(debate, config, key), box)
-    rewards = with_likelihood(rewards, likelihoods, config)
+    rewards = with_likelihood(rewards, likelihoods if credit.truth == "truth" else None, config)
     if debate.protocol.protocol == "critique":
-        rewards = _with_persuasion(rewards, debate, box, correct, config)
-    if correct is not None or verdicts is None:
+        rewards = _with_persuasion(rewards, debate, box, paid, config)
+    if correct is not None or paid is not None or verdicts is None:
         return rewards
     scored = {turn: verdict_reward(verdicts, turn, config) for turn in truth_turns(box, config)}
     return replace(rewards, truth=stream_of(scored, box.num_agents, box.num_rounds))
+
+
+def score_debates(
+    debates: Sequence[Debate],
+    correct: Sequence[Correct],
+    groups: Sequence[Hashable],
+    config: RewardConfig,
+    *,
+    seed: int,
+    verdicts: Sequence[Verdicts | None] = (),
+    likelihoods: Sequence[Likelihoods | None] = (),
+    key: AnswerKey = same_spelling,
+    coins: bool = False,
+) -> tuple[list[Rewards], list[Credit]]:
+    """Return the rewards of a step's debates, and what each was rewarded by.
+
+    Entry i of each argument is about debate i; those of a group, the debates of a problem, stand together.
+    ``seed``: the run's, which deals labels (rewards.labels); ``coins``: as ``credits_of``.
+    """
+    credits = credits_of(debates, correct, groups, config, seed=seed, key=key, verdicts=verdicts, coins=coins)
+    none = [None] * len(debates)
+    rewards = [
+        score_debate(debate, grades, config, said, likelihoods=read, key=key, credit=credit)
+        for debate, grades, said, read, credit in zip(
+            debates, correct, verdicts or none, likelihoods or none, credits, strict=True
+        )
+    ]
+    return routed(rewards, groups) if config.peer_weight == "routed" else rewards, credits
 
 
 def _with_shaping(rewards: Rewards, parts: Mapping[TurnId, Shaping], box: BallotBox) -> Rewards:
@@ -111,15 +146,18 @@ def _score(
     formed: Set[TurnId] = frozenset(),
     scores: Mapping[TurnId, float | None] = MappingProxyType({}),
     verdicts: Verdicts | None = None,
+    credit: Credit = OF_TRUTH,
 ) -> Rewards:
     votes, dropped = split_votes(box)
     peer = peer_scores(config.peer, votes, alpha=config.bradley_terry_alpha)
-    judge = judge_rewards(votes, values_of_votes(votes, correct, config, verdicts))
+    known = credit.grades_of_judges(correct)
+    judge = judge_rewards(votes, values_of_votes(votes, known, config, verdicts))
     penalties = format_rewards(box, votes, config.format_penalty)
+    truth = truth_rewards(box, credit.grades_of_truth(correct), config, formed, scores)
     format = {turn: penalty + overlong.get(turn, 0.0) for turn, penalty in penalties.items()}
     return Rewards(
         peer=stream_of(peer, box.num_agents, box.num_rounds),
-        truth=stream_of(truth_rewards(box, correct, config, formed, scores), box.num_agents, box.num_rounds),
+        truth=stream_of(truth, box.num_agents, box.num_rounds),
         judge=stream_of(judge, box.num_agents, box.num_rounds + 1),
         format=stream_of(format, box.num_agents, box.num_rounds + 1),
         counters=count_all(box, votes, dropped, correct=correct, judged=len(judge)),

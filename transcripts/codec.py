@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 
 from debate.types import Debate
 from debate.values import HALVES, Value
+from rewards.labels import Credit
 from rewards.likelihood import Likelihoods
 from rewards.types import Rewards, Truth, Verdicts
 from transcripts.errors import FieldError, field_error
@@ -49,6 +50,7 @@ class Line(Value, frozen=True, kw_only=True):
     mode: str | UnsetType = UNSET
     verdicts: Verdicts | UnsetType = UNSET
     likelihoods: Likelihoods | UnsetType = UNSET
+    credit: Credit | UnsetType = UNSET
 
     def record(self) -> Record:
         """Return the record of the line."""
@@ -63,6 +65,7 @@ class Line(Value, frozen=True, kw_only=True):
             self.mode,
             self.verdicts,
             self.likelihoods,
+            self.credit,
         )
 
 

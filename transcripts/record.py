@@ -11,6 +11,7 @@ from debate.config import MOST_ROUNDS
 from debate.prompting.shown import holds_solutions
 from debate.types import Debate, TurnId
 from debate.values import Value
+from rewards.labels import Credit
 from rewards.likelihood import Likelihoods
 from rewards.types import OPTIONAL_STREAMS, Rewards, Truth, Verdicts, stream_named
 
@@ -51,7 +52,8 @@ class Record:
     from one run to the next and takes no part in ``==``. ``mode``: the grader's, where the answers of the
     turns are what it found, and not the boxes of their sections. ``verdicts``: those of a verifier model,
     where one scored; they are not ground truth. ``likelihoods``: of the gold answer behind each solution,
-    where a scheme rewards them.
+    where a scheme rewards them. ``credit``: what the debate was rewarded by, where that was not ``correct``
+    alone.
     """
 
     debate: Debate
@@ -64,6 +66,7 @@ class Record:
     mode: str | UnsetType = UNSET
     verdicts: Verdicts | UnsetType = UNSET
     likelihoods: Likelihoods | UnsetType = UNSET
+    credit: Credit | UnsetType = UNSET
 
 
 def check_record(record: Record) -> None:
@@ -98,6 +101,8 @@ def _problems(record: Record) -> Iterator[str]:
         yield from _verdict_problems(record.verdicts)
     if record.likelihoods is not UNSET:
         yield from _table_problems("likelihoods.logprobs", record.likelihoods.logprobs, agents, rounds)
+    if record.credit is not UNSET and record.credit.grades:
+        yield from _table_problems("credit.grades", record.credit.grades, agents, rounds)
     if record.rewards is not None:
         widths = {"peer": rounds, "truth": rounds, "judge": rounds + 1, "format": rounds + 1}
         for name, width in widths.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -20,6 +20,7 @@ from debate_rl.commands.console import plain_console, progress_bar, text_table
 from debate_rl.commands.errors import Ended
 
 if TYPE_CHECKING:
+    from debate_rl.replay.label_audit import LabelAudit
     from debate_rl.replay.scheme import Scheme
     from debate_rl.replay.summary import Summary, Tally
 
@@ -50,6 +51,7 @@ def replay(
     """
     from debate_rl.config.recipes import read_run_config
     from debate_rl.replay.files import SCHEMA, refuse_another, replay_name
+    from debate_rl.replay.label_audit import LabelAudit
     from debate_rl.replay.scheme import scheme_of
     from transcripts import compile_filter
 
@@ -64,11 +66,13 @@ def replay(
     if own != other or out is not None:
         folder = Path(out or path / "replays" / replay_name(changes, question))
         refuse_another(folder, question)
-    summary, damage = _replay(path, (own, other), filter, (first, last), folder)
+    audit = LabelAudit(other, first, new=own != other)
+    summary, damage = _replay(path, (own, other), filter, (first, last), folder, audit)
     folder = folder if summary.debates else None
     facts = {"schema": SCHEMA, "overrides": changes, "asked": question, "damaged_lines": damage}
-    _write(facts | summary.facts(), folder, json)  # before a reader that goes away can end the command
-    show(str(path), summary, damage=damage, only_check=own == other)
+    # Before a reader that goes away can end the command.
+    _write(facts | summary.facts() | audit.facts(), folder, json)
+    show(str(path), summary, damage=damage, only_check=own == other, audit=audit.lines())
     if folder is not None:
         plain_console().print(f"Every debate: {folder / 'debates.jsonl'}")
         if summary.most_changed:
@@ -142,6 +146,7 @@ def _replay(
     filter: str,
     steps: tuple[int, int | None],
     folder: Path | None,
+    audit: LabelAudit,
 ) -> tuple[Summary, int]:
     """Go through the debates, write them where a folder is given; return figures and damaged lines."""
     from debate_rl.replay.comparing import no_collections, replay_run
@@ -154,7 +159,9 @@ def _replay(
         damage = len(store.damage)
         task = progress.add_task("debates", total=store.count(f"step:..{last}" if last is not None else ""))
         tell = partial(progress.advance, task)
-        replayed = replay_run(store, *schemes, filter=filter, first=first, last=last, tell=tell)
+        replayed = replay_run(
+            store, *schemes, filter=filter, first=first, last=last, tell=tell, look=audit.look
+        )
         changes = counted(replayed, summary)
         first_change = list(islice(changes, 1))
         if folder is not None and first_change:  # without debates nothing is left to look at
@@ -164,10 +171,10 @@ def _replay(
     return summary, damage
 
 
-def show(run: str, summary: Summary, *, damage: int, only_check: bool) -> None:
-    """Print the check, then the tables, then the debates to open."""
+def show(run: str, summary: Summary, *, damage: int, only_check: bool, audit: Sequence[str] = ()) -> None:
+    """Print the check, the audit of labels, then the tables, then the debates to open."""
     console, plain = Console(), plain_console()
-    for line in check_lines(run, summary, damage):
+    for line in [*check_lines(run, summary, damage), *audit]:
         plain.print(line)
     if only_check or not summary.debates:
         return

@@ -19,8 +19,8 @@ from debate_rl.config.keys import check_key
 from debate_rl.config.likelihood import LikelihoodConfig
 from debate_rl.config.logging import LoggingConfig
 from debate_rl.config.models import ModelConfig
-from debate_rl.config.reward_checks import check_likelihood, check_returns, check_rewards
-from debate_rl.config.sampling import SamplingConfig
+from debate_rl.config.reward_checks import check_labels, check_likelihood, check_returns, check_rewards
+from debate_rl.config.sampling import AdaptiveConfig, SamplingConfig
 from debate_rl.config.sandbox import SandboxConfig
 from debate_rl.config.sft import SftConfig
 from debate_rl.config.shots import ShotsConfig
@@ -34,7 +34,9 @@ from learner.update.config import LearnerConfig
 from rewards import RewardConfig, check_scheme
 
 Stream: TypeAlias = Literal["peer", "truth", "judge", "format"]
-Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer"]
+Control: TypeAlias = Literal[
+    "none", "random_judge", "shuffled_votes", "own_answer", "flipped_votes", "shared_errors", "random_reward"
+]
 RAMPED = ("debate", "rewards", "advantages")
 """The tables whose numbers may change with the step."""
 DATA = "data"
@@ -52,19 +54,6 @@ class RunConfig(Settings):
     began with; what is done stays as it was. "data" allows other problems or golds under the same names.
     ``train.steps`` may grow unasked while ``learner.schedule`` is constant: only then is the longer run the
     same as one of that length from its start."""
-
-
-class AdaptiveConfig(Settings):
-    """How many debates a problem gets: until enough of them are right, and enough are wrong."""
-
-    chunk: int = Field(default=0, ge=0)
-    """Debates of a problem held at a time, up to ``train.debates_per_problem`` in all, until it has enough;
-    0 holds all of them at once."""
-    right: int = Field(default=2, ge=1)
-    """Enough right debates: those with a right solution in the last round."""
-    wrong: int = Field(default=2, ge=1)
-    """Enough wrong debates: those with a wrong solution in the last round, or one without an answer. A debate
-    of several agents may be both right and wrong."""
 
 
 class TrainConfig(Settings):
@@ -117,7 +106,16 @@ class TrainConfig(Settings):
     """Steps between two looks of the detectors at stored debates; 0: never. Metrics are read each step."""
     control: Control = "none"
     """A control to compare with, in place of the votes' outcomes: "random_judge" a coin for each pair,
-    "shuffled_votes" the step's own outcomes dealt anew, "own_answer" whose answer is the judge's own."""
+    "shuffled_votes" the step's own outcomes dealt anew, "own_answer" whose answer is the judge's own; a share
+    ``control_share`` turned round, of all votes "flipped_votes" or of all pairs of answers "shared_errors".
+    "random_reward" leaves votes as they are: a coin for each solution stands for its truth."""
+    control_share: float | None = Field(default=None, ge=0, le=1)
+    """The share that "flipped_votes" or "shared_errors" turns round, by lot."""
+
+    @property
+    def draws_rewards(self) -> bool:
+        """Whether coins stand for truth."""
+        return self.control == "random_reward"
 
 
 S = TypeVar("S", bound=Settings)
@@ -193,8 +191,9 @@ class Config(Settings):
                 raise ValueError(f"run.allow_changes: {error}") from error
         if self.rewards.judge_own != self.debate.judge_own:
             raise ValueError("rewards.judge_own and debate.judge_own must be equal")
-        for protocol in self.debate.protocols():
-            check_scheme(protocol, self.rewards, verifiable=True)  # what open problems need: open_session
+        check_labels(self.rewards, self.verifier, self.train.control, self.train.control_share)
+        for protocol in self.debate.protocols():  # what open problems need: open_session
+            check_scheme(protocol, self.rewards, verifiable=True, coins=self.train.draws_rewards)
         check_rewards(self.rewards, self.advantages, self.verifier)
         check_returns(self.debate, self.rewards, self.advantages)
         if self.rewards.reads_likelihood:

@@ -23,6 +23,27 @@ def check_rewards(rewards: RewardConfig, advantages: AdvantageConfig, verifier: 
         )
 
 
+SHARED = ("flipped_votes", "shared_errors")
+"""The controls that have a share."""
+
+
+def check_labels(rewards: RewardConfig, verifier: VerifierConfig, control: str, share: float | None) -> None:
+    """Raise ValueError, with the key and a way out, for labels from nobody and controls without a share."""
+    if rewards.pseudo == "verified" and (verifier.policy is None or not verifier.beside_truth):
+        raise ValueError(
+            'rewards.pseudo = "verified": keeps the labels that a verifier model agrees with; name one as '
+            "verifier.policy and set verifier.beside_truth = true, or choose another rule"
+        )
+    if control == "random_reward" and rewards.pseudo != "none":
+        raise ValueError(
+            'train.control = "random_reward": coins stand for truth, and so would rewards.pseudo = '
+            f'"{rewards.pseudo}"; leave out one of them'
+        )
+    if (control in SHARED) == (share is None):
+        needs = "needs train.control_share" if share is None else "takes no train.control_share"
+        raise ValueError(f'train.control = "{control}": {needs}; {" and ".join(SHARED)} have one')
+
+
 def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: AdvantageConfig) -> None:
     """Raise ValueError where returns of truth would pay for disagreement: who stops has fewer rounds."""
     rewarded = max(values_of(rewards.truth_weight)) > 0 and rewards.truth_rounds == "all"

@@ -94,6 +94,19 @@ class DifficultyConfig(Settings):
         return self
 
 
+class AdaptiveConfig(Settings):
+    """How many debates a problem gets: until enough of them are right, and enough are wrong."""
+
+    chunk: int = Field(default=0, ge=0)
+    """Debates of a problem held at a time, up to ``train.debates_per_problem`` in all, until it has enough;
+    0 holds all of them at once."""
+    right: int = Field(default=2, ge=1)
+    """Enough right debates: those with a right solution in the last round."""
+    wrong: int = Field(default=2, ge=1)
+    """Enough wrong debates: those with a wrong solution in the last round, or one without an answer. A debate
+    of several agents may be both right and wrong."""
+
+
 class SamplingConfig(Settings):
     """Gates that a training problem passes before a step draws it; none unless one is set."""
 

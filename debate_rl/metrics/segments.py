@@ -33,8 +33,8 @@ def segments(
 ) -> list[Segment]:
     """Return the segments of a critique in the order of the debate, with ramps at their first step."""
     scheme, advantages = scheme.at_step(0), advantages.at_step(0)
-    generator, truth = number(advantages.lambda_gen), number(scheme.truth_weight)
-    solved = [("peer", generator * (1 - truth)), ("truth", generator * truth)]
+    generator, (peer, truth) = number(advantages.lambda_gen), scheme.stream_weights
+    solved = [("peer", generator * peer), ("truth", generator * truth)]
     parts = {
         "proposal": solved,
         "criticism": [("persuasion", number(advantages.lambda_critic))],

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from msgspec import UNSET
 
 from debate.types import TurnId
-from debate_rl.replay.scheme import Replayed, Scheme, replay_step, score_step
+from debate_rl.replay.scheme import Replayed, Scheme, ScoredStep, replay_step, score_step
 from rewards import STREAMS, Rewards
 from rewards.types import OPTIONAL_STREAMS, stream_named, value_of
 from transcripts import Record, RunStore, TurnAdvantages
@@ -60,8 +60,12 @@ class DebateChange:
     not_finite: int
 
 
+Look: TypeAlias = Callable[[ScoredStep], None]
+"""Is shown each step as the other scheme rewards it."""
+
+
 def compare_steps(
-    records: Iterable[tuple[str, Record]], own: Scheme, other: Scheme
+    records: Iterable[tuple[str, Record]], own: Scheme, other: Scheme, look: Look = lambda scored: None
 ) -> Iterator[DebateChange]:
     """Yield what changes in each debate.
 
@@ -77,6 +81,7 @@ def compare_steps(
         if other != own:
             scored = scored if other.scores_as(own) else score_step(step, other)
             new = replay_step(scored, other, other_means)
+        look(scored)
         for id, one, before, after in zip(ids, step, old, new, strict=True):
             yield change_of(id, one, before, after)
 
@@ -208,17 +213,18 @@ def replay_run(
     first: int = 0,
     last: int | None = None,
     tell: Callable[[], None] = lambda: None,
+    look: Look = lambda scored: None,
 ) -> Iterator[DebateChange]:
     """Yield what changes in the debates of a filter in steps ``first`` to ``last``; FilterError as ever.
 
     The filter and the steps choose what is shown. Advantages are of whole steps all the same, and with
     running means the steps before ``first`` are gone through as well. ``tell`` is called
-    for each debate read.
+    for each debate read, ``look`` for each step.
     """
     wanted = _ids(store, filter) if filter.strip() else None
     begin = 0 if own.remembers or other.remembers else first
     read = _read(store, begin, last, tell)
-    for change in compare_steps(read, own, other):
+    for change in compare_steps(read, own, other, look):
         if change.step >= first and (wanted is None or change.id in wanted):
             yield change
 

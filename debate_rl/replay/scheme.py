@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from debate_rl.training.rollouts import advantages_by_debate, finite
@@ -11,7 +11,9 @@ from envs.answers.keys import key_of_kind
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.turns import generator_streams
 from learner.types import Transition, group_indices, transitions_of
-from rewards import RewardConfig, Rewards, score_debate
+from rewards import Credit, RewardConfig, Rewards, score_debate, score_debates
+from rewards.labels import OF_TRUTH
+from rewards.routing import routed_as
 from transcripts import Record, TurnAdvantages
 
 if TYPE_CHECKING:
@@ -20,11 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """What turns a step's debates into advantages; ``group_size`` is the debates K of each problem."""
+    """What turns a step's debates into advantages; ``group_size`` is the debates K of each problem.
+
+    ``seed``: the run's, which deals labels; ``coins``: whether coins stand for truth (``train.control``).
+    """
 
     rewards: RewardConfig
     advantages: AdvantageConfig
     group_size: int
+    seed: int = 0
+    coins: bool = False
 
     @property
     def remembers(self) -> bool:
@@ -34,7 +41,8 @@ class Scheme:
 
     def at_step(self, step: int) -> Scheme:
         """Return the scheme of a step: a number in the place of every ramp."""
-        return Scheme(self.rewards.at_step(step), self.advantages.at_step(step), self.group_size)
+        now = self.rewards.at_step(step), self.advantages.at_step(step)
+        return replace(self, rewards=now[0], advantages=now[1])
 
     def scores_as(self, other: Scheme) -> bool:
         """Return whether the rewards are the same as another scheme's: these keys act on advantages only."""
@@ -45,16 +53,22 @@ class Scheme:
 
 def scheme_of(config: Config) -> Scheme:
     """Return how a run's debates were, or are to be, rewarded."""
-    return Scheme(config.rewards, config.advantages, config.train.debates_per_problem)
+    coins = config.train.control == "random_reward"
+    size = config.train.debates_per_problem
+    return Scheme(config.rewards, config.advantages, size, config.seed, coins)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredStep:
-    """A step's debates with their rewards, how many of each were not finite, and the turns."""
+    """A step's debates with their rewards, how many of each were not finite, and the turns.
+
+    ``credits``: what each was rewarded by.
+    """
 
     step: int
     records: Sequence[Record]
     rewards: Sequence[Rewards]
+    credits: Sequence[Credit]
     not_finite: Sequence[int]
     transitions: Sequence[Transition]
 
@@ -72,22 +86,38 @@ class Replayed:
 
 
 def rewards_of(record: Record, config: RewardConfig) -> Rewards:
-    """Return the rewards of a stored debate under the scheme of its step."""
-    verdicts, likelihoods = record.verdicts or None, record.likelihoods or None
-    return score_debate(
-        record.debate, record.correct, config, verdicts, likelihoods=likelihoods, key=key_of_kind
+    """Return the rewards of a stored debate alone, credited and routed as its step was."""
+    rewards = score_debate(
+        record.debate,
+        record.correct,
+        config,
+        record.verdicts or None,
+        likelihoods=record.likelihoods or None,
+        key=key_of_kind,
+        credit=record.credit or OF_TRUTH,
     )
+    return routed_as(rewards, record.rewards) if config.peer_weight == "routed" else rewards
 
 
 def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
     """Return the rewards of a step; ``records`` are all of it, in order."""
     step = records[0].step if records else 0
-    config = scheme.rewards.at_step(step)
-    scored = [finite(rewards_of(one, config)) for one in records]
-    rewards, not_finite = [reward for reward, _ in scored], [count for _, count in scored]
+    debates = [record.debate for record in records]
     groups = group_indices([record.group for record in records], scheme.group_size)
-    transitions = transitions_of([record.debate for record in records], rewards, groups)
-    return ScoredStep(step, records, rewards, not_finite, transitions)
+    given, credits = score_debates(
+        debates,
+        [record.correct for record in records],
+        groups,
+        scheme.rewards.at_step(step),
+        seed=scheme.seed,
+        verdicts=[record.verdicts or None for record in records],
+        likelihoods=[record.likelihoods or None for record in records],
+        key=key_of_kind,
+        coins=scheme.coins,
+    )
+    scored = [finite(one) for one in given]
+    rewards, not_finite = [reward for reward, _ in scored], [count for _, count in scored]
+    return ScoredStep(step, records, rewards, credits, not_finite, transitions_of(debates, rewards, groups))
 
 
 def replay_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, float]) -> list[Replayed]:

@@ -99,6 +99,11 @@ class RunFolder:
         return self.path / "metrics.jsonl"
 
     @property
+    def labels(self) -> Path:
+        """Which problems' gold answers were used, where not all are."""
+        return self.path / "labels.jsonl"
+
+    @property
     def held_out(self) -> Path:
         """One line an evaluation on held-out problems."""
         return self.path / "held_out.jsonl"

@@ -1,6 +1,7 @@
 """Controls: runs whose votes do not come from judging, so that a gain can be traced to the judging.
 
 All of them keep the texts and who voted on which pair; only what a vote says is replaced, before any reward.
+"random_reward" leaves the votes and replaces truth: ``rewards.labels``.
 """
 
 from __future__ import annotations
@@ -24,19 +25,35 @@ _Pair: TypeAlias = tuple[TurnId, frozenset[TurnId]]
 _OTHER: dict[Outcome, Outcome] = {"left": "right", "right": "left", "tie": "tie"}
 
 
-def controlled(debates: Sequence[Debate], control: Control, *, key: AnswerKey, seed: int) -> list[Debate]:
-    """Return a step's debates with their votes replaced as the control says; ``key`` compares answers."""
+def controlled(
+    debates: Sequence[Debate],
+    control: Control,
+    *,
+    key: AnswerKey,
+    seed: int,
+    run_seed: int = 0,
+    share: float = 0.0,
+) -> list[Debate]:
+    """Return a step's debates with their votes replaced as the control says; ``key`` compares answers.
+
+    ``share``: of the votes, or of the pairs of answers, that are turned round. ``seed``: the step's;
+    ``run_seed``: for errors that stay the same from step to step.
+    """
     if control == "random_judge":
         return [flip_votes(debate, seed=derive_seed(debate.seed, "flip")) for debate in debates]
     if control == "shuffled_votes":
         return shuffle_votes(debates, seed=seed)
     if control == "own_answer":
         return [vote_by_own_answer(debate, key) for debate in debates]
+    if control == "flipped_votes":
+        return [flip_votes(debate, seed=derive_seed(debate.seed, "flip"), share=share) for debate in debates]
+    if control == "shared_errors":
+        return [share_errors(debate, key, seed=run_seed, share=share) for debate in debates]
     return list(debates)
 
 
-def flip_votes(debate: Debate, *, seed: int) -> Debate:
-    """Return the debate with the outcome of each decided vote turned round or not by a fair seeded coin.
+def flip_votes(debate: Debate, *, seed: int, share: float = 0.5) -> Debate:
+    """Return the debate with the outcome of each decided vote turned round with a probability, by the seed.
 
     Ties stay ties. One coin serves all that a judge's turn said about a pair, so that what was repeated or
     contradictory before still is, and as many votes count.
@@ -44,8 +61,26 @@ def flip_votes(debate: Debate, *, seed: int) -> Debate:
     rng = random.Random(seed)
     coins: dict[_Pair, bool] = {}
     for vote in debate.votes:
-        coins.setdefault(_pair(vote), rng.random() < 0.5)
+        coins.setdefault(_pair(vote), rng.random() < share)
     return _turned(debate, coins)
+
+
+def share_errors(debate: Debate, key: AnswerKey, *, seed: int, share: float) -> Debate:
+    """Return the debate with all votes between some answers turned round, those of a share of the pairs.
+
+    Which pairs is a matter of the run's seed, the problem and the two answers: all judges of all its debates
+    err alike, in every step. Votes between equal answers stay; no answer is an answer of its own.
+    """
+    answers = {
+        turn.id: "" if turn.parsed.answer is None else key(debate.problem, turn.parsed.answer)
+        for turn in debate.turns
+    }
+    turned: dict[_Pair, bool] = {}
+    for vote in debate.votes:
+        pair = sorted((answers.get(vote.left, ""), answers.get(vote.right, "")))
+        draw = random.Random(derive_seed(seed, "shared error", debate.problem.id, *pair)).random()
+        turned[_pair(vote)] = pair[0] != pair[1] and draw < share
+    return _turned(debate, turned)
 
 
 def shuffle_votes(debates: Sequence[Debate], *, seed: int) -> list[Debate]:

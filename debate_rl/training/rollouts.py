@@ -29,7 +29,8 @@ from envs.answers.keys import AnswerKey, key_of, key_of_kind
 from envs.types import Mode
 from learner.advantages import TurnAdvantage
 from learner.types import Transition, agent_order, group_indices, transitions_of
-from rewards import STREAMS, RewardConfig, Rewards, score_debate
+from rewards import STREAMS, Credit, RewardConfig, Rewards, score_debates
+from rewards.labels import OF_TRUTH, is_labelled
 from rewards.likelihood import Likelihoods, with_likelihood
 from rewards.types import OPTIONAL_STREAMS, Verdicts, stream_named
 from transcripts import Record, Timing, TurnAdvantages
@@ -67,7 +68,7 @@ class Rollout:
 
     ``groups`` names the group of each debate. ``graded`` counts the grader's statuses, ``not_finite`` the
     rewards that were not finite and became None. ``verified`` counts what a verifier model was asked.
-    ``likelihoods``: of the gold answers, once they were read.
+    ``likelihoods``: of the gold answers, once they were read. ``credits``: what each debate was rewarded by.
     """
 
     groups: list[str]
@@ -80,6 +81,7 @@ class Rollout:
     verdicts: list[Verdicts | None] = field(default_factory=list)
     verified: Counter[str] = field(default_factory=Counter)
     likelihoods: list[Likelihoods] = field(default_factory=list)
+    credits: list[Credit] = field(default_factory=list)
 
     def add(self, other: Rollout) -> None:
         """Take in further problems."""
@@ -92,12 +94,22 @@ class Rollout:
         self.not_finite += other.not_finite
         self.verdicts += other.verdicts
         self.verified += other.verified
+        self.credits += other.credits
 
     def take_likelihoods(self, likelihoods: list[Likelihoods], scheme: RewardConfig) -> None:
         """Reward what a reader made of the debates, under the scheme of the step."""
         self.likelihoods = likelihoods
-        pairs = zip(self.rewards, likelihoods, strict=True)
+        known = [
+            read if credit.truth == "truth" else None
+            for read, credit in zip(likelihoods, self.credits, strict=True)
+        ]
+        pairs = zip(self.rewards, known, strict=True)
         self.rewards = [with_likelihood(rewards, read, scheme) for rewards, read in pairs]
+
+    def visible(self) -> list[Grades | None]:
+        """Return the grades that what is learnt may depend on: those of problems with a label."""
+        pairs = zip(self.correct, self.credits, strict=True)
+        return [grades if credit.truth == "truth" else None for grades, credit in pairs]
 
     def transitions(self) -> list[Transition]:
         """Return all turns with their rewards, a group for each problem."""
@@ -157,10 +169,25 @@ class RolloutWorker:
         rollout = self._hold(self._shown(problems, step), step, part, clock)
         key: AnswerKey = key_of(self.data.environment)
         dealt = derive_seed(config.seed, "control", step, *part)
-        rollout.debates = controlled(rollout.debates, config.train.control, key=key, seed=dealt)
-        scheme = config.rewards.at_step(step)
-        for debate, correct, verdicts in zip(rollout.debates, rollout.correct, rollout.verdicts, strict=True):
-            rewards, bad = finite(score_debate(debate, correct, scheme, verdicts, key=key_of_kind))
+        rollout.debates = controlled(
+            rollout.debates,
+            config.train.control,
+            key=key,
+            seed=dealt,
+            run_seed=config.seed,
+            share=config.train.control_share or 0.0,
+        )
+        scored, rollout.credits = score_debates(
+            rollout.debates,
+            rollout.correct,
+            rollout.groups,
+            config.rewards.at_step(step),
+            seed=config.seed,
+            verdicts=rollout.verdicts,
+            key=key_of_kind,
+            coins=config.train.draws_rewards,
+        )
+        for rewards, bad in map(finite, scored):
             rollout.rewards.append(rewards)
             rollout.not_finite += bad
         clock.lap("reward")
@@ -188,7 +215,7 @@ class RolloutWorker:
             lacking = [
                 place
                 for place, of in enumerate(held)
-                if not has_enough([one.correct for one in of], train.adaptive)
+                if not has_enough([self._seen(one) for one in of], train.adaptive)
             ]
             numbers = [place * most + j for place in lacking for j in range(start, min(start + chunk, most))]
             ended = self._debates(problems, numbers, debate, name, since, mode)
@@ -212,6 +239,11 @@ class RolloutWorker:
             verdicts=list(verdicts),
             verified=verified,
         )
+
+    def _seen(self, held: Held) -> Grades | None:
+        """Return the grades of a debate on which it may depend how many are held: none without a label."""
+        labels, problem = self.config.rewards.labels, held.debate.problem.id
+        return held.correct if is_labelled(problem, labels, self.config.seed) else None
 
     def _verdicts(self, pending: Pending | None) -> Verdicts | None:
         """Wait for a debate's verdicts; a stop may end the wait."""
@@ -289,19 +321,23 @@ def step_records(
     mode: Mode = IN_A_BOX,
     verdicts: Sequence[Verdicts | None] | None = None,
     likelihoods: Sequence[Likelihoods] = (),
+    credits: Sequence[Credit] = (),
 ) -> list[Record]:
     """Return a step's records; ``advantages``: of the turns in the order of ``transitions_of``.
 
     ``groups``: the name of each debate's group; None is its problem's id. ``mode``: the grader's.
     ``verdicts``: those of a verifier model. ``likelihoods``: of the gold answers, where they were read.
+    ``credits``: what each was rewarded by; where that is its truth, its record does not say so.
     """
+    given = [UNSET if one == OF_TRUTH else one for one in credits] or [UNSET] * len(debates)
     of_debates = advantages_by_debate(debates, advantages)
     names = groups or [debate.problem.id for debate in debates]
     return [
         Record(
-            debate, step, name, table, reward, parts, timing, stored_mode(mode), said or UNSET, read or UNSET
+            *(debate, step, name, table, reward, parts, timing),
+            *(stored_mode(mode), said or UNSET, read or UNSET, credit),
         )
-        for debate, name, table, reward, parts, timing, said, read in zip(
+        for debate, name, table, reward, parts, timing, said, read, credit in zip(
             debates,
             names,
             correct,
@@ -310,6 +346,7 @@ def step_records(
             timings or [None] * len(debates),
             verdicts or [None] * len(debates),
             likelihoods or [None] * len(debates),
+            given,
             strict=True,
         )
     ]

@@ -46,6 +46,7 @@ from debate_rl.tracking.trackers import Trackers, open_trackers
 from debate_rl.training.canary import Canary, CanaryError, Finding, canary_of
 from debate_rl.training.ends import End
 from debate_rl.training.guards import lowered
+from debate_rl.training.label_ledger import LabelLedger
 from debate_rl.training.lookahead import RolloutProcess
 from debate_rl.training.plan import chosen_here
 from debate_rl.training.ranks import RankedLearner, RankError, RankGroup
@@ -119,6 +120,11 @@ class Session:
     def sampler(self) -> Sampler:
         """What draws the problems of the steps."""
         return Sampler(self.config, self.data)
+
+    @cached_property
+    def ledger(self) -> LabelLedger:
+        """Whose labels the steps so far used; opened once the run has gone back to its checkpoint."""
+        return LabelLedger(self.folder.labels, self.step)
 
     @cached_property
     def summarizer(self) -> Policy | None:

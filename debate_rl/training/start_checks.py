@@ -188,12 +188,44 @@ def check_streams(config: Config, data: Problems) -> None:
     _refuse_unscored(config, data)
     rewarded = {(problem.kind not in WITHOUT_TRUTH, problem.kind == "rubric") for problem in data.train}
     notes = [
-        check_scheme(protocol, config.rewards, verifiable=verifiable, verdicts=verdicts)
+        check_scheme(
+            protocol,
+            config.rewards,
+            verifiable=verifiable,
+            verdicts=verdicts,
+            coins=config.train.draws_rewards,
+        )
         for verifiable, verdicts in sorted(rewarded)
         for protocol in config.debate.protocols()
     ]
     if any(notes):
         warnings.warn(" ".join(note for note in dict.fromkeys(notes) if note), SchemeWarning, stacklevel=4)
+
+
+def check_labels(config: Config, data: Problems) -> None:
+    """Refuse labels that no problem has or that hide nothing, and what reads grades that they hide."""
+    rewards = config.rewards
+    known = [problem for problem in data.train if problem.kind not in WITHOUT_TRUTH]
+    if rewards.labels < 1 and not known:
+        raise ValueError(
+            f"rewards.labels = {rewards.labels:g}: none of the training problems has a gold answer; leave it "
+            "out"
+        )
+    if rewards.labels == 1 and rewards.pseudo != "none" and len(known) == len(data.train):
+        raise ValueError(every_problem_is_labelled(rewards.pseudo))
+    if rewards.labels < 1 and (config.sampling.by_measured or config.env.difficulty is not None):
+        raise ValueError(
+            f"rewards.labels = {rewards.labels:g}: measured pass rates (env.difficulty) are grades by gold "
+            "answers that it hides; leave out one of them"
+        )
+
+
+def every_problem_is_labelled(pseudo: str) -> str:
+    """Return what is wrong with pseudo-labels for nobody, and the way out."""
+    return (
+        f'rewards.pseudo = "{pseudo}": every problem has its label, and none needs another; set '
+        "rewards.labels below 1 (0: none has one)"
+    )
 
 
 def _refuse_unscored(config: Config, data: Problems) -> None:

@@ -9,6 +9,7 @@ from debate_rl.training.alarm_actions import refuse_blind_alarms
 from debate_rl.training.epochs import with_epochs
 from debate_rl.training.sampler import check_sampling
 from debate_rl.training.start_checks import (
+    check_labels,
     check_loss,
     check_prompts,
     check_streams,
@@ -38,6 +39,7 @@ def checked_problems(config: Config) -> tuple[Config, Problems]:
     refuse_verdicts_as_truth(config, data)
     refuse_unlikely(config, data)
     refuse_modes(config, data)
+    check_labels(config, data)
     check_streams(config, data)
     check_prompts(config, data)
     check_loss(config)

@@ -64,7 +64,10 @@ def _deciding(config: Config, *, truth: bool) -> Sequence[str]:
     chosen, rewards = config.train.dynamic_sampling_streams, config.rewards
     if chosen is not None:
         return chosen
-    counts = rewards.truth_weight and config.advantages.lambda_gen and rewards.mix == "advantages"
+    rest = (
+        rewards.peer_weight == "rest" and rewards.mix == "advantages"
+    )  # routed votes speak where truth is silent
+    counts = rewards.truth_weight and config.advantages.lambda_gen and rest
     return ("truth",) if truth and counts else ("generator", "judge", "format")
 
 

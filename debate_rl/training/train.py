@@ -30,6 +30,7 @@ from envs.answers.keys import key_of
 from learner.advantages import TurnAdvantage, turn_advantages
 from learner.rows import make_rows
 from learner.types import Transition
+from rewards.labels import hides_any
 from transcripts import write_step
 
 Do: TypeAlias = Callable[[Any, int, Callable[[str], None]], dict[str, float]]
@@ -102,7 +103,8 @@ def train_step(session: Session, step: int, lapped: Callable[[str], None] | None
     with _finished_steps_saved(session):
         busy = session.engine_seconds()
         played = session.rollouts.roll_out(step, session.sampler.draw, session.ema, clock)
-    session.sampler.remember(step, played.debates, played.correct)
+    session.sampler.remember(step, played.debates, played.visible())
+    labels = session.ledger.use(step, played) if hides_any(config.rewards) else {}
     now = config.at_step(step)
     if session.reader is not None and now.rewards.reads_likelihood:
         session.rest_engine()
@@ -128,6 +130,7 @@ def train_step(session: Session, step: int, lapped: Callable[[str], None] | None
         mode=config.grader.mode_at(step),
         verdicts=played.verdicts,
         likelihoods=played.likelihoods,
+        credits=played.credits,
     )
     kept = of_groups(records, config.logging.transcript_groups)
     write_step(session.folder.transcripts, step, kept, tokens=config.logging.transcript_tokens, seal=True)
@@ -148,6 +151,7 @@ def train_step(session: Session, step: int, lapped: Callable[[str], None] | None
     )
     debate_figures |= size_metrics(played.debates, config.debate)
     debate_figures |= compression_metrics(played.debates, config.debate)
+    debate_figures |= labels
     figures = debate_figures | schedule_metrics(config, step) | advantages.metrics | learnt
     whole, waited = sum(clock.seconds.values()), clock.seconds["seconds/rollout"]
     speed = {"tokens_per_second": figures["tokens/generated"] / (whole if config.train.lookahead else waited)}

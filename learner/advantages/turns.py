@@ -89,7 +89,8 @@ def turn_advantages(
     generator = lambda_gen * ((1 - w) A_peer + w A_truth + A_shaping + v A_likelihood) with w = truth_weight
     and v = likelihood_weight, judge = lambda_judge * A_judge, critic = lambda_critic * A_persuasion, format =
     the format penalty itself. A missing part counts as 0, without reweighting; a part of weight 0 is missing.
-    With ``mix = "rewards"`` peer and truth are mixed so before they are centred.
+    With ``mix = "rewards"`` peer and truth are mixed so before they are centred; with ``peer_weight =
+    "routed"`` each has weight 1, for of the two there is only one.
     """
     looked = (counted and rewards.tells_right) or config.judge.key == "pair"
     sides = sides_of(transitions, rewards.truth_correct) if looked else [0] * len(transitions)
@@ -120,7 +121,7 @@ def _stream(
     ema: MutableMapping[str, float],
 ) -> StreamOf:
     settings: StreamSettings = getattr(config, name)
-    values = [_value(one, name, number(rewards.truth_weight)) for one in transitions]
+    values = [_value(one, name, rewards.stream_weights) for one in transitions]
     if name in CREDIT:
         values = returns(transitions, values, config.discount)
     keys = [_group_key(one, side, name, settings) for one, side in zip(transitions, sides, strict=True)]
@@ -132,9 +133,9 @@ def _stream(
     return StreamOf(values, keys, groups, counts, weighted)
 
 
-def _value(transition: Transition, name: StreamName, truth_weight: float) -> float | None:
+def _value(transition: Transition, name: StreamName, weights: tuple[float, float]) -> float | None:
     if name == "mixed":
-        return mixed(transition.peer, transition.truth, truth_weight)
+        return mixed(transition.peer, transition.truth, weights)
     return getattr(transition, name)
 
 
@@ -165,14 +166,14 @@ def _combined(
     config: AdvantageConfig,
 ) -> TurnAdvantage | None:
     """Return what the tokens of a turn get."""
-    scale, weight = number(config.lambda_gen), number(rewards.truth_weight)
+    scale, both_weights = number(config.lambda_gen), rewards.stream_weights
     peer = truth = None
     if "mixed" in streams:
         whole = streams["mixed"].advantages[index]
     else:
         both = streams["peer"].advantages[index], streams["truth"].advantages[index]
-        whole = mixed(*both, weight)
-        peer, truth = shares(*both, weight)
+        whole = mixed(*both, both_weights)
+        peer, truth = shares(*both, both_weights)
     judge = scaled(streams["judge"].advantages[index], number(config.lambda_judge))
     weights = {"shaping": 1.0, "likelihood": number(rewards.likelihood_weight)}
     beside = [
@@ -198,14 +199,16 @@ def is_masked(turn: Turn, rewards: RewardConfig) -> bool:
     return rewards.overlong == "mask" and turn.completion.stop_reason == "length"
 
 
-def mixed(peer: float | None, truth: float | None, truth_weight: float) -> float | None:
-    """Return (1 - w) peer + w truth, a missing part counting as 0; None without either, or any of weight."""
-    return _sum(*shares(peer, truth, truth_weight))
+def mixed(peer: float | None, truth: float | None, weights: tuple[float, float]) -> float | None:
+    """Return peer + truth by their weights, a missing part being 0; None without either, or any of weight."""
+    return _sum(*shares(peer, truth, weights))
 
 
-def shares(peer: float | None, truth: float | None, truth_weight: float) -> tuple[float | None, float | None]:
-    """Return (1 - w) peer and w truth."""
-    return scaled(peer, 1 - truth_weight), scaled(truth, truth_weight)
+def shares(
+    peer: float | None, truth: float | None, weights: tuple[float, float]
+) -> tuple[float | None, float | None]:
+    """Return peer and truth, each with its weight (``RewardConfig.stream_weights``)."""
+    return scaled(peer, weights[0]), scaled(truth, weights[1])
 
 
 def scaled(value: float | None, weight: float) -> float | None:

@@ -30,7 +30,14 @@ from debate_rl.inspector.views.reward_types import (
     TruthWhy,
     Why,
 )
-from debate_rl.inspector.views.reward_votes import format_why, judge_why, peer_why, truth_why, votes_of
+from debate_rl.inspector.views.reward_votes import (
+    NO_LABEL,
+    format_why,
+    judge_why,
+    peer_why,
+    truth_why,
+    votes_of,
+)
 from debate_rl.replay.scheme import scheme_of
 from learner.advantages import AdvantageConfig, Author
 from learner.advantages.turns import BESIDE, is_masked
@@ -214,7 +221,10 @@ def _peer(why: Why, peer: PeerWhy) -> Iterator[OutlineLine]:
 
 def _truth(truth: TruthWhy) -> Iterator[OutlineLine]:
     gold = "" if truth.gold is None else " against gold"
-    yield OutlineLine(0, f"truth: {grade_name(truth.grade)}{gold}")
+    by = gold if not truth.by else f": {NO_LABEL}" if truth.by == NO_LABEL else f" by {truth.by}"
+    yield OutlineLine(0, f"truth: {grade_name(truth.grade)}{by}")
+    if truth.by and truth.audit is not None:
+        yield OutlineLine(1, f"{grade_name(truth.audit)}{gold}, an audit that rewards nothing")
     if truth.answer is not None:
         yield OutlineLine(1, "answer", quote=truth.answer)
     if truth.gold is not None:

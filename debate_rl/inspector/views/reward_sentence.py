@@ -118,6 +118,8 @@ def _graded(truth: TruthWhy, stream: StreamWhy | None) -> str:
     """Return the grade, and how many of the group were right, or the baseline of another kind."""
     words = {"missing": "no answer", "ungraded": "not graded"}
     grade = words.get(grade_name(truth.grade), grade_name(truth.grade))
+    if truth.by:
+        grade = truth.by if truth.grade is None else f"{grade} by {truth.by}"
     members = stream.members if stream else ()
     if truth.verdict and grade == words["ungraded"]:
         return truth.verdict + _baseline(stream)

@@ -24,7 +24,8 @@ from learner.advantages import Advantages, StreamSettings, turn_advantages
 from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
 from learner.advantages.turns import BESIDE, CREDIT, StreamName, StreamOf, generator_streams, mixed, shares
 from learner.types import Transition
-from rewards import RewardConfig, Rewards
+from rewards import Credit, RewardConfig, Rewards
+from rewards.labels import OF_TRUTH
 from rewards.shaping import shaping_of
 from rewards.truth import grade_of
 from rewards.types import Correct, stream_named, value_of
@@ -41,20 +42,30 @@ FORGOTTEN = 1e-12
 class Step:
     """A step under a scheme: its debates' ids, its turns in order, their advantages and what made them.
 
-    ``correct``: the grades of each debate. ``index``: which of the turns is explained, and ``rewards`` those
-    of its debate. ``means_known``: whether the running means before the step are known; ``means_source`` says
-    from which steps.
+    ``correct``: the grades of each debate; ``credits``: what rewarded it. ``index``: which of the turns is
+    explained, and ``rewards`` those of its debate. ``means_known``: whether the running means before the step
+    are known; ``means_source`` says from which steps.
     """
 
     scheme: Scheme
     ids: tuple[str, ...]
     correct: tuple[Correct, ...]
+    credits: tuple[Credit, ...]
     transitions: Sequence[Transition]
     advantages: Advantages
     index: int
     rewards: Rewards
     means_known: bool
     means_source: str
+
+    @property
+    def credit(self) -> Credit:
+        """What the turn's debate was rewarded by."""
+        return self.credits[self.transitions[self.index].debate]
+
+    def paid(self, debate: int) -> Correct:
+        """Return the grades by which a debate of the step had its truth rewarded."""
+        return self.credits[debate].grades_of_truth(self.correct[debate])
 
     def knows(self, stream: StreamName) -> bool:
         """Return whether a stream's advantages are known, as far as they depend on running means."""
@@ -73,6 +84,11 @@ class Numbers:
     def scheme(self) -> RewardConfig | None:
         """What rewarded the turn, None where that is not known."""
         return None if self.step is None else self.step.scheme.rewards
+
+    @property
+    def credit(self) -> Credit:
+        """What the debate was rewarded by."""
+        return self.step.credit if self.step is not None else self.record.credit or OF_TRUTH
 
     def reward(self, stream: str, source: str, formula: str | None = None) -> Number:
         """Return a reward of the turn; without a formula it is what it is."""
@@ -123,7 +139,10 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
     known, source = _means_source(step, before, forgotten=forgotten)
     correct = tuple(record.correct for record in held.values())
     own = scheme.at_step(step)
-    return Step(own, ids, correct, rewarded.transitions, advantages, index, rewards, known, source)
+    return Step(
+        *(own, ids, correct, tuple(rewarded.credits), rewarded.transitions, advantages, index),
+        *(rewards, known, source),
+    )
 
 
 class _Before(NamedTuple):
@@ -217,7 +236,7 @@ def _members(step: Step, group: GroupParts) -> Iterator[Member]:
             other.turn.id,
             other.persona.name,
             value,
-            right=grade_of(other.turn.id, step.correct[other.debate]) is True,
+            right=grade_of(other.turn.id, step.paid(other.debate)) is True,
             this=index == step.index,
         )
 
@@ -229,7 +248,8 @@ def _value(numbers: Numbers, step: Step, name: StreamName) -> Number:
     if name == "likelihood":
         return _likelihood(numbers)
     if name == "persuasion":
-        debate, correct = numbers.record.debate, step.correct[step.transitions[step.index].debate]
+        debate = numbers.record.debate
+        correct = step.paid(step.transitions[step.index].debate)
         formula = persuasion_formula(debate, numbers.turn, correct, step.scheme.rewards)
         return numbers.reward(name, persuasion_source(step.scheme.rewards), formula)
     if step.scheme.advantages.discount and name in CREDIT:
@@ -278,16 +298,24 @@ def _return(step: Step, name: StreamName) -> Number:
 
 
 def _raw(step: Step, one: Transition, name: StreamName) -> float | None:
-    weight = number(step.scheme.rewards.truth_weight)
-    return mixed(one.peer, one.truth, weight) if name == "mixed" else getattr(one, name)
+    weights = step.scheme.rewards.stream_weights
+    return mixed(one.peer, one.truth, weights) if name == "mixed" else getattr(one, name)
 
 
 def _mixed(step: Step, peer: float | None, truth: float | None) -> str:
     """Return the weighted sum of peer and truth, with the parts that are there."""
-    weight = written(number(step.scheme.rewards.truth_weight))
-    texts = (f"(1 - {weight}) * {written(peer)}", f"{weight} * {written(truth)}")
-    parts = zip(texts, shares(peer, truth, number(step.scheme.rewards.truth_weight)), strict=True)
+    factors = zip(weights_written(step.scheme.rewards), (peer, truth), strict=True)
+    texts = [f"{factor} * {written(value)}" for factor, value in factors]
+    parts = zip(texts, shares(peer, truth, step.scheme.rewards.stream_weights), strict=True)
     return " + ".join(text for text, part in parts if part is not None)
+
+
+def weights_written(rewards: RewardConfig) -> tuple[str, str]:
+    """Return the weights of peer and truth as formulas have them."""
+    if rewards.peer_weight == "routed":
+        return "1", "1"
+    weight = written(number(rewards.truth_weight))
+    return f"(1 - {weight})", weight
 
 
 def _centre(step: Step, settings: StreamSettings, group: GroupParts) -> Number | None:
@@ -363,14 +391,14 @@ def total_why(numbers: Numbers) -> TotalWhy:
         return TotalWhy(*(numbers.total(part, "as stored") for part in PARTS))
     streams = step.advantages.streams.items()
     of: dict[StreamName, float | None] = {name: stream.advantages[step.index] for name, stream in streams}
-    weight = written(number(step.scheme.rewards.truth_weight))
+    of_peer, of_truth = weights_written(step.scheme.rewards)
     judge = f"{written(number(step.scheme.advantages.lambda_judge))} * {written(of['judge'])}"
     return TotalWhy(
         generator=_generator(numbers, step, of),
         judge=numbers.total("judge", "lambda_judge * A_judge", judge, known=step.knows("judge")),
         format=numbers.total("format", "the format penalty itself, on every token of the turn"),
-        peer=_share(numbers, step, "peer", f"(1 - {weight})", of.get("peer")),
-        truth=_share(numbers, step, "truth", weight, of.get("truth")),
+        peer=_share(numbers, step, "peer", of_peer, of.get("peer")),
+        truth=_share(numbers, step, "truth", of_truth, of.get("truth")),
         **{name: _share_beside(step, name, of[name]) for name in BESIDE if name in of},
         critic=_critic(numbers, step, of["persuasion"]) if of.get("persuasion") is not None else None,
     )
@@ -380,6 +408,8 @@ def _generator(numbers: Numbers, step: Step, of: Mapping[StreamName, float | Non
     scale = written(number(step.scheme.advantages.lambda_gen))
     known = all(step.knows(name) for name in of if name not in ("judge", "persuasion"))
     name, credit = "(1 - truth_weight) * A_peer + truth_weight * A_truth", ""
+    if step.scheme.rewards.peer_weight == "routed":
+        name = "A_peer or A_truth"
     if "mixed" in of:
         name, credit = "A_mixed", "" if of["mixed"] is None else written(of["mixed"])
     elif of["peer"] is not None or of["truth"] is not None:

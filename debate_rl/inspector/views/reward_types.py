@@ -121,7 +121,8 @@ class TruthWhy:
     """The truth reward: the answer as written, its grade, and the setting that rewards the grade.
 
     ``score``: how much of it is right, where that was measured; ``parts``: each instruction by its name, and
-    whether it is followed. ``verdict``: what a verifier model says, rewarded where there is no truth.
+    whether it is followed. ``verdict``: what a verifier model says, rewarded where there is no truth. ``by``:
+    what graded in the place of the gold answer; ``audit`` then is the grade by that, which rewards nothing.
     """
 
     answer: str | None
@@ -132,6 +133,8 @@ class TruthWhy:
     score: float | None = None
     parts: tuple[tuple[str, bool], ...] = ()
     verdict: str = ""
+    by: str = ""
+    audit: Truth = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,15 +135,14 @@ def _peer_formula(rule: str, results: Results, opponents: Sequence[Opponent]) ->
 def truth_why(numbers: Numbers) -> TruthWhy:
     """Return why a turn has its truth reward."""
     record = numbers.record
-    grade = grade_of(numbers.turn, record.correct)
+    paid = numbers.credit.grades_of_truth(record.correct)
+    grade = grade_of(numbers.turn, paid)
     setting = TRUTH_SETTINGS[grade]
-    source = f"rewards.{setting}" if setting else "the problem has no gold answer"
-    if not setting and record.correct is not None:
-        source = "the answer was not graded, which is not wrong"
+    source = f"rewards.{setting}" if setting else _why_no_truth(numbers)
     turn, formula = record.debate.turn(numbers.turn), ""
     if setting and numbers.scheme is not None and not _is_rewarded(numbers):
         setting, source = "", 'not the last round, by rewards.truth_rounds = "last"'
-    score, scheme = score_of(turn), numbers.scheme
+    score, scheme = score_of(turn) if numbers.credit.truth == "truth" else None, numbers.scheme
     if scheme is not None and score is not None and counts_partly(grade, scheme, score):
         source = f'a score of {score:g}, by rewards.truth_credit = "partial"'
         formula = f"{scheme.truth_wrong:g} + {score:g} * ({scheme.truth_correct:g} - {scheme.truth_wrong:g})"
@@ -153,7 +152,33 @@ def truth_why(numbers: Numbers) -> TruthWhy:
     reward = numbers.reward("truth", source, formula)
     answer, problem = turn.parsed.answer, record.debate.problem
     parts = instructions_followed(problem, answer)
-    return TruthWhy(answer, problem.answer, grade, setting, reward, score, parts, verdict)
+    by, audit = graded_by(numbers), grade_of(numbers.turn, record.correct)
+    return TruthWhy(answer, problem.answer, grade, setting, reward, score, parts, verdict, by, audit)
+
+
+NO_LABEL = "no label"
+
+
+def graded_by(numbers: Numbers) -> str:
+    """Return what stood for the gold answer in the turn's grade; "" where nothing did."""
+    credit, turn = numbers.credit, numbers.turn
+    if credit.truth in ("truth", "none"):
+        return NO_LABEL if credit.truth == "none" else ""
+    if credit.truth == "coin":
+        return "a coin"
+    said = credit.labels[turn.round] if turn.round < len(credit.labels) else None
+    return NO_LABEL if said is None else f"the pseudo-label {said} ({credit.truth})"
+
+
+def _why_no_truth(numbers: Numbers) -> str:
+    """Return why a turn has no grade that is rewarded."""
+    if numbers.credit.truth == "none":
+        return "the problem has no label: rewards.labels"
+    if numbers.credit.truth != "truth":
+        return f'no answer became the pseudo-label: rewards.pseudo = "{numbers.credit.truth}"'
+    if numbers.record.correct is None:
+        return "the problem has no gold answer"
+    return "the answer was not graded, which is not wrong"
 
 
 def _is_rewarded(numbers: Numbers) -> bool:
@@ -176,7 +201,7 @@ def instructions_followed(problem: Problem, answer: str | None) -> tuple[tuple[s
 
 def judge_why(numbers: Numbers, votes: Votes) -> JudgeWhy:
     """Return why a turn has its judge reward."""
-    correct, scheme = numbers.record.correct, numbers.scheme
+    correct, scheme = numbers.credit.grades_of_judges(numbers.record.correct), numbers.scheme
     weight = None if scheme is None else scheme.judge_weight_of_truth(verifiable=correct is not None)
     worth: dict[int, VoteValue] = {}
     if scheme is not None:
@@ -201,7 +226,7 @@ def _judge_source(given: Sequence[GivenVote], weight: float | None) -> str:
 
 
 def _given(numbers: Numbers, votes: Votes, vote: Vote, reason: str, worth: VoteValue | None) -> GivenVote:
-    correct, line = numbers.record.correct, votes.line(vote)
+    correct, line = numbers.credit.grades_of_judges(numbers.record.correct), votes.line(vote)
     grades = grade_of(vote.left, correct), grade_of(vote.right, correct)
     parts = (None, None, None) if worth is None else worth[:3]
     said = None if worth is None else worth.verdict
@@ -221,7 +246,8 @@ def _given(numbers: Numbers, votes: Votes, vote: Vote, reason: str, worth: VoteV
 
 
 def _worth(numbers: Numbers, worth: VoteValue | None, reason: str) -> Number:
-    scheme, verifiable = numbers.scheme, numbers.record.correct is not None
+    scheme, known = numbers.scheme, numbers.credit.grades_of_judges(numbers.record.correct)
+    verifiable = known is not None
     if reason:
         return Number(source=f"does not count: {reason}")
     if scheme is None or worth is None:

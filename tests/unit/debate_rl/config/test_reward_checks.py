@@ -25,6 +25,21 @@ from debate_rl.config import Config
             'rewards.truth_rounds = "last" is part of that',
         ),
         (
+            {"rewards": {"labels": 0, "pseudo": "verified"}},
+            "name one as verifier.policy and set verifier.besi",
+        ),
+        (
+            {"rewards": {"labels": 0, "judge_pseudo": True}},
+            r"judge_pseudo = true: there are no pseudo-labels",
+        ),
+        ({"rewards": {"labels": 0, "truth_weight": 1}}, "leaves the generator without reward"),
+        (
+            {"train": {"control": "random_reward"}, "rewards": {"labels": 0, "pseudo": "voted"}},
+            "coins stand for truth",
+        ),
+        ({"train": {"control": "flipped_votes"}}, "needs train.control_share"),
+        ({"train": {"control_share": 0.2}}, 'train.control = "none": takes no train.control_share'),
+        (
             {"debate": {"min_rounds": 1}, "advantages": {"discount": 0.7}},
             r'to be right and disagree would earn more; set rewards.truth_rounds = "last"',
         ),

@@ -5,7 +5,13 @@ import pytest
 from debate import Completion, Debate, DebateConfig, Problem, Vote
 from debate.parsing import parse_turn
 from debate.types import Span, Turn, TurnId
-from debate_rl.training.controls import controlled, flip_votes, shuffle_votes, vote_by_own_answer
+from debate_rl.training.controls import (
+    controlled,
+    flip_votes,
+    share_errors,
+    shuffle_votes,
+    vote_by_own_answer,
+)
 from envs.answers.keys import plain_key
 
 A, B, C = TurnId(0, 0), TurnId(1, 0), TurnId(2, 0)
@@ -135,3 +141,30 @@ def test_controls_by_name():
     assert controlled(debates, "shuffled_votes", key=plain_key, seed=1) == debates  # all prefer the first
     coins = [first_wins(d) for d in controlled(debates, "random_judge", key=plain_key, seed=1)]
     assert 8 < sum(coins) < 32
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
+def test_the_share_of_flipped_votes_is_that_of_the_control(share):
+    debates = [replace(debate_of(vote(0, B, C), vote(1, A, C)), seed=seed) for seed in range(1000)]
+    flipped = controlled(debates, "flipped_votes", key=plain_key, seed=0, share=share)
+    turned = [v.outcome == "right" for debate in flipped for v in debate.votes]
+    assert sum(turned) / 2000 == pytest.approx(share, abs=0.04)
+
+
+def test_all_votes_between_two_answers_err_alike_whoever_judges_and_in_whatever_step():
+    def held(problem, seed, *answers):
+        turns = tuple(turn(seat, 0, answer) for seat, answer in enumerate(answers))
+        votes = vote(0, B, C), vote(1, C, A, "right"), vote(2, A, B)
+        return replace(debate_of(*votes), problem=Problem(problem, "?"), turns=turns, seed=seed)
+
+    names = [f"p{n}" for n in range(1000)]
+    # B and C answer the same, so the first vote stays; the others are on 4 and 5, A being preferred.
+    debates = [held(name, seed, 4, 5, 5) for name in names for seed in (1, 2)]
+    erring = controlled(debates, "shared_errors", key=plain_key, seed=0, run_seed=9, share=0.3)
+    said = [[v.outcome for v in debate.votes] for debate in erring]
+    assert {tuple(outcomes) for outcomes in said} == {("left", "right", "left"), ("left", "left", "right")}
+    assert said[::2] == said[1::2]
+    assert sum(outcomes[1] == "left" for outcomes in said) / 2000 == pytest.approx(0.3, abs=0.05)
+    other = controlled(debates, "shared_errors", key=plain_key, seed=1, run_seed=9, share=0.3)
+    assert other == erring
+    assert share_errors(debates[0], plain_key, seed=9, share=0.0) == debates[0]

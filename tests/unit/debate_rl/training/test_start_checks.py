@@ -9,9 +9,10 @@ import pytest
 from debate import Problem
 from debate_rl.config import Config
 from debate_rl.problems import Problems
-from debate_rl.training.start_checks import SchemeWarning, check_prompts, refuse_modes
+from debate_rl.training.start_checks import SchemeWarning, check_labels, check_prompts, refuse_modes
 
 NUMBER = Problem("n", "1 + 1?", "2", kind="number")
+DIFFICULTY = {"kind": "pair_sum", "difficulty": {"path": "rates.jsonl"}}
 LETTER = Problem("c", "Which?", "A", kind="choice", choices=("x", "y"))
 
 
@@ -68,3 +69,35 @@ def test_a_grader_that_cannot_be_is_refused(table, match):
 def test_examples_without_a_count_are_refused():
     with pytest.raises(ValueError, match=r"path: 'x' counts with shots\.count alone"):
         Config.model_validate({"model": {"tiny": {}}, "shots": {"path": "x"}})
+
+
+def labelled(**tables):
+    return Config.model_validate({"model": {"tiny": {}}, "env": {"kind": "pair_sum"}} | tables)
+
+
+OPEN = Problem("o", "Why?", kind="open")
+
+
+@pytest.mark.parametrize(
+    ("tables", "problems", "message"),
+    [
+        (
+            {"rewards": {"labels": 0.5}},
+            [OPEN],
+            "rewards.labels = 0.5: none of the training problems has a gold",
+        ),
+        ({"rewards": {"pseudo": "voted"}}, [NUMBER], r"every problem has its label.*rewards.labels below 1"),
+        (
+            {"rewards": {"labels": 0.5}, "sampling": {"measured_at_most": 0.9}, "env": DIFFICULTY},
+            [NUMBER],
+            "measured pass rates .* are grades by gold answers",
+        ),
+    ],
+)
+def test_labels_that_nobody_has_or_that_something_else_reads_are_refused(tables, problems, message):
+    with pytest.raises(ValueError, match=message):
+        check_labels(labelled(**tables), data(*problems))
+
+
+def test_open_problems_may_have_pseudo_labels_beside_labelled_ones():
+    check_labels(labelled(rewards={"pseudo": "voted"}), data(NUMBER, OPEN))

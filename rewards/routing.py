@@ -1,0 +1,57 @@
+"""Votes only where truth is silent: in rounds whose truth rewards are all the same, or are not there.
+
+After Reasoning Arena [arXiv 2606.09380], which sends groups that are all right or all wrong to a tournament
+of pairs and leaves the others to truth. A group is the turns of one problem and round, as baselines have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence, Set
+
+from msgspec.structs import replace
+
+from rewards.types import Rewards, Stream
+
+
+def routed(rewards: Sequence[Rewards], groups: Sequence[Hashable]) -> list[Rewards]:
+    """Return rewards with truth alone in rounds in which it tells turns apart, and votes alone in the others.
+
+    ``groups``: of each debate. What does not count is None.
+
+    >>> streams = ((1.0, 1.0),), ((1.0, 0.0),), ((None,) * 3,), ((0.0,) * 3,)
+    >>> other = ((-1.0, 1.0),), ((1.0, 1.0),), ((None,) * 3,), ((0.0,) * 3,)
+    >>> first, second = routed([Rewards(*streams), Rewards(*other)], ["p", "p"])
+    >>> first.peer, first.truth
+    (((1.0, None),), ((None, 0.0),))
+    """
+    seen: dict[tuple[Hashable, int], set[float]] = {}
+    for one, group in zip(rewards, groups, strict=True):
+        for row in one.truth:
+            for round_, value in enumerate(row):
+                if value is not None:
+                    seen.setdefault((group, round_), set()).add(value)
+    tells = {place for place, values in seen.items() if len(values) > 1}
+    return [
+        _by_rounds(one, {round_ for of, round_ in tells if of == group})
+        for one, group in zip(rewards, groups, strict=True)
+    ]
+
+
+def routed_as(rewards: Rewards, stored: Rewards | None) -> Rewards:
+    """Return the rewards of a debate without its group, by what of truth was kept of them in its step."""
+    if stored is None:
+        return rewards
+    rounds = {round_ for row in stored.truth for round_, value in enumerate(row) if value is not None}
+    return _by_rounds(rewards, rounds)
+
+
+def _by_rounds(rewards: Rewards, by_truth: Set[int]) -> Rewards:
+    """Return the rewards with truth alone in some rounds and votes alone in the others."""
+    peer = _kept(rewards.peer, lambda round_: round_ not in by_truth)
+    return replace(rewards, peer=peer, truth=_kept(rewards.truth, by_truth.__contains__))
+
+
+def _kept(stream: Stream, keeps: Callable[[int], bool]) -> Stream:
+    return tuple(
+        tuple(value if keeps(round_) else None for round_, value in enumerate(row)) for row in stream
+    )

@@ -1,0 +1,166 @@
+"""Training without labels, by the whole loop: what is hidden stays hidden, and the ledger is exact."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+
+import pytest
+import torch
+
+from debate import Problem
+from debate_rl.config import Config
+from debate_rl.replay.scheme import replay_step, scheme_of, score_step
+from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.session import open_session
+from debate_rl.training.train import train, train_step
+from envs import Grade, GradeStatus
+from rewards.labels import OF_TRUTH, is_labelled
+from transcripts import read_records
+
+HANDLES = ("K7", "Q2", "M4")
+REPLIES = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
+VOTES = [f"<comparison>{a} > {b}</comparison>" for a in HANDLES for b in HANDLES if a != b]
+BASE = {
+    "seed": 5,
+    "env": {"kind": "parity_env:Parity"},
+    "held_out": {"limit": 0, "every": 0},
+    "debate": {
+        "num_rounds": 2,
+        "max_tokens": 24,
+        "prompts": "tiny",
+        "handles": HANDLES,
+        "personas": [{"name": name, "instructions": name} for name in ("careful", "quick", "skeptic")],
+    },
+    "model": {
+        "device": "cpu",
+        "chat": True,
+        "tiny": {
+            "hidden_size": 32,
+            "layers": 1,
+            "heads": 2,
+            "kv_heads": 1,
+            "intermediate_size": 48,
+            "context_tokens": 512,
+            "fallback": "none",
+            "init_std": 0.3,
+            "pieces": [*REPLIES, *VOTES, *(f" {n}" for n in range(1, 13)), "?", "\n"],
+        },
+    },
+    "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01, "micro_batch_tokens": 2048},
+    "train": {"steps": 4, "problems_per_step": 3, "debates_per_problem": 2, "save_every": 1},
+    "logging": {"progress": "none"},
+}
+
+
+class Parity:
+    """Say 1 to an odd number and 2 to an even one; ``turned``: the other way round."""
+
+    name = "parity"
+    turned = False
+
+    def problems(self, *, split, limit=None, seed=None):
+        numbers = range(1, 9) if split == "train" else range(9, 13)
+        return tuple(Problem(f"e{n}", f" {n}", answer=str(2 - n % 2), kind="number") for n in numbers)
+
+    def grade(self, problem, answer):
+        if answer is None:
+            return Grade(GradeStatus.MISSING, "parity")
+        right = (answer == problem.answer) != type(self).turned
+        return Grade(GradeStatus.CORRECT if right else GradeStatus.WRONG, "parity", answer)
+
+
+@pytest.fixture(autouse=True)
+def parity(monkeypatch):
+    monkeypatch.setitem(sys.modules, "parity_env", types.SimpleNamespace(Parity=Parity))
+
+
+def merged(base, changes):
+    result = dict(base)
+    for key, value in changes.items():
+        nested = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = merged(result[key], value) if nested else value
+    return result
+
+
+def config_of(folder, **changes):
+    return Config.model_validate(merged(BASE, {"run": {"dir": str(folder)}, **changes}))
+
+
+def weights_of(session):
+    return {name: value.clone() for name, value in session.model.state_dict().items()}
+
+
+def same(one, other):
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+EVERYTHING = {
+    "rewards": {"labels": 0.0, "pseudo": "voted", "judge_pseudo": True, "peer_weight": "routed"},
+    "advantages": {"judge": {"key": "pair"}},
+    "sampling": {"towards_half": True, "retry_steps": 2},
+    "train": {"dynamic_sampling": 2, "adaptive": {"chunk": 1, "right": 1, "wrong": 1}},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hidden", [True, False])
+@pytest.mark.filterwarnings("ignore::debate_rl.training.start_checks.SchemeWarning")
+def test_grades_without_a_label_train_nothing(hidden, tmp_path, monkeypatch):
+    """With every gate and rule that reads grades: all of them turned round give the same weights."""
+    changes = merged(EVERYTHING, {"rewards": {"labels": 0.0 if hidden else 0.99}})
+    one = train(config_of(tmp_path / "one", **changes))
+    monkeypatch.setattr(Parity, "turned", True)
+    other = train(config_of(tmp_path / "other", **changes))
+    assert same(weights_of(one), weights_of(other)) == hidden
+    assert not hidden or not (one.folder.path / "labels.jsonl").exists()
+
+
+@pytest.mark.slow
+def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
+    changes = {"rewards": {"labels": 0.5, "pseudo": "majority"}}
+    whole = train(config_of(tmp_path / "whole", **changes))
+    ledger = [json.loads(line) for line in whole.folder.labels.read_text().splitlines()]
+    records = list(read_records(whole.folder.transcripts))
+    used = {}
+    for record in records:
+        if is_labelled(record.debate.problem.id, 0.5, 5):
+            used.setdefault(record.debate.problem.id, record.step)
+        assert (not record.credit) == is_labelled(record.debate.problem.id, 0.5, 5)
+    assert {row["problem"]: row["step"] for row in ledger} == used
+    assert len(ledger) == len(used) > 1
+    rows = read_metrics(whole.folder.metrics)
+    assert rows[-1]["labels/used"] == len(used)
+    assert {"labels/share", "labels/pseudo", "audit/pseudo_right"} <= rows[0].keys()
+
+    parts = config_of(tmp_path / "parts", **changes)
+    with open_session(parts) as session:
+        session.finish_step(0, train_step(session, 0))
+        train_step(session, 1)  # notes labels and is killed before it is saved
+    again = train(parts)
+    assert again.folder.labels.read_text() == whole.folder.labels.read_text()
+    assert same(weights_of(again), weights_of(whole))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rewards": {"labels": 0.3, "pseudo": "anchored", "judge_pseudo": True}},
+        {"rewards": {"labels": 0.5, "peer_weight": "routed"}},
+        {"train": {"control": "random_reward"}},
+        {"train": {"control": "flipped_votes", "control_share": 0.3}},
+        {"train": {"control": "shared_errors", "control_share": 0.3}},
+    ],
+)
+def test_what_was_rewarded_is_replayed_as_it_was(changes, tmp_path):
+    session = train(config_of(tmp_path / "run", **merged({"train": {"steps": 2}}, changes)))
+    scheme = scheme_of(session.config)
+    for step in range(2):
+        records = [one for one in read_records(session.folder.transcripts) if one.step == step]
+        scored = score_step(records, scheme)
+        assert list(scored.rewards) == [record.rewards for record in records]
+        assert list(scored.credits) == [record.credit or OF_TRUTH for record in records]
+        replayed = replay_step(scored, scheme, {})
+        assert [one.advantages for one in replayed] == [record.advantages for record in records]
