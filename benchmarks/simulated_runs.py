@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from debate_rl.reports.training.curves import Curves, Numbers, trailing_mean
@@ -84,6 +85,8 @@ def healthy_run(seed: int, steps: int = 200, size: tuple[int, int, int] | None =
     values |= _second_grader(Draws(np.random.default_rng([seed, 2]), steps), values["accuracy"], size)
     values |= _circles(Draws(np.random.default_rng([seed, 3]), steps), size)
     values |= _likelihood(Draws(np.random.default_rng([seed, 4]), steps), values["accuracy"], size)
+    evaluated = np.isfinite(values["eval/direct/accuracy"])
+    values |= _hack_gap(Draws(np.random.default_rng([seed, 5]), steps), evaluated)
     return Run(Curves(draws.at, values, {}, size[1] * size[2]), sigmoid(skill), size)
 
 
@@ -190,6 +193,21 @@ def _likelihood(draws: Draws, right: Numbers, size: tuple[int, int, int]) -> dic
     return {
         "likelihood/logprob": mixed + draws.noise(2.0 / size[0] ** 0.5),
         "likelihood/auc": draws.share(np.clip(likelier, 0, 1), 2 * size[0]),
+    }
+
+
+def _hack_gap(draws: Draws, evaluated: NDArray[np.bool_]) -> dict[str, Numbers]:
+    """What persuaders cost the judge more than the start judge, on 100 to 300 pairs at each evaluation.
+
+    A healthy judge ends up to .03 better or worse; what a pair gives has a standard deviation of .1 to .3, as
+    the mean of seven persuaders has that judges err on one by one.
+    """
+    pairs, each = int(draws.rng.integers(100, 301)), draws.between(0.1, 0.3)
+    mean = draws.rise(0.0, draws.between(-0.03, 0.03)) + draws.noise(each / pairs**0.5)
+    reach = 1.97 * each / pairs**0.5
+    return {
+        f"eval/judge/hack_gap{end}": np.where(evaluated, mean + by, np.nan)
+        for end, by in (("", 0.0), ("/low", -reach), ("/high", reach))
     }
 
 
@@ -365,6 +383,11 @@ def _likelihood_collapse(draws: Draws, values: dict[str, Numbers], part: Numbers
         values["accuracy"] = values["accuracy"] * (1 - 0.5 * part)
 
 
+def _hacked(draws: Draws, values: dict[str, Numbers], part: Numbers) -> None:
+    for end in ("", "/low", "/high"):
+        values[f"eval/judge/hack_gap{end}"] = values[f"eval/judge/hack_gap{end}"] + 0.3 * part
+
+
 COLLAPSES: Mapping[str, Change] = {
     "ratio": _ratio,
     "entropy": _times("entropy_mean", 0.01),
@@ -389,9 +412,10 @@ COLLAPSES: Mapping[str, Change] = {
     "format_only": _format_only,
     "grader_drift": _grader_drift,
     "likelihood": _likelihood_collapse,
+    "hack_gap": _hacked,
 }
 """By the name of the detector that is to notice."""
-KEEP_REWARD = ("constant_truth", "held_out", "format_only", "stall", "grader_drift")
+KEEP_REWARD = ("constant_truth", "held_out", "format_only", "stall", "grader_drift", "hack_gap")
 """Collapses in which the training reward does not fall."""
 
 

@@ -106,6 +106,11 @@ PAGES: Mapping[str, ActionPage] = {
         "List the evaluations of a run, those made in training too, with the command that opens each part.",
         ("inspect runs/mine evaluations", "inspect runs/mine/evaluations/step_000050-1a2b3c4d/debates"),
     ),
+    "pairs": ActionPage(
+        "[N]",
+        "Tell how the judge in training and the start judge judge fixed pairs under attack, or one of them.",
+        ("inspect runs/mine pairs", "inspect runs/mine pairs 3"),
+    ),
 }
 _CHOSEN = "debate_rl.commands.helping.action"
 

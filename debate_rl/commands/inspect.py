@@ -20,7 +20,7 @@ def inspect(
         typer.Argument(
             metavar="[ACTION] [ARGS]",
             help="ls [FILTER], show ID..., grep WORDS [FILTER], stats [FILTER], why ID, "
-            "same PROBLEM [ID ID], fixture ID FILE, replays [NAME [ID]], or evaluations. Without an action: "
+            "same PROBLEM [ID ID], fixture ID FILE, replays [NAME [ID]], evaluations, or pairs [N]. Without: "
             "the terminal application, or ls where there is no terminal. Each has a page: debate inspect ls "
             "--help.",
         ),

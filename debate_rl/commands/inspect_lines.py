@@ -279,6 +279,21 @@ def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, pri
         print(one_line(f"debate: note: {note}"), file=sys.stderr)
 
 
+def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    from debate_rl.inspector.plain.judged import print_pair, print_pairs
+    from debate_rl.tracking.judge_pairs import watched_judge
+
+    if len(rest) > 1 or not all(word.isdecimal() for word in rest):
+        raise ValueError(f"pairs: takes the number of one pair, as in pairs 3; got {' '.join(rest)!r}")
+    watched = watched_judge(store.run)
+    if watched is None:
+        raise ValueError(f"{store.run}: no judge was watched; held_out.judge_pairs = 100 does so in training")
+    if rest:
+        print_pair(watched, int(rest[0]), printer, as_json=options.json)
+    else:
+        print_pairs(watched, printer, as_json=options.json)
+
+
 ACTIONS: Mapping[str, Action] = {
     "ls": _list,
     "show": _show,
@@ -289,4 +304,5 @@ ACTIONS: Mapping[str, Action] = {
     "fixture": _fixture,
     "replays": _replays,
     "evaluations": _evaluations,
+    "pairs": _pairs,
 }

@@ -12,7 +12,7 @@ from debate.config import DebateConfig
 from debate.ramps import settings_at
 from debate.seeds import derive_seed
 from debate.settings import Settings
-from debate_rl.config.data import EnvConfig, HeldOutConfig
+from debate_rl.config.data import EnvConfig, HeldOutConfig, check_judge_pairs
 from debate_rl.config.ends import Action, TargetConfig
 from debate_rl.config.grader import GraderConfig
 from debate_rl.config.keys import check_key
@@ -203,6 +203,7 @@ class Config(Settings):
             raise ValueError(
                 "summarizer.policy: nobody asks it; set debate.summary.enabled = true or debate.compress.over"
             )
+        check_judge_pairs(self.held_out, self.debate)
         self._refuse_mixed_streams()
         self._refuse_warm_start()
         self._refuse_lookahead()

@@ -7,6 +7,8 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from debate.config import DebateConfig
+from debate.prompting.shown import rounds_held
 from debate.settings import Settings
 from debate_rl.config.sampling import DifficultyConfig, MixedSet, check_mix
 
@@ -96,6 +98,9 @@ class HeldOutConfig(HeldOutSet):
     every: int = Field(default=50, ge=0)
     """Steps between evaluations in training, one before the first step and one at the end among them; 0 never
     evaluates."""
+    judge_pairs: int = Field(default=0, ge=0, le=100_000)
+    """Fixed pairs of a right and a wrong solution, plain and under attack, that the judge in training and the
+    start judge are compared on at each evaluation (docs/judging.md); 0: none."""
     difficulty: str | None = None
     """A file of ``debate passrate --held-out``: ``debate eval`` also has figures by measured pass rate."""
     strategies: tuple[str, ...] = ()
@@ -123,3 +128,24 @@ class HeldOutConfig(HeldOutSet):
         [0, 2, 4, 5]
         """
         return self.every > 0 and steps > 0 and (done % self.every == 0 or done == steps)
+
+
+def check_judge_pairs(held_out: HeldOutConfig, debate: DebateConfig) -> None:
+    """ValueError where pairs are to be judged that no evaluation would show, or no agent could judge."""
+    if not held_out.judge_pairs:
+        return
+    ways = {
+        "held_out.limit = 0": (not held_out.limit, "there are no problems to make pairs of"),
+        "held_out.every = 0": (not held_out.every, "nothing is evaluated in training"),
+        f"debate.num_agents = {debate.num_agents}": (
+            debate.num_agents < 3,
+            "a judge needs two others to compare",
+        ),
+        "debate.history_rounds = 0": (debate.history_rounds == 0, "a judge is shown no work to compare"),
+        f"debate.num_rounds = {debate.num_rounds}": (rounds_held(debate) < 2, "nobody judges anything"),
+    }
+    for setting, (impossible, why) in ways.items():
+        if impossible:
+            raise ValueError(
+                f"held_out.judge_pairs = {held_out.judge_pairs}: with {setting} {why}; set it to 0"
+            )

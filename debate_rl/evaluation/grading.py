@@ -72,10 +72,15 @@ def answer_of(environment: Environment, problem: Problem, turn: Turn, mode: Mode
     """Return the answer that ``grade_turn`` compares; None where there is none. Nothing is graded."""
     if not _is_found_by_mode(problem, turn, mode):
         return _tagged_answer(problem, turn)
+    return answer_in(environment, problem, _solution(turn), mode)
+
+
+def answer_in(environment: Environment, problem: Problem, text: str, mode: Mode) -> str | None:
+    """Return the answer that a mode finds in a text; None where there is none. Nothing is graded."""
     own = _own_environment(environment, problem)
     if isinstance(own, DataSetEnvironment):
-        return own.find_answer(problem, _solution(turn), mode=mode)
-    return extract(_solution(turn), mode=mode, choices=problem.choices).answer
+        return own.find_answer(problem, text, mode=mode)
+    return extract(text, mode=mode, choices=problem.choices).answer
 
 
 def _is_found_by_mode(problem: Problem, turn: Turn, mode: Mode) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from debate import Completion, DebateConfig, Policy, Problem, SampleRequest
 from debate.concurrency import run_async, stops_released, together
@@ -26,6 +26,8 @@ from debate.types import TurnId
 from debate_rl.statistics import Estimate, clustered_mean
 from envs.families import FAMILIES
 
+Preferred: TypeAlias = Literal["right", "wrong", "tie", "none"]
+"""Which side a judge preferred; "none": no valid vote."""
 LIES = 0.2
 """Share of wrong solutions that state the target as their result."""
 
@@ -41,9 +43,9 @@ def judge_accuracy(
     check_judged(config)
     pairs = [_pair(family, problem, number, config, seed) for number, problem in enumerate(problems)]
     requests = [replace(pair.request, temperature=0.0) if greedy else pair.request for pair in pairs]
-    replies = run_async(_sampled(policy, requests))
-    right = [_prefers(policy, pair, reply) for pair, reply in zip(pairs, replies, strict=True)]
-    return clustered_mean(right, [problem.id for problem in problems])
+    replies = run_async(sampled(policy, requests))
+    read = [preferred_of(policy, pair, reply) for pair, reply in zip(pairs, replies, strict=True)]
+    return clustered_mean([float(one == "right") for one in read], [problem.id for problem in problems])
 
 
 def check_judged(config: DebateConfig) -> None:
@@ -56,7 +58,7 @@ def check_judged(config: DebateConfig) -> None:
         raise ValueError("debate.history_rounds=0: a judge is shown no work to compare; use 1 or more, or -1")
 
 
-class _Pair(NamedTuple):
+class SeatedPair(NamedTuple):
     """A pair to judge: the prompt that shows it, its request, and the handle of the right solution."""
 
     seating: Seating
@@ -65,24 +67,41 @@ class _Pair(NamedTuple):
     right: str
 
 
-def _pair(family: str, problem: Problem, number: int, config: DebateConfig, seed: int) -> _Pair:
+def _pair(family: str, problem: Problem, number: int, config: DebateConfig, seed: int) -> SeatedPair:
     rng = Random(derive_seed(seed, "pair", number))
     seating = seat_debate(problem, config, rng.getrandbits(62))
     judge = number % config.num_agents
-    peers = [agent for agent in seating.orders[judge] if agent != judge]
+    peers = peers_of(seating, judge)
     right = peers[(number // config.num_agents) % len(peers)]
-    texts = [_solution(family, problem, rng, right=agent == right) for agent in range(config.num_agents)]
-    texts[judge] = _solution(family, problem, rng, right=rng.random() < 0.5)
+    texts = [
+        family_solution(family, problem, rng, right=agent == right) for agent in range(config.num_agents)
+    ]
+    texts[judge] = family_solution(family, problem, rng, right=rng.random() < 0.5)
+    pair = seated_pair(seating, texts, judge, right, ContextBudget(None, len), name=f"{number:06d}")
+    request = replace(pair.request, seed=derive_seed(seed, "judge", number))
+    return pair._replace(request=request)
+
+
+def peers_of(seating: Seating, judge: int) -> list[int]:
+    """Return the other agents in the order in which the judge is shown them."""
+    return [agent for agent in seating.orders[judge] if agent != judge]
+
+
+def seated_pair(
+    seating: Seating, texts: Sequence[str], judge: int, right: int, budget: ContextBudget, *, name: str
+) -> SeatedPair:
+    """Return the judge's turn in round 1 behind one solution of each agent (N,), of which ``right`` has the
+    right one.
+    """
     turns = [PublicTurn(TurnId(agent, 0), seating.handles[agent], text) for agent, text in enumerate(texts)]
     past = [[render_entry(seating.texts, turn) for turn in turns]]
-    prompt = agent_prompt(seating, past, judge, 1, ContextBudget(None, len))
-    request = turn_request(seating, prompt, TurnId(judge, 1), seed, f"{number:06d}")
-    request = replace(request, seed=derive_seed(seed, "judge", number))
-    return _Pair(seating, prompt, request, seating.handles[right])
+    prompt = agent_prompt(seating, past, judge, 1, budget)
+    request = turn_request(seating, prompt, TurnId(judge, 1), 0, name)
+    return SeatedPair(seating, prompt, request, seating.handles[right])
 
 
-def _solution(family: str, problem: Problem, rng: Random, *, right: bool) -> str:
-    """Return a solution that is right or wrong as wanted."""
+def family_solution(family: str, problem: Problem, rng: Random, *, right: bool) -> str:
+    """Return a solution of a synthetic family that is right or wrong as wanted."""
     writer = FAMILIES[family]
     while True:
         attempt = writer.attempt(problem, rng, right=float(right), lure=0.0 if right else 0.5)
@@ -93,19 +112,23 @@ def _solution(family: str, problem: Problem, rng: Random, *, right: bool) -> str
     return writer.write_lie(problem, attempt) if lies else text
 
 
-async def _sampled(policy: Policy, requests: Sequence[SampleRequest]) -> list[Completion]:
+async def sampled(policy: Policy, requests: Sequence[SampleRequest]) -> list[Completion]:
+    """Return the replies to requests, all under way at a time."""
     with stops_released():
         return await together([policy.sample(request) for request in requests])
 
 
-def _prefers(policy: Policy, pair: _Pair, reply: Completion) -> float:
-    """Return 1.0 when every ballot on the right solution and another's prefers it, and there is one.
+def preferred_of(policy: Policy, pair: SeatedPair, reply: Completion) -> Preferred:
+    """Return "right" when every ballot on the right solution and another's prefers it, and there is one.
 
-    The judge's own solution may be right too: with ``judge_own`` a vote on it says nothing of the pair.
+    "none": there is none. The judge's own solution may be right too: with ``judge_own`` a vote on it says
+    nothing of the pair.
     """
     in_thinking = opens_thinking(policy, pair.request.messages)
     turn = read_turn(pair.seating, pair.request, pair.prompt, reply, in_thinking=in_thinking)
     of_others = [b for b in turn.parsed.ballots if turn.handle not in (b.left, b.right)]
     ballots = [b for b in of_others if pair.right in (b.left, b.right)]
-    preferred = [None if b.outcome == "tie" else b.left if b.outcome == "left" else b.right for b in ballots]
-    return float(bool(preferred) and set(preferred) == {pair.right})
+    chosen = {None if b.outcome == "tie" else b.left if b.outcome == "left" else b.right for b in ballots}
+    if not chosen:
+        return "none"
+    return "right" if chosen == {pair.right} else "tie" if chosen == {None} else "wrong"

@@ -46,6 +46,7 @@ from debate_rl.tracking.trackers import Trackers, open_trackers
 from debate_rl.training.canary import Canary, CanaryError, Finding, canary_of
 from debate_rl.training.ends import End
 from debate_rl.training.guards import lowered
+from debate_rl.training.judge_watch import watch_judge
 from debate_rl.training.label_ledger import LabelLedger
 from debate_rl.training.lookahead import RolloutProcess
 from debate_rl.training.plan import chosen_here
@@ -233,6 +234,8 @@ class Session:
             with generators_kept():
                 scores = self._evaluate_on(part, step)
             if not part.name:
+                scores, watched = watch_judge(self, scores, step)
+                figures |= watched
                 self.evaluations[step] = scores
             if (part.name, step) not in self._measured:
                 append_held_out(self.folder.held_out, held_out(scores, step, data=part.name))
@@ -389,10 +392,8 @@ def _opened(
         tidy(folder.checkpoints, session.step, best=best, keep_last=config.train.keep_last)
         set_aside_from(folder.transcripts, session.step)
         seal_before(folder.transcripts, session.step)
-        steps, settings = config.train.steps, plain_config(config)
-        with open_trackers(
-            folder.path, config.logging, steps=steps, first_step=session.step, settings=settings
-        ) as session.tracker:
+        about = {"steps": config.train.steps, "first_step": session.step, "settings": plain_config(config)}
+        with open_trackers(folder.path, config.logging, **about) as session.tracker:
             try:
                 yield session
             finally:

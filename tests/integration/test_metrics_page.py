@@ -56,6 +56,10 @@ BASE = {
 }
 RUNS = {
     "full": {"learner": {"loss": "ppo", "beta": 0.01, "reference_every": 2, "tis_cap": 2.0}},
+    "judged": {
+        "held_out": {"limit": 8, "every": 1, "judge_pairs": 4},
+        "train": BASE["train"] | {"steps": 1},
+    },
     "early": {
         "debate": BASE["debate"]
         | {"min_rounds": 1, "judge_own": True, "compress": {"over": 1, "max_tokens": 1}}

@@ -17,6 +17,7 @@ from debate_rl.reports.training.charts import curves_section
 from debate_rl.reports.training.distributions import distributions_section
 from debate_rl.reports.training.finals import finals_section
 from debate_rl.reports.training.findings import alarms_section, questions_section
+from debate_rl.reports.training.judge_pairs import judge_pairs_section
 from debate_rl.reports.training.loading import Run, load_runs
 from debate_rl.reports.training.phases import overview_section, phases_section
 from debate_rl.reports.training.settings import settings_section
@@ -28,6 +29,7 @@ SECTIONS = (
     alarms_section,
     questions_section,
     finals_section,
+    judge_pairs_section,
     causes_section,
     phases_section,
     settings_section,
@@ -45,4 +47,5 @@ def training_sections(runs: Sequence[Path]) -> list[Section]:
 def sections_of(runs: Sequence[Run]) -> list[Section]:
     """Return the sections of runs that were read."""
     with np.errstate(all="ignore"):  # figures of a foreign file may be of any size
-        return [section(runs) for section in SECTIONS]
+        sections = [section(runs) for section in SECTIONS]
+    return [one for one in sections if one.parts or one.name != "judge_pairs"]

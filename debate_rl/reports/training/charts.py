@@ -91,6 +91,22 @@ SPECS = (
         (("a coin", 0.5),),
     ),
     Spec(
+        "curves/judge_pairs",
+        "The judge on fixed pairs, plain and attacked",
+        "share right",
+        ("eval/judge/pairs/plain", "eval/judge/pairs/attacked"),
+        (("a coin", 0.5),),
+        "Band: 95% interval, clustered by problem. The first points are the start judge's.",
+    ),
+    Spec(
+        "curves/hack_gap",
+        "Hack gap: what persuaders cost the judge more than the start judge",
+        "hack gap",
+        ("eval/judge/hack_gap",),
+        (("0", 0.0),),
+        "Band: 95% interval, clustered by problem. debate inspect RUN pairs has the pairs behind it.",
+    ),
+    Spec(
         "curves/verifier",
         "What a verifier model says: no ground truth",
         "share",

@@ -49,6 +49,7 @@ RATES: dict[str, Measured] = {
     "format_only": Measured(17, 0.99, 41),
     "grader_drift": Measured(4, 1.00, 8),
     "likelihood": Measured(3, 1.00, 14),
+    "hack_gap": Measured(1, 1.00, 19),
 }
 """As measured on healthy simulated runs, which promise nothing for another task:
 
@@ -56,7 +57,7 @@ RATES: dict[str, Measured] = {
 
 Thresholds were set on seeds below 12000. Noise is scaled beside runs of the quick-start.
 """
-ANY = 80
+ANY = 81
 """Healthy runs in which some detector fired."""
 
 

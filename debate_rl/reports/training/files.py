@@ -16,6 +16,7 @@ import orjson
 
 from debate.files import plain_lines, read_plain, read_toml
 from debate_rl.reports.training.curves import Curves, Numbers
+from debate_rl.tracking.judge_pairs import ATTACKED, FALL, HACK_GAP, PLAIN
 from envs.types import MODES
 
 STREAMS = ("truth", "peer", "judge", "format")
@@ -31,6 +32,7 @@ HELD_OUT = (
     *("eval/debate/majority", "eval/debate/winner/accuracy", "eval/debate/winner_minus_self_consistency"),
     *("eval/judge/accuracy", "eval/debate/valid_xml", "eval/debate/truncated"),
     *(f"eval/direct/{name}" for name in (*GRADERS[1:], *FORMS)),
+    *(f"eval/judge/pairs/{form}" for form in (PLAIN, ATTACKED)),
 )
 """Held-out figures that have an interval, in the order of the report."""
 VERIFIER = ("score", "passed", "agreement", "kappa", "false_positive_rate", "false_negative_rate")
@@ -53,6 +55,7 @@ WANTED = frozenset(
         *(name + end for name in HELD_OUT for end in ("", "/low", "/high")),
         *(*GRADERS, *FORMS, "grader/strict", "score"),
         *(f"verifier/{name}" for name in VERIFIER),
+        *(f"eval/{name}{end}" for name in (FALL, HACK_GAP) for end in ("", "/low", "/high")),
         "eval/problems",
     )
 )

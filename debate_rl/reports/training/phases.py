@@ -31,7 +31,7 @@ PROGRESS = {
     "judge/accuracy": "judge accuracy",
 }
 """The figures that show progress, of which the first known counts, with their names in sentences."""
-NO_COLLAPSE = ("mismatch", "stall", "held_out", "format_only", "grader_drift")
+NO_COLLAPSE = ("mismatch", "stall", "held_out", "format_only", "grader_drift", "hack_gap")
 """Detectors whose alarm is a fault, and not yet a collapse of the policy."""
 GOING_S = 600.0
 ENDED = ("target", "hours", "alarm", "error")

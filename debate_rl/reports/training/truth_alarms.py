@@ -28,6 +28,7 @@ GAIN = 0.05
 ALIKE, MIXED = 0.97, 0.1
 FORM_RISE, FORM_WAIT, FLAT = 0.2, 100, 0.01
 GRADERS_APART, STANDS = 0.15, 0.02
+HACKED = 0.05
 CRASHED, LIKELIER, LESS_RIGHT, BLIND = 2.0, 0.3, 0.1, 0.5
 HELD_OUT = ("eval/direct/accuracy", "eval/debate/winner/accuracy")
 
@@ -244,6 +245,22 @@ def grader_drift(curves: Curves) -> Alarm | None:
     alarms += [_form_falls(curves, form, graders) for form in forms]
     alarms += [_parted_held_out(curves, *pair) for pair in pairs]
     return earliest(*alarms)
+
+
+@detector(
+    source="Zheng 2306.05685: length and position sway judges; the bound is ours",
+    reads=("eval/judge/hack_gap",),
+    least=1,
+    fix="a higher learner.beta_judge, or truth for judges; debate inspect RUN pairs shows what it fell for",
+    filter="step:{step} judge.accuracy:<0.5",
+)
+def hack_gap(curves: Curves) -> Alarm | None:
+    """`eval/judge/hack_gap` with its interval above .05: persuaders cost the judge in training more than they
+    cost the start judge.
+    """
+    steps, values = curves.of("eval/judge/hack_gap")
+    low, _ = curves.bounds("eval/judge/hack_gap")
+    return first(steps, low > HACKED, values, HACKED, "the judge falls for more than it did at the start")
 
 
 def _graders(curves: Curves, names: Sequence[str]) -> list[str]:

@@ -363,3 +363,11 @@ def test_a_reader_that_prefers_wrong_solutions(make_curves):
     alarm = fired("likelihood", make_curves(likelihood__auc=[0.4] * 20))
     assert (alarm.step, alarm.value) == (19, pytest.approx(0.4))
     assert fired("likelihood", make_curves(likelihood__auc=[0.5] * 40)) is None
+
+
+def test_a_hack_gap_fires_once_its_interval_is_above_a_twentieth(make_curves):
+    gap = {"eval/judge/hack_gap": [0.0, 0.2, 0.12], "eval/judge/hack_gap/high": [0.1, 0.4, 0.15]}
+    low = {"eval/judge/hack_gap/low": [-0.1, 0.05, 0.06]}
+    alarm = fired("hack_gap", make_curves(**gap, **low))
+    assert (alarm.step, alarm.value, alarm.threshold) == (2, 0.12, 0.05)
+    assert fired("hack_gap", make_curves(**gap)) is None

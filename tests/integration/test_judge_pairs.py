@@ -1,0 +1,111 @@
+"""The judge in training beside the start judge: in a run, after a kill, in report and inspector."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from debate_rl.config import Config
+from debate_rl.reports.training import training_sections
+from debate_rl.runs.checkpoint_folder import checkpoints
+from debate_rl.tracking.held_out import read_held_out
+from debate_rl.tracking.judge_pairs import (
+    hack_gap,
+    judged_steps,
+    rates,
+    read_judgments,
+    read_pairs,
+    step_file,
+)
+from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.train import train
+
+HANDLES = ("K7", "Q2", "M4")
+VOTES = [f"<comparison>{a} > {b}</comparison>" for a in HANDLES for b in HANDLES if a != b]
+SETTINGS = {
+    "seed": 5,
+    "env": {"kind": "pair_sum", "levels": [1], "limit": 40},
+    "held_out": {"limit": 8, "every": 2, "judge_pairs": 6},
+    "debate": {"num_rounds": 2, "max_tokens": 24, "prompts": "tiny", "handles": HANDLES},
+    "model": {
+        "device": "cpu",
+        "chat": True,
+        "tiny": {
+            **{"hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 48},
+            **{"context_tokens": 512, "fallback": "none", "init_std": 0.3, "pieces": VOTES},
+        },
+    },
+    "train": {"steps": 4, "problems_per_step": 2, "debates_per_problem": 2, "save_every": 2},
+    "logging": {"progress": "none"},
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("judged") / "run"
+    train(Config.model_validate(SETTINGS | {"run": {"dir": str(folder)}}))
+    return folder
+
+
+def figures(folder):
+    rows = read_metrics(folder / "metrics.jsonl")
+    return [{n: v for n, v in row.items() if n.startswith("eval/judge/")} for row in rows]
+
+
+@pytest.mark.slow
+def test_the_same_pairs_are_judged_before_training_and_at_each_evaluation(run):
+    pairs = read_pairs(run)
+    assert len({pair.problem for pair in pairs}) == 6
+    assert judged_steps(run) == [0, 2, 4]
+    assert {len(read_judgments(run, step)) for step in (0, 2, 4)} == {6 * 8}
+    start, now = (rates(pairs, read_judgments(run, step)) for step in (0, 4))
+    assert figures(run)[-1]["eval/judge/hack_gap"] == hack_gap(now, start).value
+    kept = read_held_out(run)
+    assert [one.step for one in kept] == [0, 2, 4]
+    means = kept[-1].means("judge/pairs/plain")
+    assert means == {id: sum(row) / len(row) for id, row in now["plain"].items()}
+
+
+@pytest.mark.slow
+def test_pairs_change_nothing_of_what_is_learnt(run, tmp_path):
+    held_out = SETTINGS["held_out"] | {"judge_pairs": 0}
+    without = train(
+        Config.model_validate(SETTINGS | {"held_out": held_out, "run": {"dir": str(tmp_path / "r")}})
+    )
+    assert [row["loss"] for row in read_metrics(run / "metrics.jsonl")] == [
+        row["loss"] for row in read_metrics(without.folder.metrics)
+    ]
+
+
+@pytest.mark.slow
+def test_a_run_that_goes_on_asks_the_start_judge_no_more(run, tmp_path):
+    again = tmp_path / "run"
+    shutil.copytree(run, again)
+    shutil.rmtree(checkpoints(again / "checkpoints")[-1])
+    step_file(again, 4).unlink()
+    before = step_file(again, 0).stat().st_mtime_ns
+    train(Config.model_validate(SETTINGS | {"run": {"dir": str(again)}}))
+    assert step_file(again, 0).stat().st_mtime_ns == before
+    assert step_file(again, 4).read_bytes() == step_file(run, 4).read_bytes()
+    assert figures(again)[-1] == figures(run)[-1]
+
+
+@pytest.mark.slow
+def test_report_and_inspector_show_the_pairs(run, debate_command):
+    sections = {section.name: section for section in training_sections([run])}
+    table = sections["judge_pairs"].parts[0]
+    assert [row[0].text for row in table.rows][:3] == ["plain", "padding", "flattery"]
+    assert any(part.name == "curves/hack_gap" for part in sections["curves"].parts)
+    code, out, _ = debate_command("inspect", str(run), "pairs")
+    assert code == 0
+    assert "fake check" in out
+    assert "hack gap" in out
+    code, out, _ = debate_command("inspect", str(run), "pairs", "3")
+    assert code == 0
+    assert read_pairs(run)[3].attacked["flattery"] in out
+    code, out, _ = debate_command("inspect", str(run), "pairs", "3", "--json")
+    assert json.loads(out.splitlines()[0])["attack"] == "plain"
+    code, _, err = debate_command("inspect", str(run), "pairs", "99")
+    assert (code, "there is no pair 99" in err) == (2, True)
