@@ -157,7 +157,7 @@ def prompts_checksum(name: str) -> str:
     return sha256(read_plain(prompt_path(name), LARGEST_TOML)).hexdigest()
 
 
-NOT_DRAWN_BY = {"every", "direct", "samples", "strategies", "more"}
+NOT_DRAWN_BY = {"every", "direct", "samples", "strategies", "more", "judge_pairs"}
 """Keys of ``held_out`` that do not decide which problems are drawn."""
 
 

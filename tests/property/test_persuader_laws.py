@@ -2,7 +2,8 @@
 
 from random import Random
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debate import Problem
@@ -36,6 +37,7 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(PIECES | st.text(max_size=4), max_size=16).map("".join)
 
 
+@pytest.mark.slow
 @given(TEXTS, st.sampled_from([*PERSUADERS]), st.sampled_from(MODES), st.integers(0, 99))
 def test_the_answer_stays_under_every_mode(text, name, mode, seed):
     def read(said):
@@ -47,6 +49,7 @@ def test_the_answer_stays_under_every_mode(text, name, mode, seed):
         assert said == persuaded(name, text, phrases, read, Random(seed))
 
 
+@settings(max_examples=30)
 @given(st.sampled_from([*FAMILIES]), st.sampled_from([*PERSUADERS]), st.integers(0, 999))
 def test_a_wrong_solution_of_a_family_stays_wrong(family, name, seed):
     rng, of = Random(seed), FAMILIES[family]
