@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -20,14 +19,11 @@ from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.engines import end_engines, make_policy, open_summarizer, states_of
-from debate_rl.evaluation.evaluate import evaluate
-from debate_rl.evaluation.folder import FIGURES, TRAINING, identity, training_folder
-from debate_rl.evaluation.play import EvalPlan, is_alone
-from debate_rl.evaluation.report import held_out, metrics, plain_rows
+from debate_rl.evaluation.report import held_out, metrics
 from debate_rl.evaluation.scores import Scores
 from debate_rl.evaluation.verifying import Verifying, checked_verifying
 from debate_rl.likelihood.reader import Reader, open_reader
-from debate_rl.problems import HeldOutProblems, Problems
+from debate_rl.problems import Problems
 from debate_rl.runs.checkpoint import (
     CheckpointError,
     TrainState,
@@ -38,13 +34,14 @@ from debate_rl.runs.checkpoint import (
 )
 from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints, tidy
 from debate_rl.runs.checkpoint_writer import CheckpointWriter
-from debate_rl.runs.folder import RunFolder, open_run, plain_config, write_whole
+from debate_rl.runs.folder import RunFolder, open_run, plain_config
 from debate_rl.runs.provenance import problems_checksum
 from debate_rl.runs.trainer_state import generators_kept, seed_generators
 from debate_rl.tracking.held_out import append_held_out, kept_steps
 from debate_rl.tracking.trackers import Trackers, open_trackers
 from debate_rl.training.canary import Canary, CanaryError, Finding, canary_of
 from debate_rl.training.ends import End
+from debate_rl.training.evaluating import evaluate_on
 from debate_rl.training.guards import lowered
 from debate_rl.training.judge_watch import watch_judge
 from debate_rl.training.label_ledger import LabelLedger
@@ -232,7 +229,7 @@ class Session:
         figures: dict[str, float] = {}
         for part in self.data.evaluated(self.config):
             with generators_kept():
-                scores = self._evaluate_on(part, step)
+                scores = evaluate_on(self, part, step)
             if not part.name:
                 scores, watched = watch_judge(self, scores, step)
                 figures |= watched
@@ -242,29 +239,6 @@ class Session:
                 self._measured.add((part.name, step))
             figures |= metrics(scores, part.name)
         return figures
-
-    def _evaluate_on(self, part: HeldOutProblems, step: int) -> Scores:
-        """Return the figures of a held-out set; what is said is kept as ``debate eval`` keeps it."""
-        config = self.config
-        plan = EvalPlan(
-            part.problems,
-            part.environment,
-            config.debate,
-            (derive_seed(config.seed, "held out", *([part.name] if part.name else [])),),
-            samples=part.settings.samples,
-            direct=part.settings.direct or is_alone(config.debate),
-            mode=config.grader.final,
-            tokens=config.logging.transcript_tokens,
-            verifying=self.verifying,
-            summarizer=lambda: self.summarizer,
-        )
-        if not config.logging.evaluation_transcripts:
-            return evaluate(plan, self.policy, modes=config.grader.beside)
-        what = identity(config, part.problems, None, plan.seeds, direct=plan.direct) | {TRAINING: step}
-        with training_folder(self.folder.path, step, part.name, what) as folder:
-            scores = evaluate(plan, self.policy, folder, modes=config.grader.beside)
-            write_whole(folder / FIGURES, json.dumps(plain_rows({str(self.folder.path): scores})).encode())
-        return scores
 
     def save(self) -> None:
         """Begin to write a checkpoint of the finished steps; ``writer.wait`` returns when it is written."""
