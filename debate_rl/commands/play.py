@@ -67,7 +67,7 @@ def play(
     from debate_rl.evaluation.verifying import checked_verifying
     from debate_rl.metrics.segments import segments
     from envs.answers.keys import key_of_kind
-    from rewards import score_debate
+    from rewards import score_debates
 
     run, settings = open_run_or_recipe(config, overrides or ())
     environment, posed = _truth(settings.env.kind, problem, answer, kind)
@@ -106,7 +106,12 @@ def play(
         pending = verifying.begin(debate) if verifying else None
         verdicts = pending.verdicts() if pending else None
         debate, correct = grade_debate(environment, debate, mode=settings.grader.final)
-        rewards = score_debate(debate, correct, settings.rewards, verdicts, key=key_of_kind)
+        [rewards], _ = score_debates(
+            *([debate], [correct], [debate.problem.id], settings.rewards),
+            seed=settings.seed,
+            verdicts=[verdicts],
+            key=key_of_kind,
+        )
         if kept is not None:
             _keep(kept, _as_record(debate, correct, rewards), settings)
     show_end(debate, rewards, console)

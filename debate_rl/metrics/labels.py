@@ -63,15 +63,17 @@ def label_counts(
 
 
 def _round(members: Sequence[tuple[Credit, Correct]], round_: int) -> LabelCounts:
-    """Return the counts of one round of a group."""
-    if members[0][0].labels[round_] is None:
+    """Return the counts of a round of a group; any of its solutions with the answer shows the grade."""
+    labels = members[0][0].labels
+    if labels[round_] is None:
         return LabelCounts(rounds=1)
     grades = [
-        table[agent][round_] is True
+        table[agent][other] is True
         for credit, table in members
         if table is not None
         for agent, row in enumerate(credit.grades)
-        if round_ < len(row) and row[round_] is True and table[agent][round_] is not None
+        for other, same in enumerate(row)
+        if same is True and labels[other] == labels[round_] and table[agent][other] is not None
     ]
     right = sum(grades) > len(grades) / 2
     return LabelCounts(rounds=1, pseudo=1, graded=bool(grades), right=right)

@@ -224,7 +224,7 @@ def every_problem_is_labelled(pseudo: str) -> str:
     """Return what is wrong with pseudo-labels for nobody, and the way out."""
     return (
         f'rewards.pseudo = "{pseudo}": every problem has its label, and none needs another; set '
-        "rewards.labels below 1 (0: none has one)"
+        'rewards.labels below 1 (0: none has one), or rewards.pseudo = "none"'
     )
 
 
