@@ -46,6 +46,10 @@ class LineFile:
             raise TranscriptWriteError.of(error, self.path) from error
         self._end += len(data)
 
+    def read(self, begin: int, end: int) -> bytes:
+        """Return the bytes from ``begin`` to ``end``, as they were written."""
+        return os.pread(self._fd, end - begin, begin)
+
     @property
     def end(self) -> int:
         """Bytes written so far: where the next line will begin."""

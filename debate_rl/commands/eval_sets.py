@@ -115,7 +115,7 @@ def eval_sets(subject: Subject, options: EvalOptions) -> list[EvalSet]:
         sets = read_suite(options.suite, options.on)
     elif options.on:
         sets = [
-            EvalSet(name if names.count(name) == 1 else text, "--on", after=_in_place(text))
+            EvalSet(name if names.count(name) == 1 else text, "--on", after=in_place(text))
             for text, name in zip(options.on, names, strict=True)
         ]
     else:
@@ -134,7 +134,7 @@ def eval_sets(subject: Subject, options: EvalOptions) -> list[EvalSet]:
     return swept(given, options.sweep)
 
 
-def _in_place(text: str) -> tuple[str, ...]:
+def in_place(text: str) -> tuple[str, ...]:
     """Return the overrides that put NAME or NAME=FILE in the place of the held-out problems' set."""
     name, _, path = text.partition("=")
     return f"held_out.kind={_word(name)}", f"held_out.path={_word(path)}" if path else "held_out.path=none"

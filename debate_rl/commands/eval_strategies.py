@@ -11,7 +11,7 @@ from debate_rl.commands.console import plain_console, text_table, wide_console, 
 from debate_rl.commands.eval_sets import EvalTask, policy_of, progress_of
 
 if TYPE_CHECKING:
-    from debate import DebateConfig, Policy
+    from debate import DebateConfig, Policy, Problem
     from debate_rl.config import Config
     from debate_rl.strategies.solving import SolvePlan
     from debate_rl.strategies.table import Contender, StrategyRow
@@ -57,20 +57,12 @@ def evaluate_strategies(
 def _rows(task: EvalTask, names: Sequence[str], judge: str | None) -> tuple[list[StrategyRow], int]:
     from debate_rl.commands.solve import judge_of
     from debate_rl.evaluation.folder import default_folder, identity, open_folder
-    from debate_rl.problems import load_held_out
     from debate_rl.strategies.catalog import STRATEGIES, check_asked
     from debate_rl.strategies.solving import running_programs
     from debate_rl.strategies.table import strategy_rows
-    from envs import DataError
 
     run, config = task.opened
-    environment, problems = load_held_out(config, key=task.one.key)
-    if not problems:
-        raise DataError(
-            "held_out: there are no problems to evaluate on; set held_out.limit and held_out.kind"
-        )
-    if known := next((one.id for one in problems if one.kind in ("open", "rubric")), None):
-        raise DataError(f"{known}: has no gold answer, and no strategy is right or wrong on it")
+    environment, problems = graded_problems(config, task.one.key)
     judges = None if judge is None else judge_of(judge)[1:]
     for name in names:
         asks = judges[0].debate if judges and STRATEGIES[name].compares else None
@@ -91,6 +83,24 @@ def _rows(task: EvalTask, names: Sequence[str], judge: str | None) -> tuple[list
         contenders = [speakers.contender(_plan(name, config, environment, task)) for name in names]
         pool = speakers.contender(_plan("majority", config, environment, task))
         return strategy_rows(problems, contenders, pool, progress=tell), len(problems)
+
+
+def graded_problems(config: Config, key: str) -> tuple[Environment, tuple[Problem, ...]]:
+    """Return what grades the held-out problems, and them; DataError for none, or one without a gold answer.
+
+    ``key``: where the data set was named.
+    """
+    from debate_rl.problems import load_held_out
+    from envs import DataError
+
+    environment, problems = load_held_out(config, key=key)
+    if not problems:
+        raise DataError(
+            "held_out: there are no problems to evaluate on; set held_out.limit and held_out.kind"
+        )
+    if known := next((one.id for one in problems if one.kind in ("open", "rubric")), None):
+        raise DataError(f"{known}: has no gold answer, and no strategy is right or wrong on it")
+    return environment, problems
 
 
 def _plan(name: str, config: Config, environment: Environment, task: EvalTask) -> SolvePlan:

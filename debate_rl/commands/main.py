@@ -30,6 +30,7 @@ from debate_rl.commands.export import export
 from debate_rl.commands.helping import HELP, Command, Group, InspectCommand, examples
 from debate_rl.commands.inspect import inspect
 from debate_rl.commands.keys import keys
+from debate_rl.commands.ladder import ladder
 from debate_rl.commands.passrate import passrate
 from debate_rl.commands.play import play
 from debate_rl.commands.prompts import prompts
@@ -89,6 +90,13 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     ),
     "sft": (sft, ("sft sft/tiny", "sft runs/sft-tiny", "sft sft/tiny sft.epochs=3 learner.lr=1e-4")),
     "eval": (evaluate, ("eval runs/mine --weights all", "eval runs/mine --on gsm8k --on svamp --table t.md")),
+    "ladder": (
+        ladder,
+        (
+            "ladder runs/mine",
+            "ladder gsm8k_smoke --on gsm8k --problems 200 --rungs majority,self_correction,debate_winner",
+        ),
+    ),
     "prompts": (
         prompts,
         ("prompts rlvr/tiny", "prompts gsm8k_qwen3_8b_1gpu debate.prompts=boxed --suite math"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from debate.settings import did_you_mean
+from debate_rl.strategies.best_of_n import best_of_n
 from debate_rl.strategies.debate_majority import debate_majority
 from debate_rl.strategies.debate_winner import debate_winner
 from debate_rl.strategies.genselect import genselect
@@ -18,6 +19,7 @@ from debate_rl.strategies.judging import check_judge
 from debate_rl.strategies.logprob_vote import logprob_vote
 from debate_rl.strategies.majority import majority
 from debate_rl.strategies.selecting import check_selection
+from debate_rl.strategies.self_correction import need_revisions, self_correction
 from debate_rl.strategies.swiss import swiss
 from debate_rl.strategies.tail_vote import tail_vote
 from debate_rl.strategies.tir import tir
@@ -30,7 +32,8 @@ from debate_rl.strategies.work import need
 class Entry:
     """A strategy and what it is: whether a judge ``compares``, it holds a debate, or programs are run.
 
-    ``sampled``: whether the number of samples says how many solutions it asks for.
+    ``sampled``: whether the number of samples says how many solutions it asks for. ``revises``: whether as
+    many agents as in a debate work alone.
     """
 
     run: Strategy
@@ -39,6 +42,7 @@ class Entry:
     compares: bool = False
     debates: bool = False
     tools: bool = False
+    revises: bool = False
 
 
 STRATEGIES: Mapping[str, Entry] = MappingProxyType(
@@ -48,9 +52,18 @@ STRATEGIES: Mapping[str, Entry] = MappingProxyType(
         "logprob_vote": Entry(logprob_vote, "a vote weighted by exp(mean log p) of each solution's tokens"),
         "tail_vote": Entry(tail_vote, "a vote weighted by exp(-entropy) of each solution's tail"),
         "judge_vote": Entry(judge_vote, "a vote weighted by a judge's blind ballots", compares=True),
+        "best_of_n": Entry(
+            best_of_n, "the solution that a judge's blind ballots score highest", compares=True
+        ),
         "genselect": Entry(genselect, "the best of a list, named by the model", compares=True),
         "genselect_pairs": Entry(genselect_pairs, "a knock-out of pairs, by the model", compares=True),
         "swiss": Entry(swiss, "a Swiss tournament by a judge's blind ballots", compares=True),
+        "self_correction": Entry(
+            self_correction,
+            "the majority of agents that each revise their own solution",
+            sampled=False,
+            revises=True,
+        ),
         "debate_winner": Entry(
             debate_winner, "the winner of one debate by its votes", sampled=False, debates=True
         ),
@@ -84,6 +97,8 @@ def check_asked(name: str, asked: Asked) -> None:
         if asked.protocol.num_agents == 1:
             raise ValueError(f"--strategy {name}: debate.num_agents = 1 holds no debate; use majority")
         need_debate(asked)
+    elif entry.revises:
+        need_revisions(asked)
     elif not entry.compares:
         need(asked, 1, "one solution")
     elif name in ("genselect", "genselect_pairs"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from debate_rl.strategies.holding import held, need_debate
+from debate_rl.strategies.holding import held, need_debate, solution_turns
 from debate_rl.strategies.tally import Tally
 from debate_rl.strategies.types import Answered, Asked
 from debate_rl.strategies.voting import best_of
@@ -29,4 +29,4 @@ async def debate_majority(asked: Asked) -> Answered:
     for index, solution in enumerate(work.solutions):
         tally.add(index, solution)
     ended = "settled" if debate is not None and debate.rounds_saved else "done"
-    return work.answered(tally, best_of(work, tally), ended)
+    return work.answered(tally, best_of(work, tally), ended, turns=debate and solution_turns(debate))

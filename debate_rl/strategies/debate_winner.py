@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from debate_rl.evaluation.scores import winner_of
-from debate_rl.strategies.holding import held, need_debate
+from debate_rl.strategies.holding import held, need_debate, solution_turns
 from debate_rl.strategies.tally import Tally
 from debate_rl.strategies.types import Answered, Asked
 from debate_rl.strategies.voting import best_of
@@ -35,4 +35,5 @@ async def debate_winner(asked: Asked) -> Answered:
             tally.add(index, solution)
     chosen = next(index for index, turn in enumerate(turns) if turn.id == winner)
     work.comparisons = len(debate.votes)
-    return work.answered(tally, chosen, "done" if not debate.rounds_saved else "settled")
+    ended = "settled" if debate.rounds_saved else "done"
+    return work.answered(tally, chosen, ended, turns=solution_turns(debate))

@@ -83,3 +83,8 @@ async def held(work: Work) -> Debate | None:
             work.take(turn)
         return None
     return debate
+
+
+def solution_turns(debate: Debate) -> list[Turn]:
+    """Return the turns of a debate that hold a solution, of all its rounds."""
+    return [turn for turn in debate.turns if holds_solutions(debate.protocol, turn.id.round)]

@@ -84,7 +84,7 @@ class SolvePlan:
         (144, 9, 3)
         """
         each = self.samples if entry_named(self.strategy).sampled and self.seconds is not None else 1
-        if entry_named(self.strategy).debates:
+        if entry_named(self.strategy).debates or entry_named(self.strategy).revises:
             each = self.protocol.num_agents
         return max(1, min(problems, self.at_once or self.requests // each))
 

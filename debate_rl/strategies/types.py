@@ -85,7 +85,8 @@ class Answered:
     ``answer`` None: nothing that was read gives one. ``shares``: the largest first. ``samples``: solutions
     that came; ``comparisons``: ballots and selections that came, ``unread`` how many of them could not be
     read. ``tokens_read`` counts the prompts of all requests, ``tokens_generated`` their replies; a reply that
-    the clock cut off (``cut_off`` of them) is in neither. ``turn``: the turn of the solution.
+    the clock cut off (``cut_off`` of them) is in neither. ``turn``: the turn of the solution. ``turns``:
+    every solution that came, of all rounds.
     """
 
     answer: str | None
@@ -100,6 +101,7 @@ class Answered:
     unread: int = 0
     cut_off: int = 0
     turn: Turn | None = None
+    turns: tuple[Turn, ...] = ()
 
 
 Strategy: TypeAlias = Callable[[Asked], Awaitable[Answered]]

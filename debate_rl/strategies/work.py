@@ -169,8 +169,13 @@ class Work:
         self.stage += 1
         return self.stage
 
-    def answered(self, tally: Tally, chosen: int | None, ended: End) -> Answered:
-        """Return the answer of a solution, by index, as the strategy's."""
+    def answered(
+        self, tally: Tally, chosen: int | None, ended: End, *, turns: Sequence[Turn] | None = None
+    ) -> Answered:
+        """Return the answer of a solution, by index, as the strategy's.
+
+        ``turns``: all solutions that came, where the work did not take each of them.
+        """
         one = None if chosen is None else self.solutions[chosen]
         return Answered(
             answer=None if one is None else one.answer,
@@ -185,6 +190,7 @@ class Work:
             unread=self.unread,
             cut_off=self.cut_off,
             turn=None if one is None else one.turn,
+            turns=tuple(solution.turn for solution in self.solutions) if turns is None else tuple(turns),
         )
 
 

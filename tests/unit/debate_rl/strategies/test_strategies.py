@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from dataclasses import replace as with_fields
 
 import pytest
 
 from debate import DebateConfig, Problem
 from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
+from debate_rl.strategies.best_of_n import best_of_n
 from debate_rl.strategies.catalog import STRATEGIES, check_asked, entry_named
 from debate_rl.strategies.debate_majority import debate_majority
 from debate_rl.strategies.debate_winner import debate_winner
@@ -17,11 +20,12 @@ from debate_rl.strategies.genselect_pairs import genselect_pairs
 from debate_rl.strategies.greedy import greedy
 from debate_rl.strategies.judge_vote import judge_vote
 from debate_rl.strategies.majority import majority
+from debate_rl.strategies.self_correction import self_correction
 from debate_rl.strategies.swiss import swiss
 from debate_rl.strategies.types import Asked, Judge, Share
 from envs import load_environment
 
-SELECTING = (judge_vote, genselect, genselect_pairs, swiss)
+SELECTING = (best_of_n, judge_vote, genselect, genselect_pairs, swiss)
 
 
 def test_greedy_asks_once_at_temperature_0(ask):
@@ -117,6 +121,52 @@ def test_a_judge_weighs_two_against_one(ask):
     # ring of three: 4 wins both ballots (1.0); each 5 loses one and draws with the other (0.25)
     assert answered.answer == "4"
     assert [share.share for share in answered.shares] == pytest.approx([1 / 1.5, 0.5 / 1.5])
+
+
+def test_the_best_of_n_is_one_solution_and_not_a_vote(ask):
+    answered, author, _ = ask(best_of_n, ["4", "5", "5"], {"4": 1})
+    assert (answered.answer, answered.samples, answered.turn.parsed.answer) == ("4", 3, "4")
+    # ring of three: 4 wins both ballots (1.0); each 5 loses one and draws with the other (0.25)
+    assert [share.share for share in answered.shares] == pytest.approx([1 / 1.5, 0.5 / 1.5])
+    assert len(author.judged) == 2
+
+
+def test_of_several_best_ones_the_answer_of_most_is_taken(ask):
+    answered, _, _ = ask(best_of_n, ["6", "4", "4", "7"], {"4": 1, "6": 1, "7": 0})
+    assert answered.answer == "4"  # 4 and 6 win against 7 and tie with each other
+
+
+def test_self_correction_reads_nobody_else(ask):
+    def say(request):
+        shown = re.findall(r"boxed\{(\d+)\}", request.messages[-1].content)
+        number = int(shown[-1]) + 1 if shown else 10 * request.turn.agent
+        assert len(shown) == request.turn.round  # its own newest solution and nothing else
+        return f"<solution>\\boxed{{{number}}}</solution>"
+
+    policy = ScriptedPolicy(say, tokens=True)
+    config = DebateConfig(num_agents=3, num_rounds=2)
+    asked = Asked(Problem("p", "?", answer="1"), policy, config, load_environment("gsm8k"))
+    answered = run_async(self_correction(asked))
+    assert [share.answer for share in answered.shares] == ["1", "11", "21"]
+    assert [turn.id for turn in answered.turns] == [(a, r) for r in range(2) for a in range(3)]
+    assert len(policy.requests) == 6
+    systems = {request.messages[0].content for request in policy.requests}
+    assert len(systems) == 1
+    assert "debate" not in systems.pop()
+
+
+def test_self_correction_needs_a_second_round_and_its_tokens():
+    plain = Asked(
+        Problem("p", "?", answer="1"),
+        ScriptedPolicy({}),
+        DebateConfig(num_rounds=1),
+        load_environment("gsm8k"),
+    )
+    with pytest.raises(ValueError, match=r"debate\.num_rounds = 1 has nobody revise anything; use majority"):
+        check_asked("self_correction", plain)
+    short = with_fields(plain, protocol=DebateConfig(num_rounds=2, max_tokens=10), tokens=59)
+    with pytest.raises(ValueError, match="too small for 3 agents with 2 solutions each, which may have 60"):
+        check_asked("self_correction", short)
 
 
 def test_a_swiss_tournament_has_log2_rounds(ask):

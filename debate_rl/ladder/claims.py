@@ -1,0 +1,183 @@
+"""The claims that people make of debate, and which of them hold here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Literal, TypeAlias
+
+from scipy.stats import norm
+
+from debate_rl.formatting import counted, percent
+from debate_rl.ladder.climbing import BUDGETS, Budget, Ladder
+from debate_rl.ladder.figures import gap, plain
+from debate_rl.statistics import Estimate, clustered_mean, holm
+
+Outcome: TypeAlias = Literal["holds", "fails", "not tested"]
+LEVEL = 0.05
+"""A claim holds where it is that unlikely, at most, that the difference is none, counting all claims."""
+SILENT = 0.5
+"""Where more of the newest solutions of a rung give no answer, it tests nothing."""
+MANY = 100_000
+"""Nobody has so many problems."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim and what came of it.
+
+    ``difference``: of shares, with its 95% interval; None where it was not tested. ``p``: adjusted for the
+    number of claims tested [Holm 1979]. ``why``: what was seen, or why nothing was; ``change``: what would
+    change it.
+    """
+
+    claim: str
+    outcome: Outcome
+    difference: Estimate | None
+    p: float | None
+    why: str
+    change: str
+
+
+Test: TypeAlias = Callable[[Ladder], "Estimate | str"]
+"""Returns the difference that a claim says is above 0, or why it is not tested."""
+
+
+def _over(rung: str, budget: Budget) -> Test:
+    """Test a rung against self-consistency at the same cost."""
+
+    def test(ladder: Ladder) -> Estimate | str:
+        if why := _untested(ladder, rung):
+            return why
+        beside = ladder.climbed[rung].beside[budget]
+        if beside.short:
+            return f"{rung}: more solutions fit into its {BUDGETS[budget]} than were drawn"
+        return gap(ladder.climbed[rung].right, beside.right)
+
+    return test
+
+
+def _than(rung: str, other: str) -> Test:
+    """Test a rung against another one."""
+
+    def test(ladder: Ladder) -> Estimate | str:
+        why = _untested(ladder, rung) or _untested(ladder, other)
+        return why or gap(ladder.climbed[rung].right, ladder.climbed[other].right)
+
+    return test
+
+
+def _corrected(rung: str) -> Test:
+    """Test whether agents of a rung are corrected from round to round more often than misled."""
+
+    def test(ladder: Ladder) -> Estimate | str:
+        if why := _untested(ladder, rung):
+            return why
+        rounds = {
+            id: each.flips for id, each in ladder.climbed[rung].rounds.items() if sum(each.flips.values())
+        }
+        if not rounds:
+            return f"{rung}: nobody writes a second solution"
+        gains = [(each["wc"] - each["cw"]) / sum(each.values()) for each in rounds.values()]
+        return clustered_mean(gains, list(rounds), signed=True)
+
+    return test
+
+
+def _untested(ladder: Ladder, rung: str) -> str | None:
+    """Return why a rung tests nothing, None where it does."""
+    if rung in ladder.refused:
+        return f"{rung}: {ladder.refused[rung]}"
+    missing = ladder.climbed[rung].missing
+    return f"{rung}: {percent(missing, 0)} of its solutions give no answer" if missing > SILENT else None
+
+
+CLAIMS: Sequence[tuple[str, Test]] = (
+    *(
+        (f"debate beats self-consistency at equal {words}", _over("debate_winner", budget))
+        for budget, words in BUDGETS.items()
+    ),
+    ("the others' work helps beyond a second try", _than("debate_majority", "self_correction")),
+    ("work on this problem helps beyond any text", _than("debate_majority", "noise_debate")),
+    ("agents are corrected more often than misled", _corrected("debate_majority")),
+    (
+        "the final ballot selects better than counting the last answers",
+        _than("debate_winner", "debate_majority"),
+    ),
+    ("personas help beyond temperature", _than("debate_majority", "one_persona")),
+    ("the judge selects better than counting, from the same solutions", _than("swiss", "majority")),
+    *(
+        (f"a Swiss tournament beats self-consistency at equal {words}", _over("swiss", budget))
+        for budget, words in BUDGETS.items()
+    ),
+    (
+        "best of n by the own judge beats self-consistency at equal generated tokens",
+        _over("best_of_n", "generated"),
+    ),
+    (
+        "selection from a list beats self-consistency at equal generated tokens",
+        _over("genselect", "generated"),
+    ),
+)
+"""What each claim says is above 0, in the order of the card."""
+
+
+def claims_of(ladder: Ladder) -> list[Claim]:
+    """Return what came of every claim; chances are adjusted for the number that was tested.
+
+    Those about seconds are adjusted among themselves: how fast a machine was changes no other outcome.
+    """
+    found = {claim: test(ladder) for claim, test in CLAIMS}
+    tested = {claim: one for claim, one in found.items() if isinstance(one, Estimate)}
+    chances = dict[str, float]()
+    for timed in (False, True):
+        family = [claim for claim in tested if (BUDGETS["seconds"] in claim) == timed]
+        raw = [1.0 if (p := tested[claim].p) is None else p for claim in family]
+        chances |= dict(zip(family, holm(raw), strict=True))
+    return [
+        Claim(claim, "not tested", None, None, one, "a test of it")
+        if isinstance(one, str)
+        else _judged(claim, one, chances[claim])
+        for claim, one in found.items()
+    ]
+
+
+def _judged(claim: str, difference: Estimate, p: float) -> Claim:
+    if p < LEVEL:
+        nearer = difference.low if difference.value > 0 else -difference.high
+        problems = max(1, ceil(nearer * difference.clusters))
+        change = f"{counted(problems, 'problem')} of {difference.clusters:,} more for the other side"
+        if difference.value > 0:
+            return Claim(claim, "holds", difference, p, "the difference is above 0", change)
+        return Claim(claim, "fails", difference, p, "the difference is below 0", change)
+    needed = problems_needed(difference, p / difference.p if difference.p else 1.0)
+    many = "a larger difference" if needed > MANY else f"about {counted(needed, 'problem')} like these"
+    return Claim(claim, "fails", difference, p, "no difference can be told", many)
+
+
+def problems_needed(difference: Estimate, times: float = 1.0) -> int:
+    """Return with how many problems the same difference would be clear, its p adjusted by ``times``.
+
+    Intervals shrink with the square root of the problems.
+
+    >>> problems_needed(Estimate(0.05, -0.05, 0.15, 100, 100))  # half its width is twice the difference
+    400
+    """
+    reach = (difference.high - difference.low) / 2
+    if not difference.value or not reach < 2:
+        return MANY + 1
+    wider = float(norm.ppf(1 - LEVEL / 2 / max(1.0, times)) / norm.ppf(1 - LEVEL / 2))
+    return min(MANY + 1, ceil(difference.clusters * (wider * reach / abs(difference.value)) ** 2))
+
+
+def plain_claim(claim: Claim) -> dict[str, object]:
+    """Return a claim for a JSON file."""
+    return {
+        "claim": claim.claim,
+        "outcome": claim.outcome,
+        "difference": plain(claim.difference),
+        "p_holm": claim.p,
+        "why": claim.why,
+        "change": claim.change,
+    }

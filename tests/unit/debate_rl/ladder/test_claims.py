@@ -1,0 +1,80 @@
+"""What becomes of claims whose differences are written down."""
+
+from __future__ import annotations
+
+import pytest
+
+from debate_rl.ladder.claims import CLAIMS, claims_of, problems_needed
+from debate_rl.ladder.climbing import BUDGETS, Beside, Climbed, Ladder
+from debate_rl.ladder.rounds import Rounds
+from debate_rl.ladder.rungs import RUNGS
+from debate_rl.statistics import Estimate
+
+IDS = [f"p{n}" for n in range(40)]
+NONE = Rounds({"cc": 0, "cw": 0, "wc": 0, "ww": 0}, 0, 0)
+
+
+def rung(name, right, *, beside=0.5, missing=0.0, rounds=NONE):
+    """Return a rung that is right on the first problems, beside self-consistency that is right on a share."""
+    values = {id: float(index < right) for index, id in enumerate(IDS)}
+    other = {id: float(index < beside * len(IDS)) for index, id in enumerate(IDS)}
+    cost = dict.fromkeys(BUDGETS, 1.0)
+    compared = {budget: Beside(1.0, other) for budget in BUDGETS}
+    return Climbed(name, values, values, cost, 1.0, 0.0, 0.0, missing, dict.fromkeys(IDS, rounds), compared)
+
+
+def card(*rungs):
+    climbed = {one.name: one for one in rungs}
+    refused = {name: "it was not asked for" for name in RUNGS if name not in climbed}
+    found = claims_of(Ladder([], climbed, refused, {}, 0, 16))
+    assert [claim.claim for claim in found] == [claim for claim, _ in CLAIMS]
+    return {claim.claim: claim for claim in found}
+
+
+def test_a_claim_holds_where_the_difference_is_above_0():
+    claim = card(rung("debate_winner", 36))["debate beats self-consistency at equal generated tokens"]
+    assert (claim.outcome, claim.difference.value) == ("holds", pytest.approx(0.4))
+    # 16 of 40 more: .4 +- t(39) * .496 / sqrt(40) = .4 +- .159; .241 of 40 problems are 10
+    assert claim.change == "10 problems of 40 more for the other side"
+
+
+def test_a_claim_fails_where_nothing_can_be_told_or_the_other_is_better():
+    found = card(rung("debate_winner", 21), rung("swiss", 4))
+    claim = found["debate beats self-consistency at equal generated tokens"]
+    assert (claim.outcome, claim.why) == ("fails", "no difference can be told")
+    # half of .0506 around .025 is of 164 problems; two such claims need 1.31 times as many (2.2414 / 1.96)
+    assert claim.change == "about 215 problems like these"
+    claim = found["a Swiss tournament beats self-consistency at equal generated tokens"]
+    assert (claim.outcome, claim.why) == ("fails", "the difference is below 0")
+
+
+def test_chances_are_adjusted_for_the_claims_that_were_tested():
+    alone = card(rung("genselect", 23))
+    several = card(rung("genselect", 23), rung("debate_winner", 23), rung("best_of_n", 23))
+    name = "selection from a list beats self-consistency at equal generated tokens"
+    assert several[name].p == pytest.approx(4 * alone[name].p)  # four of one difference, and one in seconds
+    timed = several["debate beats self-consistency at equal seconds of the engine"]
+    assert timed.p == pytest.approx(alone[name].p)
+
+
+def test_what_was_not_climbed_or_gave_no_answers_is_not_tested():
+    found = card(rung("debate_majority", 30), rung("self_correction", 10, missing=0.66))
+    claim = found["the others' work helps beyond a second try"]
+    assert (claim.outcome, claim.difference) == ("not tested", None)
+    assert claim.why == "self_correction: 66% of its solutions give no answer"
+    assert found["personas help beyond temperature"].why == "one_persona: it was not asked for"
+    assert found["agents are corrected more often than misled"].why == (
+        "debate_majority: nobody writes a second solution"
+    )
+
+
+def test_corrections_count_by_problem():
+    rounds = Rounds({"cc": 1, "cw": 0, "wc": 2, "ww": 0}, 0, 0)
+    claim = card(rung("debate_majority", 30, rounds=rounds))["agents are corrected more often than misled"]
+    assert (claim.outcome, claim.difference.value) == ("holds", pytest.approx(2 / 3))
+
+
+def test_more_problems_make_an_interval_smaller_by_their_root():
+    assert problems_needed(Estimate(0.05, -0.05, 0.15, 100, 100)) == 400
+    assert problems_needed(Estimate(0.0, -0.1, 0.1, 100, 100)) > 100_000
+    assert problems_needed(Estimate(0.1, float("-inf"), float("inf"), 1, 1)) > 100_000

@@ -1,0 +1,108 @@
+"""A debate with noise: whose work stands in the places of the others, and what stays."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from debate import DebateConfig, Problem
+from debate.policies.scripted import ScriptedPolicy
+from debate_rl.ladder.noise import donors, no_noise, noise_debates
+from debate_rl.ladder.rungs import RUNGS, one_persona
+from debate_rl.strategies.solving import SolvePlan, solve_all
+from envs import load_environment
+
+PROBLEMS = [Problem(f"p{n}", f"What is {n}0 + 1?", answer=f"{n}01") for n in range(3)]
+PROTOCOL = DebateConfig(num_agents=3, num_rounds=2)
+ENTRY = re.compile(r'<work agent="(\w+)" .*?boxed\{(.*?)\}', re.DOTALL)
+
+
+def answer(request):
+    """Say the number of the problem, the agent and the round."""
+    number = re.search(r"What is (\d)0", "".join(m.content for m in request.messages))[1]
+    said = f"{number}{request.turn.agent}{request.turn.round}"
+    return f"<solution>\\boxed{{{said}}}</solution><evaluation>-</evaluation><comparison></comparison>"
+
+
+def held(seed=0):
+    policy = ScriptedPolicy(answer, tokens=True)
+    plan = SolvePlan("debate_majority", PROTOCOL, load_environment("gsm8k"), seed=seed)
+    return noise_debates(PROBLEMS, plan, policy), policy
+
+
+def test_an_agent_reads_its_own_work_and_that_of_another_problem():
+    found, policy = held()
+    noisy = policy.requests[-9:]  # three agents of three debates in round 1
+    assert {request.turn.round for request in noisy} == {1}
+    for request in noisy:
+        text = request.messages[-1].content
+        number = re.search(r"What is (\d)0", text)[1]
+        own = re.search(r"Your label is (\w+)", text)[1]
+        shown = dict(ENTRY.findall(text))
+        assert len(shown) == 3
+        assert shown.pop(own) == f"{number}{request.turn.agent}0"
+        [other] = {said[0] for said in shown.values()}
+        assert other != number
+        assert {said[1] for said in shown.values()} == {"0", "1", "2"} - {str(request.turn.agent)}
+    assert all(len(one.turns) == 6 for one in found)
+
+
+def test_round_0_is_that_of_the_debate_and_costs_nothing_twice():
+    found, policy = held()
+    plain = solve_all(
+        PROBLEMS,
+        SolvePlan("debate_majority", PROTOCOL, load_environment("gsm8k")),
+        ScriptedPolicy(answer, tokens=True),
+    )
+    for noisy, debate in zip(found, plain, strict=True):
+        assert [t.completion.text for t in noisy.turns[:3]] == [t.completion.text for t in debate.turns[:3]]
+        assert noisy.tokens_generated == debate.tokens_generated  # the other problem's debate is not counted
+    seeds = [request.seed for request in policy.requests if request.turn.round == 0]
+    assert len(seeds) == 2 * len(set(seeds))  # asked twice, with the same seeds
+
+
+def test_the_texts_are_drawn_by_the_seed_and_each_is_used_once():
+    assert [one.solution for one in held()[0]] == [one.solution for one in held()[0]]
+    assert donors([], 0) == []
+    with pytest.raises(ValueError, match="needs two problems or more"):
+        noise_debates(
+            PROBLEMS[:1],
+            SolvePlan("debate_majority", PROTOCOL, load_environment("gsm8k")),
+            ScriptedPolicy(answer),
+        )
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({}, None),
+        ({"num_rounds": 1}, "debate.num_rounds = 1 has no noise"),
+        ({"history_rounds": 0}, "debate.history_rounds = 0 has no noise"),
+        ({"summary": {"enabled": True}}, "debate.summary.enabled = true has no noise"),
+        ({"protocol": "critique"}, "debate.protocol = critique has no noise"),
+    ],
+)
+def test_a_protocol_without_places_for_noise_says_so(settings, why):
+    assert no_noise(DebateConfig.model_validate(settings)) == why
+
+
+def test_one_persona_keeps_every_temperature():
+    personas = [
+        {"name": "A", "instructions": "a", "temperature": 0.3},
+        {"name": "B", "instructions": "b", "temperature": 0.9},
+    ]
+    protocol = DebateConfig.model_validate({"num_agents": 3, "personas": personas})
+    seated = one_persona(protocol).agent_personas
+    assert [(one.instructions, one.temperature) for one in seated] == [("a", 0.3), ("a", 0.9), ("a", 0.3)]
+    plan = SolvePlan("majority", protocol, load_environment("gsm8k"))
+    assert RUNGS["one_persona"].why_not(plan, PROBLEMS) is None
+    plan = SolvePlan("majority", one_persona(protocol), load_environment("gsm8k"))
+    assert RUNGS["one_persona"].why_not(plan, PROBLEMS) == "all personas have the same instructions"
+
+
+def test_rungs_that_a_protocol_does_not_allow_say_why():
+    plan = SolvePlan("majority", DebateConfig(num_agents=1), load_environment("gsm8k"))
+    assert RUNGS["debate_winner"].why_not(plan, PROBLEMS).startswith("debate.num_agents = 1 holds no debate")
+    assert "judge without ballots" in RUNGS["swiss"].why_not(plan, PROBLEMS)
+    assert RUNGS["greedy"].why_not(plan, PROBLEMS) is None
