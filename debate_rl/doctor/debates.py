@@ -14,8 +14,9 @@ import torch
 from debate.types import WITHOUT_TRUTH
 from debate_rl.config import AdaptiveConfig, Config
 from debate_rl.doctor.check import Check, above, of_estimate
+from debate_rl.doctor.forecast import forecast_checks, labelled
 from debate_rl.doctor.policy import Opened
-from debate_rl.doctor.votes import votes_by_round
+from debate_rl.doctor.votes import RoundVotes, votes_by_round
 from debate_rl.evaluation.verifying import checked_verifying
 from debate_rl.formatting import counted, duration
 from debate_rl.metrics.debates import debate_metrics, due_pairs_of
@@ -107,6 +108,7 @@ def debate_checks(examined: Examined, opened: Opened) -> Iterator[Check]:
     """Yield every check of debates that were held."""
     yield from _answer_gates(examined)
     yield from _vote_gates(examined)
+    yield from _forecast(examined)
     yield from _text_checks(examined)
     yield from coverage_checks(examined.advantages, examined.config)
     yield mismatch_check(examined, opened.model)
@@ -168,8 +170,19 @@ def _vote_gates(examined: Examined) -> Iterator[Check]:
         return
     judge = clustered_mean([right for _, right in said], [problem for problem, _ in said])
     yield _judge_check(judge, examined.config)
-    for one in votes_by_round(debates, correct, key_of(examined.data.environment)):
-        yield from _round_checks(one.round, one.votes, one.crowd, one.difference)
+    for one in _votes_by_round(examined):
+        yield from _round_checks(one)
+
+
+def _votes_by_round(examined: Examined) -> list[RoundVotes]:
+    rollout, key = examined.rollout, key_of(examined.data.environment)
+    return votes_by_round(rollout.debates, rollout.correct, key)
+
+
+def _forecast(examined: Examined) -> Iterator[Check]:
+    """Yield the forecast signs of training without labels, or why there are none."""
+    rollout = examined.rollout
+    yield from forecast_checks(labelled(rollout.debates, rollout.correct), _votes_by_round(examined))
 
 
 def _judge_check(judge: Estimate, config: Config) -> Check:
@@ -181,8 +194,9 @@ def _judge_check(judge: Estimate, config: Config) -> Check:
     return of_estimate("judge", verdict, judge, why, "rewards.truth_weight=1.0")
 
 
-def _round_checks(number: int, votes: Estimate, crowd: Estimate, apart: Estimate) -> Iterator[Check]:
-    """Yield p_v, p_c and their difference of the solutions of a round."""
+def _round_checks(of: RoundVotes) -> Iterator[Check]:
+    """Yield p_v, p_c, their difference and the shared errors of the votes on the solutions of a round."""
+    number, votes, crowd, apart = of.round, of.votes, of.crowd, of.difference
     yield of_estimate(f"votes right, round {number}", "ok", votes, f"p_v, of {votes.n} votes")
     yield of_estimate(f"commoner answer right, round {number}", "ok", crowd, "p_c, on the same pairs")
     known = apart.clusters > 1
@@ -193,6 +207,12 @@ def _round_checks(number: int, votes: Estimate, crowd: Estimate, apart: Estimate
     why = f"p_v - p_c; {words} counting answers"
     verdict = "warn" if worse else "ok"
     yield of_estimate(f"votes over crowd, round {number}", verdict, apart, why, "rewards.truth_weight=1.0")
+    why = "intraclass correlation of wrong votes by problem: 0 each judge errs alone, 1 all err together"
+    name = f"shared errors, round {number}"
+    if of.shared is None:
+        yield Check(name, "not measured", None, "it takes right and wrong votes of two judges on a problem")
+    else:
+        yield of_estimate(name, "ok", of.shared, why)
 
 
 def _text_checks(examined: Examined) -> Iterator[Check]:

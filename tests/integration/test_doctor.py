@@ -33,6 +33,7 @@ def test_a_model_that_can_do_nothing_is_no_go_and_the_json_says_which_keys(
     assert checks["valid comparisons"]["verdict"] == "bad"
     assert checks["judge"]["verdict"] == "not measured"
     assert checks["sampler and trainer"]["value"] < 0.01
+    assert checks["forecast"]["why"].endswith("and has 3 of them")
     assert json.loads(out)["summary"].startswith("no go: base accuracy, some agent right")
     assert json.loads((tmp_path / "said.json").read_text()) == json.loads(out)
     assert [path.name for path in tmp_path.iterdir()] == ["said.json"]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from debate import Debate, DebateConfig, Problem, run_debates
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import TurnId, Vote
-from debate_rl.doctor.votes import answer_counts, votes_by_round
+from debate_rl.doctor.votes import answer_counts, shared_errors, votes_by_round
 from envs.answers.keys import plain_key
 
 HANDLES = ("K7", "Q2", "M4")
@@ -64,6 +66,40 @@ def test_votes_and_the_commoner_answer_are_compared_on_the_same_pairs(debates):
     assert round_0.crowd.value == 0.25
     assert round_0.difference.value == 0.25
     assert round_0.difference.low < 0.25 < round_0.difference.high
+    # of each problem one judge is right and the other wrong: with a wrong vote never stands another
+    assert round_0.shared.value == -1
+
+
+def test_shared_errors_by_hand():
+    """Problem a: wrong, wrong, right; b: wrong, right, right; c: three right ones."""
+    wrong = [True, True, False, True, False, False, False, False, False]
+    judges, problems = [0, 1, 2] * 3, [*"aaabbbccc"]
+    found = shared_errors(wrong, judges, problems)
+    # 18 ordered pairs, 6 with a wrong first vote, of which 2 have a wrong second one: (1/3 - 1/3) / (2/3)
+    assert found.value == pytest.approx(0)
+    assert (found.n, found.clusters) == (9, 3)
+    # without a: 12 pairs, 2, 0: -.2; without b: 12, 4, 2: .25; without c: 12, 6, 2: -1/3
+    left_out = [-0.2, 0.25, -1 / 3]
+    mean = sum(left_out) / 3
+    error = (2 / 3 * sum((one - mean) ** 2 for one in left_out)) ** 0.5
+    assert found.high == pytest.approx(4.3027 * error, abs=1e-4)  # t of 2 degrees
+
+
+def test_votes_of_one_judge_share_nothing():
+    assert shared_errors([True, False], [1, 1], ["a", "a"]) is None
+    assert shared_errors([True, True], [1, 2], ["a", "a"]) is None
+    assert shared_errors([False, False], [1, 2], ["a", "a"]) is None
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.integers(0, 4)), max_size=20))
+def test_shared_errors_are_at_most_1_and_do_not_depend_on_the_order(votes):
+    found, turned = (
+        shared_errors(*zip(*order, strict=True)) if order else None for order in (votes, votes[::-1])
+    )
+    assert (found is None) == (turned is None)
+    if found is not None:
+        assert found.value <= 1
+        assert turned.value == pytest.approx(found.value)
 
 
 def test_without_truth_or_decidable_pairs_there_is_nothing_to_say(debates):

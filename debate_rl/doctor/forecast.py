@@ -1,0 +1,107 @@
+"""Would training without labels gain? A forecast of the sign from a few labelled problems, before a run.
+
+Votes move answers the way that they point, pseudo-labels by majority the way that the crowd points. So votes
+gain where they are right more often than not (p_v over 1/2), majorities where the commoner answer is (p_c
+over 1/2), and votes gain more than majorities where p_v is over p_c. This is rule C of docs/frontier.md; how
+often it calls the sign is measured there and stands in ``RULE``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from debate import Debate
+from debate_rl.doctor.check import Check, of_estimate
+from debate_rl.doctor.votes import RoundVotes
+from debate_rl.formatting import counted, share
+from debate_rl.statistics import Estimate
+from rewards import Correct
+
+LEAST_PROBLEMS = 50
+"""Labelled problems below which no sign is forecast: the intervals would hold both."""
+EVEN = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What the frontier experiment found of the rule; None is not measured yet.
+
+    ``per_vote`` and ``per_majority``: gain of the first answer's accuracy by p_v - 1/2 and by p_c - 1/2.
+    ``hits``: of ``cells`` settings that the lines were not fitted on, the share whose sign they called.
+    """
+
+    per_vote: float | None = None
+    per_majority: float | None = None
+    hits: float | None = None
+    cells: int = 0
+    source: str = "docs/frontier.md"
+
+    @property
+    def text(self) -> str:
+        """How often the rule is right, in words."""
+        if self.hits is None:
+            return f"hit rate of this rule: not measured yet ({self.source})"
+        return f"this rule called {share(self.hits)} of {counted(self.cells, 'setting')} ({self.source})"
+
+
+RULE = Rule()
+
+
+def labelled(debates: Sequence[Debate], correct: Sequence[Correct | None]) -> int:
+    """Return on how many problems some solution was graded."""
+    return len(
+        {
+            debate.problem.id
+            for debate, table in zip(debates, correct, strict=True)
+            if table is not None and any(grade is not None for row in table for grade in row)
+        }
+    )
+
+
+def forecast_checks(problems: int, rounds: Sequence[RoundVotes], rule: Rule = RULE) -> Iterator[Check]:
+    """Yield the forecast signs of training without labels, of the first round that has votes.
+
+    ``problems``: how many were graded; with fewer than 50 one check says that there is no forecast.
+    """
+    if problems < LEAST_PROBLEMS or not rounds:
+        why = (
+            f"needs votes on {LEAST_PROBLEMS} problems with gold answers (--problems), and has "
+            f"{problems} of them"
+            if problems < LEAST_PROBLEMS
+            else "no vote is on a pair of which one side is right"
+        )
+        yield Check("forecast", "not measured", None, why)
+        return
+    first = rounds[0]
+    yield _check("votes", "p_v - 1/2", _less_even(first.votes), rule)
+    yield _check("majority", "p_c - 1/2", _less_even(first.crowd), rule)
+    yield _check("votes over majority", "p_v - p_c", first.difference, rule)
+
+
+def sign_of(margin: Estimate) -> int:
+    """Return the forecast sign: 1 where the margin's interval is above 0, -1 below, 0 where it holds 0."""
+    if margin.clusters < 2:
+        return 0
+    return 1 if margin.low > 0 else -1 if margin.high < 0 else 0
+
+
+WORDS = {1: "gain", -1: "lose", 0: "gain or lose: the interval holds 0"}
+
+
+def _check(name: str, margin_of: str, margin: Estimate, rule: Rule) -> Check:
+    sign = sign_of(margin)
+    what = {
+        "votes": "training on votes alone would",
+        "majority": "training on majorities as pseudo-labels would",
+        "votes over majority": "votes against majorities would",
+    }[name]
+    why = f"{margin_of} in round 0; without labels {what} {WORDS[sign]}; {rule.text}"
+    verdict = "warn" if sign < 0 and name == "votes" else "ok"
+    return of_estimate(f"forecast, {name}", verdict, margin, why, "rewards.truth_weight=1.0")
+
+
+def _less_even(rate: Estimate) -> Estimate:
+    """Return how far a rate is above one half."""
+    ends = (rate.value - EVEN, rate.low - EVEN, rate.high - EVEN)
+    return Estimate(*ends, rate.n, rate.clusters, 1.0)

@@ -1,0 +1,58 @@
+"""The forecast sign of training without labels, from p_v and p_c with their intervals."""
+
+import pytest
+
+from debate_rl.doctor.forecast import RULE, Rule, forecast_checks, sign_of
+from debate_rl.doctor.votes import RoundVotes
+from debate_rl.statistics import Estimate
+
+
+def rate(value, reach=0.05, clusters=60, p=None):
+    return Estimate(value, value - reach, value + reach, 4 * clusters, clusters, p)
+
+
+def of_round(votes, crowd):
+    apart = rate(votes.value - crowd.value, p=0.0)
+    return RoundVotes(0, votes, crowd, apart, None)
+
+
+def forecast(votes, crowd, problems=60, rule=RULE):
+    return {check.name: check for check in forecast_checks(problems, [of_round(votes, crowd)], rule)}
+
+
+@pytest.mark.parametrize(
+    ("votes", "crowd", "words"),
+    [
+        (0.9, 0.2, ("gain", "lose", "gain")),  # the pilot's: most answers wrong in the same way
+        (0.52, 0.8, ("gain or lose: the interval holds 0", "gain", "lose")),
+        (0.3, 0.3, ("lose", "lose", "gain or lose: the interval holds 0")),
+    ],
+)
+def test_the_sign_is_that_of_the_margin_where_its_interval_is_clear(votes, crowd, words):
+    checks = forecast(rate(votes), rate(crowd))
+    assert [*checks] == ["forecast, votes", "forecast, majority", "forecast, votes over majority"]
+    for check, said in zip(checks.values(), words, strict=True):
+        assert f"would {said};" in check.why
+        assert "hit rate of this rule: not measured yet (docs/frontier.md)" in check.why
+    assert checks["forecast, votes"].value == pytest.approx(votes - 0.5)
+    assert checks["forecast, votes"].verdict == ("warn" if words[0] == "lose" else "ok")
+
+
+def test_fewer_than_50_problems_are_no_forecast():
+    [check] = forecast(rate(0.9), rate(0.2), problems=49).values()
+    assert (check.verdict, check.value) == ("not measured", None)
+    assert check.why == "needs votes on 50 problems with gold answers (--problems), and has 49 of them"
+
+
+def test_without_votes_there_is_no_forecast():
+    [check] = forecast_checks(60, [])
+    assert check.why == "no vote is on a pair of which one side is right"
+
+
+def test_what_was_measured_of_the_rule_is_said():
+    check = forecast(rate(0.9), rate(0.2), rule=Rule(hits=0.92, cells=12))["forecast, votes"]
+    assert "this rule called .92 of 12 settings (docs/frontier.md)" in check.why
+
+
+def test_one_cluster_has_no_sign():
+    assert sign_of(Estimate(0.4, 0.3, 0.5, 4, 1)) == 0
