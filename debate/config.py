@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Literal, Self
+from typing import Literal, Self, TypeAlias
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -15,6 +15,8 @@ from debate.tools import FENCE
 
 _LABEL = re.compile(r"[^\W_]+(?:[ _-][^\W_]+)*")
 MOST_ROUNDS = 64
+Seat: TypeAlias = Literal["learning", "frozen", "remote"]
+"""Who speaks for an agent: the policy that learns, the weights that it began with, or another model."""
 
 
 class SummaryConfig(Settings):
@@ -86,6 +88,9 @@ class DebateConfig(Settings):
     min_rounds: int | None = Field(default=None, ge=1)
     """End a debate after so many rounds, or any later one, once all its agents give the same answer; the
     final ballot is then held. None: every debate has ``num_rounds``."""
+    seats: tuple[Seat, ...] = ()
+    """Who speaks for each agent: "learning", "frozen" (the weights that training began with) or "remote" (the
+    model of the table [remote]). Left out: all learn. See docs/seats.md."""
     by_level: tuple[LevelConfig, ...] = ()
     """Tables [[debate.by_level]]: fewer agents or rounds on problems of a level, ``level = "1"``."""
     final_ballot: bool = True
@@ -238,6 +243,19 @@ class DebateConfig(Settings):
         return self
 
     @model_validator(mode="after")
+    def _possible_seats(self) -> Self:
+        if self.seats and len(self.seats) != self.num_agents:
+            raise ValueError(
+                f"seats: {len(self.seats)} of them, but num_agents = {self.num_agents}; name one for each "
+                "agent, or leave it out"
+            )
+        if self.seats and "learning" not in self.seats:
+            raise ValueError(
+                f'seats: {", ".join(self.seats)}, and nobody learns; make at least one of them "learning"'
+            )
+        return self
+
+    @model_validator(mode="after")
     def _possible_levels(self) -> Self:
         levels = [one.level for one in self.by_level]
         for index, one in enumerate(self.by_level):
@@ -267,8 +285,27 @@ class DebateConfig(Settings):
             raise ValueError(f"handles: {self.num_agents} agents need as many labels, got {different}")
         return self
 
+    def seat(self, agent: int) -> Seat:
+        """Return who speaks for an agent.
+
+        >>> [DebateConfig(num_agents=2, seats=("learning", "frozen")).seat(agent) for agent in range(2)]
+        ['learning', 'frozen']
+        """
+        return self.seats[agent] if self.seats else "learning"
+
+    def learns(self, agent: int) -> bool:
+        """Return whether the policy that learns speaks for an agent."""
+        return self.seat(agent) == "learning"
+
+    @property
+    def learners(self) -> int:
+        """How many agents learn."""
+        return sum(map(self.learns, range(self.num_agents)))
+
     def of_level(self, level: str) -> Self:
         """Return the protocol of problems of a level; ``min_rounds`` is left out where no fewer can be held.
+
+        Fewer agents sit on the first of the seats.
 
         >>> config = DebateConfig(num_agents=5, num_rounds=4, by_level=({"level": 1, "num_agents": 3},))
         >>> [config.of_level(level).num_agents for level in ("1", "2")]
@@ -278,6 +315,7 @@ class DebateConfig(Settings):
             return self
         changes = [one.changes() for one in self.by_level if one.level == level]
         chosen = self.model_copy(update={**(changes[0] if changes else {}), "by_level": ()})
+        chosen = chosen.model_copy(update={"seats": self.seats[: chosen.num_agents]})
         least = chosen.min_rounds
         if least is None or (least < chosen.num_rounds and chosen.num_agents > 1):
             return chosen
@@ -288,7 +326,9 @@ class DebateConfig(Settings):
         return [self.of_level(""), *(self.of_level(one.level) for one in self.by_level)]
 
     def one_round(self, *, alone: bool = False) -> Self:
-        """Return the protocol of one round of solutions; ``alone``: by one agent, the first persona.
+        """Return the protocol of one round of solutions, all by the policy itself.
+
+        ``alone``: by one agent, the first persona.
 
         >>> DebateConfig(num_agents=5, num_rounds=4, min_rounds=2).one_round().num_rounds
         1
@@ -299,6 +339,7 @@ class DebateConfig(Settings):
             "min_rounds": None,
             "final_ballot": False,
             "by_level": (),
+            "seats": (),
         }
         one = {"num_agents": 1, "personas": self.agent_personas[:1]} if alone else {}
         return self.model_copy(update=changes | one)

@@ -14,7 +14,7 @@ from debate.config import DebateConfig
 from debate.early_stop import Agreed, same_as_written, stopped_after, stops
 from debate.parsing import last_boxed, parse_turn
 from debate.parsing.criticisms import read_criticisms
-from debate.policy import opens_thinking, runs_programs, seat_at
+from debate.policy import opens_thinking, runs_programs, seat_at, speaker_at
 from debate.prompting.fitting import context_budget
 from debate.prompting.prompt import (
     Past,
@@ -112,6 +112,7 @@ async def debate_in_seat(
         )
     config = config.of_level(problem.level)
     seating, version = seat_debate(problem, config, seed), policy.version
+    speakers = [speaker_at(policy, config.seat(agent)) for agent in range(config.num_agents)]
     turns: list[Turn] = []
     summaries: list[Summary] = []
     compressions: list[Compression] = []
@@ -122,7 +123,7 @@ async def debate_in_seat(
         summaries += [summary] if summary else []
         agents = range(config.num_agents)
         prompts = [
-            _turn_prompt(seating, past, TurnId(agent, round_), policy, summary, len(held[agent]))
+            _turn_prompt(seating, past, TurnId(agent, round_), speakers[agent], summary, len(held[agent]))
             for agent in agents
         ]
         requests = [
@@ -164,7 +165,7 @@ async def _spoken(
 ) -> Turn:
     """Return the turn that a policy's reply to one request makes."""
     reply = (await policy.sample(request)).whole()
-    in_thinking = opens_thinking(policy, request.messages)
+    in_thinking = opens_thinking(speaker_at(policy, request.seat), request.messages)
     turn = read_turn(seating, request, prompt, reply, in_thinking=in_thinking)
     on_said(turn, request.messages)
     return turn
@@ -236,6 +237,7 @@ def turn_request(
         top_p=config.top_p,
         top_k=config.top_k,
         prefix=prefix,
+        seat=config.seat(turn.agent),
     )
 
 

@@ -13,6 +13,9 @@ tokens of ``SampleRequest.begun``; any other from its text;
 ``runs_programs`` (True): programs of a reply run as it is written (``debate.policies.tools``);
 ``count_continuation(messages)``: how many tokens messages add behind a reply. A policy that has it begins a
 prompt with the ``prefix`` of a request, and can hold conversations (``debate.conversation``).
+``remote`` (Policy): who answers the requests of seats that are "remote", and counts their tokens;
+``freeze()``: have requests of seats that are "frozen" answered by the weights of this moment from now on,
+whatever ``update`` brings. Before, and without it, these are answered as all others are;
 Where it knows how many tokens there were and not which, ``Completion`` has fields for the counts.
 
 One of your own is named in a configuration as "package.module:factory".
@@ -25,6 +28,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import cast
 
+from debate.config import Seat
 from debate.settings import load_factory, require_call
 from debate.types import Completion, Message, Policy
 
@@ -46,6 +50,30 @@ def hold_at(policy: Policy) -> AbstractContextManager[object]:
 def runs_programs(policy: Policy) -> bool:
     """Return whether programs in the replies of a policy run."""
     return bool(getattr(policy, "runs_programs", False))
+
+
+def speaker_at(policy: Policy, seat: Seat) -> Policy:
+    """Return who speaks at a seat, as far as prompts are counted and read; ValueError where nobody does."""
+    if seat != "remote":
+        return policy
+    remote: Policy | None = getattr(policy, "remote", None)
+    if remote is None:
+        raise ValueError(
+            'debate.seats: "remote", but this policy has no other model beside it; name one in the table '
+            "[remote], or wrap the policy in debate.policies.seats.SeatedPolicy"
+        )
+    return remote
+
+
+def freeze(policy: Policy) -> None:
+    """Have frozen seats answered by today's weights from now on; ValueError where a policy cannot."""
+    keep: Callable[[], None] | None = getattr(policy, "freeze", None)
+    if keep is None:
+        raise ValueError(
+            'debate.seats: "frozen", but this policy has no method freeze() that keeps the weights training '
+            'began with; leave out model.policy, or name such a model in [remote] and a seat "remote"'
+        )
+    keep()
 
 
 def opens_thinking(policy: Policy, messages: Sequence[Message]) -> bool:

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from debate.config import DebateConfig
+from debate.config import DebateConfig, Seat
 from debate.personas import Persona
 from debate.tools import FENCE, RunStatus
 from debate.values import Span, Value, blanked, whole_text
@@ -109,6 +109,7 @@ class SampleRequest:
     ``DebateConfig``; at temperature 0 they change nothing.
     ``begun``: what the reply has said so far, its thinking among it. The completion goes on from there and
     holds what comes behind it alone; its prompt ends with these tokens.
+    ``seat``: who is to answer (``debate.seats``).
     """
 
     messages: tuple[Message, ...]
@@ -123,6 +124,7 @@ class SampleRequest:
     top_k: int = 0
     prefix: tuple[int, ...] = ()
     begun: Begun | None = None
+    seat: Seat = "learning"
 
 
 class Call(Value, frozen=True):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from debate.concurrency import run_async
 from debate.config import DebateConfig
 from debate.files import read_json
+from debate.policy import freeze
 from debate.prompting.rendering import raw_prompt
 from debate.types import Policy
 from debate_rl.config import Config
@@ -33,9 +34,10 @@ IN_THIS_PROCESS = "VLLM_ENABLE_V1_MULTIPROCESSING"
 def open_policy(config: Config, weights: Path | None) -> Policy:
     """Return a policy to play with: the configured one, with a checkpoint's weights if one is given.
 
-    With ``debate.tools`` its replies run programs; SandboxRefused where this machine has no sandbox.
+    With ``debate.tools`` its replies run programs; SandboxRefused where this machine has no sandbox. Frozen
+    seats have the weights that the run of the checkpoint began with, and without one those of the policy.
     """
-    return with_tools(config, lambda: _open_engine(config, weights))
+    return with_tools(config, lambda: with_remote(config, _open_engine(config, weights)))
 
 
 def with_tools(config: Config, make: Callable[[], Policy]) -> Policy:
@@ -53,6 +55,15 @@ def with_tools(config: Config, make: Callable[[], Policy]) -> Policy:
     except BaseException:
         sandbox.close()
         raise
+
+
+def with_remote(config: Config, policy: Policy) -> Policy:
+    """Return the policy with the model of the table [remote] beside it, if a seat is for that."""
+    if "remote" not in config.debate.seats:
+        return policy
+    from debate.policies.seats import SeatedPolicy
+
+    return SeatedPolicy(policy, _beside(config, config.remote, config.debate.thinking_tokens))
 
 
 def _open_engine(config: Config, weights: Path | None) -> Policy:
@@ -148,7 +159,7 @@ def make_policy(config: Config, *, learners: int = 1) -> tuple[Any, Any, Policy]
     def make() -> Policy:
         *model_and_tokenizer, policy = _make_engine(config, learners)
         parts.extend(model_and_tokenizer)
-        return policy
+        return with_remote(config, policy)
 
     policy = with_tools(config, make)
     return parts[0], parts[1], policy
@@ -196,8 +207,9 @@ def end_engines(policy: Policy) -> None:
 
     if isinstance(policy, ToolPolicy) and isinstance(policy.programs, Sandbox):
         policy.programs.close()
-    if isinstance(engine := engine_of(policy), EnginePool):
-        engine.close()
+    for one in (policy, getattr(policy, "remote", None)):
+        if one is not None and isinstance(engine := engine_of(one), EnginePool):
+            engine.close()
 
 
 def states_of(policy: Policy) -> list[EngineState]:
@@ -240,11 +252,29 @@ def prompt_settings(config: Config) -> dict[str, Any]:
 def _with_weights(config: Config, weights: Path | None) -> Policy:
     from debate_rl.runs.checkpoint import load_checkpoint
 
-    model, _, policy = make_policy(config)
+    model, _, policy = _make_engine(config, 1)
     if weights is not None:
+        if "frozen" in config.debate.seats:
+            freeze_start(config, weights.parent.parent, model, policy)
         load_checkpoint(weights, model=model, restore_rng=False, verify=False)
     run_async(policy.update(model, policy.version))
     return policy
+
+
+def freeze_start(config: Config, run: Path, model: Any, policy: Policy) -> None:
+    """Have frozen seats answered by the weights that a run began with; the model has these afterwards.
+
+    ValueError where the run has a warm start that is not in its folder.
+    """
+    from debate_rl.runs.checkpoint import latest_good, load_checkpoint
+    from debate_rl.runs.checkpoint_folder import WARM_START
+
+    start = latest_good(run / WARM_START)
+    if start is not None:
+        load_checkpoint(start, model=model, restore_rng=False, verify=False)
+    elif config.warm_start.steps or config.warm_start.from_run is not None:
+        raise ValueError(f'debate.seats: "frozen" is the warm start of {run}, which holds none')
+    freeze(policy)
 
 
 def _server(config: Config) -> Policy:

@@ -75,9 +75,10 @@ def group_indices(names: Sequence[str], size: int | None = None) -> list[int]:
 def transitions_of(
     debates: Sequence[Debate], rewards: Sequence[Rewards], groups: Sequence[int]
 ) -> list[Transition]:
-    """Return the turns of debates in order, each debate's in ``agent_order``; ``groups``: of each debate.
+    """Return the turns to learn from in order, each debate's in ``agent_order``; ``groups``: of each debate.
 
-    ValueError for a group of several problems, or a turn of nobody.
+    Turns of frozen and remote seats are left out. ValueError for a group of several problems, or a turn of
+    nobody.
     """
     _refuse_mixed(debates, groups)
     return [
@@ -88,9 +89,10 @@ def transitions_of(
 
 
 def agent_order(debate: Debate) -> list[int]:
-    """Return the indices of a debate's turns agent by agent, each agent's by round."""
-    ids = [turn.id for turn in debate.turns]
-    return sorted(range(len(ids)), key=lambda index: (ids[index].agent, ids[index].round))
+    """Return the indices of a debate's turns of agents that learn, agent by agent, each agent's by round."""
+    ids, config = [turn.id for turn in debate.turns], debate.protocol
+    learning = [index for index, turn in enumerate(ids) if config.learns(turn.agent)]
+    return sorted(learning, key=lambda index: (ids[index].agent, ids[index].round))
 
 
 def _refuse_mixed(debates: Sequence[Debate], groups: Sequence[int]) -> None:

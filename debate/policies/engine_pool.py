@@ -66,6 +66,9 @@ class EngineClient(SpeakingPolicy):
         """Note the version: the engines' owner gives them their weights."""
         self.version = version
 
+    def freeze(self) -> None:
+        """Nothing is to be kept: the base without any adapter answers the requests of frozen seats."""
+
     async def _ask(self, index: int, method: str, *arguments: object) -> Any:
         while True:
             with suppress(Gone):

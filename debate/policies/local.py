@@ -10,7 +10,9 @@ live debate is blocked on it, puts them in order of (debate, turn), and samples 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from debate.policies.batcher import Batcher
@@ -24,6 +26,14 @@ if TYPE_CHECKING:
 
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True, slots=True)
+class _Frozen:
+    """Copies of the weights of a moment that are trained, by name, and the version that they are."""
+
+    weights: Mapping[str, torch.Tensor]
+    version: int
 
 
 class LocalPolicy(SpeakingPolicy):
@@ -63,6 +73,7 @@ class LocalPolicy(SpeakingPolicy):
         )
         self._watch = StopWatch(self._speech.text, model.config.get_text_config().vocab_size)
         self._batcher: Batcher[SampleRequest, Completion] = Batcher(self.sample_all, _batch_key)
+        self._frozen: _Frozen | None = None
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer one request, together with those of every other live debate."""
@@ -82,10 +93,43 @@ class LocalPolicy(SpeakingPolicy):
             load_weights(self._model, weights)
         self.version = version
 
+    def freeze(self) -> None:
+        """Keep a copy of the weights that are trained; from now on it speaks at the frozen seats."""
+        weights = {name: value.detach().clone() for name, value in _trained(self._model).items()}
+        self._frozen = _Frozen(weights, self.version)
+
     def sample_all(self, requests: Sequence[SampleRequest]) -> list[Completion]:
-        """Answer many requests in chunks of ``batch_size``, in the given order; no event loop needed."""
+        """Answer many requests in chunks of ``batch_size``, in the given order; no event loop needed.
+
+        Those of frozen seats come behind the others, with the weights that were frozen.
+        """
         for request in requests:
             refuse_impossible(request)
+        frozen = [self._frozen is not None and request.seat == "frozen" for request in requests]
+        own = iter(self._answered([one for one, still in zip(requests, frozen, strict=True) if not still]))
+        with self._frozen_weights(any(frozen)) as version:
+            others = [one for one, still in zip(requests, frozen, strict=True) if still]
+            kept = iter(self._answered(others, version))
+        return [next(kept if still else own) for still in frozen]
+
+    @contextmanager
+    def _frozen_weights(self, wanted: bool) -> Generator[int | None]:
+        """Have the frozen weights in the model within the block, if they are wanted; yield their version."""
+        if not wanted or self._frozen is None:
+            yield None
+            return
+        trained = _trained(self._model)
+        present = {name: value.data for name, value in trained.items()}
+        try:
+            for name, value in trained.items():
+                value.data = self._frozen.weights[name]
+            yield self._frozen.version
+        finally:
+            for name, value in trained.items():
+                value.data = present[name]
+
+    def _answered(self, requests: Sequence[SampleRequest], version: int | None = None) -> list[Completion]:
+        """Return the replies of the weights that the model has now; ``version`` None is the policy's."""
         speech = self._speech
         prompts = [speech.prompt(request) for request in requests]
         pairs = list(zip(requests, prompts, strict=True))
@@ -95,7 +139,7 @@ class LocalPolicy(SpeakingPolicy):
             [speech.answer_draw(*pair, thought) for pair, thought in zip(pairs, thoughts, strict=True)]
         )
         return [
-            speech.completion(prompt, thought, answer, version=self.version)
+            speech.completion(prompt, thought, answer, version=self.version if version is None else version)
             for prompt, thought, answer in zip(prompts, thoughts, answers, strict=True)
         ]
 
@@ -108,6 +152,11 @@ class LocalPolicy(SpeakingPolicy):
             drawn += sample_batch(self._model, chunk, ends=self._speech.ends, watch=self._watch)
         left = iter(drawn)
         return [None if draw is None else next(left) for draw in draws]
+
+
+def _trained(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
+    """Return the weights that are trained, by name."""
+    return {name: value for name, value in model.named_parameters() if value.requires_grad}
 
 
 def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:

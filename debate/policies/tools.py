@@ -15,8 +15,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from debate.parsing.sections import find_sections
+from debate.policies.seats import SeatedPolicy
 from debate.policies.written import Written, written_by
-from debate.policy import hold_at, opens_thinking
+from debate.policy import hold_at, opens_thinking, speaker_at
 from debate.programs import REFUSED, Program, find_program, output_block, shown_output
 from debate.seeds import derive_seed
 from debate.tools import FENCE
@@ -75,7 +76,7 @@ class ToolPolicy:
 
 def engine_of(policy: Policy) -> Policy:
     """Return what generates the replies of a policy: itself, or the one within."""
-    while isinstance(policy, ToolPolicy):
+    while isinstance(policy, ToolPolicy | SeatedPolicy):
         policy = policy.inner
     return policy
 
@@ -85,7 +86,8 @@ class _Reply:
 
     def __init__(self, policy: Policy, request: SampleRequest) -> None:
         self._policy, self._request = policy, request
-        self._in_thinking = opens_thinking(policy, request.messages)
+        self._speaker = speaker_at(policy, request.seat)
+        self._in_thinking = opens_thinking(self._speaker, request.messages)
         self._looks, self._fences, self._pieces = True, 0, 0
         self._reason: StopReason = "stop"
         self._written: Written | None = None
@@ -143,7 +145,7 @@ class _Reply:
         piece = await self._policy.sample(self._next_request())
         self._pieces += 1
         if self._written is None:
-            self._written = written_by(self._policy, piece, self._request)
+            self._written = written_by(self._speaker, piece, self._request)
         self._written.take(piece)
         self._reason = piece.stop_reason
         return self._written

@@ -92,13 +92,18 @@ class VLLMPolicy(RequestingPolicy):
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer one request, with the weights and the version of the moment it came in."""
-        version, self._unread = self.version, False
-        with self._now.kept() as lora:
+        frozen = request.seat == "frozen" and self._takes_adapters
+        version, self._unread = 0 if frozen else self.version, False
+        with self._now.kept() as newest:
+            lora = None if frozen else newest
 
             async def ask(prompt: list[int], sampling: dict[str, Any]) -> Part:
                 return await self._part(prompt, sampling, lora)
 
             return await self._reply(request, ask, version=version)
+
+    def freeze(self) -> None:
+        """Nothing is to be kept: the base without any adapter answers the requests of frozen seats."""
 
     def sleep(self) -> None:
         """Give the GPU's memory back until the next update, where the policy sleeps; nothing is under way.

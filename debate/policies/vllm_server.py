@@ -81,8 +81,10 @@ class VLLMServer(RequestingPolicy):
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer one request, with the weights and the version of the moment it came in."""
-        version = self.version
-        with self._now.kept() as name:
+        frozen = request.seat == "frozen"
+        version = 0 if frozen else self.version
+        with self._now.kept() as newest:
+            name = self._base if frozen else newest
 
             async def ask(prompt: list[int], sampling: dict[str, Any]) -> Part:
                 return await self._part(name, prompt, sampling)
@@ -102,6 +104,9 @@ class VLLMServer(RequestingPolicy):
         await self._load(name)
         self._now.replace(name)
         self.version = version
+
+    def freeze(self) -> None:
+        """Nothing is to be kept: the base without any adapter answers the requests of frozen seats."""
 
     async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
         """Answer requests, and report what a server tells of them: not its weights, and not its head.

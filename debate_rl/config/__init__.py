@@ -22,9 +22,10 @@ from debate_rl.config.models import ModelConfig
 from debate_rl.config.reward_checks import check_labels, check_likelihood, check_returns, check_rewards
 from debate_rl.config.sampling import AdaptiveConfig, SamplingConfig
 from debate_rl.config.sandbox import SandboxConfig
+from debate_rl.config.seats import check_seats
 from debate_rl.config.sft import SftConfig
 from debate_rl.config.shots import ShotsConfig
-from debate_rl.config.speaker import SummarizerConfig
+from debate_rl.config.speaker import RemoteConfig, SummarizerConfig
 from debate_rl.config.stages import GoalConfig, StageConfig, Table, check_stages, check_weights, merged
 from debate_rl.config.verifier import VerifierConfig
 from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
@@ -147,6 +148,7 @@ class Config(Settings):
     grader: GraderConfig = GraderConfig()
     verifier: VerifierConfig = VerifierConfig()
     summarizer: SummarizerConfig = SummarizerConfig()
+    remote: RemoteConfig = RemoteConfig()
     sandbox: SandboxConfig = SandboxConfig()
     rewards: RewardConfig = RewardConfig()
     advantages: AdvantageConfig = AdvantageConfig()
@@ -204,6 +206,7 @@ class Config(Settings):
                 "summarizer.policy: nobody asks it; set debate.summary.enabled = true or debate.compress.over"
             )
         check_judge_pairs(self.held_out, self.debate)
+        check_seats(self.debate, self.remote, self.model, self.warm_start)
         self._refuse_mixed_streams()
         self._refuse_warm_start()
         self._refuse_lookahead()

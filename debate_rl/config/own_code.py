@@ -13,6 +13,7 @@ OWN_CODE = (
     "model.policy",
     "verifier.policy",
     "summarizer.policy",
+    "remote.policy",
     "learner.loss",
 )
 """The keys that may name code of one's own."""

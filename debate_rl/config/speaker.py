@@ -72,6 +72,13 @@ class SpeakerConfig(Settings):
         )
 
 
+class RemoteConfig(SpeakerConfig):
+    """Who speaks at the seats of ``debate.seats`` that are "remote"."""
+
+    TABLE = "remote"
+    ROLE = "model at remote seats"
+
+
 class SummarizerConfig(SpeakerConfig):
     """Who writes the summaries of ``debate.summary``; without a policy here, the agents' own does."""
 

@@ -11,7 +11,7 @@ from debate.concurrency import run_async
 from debate.policies.local import LocalPolicy
 from debate.types import Policy
 from debate_rl.config import Config
-from debate_rl.engines import end_engines, local_settings, make_policy, open_policy
+from debate_rl.engines import end_engines, freeze_start, local_settings, make_policy, open_policy
 from debate_rl.problems import Problems
 from debate_rl.runs.checkpoint import load_checkpoint
 from debate_rl.runs.kept_weights import newest_weights
@@ -41,6 +41,8 @@ def opened_policy(config: Config, data: Problems, run: Path | None) -> Iterator[
         model, tokenizer, policy = make_policy(config)
         stack.callback(end_engines, policy)
         started = config.warm_start
+        if run is not None and "frozen" in config.debate.seats:
+            freeze_start(config, run, model, policy)
         path = newest_weights(run) if run is not None else None
         if path is None and started.from_run is not None:
             path = weights_of(started.from_run)

@@ -67,6 +67,7 @@ def identity(
         "seeds": list(seeds),
         **({"direct": True} if direct else {}),
         **({"sandbox": plain.get("sandbox", {})} if config.debate.tools != "none" else {}),
+        **({"remote": plain.get("remote", {})} if config.remote.policy else {}),
         **({"summarizer": plain.get("summarizer", {})} if config.summarizer.policy else {}),
     }
 

@@ -57,6 +57,13 @@ def grade_debate(
     return replace(debate, turns=tuple(turns)), tuple(map(tuple, table))
 
 
+def of_learners(debate: Debate, grades: Grades | None) -> Grades | None:
+    """Return the grades of the agents that learn."""
+    if grades is None or not debate.protocol.seats:
+        return grades
+    return tuple(row for agent, row in enumerate(grades) if debate.protocol.learns(agent))
+
+
 def grade_turn(environment: Environment, problem: Problem, turn: Turn, mode: Mode) -> Grade:
     """Return the grade of a turn's solution; ``extracted`` is the answer that the mode finds in it.
 

@@ -33,6 +33,7 @@ from debate_rl.metrics.answers import (
     powers_to,
 )
 from debate_rl.metrics.debates import are_valid, due_pairs_of
+from debate_rl.metrics.seats import seat_figures
 from debate_rl.metrics.tools import tool_figures
 from debate_rl.metrics.verdicts import Compared, agreement, compared, scores_of
 from debate_rl.statistics import Estimate, clustered_mean
@@ -220,6 +221,8 @@ def _debate_figures(sheet: _Sheet, graded: Graded, key: AnswerKey) -> None:
     sheet.put(problem, "debate/valid_xml", *valid)
     sheet.put(problem, "debate/majority", consensus(last))
     sheet.put(problem, f"debate/pass@{len(last)}", any(answer.right for answer in last))
+    for name, right in seat_figures(debate, graded.correct):
+        sheet.put(problem, f"debate/{name}", right)
     spoken = [turn for turn in debate.turns if turn.id.round == debate.protocol.num_rounds - 1]
     _partial_figures(sheet, debate.problem, "debate/score", spoken)
     if debate.problem.kind == "instructions":

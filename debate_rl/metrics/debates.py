@@ -24,6 +24,7 @@ from debate_rl.metrics.answers import answer_metrics, winner_metrics
 from debate_rl.metrics.criticism import criticism_metrics
 from debate_rl.metrics.likelihood import likelihood_metrics
 from debate_rl.metrics.means import mean_of
+from debate_rl.metrics.seats import seat_metrics
 from debate_rl.metrics.tasks import score_metrics, source_metrics
 from debate_rl.metrics.tools import tool_metrics
 from debate_rl.metrics.verdicts import verdict_metrics
@@ -70,6 +71,7 @@ def debate_metrics(
         | answer_metrics(debates, correct, key=key)
         | winner_metrics(debates, correct, rewards)
         | criticism_metrics(debates, correct)
+        | seat_metrics(debates, correct)
         | tool_metrics(debates, correct)
         | format_metrics(debates)
         | length_metrics(debates, evaluation=evaluation)

@@ -96,7 +96,7 @@ def seated_pair(
     turns = [PublicTurn(TurnId(agent, 0), seating.handles[agent], text) for agent, text in enumerate(texts)]
     past = [[render_entry(seating.texts, turn) for turn in turns]]
     prompt = agent_prompt(seating, past, judge, 1, budget)
-    request = turn_request(seating, prompt, TurnId(judge, 1), 0, name)
+    request = replace(turn_request(seating, prompt, TurnId(judge, 1), 0, name), seat="learning")
     return SeatedPair(seating, prompt, request, seating.handles[right])
 
 

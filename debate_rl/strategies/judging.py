@@ -73,6 +73,7 @@ def judging_protocol(protocol: DebateConfig) -> DebateConfig:
             "num_rounds": 1 if protocol.final_ballot else 2,
             "min_rounds": None,
             "by_level": (),
+            "seats": (),
             "judge_own": False,
             "tools": "none",
             "conversation": False,

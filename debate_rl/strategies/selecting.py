@@ -82,6 +82,7 @@ def selection_protocol(protocol: DebateConfig, count: int) -> DebateConfig:
             "num_rounds": 1,
             "min_rounds": None,
             "by_level": (),
+            "seats": (),
             "conversation": False,
             "tools": "none",
             "history_rounds": 1,

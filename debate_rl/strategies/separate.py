@@ -36,7 +36,8 @@ class Reviser:
         budget = context_budget(work.asked.policy, self.seating.config)
         prompt = agent_prompt(self.seating, self.past, self.seat, round_, budget)
         turn = TurnId(self.seat, round_)
-        return prompt, turn_request(self.seating, prompt, turn, self.seed, work.asked.name)
+        request = turn_request(self.seating, prompt, turn, self.seed, work.asked.name)
+        return prompt, replace(request, seat="learning")
 
 
 Shown = Callable[[Reviser, int, Entry], list[Entry]]

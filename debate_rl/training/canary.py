@@ -57,7 +57,8 @@ def canary_requests(config: Config, problems: Sequence[Problem], policy: Policy)
 
 def _request(config: Config, problem: Problem, number: int, policy: Policy) -> SampleRequest:
     seed = derive_seed(config.seed, "canary", number)
-    seating, agent = seat_debate(problem, config.debate, seed), number % config.debate.num_agents
+    debate = config.debate.model_copy(update={"seats": ()})  # whoever sits there: the policy is looked after
+    seating, agent = seat_debate(problem, debate, seed), number % debate.num_agents
     prompt = agent_prompt(seating, [], agent, 0, context_budget(policy, config.debate))
     request = turn_request(seating, prompt, TurnId(agent, 0), seed, f"canary {number}")
     tokens = min(TOKENS, config.debate.max_tokens)

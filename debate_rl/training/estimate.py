@@ -48,6 +48,7 @@ from learner.update.sharing import reading
 class Load:
     """A step's work. ``rounds``: tokens of a prompt and of a reply, by round; each has ``replies`` replies.
 
+    ``learnt``: those of a round that are learnt from, None for all of them;
     ``sampled``: replies sampled at a time; ``micro_tokens``: tokens that one pass of the learner reads, with
     padding. ``together``: rows of a round whose first ``shared`` tokens, by round, are read once for all;
     ``grows``: those of a round begin with those of the rounds before, and are read once for all of them.
@@ -60,6 +61,12 @@ class Load:
     together: int = 1
     shared: tuple[int, ...] = ()
     grows: bool = False
+    learnt: int | None = None
+
+    @property
+    def rows(self) -> int:
+        """Replies of a round that are learnt from."""
+        return self.replies if self.learnt is None else self.learnt
 
     @property
     def longest(self) -> int:
@@ -69,7 +76,7 @@ class Load:
     @property
     def row_tokens(self) -> int:
         """Tokens of all rows."""
-        return self.replies * sum(prompt + reply for prompt, reply in self.rounds)
+        return self.rows * sum(prompt + reply for prompt, reply in self.rounds)
 
     @property
     def read_tokens(self) -> int:
@@ -84,7 +91,7 @@ class Load:
         shared = self.shared or (0,) * len(self.rounds)
         own = sum(prompt + reply - same for (prompt, reply), same in zip(self.rounds, shared, strict=True))
         once = max(shared) if self.grows else sum(shared)
-        return self.replies * (once + self.together * own) // self.together
+        return self.rows * (once + self.together * own) // self.together
 
     def batch(self, length: int, tokens: int, device: torch.device) -> MicroBatch:
         """Return rows of about so many tokens in all, none longer than ``length``, with long replies."""
@@ -128,13 +135,15 @@ def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
     prompts = [opening + _shown_tokens(debate, round_) for round_ in range(rounds_held(debate))]
     room = min(limits) - reply if limits else max(prompts)
     rounds = [(min(prompt, room), reply) for prompt in prompts]
-    replies = train.problems_per_step * train.debates_per_problem * debate.num_agents
-    load = Load(tuple(rounds), replies, min(train.batch_size, replies), 0)
-    if config.learner.share_prefixes and debate.num_agents > 1 and not debate.conversation:
+    debates, remote = train.problems_per_step * train.debates_per_problem, debate.seats.count("remote")
+    replies = debates * (debate.num_agents - remote)
+    sampled = min(train.batch_size, replies)
+    load = Load(tuple(rounds), replies, sampled, 0, learnt=debates * debate.learners)
+    if config.learner.share_prefixes and debate.learners > 1 and not debate.conversation:
         every = debate.order == "per_debate"
         shared = tuple(prompt - (opening - common) if every else min(common, prompt) for prompt, _ in rounds)
         grows = every and debate.history_rounds == -1 and max(prompts) <= room
-        load = replace(load, together=debate.num_agents, shared=shared, grows=grows)
+        load = replace(load, together=debate.learners, shared=shared, grows=grows)
     micro = min(max(config.learner.micro_batch_tokens, load.longest), load.read_tokens)
     return replace(load, micro_tokens=micro)
 
@@ -187,6 +196,7 @@ class Memory:
 
     ``sampling``: the cache and all else that sampling makes, at its peak; ``learning``: what one pass of the
     learner makes, at its peak, with the gradients. ``engine``: the share of another engine, which samples.
+    ``frozen``: what is kept of the weights that training began with, for frozen seats.
     """
 
     weights: int
@@ -195,6 +205,7 @@ class Memory:
     sampling: int
     learning: int
     engine: int = 0
+    frozen: int = 0
 
     @property
     def peak(self) -> int:
@@ -204,7 +215,7 @@ class Memory:
     @property
     def staying(self) -> int:
         """Bytes that are held all the time."""
-        return self.weights + self.reference + self.optimizer + self.engine
+        return self.weights + self.reference + self.optimizer + self.engine + self.frozen
 
 
 def memory_of(
@@ -245,6 +256,7 @@ def memory_of(
         sampling=sampling + unpacked * bool(sampling),
         learning=learning + unpacked,
         engine=engine or 0,
+        frozen=trained if engine is None and "frozen" in config.debate.seats else 0,
     )
 
 
@@ -382,7 +394,7 @@ def memory_there(device: torch.device) -> int:
 
 def in_words(memory: Memory, there: int) -> str:
     """Return what is needed of the ``there`` bytes that a device has, and by what."""
-    names = ("engine", "weights", "reference", "optimizer", "sampling", "learning")
+    names = ("engine", "weights", "frozen", "reference", "optimizer", "sampling", "learning")
     parts = ", ".join(f"{name} {size(getattr(memory, name))}" for name in names if getattr(memory, name))
     phase = "sampling" if memory.sampling > memory.learning else "learning"
     return f"about {size(memory.peak)} of {size(there)}, at its fullest in {phase}: {parts}"

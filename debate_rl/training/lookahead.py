@@ -85,7 +85,7 @@ class Steps:
         self, config: Config, engines: Mapping[str, Any], version: int, ema: dict[str, float]
     ) -> None:
         from debate.policies.engine_pool import engine_client
-        from debate_rl.engines import open_summarizer, with_tools
+        from debate_rl.engines import open_summarizer, with_remote, with_tools
         from debate_rl.evaluation.verifying import open_verifying
         from debate_rl.problems import load_run_problems
         from debate_rl.training.rollouts import RolloutWorker
@@ -96,7 +96,7 @@ class Steps:
         self._worker = RolloutWorker(
             config,
             data,
-            with_tools(config, lambda: engine_client(**engines)),
+            with_tools(config, lambda: with_remote(config, engine_client(**engines))),
             verifying=open_verifying(config),
             summarizer=open_summarizer(config),
         )

@@ -17,7 +17,7 @@ from debate.seeds import derive_seed
 from debate.types import Policy, TurnId
 from debate_rl.config import Config
 from debate_rl.evaluation.agreement import agreement
-from debate_rl.evaluation.grading import IN_A_BOX, Grades, grade_debate, stored_mode
+from debate_rl.evaluation.grading import IN_A_BOX, Grades, grade_debate, of_learners, stored_mode
 from debate_rl.evaluation.verifying import Pending, Verifying
 from debate_rl.problems import Problems
 from debate_rl.training.adaptive import group_names, has_enough
@@ -112,7 +112,7 @@ class Rollout:
         return [grades if credit.truth == "truth" else None for grades, credit in pairs]
 
     def transitions(self) -> list[Transition]:
-        """Return all turns with their rewards, a group for each problem."""
+        """Return the turns of seats that learn with their rewards, a group for each problem."""
         return transitions_of(self.debates, self.rewards, group_indices(self.groups))
 
 
@@ -215,7 +215,7 @@ class RolloutWorker:
             lacking = [
                 place
                 for place, of in enumerate(held)
-                if not has_enough([self._seen(one) for one in of], train.adaptive)
+                if not has_enough([of_learners(one.debate, self._seen(one)) for one in of], train.adaptive)
             ]
             numbers = [place * most + j for place in lacking for j in range(start, min(start + chunk, most))]
             ended = self._debates(problems, numbers, debate, name, since, mode)
@@ -368,7 +368,7 @@ def advantages_by_debate(
         yield tuple(
             _stored(turn.id, part)
             for index, turn in enumerate(debate.turns)
-            if (part := of_turns[index]) is not None
+            if (part := of_turns.get(index)) is not None
         )
 
 

@@ -22,7 +22,7 @@ from debate.seeds import derive_seed
 from debate_rl.config import Config
 from debate_rl.config.sampling import Order, knots
 from debate_rl.difficulty import Difficulty, read_difficulty
-from debate_rl.evaluation.grading import Grades
+from debate_rl.evaluation.grading import Grades, of_learners
 from debate_rl.problems import Problems
 from debate_rl.runs.sampler_state import Memory, SamplerState
 from debate_rl.training.gates import Gate, gates_of, levels_at
@@ -70,7 +70,7 @@ class Sampler:
             return
         last: dict[str, list[Truth]] = defaultdict(list)
         for debate, table in zip(debates, correct, strict=True):
-            last[debate.problem.id].extend(row[-1] for row in table or ())
+            last[debate.problem.id].extend(row[-1] for row in of_learners(debate, table) or ())
         for id, grades in last.items():
             self.memory[id] = self._remembered(self.memory.get(id), step, right_share(grades))
 

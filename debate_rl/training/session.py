@@ -13,6 +13,7 @@ from typing import Any
 from debate.concurrency import run_async
 from debate.policies.tools import engine_of
 from debate.policies.vllm import VLLMPolicy
+from debate.policy import freeze, speaker_at
 from debate.prompting.prompt import check_fits
 from debate.remote import RemoteError
 from debate.seeds import derive_seed
@@ -346,9 +347,14 @@ def _opened(
         learners = group.ranks.count if group else 1
         model, tokenizer, policy = make_policy(config.with_chosen(chosen), learners=learners)
         stack.callback(end_engines, policy)
-        for problem in data.played:
-            check_fits(problem, policy, config.debate)
+        for speaker in dict.fromkeys(
+            speaker_at(policy, seat) for seat in config.debate.seats or ("learning",)
+        ):
+            for problem in data.played:
+                check_fits(problem, speaker, config.debate)
         start_weights(config, folder, model, tokenizer, data, policy)
+        if "frozen" in config.debate.seats:
+            freeze(policy)
         seed_generators(derive_seed(config.seed, "generators"))
         learning = lowered(kind.learner_settings(config, chosen), folder.starts)
         learner = _learner(model, config, learning, group)

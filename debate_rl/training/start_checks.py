@@ -79,6 +79,7 @@ def change_rules(config: Config) -> ChangeRules:
         "logging",
         *(f"verifier.{key}" for key in REACHING),
         "summarizer.server",
+        "remote.server",
         *(f"train.{key}" for key in (*KEEPING, *ENDING)),
         *config.run.allow_changes,
     )

@@ -14,6 +14,7 @@ from debate.policies.tools import engine_of
 from debate.policies.vllm import VLLMPolicy
 from debate.remote import RemoteError
 from debate_rl.config import Config
+from debate_rl.evaluation.grading import of_learners
 from debate_rl.metrics.debates import compression_metrics, debate_metrics, size_metrics
 from debate_rl.runs.trainer_state import generators_kept_on_error
 from debate_rl.training.adaptive import adaptive_metrics
@@ -189,7 +190,9 @@ def _learn(
     """
     metrics = {"reward/not_finite": float(played.not_finite)}
     if session.config.train.adaptive.chunk:
-        metrics |= adaptive_metrics(played.groups, played.correct, session.config.train)
+        pairs = zip(played.debates, played.correct, strict=True)
+        learning = [of_learners(debate, table) for debate, table in pairs]
+        metrics |= adaptive_metrics(played.groups, learning, session.config.train)
     if played.not_finite:
         return metrics | session.learner.skip()
     if session.config.train.dynamic_sampling:

@@ -72,7 +72,11 @@ RUNS = {
         "model": BASE["model"] | {"lora_rank": 2, "dtype": "float16"},
         "train": BASE["train"] | {"dynamic_sampling": 1, "problems_per_step": 3, "steps": 1},
     },
-    "adaptive": {"train": BASE["train"] | {"steps": 1, "adaptive": {"chunk": 2}}, "held_out": {"every": 0}},
+    "adaptive": {
+        "debate": BASE["debate"] | {"seats": ["learning", "frozen", "learning"]},
+        "train": BASE["train"] | {"steps": 1, "adaptive": {"chunk": 2}},
+        "held_out": {"limit": 4, "every": 1},
+    },
     "schedules": {
         "grader": {"mode": "lenient", "strict_mode": "boxed", "strict_from": 1, "beside": ["boxed"]},
         "rewards": {
@@ -290,7 +294,9 @@ def documented() -> list[str]:
 
 
 def matches(pattern: str, name: str) -> bool:
-    form = re.sub("<mode>|<source>|<set>|<gate>", r"\\w+", re.sub(r"<[rk]>", r"\\d+", re.escape(pattern)))
+    form = re.sub(
+        "<mode>|<source>|<set>|<gate>|<seat>", r"\\w+", re.sub(r"<[rk]>", r"\\d+", re.escape(pattern))
+    )
     return re.fullmatch(form, name) is not None
 
 

@@ -34,7 +34,7 @@ def test_vllm_says_what_the_local_policy_says(bench_python, tmp_path):
     assert found["turns"] == 2 * 3 * 3
     assert found["repeated"]
     assert found["temperatures"] == [0.6, 0.9, 1.0]
-    for name in ("debate", "talk", "hot", "likely", "adapter", "second_adapter", "musing"):
+    for name in ("debate", "talk", "hot", "likely", "adapter", "second_adapter", "frozen", "musing"):
         assert found[name] < 3e-5, name
     assert found["talk_goes_on"] == [True] * 6
     assert found["stopped"] > 5
@@ -44,6 +44,7 @@ def test_vllm_says_what_the_local_policy_says(bench_python, tmp_path):
     assert found["other"]  # other weights, and the first ones again
     assert found["back"]
     assert found["adapter_counts"]
+    assert found["frozen_version"]  # the base, beside an adapter that has learnt
     assert (found["version"], found["version_after"]) == (3, 4)
     assert found["thinking"]
     assert found["forced"] == 4 * 4
@@ -116,12 +117,16 @@ progress = "none"
 @pytest.mark.parametrize("engines", [0, 2])
 @pytest.mark.parametrize("lora", [False, True], ids=["whole", "adapter"])
 def test_training_samples_through_vllm(bench_python, tmp_path, base_model, lora, engines):
-    """64 debates at once. After each update vLLM samples from what was learnt: the trainer's own odds."""
+    """64 debates at once. After each update vLLM samples from what was learnt: the trainer's own odds.
+
+    Beside an adapter one seat is frozen: the base, by the same engine.
+    """
     model = 'tiny = { context_tokens = 512, pieces = [" 1", "."] }'
     if lora:
         model = f'name_or_path = "{base_model}"\nlora_rank = 4'
     (tmp_path / "trained.toml").write_text(TRAINED.replace("[model]\n", f"[model]\n{model}\n"))
     train = ["train", "trained.toml", "run.dir=run", f"model.vllm.engines={engines}"]
+    train += ['debate.seats=["learning", "frozen", "learning"]'] if lora else []
     for steps in (2, 3):  # the second time it resumes
         done = bench_python.debate(*train, f"train.steps={steps}", cwd=tmp_path)
         assert done.returncode == 0, done.stderr

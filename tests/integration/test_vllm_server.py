@@ -11,6 +11,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.request import urlopen
@@ -173,6 +174,16 @@ def test_requests_end_with_the_adapter_they_began_with_and_it_is_unloaded_behind
     assert versions == [1, 2]
     assert adapters(server) == [*kept, ("unload_lora_adapter", "-1")]
     assert [body["model"][-2:] for path, body in server.asked if path == "completions"][-2:] == ["-1", "-2"]
+
+
+def test_frozen_seats_are_answered_by_the_base(server, folder):
+    policy = policy_at(server, folder)
+    asyncio.run(policy.update(folder / "first", 1))
+    for seat, version in (("frozen", 0), ("learning", 1)):
+        reply = asyncio.run(policy.sample(replace(request(), seat=seat)))
+        assert reply.policy_version == version
+    models = [body["model"] for path, body in server.asked if path == "completions"][-2:]
+    assert models == [str(folder / "base"), policy._now.adapter]
 
 
 def test_a_server_that_was_started_anew_is_given_the_adapter_once_more(server, folder):

@@ -177,6 +177,9 @@ def main(folder):
         difference(model_of_more, one, 1.0)
         for one in ask(policy, [request(seed, stop=()) for seed in range(8)])
     )
+    frozen = ask(policy, [request(seed, stop=(), seat="frozen") for seed in range(8)])
+    found["frozen"] = max(difference(model, one, 1.0) for one in frozen)
+    found["frozen_version"] = {one.policy_version for one in frozen} == {0}
     found["refused"] = [
         refused(policy.update(None, 5)),
         refused(policy.sample(request(temperature=0.001))),

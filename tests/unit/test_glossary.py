@@ -60,7 +60,7 @@ def nouns() -> set[tuple[str, ...]]:
 def is_pattern_of(pattern: str, name: str) -> bool:
     """Is it the same name, whatever stands between its words?"""
     form = re.sub(r"[/._]", "[/._]", re.escape(pattern).replace(r"\.", "."))
-    form = re.sub("<group>|<mode>|<source>|<set>|<gate>", r"\\w+", form).replace("<label>", ".+")
+    form = re.sub("<group>|<mode>|<source>|<set>|<gate>|<seat>", r"\\w+", form).replace("<label>", ".+")
     form = re.sub(r"<[rk]>", r"\\d+", form)
     return re.fullmatch(form, name, re.IGNORECASE | re.DOTALL) is not None
 
@@ -83,6 +83,7 @@ def metrics_on_the_page() -> set[str]:
     filled = {"<r>": "0", "<k>": "4", "<mode>": "boxed", "<source>": "gsm8k"} | {
         "<set>": "math",
         "<gate>": "levels",
+        "<seat>": "frozen",
     }
     return {re.sub("<[a-z]+>", lambda gap: filled[gap[0]], name) for name in names}
 

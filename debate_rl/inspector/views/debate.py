@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import UNSET
 
+from debate.config import Seat
 from debate.personas import Persona
 from debate.policy import token_counts
 from debate.programs import claimed_outputs
@@ -130,10 +131,13 @@ class DebateView:
     policy_version: int
     seconds: float | None
     rounds_saved: int = 0
+    seats: tuple[Seat, ...] = ()
 
     def who(self, agent: int) -> str:
-        """Return an agent as people read it: its handle and its persona, ``K7 Skeptic``."""
-        return f"{self.handles[agent]} {self.personas[agent].name}".strip()
+        """Return an agent as people read it: ``K7 Skeptic``, or ``K7 Skeptic (frozen)`` at such a seat."""
+        seat = self.seats[agent] if self.seats else "learning"
+        badge = "" if seat == "learning" else f" ({seat})"
+        return f"{self.handles[agent]} {self.personas[agent].name}".strip() + badge
 
     def size(self) -> str:
         """Return how large the debate was: ``3 agents, 2 rounds``, and whether it stopped."""
@@ -207,6 +211,7 @@ def debate_view(id: str, record: Record) -> DebateView:
         policy_version=debate.policy_version,
         seconds=record.timing.seconds if record.timing else None,
         rounds_saved=debate.rounds_saved or 0,
+        seats=protocol.seats,
     )
 
 

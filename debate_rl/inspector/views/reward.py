@@ -77,7 +77,7 @@ def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: 
     record = store.debate(id)
     id = _plain(id)
     _require(record, id, turn)
-    step, problem = _step(store, config, id, turn)
+    step, problem = _step(store, record, config, id, turn)
     notes = [note or "no configuration: only what is stored is shown"] if note or config is None else []
     notes += [problem] if problem else []
     notes += _notes(store, record, config, step)
@@ -105,8 +105,13 @@ def _require(record: Record, id: str, turn: TurnId) -> None:
         raise TranscriptError(f"debate {id}: no turn {named(turn)}; there are {ids}")
 
 
-def _step(store: RunStore, config: Config | None, id: str, turn: TurnId) -> tuple[Step | None, str]:
+def _step(
+    store: RunStore, record: Record, config: Config | None, id: str, turn: TurnId
+) -> tuple[Step | None, str]:
     """Return the step recomputed, or why it cannot be."""
+    if not record.debate.protocol.learns(turn.agent):
+        seat = record.debate.protocol.seat(turn.agent)
+        return None, f"the seat is {seat}: nothing is learnt from this turn, so only what is stored is shown"
     if config is None:
         return None, ""
     try:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from debate import Problem
+from debate import DebateConfig, Problem
 from debate.seeds import derive_seed
 from debate_rl.config import Config
 from debate_rl.difficulty import Difficulty, question_checksum, write_difficulty
@@ -141,7 +141,7 @@ def grades(*verdicts):
 
 
 def debates(*indices):
-    return [SimpleNamespace(problem=PROBLEMS[index]) for index in indices]
+    return [SimpleNamespace(problem=PROBLEMS[index], protocol=DebateConfig()) for index in indices]
 
 
 def test_what_is_remembered_of_a_problem():

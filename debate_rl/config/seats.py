@@ -1,0 +1,34 @@
+"""What seats need beside the protocol: a remote model, and weights that can be kept as training began."""
+
+from __future__ import annotations
+
+from debate.config import DebateConfig
+from debate_rl.config.models import ModelConfig
+from debate_rl.config.speaker import RemoteConfig
+from debate_rl.config.warm_start import WarmStartConfig
+
+
+def check_seats(
+    debate: DebateConfig, remote: RemoteConfig, model: ModelConfig, warm_start: WarmStartConfig
+) -> None:
+    """ValueError for seats that nobody can take, and for a remote model without a seat."""
+    if "remote" in debate.seats and remote.policy is None:
+        raise ValueError(
+            f'debate.seats: agent {debate.seats.index("remote")} is "remote", and nobody is named; set '
+            "remote.policy and remote.model"
+        )
+    if remote.policy is not None and "remote" not in debate.seats:
+        raise ValueError('remote.policy: nobody asks it; set a seat of debate.seats to "remote"')
+    if "frozen" not in debate.seats or model.policy != "vllm":
+        return
+    ways = 'leave out model.policy, or name the model in [remote] and set the seat to "remote"'
+    if not model.lora_rank:
+        raise ValueError(
+            'debate.seats: "frozen" with model.policy = "vllm" needs an adapter, since an engine holds whole '
+            f"weights once: set model.lora_rank, {ways}"
+        )
+    if warm_start.from_run is not None:
+        raise ValueError(
+            'debate.seats: "frozen" with model.policy = "vllm" is the base without an adapter, and '
+            f"warm_start.from_run = {warm_start.from_run!r} begins with one that has learnt: {ways}"
+        )
