@@ -83,11 +83,14 @@ class RewardConfig(Settings):
     self_correction: Weight = 0.0
     """Added to the shaping reward of a revision that the others score higher than the solution that it
     revises; only with ``debate.protocol = "critique"``."""
+    critic: Literal["persuasion", "help"] = "persuasion"
+    """What a critic is paid for: "persuasion" a solution that the others find worse in the end, "help" one
+    that they find better once it was revised; only with ``debate.protocol = "critique"``."""
     persuasion_beta: Weight = 5.0
     """What a critic earns for each point, in [0, 1], by which the score of a solution that it criticised
-    falls; only with ``debate.protocol = "critique"`` (rewards.criticism)."""
+    falls, or rises with ``critic = "help"``; only with ``debate.protocol = "critique"``."""
     persuasion_targets: Literal["all", "wrong"] = "all"
-    """Whether a falling score is rewarded for every target, or only for solutions that are wrong."""
+    """Whether criticism is rewarded for every target, or only for solutions that are wrong."""
     format_penalty: float = -0.5
     """Added to a turn from which due comparisons are missing; zero or less."""
     overlong: Literal["keep", "mask", "penalize"] = "keep"
@@ -282,8 +285,9 @@ def _own_work_warning(debate: DebateConfig, rewards: RewardConfig) -> str | None
 
 def _criticism_warning(debate: DebateConfig, rewards: RewardConfig, verifiable: bool) -> str | None:
     if debate.protocol == "debate":
-        idle = 'rewards.self_correction has no effect: it is for debate.protocol = "critique".'
-        return idle if rewards.self_correction else None
+        idle = {"self_correction": rewards.self_correction, "critic": rewards.critic != "persuasion"}
+        key = next((key for key, given in idle.items() if given), None)
+        return key and f'rewards.{key} has no effect: it is for debate.protocol = "critique".'
     if judges_per_pair(debate, rewards) < 2:
         return (
             f"Critics earn little: with num_agents = {debate.num_agents} a solution has at most one judge "

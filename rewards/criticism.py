@@ -3,16 +3,18 @@
 The score of a solution is its win rate, (W + T / 2) / (W + L + T) in [0, 1], in the votes on its round.
 
     persuasion = beta * sum over the targets of max(0, score of the solution - score of its revision)
+    help = beta * sum over the targets of (score of the revision - score of the solution)
 
 The critic's own votes take no part in a score that rewards it: otherwise it would earn by ranking a target
-high first and low at the end. Where the score did not fall, a criticism earns 0; it never costs anything.
-The rule is that of a public recipe of critics with four phases; there the critic's votes counted.
+high first and low at the end. Persuasion pays where the score fell and never costs anything; that rule is of
+a public recipe of critics with four phases, where the critic's votes counted. Help pays for what becomes of
+the solution and costs where it gets worse [CoNL, arXiv 2601.21464]; ``rewards.critic`` chooses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from debate.prompting.shown import holds_criticism
 from debate.ramps import number
@@ -43,6 +45,18 @@ class Criticised(NamedTuple):
     def drop(self) -> float | None:
         """How far the score fell, below 0 where it rose; None without both scores."""
         return None if self.before is None or self.after is None else self.before - self.after
+
+    def worth(self, rule: Literal["persuasion", "help"]) -> float | None:
+        """Return what a criticism earns by a rule before its weight; None without both scores.
+
+        >>> fell = Criticised(TurnId(0, 1), TurnId(1, 0), 0.75, 0.25)
+        >>> fell.worth("persuasion"), fell.worth("help")
+        (0.5, -0.5)
+        """
+        if self.before is None or self.after is None:
+            return None
+        rise = self.after - self.before
+        return rise if rule == "help" else max(0.0, -rise)
 
 
 def score_by_others(votes: Sequence[Vote], solution: TurnId, agent: int) -> float | None:
@@ -77,17 +91,17 @@ def criticised(debate: Debate, votes: Sequence[Vote]) -> list[Criticised]:
 
 
 def persuasions(named: Sequence[Criticised], correct: Correct, config: RewardConfig) -> dict[TurnId, float]:
-    """Return the persuasion of each critic's turn; no entry where no target has both scores.
+    """Return what each critic's turn earns; no entry where no target has both scores.
 
     With ``persuasion_targets = "wrong"`` a target counts only where it was graded, and a right one earns 0.
     """
     earned: dict[TurnId, float] = {}
     for one in named:
-        drop, right = one.drop, is_right(one.solution, correct)
-        if drop is None or (config.persuasion_targets == "wrong" and right is None):
+        worth, right = one.worth(config.critic), is_right(one.solution, correct)
+        if worth is None or (config.persuasion_targets == "wrong" and right is None):
             continue
         misled = config.persuasion_targets == "wrong" and right
-        value = 0.0 if misled else max(0.0, number(config.persuasion_beta) * drop)
+        value = 0.0 if misled else number(config.persuasion_beta) * worth
         earned[one.critic] = earned.get(one.critic, 0.0) + value
     return earned
 

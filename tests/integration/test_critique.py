@@ -167,6 +167,29 @@ def test_a_replay_gives_what_is_stored_and_another_scheme_changes_it(home, debat
     assert code == 0, err
 
 
+@pytest.mark.slow
+def test_critics_that_are_to_help_are_paid_by_the_rise_and_a_replay_says_so_before(home, debate_command):
+    words = ("rewards.critic=help", "--out", str(home / "help"))
+    code, _, err = debate_command("replay", str(home / "straight"), *words)
+    assert code == 0, err
+    lines = [json.loads(line) for line in (home / "help/debates.jsonl").read_text().splitlines()]
+    earned = [value for line in lines for value in line["new"]["rewards"].get("persuasion", ())]
+    assert any(value and value < 0 for value in earned)
+    config = (f"run.dir={home / 'helped'}", "logging.progress=none", "rewards.critic=help", "train.steps=1")
+    train(load_config(Config, str(home / "critique.toml"), config))
+    id, turn = next(
+        (id, part.turn)
+        for id, record in records(home / "helped").items()
+        for part in record.advantages
+        if part.critic is not UNSET and part.critic
+    )
+    words = ("why", id, "--turn", f"{turn.agent}.{turn.round}")
+    code, out, err = debate_command("inspect", str(home / "helped"), *words)
+    assert code == 0, err
+    assert re.search(r"value: 5 \* \([\d.]+ - [\d.]+\)", out)
+    assert "stored:" not in out  # every number is as stored
+
+
 def test_the_inspector_lists_targets_and_explains_a_critic(home, debate_command):
     run, held = str(home / "straight"), records(home / "straight")
     id, turn = next(

@@ -8,7 +8,10 @@ from debate_rl.inspector.views.reward_types import written
 from rewards import Correct, RewardConfig, ballot_box, valid_votes
 from rewards.criticism import criticised, persuasions
 
-SOURCE = "of each target its score by the others less that of its revision"
+SOURCES = {
+    "persuasion": "of each target its score by the others less that of its revision",
+    "help": "of each target the score of its revision by the others less that of its solution",
+}
 
 
 def persuasion_formula(debate: Debate, turn: TurnId, correct: Correct, scheme: RewardConfig) -> str:
@@ -17,11 +20,14 @@ def persuasion_formula(debate: Debate, turn: TurnId, correct: Correct, scheme: R
     for one in criticised(debate, valid_votes(ballot_box(debate, judge_own=scheme.judge_own))):
         earned = persuasions([one], correct, scheme).get(turn)
         if earned is not None:
-            fell = f"{beta} * max(0, {written(one.before)} - {written(one.after)})"
-            parts.append(fell if earned or (one.drop or 0.0) <= 0 else written(0.0))
+            before, after = written(one.before), written(one.after)
+            helped = scheme.critic == "help"
+            said = f"{beta} * ({after} - {before})" if helped else f"{beta} * max(0, {before} - {after})"
+            parts.append(said if earned or not one.worth(scheme.critic) else written(0.0))
     return " + ".join(parts)
 
 
 def persuasion_source(scheme: RewardConfig) -> str:
     """Return where the number is from, in words."""
-    return f"{SOURCE}; 0 for a right one" if scheme.persuasion_targets == "wrong" else SOURCE
+    source = SOURCES[scheme.critic]
+    return f"{source}; 0 for a right one" if scheme.persuasion_targets == "wrong" else source

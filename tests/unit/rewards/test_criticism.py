@@ -70,6 +70,21 @@ def test_a_critic_earns_the_fall_of_its_target_in_the_votes_of_the_others():
     }
 
 
+def test_a_critic_that_is_to_help_earns_the_rise_of_its_target_and_pays_for_its_fall():
+    debate = held({0: [1], 3: [1, 2]}, FALLS)
+    named = criticised(debate, debate.votes)
+    helps = RewardConfig(critic="help", persuasion_beta=5.0)
+    assert persuasions(named, None, helps) == {
+        TurnId(0, 1): -2.5,
+        TurnId(3, 1): 5.0 * (0.0 - 1.0 + 1.0 - 0.0),
+    }
+    wrong = RewardConfig(critic="help", persuasion_beta=5.0, persuasion_targets="wrong")
+    table = [[True, None, True], [True, None, False], [False, None, True], [True, None, True]]
+    assert persuasions(named, table, wrong) == {TurnId(0, 1): 0.0, TurnId(3, 1): 5.0}  # 1 was right
+    streams = score_debate(debate, None, RewardConfig(critic="help", truth_weight=0.0))
+    assert streams.persuasion[0] == (None, -2.5, None)
+
+
 def test_the_own_votes_of_a_critic_move_nothing():
     """The rule that counts them pays a critic that ranks its target first, and last in the verdict."""
     scheming = [(0, 1, 1, 2, "left"), (3, 1, 1, 2, "tie"), (0, 3, 1, 2, "right"), (3, 3, 1, 2, "tie")]
