@@ -56,7 +56,7 @@ class Compressor:
             waiting = [turn for turn in long if turn.id not in texts and self._fits(turn)]
             replies = await together([self._ask(turn, number) for turn in waiting])
             for turn, reply in zip(waiting, replies, strict=True):
-                tried[turn.id] += (_without_tokens(reply),)
+                tried[turn.id] += (without_tokens(reply),)
                 text = self._read(turn, reply)
                 if text is not None:
                     texts[turn.id] = text
@@ -154,7 +154,7 @@ def _written(reply: str, *, in_thinking: bool) -> str:
     return public_summary(reply, in_thinking=in_thinking)
 
 
-def _without_tokens(reply: Completion) -> Completion:
+def without_tokens(reply: Completion) -> Completion:
     """Return a reply with the counts of its tokens in their place: nobody learns from it."""
     prompt, written = token_counts(reply)
     bare = Completion((), (), (), reply.text, reply.stop_reason, reply.policy_version)

@@ -95,6 +95,9 @@ class DebateConfig(Settings):
     """Tables [[debate.by_level]]: fewer agents or rounds on problems of a level, ``level = "1"``."""
     final_ballot: bool = True
     """Whether the last round's solutions are judged in a vote-only round R."""
+    ask_swapped: bool = False
+    """Whether each judge of the final ballot is asked a second time with the solutions in the other order.
+    Those votes count for nobody: ``rewards.swap_weight`` rewards judges that say the same twice."""
     history_rounds: int = Field(default=1, ge=-1)
     """Rounds shown to an agent: the last K, all (-1), or none (0)."""
     conversation: bool = False
@@ -174,6 +177,20 @@ class DebateConfig(Settings):
             raise ValueError(
                 "conversation: true shows the turns themselves, and debate.summary.enabled = true a summary "
                 "in their place; set one of them to false"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _possible_swap(self) -> Self:
+        needed = {
+            "final_ballot = true": self.final_ballot,
+            "conversation = false": not self.conversation,
+            "summary.enabled = false": not self.summary.enabled,
+        }
+        if self.ask_swapped and (lacking := [key for key, met in needed.items() if not met]):
+            raise ValueError(
+                f"ask_swapped: true shows the solutions of the final ballot again, and needs "
+                f"debate.{lacking[0]}; set that, or leave it out"
             )
         return self
 

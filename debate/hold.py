@@ -38,6 +38,7 @@ from debate.prompting.shown import (
 )
 from debate.prompting.texts import PromptTexts
 from debate.seeds import derive_seed
+from debate.swapping import ballot_prompts, second_ballot, turned_round
 from debate.types import (
     SUMMARIZER,
     WHOLE_RESPONSE,
@@ -54,6 +55,7 @@ from debate.types import (
     SampleRequest,
     Span,
     Summary,
+    Swapped,
     Turn,
     TurnId,
     Vote,
@@ -144,6 +146,7 @@ async def debate_in_seat(
         short = await Compressor(summarizer, agreed, seating, seed, name).compress(spoken)
         compressions += short
         past.append(public_entries(seating, spoken, short))
+    swapped = await _asked_again(seating, past, policy, seed, name) if config.ask_swapped else ()
     saved = config.num_rounds - seating.config.num_rounds
     votes = tuple(vote for turn in turns for vote in votes_of(turn, seating.handles))
     return Debate(
@@ -157,7 +160,22 @@ async def debate_in_seat(
         tuple(summaries),
         saved or UNSET,
         tuple(compressions) or UNSET,
+        swapped or UNSET,
     )
+
+
+async def _asked_again(
+    seating: Seating, past: Past, policy: Policy, seed: int, name: str
+) -> tuple[Swapped, ...]:
+    """Return second ballots on the last round's solutions, in the other order, where a ballot was held."""
+    turned, other = turned_round(seating), derive_seed(seed, "swapped")
+    prompts = ballot_prompts(turned, past, policy)
+    asked = [
+        _spoken(turned, policy, turn_request(turned, prompt, turn, other, name), prompt, unheard)
+        for turn, prompt in prompts.items()
+    ]
+    said = await together(asked) if asked else []
+    return tuple(second_ballot(turn, tuple(votes_of(turn, seating.handles))) for turn in said)
 
 
 async def _spoken(

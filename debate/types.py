@@ -349,12 +349,25 @@ class Vote(Value, frozen=True):
     span: Span | None = None
 
 
+class Swapped(Value, frozen=True):
+    """A judge's second ballot on the same solutions, shown in the other order; its votes count for nobody.
+
+    ``turn``: its first. ``compared``: in the order shown now. ``completion``: without token ids.
+    """
+
+    turn: TurnId
+    compared: tuple[TurnId, ...]
+    completion: Completion
+    votes: tuple[Vote, ...]
+
+
 class Debate(Value, frozen=True):
     """A finished debate: N personas, turns sorted by (round, agent), and every vote as it was cast.
 
     ``summaries`` has one for each round that showed any, in order, if the debate had a summariser.
     ``rounds_saved``: the rounds that were not held because all agents gave the same answer; the protocol's
     ``num_rounds`` are those that were. ``compressions``: of solutions that others read shortened.
+    ``swapped``: the second ballots, where judges were asked again.
     """
 
     problem: Problem
@@ -367,11 +380,13 @@ class Debate(Value, frozen=True):
     summaries: tuple[Summary, ...] = ()
     rounds_saved: int | UnsetType = UNSET
     compressions: tuple[Compression, ...] | UnsetType = UNSET
+    swapped: tuple[Swapped, ...] | UnsetType = UNSET
 
     def auxiliary(self) -> list[Completion]:
-        """Return what was written beside the turns: summaries, and every try of a compression."""
+        """Return what was written beside the turns: summaries, tries of a compression, second ballots."""
         tries = (reply for one in self.compressions or () for reply in one.completions)
-        return [*(summary.completion for summary in self.summaries), *tries]
+        again = (one.completion for one in self.swapped or ())
+        return [*(summary.completion for summary in self.summaries), *tries, *again]
 
     def turn(self, turn_id: TurnId) -> Turn:
         """Return the turn with this id; KeyError when there is none."""

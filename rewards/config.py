@@ -62,6 +62,9 @@ class RewardConfig(Settings):
     judge_verdict_weight: Share = 0.0
     """Share of a verifier model's preference in the value of a vote, beside truth and consensus; a judge that
     learns from a stronger one, until it fades out: docs/rewards.md."""
+    swap_weight: Weight = 0.0
+    """Added to the judge reward of a ballot, times its consistency in [-1, 1] with a second one in which the
+    solutions stood in the other order; with ``debate.ask_swapped`` (rewards.consistency)."""
     judge_own: bool = False
     """Whether votes on the judge's own work count (``debate.judge_own`` is whether it is asked for them)."""
     novelty_bonus: Weight = 0.0
@@ -195,6 +198,7 @@ def check_scheme(
     'The judge stream is off'
     """
     _refuse_pseudo_without_labels(rewards)
+    _refuse_swap_of_nothing(debate, rewards)
     _refuse_idle_generator(debate, rewards, (verifiable and rewards.knows_truth) or verdicts or coins)
     _refuse_penalty_for_all(debate, rewards)
     warnings = (
@@ -215,6 +219,14 @@ def _refuse_pseudo_without_labels(rewards: RewardConfig) -> None:
         raise ValueError(
             'rewards.judge_pseudo = true: there are no pseudo-labels (rewards.pseudo = "none"); name a rule '
             "there, or leave it out"
+        )
+
+
+def _refuse_swap_of_nothing(debate: DebateConfig, rewards: RewardConfig) -> None:
+    if max(values_of(rewards.swap_weight)) > 0 and not debate.ask_swapped:
+        raise ValueError(
+            f"rewards.swap_weight = {rewards.swap_weight}: no judge is asked twice; set debate.ask_swapped = "
+            "true, or leave it out"
         )
 
 
@@ -304,8 +316,9 @@ def _judge_warning(
     """Return the one warning of a judge stream left off by default; refuse one that was asked for in vain."""
     given, judges = rewards.judge_truth_weight, judges_per_pair(debate, rewards)
     weights = (float(verifiable),) if given is None else values_of(given)
-    by_verdicts = verdicts and max(values_of(rewards.judge_verdict_weight)) > 0
-    if judges == 0 or by_verdicts or (verifiable and max(weights) > 0) or (min(weights) < 1 and judges > 1):
+    otherwise = verdicts and max(values_of(rewards.judge_verdict_weight)) > 0
+    otherwise |= max(values_of(rewards.swap_weight)) > 0
+    if judges == 0 or otherwise or (verifiable and max(weights) > 0) or (min(weights) < 1 and judges > 1):
         return None
     if given is not None:
         weight = min(weights)

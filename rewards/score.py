@@ -12,8 +12,10 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from debate.ramps import number
 from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
+from rewards.consistency import with_consistency
 from rewards.criticism import criticised, persuasions
 from rewards.form import formed_turns
 from rewards.judging import judge_rewards, values_of_votes
@@ -55,6 +57,9 @@ def score_debate(
     scores = scores if credit.truth == "truth" else {}
     overlong = overlong_penalties(debate, config)
     rewards = _score(box, correct, config, overlong, formed, scores, verdicts, credit)
+    swap = number(config.swap_weight)
+    judge = with_consistency(rewards.judge, debate, swap, judge_own=config.judge_own)
+    rewards = replace(rewards, judge=judge) if swap else rewards
     rewards = _with_shaping(rewards, shaping_of(debate, config, key), box)
     rewards = with_likelihood(rewards, likelihoods if credit.truth == "truth" else None, config)
     if debate.protocol.protocol == "critique":

@@ -94,6 +94,9 @@ def _problems(record: Record) -> Iterator[str]:
     for index, one in enumerate(debate.compressions or ()):
         if one.turn not in known:
             yield f"debate.compressions[{index}].turn: there is no turn {named(one.turn)}"
+    for index, one in enumerate(debate.swapped or ()):
+        if one.turn not in known:
+            yield f"debate.swapped[{index}].turn: there is no turn {named(one.turn)}"
     if record.correct is not None:
         yield from _table_problems("correct", record.correct, agents, rounds)
     if record.verdicts is not UNSET:

@@ -34,6 +34,7 @@ from envs.types import MODES
 from learner.advantages import Author
 from learner.tokens import CRITIC, GENERATOR, JUDGE, token_streams
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
+from rewards.consistency import consistencies
 from rewards.judging import JudgeCounts, judge_counts
 from rewards.likelihood import Likelihoods
 from rewards.score import penalized_turns
@@ -68,6 +69,7 @@ def debate_metrics(
         reward_metrics(true)
         | counter_metrics(debates, rewards)
         | judge_metrics(debates, correct)
+        | swap_metrics(debates)
         | answer_metrics(debates, correct, key=key)
         | winner_metrics(debates, correct, rewards)
         | criticism_metrics(debates, correct)
@@ -211,6 +213,16 @@ def length_metrics(debates: Sequence[Debate], *, evaluation: Author) -> dict[str
         | {"prompt/cut": float(sum(turn.cut for turn in turns))}
         | mean_of("completions/distinct", _distinct(debates))
     )
+
+
+def swap_metrics(debates: Sequence[Debate]) -> dict[str, float]:
+    """Return the mean consistency of ballots under swap, and the tokens of second ones, if there are any."""
+    again = [one for debate in debates for one in debate.swapped or ()]
+    if not again:
+        return {}
+    tokens = sum(token_counts(one.completion)[1] for one in again)
+    found = (value for debate in debates for value in consistencies(debate, judge_own=True).values())
+    return mean_of("judge/swap", found) | {"tokens/swapped": float(tokens)}
 
 
 def compression_metrics(debates: Sequence[Debate], config: DebateConfig) -> dict[str, float]:

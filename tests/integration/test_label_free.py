@@ -149,6 +149,7 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
     [
         {"rewards": {"labels": 0.3, "pseudo": "anchored", "judge_pseudo": True}},
         {"rewards": {"labels": 0.5, "peer_weight": "routed"}},
+        {"debate": {"ask_swapped": True}, "rewards": {"labels": 0.0, "swap_weight": 0.5}},
         {"train": {"control": "random_reward"}},
         {"train": {"control": "flipped_votes", "control_share": 0.3}},
         {"train": {"control": "shared_errors", "control_share": 0.3}},
@@ -164,3 +165,5 @@ def test_what_was_rewarded_is_replayed_as_it_was(changes, tmp_path):
         assert list(scored.credits) == [record.credit or OF_TRUTH for record in records]
         replayed = replay_step(scored, scheme, {})
         assert [one.advantages for one in replayed] == [record.advantages for record in records]
+    if session.config.debate.ask_swapped:
+        assert any(value is not None for one in scored.rewards for row in one.judge for value in row)

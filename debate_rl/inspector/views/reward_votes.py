@@ -25,6 +25,7 @@ from debate_rl.inspector.views.reward_types import (
 from envs.errors import MissingPackageError
 from envs.instructions import ConstraintError, constraints_of, follows
 from rewards import ballot_box, drop_reasons
+from rewards.consistency import consistencies
 from rewards.graph import Results, results_by_opponent, total
 from rewards.judging import VoteValue, values_of_votes
 from rewards.overlong import overlong_penalties
@@ -214,7 +215,19 @@ def judge_why(numbers: Numbers, votes: Votes) -> JudgeWhy:
     )
     rewarded = [vote.value.value for vote in given if vote.value.value is not None]
     formula = f"({added(rewarded)}) / {len(rewarded)}" if rewarded else ""
-    return JudgeWhy(weight, given, numbers.reward("judge", _judge_source(given, weight), formula))
+    source = _judge_source(given, weight)
+    if (twice := _twice(numbers)) is not None:
+        formula = f"{formula or '0'} + {twice}"
+        source += ", and its consistency with a second ballot: rewards.swap_weight"
+    return JudgeWhy(weight, given, numbers.reward("judge", source, formula))
+
+
+def _twice(numbers: Numbers) -> str | None:
+    """Return what consistency with a second ballot adds, as a formula; None where it adds nothing."""
+    weight = 0.0 if numbers.scheme is None else number(numbers.scheme.swap_weight)
+    own = numbers.scheme is not None and numbers.scheme.judge_own
+    found = consistencies(numbers.record.debate, judge_own=own).get(numbers.turn) if weight else None
+    return None if found is None else f"{written(weight)} * {written(found)}"
 
 
 def _judge_source(given: Sequence[GivenVote], weight: float | None) -> str:

@@ -1,0 +1,34 @@
+"""Second ballots: the last round's solutions shown to every judge once more, in the other order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from debate.compression import without_tokens
+from debate.policy import speaker_at
+from debate.prompting.fitting import context_budget
+from debate.prompting.prompt import Past, Prompt, agent_prompt
+from debate.prompting.seating import Seating
+from debate.types import Policy, Swapped, Turn, TurnId, Vote
+
+
+def turned_round(seating: Seating) -> Seating:
+    """Return the seating of a debate with every viewer's order the other way round."""
+    return replace(seating, orders=tuple(order[::-1] for order in seating.orders))
+
+
+def ballot_prompts(turned: Seating, past: Past, policy: Policy) -> dict[TurnId, Prompt]:
+    """Return the prompts of the final ballot, none where there was none; ``past``: of all rounds held."""
+    round_ = turned.config.num_rounds
+    if len(past) <= round_:
+        return {}
+    config, prompts = turned.config, dict[TurnId, Prompt]()
+    for agent in range(config.num_agents):
+        budget = context_budget(speaker_at(policy, config.seat(agent)), config)
+        prompts[TurnId(agent, round_)] = agent_prompt(turned, past[:round_], agent, round_, budget)
+    return prompts
+
+
+def second_ballot(turn: Turn, votes: tuple[Vote, ...]) -> Swapped:
+    """Return what is kept of a ballot that was asked for again."""
+    return Swapped(turn.id, turn.compared, without_tokens(turn.completion), votes)
