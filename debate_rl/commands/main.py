@@ -27,6 +27,7 @@ from debate_rl.commands.errors import (
 )
 from debate_rl.commands.eval import evaluate
 from debate_rl.commands.export import export
+from debate_rl.commands.frontier import frontier
 from debate_rl.commands.helping import HELP, Command, Group, InspectCommand, examples
 from debate_rl.commands.inspect import inspect
 from debate_rl.commands.keys import keys
@@ -78,6 +79,13 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
         (
             "sweep quickstart learner.lr=1e-4,3e-4 seeds=5",
             "sweep math_features at_once=2 --table features.md",
+        ),
+    ),
+    "frontier": (
+        frontier,
+        (
+            "frontier quickstart --signals votes,ttrl,truth=0.25 --seeds 7,13 --at-once 2",
+            "frontier gsm8k_qwen3_1b7_24gb --plan",
         ),
     ),
     "traces": (

@@ -11,7 +11,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from debate.settings import Settings
 from debate_rl.config import Config
@@ -41,8 +41,8 @@ class Sweep(Settings):
     """The recipe that the arms change: its name, or its file seen from where the command is given."""
     out: str = ""
     """The folder of all runs; "" is runs/sweeps/NAME, named by the file of the sweep or by the recipe."""
-    seeds: int = Field(default=3, ge=1, le=1000)
-    """How many seeds each arm is run with: the recipe's and those that follow it."""
+    seeds: int | tuple[int, ...] = 3
+    """The seeds that each arm is run with, as [7, 13]; or how many: the recipe's and those that follow it."""
     at_once: int = Field(default=1, ge=1, le=256)
     """How many runs at a time, each in a process of its own."""
     devices: tuple[str, ...] = ()
@@ -61,6 +61,27 @@ class Sweep(Settings):
     same seed, "sft" with those of its last step, "sft@best" with the best."""
     grid: Table = Field(default_factory=dict)
     """Tables of a recipe with lists of values: every arm is run with each combination of them."""
+
+    @field_validator("seeds")
+    @classmethod
+    def _some_seeds(cls, value: int | tuple[int, ...]) -> int | tuple[int, ...]:
+        count = value if isinstance(value, int) else len(set(value))
+        if not 1 <= count <= 1000 or (isinstance(value, tuple) and count < len(value)):
+            raise ValueError("is a number from 1 to 1000, or a list of so many different seeds")
+        return value
+
+    def seeds_from(self, first: int) -> tuple[int, ...]:
+        """Return the seeds of every arm; ``first``: the recipe's.
+
+        >>> Sweep(recipe="r", seeds=2).seeds_from(7), Sweep(recipe="r", seeds=[9, 3]).seeds_from(7)
+        ((7, 8), (9, 3))
+        """
+        return tuple(range(first, first + self.seeds)) if isinstance(self.seeds, int) else self.seeds
+
+    @property
+    def seed_count(self) -> int:
+        """How many seeds every arm has."""
+        return len(self.seeds_from(0))
 
 
 @dataclass(frozen=True, slots=True)

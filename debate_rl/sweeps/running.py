@@ -114,7 +114,7 @@ def runs_of(sweep: Sweep, arms: Sequence[Arm]) -> list[SweepRun]:
     first = config_of(sweep, arms[0]).seed
     found: dict[Path, SweepRun] = {}
     begun: dict[str, Path] = {}
-    for seed in range(first, first + sweep.seeds):
+    for seed in sweep.seeds_from(first):
         for arm in arms:
             folder = _folder(sweep, arm.folder, seed)
             config = config_of(sweep, arm, (f"seed={seed}", f"run.dir={json.dumps(str(folder))}"))

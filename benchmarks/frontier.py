@@ -1,0 +1,123 @@
+"""Where votes pay: the experiment of docs/frontier.md, whose plan and rules were written before it.
+
+Three priors of the quick-start's task and the word problems; votes as they are and with errors put in, beside
+majorities, labels and controls, all from one warm start for each prior and seed. What is done stays in
+``--out``, and the same command goes on. From nothing the whole takes at most 3 hours on 2 cores; ``--small``
+is a cut of 25 minutes: one prior, votes beside TTRL and beside shuffled votes.
+
+    .venv/bin/python benchmarks/frontier.py --json figures.json
+    .venv/bin/python benchmarks/frontier.py --small --seeds 7 13 99 --json figures.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from report import Figure, parser, report
+
+from debate_rl.frontier.drawing import draw
+from debate_rl.frontier.labels import worths
+from debate_rl.frontier.results import Cell, cells_of, difference, estimated
+from debate_rl.frontier.rules import judged_rules
+from debate_rl.frontier.running import Plan, Prior, Wanted, planned, run_plan
+from debate_rl.frontier.signals import signal_named
+from debate_rl.frontier.tables import arm_table, plain, rule_table, start_table, trace_table, worth_lines
+from debate_rl.statistics import Estimate
+
+HELD_OUT = ("held_out.seed=100", "logging.evaluation_transcripts=false")
+PRIORS = {
+    "trap": ("warm_start.right=[0.24,0.12,0.16]", "warm_start.lure=[0.68,0.8,0.76]"),
+    "split": ("warm_start.right=[0.45,0.3,0.35]", "warm_start.lure=[0.4,0.55,0.5]"),
+    "good": ("warm_start.right=[0.68,0.55,0.6]", "warm_start.lure=[0.25,0.35,0.3]"),
+}
+"""What the warm start of each prior demonstrates; tuned on seeds 11 and 12 alone."""
+SEEDS = [201, 202, 203, 204, 205]
+FLIPPED = (0.1, 0.2, 0.3, 0.4, 0.5)
+DOSE = (*(f"flipped={q}" for q in FLIPPED), *(f"shared={q}" for q in (*FLIPPED, 0.65)))
+MAJORITIES = ("ttrl", "ttrl_debate", "last_majority", "voted")
+LABELS = tuple(f"truth={share}" for share in (0.05, 0.125, 0.25, 0.5, 1.0))
+CONTROLS = ("shuffled", "random", "own_answer")
+LONG, LONG_STEPS = ("votes", "voted", "ttrl", "truth=1.0"), 70
+WORDS = ("ttrl", "ttrl_debate", "last_majority", "voted", "shuffled", "truth=1.0", "flipped=0.3")
+
+
+def main() -> None:
+    """Run what is missing, then print tables and rules, and write the figure."""
+    args = arguments()
+    wanted = small_arms() if args.small else [*arms()]
+    plan = Plan(tuple(wanted), tuple(args.seeds or SEEDS), str(args.out), args.at_once)
+    cells = cells_of(run_plan(plan, lambda line: print(line, file=sys.stderr, flush=True)))
+    rules, worth = judged_rules(cells), worths(cells)
+    for title, rows in (
+        ("arms", arm_table(cells)),
+        ("p_v and p_c by round", start_table(cells)),
+        ("the longest runs", trace_table(cells)),
+        ("rules", rule_table(rules)),
+    ):
+        print(f"\n{title}\n" + "\n".join("| " + " | ".join(row) + " |" for row in rows))
+    print("\n".join(worth_lines(worth)))
+    draw(cells, worth, args.out / "frontier.svg")
+    (args.out / "frontier.json").write_text(json.dumps(plain(cells, rules, worth), indent=1) + "\n")
+    report(f"frontier; {args.out}/frontier.json has all of it", [*figures_of(cells)], args.json)
+
+
+def arguments() -> argparse.Namespace:
+    result = parser("Where votes pay: votes, majorities and labels from one start.")
+    result.add_argument("--small", action="store_true", help="one prior, three arms, 25 minutes")
+    result.add_argument("--seeds", type=int, nargs="+", default=None)
+    result.add_argument("--out", type=Path, default=Path("runs/frontier"))
+    result.add_argument("--at-once", type=int, default=2, help="runs at a time")
+    return result.parse_args()
+
+
+def prior(name: str) -> Prior:
+    return Prior(name, "quickstart", (*PRIORS[name], *HELD_OUT))
+
+
+def small_arms() -> list[Wanted]:
+    return planned(prior("trap"), ("ttrl", "shuffled"))
+
+
+def arms() -> Iterator[Wanted]:
+    """Yield all arms; those that the first rules need come first."""
+    for name in PRIORS:
+        yield from planned(prior(name), (*MAJORITIES, *DOSE))
+    yield from planned(prior("trap"), (*LABELS, "routed=0.125", *CONTROLS))[1:]
+    yield from planned(Prior("words", "quickstart_words", HELD_OUT), WORDS)
+    for name in LONG:
+        yield Wanted(prior("trap"), signal_named(name), LONG_STEPS)
+
+
+def figures_of(cells: Sequence[Cell]) -> Iterator[Figure]:
+    """Yield by prior votes less TTRL and less shuffled votes, and the gain of every cell."""
+    for cell in cells:
+        where = "_".join(word for word in (cell.prior, cell.signal, str(cell.steps)) if word)
+        for name, found in (("gain", cell.gain), ("winner_gain", cell.winner_gain)):
+            if found is not None:
+                yield _figure(f"{where}_{name}", found)
+        if cell.signal != "votes":
+            continue
+        for other in cells:
+            if other.signal in ("ttrl", "shuffled") and (other.prior, other.steps) == (
+                cell.prior,
+                cell.steps,
+            ):
+                found = estimated(difference(cell, other))
+                first = cell.prior == "trap" and cell.steps < LONG_STEPS
+                name = f"votes_minus_{other.signal}"
+                if found is not None:
+                    yield _figure(name if first else f"{where}_minus_{other.signal}", found)
+                    if first:
+                        yield Figure(f"{name}_low", found.low, "share", found.n)
+
+
+def _figure(name: str, found: Estimate) -> Figure:
+    return Figure(name, found.value, "share", found.n, found.low, found.high)
+
+
+if __name__ == "__main__":
+    main()

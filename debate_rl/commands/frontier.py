@@ -1,0 +1,108 @@
+"""``debate frontier``: votes, majorities and labels from one start, and what votes are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from debate_rl.commands.arguments import JsonFile, Overrides
+from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
+from debate_rl.formatting import counted
+
+if TYPE_CHECKING:
+    from debate_rl.frontier.results import Cell
+    from debate_rl.frontier.running import Plan
+
+SIGNALS = "votes,ttrl,voted,shuffled,truth=0.125,truth=0.5,truth=1"
+
+
+def frontier(
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A TOML recipe, shipped or one's own.")],
+    changes: Overrides = None,
+    signals: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B",
+            help="What arms learn from: votes (always one), ttrl, ttrl_debate, last_majority, voted, "
+            "shuffled, own_answer, random; truth=, routed=, flipped= and shared= with a share behind.",
+        ),
+    ] = SIGNALS,
+    seeds: Annotated[
+        str,
+        typer.Option(metavar="N,M", help="The seeds of each arm. Without any the recipe's and four more."),
+    ] = "",
+    out: Annotated[
+        str,
+        typer.Option(metavar="FOLDER", help="Where runs and tables lie; runs/frontier/RECIPE unless given."),
+    ] = "",
+    at_once: Annotated[
+        int, typer.Option(min=1, max=256, help="Runs at a time, each a process of its own.")
+    ] = 1,
+    devices: Annotated[
+        str, typer.Option(metavar="0,1", help="A run on each of these GPUs at a time (CUDA_VISIBLE_DEVICES).")
+    ] = "",
+    plan: Annotated[bool, typer.Option("--plan", help="Tell the arms, and start nothing.")] = False,
+    json: JsonFile = None,
+) -> None:
+    """Train arms without labels, with some and with all from one start; the same command goes on.
+
+    p_v and p_c are measured before, and say which arm should gain: docs/frontier.md.
+    """
+    from debate_rl.config import Config
+    from debate_rl.config.recipes import load_config
+    from debate_rl.frontier.results import cells_of
+    from debate_rl.frontier.running import Plan, Prior, check_plan, planned, run_plan
+
+    given = tuple(changes or ())
+    config = load_config(Config, recipe, given)
+    wanted = planned(Prior("", recipe, given), [name for name in signals.split(",") if name])
+    numbers = _seeds(seeds) or tuple(range(config.seed, config.seed + 5))
+    home = out or f"runs/frontier/{Path(recipe).stem}"
+    whole = Plan(tuple(wanted), numbers, home, at_once, tuple(name for name in devices.split(",") if name))
+    check_plan(whole)
+    say = plain_console().print
+    say(f"{home}: {counted(len(wanted), 'arm')} x {counted(len(numbers), 'seed')} of {recipe}")
+    if plan:
+        say(
+            *(f"  {one.name}: {one.signal.words}: {' '.join(one.signal.overrides)}" for one in wanted),
+            sep="\n",
+        )
+        return
+    _show(whole, cells_of(run_plan(whole, plain_console(stderr=True).print)), json)
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(dict.fromkeys(int(word) for word in text.split(",") if word.strip()))
+    except ValueError as error:
+        raise ValueError(f"--seeds {text}: whole numbers with commas between them, as in 7,13") from error
+
+
+def _show(plan: Plan, cells: Sequence[Cell], json: str | None) -> None:
+    from debate_rl.frontier.drawing import draw
+    from debate_rl.frontier.labels import worths
+    from debate_rl.frontier.rules import judged_rules
+    from debate_rl.frontier.tables import arm_table, plain, rule_table, start_table, worth_lines
+
+    rules, worth = judged_rules(cells), worths(cells)
+    tables = {
+        "arms": arm_table(cells),
+        "p_v and p_c by round": start_table(cells),
+        "rules": rule_table(rules),
+    }
+    for name, rows in tables.items():
+        width = sum(max(len(row[column]) + 3 for row in rows) for column in range(len(rows[0])))
+        wide_console(width + 1).print(text_table(rows[0], rows[1:], align="lr", no_wrap=True, title=name))
+    say = plain_console().print
+    seeds = (
+        "over the seeds (Student)" if len(plan.seeds) > 1 else "not known: one seed says nothing of others"
+    )
+    say(*worth_lines(worth), f"95% intervals {seeds}; differences are by seed and problem.", sep="\n")
+    figure = Path(plan.out) / "frontier.svg"
+    draw(cells, worth, figure)
+    say(f"figure: {figure}")
+    if json is not None:
+        write_json(json, {"schema": 1, "out": plan.out, "seeds": plan.seeds, **plain(cells, rules, worth)})

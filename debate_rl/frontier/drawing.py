@@ -1,0 +1,109 @@
+"""The figure of a frontier: the plane of p_c and p_v, accuracy over labels, and the dose of wrong votes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from debate_rl.frontier.labels import Worth, accuracies
+from debate_rl.frontier.results import Cell, difference, estimated
+from debate_rl.frontier.rules import of_votes, ttrl_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WINS, LOSES, UNSURE, INK = "#2e8b57", "#cf4658", "#7d7f85", "#3a7bd5"
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "frontier",
+    "font.family": ["DejaVu Sans"],
+    "font.size": 8.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "legend.frameon": False,
+}
+
+
+def draw(cells: Sequence[Cell], worths: Sequence[Worth], path: Path) -> None:
+    """Write the figure as SVG: the same file each time. Panels without a cell are left out."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    short = [one for one in cells if one.steps == min(cell.steps for cell in cells)]
+    panels = [
+        plane,
+        *([labels] if worths else []),
+        *([dose] if any(one.control != "none" for one in short) else []),
+    ]
+    style: Any = STYLE
+    with matplotlib.rc_context(style):
+        figure = Figure(figsize=(3.6 * len(panels), 3.3), layout="constrained")
+        for place, panel in enumerate(panels):
+            panel(figure.add_subplot(1, len(panels), place + 1), short, worths)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+
+
+def plane(axes: Axes, cells: Sequence[Cell], _: Sequence[Worth]) -> None:
+    """Draw each cell of votes at (p_c, p_v), by whether votes beat TTRL there."""
+    axes.plot([0, 1], [0, 1], color=UNSURE, linewidth=0.6, linestyle="--")
+    axes.axhline(0.5, color=UNSURE, linewidth=0.4)
+    axes.axvline(0.5, color=UNSURE, linewidth=0.4)
+    for cell in cells:
+        other, votes, crowd = ttrl_of(cell, cells), cell.p_v(), cell.p_c()
+        found = estimated(difference(cell, other)) if other is not None and of_votes(cell) else None
+        if found is None or votes is None or crowd is None:
+            continue
+        colour = WINS if found.low > 0 else LOSES if found.high < 0 else UNSURE
+        axes.scatter([crowd], [votes], s=16 + 240 * abs(found.value), color=colour, alpha=0.75, linewidths=0)
+    for colour, words in ((WINS, "votes gain more"), (LOSES, "TTRL gains more"), (UNSURE, "not told apart")):
+        axes.scatter([], [], s=24, color=colour, label=words)
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="p_c: the crowd is right", ylabel="p_v: votes are right")
+    axes.set_title("Votes beside majorities", loc="left")
+    axes.legend(loc="lower right")
+
+
+def labels(axes: Axes, cells: Sequence[Cell], worths: Sequence[Worth]) -> None:
+    """Draw the accuracy of first answers over labels, and the lines of signals without any."""
+    prior = worths[0].prior
+    truth = [one for one in cells if one.prior == prior and one.signal.startswith("truth=")]
+    points = sorted(
+        (fmean(one.labels for one in cell.seeds.values()), fmean(accuracies(cell))) for cell in truth
+    )
+    start = fmean(one.first[0][1] for one in truth[0].seeds.values())
+    axes.plot(*zip((0.0, start), *points, strict=True), marker="o", markersize=3, color=INK, label="truth")
+    flat = [one for one in cells if one.prior == prior and one.signal in ("votes", "voted", "ttrl")]
+    for cell, dash in zip(flat, ("-", "--", ":"), strict=False):
+        axes.axhline(
+            fmean(accuracies(cell)),
+            color=LOSES if cell.signal == "ttrl" else WINS,
+            linestyle=dash,
+            label=cell.signal,
+        )
+    axes.set(xlabel="labels used in training", ylabel="accuracy of first answers")
+    axes.set_title("What votes are worth in labels", loc="left")
+    axes.legend(loc="best")
+
+
+def dose(axes: Axes, cells: Sequence[Cell], _: Sequence[Worth]) -> None:
+    """Draw the gain of first answers over p_v, each vote cell with its interval over the seeds."""
+    axes.axhline(0, color=UNSURE, linewidth=0.6)
+    axes.axvline(0.5, color=UNSURE, linewidth=0.6)
+    kinds = {"none": ("o", INK), "flipped_votes": ("o", INK), "shared_errors": ("s", LOSES)}
+    for cell in cells:
+        found, votes = cell.gain, cell.p_v()
+        if not of_votes(cell) or found is None or votes is None:
+            continue
+        marker, colour = kinds[cell.control]
+        reach = [[found.value - found.low], [found.high - found.value]]
+        axes.errorbar(
+            [votes], [found.value], yerr=reach, fmt=marker, markersize=3, linewidth=0.6, color=colour
+        )
+    for control, words in (("flipped_votes", "errors independent"), ("shared_errors", "errors shared")):
+        axes.scatter([], [], marker=kinds[control][0], s=12, color=kinds[control][1], label=words)
+    axes.set(xlabel="p_v: votes are right", ylabel="gain of first answers")
+    axes.set_title("The dose of wrong votes", loc="left")
+    axes.legend(loc="upper left")

@@ -1,0 +1,74 @@
+"""How many labels votes are worth: where their accuracy meets that of truth on more and more problems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from debate_rl.frontier.results import Cell
+from debate_rl.statistics import Estimate
+from debate_rl.sweeps.results import over_seeds
+
+Curve = Sequence[tuple[float, float]]
+"""Points (labels, accuracy), by labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What a signal is worth on a prior. ``by_seed``: labels; ``most``: those of truth on all problems."""
+
+    prior: str
+    signal: str
+    by_seed: Mapping[int, float]
+    most: float
+    labels: Estimate
+
+
+def worth(curve: Curve, accuracy: float) -> float:
+    """Return how many labels give this accuracy: where the line through the points first reaches it.
+
+    Below the whole line none, above it as many as there are.
+
+    >>> curve = [(0, 0.1), (10, 0.3), (20, 0.3), (40, 0.5)]
+    >>> [worth(curve, accuracy) for accuracy in (0.05, 0.2, 0.4, 0.6)]
+    [0.0, 5.0, 30.0, 40.0]
+    """
+    if accuracy <= curve[0][1]:
+        return float(curve[0][0])
+    for (labels, low), (more, high) in pairwise(curve):
+        if low < high and low <= accuracy <= high:
+            return labels + (accuracy - low) / (high - low) * (more - labels)
+    return float(curve[-1][0])
+
+
+def curve_of(cells: Sequence[Cell], prior: str, seed: int) -> list[tuple[float, float]]:
+    """Return the points of one seed: no labels and the start, then truth on each share of the problems."""
+    truth = [one for one in cells if one.prior == prior and one.signal.startswith("truth=")]
+    ran = [one.seeds[seed] for one in truth if seed in one.seeds]
+    start = [(0.0, one.first[0][1]) for one in ran[:1]]
+    return start + sorted((float(one.labels), one.first[-1][1]) for one in ran)
+
+
+def worths(cells: Sequence[Cell], signals: Sequence[str] = ("votes", "voted")) -> list[Worth]:
+    """Return what signals without labels are worth, on each prior on which truth was tried as well."""
+    short = min((one.steps for one in cells), default=0)
+    found = (_worth(one, cells) for one in cells if one.signal in signals and one.steps == short)
+    return [one for one in found if one is not None]
+
+
+def _worth(cell: Cell, cells: Sequence[Cell]) -> Worth | None:
+    curves = {seed: curve_of(cells, cell.prior, seed) for seed in cell.seeds}
+    known = {seed: curve for seed, curve in curves.items() if len(curve) > 1}
+    if not known:
+        return None
+    values = {seed: worth(curve, cell.seeds[seed].first[-1][1]) for seed, curve in known.items()}
+    most = max(curve[-1][0] for curve in known.values())
+    estimate = over_seeds([Estimate(v, v, v, 1, 1) for v in values.values()], signed=False)
+    assert estimate is not None
+    return Worth(cell.prior, cell.signal, values, most, estimate)
+
+
+def accuracies(cell: Cell) -> list[float]:
+    """Return the accuracy of first answers at the end, by seed."""
+    return [one.first[-1][1] for one in cell.seeds.values()]

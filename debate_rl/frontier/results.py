@@ -1,0 +1,165 @@
+"""What the arms of a frontier came to: gains by seed, paired by problem, beside p_v and p_c."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from debate_rl.doctor.votes import votes_by_round
+from debate_rl.frontier.running import Ran
+from debate_rl.frontier.start import Judged
+from debate_rl.problems import load_run_problems
+from debate_rl.statistics import Estimate
+from debate_rl.sweeps.results import over_seeds
+from debate_rl.sweeps.running import SweepRun
+from debate_rl.tracking.held_out import WINNER, HeldOut, gain, read_held_out
+from debate_rl.tracking.step_lines import read_metrics
+from envs.answers.keys import key_of
+from transcripts import read_records
+
+FIRST_ANSWER = "debate/accuracy/round_0"
+
+
+@dataclass(frozen=True, slots=True)
+class OfSeed:
+    """One run of an arm. ``first``, ``winner``: the evaluations' figures, by step, in order.
+
+    ``gain``, ``winner_gain``: of the last evaluation less the first, in the mean of the problems; the latter
+    None where nobody votes. ``shown``: p_v and p_c by round on the pairs that training showed. ``generated``
+    and ``read``: tokens of training. ``labels``: problems whose label counted.
+    """
+
+    gain: float
+    winner_gain: float | None
+    first: tuple[tuple[int, float], ...]
+    winner: tuple[tuple[int, float], ...]
+    shown: Mapping[int, Judged]
+    generated: float
+    read: float
+    labels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An arm over its seeds. ``start``: p_v and p_c by round before training, in the mean of the seeds."""
+
+    prior: str
+    signal: str
+    control: str
+    steps: int
+    start: Mapping[int, Judged]
+    majority_right: float
+    seeds: Mapping[int, OfSeed]
+    evaluations: Mapping[int, Sequence[HeldOut]]
+
+    @property
+    def gain(self) -> Estimate | None:
+        """The gain of first answers, with Student's interval over the seeds."""
+        return _over([one.gain for one in self.seeds.values()])
+
+    @property
+    def winner_gain(self) -> Estimate | None:
+        """The gain of the voted winner; None where nobody votes."""
+        return _over([one.winner_gain for one in self.seeds.values() if one.winner_gain is not None])
+
+    def p_v(self, round_: int = 0) -> float | None:
+        """The share of decidable pairs that votes call right before training."""
+        return self.start[round_].p_v if round_ in self.start else None
+
+    def p_c(self, round_: int = 0) -> float | None:
+        """The share of the same pairs on which the right answer is the commoner one."""
+        return self.start[round_].p_c if round_ in self.start else None
+
+
+def _over(values: Sequence[float]) -> Estimate | None:
+    ones = [Estimate(value, value, value, 1, 1) for value in values]
+    return over_seeds(ones, signed=True) if ones else None
+
+
+def cells_of(ran: Sequence[Ran]) -> list[Cell]:
+    """Return the cells that have a run which is done."""
+    return [_cell(one) for one in ran if one.runs]
+
+
+def _cell(one: Ran) -> Cell:
+    evaluations = {seed: read_held_out(run.folder) for seed, run in one.runs.items()}
+    starts = [one.starts[seed] for seed in one.runs]
+    return Cell(
+        one.wanted.prior.name,
+        one.wanted.signal.name,
+        one.wanted.signal.control,
+        next(iter(one.runs.values())).config.train.steps,
+        _joined([start.judged.get(one.wanted.signal.name, {}) for start in starts]),
+        fmean(start.majority_right for start in starts),
+        {seed: _of_seed(run, evaluations[seed]) for seed, run in one.runs.items()},
+        evaluations,
+    )
+
+
+def _joined(tables: Sequence[Mapping[int, Judged]]) -> dict[int, Judged]:
+    """Return p_v and p_c by round in the mean of the seeds that have any, and all their pairs."""
+    rounds = sorted({round_ for table in tables for round_ in table})
+    return {round_: _mean([table[round_] for table in tables if round_ in table]) for round_ in rounds}
+
+
+def _mean(ones: Sequence[Judged]) -> Judged:
+    pairs = sum(one.pairs for one in ones)
+    return Judged(pairs=pairs, p_v=fmean(one.p_v for one in ones), p_c=fmean(one.p_c for one in ones))
+
+
+def _of_seed(run: SweepRun, evaluations: Sequence[HeldOut]) -> OfSeed:
+    first = gain(evaluations[0], evaluations[-1], FIRST_ANSWER)
+    winner = gain(evaluations[0], evaluations[-1], WINNER)
+    if first is None:
+        raise ValueError(f"{run.folder}: its evaluations have no {FIRST_ANSWER}")
+    lines = read_metrics(run.folder / "metrics.jsonl")
+    return OfSeed(
+        first.difference.value,
+        None if winner is None else winner.difference.value,
+        _trace(evaluations, FIRST_ANSWER),
+        _trace(evaluations, WINNER),
+        _shown(run),
+        sum(line.get("tokens/generated") or 0.0 for line in lines),
+        sum(map(_read, lines)),
+        _labels(lines),
+    )
+
+
+def _trace(evaluations: Sequence[HeldOut], name: str) -> tuple[tuple[int, float], ...]:
+    known = [(one.step, one.estimate(name)) for one in evaluations]
+    return tuple((step, found.value) for step, found in known if found is not None)
+
+
+def _read(line: Mapping[str, float | None]) -> float:
+    """Return the tokens of a step's prompts: their mean by the number of replies."""
+    generated, mean = line.get("tokens/generated") or 0.0, line.get("tokens/completion") or 0.0
+    return generated / mean * (line.get("tokens/prompt") or 0.0) if mean else 0.0
+
+
+def _labels(lines: Sequence[Mapping[str, float | None]]) -> int:
+    """Return how many problems had a label that counted, by the end."""
+    return round(max((line.get("labels/used") or 0.0 for line in lines), default=0.0))
+
+
+def _shown(run: SweepRun) -> dict[int, Judged]:
+    """Return p_v and p_c by round on the pairs that training showed."""
+    records = list(read_records(run.folder / "transcripts"))
+    key = key_of(load_run_problems(run.config).environment)
+    found = votes_by_round([one.debate for one in records], [one.correct for one in records], key)
+    return {one.round: Judged(pairs=one.votes.n, p_v=one.votes.value, p_c=one.crowd.value) for one in found}
+
+
+def difference(cell: Cell, other: Cell, figure: str = FIRST_ANSWER) -> dict[int, float]:
+    """Return by seed how much higher a figure is at the end of a cell, problem by problem."""
+    pairs = {
+        seed: gain(other.evaluations[seed][-1], own[-1], figure)
+        for seed, own in cell.evaluations.items()
+        if seed in other.evaluations
+    }
+    return {seed: found.difference.value for seed, found in pairs.items() if found is not None}
+
+
+def estimated(values: Mapping[int, float]) -> Estimate | None:
+    """Return the mean of values by seed with Student's interval over them; None of none."""
+    return _over([*values.values()])

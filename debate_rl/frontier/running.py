@@ -1,0 +1,185 @@
+"""The runs of a frontier: a sweep whose arms are its signals, from one start for each prior and seed.
+
+First come the votes of every prior, whose runs make the warm starts; then these are measured, and the other
+arms run. The same command goes on with what is left, as a sweep does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from debate_rl.config import Config
+from debate_rl.config.recipes import ConfigError, load_config
+from debate_rl.frontier.signals import Signal, signal_named
+from debate_rl.frontier.start import Start, measured_start
+from debate_rl.sweeps.arms import Arm, Sweep, config_of, folder_of
+from debate_rl.sweeps.running import Runner, SweepRun, open_state, runs_of
+
+FIRST = "votes"
+"""The signal whose runs make the warm starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """A start: a recipe, and what is changed of it, as ``key=value`` texts. ``name``: "" of one alone."""
+
+    name: str
+    recipe: str
+    overrides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An arm that is wanted: a signal on a prior. ``steps``: None are the recipe's."""
+
+    prior: Prior
+    signal: Signal
+    steps: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What its arm is called."""
+        words = (self.prior.name, self.signal.name, f"{self.steps} steps" if self.steps else "")
+        return " ".join(word for word in words if word)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A frontier: its arms, the seeds of each, the folder of all of it, and how many runs at a time."""
+
+    wanted: tuple[Wanted, ...]
+    seeds: tuple[int, ...]
+    out: str
+    at_once: int = 1
+    devices: tuple[str, ...] = ()
+
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        """The priors, each once."""
+        return tuple(dict.fromkeys(one.prior for one in self.wanted))
+
+    def sweep(self) -> Sweep:
+        """Return the sweep that runs its arms."""
+        recipe = self.wanted[0].prior.recipe
+        return Sweep(
+            recipe=recipe, out=self.out, seeds=self.seeds, at_once=self.at_once, devices=self.devices
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What was run of an arm: its runs by seed, and what was measured of its starts."""
+
+    wanted: Wanted
+    runs: Mapping[int, SweepRun]
+    starts: Mapping[int, Start]
+
+
+def planned(prior: Prior, names: Sequence[str]) -> list[Wanted]:
+    """Return the arms of these signals on a prior; ValueError as ``signal_named``."""
+    return [Wanted(prior, signal_named(name)) for name in dict.fromkeys((FIRST, *names))]
+
+
+def check_plan(plan: Plan) -> None:
+    """ValueError where arms could not be compared: no votes, no common start, nothing held out."""
+    for prior in plan.priors:
+        config = load_config(Config, prior.recipe, prior.overrides)
+        if config.stages is not None:
+            raise ConfigError(f"{prior.recipe}: has stages, and arms begin with one start; name one stage's")
+        if not config.held_out.limit or not config.held_out.every:
+            raise ConfigError(
+                f"{prior.recipe}: arms are compared by held-out problems, and held_out.limit or every is 0"
+            )
+        debate = config.debate
+        if debate.num_agents < 3 or not (debate.num_rounds > 1 or debate.final_ballot):
+            raise ConfigError(f"{prior.recipe}: nobody votes here; use debate.num_agents of 3 or more")
+        firsts = [one for one in plan.wanted if one.prior == prior and _is_first(one)]
+        if not firsts:
+            raise ConfigError(
+                f"{prior.name or prior.recipe}: has no arm {FIRST!r}, whose start the others take"
+            )
+
+
+def run_plan(plan: Plan, tell: Callable[[str], None]) -> list[Ran]:
+    """Do what is left of a frontier, and return what there is of its arms that are done."""
+    check_plan(plan)
+    sweep, starts = plan.sweep(), dict[tuple[Prior, int], Start]()
+    firsts = [one for one in plan.wanted if _is_first(one)]
+    arms = {one: _arm(one, {}) for one in firsts}
+    with open_state(sweep, [*arms.values()]) as state:
+        runner = Runner(sweep, state, tell)
+        runner.run(_runs(sweep, arms))
+    for one, run in _of_arms(arms, _runs(sweep, arms)):
+        if run.key not in runner.state.seconds:
+            raise ConfigError(f"{run.name}: failed: {runner.state.failed.get(run.key, 'see its log')}")
+        signals = [other.signal for other in plan.wanted if other.prior == one.prior]
+        path = Path(plan.out) / "starts" / f"{folder_of(one.prior.name or 'start')}-{run.seed}.json"
+        starts[one.prior, run.seed] = measured_start(_start_config(sweep, run), signals, path)
+        tell(f"{one.prior.name or one.prior.recipe}, seed {run.seed}: the start is measured; {path}")
+    arms = {one: _arm(one, starts) for one in plan.wanted}
+    with open_state(sweep, [*arms.values()]) as state:
+        runner = Runner(sweep, state, tell)
+        runner.run(_runs(sweep, arms))
+    done = [(one, run) for one, run in _of_arms(arms, _runs(sweep, arms)) if run.key in runner.state.seconds]
+    return [
+        Ran(
+            one,
+            {run.seed: run for other, run in done if other == one},
+            {seed: starts[one.prior, seed] for seed in plan.seeds},
+        )
+        for one in plan.wanted
+    ]
+
+
+def _arm(one: Wanted, starts: Mapping[tuple[Prior, int], Start]) -> Arm:
+    """Return the arm of a sweep. One that is alone draws as many more solutions as spend its tokens.
+
+    How many is the mean over the seeds, so that an arm is one thing.
+    """
+    own = list(one.signal.overrides)
+    if one.signal.alone:
+        own.append(f"train.debates_per_problem={alone_debates(one, starts)}")
+    if one.steps is not None:
+        own.append(f"train.steps={one.steps}")
+    recipe = one.prior.recipe
+    return Arm(one.name, (*one.prior.overrides, *own), recipe)
+
+
+def alone_debates(one: Wanted, starts: Mapping[tuple[Prior, int], Start]) -> int:
+    """Return the debates of one round for each problem that spend the tokens of the recipe's debates."""
+    own = [start for (prior, _), start in starts.items() if prior == one.prior]
+    config = load_config(Config, one.prior.recipe, one.prior.overrides)
+    tokens = sum(start.debate for start in own) / sum(start.solution for start in own)
+    return round(config.train.debates_per_problem * tokens / config.debate.num_agents)
+
+
+def _runs(sweep: Sweep, arms: Mapping[Wanted, Arm]) -> list[SweepRun]:
+    """Return the runs; those of a prior and seed begin with the warm start of the votes of 7 steps."""
+    by_arm, found = {arm: one for one, arm in arms.items()}, runs_of(sweep, [*arms.values()])
+    firsts = {(by_arm[run.arm].prior, run.seed): run for run in reversed(found) if _is_first(by_arm[run.arm])}
+    return [_begun(run, by_arm[run.arm], firsts[by_arm[run.arm].prior, run.seed]) for run in found]
+
+
+def _is_first(one: Wanted) -> bool:
+    return one.signal.name == FIRST and one.steps is None
+
+
+def _begun(run: SweepRun, one: Wanted, first: SweepRun) -> SweepRun:
+    """Return a run that begins with the warm start of another, where its recipe makes one."""
+    if _is_first(one) or not run.config.warm_start.steps or run.config.warm_start.from_run is not None:
+        return run
+    return replace(run, start=first.folder)
+
+
+def _of_arms(arms: Mapping[Wanted, Arm], runs: Sequence[SweepRun]) -> Iterator[tuple[Wanted, SweepRun]]:
+    by_arm = {arm: one for one, arm in arms.items()}
+    yield from ((by_arm[run.arm], run) for run in runs)
+
+
+def _start_config(sweep: Sweep, run: SweepRun) -> Config:
+    """Return the configuration of a run that begins with the weights that this run began with."""
+    made = run.config.warm_start.steps and run.config.warm_start.from_run is None
+    begins = (f"warm_start.from_run={run.folder}",) if made else ()
+    return config_of(sweep, run.arm, (f"seed={run.seed}", f"run.dir={run.folder}-start", *begins))

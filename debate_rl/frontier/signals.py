@@ -1,0 +1,120 @@
+"""What an arm of a frontier learns from: votes, majorities, labels, and controls, by name.
+
+A name with a share behind it, as in "truth=0.125", is of a family of signals. ``docs/frontier.md`` says what
+each one is, and ``docs/rewards.md`` whose idea it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from debate.settings import did_you_mean
+
+UNLABELLED = ("rewards.labels=0.0",)
+VOTES = (*UNLABELLED, "rewards.truth_weight=0.0")
+PSEUDO = (*UNLABELLED, "rewards.truth_weight=1.0")
+ALONE = ("debate.num_rounds=1", "debate.final_ballot=false")
+"""One round, nobody judges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A signal: what it changes of a recipe, and what the generator learns from, in words.
+
+    ``alone``: one round of solutions without judges, as many more as spend the tokens of the debates.
+    ``control``, ``share``: what is done to votes, as ``train.control``. ``labels``: the share of the problems
+    with a label that counts.
+    """
+
+    name: str
+    overrides: tuple[str, ...]
+    words: str
+    alone: bool = False
+    control: str = "none"
+    share: float = 0.0
+    labels: float = 0.0
+
+
+def _controlled(name: str, control: str, words: str, share: float = 0.0) -> Signal:
+    own = (f"train.control={control}", *([f"train.control_share={share}"] if share else []))
+    return Signal(name, (*VOTES, *own), words, control=control, share=share)
+
+
+PLAIN: Mapping[str, Signal] = {
+    one.name: one
+    for one in (
+        Signal("votes", VOTES, "votes alone"),
+        Signal(
+            "ttrl",
+            (*PSEUDO, "rewards.pseudo=majority", *ALONE),
+            "the majority of the group's answers; one round, as many more solutions as spend the tokens",
+            alone=True,
+        ),
+        Signal(
+            "ttrl_debate",
+            (*PSEUDO, "rewards.pseudo=majority"),
+            "the majority of the group's answers of the turn's own round",
+        ),
+        Signal(
+            "last_majority",
+            (*PSEUDO, "rewards.pseudo=last_majority"),
+            "the majority of the last round, for all rounds",
+        ),
+        Signal("voted", (*PSEUDO, "rewards.pseudo=voted"), "the answer that most votes of the group favour"),
+        _controlled("shuffled", "shuffled_votes", "the votes dealt anew"),
+        _controlled("own_answer", "own_answer", "votes for whoever has the judge's own answer"),
+        Signal(
+            "random",
+            (*PSEUDO, "train.control=random_reward"),
+            "a coin for each solution",
+            control="random_reward",
+        ),
+    )
+}
+SHARED: Mapping[str, str] = {
+    "truth": "truth on this share of the problems, nothing on the others",
+    "routed": "truth on this share of the problems, votes where it is silent",
+    "flipped": "votes, each turned with this probability",
+    "shared": "votes, for this share of the pairs of answers all of them turned",
+}
+"""Families of signals with a share behind their name, and what they are."""
+
+
+def signal_named(name: str) -> Signal:
+    """Return the signal of a name; ValueError for one that there is not, or a share that cannot be.
+
+    >>> signal_named("truth=0.125").overrides
+    ('rewards.labels=0.125', 'rewards.truth_weight=1.0')
+    >>> signal_named("flipped=0.2").share
+    0.2
+    """
+    family, equals, text = name.partition("=")
+    if not equals and name in PLAIN:
+        return PLAIN[name]
+    if family not in SHARED or not equals:
+        known = [*PLAIN, *(f"{one}=SHARE" for one in SHARED)]
+        raise ValueError(f"{name}: no such signal; {did_you_mean(name, known, 'valid: ' + ', '.join(known))}")
+    share = _share(name, text)
+    words = SHARED[family]
+    if family in ("flipped", "shared"):
+        control = {"flipped": "flipped_votes", "shared": "shared_errors"}[family]
+        return _controlled(name, control, words, share)
+    labels = (f"rewards.labels={share}",)
+    own = ("rewards.peer_weight=routed",) if family == "routed" else ("rewards.truth_weight=1.0",)
+    return Signal(name, (*labels, *own), words, labels=share)
+
+
+def _share(name: str, text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 < share <= 1:
+        raise ValueError(f"{name}: the share behind a signal is above 0 and at most 1 (got {text!r})")
+    return share
+
+
+def signals_named(names: Sequence[str]) -> list[Signal]:
+    """Return the signals of these names, each once; ValueError as ``signal_named``."""
+    return [signal_named(name) for name in dict.fromkeys(names)]

@@ -1,0 +1,126 @@
+"""What the weights that all arms begin with do: p_v and p_c, the crowd, and what a debate costs.
+
+Debates are held as training holds them, on training problems, and nothing is learnt. What a control would
+make of their votes is counted on the same debates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from debate import Debate
+from debate.files import read_json
+from debate.seeds import derive_seed
+from debate.settings import Settings
+from debate_rl.config import Config
+from debate_rl.doctor.debates import hold
+from debate_rl.doctor.policy import opened_policy
+from debate_rl.doctor.votes import answer_counts, votes_by_round
+from debate_rl.frontier.signals import Signal
+from debate_rl.problems import Problems, load_run_problems
+from debate_rl.runs.folder import write_whole
+from debate_rl.strategies.work import spent_on
+from debate_rl.training.controls import controlled
+from envs.answers.keys import AnswerKey, key_of
+
+PROBLEMS = 60
+
+
+class Judged(Settings):
+    """Of the decidable pairs of a round: how many there are, p_v and p_c."""
+
+    pairs: int
+    p_v: float
+    p_c: float
+
+
+class Start(Settings):
+    """What was measured of a start. ``judged[signal][round]``: what votes say under a signal's control.
+
+    ``majority_right``: of the problems the share on which the commonest answer of round 0 is right.
+    ``solution`` and ``debate``: tokens that a solution of round 0 and a whole debate generate, in the mean.
+    """
+
+    problems: int
+    judged: dict[str, dict[int, Judged]]
+    majority_right: float
+    solution: float
+    debate: float
+
+    @property
+    def solutions(self) -> float:
+        """Solutions of round 0 that spend the tokens of a debate."""
+        return self.debate / self.solution
+
+
+def measured_start(
+    config: Config, signals: Sequence[Signal], path: Path, *, problems: int = PROBLEMS
+) -> Start:
+    """Return what the weights do that a run of ``config`` begins with; what stands in ``path`` is read."""
+    if path.exists():
+        found = Start.model_validate(read_json(path))
+        if {one.name for one in signals} <= found.judged.keys() and found.problems == problems:
+            return found
+    data = load_run_problems(config)
+    with opened_policy(config, data, None) as opened:
+        held = hold(config, data, opened, problems, lambda _: None)
+    found = start_of(config, data, held.rollout.debates, held.rollout.correct, signals, problems)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, found.model_dump_json(indent=1).encode())
+    return found
+
+
+def start_of(
+    config: Config,
+    data: Problems,
+    debates: Sequence[Debate],
+    correct: Sequence[Any],
+    signals: Sequence[Signal],
+    problems: int,
+) -> Start:
+    """Return the figures of debates that were held and graded."""
+    key = key_of(data.environment)
+    solutions = [turn for debate in debates for turn in debate.turns if turn.id.round == 0]
+    return Start(
+        problems=problems,
+        judged={one.name: _judged(config, debates, correct, one, key) for one in signals},
+        majority_right=majority_right(debates, correct, key),
+        solution=fmean(spent_on(turn.completion)[1] for turn in solutions),
+        debate=fmean(sum(spent_on(turn.completion)[1] for turn in debate.turns) for debate in debates),
+    )
+
+
+def _judged(
+    config: Config, debates: Sequence[Debate], correct: Sequence[Any], signal: Signal, key: AnswerKey
+) -> dict[int, Judged]:
+    train = config.train.model_copy(update={"control": signal.control, "control_share": signal.share})
+    seed = derive_seed(config.seed, "start", signal.name)
+    said = controlled(debates, train.control, key=key, seed=seed, share=train.control_share)
+    return {
+        one.round: Judged(pairs=one.votes.n, p_v=one.votes.value, p_c=one.crowd.value)
+        for one in votes_by_round(said, correct, key)
+    }
+
+
+def majority_right(debates: Sequence[Debate], correct: Sequence[Any], key: AnswerKey) -> float:
+    """Return the share of problems on which the commonest answer of round 0 is right, ties in proportion."""
+    right = {
+        (debate.problem.id, key(debate.problem, turn.parsed.answer))
+        for debate, table in zip(debates, correct, strict=True)
+        for turn in debate.turns
+        if turn.id.round == 0 and turn.parsed.answer is not None and table[turn.id.agent][0] is True
+    }
+    by_problem: dict[str, dict[str, int]] = {}
+    for (problem, round_, answer), count in answer_counts(debates, key).items():
+        if round_ == 0:
+            by_problem.setdefault(problem, {})[answer] = count
+    shares = [_share(problem, counts, right) for problem, counts in by_problem.items()]
+    return fmean(shares) if shares else 0.0
+
+
+def _share(problem: str, counts: Mapping[str, int], right: set[tuple[str, str]]) -> float:
+    leading = [answer for answer, count in counts.items() if count == max(counts.values())]
+    return fmean((problem, answer) in right for answer in leading)

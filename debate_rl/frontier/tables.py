@@ -1,0 +1,143 @@
+"""The tables of a frontier, and its figures as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from statistics import fmean
+from typing import Any
+
+from debate_rl.frontier.labels import Worth, accuracies
+from debate_rl.frontier.results import Cell, difference, estimated
+from debate_rl.frontier.rules import Rule, told, ttrl_of
+from debate_rl.statistics import Estimate
+
+Table = list[tuple[str, ...]]
+
+
+def arm_table(cells: Sequence[Cell]) -> Table:
+    """Return a row for each cell: p_v, p_c, figures at the end, gains, and what it took."""
+    heads = (
+        *("prior", "signal", "steps", "p_v", "p_c", "first answer", "gained", "winner", "winner gained"),
+        *("less TTRL", "labels", "tokens generated", "tokens read"),
+    )
+    return [heads, *(_row(one, cells) for one in cells)]
+
+
+def _row(cell: Cell, cells: Sequence[Cell]) -> tuple[str, ...]:
+    other = ttrl_of(cell, cells)
+    beside = estimated(difference(cell, other)) if other is not None and other is not cell else None
+    winners = [one.winner[-1][1] for one in cell.seeds.values() if one.winner]
+    ones = list(cell.seeds.values())
+    return (
+        *(cell.prior, cell.signal, str(cell.steps), _share(cell.p_v()), _share(cell.p_c())),
+        *(_share(fmean(accuracies(cell))), _told(cell.gain)),
+        *(_share(fmean(winners) if winners else None), _told(cell.winner_gain), _told(beside)),
+        f"{fmean(one.labels for one in ones):.0f}",
+        *(f"{fmean(values):,.0f}" for values in ([o.generated for o in ones], [o.read for o in ones])),
+    )
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _told(estimate: Estimate | None) -> str:
+    return "" if estimate is None else told(estimate)
+
+
+def start_table(cells: Sequence[Cell]) -> Table:
+    """Return p_v and p_c by round before training and on the pairs that training showed, of each cell."""
+    rows: Table = [
+        ("prior", "signal", "round", "pairs before", "p_v", "p_c", "pairs in training", "p_v", "p_c")
+    ]
+    for cell in cells:
+        for round_, before in cell.start.items():
+            shown = [one.shown[round_] for one in cell.seeds.values() if round_ in one.shown]
+            seen = (
+                (
+                    str(sum(s.pairs for s in shown)),
+                    _share(fmean(s.p_v for s in shown)),
+                    _share(fmean(s.p_c for s in shown)),
+                )
+                if shown
+                else ("0", "", "")
+            )
+            own = (str(before.pairs), _share(before.p_v), _share(before.p_c))
+            rows.append((cell.prior, cell.signal, str(round_), *own, *seen))
+    return rows
+
+
+def rule_table(rules: Sequence[Rule]) -> Table:
+    """Return each rule with its verdict, and how many of the cells it is about are against it."""
+    return [
+        ("rule", "claim", "verdict", "cells", "against"),
+        *((one.name, one.claim, one.verdict, str(len(one.tested)), str(len(one.against))) for one in rules),
+    ]
+
+
+def worth_lines(worths: Sequence[Worth]) -> list[str]:
+    """Return in words how many labels signals are worth."""
+    return [_worth_line(one) for one in worths]
+
+
+def _worth_line(one: Worth) -> str:
+    name = " ".join(word for word in (one.prior, one.signal) if word)
+    low, high = max(one.labels.low, 0), min(one.labels.high, one.most)
+    found = f"{one.labels.value:.0f} ({low:.0f} to {high:.0f})"
+    return f"{name} without labels: worth {found} of {one.most:.0f} labels"
+
+
+def trace_table(cells: Sequence[Cell]) -> Table:
+    """Return of the longest runs peak and end of first answers and winners, in the mean of the seeds."""
+    most = max((one.steps for one in cells), default=0)
+    rows: Table = [
+        ("prior", "signal", "steps", "first answer: start", "peak", "end", "winner: start", "peak", "end")
+    ]
+    for cell in (one for one in cells if one.steps == most):
+        traces = [
+            [one.first for one in cell.seeds.values()],
+            [one.winner for one in cell.seeds.values() if one.winner],
+        ]
+        rows.append((cell.prior, cell.signal, str(most), *(text for each in traces for text in _ends(each))))
+    return rows
+
+
+def _ends(traces: Sequence[Sequence[tuple[int, float]]]) -> tuple[str, str, str]:
+    if not traces:
+        return "", "", ""
+    mean = [fmean(trace[place][1] for trace in traces) for place in range(min(map(len, traces)))]
+    return f"{mean[0]:.3f}", f"{max(mean):.3f}", f"{mean[-1]:.3f}"
+
+
+def plain(cells: Sequence[Cell], rules: Sequence[Rule], worths: Sequence[Worth]) -> dict[str, Any]:
+    """Return all of it for a JSON file."""
+    return {
+        "cells": [_plain_cell(one, cells) for one in cells],
+        "rules": [asdict(one) | {"verdict": one.verdict} for one in rules],
+        "worth": [asdict(one) for one in worths],
+    }
+
+
+def _plain_cell(cell: Cell, cells: Sequence[Cell]) -> dict[str, Any]:
+    other = ttrl_of(cell, cells)
+    beside = difference(cell, other) if other is not None and other is not cell else {}
+    estimates: Mapping[str, Estimate | None] = {
+        "gain": cell.gain,
+        "winner_gain": cell.winner_gain,
+        "less_ttrl": estimated(beside),
+    }
+    return {
+        **{name: getattr(cell, name) for name in ("prior", "signal", "control", "steps", "majority_right")},
+        "start": {round_: one.model_dump() for round_, one in cell.start.items()},
+        **{name: None if one is None else asdict(one) for name, one in estimates.items()},
+        "seeds": {
+            seed: _plain_seed(one) | {"less_ttrl": beside.get(seed)} for seed, one in cell.seeds.items()
+        },
+    }
+
+
+def _plain_seed(one: Any) -> dict[str, Any]:
+    names = ("gain", "winner_gain", "first", "winner", "generated", "read", "labels")
+    shown = {round_: judged.model_dump() for round_, judged in one.shown.items()}
+    return {**{name: getattr(one, name) for name in names}, "shown": shown}

@@ -1,0 +1,228 @@
+"""Signals, rules and what votes are worth, with numbers by hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from debate_rl.frontier.drawing import draw
+from debate_rl.frontier.labels import worth, worths
+from debate_rl.frontier.results import Cell, OfSeed, difference, estimated
+from debate_rl.frontier.rules import (
+    a_coin_pays_nothing,
+    controls_gain_nothing,
+    judged_rules,
+    majorities_beat_worse_votes,
+    shared_errors_harm,
+    signs_are_called,
+    the_winner_holds,
+    votes_beat_majorities,
+)
+from debate_rl.frontier.running import Plan, Prior, alone_debates, check_plan, planned
+from debate_rl.frontier.signals import PLAIN, signal_named
+from debate_rl.frontier.start import Judged, Start
+from debate_rl.frontier.tables import arm_table, plain, rule_table, start_table, trace_table, worth_lines
+from debate_rl.tracking.held_out import HeldOut
+
+FIRST, WINNER = "debate/accuracy/round_0", "debate/winner/accuracy"
+SIZE = 20
+
+
+def held_out(step, first, winner=None):
+    """An evaluation of 20 problems, the first of which are right: a share of them of each figure."""
+    figures = {
+        name: {str(i): (float(i < round(share * SIZE)), 1) for i in range(SIZE)}
+        for name, share in ((FIRST, first), (WINNER, winner))
+        if share is not None
+    }
+    return HeldOut(step, {str(i): "same" for i in range(SIZE)}, figures)
+
+
+def cell(
+    signal="votes", *, prior="trap", p_v=0.9, p_c=0.3, ends=(0.5, 0.6, 0.55), winners=(), steps=7, labels=0
+):
+    """A cell whose first answers begin at .2 and end at these shares, a seed each; winners begin at .5."""
+    seeds, evaluations = {}, {}
+    for seed, end in enumerate(ends):
+        last = winners[seed] if winners else None
+        traces = [held_out(0, 0.2, 0.5 if winners else None), held_out(steps, end, last)]
+        evaluations[seed] = traces
+        seeds[seed] = OfSeed(
+            gain=end - 0.2,
+            winner_gain=None if last is None else last - 0.5,
+            first=((0, 0.2), (steps, end)),
+            winner=() if last is None else ((0, 0.5), (steps, last)),
+            shown={0: Judged(pairs=9, p_v=p_v, p_c=p_c)},
+            generated=1000.0,
+            read=5000.0,
+            labels=labels,
+        )
+    control = signal_named(signal).control
+    start = {0: Judged(pairs=30, p_v=p_v, p_c=p_c)}
+    return Cell(prior, signal, control, steps, start, 0.1, seeds, evaluations)
+
+
+def test_a_signal_is_known_by_its_name_and_share():
+    assert signal_named("votes").overrides == ("rewards.labels=0.0", "rewards.truth_weight=0.0")
+    assert signal_named("ttrl").alone
+    assert "rewards.pseudo=majority" in signal_named("ttrl").overrides
+    assert signal_named("shared=0.4").control == "shared_errors"
+    assert signal_named("routed=0.125").labels == 0.125
+    assert [name for name in PLAIN if signal_named(name).name != name] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("vote", "vote: no such signal; did you mean 'votes'"),
+        ("truth", "truth: no such signal"),
+        ("truth=0", "share behind a signal is above 0 and at most 1"),
+        ("flipped=1.5", "flipped=1.5: the share"),
+        ("flipped=x", r"\(got 'x'\)"),
+        ("votes=0.5", "no such signal"),
+    ],
+)
+def test_a_signal_that_there_is_not_is_named(name, said):
+    with pytest.raises(ValueError, match=said):
+        signal_named(name)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "overrides", "said"),
+    [
+        ("curriculum/tiny", (), "has stages"),
+        ("quickstart", ("held_out.limit=0",), "held_out.limit or every is 0"),
+        ("rlvr/tiny", ("held_out.limit=5",), "nobody votes here"),
+    ],
+)
+def test_arms_that_could_not_be_compared_are_refused(recipe, overrides, said):
+    plan = Plan(tuple(planned(Prior("", recipe, overrides), ["ttrl"])), (1,), "out")
+    with pytest.raises(ValueError, match=said):
+        check_plan(plan)
+
+
+def test_arms_without_a_start_in_common_are_refused():
+    others = planned(Prior("", "quickstart"), ["ttrl"])[1:]
+    with pytest.raises(ValueError, match="has no arm 'votes', whose start the others take"):
+        check_plan(Plan(tuple(others), (1,), "out"))
+
+
+def test_solutions_that_spend_the_tokens_of_debates():
+    """A debate generates 190 tokens and a solution 10; 4 debates of 3 agents are 25 rounds of 3 solutions."""
+    one = planned(Prior("", "quickstart"), ["ttrl"])[1]
+    start = Start(problems=60, judged={}, majority_right=0.1, solution=10.0, debate=190.0)
+    assert alone_debates(one, {(one.prior, 1): start}) == 25
+
+
+@pytest.mark.parametrize(
+    ("curve", "accuracy", "labels"),
+    [
+        ([(0, 0.2), (10, 0.4)], 0.3, 5.0),
+        ([(0, 0.2), (10, 0.4)], 0.1, 0.0),
+        ([(0, 0.2), (10, 0.4)], 0.9, 10.0),
+        ([(0, 0.2), (10, 0.4), (20, 0.3), (30, 0.6)], 0.45, 25.0),
+        ([(0, 0.2), (10, 0.4), (20, 0.3), (30, 0.6)], 0.35, 7.5),
+    ],
+)
+def test_votes_are_worth_the_labels_where_the_lines_meet(curve, accuracy, labels):
+    assert worth(curve, accuracy) == pytest.approx(labels)
+
+
+def test_what_votes_are_worth_is_taken_seed_by_seed():
+    """From .2 at 0 labels to .4 at 10 and .8 at 30: .3 is worth 5, .6 is worth 20, and .9 all 30."""
+    cells = [
+        cell(ends=(0.3, 0.6, 0.9)),
+        cell("truth=0.5", ends=(0.4, 0.4, 0.4), labels=10),
+        cell("truth=1.0", ends=(0.8, 0.8, 0.8), labels=30),
+    ]
+    (found,) = worths(cells)
+    assert found.by_seed == pytest.approx({0: 5.0, 1: 20.0, 2: 30.0})
+    assert found.labels.value == pytest.approx(55 / 3)
+    assert worth_lines([found])[0].startswith("trap votes without labels: worth 18 (0 to 30) of 30 labels")
+    assert worths(cells[:1]) == []
+
+
+def test_differences_are_of_one_seed_and_problem():
+    values = difference(cell(ends=(0.5, 0.6)), cell("ttrl", ends=(0.1, 0.4)))
+    assert values == pytest.approx({0: 0.4, 1: 0.2})
+    assert estimated(values).value == pytest.approx(0.3)
+    assert estimated({}) is None
+
+
+def test_votes_beat_majorities_only_where_they_do_so_on_every_seed_and_clearly():
+    ttrl = cell("ttrl", ends=(0.1, 0.15, 0.1))
+    clear, mixed = cell(ends=(0.5, 0.6, 0.55)), cell(ends=(0.5, 0.1, 0.55))
+    assert votes_beat_majorities([clear, ttrl]).verdict == "holds"
+    assert votes_beat_majorities([mixed, ttrl]).verdict == "fails"
+    assert votes_beat_majorities([cell(p_c=0.6), ttrl]).verdict == "not tested"
+    assert votes_beat_majorities([cell(p_v=0.6), ttrl]).verdict == "not tested"
+    assert votes_beat_majorities([clear]).verdict == "not tested"
+    assert majorities_beat_worse_votes([cell(p_v=0.6, p_c=0.8), ttrl]).verdict == "fails"
+    assert (
+        majorities_beat_worse_votes([cell(p_v=0.6, p_c=0.8), cell("ttrl", ends=(0.9, 0.9, 0.9))]).verdict
+        == "holds"
+    )
+
+
+def test_a_gain_that_judging_does_not_explain_fails_the_second_rule():
+    none, some, harm = (0.2, 0.25, 0.15), (0.5, 0.55, 0.5), (0.05, 0.0, 0.05)
+    assert a_coin_pays_nothing([cell("flipped=0.5", p_v=0.5, ends=none)]).verdict == "holds"
+    assert a_coin_pays_nothing([cell("flipped=0.5", p_v=0.5, ends=some)]).verdict == "fails"
+    assert a_coin_pays_nothing([cell("shuffled", p_v=0.5, ends=some)]).verdict == "not tested"
+    assert shared_errors_harm([cell("shared=0.65", p_v=0.4, ends=harm)]).verdict == "holds"
+    assert shared_errors_harm([cell("shared=0.65", p_v=0.4, ends=none)]).verdict == "fails"
+    assert shared_errors_harm([cell("flipped=0.65", p_v=0.4, ends=none)]).verdict == "not tested"
+    assert controls_gain_nothing([cell("random", ends=none), cell("shuffled", ends=some)]).verdict == "fails"
+
+
+def test_a_winner_that_falls_is_said_to_cost_the_judge():
+    holds, falls = (0.5, 0.6, 0.55), (0.2, 0.25, 0.2)
+    assert the_winner_holds([cell(winners=holds)]).verdict == "holds"
+    rule = the_winner_holds([cell(winners=holds), cell(winners=falls, steps=70)])
+    assert (rule.verdict, len(rule.tested)) == ("fails", 2)
+    assert rule.against[0].endswith("costs the judge")
+    assert the_winner_holds([cell(winners=falls, p_v=0.6)]).verdict == "not tested"
+
+
+def of_lines(slope, called=1.0):
+    """24 cells of votes and majorities that gain slope (p - 1/2); times ``called`` in every other one."""
+    shares = [0.3 + 0.035 * place for place in range(12)]
+    ends = [0.2 + slope * (share - 0.5) * (called if place % 2 else 1) for place, share in enumerate(shares)]
+    kinds = ("votes", "last_majority")
+    return [
+        cell(kind, p_v=p, p_c=p, ends=(end, end))
+        for kind in kinds
+        for p, end in zip(shares, ends, strict=True)
+    ]
+
+
+def test_signs_are_called_by_lines_that_were_fitted_on_the_other_half():
+    assert signs_are_called(of_lines(0.8)[:23]).verdict == "not tested"
+    rule = signs_are_called(of_lines(0.8))
+    assert (rule.verdict, rule.figures["cells"], rule.figures["hit_rate"]) == ("holds", 24.0, 1.0)
+    assert rule.figures["votes_slope"] == pytest.approx(0.8)
+    assert rule.figures["majorities_intercept"] == pytest.approx(0.0, abs=1e-9)
+    against = signs_are_called(of_lines(0.8, called=-1.0))
+    assert (against.verdict, against.figures["hit_rate"], len(against.against)) == ("fails", 0.0, 12)
+
+
+def test_tables_and_figure_are_of_the_cells(tmp_path):
+    cells = [
+        cell(winners=(0.6, 0.55, 0.6)),
+        cell("ttrl", ends=(0.1, 0.15, 0.1)),
+        cell("flipped=0.2", p_v=0.75, winners=(0.5, 0.5, 0.55)),
+        cell("truth=1.0", ends=(0.6, 0.7, 0.6), labels=84),
+        cell("votes", steps=70, winners=(0.6, 0.5, 0.6)),
+    ]
+    rules, found = judged_rules(cells), worths(cells)
+    assert arm_table(cells)[1][:5] == ("trap", "votes", "7", "0.900", "0.300")
+    assert start_table(cells)[1] == ("trap", "votes", "0", "30", "0.900", "0.300", "27", "0.900", "0.300")
+    assert [row[1] for row in trace_table(cells)[1:]] == ["votes"]
+    assert [row[0] for row in rule_table(rules)[1:]] == ["A", "B1", "B2", "B3", "B4", "C", "D"]
+    json.dumps(plain(cells, rules, found))
+    paths = [tmp_path / name for name in ("one.svg", "two.svg")]
+    for path in paths:
+        draw(cells, found, path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert "Votes beside majorities" in paths[0].read_text()
