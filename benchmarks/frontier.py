@@ -30,7 +30,7 @@ from debate_rl.statistics import Estimate
 
 HELD_OUT = ("held_out.seed=100", "logging.evaluation_transcripts=false")
 PRIORS = {
-    "trap": ("warm_start.right=[0.24,0.12,0.16]", "warm_start.lure=[0.68,0.8,0.76]"),
+    "trap": ("warm_start.right=[0.2,0.1,0.14]", "warm_start.lure=[0.72,0.82,0.78]"),
     "split": ("warm_start.right=[0.45,0.3,0.35]", "warm_start.lure=[0.4,0.55,0.5]"),
     "good": ("warm_start.right=[0.68,0.55,0.6]", "warm_start.lure=[0.25,0.35,0.3]"),
 }

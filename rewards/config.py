@@ -31,6 +31,9 @@ class RewardConfig(Settings):
     labels: float = Field(default=1.0, ge=0, le=1)
     """Share of the problems whose gold answers reward anything, dealt by the run's seed and the problem's id;
     the grades of the others are kept to be looked at (docs/rewards.md)."""
+    label_levels: tuple[str | int, ...] | None = Field(default=None, min_length=1)
+    """Levels of the problems that may have a label, as [1, 2]; None: all. Easy problems with truth, and hard
+    ones without."""
     pseudo: Pseudo = "none"
     """Where the truth stream of a problem without a label comes from: "none", "majority" of a round's
     answers, "last_majority", "voted", "verified" by a verifier model, "anchored" (rewards.pseudo)."""

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from debate.prompting.shown import holds_solutions
 from debate.seeds import derive_seed
-from debate.types import WHOLE_RESPONSE, Debate, TurnId
+from debate.types import WHOLE_RESPONSE, Debate, Problem, TurnId
 from debate.values import Value
 from rewards.config import RewardConfig
 from rewards.pseudo import RULES, Answered, Pseudo, best
@@ -55,18 +55,23 @@ OF_TRUTH = Credit("truth", "truth")
 """Of a problem with a label; of one without a gold answer too, where no pseudo-label is asked for."""
 
 
-def is_labelled(problem: str, share: float, seed: int) -> bool:
-    """Return whether a problem's gold answer may be used, by its id; ``seed``: the run's.
+def is_labelled(problem: Problem, config: RewardConfig, seed: int) -> bool:
+    """Return whether a problem's gold answer may be used, by its id and level; ``seed``: the run's.
 
-    >>> [is_labelled("p3", share, 0) for share in (0.0, 0.3, 0.6, 1.0)]
+    >>> one = Problem("p3", "1 + 1?", level="2")
+    >>> [is_labelled(one, RewardConfig(labels=share), 0) for share in (0.0, 0.3, 0.6, 1.0)]
     [False, False, True, True]
+    >>> [is_labelled(one, RewardConfig(label_levels=levels), 0) for levels in ([1], [1, 2])]
+    [False, True]
     """
-    return derive_seed(seed, "label", problem) < share * _ALL
+    if config.label_levels is not None and problem.level not in map(str, config.label_levels):
+        return False
+    return derive_seed(seed, "label", problem.id) < config.labels * _ALL
 
 
 def hides_any(config: RewardConfig) -> bool:
     """Return whether a scheme can reward by anything but the gold answers of all problems."""
-    return config.labels < 1 or config.pseudo != "none"
+    return config.labels < 1 or config.label_levels is not None or config.pseudo != "none"
 
 
 def credits_of(
@@ -92,7 +97,7 @@ def credits_of(
     for _, members in groupby(range(len(debates)), key=lambda index: groups[index]):
         indices = list(members)
         of, known = [debates[i] for i in indices], all(correct[i] is not None for i in indices)
-        if known and is_labelled(of[0].problem.id, config.labels, seed):
+        if known and is_labelled(of[0].problem, config, seed):
             credits += [OF_TRUTH] * len(of)
         elif config.pseudo == "none" or of[0].problem.kind in WHOLE_RESPONSE:
             credits += [Credit("none", "none")] * len(of)

@@ -16,7 +16,7 @@ from debate_rl.sweeps.running import SweepRun
 from debate_rl.tracking.held_out import WINNER, HeldOut, gain, read_held_out
 from debate_rl.tracking.step_lines import read_metrics
 from envs.answers.keys import key_of
-from transcripts import read_records
+from transcripts import Record, read_records
 
 FIRST_ANSWER = "debate/accuracy/round_0"
 
@@ -114,15 +114,16 @@ def _of_seed(run: SweepRun, evaluations: Sequence[HeldOut]) -> OfSeed:
     if first is None:
         raise ValueError(f"{run.folder}: its evaluations have no {FIRST_ANSWER}")
     lines = read_metrics(run.folder / "metrics.jsonl")
+    records = list(read_records(run.folder / "transcripts"))
     return OfSeed(
         first.difference.value,
         None if winner is None else winner.difference.value,
         _trace(evaluations, FIRST_ANSWER),
         _trace(evaluations, WINNER),
-        _shown(run),
+        _shown(run, records),
         sum(line.get("tokens/generated") or 0.0 for line in lines),
         sum(map(_read, lines)),
-        _labels(lines),
+        _labels(run, lines, records),
     )
 
 
@@ -137,14 +138,16 @@ def _read(line: Mapping[str, float | None]) -> float:
     return generated / mean * (line.get("tokens/prompt") or 0.0) if mean else 0.0
 
 
-def _labels(lines: Sequence[Mapping[str, float | None]]) -> int:
+def _labels(run: SweepRun, lines: Sequence[Mapping[str, float | None]], records: Sequence[Record]) -> int:
     """Return how many problems had a label that counted, by the end."""
+    rewards = run.config.rewards
+    if rewards.labels == 1 and rewards.pseudo == "none" and run.config.train.control == "none":
+        return len({one.debate.problem.id for one in records})
     return round(max((line.get("labels/used") or 0.0 for line in lines), default=0.0))
 
 
-def _shown(run: SweepRun) -> dict[int, Judged]:
+def _shown(run: SweepRun, records: Sequence[Record]) -> dict[int, Judged]:
     """Return p_v and p_c by round on the pairs that training showed."""
-    records = list(read_records(run.folder / "transcripts"))
     key = key_of(load_run_problems(run.config).environment)
     found = votes_by_round([one.debate for one in records], [one.correct for one in records], key)
     return {one.round: Judged(pairs=one.votes.n, p_v=one.votes.value, p_c=one.crowd.value) for one in found}

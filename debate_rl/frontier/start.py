@@ -98,7 +98,7 @@ def _judged(
 ) -> dict[int, Judged]:
     train = config.train.model_copy(update={"control": signal.control, "control_share": signal.share})
     seed = derive_seed(config.seed, "start", signal.name)
-    said = controlled(debates, train.control, key=key, seed=seed, share=train.control_share)
+    said = controlled(debates, train.control, key=key, seed=seed, run_seed=config.seed, share=signal.share)
     return {
         one.round: Judged(pairs=one.votes.n, p_v=one.votes.value, p_c=one.crowd.value)
         for one in votes_by_round(said, correct, key)

@@ -55,7 +55,7 @@ class LabelAudit:
         known = [record.correct is not None for record in scored.records]
         if rewards.labels < 1 and not any(known):
             raise ValueError(f"rewards.labels = {rewards.labels:g}: the stored problems have no gold answers")
-        if rewards.labels == 1 and all(known):
+        if rewards.labels == 1 and rewards.label_levels is None and all(known):
             raise ValueError(every_problem_is_labelled(rewards.pseudo))
 
     def lines(self) -> list[str]:

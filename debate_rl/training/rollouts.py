@@ -242,8 +242,8 @@ class RolloutWorker:
 
     def _seen(self, held: Held) -> Grades | None:
         """Return the grades of a debate on which it may depend how many are held: none without a label."""
-        labels, problem = self.config.rewards.labels, held.debate.problem.id
-        return held.correct if is_labelled(problem, labels, self.config.seed) else None
+        labelled = is_labelled(held.debate.problem, self.config.rewards, self.config.seed)
+        return held.correct if labelled else None
 
     def _verdicts(self, pending: Pending | None) -> Verdicts | None:
         """Wait for a debate's verdicts; a stop may end the wait."""

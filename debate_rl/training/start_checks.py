@@ -207,17 +207,24 @@ def check_labels(config: Config, data: Problems) -> None:
     """Refuse labels that no problem has or that hide nothing, and what reads grades that they hide."""
     rewards = config.rewards
     known = [problem for problem in data.train if problem.kind not in WITHOUT_TRUTH]
-    if rewards.labels < 1 and not known:
+    levels = None if rewards.label_levels is None else {*map(str, rewards.label_levels)}
+    if (rewards.labels < 1 or levels is not None) and not known:
+        key = f"rewards.labels = {rewards.labels:g}" if levels is None else "rewards.label_levels"
+        raise ValueError(f"{key}: none of the training problems has a gold answer; leave it out")
+    if levels is not None and (absent := levels - {problem.level for problem in known}):
         raise ValueError(
-            f"rewards.labels = {rewards.labels:g}: none of the training problems has a gold answer; leave it "
-            "out"
+            f"rewards.label_levels: no training problem with a gold answer is of level {min(absent)!r}; "
+            f"there are {', '.join(sorted({repr(problem.level) for problem in known}))}"
         )
-    if rewards.labels == 1 and rewards.pseudo != "none" and len(known) == len(data.train):
+    if rewards.labels == 1 and levels is None and rewards.pseudo != "none" and len(known) == len(data.train):
         raise ValueError(every_problem_is_labelled(rewards.pseudo))
-    if rewards.labels < 1 and (config.sampling.by_measured or config.env.difficulty is not None):
+    if (rewards.labels < 1 or levels is not None) and (
+        config.sampling.by_measured or config.env.difficulty is not None
+    ):
+        key = f"rewards.labels = {rewards.labels:g}" if levels is None else "rewards.label_levels"
         raise ValueError(
-            f"rewards.labels = {rewards.labels:g}: measured pass rates (env.difficulty) are grades by gold "
-            "answers that it hides; leave out one of them"
+            f"{key}: measured pass rates (env.difficulty) are grades by gold answers that it hides; leave "
+            "out one of them"
         )
 
 

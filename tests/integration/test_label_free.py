@@ -16,6 +16,7 @@ from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train, train_step
 from envs import Grade, GradeStatus
+from rewards import RewardConfig
 from rewards.labels import OF_TRUTH, is_labelled
 from transcripts import read_records
 
@@ -125,9 +126,9 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
     records = list(read_records(whole.folder.transcripts))
     used = {}
     for record in records:
-        if is_labelled(record.debate.problem.id, 0.5, 5):
+        if is_labelled(record.debate.problem, RewardConfig(labels=0.5), 5):
             used.setdefault(record.debate.problem.id, record.step)
-        assert (not record.credit) == is_labelled(record.debate.problem.id, 0.5, 5)
+        assert (not record.credit) == is_labelled(record.debate.problem, RewardConfig(labels=0.5), 5)
     assert {row["problem"]: row["step"] for row in ledger} == used
     assert len(ledger) == len(used) > 1
     rows = read_metrics(whole.folder.metrics)

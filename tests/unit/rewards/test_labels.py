@@ -51,13 +51,27 @@ def wins(*pairs):
     return [Vote(TurnId(9, winner.round + 1), winner, loser, "left") for winner, loser in pairs]
 
 
+def labelled(name, share, seed):
+    return is_labelled(Problem(name, "?"), RewardConfig(labels=share), seed)
+
+
 def test_the_problems_of_a_smaller_share_are_among_those_of_a_greater_one():
     names = [f"p{n}" for n in range(2000)]
     shares = (0.0, 0.05, 0.125, 0.5, 1.0)
-    dealt = [{name for name in names if is_labelled(name, share, 3)} for share in shares]
+    dealt = [{name for name in names if labelled(name, share, 3)} for share in shares]
     assert all(a <= b for a, b in pairwise(dealt))
     assert [len(d) / 2000 for d in dealt] == [0, *(pytest.approx(s, abs=0.03) for s in shares[1:4]), 1]
-    assert dealt[2] != {name for name in names if is_labelled(name, 0.125, 4)}
+    assert dealt[2] != {name for name in names if labelled(name, 0.125, 4)}
+
+
+def test_labels_may_be_of_some_levels_alone(answering):
+    config = RewardConfig(label_levels=(1, "a"), labels=0.5)
+    levels = {level: Problem("p3", "?", answer="1", level=level) for level in ("1", "2", "a", "")}
+    assert [is_labelled(problem, config, 0) for problem in levels.values()] == [True, False, True, False]
+    assert not is_labelled(with_fields(levels["1"], id="p2"), config, 0)
+    debate = with_fields(answering(["1", "1", "2"]), problem=levels["2"])
+    (credit,) = credits_of([debate], [[[True], [True], [False]]], ["p"], config, seed=0, key=same_spelling)
+    assert (credit.truth, credit.judge) == ("none", "none")
 
 
 def test_the_majority_is_of_each_round_and_over_all_debates():
@@ -103,7 +117,7 @@ def test_a_problem_with_a_label_is_rewarded_by_truth_and_another_by_what_stands_
     debates = [answering("112", problem=p, seed=s) for p in ("p3", "p2") for s in (1, 2)]
     truth = ((False,), (False,), (True,))
     scheme = RewardConfig(labels=0.5, pseudo="majority")
-    assert [is_labelled(p, 0.5, 0) for p in ("p3", "p2")] == [True, False]
+    assert [labelled(p, 0.5, 0) for p in ("p3", "p2")] == [True, False]
     credits = credits_of(debates, [truth] * 4, list("aabb"), scheme, seed=0, key=same_spelling)
     assert credits[:2] == [OF_TRUTH] * 2
     assert credits[2:] == [Credit("majority", "none", ("1",), ((True,), (True,), (False,)))] * 2

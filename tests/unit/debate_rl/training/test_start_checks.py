@@ -86,6 +86,12 @@ OPEN = Problem("o", "Why?", kind="open")
             [OPEN],
             "rewards.labels = 0.5: none of the training problems has a gold",
         ),
+        (
+            {"rewards": {"label_levels": ["9"]}},
+            [NUMBER],
+            "label_levels: no training problem with a gold answer is of level '9'",
+        ),
+        ({"rewards": {"label_levels": ["9"]}}, [OPEN], "rewards.label_levels: none of the training problems"),
         ({"rewards": {"pseudo": "voted"}}, [NUMBER], r"every problem has its label.*rewards.labels below 1"),
         (
             {"rewards": {"labels": 0.5}, "sampling": {"measured_at_most": 0.9}, "env": DIFFICULTY},
