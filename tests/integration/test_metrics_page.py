@@ -122,6 +122,8 @@ RUNS = {
             "mix": [{"name": name.lower(), "kind": f"parity_env:{name}"} for name in ("Parity", "Others")]
         },
         "sampling": {"towards_half": True},
+        "debate": BASE["debate"] | {"ask_swapped": True},
+        "rewards": {"labels": 0.5, "pseudo": "majority"},
         "train": BASE["train"] | {"steps": 1},
         "held_out": {"limit": 0},
     },
