@@ -124,7 +124,9 @@ def _step(
 
 def _notes(store: RunStore, record: Record, config: Config | None, step: Step | None) -> Iterator[str]:
     if config is not None and config.train.control != "none":
-        yield f"train.control = {config.train.control}: votes are not what the judges' lines say"
+        drawn = config.train.draws_rewards
+        what = "a coin stands for truth" if drawn else "votes are not what the judges' lines say"
+        yield f"train.control = {config.train.control}: {what}"
     if record.rewards is None:
         yield "no rewards are stored with this debate"
     damaged = [line for line in store.damage if line.startswith(f"step {record.step},")]

@@ -23,11 +23,12 @@ from debate_rl.inspector.terminal.panels.rewards import why_lines
 from debate_rl.inspector.views.reward import config_of, numbers_in, outline, why
 from debate_rl.inspector.views.reward_types import Number
 from debate_rl.training.rollouts import step_records
+from envs.answers.keys import key_of_kind
 from learner.advantages import AdvantageConfig, StreamSettings, TurnAdvantage, turn_advantages
 from learner.rows import token_advantages
 from learner.tokens import GENERATOR, JUDGE
 from learner.types import group_indices, transitions_of
-from rewards import RewardConfig, score_debate
+from rewards import RewardConfig, score_debate, score_debates
 from rewards.types import Verdicts
 from transcripts import RunStore, TranscriptError, write_step
 
@@ -71,14 +72,12 @@ def write(run, config, steps):
     size, ema, found = config.train.debates_per_problem, {}, []
     for step, debates in enumerate(steps):
         correct = [graded(debate) for debate in debates]
-        paid = [
-            score_debate(debate, table, config.rewards)
-            for debate, table in zip(debates, correct, strict=True)
-        ]
         groups = group_indices([debate.problem.id for debate in debates], size)
+        scheme, seed = config.rewards, config.seed
+        paid, credits = score_debates(debates, correct, groups, scheme, seed=seed, key=key_of_kind)
         transitions = transitions_of(debates, paid, groups)
         advantages = turn_advantages(transitions, config.rewards, config.advantages, ema)
-        records = step_records(step, debates, correct, paid, advantages.turns)
+        records = step_records(step, debates, correct, paid, advantages.turns, credits=credits)
         write_step(run / "transcripts", step, records)
         found += records
     return found
@@ -425,6 +424,38 @@ def test_votes_that_a_control_replaced_are_told(tmp_path):
     assert found.notes == ("train.control = random_judge: votes are not what the judges' lines say",)
 
 
+def test_what_stood_for_a_gold_answer_is_named_with_the_true_grade_beside(tmp_path):
+    scheme = {"labels": 0.0, "pseudo": "majority", "judge_pseudo": True, "truth_weight": 1.0}
+    config = configured(rewards=scheme)
+    # Five of the eight answers are 5, and 4 is right.
+    answers = [("5", "5", "5", "4"), ("5", "5", None, "4")]
+    write(tmp_path, config, [[held(VOTES, answers[0]), held((), answers[1])]])
+    found = explained(tmp_path, config, "0.0", A)
+    assert found.matches is True
+    assert found.sentence.startswith(
+        "+0.77 (right by the pseudo-label 5 (majority); 5 of 8 in its group were"
+    )
+    lines = [line.text for line in outline(found)]
+    assert "truth: right by the pseudo-label 5 (majority)" in lines
+    assert "wrong against gold, an audit that rewards nothing" in lines
+    judge = explained(tmp_path, config, "0.0", TurnId(3, 1)).judge
+    assert judge.truth_weight == 1.0  # of truth, in the form of the pseudo-label
+
+    plain = configured(rewards={"labels": 0.0, "truth_weight": 0.0})
+    write(tmp_path / "plain", plain, [[held(VOTES), held(())]])
+    lines = [line.text for line in outline(explained(tmp_path / "plain", plain, "0.0", A))]
+    assert "truth: ungraded: no label" in lines
+    assert "right against gold, an audit that rewards nothing" in lines
+
+
+def test_a_control_that_leaves_votes_alone_says_so(tmp_path):
+    config = configured()
+    write(tmp_path, config, [[held(VOTES)]])
+    config = config.model_copy(update={"train": config.train.model_copy(update={"control": "random_reward"})})
+    [note] = explained(tmp_path, config, "0.0", A).notes
+    assert note == "train.control = random_reward: a coin stands for truth"
+
+
 def test_damaged_lines_of_the_step_are_told(tmp_path):
     config = configured()
     write(tmp_path, config, [[held(VOTES), held((), ("5", "5", "5", None))]])
@@ -523,6 +554,10 @@ SCHEMES = st.builds(
     truth_wrong=st.sampled_from([0.0, -0.7]),
     judge_truth_weight=st.sampled_from([None, 0.25, 0.0]),
     mix=st.sampled_from(["advantages", "rewards"]),
+    labels=st.sampled_from([1.0, 0.0]),
+    pseudo=st.sampled_from(["none", "majority", "voted"]),
+    judge_pseudo=st.booleans(),
+    peer_weight=st.sampled_from(["rest", "routed"]),
 )
 ADVANTAGES = st.builds(
     AdvantageConfig,
