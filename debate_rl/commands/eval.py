@@ -90,7 +90,7 @@ def evaluate(
     ] = "",
     judge: Annotated[
         str | None,
-        typer.Option(metavar="RUN|RECIPE", help="With --strategies: who compares solutions."),
+        typer.Option(metavar="RUN|RECIPE|JUDGE", help="With --strategies: who compares solutions."),
     ] = None,
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Keep replies and figures in this folder.")

@@ -15,8 +15,14 @@ from debate_rl.commands.console import plain_console, write_json
 def export(
     run: RunFolder,
     merge: Annotated[bool, typer.Option("--merge", help="Merge a LoRA adapter into its base model.")] = False,
+    judge: Annotated[
+        bool, typer.Option("--judge", help="Write its prompts and protocol too: a judge for --judge FOLDER.")
+    ] = False,
     out: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Write to this folder; default RUN/export.")
+        str | None,
+        typer.Option(
+            metavar="FOLDER", help="Write to this folder; default RUN/export, of a judge RUN/judge."
+        ),
     ] = None,
     dtype: Annotated[
         str | None,
@@ -29,15 +35,21 @@ def export(
     from debate_rl.config.recipes import read_run_config
     from debate_rl.runs.export import DType, export_run
     from debate_rl.runs.model_card import loading_code
+    from debate_rl.strategies.judging import check_judge
 
     if dtype is not None and dtype not in get_args(DType):
         raise ValueError(f"--dtype {dtype}: unknown; valid: {', '.join(get_args(DType))}")
     path = Path(run)
     config = read_run_config(path, overrides or ())
-    folder = Path(out) if out else path / "export"
-    done = export_run(path, config, folder, merge=merge, dtype=cast("DType | None", dtype))
+    folder = Path(out) if out else path / ("judge" if judge else "export")
+    if judge:
+        check_judge(config.debate)
+    done = export_run(path, config, folder, merge=merge, dtype=cast("DType | None", dtype), judge=judge)
     say = plain_console().print
     say(f"done: {done.kind} weights of {done.checkpoint} in {done.folder}\n")
     say(loading_code(done.folder))
+    if judge:
+        say(f"\nSolutions of another model are selected by it with --judge {done.folder}:")
+        say(f"  debate solve MODEL PROBLEM --strategy swiss --judge {done.folder}")
     if json is not None:
         write_json(json, {name: str(value) for name, value in asdict(done).items()})

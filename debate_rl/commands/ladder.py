@@ -49,7 +49,7 @@ def ladder(
     ] = "newest",
     judge: Annotated[
         str | None,
-        typer.Option(metavar="RUN|RECIPE", help="Who compares solutions; default: the same model."),
+        typer.Option(metavar="RUN|RECIPE|JUDGE", help="Who compares solutions; default: the same model."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all that is sampled.")] = 0,
     out: Annotated[

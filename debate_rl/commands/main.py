@@ -123,7 +123,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
         ),
     ),
     "chat": (chat, ("chat runs/mine", "chat runs/mine --temperature 0 --max-tokens 64")),
-    "export": (export, ("export runs/mine --out weights",)),
+    "export": (export, ("export runs/mine --out weights", "export runs/mine --judge --out judge")),
     "tokens": (tokens, ("tokens runs/mine 12.3 --turn 1.0",)),
     "replay": (replay, ("replay runs/mine rewards.truth_weight=0.3",)),
     "regrade": (

@@ -53,7 +53,9 @@ def solve(
     hours: Annotated[float | None, typer.Option(help="The same in hours.")] = None,
     judge: Annotated[
         str | None,
-        typer.Option(metavar="RUN|RECIPE", help="Whose model compares solutions; default: the same one."),
+        typer.Option(
+            metavar="RUN|RECIPE|JUDGE", help="Whose model compares solutions; default: the same one."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the answers.")] = 0,
     weights: Annotated[

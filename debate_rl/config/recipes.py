@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import tomli_w
 from pydantic import ValidationError
@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from debate.files import DEEPEST, read_toml
 from debate.settings import Settings, did_you_mean
 from debate_rl.config import Config
+from debate_rl.config.judges import JUDGE, judge_tables
 from debate_rl.config.keys import key_type, table_of, takes_none_as_a_word
 from debate_rl.config.own_code import named_code
 from debate_rl.config.stages import merged, with_recipes
@@ -352,7 +353,8 @@ def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
 def open_run_or_recipe(name: str, overrides: Iterable[str]) -> tuple[Path | None, Config]:
     """Return the folder of a run and its configuration; None and that of a recipe.
 
-    The folder of a model, as ``debate export`` makes one, is a recipe with that model and defaults elsewhere.
+    The folder of a model, as ``debate export`` makes one, is a recipe with that model and defaults elsewhere;
+    that of a judge (``--judge``) has the protocol of its ballots.
     """
     if (Path(name) / "config.toml").is_file():
         return Path(name), read_run_config(Path(name), overrides)
@@ -362,7 +364,11 @@ def open_run_or_recipe(name: str, overrides: Iterable[str]) -> tuple[Path | None
 
 
 def _of_model(folder: str, overrides: Sequence[str]) -> Config:
-    tables = {"model": {"name_or_path": folder}, "run": {"dir": folder}}
+    path = Path(folder)
+    tables: dict[str, Any] = dict(judge_tables(path))
+    if os.environ.get("DEBATE_OWN_CODE", "0") in ("", "0"):
+        _refuse_own_code(tables, path / JUDGE)
+    tables |= {"model": {**tables.get("model", {}), "name_or_path": folder}, "run": {"dir": folder}}
     try:
         return Config.model_validate(apply_overrides(tables, overrides, Config))
     except ValidationError as error:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from debate.files import read_json, write_text
 from debate.policies.local import end_tokens
 from debate_rl.config import Config
+from debate_rl.config.judges import judge_files
 from debate_rl.runs.checkpoint import write_model
 from debate_rl.runs.checkpoint_folder import step_of
 from debate_rl.runs.kept_weights import load_kept, newest_weights, version_of
@@ -40,19 +41,26 @@ class Exported:
 
 
 def export_run(
-    run: Path, config: Config, out: Path, *, merge: bool = False, dtype: DType | None = None
+    run: Path,
+    config: Config,
+    out: Path,
+    *,
+    merge: bool = False,
+    dtype: DType | None = None,
+    judge: bool = False,
 ) -> Exported:
     """Write the newest weights of a run to ``out`` with all that is needed to load them.
 
     A LoRA run gives its adapter, or with ``merge`` the base with the adapter added in; any other run its
-    whole weights. ``dtype`` is that of the weights, None as trained. The folder appears as a whole or not at
+    whole weights. As a ``judge``'s the folder has its protocol and prompts too, and whole weights.
+    ``dtype`` is that of the weights, None as trained. The folder appears as a whole or not at
     all; an earlier export of the same run is replaced, and ValueError refuses anything else in its place.
     """
     _refuse_other(out, run)
     path = newest_weights(run)
     whole = config.model.model_copy(update={"quantization": "none"})  # the adapter fits the base as it was
     model, tokenizer = load_kept(config.model_copy(update={"model": whole}), path)
-    kind = ("merged" if merge else "adapter") if config.model.lora_rank else "full"
+    kind = ("merged" if merge or judge else "adapter") if config.model.lora_rank else "full"
     with _appearing(out) as fresh:
         _write_weights(model, fresh, config, kind, out, dtype)
         tokenizer.save_pretrained(fresh)
@@ -63,6 +71,8 @@ def export_run(
         prompt = _shown_prompt(run, tokenizer)
         card = model_card(run, config, kind=kind, step=_steps_of(path), folder=out, prompt=prompt)
         write_text(fresh / "README.md", card)
+        for name, text in judge_files(config.debate, config.model).items() if judge else ():
+            write_text(fresh / name, text)
         write_text(fresh / MARK, json.dumps(_facts(run, path, kind), indent=2))
     return Exported(out, kind, path)
 

@@ -22,6 +22,7 @@ from debate_rl.config.recipes import load_config, read_run_config
 from debate_rl.runs.kept_weights import load_kept, newest_weights
 from debate_rl.tracking.held_out import read_held_out, sentence
 from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.start_checks import SchemeWarning
 from debate_rl.training.train import train
 from transcripts import read_records
 from transcripts.names import shard_paths
@@ -258,3 +259,31 @@ def test_vllm_says_the_same(merge, bench_python, tiny_recipe, debate_command, tm
             table = model(torch.tensor([prompt + tokens])).logits[0, len(prompt) - 1 : -1].log_softmax(-1)
         ours = table.gather(1, torch.tensor(tokens)[:, None])[:, 0]
         torch.testing.assert_close(torch.tensor(logprobs), ours, atol=2e-5, rtol=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["full", "lora"])
+def test_an_exported_judge_selects_as_the_run_itself(export, debate_command, name):
+    code, out, err = export(name, "--judge", "--out", f"judge-{name}")
+    assert code == 0, err
+    assert f"--judge judge-{name}" in out
+    assert {"judge.toml", "prompts.toml", "config.json"} <= {p.name for p in Path(f"judge-{name}").iterdir()}
+    answers = []
+    for judge in ([], ["--judge", f"judge-{name}"]):
+        words = ("solve", name, "What is 3 + 4?", "--strategy", "swiss", "--samples", "5", *judge)
+        code, out, err = debate_command(*words)
+        assert code == 0, err
+        answers.append({k: v for k, v in json.loads(out).items() if k != "seconds"})
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.slow
+def test_a_run_without_ballots_has_no_judge_to_export(tiny_recipe, tmp_path, debate_command, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = ["run.dir=one", "debate.num_agents=2", "train.steps=1", "logging.progress=none"]
+    with pytest.warns(SchemeWarning, match="Only truth trains"):
+        train(load_config(Config, tiny_recipe, settings))
+    code, _, err = debate_command("export", "one", "--judge")
+    assert code == 2
+    assert "judge without ballots: debate.num_agents = 2" in err
+    assert not Path("one/judge").exists()

@@ -1,0 +1,67 @@
+"""The judge of an exported model: the protocol whose ballots it knows, beside its weights.
+
+judge.toml      the tables [debate] and [model] of a recipe, as far as a ballot depends on them
+prompts.toml    the prompt set that it was trained with
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from debate import DebateConfig
+from debate.files import read_toml
+from debate.prompting.texts import prompt_path
+from debate_rl.config.models import ModelConfig
+
+JUDGE, PROMPTS = "judge.toml", "prompts.toml"
+DECIDE = (
+    *(
+        "protocol",
+        "num_agents",
+        "num_rounds",
+        "final_ballot",
+        "history_rounds",
+        "order",
+        "handles",
+        "stop",
+        "prompt_stops",
+    ),
+    *("max_tokens", "thinking_tokens", "context_tokens", "top_p", "top_k"),
+)
+"""The keys of a protocol that decide a ballot, beside its prompts and personas."""
+
+
+def judge_files(protocol: DebateConfig, model: ModelConfig) -> dict[str, str]:
+    """Return the files that a judge's folder has beside its weights, by name.
+
+    ``protocol``: that of its debates; personas are written out as they sit, own code and presets too.
+    """
+    plain = protocol.model_dump(mode="json", exclude_none=True)
+    personas = [
+        {"name": one.name, "instructions": one.instructions, "temperature": one.temperature}
+        for one in protocol.agent_personas
+    ]
+    debate = {name: plain[name] for name in DECIDE if name in plain} | {"personas": personas}
+    tables = {"debate": debate} | ({} if model.chat is None else {"model": {"chat": model.chat}})
+    return {JUDGE: tomli_w.dumps(tables), PROMPTS: prompt_path(protocol.prompts).read_text(encoding="utf-8")}
+
+
+def judge_tables(folder: Path) -> Mapping[str, Any]:
+    """Return the tables of the recipe that the judge in a folder is; {} where it holds none.
+
+    ValueError for a file that is not one.
+    """
+    path = folder / JUDGE
+    if not path.is_file():
+        return {}
+    try:
+        tables = read_toml(path)
+    except ValueError as error:
+        raise ValueError(f"{path}: not TOML: {error}") from error
+    if unknown := sorted(tables.keys() - {"debate", "model"}):
+        raise ValueError(f"{path}: has a table [{unknown[0]}], and a judge's are [debate] and [model]")
+    return {**tables, "debate": {**tables.get("debate", {}), "prompts": str(folder / PROMPTS)}}
