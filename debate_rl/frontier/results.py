@@ -25,13 +25,13 @@ FIRST_ANSWER = "debate/accuracy/round_0"
 class OfSeed:
     """One run of an arm. ``first``, ``winner``: the evaluations' figures, by step, in order.
 
-    ``gain``, ``winner_gain``: of the last evaluation less the first, in the mean of the problems; the latter
-    None where nobody votes. ``shown``: p_v and p_c by round on the pairs that training showed. ``generated``
+    ``gain``, ``winner_gain``: of the last evaluation less the first, problem by problem; the latter None where
+    nobody votes. ``shown``: p_v and p_c by round on the pairs that training showed. ``generated``
     and ``read``: tokens of training. ``labels``: problems whose label counted.
     """
 
-    gain: float
-    winner_gain: float | None
+    gain: Estimate
+    winner_gain: Estimate | None
     first: tuple[tuple[int, float], ...]
     winner: tuple[tuple[int, float], ...]
     shown: Mapping[int, Judged]
@@ -56,12 +56,13 @@ class Cell:
     @property
     def gain(self) -> Estimate | None:
         """The gain of first answers, with Student's interval over the seeds."""
-        return _over([one.gain for one in self.seeds.values()])
+        return over_seeds([one.gain for one in self.seeds.values()], signed=True)
 
     @property
     def winner_gain(self) -> Estimate | None:
         """The gain of the voted winner; None where nobody votes."""
-        return _over([one.winner_gain for one in self.seeds.values() if one.winner_gain is not None])
+        known = [one.winner_gain for one in self.seeds.values() if one.winner_gain is not None]
+        return over_seeds(known, signed=True)
 
     def p_v(self, round_: int = 0) -> float | None:
         """The share of decidable pairs that votes call right before training."""
@@ -70,11 +71,6 @@ class Cell:
     def p_c(self, round_: int = 0) -> float | None:
         """The share of the same pairs on which the right answer is the commoner one."""
         return self.start[round_].p_c if round_ in self.start else None
-
-
-def _over(values: Sequence[float]) -> Estimate | None:
-    ones = [Estimate(value, value, value, 1, 1) for value in values]
-    return over_seeds(ones, signed=True) if ones else None
 
 
 def cells_of(ran: Sequence[Ran]) -> list[Cell]:
@@ -92,7 +88,10 @@ def _cell(one: Ran) -> Cell:
         next(iter(one.runs.values())).config.train.steps,
         _joined([start.judged.get(one.wanted.signal.name, {}) for start in starts]),
         fmean(start.majority_right for start in starts),
-        {seed: _of_seed(run, evaluations[seed]) for seed, run in one.runs.items()},
+        {
+            seed: _of_seed(run, evaluations[seed], alone=one.wanted.signal.alone)
+            for seed, run in one.runs.items()
+        },
         evaluations,
     )
 
@@ -108,18 +107,18 @@ def _mean(ones: Sequence[Judged]) -> Judged:
     return Judged(pairs=pairs, p_v=fmean(one.p_v for one in ones), p_c=fmean(one.p_c for one in ones))
 
 
-def _of_seed(run: SweepRun, evaluations: Sequence[HeldOut]) -> OfSeed:
+def _of_seed(run: SweepRun, evaluations: Sequence[HeldOut], *, alone: bool) -> OfSeed:
     first = gain(evaluations[0], evaluations[-1], FIRST_ANSWER)
-    winner = gain(evaluations[0], evaluations[-1], WINNER)
+    winner = None if alone else gain(evaluations[0], evaluations[-1], WINNER)
     if first is None:
         raise ValueError(f"{run.folder}: its evaluations have no {FIRST_ANSWER}")
     lines = read_metrics(run.folder / "metrics.jsonl")
     records = list(read_records(run.folder / "transcripts"))
     return OfSeed(
-        first.difference.value,
-        None if winner is None else winner.difference.value,
+        first.difference,
+        None if winner is None else winner.difference,
         _trace(evaluations, FIRST_ANSWER),
-        _trace(evaluations, WINNER),
+        () if winner is None else _trace(evaluations, WINNER),
         _shown(run, records),
         sum(line.get("tokens/generated") or 0.0 for line in lines),
         sum(map(_read, lines)),
@@ -153,16 +152,16 @@ def _shown(run: SweepRun, records: Sequence[Record]) -> dict[int, Judged]:
     return {one.round: Judged(pairs=one.votes.n, p_v=one.votes.value, p_c=one.crowd.value) for one in found}
 
 
-def difference(cell: Cell, other: Cell, figure: str = FIRST_ANSWER) -> dict[int, float]:
+def difference(cell: Cell, other: Cell, figure: str = FIRST_ANSWER) -> dict[int, Estimate]:
     """Return by seed how much higher a figure is at the end of a cell, problem by problem."""
     pairs = {
         seed: gain(other.evaluations[seed][-1], own[-1], figure)
         for seed, own in cell.evaluations.items()
         if seed in other.evaluations
     }
-    return {seed: found.difference.value for seed, found in pairs.items() if found is not None}
+    return {seed: found.difference for seed, found in pairs.items() if found is not None}
 
 
-def estimated(values: Mapping[int, float]) -> Estimate | None:
-    """Return the mean of values by seed with Student's interval over them; None of none."""
-    return _over([*values.values()])
+def estimated(values: Mapping[int, Estimate]) -> Estimate | None:
+    """Return the mean of differences by seed with Student's interval over them; that of one seed as it is."""
+    return over_seeds([*values.values()], signed=True)

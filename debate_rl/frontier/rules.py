@@ -94,12 +94,12 @@ def _beside_ttrl(
             continue
         line = f"{described(cell)}: votes less TTRL {told(found)}, above 0 on {_above(values)} seeds"
         tested.append(line)
-        against += [] if good(found, [*values.values()]) else [line]
+        against += [] if good(found, [one.value for one in values.values()]) else [line]
     return Rule(name, claim, tuple(tested), tuple(against))
 
 
-def _above(values: dict[int, float]) -> str:
-    return f"{sum(value > 0 for value in values.values())} of {len(values)}"
+def _above(values: dict[int, Estimate]) -> str:
+    return f"{sum(one.value > 0 for one in values.values())} of {len(values)}"
 
 
 def a_coin_pays_nothing(cells: Sequence[Cell]) -> Rule:

@@ -26,7 +26,7 @@ from debate_rl.strategies.work import spent_on
 from debate_rl.training.controls import controlled
 from envs.answers.keys import AnswerKey, key_of
 
-PROBLEMS = 60
+PROBLEMS = 120
 
 
 class Judged(Settings):

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from debate_rl.frontier.labels import Worth, accuracies
-from debate_rl.frontier.results import Cell, difference, estimated
+from debate_rl.frontier.results import Cell, OfSeed, difference, estimated
 from debate_rl.frontier.rules import Rule, told, ttrl_of
 from debate_rl.statistics import Estimate
 
@@ -131,13 +131,13 @@ def _plain_cell(cell: Cell, cells: Sequence[Cell]) -> dict[str, Any]:
         **{name: getattr(cell, name) for name in ("prior", "signal", "control", "steps", "majority_right")},
         "start": {round_: one.model_dump() for round_, one in cell.start.items()},
         **{name: None if one is None else asdict(one) for name, one in estimates.items()},
-        "seeds": {
-            seed: _plain_seed(one) | {"less_ttrl": beside.get(seed)} for seed, one in cell.seeds.items()
-        },
+        "seeds": {seed: _plain_seed(one, beside.get(seed)) for seed, one in cell.seeds.items()},
     }
 
 
-def _plain_seed(one: Any) -> dict[str, Any]:
-    names = ("gain", "winner_gain", "first", "winner", "generated", "read", "labels")
+def _plain_seed(one: OfSeed, beside: Estimate | None) -> dict[str, Any]:
+    names = ("first", "winner", "generated", "read", "labels")
     shown = {round_: judged.model_dump() for round_, judged in one.shown.items()}
-    return {**{name: getattr(one, name) for name in names}, "shown": shown}
+    estimates = {"gain": one.gain, "winner_gain": one.winner_gain, "less_ttrl": beside}
+    values = {name: None if found is None else found.value for name, found in estimates.items()}
+    return {**values, **{name: getattr(one, name) for name in names}, "shown": shown}

@@ -23,6 +23,7 @@ from debate_rl.frontier.running import Plan, Prior, alone_debates, check_plan, p
 from debate_rl.frontier.signals import PLAIN, signal_named
 from debate_rl.frontier.start import Judged, Start
 from debate_rl.frontier.tables import arm_table, plain, rule_table, start_table, trace_table, worth_lines
+from debate_rl.statistics import Estimate
 from debate_rl.tracking.held_out import HeldOut
 
 FIRST, WINNER = "debate/accuracy/round_0", "debate/winner/accuracy"
@@ -39,6 +40,10 @@ def held_out(step, first, winner=None):
     return HeldOut(step, {str(i): "same" for i in range(SIZE)}, figures)
 
 
+def point(value):
+    return Estimate(value, value, value, SIZE, SIZE)
+
+
 def cell(
     signal="votes", *, prior="trap", p_v=0.9, p_c=0.3, ends=(0.5, 0.6, 0.55), winners=(), steps=7, labels=0
 ):
@@ -49,8 +54,8 @@ def cell(
         traces = [held_out(0, 0.2, 0.5 if winners else None), held_out(steps, end, last)]
         evaluations[seed] = traces
         seeds[seed] = OfSeed(
-            gain=end - 0.2,
-            winner_gain=None if last is None else last - 0.5,
+            gain=point(end - 0.2),
+            winner_gain=None if last is None else point(last - 0.5),
             first=((0, 0.2), (steps, end)),
             winner=() if last is None else ((0, 0.5), (steps, last)),
             shown={0: Judged(pairs=9, p_v=p_v, p_c=p_c)},
@@ -145,8 +150,10 @@ def test_what_votes_are_worth_is_taken_seed_by_seed():
 
 def test_differences_are_of_one_seed_and_problem():
     values = difference(cell(ends=(0.5, 0.6)), cell("ttrl", ends=(0.1, 0.4)))
-    assert values == pytest.approx({0: 0.4, 1: 0.2})
+    assert {seed: one.value for seed, one in values.items()} == pytest.approx({0: 0.4, 1: 0.2})
     assert estimated(values).value == pytest.approx(0.3)
+    assert estimated({0: values[0]}) == values[0]
+    assert values[0].low < 0.4 < values[0].high
     assert estimated({}) is None
 
 
