@@ -24,10 +24,11 @@ class RewardConfig(Settings):
     """Regularisation of Bradley-Terry scores, > 0: without it the winner of every vote scores infinity."""
     truth_weight: Share = 0.5
     """Share of the truth stream in the generator's credit; the peer stream has the rest."""
-    peer_weight: Literal["rest", "routed"] = "rest"
+    peer_weight: Literal["rest", "routed", "measured"] = "rest"
     """"rest": the share that ``truth_weight`` leaves. "routed": truth alone, whole, in a round of a problem
     where its rewards differ, and votes alone, whole, where they do not or nothing is known; without
-    ``truth_weight``."""
+    ``truth_weight``. "measured": of that share as much as votes were right on the labelled problems of the
+    last steps, beyond a coin and beyond the commoner answer (rewards.measured)."""
     labels: float = Field(default=1.0, ge=0, le=1)
     """Share of the problems whose gold answers reward anything, dealt by the run's seed and the problem's id;
     the grades of the others are kept to be looked at (docs/rewards.md)."""
@@ -140,6 +141,8 @@ class RewardConfig(Settings):
     @property
     def stream_weights(self) -> tuple[float, float]:
         """What peer and truth count in the generator's credit, at a step: one whole where votes are routed.
+
+        Where the weight of votes is measured, it is at most this: ``rewards.measured.stream_weights``.
 
         >>> RewardConfig(truth_weight=0.25).stream_weights, RewardConfig(peer_weight="routed").stream_weights
         ((0.75, 0.25), (1.0, 1.0))

@@ -6,7 +6,6 @@ that the crowd points; which is better can be read off a few problems with truth
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
@@ -18,11 +17,10 @@ from numpy.typing import NDArray
 
 from debate import Debate
 from debate.types import TurnId
-from debate_rl.metrics.debates import due_pairs_of
 from debate_rl.statistics import Estimate, clustered_mean, student
 from envs.answers.keys import AnswerKey
 from rewards import Correct
-from rewards.judging import better_side
+from rewards.measured import judged_pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +44,13 @@ def votes_by_round(
     A tie is a wrong vote. The crowd is every answer of the round to the problem, over all its debates; it is
     right where the right side's answer is the commoner, and half right where both are as common.
     """
-    counts = answer_counts(debates, key)
     rows: dict[int, list[_Row]] = {}
-    for number, (debate, table) in enumerate(zip(debates, correct, strict=True)):
-        for pair in due_pairs_of(debate) if table is not None else ():
-            better = better_side(pair.first, pair.second, table)
-            if pair.verdict is None or not better:
-                continue
-            sides = (pair.first, pair.second) if better > 0 else (pair.second, pair.first)
-            crowd = _crowd(debate, *sides, counts, key)
-            row = _Row(float(pair.verdict == better), crowd, debate.problem.id, (number, pair.judge))
-            rows.setdefault(pair.first.round, []).append(row)
+    for one in judged_pairs(debates, correct, key):
+        if one.vote is not None:
+            judge, problem = (one.debate, one.pair.judge), debates[one.debate].problem.id
+            row = _Row(float(one.vote), one.crowd, problem, judge)
+            rows.setdefault(one.pair.first.round, []).append(row)
     return [_of_round(number, rows[number]) for number in sorted(rows)]
-
-
-def answer_counts(debates: Sequence[Debate], key: AnswerKey) -> Counter[tuple[str, int, str]]:
-    """Return how often each answer was given, by problem, round and the key of the answer."""
-    return Counter(
-        (debate.problem.id, turn.id.round, key(debate.problem, turn.parsed.answer))
-        for debate in debates
-        for turn in debate.turns
-        if turn.parsed.answer is not None
-    )
 
 
 class _Row(NamedTuple):
@@ -77,18 +60,6 @@ class _Row(NamedTuple):
     crowd: float
     problem: str
     judge: tuple[int, TurnId]
-
-
-def _crowd(
-    debate: Debate, right: TurnId, wrong: TurnId, counts: Counter[tuple[str, int, str]], key: AnswerKey
-) -> float:
-    one, other = (_count(debate, turn, counts, key) for turn in (right, wrong))
-    return 0.5 if one == other else float(one > other)
-
-
-def _count(debate: Debate, turn: TurnId, counts: Counter[tuple[str, int, str]], key: AnswerKey) -> int:
-    answer = debate.turn(turn).parsed.answer
-    return 0 if answer is None else counts[debate.problem.id, turn.round, key(debate.problem, answer)]
 
 
 def _of_round(number: int, rows: Sequence[_Row]) -> RoundVotes:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from debate_rl.training.rollouts import advantages_by_debate, finite
 from envs.answers.keys import key_of_kind
 from learner.advantages import AdvantageConfig, turn_advantages
-from learner.advantages.turns import generator_streams
+from learner.advantages.turns import Advantages, generator_streams
 from learner.types import Transition, group_indices, transitions_of
 from rewards import Credit, RewardConfig, Rewards, score_debate, score_debates
 from rewards.labels import OF_TRUTH
+from rewards.measured import measure
 from rewards.routing import routed_as
 from transcripts import Record, TurnAdvantages
 
@@ -35,9 +36,11 @@ class Scheme:
 
     @property
     def remembers(self) -> bool:
-        """Whether a step's advantages depend on the steps before, by running means."""
+        """Whether a step's advantages depend on the steps before, by running means or measured votes."""
         names = (*generator_streams(self.rewards), "judge", "persuasion")
-        return any(getattr(self.advantages, name).baseline == "rae" for name in names)
+        return self.rewards.peer_weight == "measured" or any(
+            getattr(self.advantages, name).baseline == "rae" for name in names
+        )
 
     def at_step(self, step: int) -> Scheme:
         """Return the scheme of a step: a number in the place of every ramp."""
@@ -120,12 +123,22 @@ def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
     return ScoredStep(step, records, rewards, credits, not_finite, transitions_of(debates, rewards, groups))
 
 
+def advantages_of_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, float]) -> Advantages:
+    """Return the advantages of a step's turns; ``ema`` as in ``replay_step``."""
+    now = scheme.at_step(scored.step)
+    found = turn_advantages(scored.transitions, now.rewards, now.advantages, ema, counted=False)
+    if now.rewards.peer_weight == "measured":
+        pairs = zip(scored.records, scored.credits, strict=True)
+        visible = [record.correct if credit.truth == "truth" else None for record, credit in pairs]
+        measure(ema, [record.debate for record in scored.records], visible, key_of_kind)
+    return found
+
+
 def replay_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, float]) -> list[Replayed]:
     """Return what each debate of a step gets.
 
     ``ema`` holds the running means of the steps before, and is left with those after.
     """
-    scheme = scheme.at_step(scored.step)
-    found = turn_advantages(scored.transitions, scheme.rewards, scheme.advantages, ema, counted=False)
+    found = advantages_of_step(scored, scheme, ema)
     parts = advantages_by_debate([record.debate for record in scored.records], found.turns)
     return list(map(Replayed, scored.rewards, parts, scored.not_finite))

@@ -216,6 +216,12 @@ def check_labels(config: Config, data: Problems) -> None:
             f"rewards.label_levels: no training problem with a gold answer is of level {min(absent)!r}; "
             f"there are {', '.join(sorted({repr(problem.level) for problem in known}))}"
         )
+    if rewards.peer_weight == "measured" and not (known and rewards.labels):
+        lacks = f"rewards.labels = {rewards.labels:g}" if known else "no training problem has a gold answer"
+        raise ValueError(
+            f'rewards.peer_weight = "measured": {lacks}, and votes are measured on problems with labels; '
+            "raise rewards.labels, or leave it out"
+        )
     if rewards.labels == 1 and levels is None and rewards.pseudo != "none" and len(known) == len(data.train):
         raise ValueError(every_problem_is_labelled(rewards.pseudo))
     if (rewards.labels < 1 or levels is not None) and (

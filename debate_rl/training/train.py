@@ -27,11 +27,12 @@ from debate_rl.training.session import Session, open_session
 from debate_rl.training.stall_watch import StallWatch
 from debate_rl.training.step_problems import groups_with_signal
 from debate_rl.training.stops import Stopped
-from envs.answers.keys import key_of
+from envs.answers.keys import key_of, key_of_kind
 from learner.advantages import TurnAdvantage, turn_advantages
 from learner.rows import make_rows
 from learner.types import Transition
 from rewards.labels import hides_any
+from rewards.measured import measure, measured_metrics
 from transcripts import write_step
 
 Do: TypeAlias = Callable[[Any, int, Callable[[str], None]], dict[str, float]]
@@ -112,6 +113,9 @@ def train_step(session: Session, step: int, lapped: Callable[[str], None] | None
         played.take_likelihoods(session.reader.read(played.debates, step), now.rewards)
     transitions = played.transitions()
     advantages = turn_advantages(transitions, now.rewards, now.advantages, session.ema)
+    if now.rewards.peer_weight == "measured":
+        labels |= measured_metrics(session.ema)
+        measure(session.ema, played.debates, played.visible(), key_of_kind)
     clock.lap("reward")
 
     session.rest_engine()

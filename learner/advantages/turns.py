@@ -15,6 +15,7 @@ from learner.advantages.pairs import balanced, side_counts, sides_of
 from learner.advantages.returns import returns
 from learner.advantages.streams import GroupParts, group_members, has_contrast, stream_parts
 from learner.types import Transition
+from rewards.measured import stream_weights
 
 if TYPE_CHECKING:
     from rewards import RewardConfig
@@ -66,12 +67,14 @@ class Advantages:
     """Of each turn, None for one with no signal at all; what each stream gave; and the counts.
 
     ``sides``: for each turn on which side the right solutions stood, where that was looked for.
+    ``weights``: of peer and truth in the generator's credit.
     """
 
     turns: list[TurnAdvantage | None]
     streams: dict[StreamName, StreamOf]
     sides: list[int]
     metrics: dict[str, float]
+    weights: tuple[float, float]
 
 
 def turn_advantages(
@@ -90,19 +93,23 @@ def turn_advantages(
     and v = likelihood_weight, judge = lambda_judge * A_judge, critic = lambda_critic * A_persuasion, format =
     the format penalty itself. A missing part counts as 0, without reweighting; a part of weight 0 is missing.
     With ``mix = "rewards"`` peer and truth are mixed so before they are centred; with ``peer_weight =
-    "routed"`` each has weight 1, for of the two there is only one.
+    "routed"`` each has weight 1, for of the two there is only one; with "measured" peer has a share of 1 - w,
+    by what ``ema`` has of the steps before (``rewards.measured``).
     """
     looked = (counted and rewards.tells_right) or config.judge.key == "pair"
     sides = sides_of(transitions, rewards.truth_correct) if looked else [0] * len(transitions)
     names: tuple[StreamName, ...] = ("judge", *generator_streams(rewards))
     if any(one.persuasion is not None for one in transitions):
         names = (*names, "persuasion")
+    weights = stream_weights(rewards, ema)
     streams: dict[StreamName, StreamOf] = {
-        name: _stream(name, transitions, sides, rewards, config, ema) for name in names
+        name: _stream(name, transitions, sides, weights, config, ema) for name in names
     }
-    turns = [_combined(streams, index, one, rewards, config) for index, one in enumerate(transitions)]
+    turns = [
+        _combined(streams, index, one, rewards, weights, config) for index, one in enumerate(transitions)
+    ]
     metrics = _statistics(transitions, streams["judge"], turns) if counted else {}
-    return Advantages(turns, streams, sides, metrics)
+    return Advantages(turns, streams, sides, metrics, weights)
 
 
 def generator_streams(rewards: RewardConfig) -> tuple[StreamName, ...]:
@@ -116,12 +123,12 @@ def _stream(
     name: StreamName,
     transitions: Sequence[Transition],
     sides: Sequence[int],
-    rewards: RewardConfig,
+    weights: tuple[float, float],
     config: AdvantageConfig,
     ema: MutableMapping[str, float],
 ) -> StreamOf:
     settings: StreamSettings = getattr(config, name)
-    values = [_value(one, name, rewards.stream_weights) for one in transitions]
+    values = [_value(one, name, weights) for one in transitions]
     if name in CREDIT:
         values = returns(transitions, values, config.discount)
     keys = [_group_key(one, side, name, settings) for one, side in zip(transitions, sides, strict=True)]
@@ -163,10 +170,11 @@ def _combined(
     index: int,
     transition: Transition,
     rewards: RewardConfig,
+    weights: tuple[float, float],
     config: AdvantageConfig,
 ) -> TurnAdvantage | None:
     """Return what the tokens of a turn get."""
-    scale, both_weights = number(config.lambda_gen), rewards.stream_weights
+    scale, both_weights = number(config.lambda_gen), weights
     peer = truth = None
     if "mixed" in streams:
         whole = streams["mixed"].advantages[index]
@@ -175,9 +183,9 @@ def _combined(
         whole = mixed(*both, both_weights)
         peer, truth = shares(*both, both_weights)
     judge = scaled(streams["judge"].advantages[index], number(config.lambda_judge))
-    weights = {"shaping": 1.0, "likelihood": number(rewards.likelihood_weight)}
+    other = {"shaping": 1.0, "likelihood": number(rewards.likelihood_weight)}
     beside = [
-        scaled(streams[name].advantages[index], weights[name]) if name in streams else None for name in BESIDE
+        scaled(streams[name].advantages[index], other[name]) if name in streams else None for name in BESIDE
     ]
     persuasion = streams["persuasion"].advantages[index] if "persuasion" in streams else None
     critic = scaled(persuasion, number(config.lambda_critic))
@@ -207,7 +215,7 @@ def mixed(peer: float | None, truth: float | None, weights: tuple[float, float])
 def shares(
     peer: float | None, truth: float | None, weights: tuple[float, float]
 ) -> tuple[float | None, float | None]:
-    """Return peer and truth, each with its weight (``RewardConfig.stream_weights``)."""
+    """Return peer and truth, each with its weight (``rewards.measured.stream_weights``)."""
     return scaled(peer, weights[0]), scaled(truth, weights[1])
 
 

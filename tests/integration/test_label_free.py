@@ -151,6 +151,7 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
         {"rewards": {"labels": 0.3, "pseudo": "anchored", "judge_pseudo": True}},
         {"rewards": {"labels": 0.5, "peer_weight": "routed"}},
         {"debate": {"ask_swapped": True}, "rewards": {"labels": 0.0, "swap_weight": 0.5}},
+        {"rewards": {"labels": 0.9, "peer_weight": "measured"}},
         {"train": {"control": "random_reward"}},
         {"train": {"control": "flipped_votes", "control_share": 0.3}},
         {"train": {"control": "shared_errors", "control_share": 0.3}},
@@ -158,13 +159,33 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
 )
 def test_what_was_rewarded_is_replayed_as_it_was(changes, tmp_path):
     session = train(config_of(tmp_path / "run", **merged({"train": {"steps": 2}}, changes)))
-    scheme = scheme_of(session.config)
+    scheme, state = scheme_of(session.config), {}
     for step in range(2):
         records = [one for one in read_records(session.folder.transcripts) if one.step == step]
         scored = score_step(records, scheme)
         assert list(scored.rewards) == [record.rewards for record in records]
         assert list(scored.credits) == [record.credit or OF_TRUTH for record in records]
-        replayed = replay_step(scored, scheme, {})
+        replayed = replay_step(scored, scheme, state)
         assert [one.advantages for one in replayed] == [record.advantages for record in records]
     if session.config.debate.ask_swapped:
         assert any(value is not None for one in scored.rewards for row in one.judge for value in row)
+
+
+@pytest.mark.slow
+def test_the_measured_weight_of_votes_is_exact_after_a_stop_and_reads_labels_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("rewards.measured.LEAST", 2.0)
+    many = {"steps": 3, "save_every": 2, "problems_per_step": 8, "debates_per_problem": 4}
+    changes = {"rewards": {"labels": 0.9, "peer_weight": "measured"}, "train": many}
+    whole = train(config_of(tmp_path / "whole", **changes))
+    assert any(name.startswith("measured/") for name in whole.ema)
+    rows = read_metrics(whole.folder.metrics)
+    assert rows[0]["labels/vote_weight"] == 0
+    assert "labels/votes_right" in rows[-1]
+    parts = config_of(tmp_path / "parts", **changes)
+    with open_session(parts) as session:
+        for step in range(2):
+            session.finish_step(step, train_step(session, step))
+        train_step(session, 2)  # measures and is killed before it is saved
+    again = train(parts)
+    assert again.ema == whole.ema
+    assert same(weights_of(again), weights_of(whole))

@@ -56,6 +56,11 @@ BASE = {
 }
 RUNS = {
     "full": {"learner": {"loss": "ppo", "beta": 0.01, "reference_every": 2, "tis_cap": 2.0}},
+    "measured": {
+        "rewards": {"peer_weight": "measured"},
+        "train": BASE["train"] | {"steps": 6, "problems_per_step": 4},
+        "held_out": {"every": 0},
+    },
     "judged": {
         "held_out": {"limit": 8, "every": 1, "judge_pairs": 4},
         "train": BASE["train"] | {"steps": 1},

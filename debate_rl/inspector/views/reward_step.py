@@ -18,9 +18,9 @@ from debate.types import TurnId
 from debate_rl.inspector.views.reward_criticism import persuasion_formula, persuasion_source
 from debate_rl.inspector.views.reward_types import Member, Number, StreamWhy, TotalWhy, added, written
 from debate_rl.replay.comparing import close, steps_filter
-from debate_rl.replay.scheme import Scheme, ScoredStep, score_step
+from debate_rl.replay.scheme import Scheme, ScoredStep, advantages_of_step, score_step
 from envs.answers.keys import key_of_kind
-from learner.advantages import Advantages, StreamSettings, turn_advantages
+from learner.advantages import Advantages, StreamSettings
 from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
 from learner.advantages.turns import BESIDE, CREDIT, StreamName, StreamOf, generator_streams, mixed, shares
 from learner.types import Transition
@@ -69,7 +69,13 @@ class Step:
 
     def knows(self, stream: StreamName) -> bool:
         """Return whether a stream's advantages are known, as far as they depend on running means."""
-        return self.means_known or getattr(self.scheme.advantages, stream).baseline != "rae"
+        measured = stream in ("peer", "mixed") and self.scheme.rewards.peer_weight == "measured"
+        return self.means_known or not (measured or self.baseline(stream) == "rae")
+
+    def baseline(self, stream: StreamName) -> str:
+        """Return what a stream's values are compared with."""
+        settings: StreamSettings = getattr(self.scheme.advantages, stream)
+        return settings.baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,7 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
     ids = tuple(held)
     index = [(ids[each.debate], each.turn.id) for each in rewarded.transitions].index((id, turn))
     rewards = rewarded.rewards[rewarded.transitions[index].debate]
+    forgotten = forgotten and scheme.rewards.peer_weight != "measured"
     known, source = _means_source(step, before, forgotten=forgotten)
     correct = tuple(record.correct for record in held.values())
     own = scheme.at_step(step)
@@ -164,8 +171,7 @@ def _before(store: RunStore, scheme: Scheme, step: int) -> _Before:
 
 
 def _advantages(step: ScoredStep, scheme: Scheme, means: dict[str, float]) -> Advantages:
-    scheme = scheme.at_step(step.step)
-    return turn_advantages(step.transitions, scheme.rewards, scheme.advantages, means, counted=False)
+    return advantages_of_step(step, scheme, means)
 
 
 def _moves(advantages: Advantages) -> Counter[str]:
@@ -298,22 +304,26 @@ def _return(step: Step, name: StreamName) -> Number:
 
 
 def _raw(step: Step, one: Transition, name: StreamName) -> float | None:
-    weights = step.scheme.rewards.stream_weights
+    weights = step.advantages.weights
     return mixed(one.peer, one.truth, weights) if name == "mixed" else getattr(one, name)
 
 
 def _mixed(step: Step, peer: float | None, truth: float | None) -> str:
     """Return the weighted sum of peer and truth, with the parts that are there."""
-    factors = zip(weights_written(step.scheme.rewards), (peer, truth), strict=True)
+    factors = zip(weights_written(step), (peer, truth), strict=True)
     texts = [f"{factor} * {written(value)}" for factor, value in factors]
-    parts = zip(texts, shares(peer, truth, step.scheme.rewards.stream_weights), strict=True)
+    parts = zip(texts, shares(peer, truth, step.advantages.weights), strict=True)
     return " + ".join(text for text, part in parts if part is not None)
 
 
-def weights_written(rewards: RewardConfig) -> tuple[str, str]:
+def weights_written(step: Step) -> tuple[str, str]:
     """Return the weights of peer and truth as formulas have them."""
+    rewards = step.scheme.rewards
     if rewards.peer_weight == "routed":
         return "1", "1"
+    if rewards.peer_weight == "measured":
+        peer, truth = map(written, step.advantages.weights)
+        return peer, truth
     weight = written(number(rewards.truth_weight))
     return f"(1 - {weight})", weight
 
@@ -391,7 +401,7 @@ def total_why(numbers: Numbers) -> TotalWhy:
         return TotalWhy(*(numbers.total(part, "as stored") for part in PARTS))
     streams = step.advantages.streams.items()
     of: dict[StreamName, float | None] = {name: stream.advantages[step.index] for name, stream in streams}
-    of_peer, of_truth = weights_written(step.scheme.rewards)
+    of_peer, of_truth = weights_written(step)
     judge = f"{written(number(step.scheme.advantages.lambda_judge))} * {written(of['judge'])}"
     return TotalWhy(
         generator=_generator(numbers, step, of),
@@ -410,6 +420,8 @@ def _generator(numbers: Numbers, step: Step, of: Mapping[StreamName, float | Non
     name, credit = "(1 - truth_weight) * A_peer + truth_weight * A_truth", ""
     if step.scheme.rewards.peer_weight == "routed":
         name = "A_peer or A_truth"
+    if step.scheme.rewards.peer_weight == "measured":
+        name = "measured weight * A_peer + truth_weight * A_truth"
     if "mixed" in of:
         name, credit = "A_mixed", "" if of["mixed"] is None else written(of["mixed"])
     elif of["peer"] is not None or of["truth"] is not None:

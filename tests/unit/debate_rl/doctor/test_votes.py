@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from debate import Debate, DebateConfig, Problem, run_debates
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import TurnId, Vote
-from debate_rl.doctor.votes import answer_counts, shared_errors, votes_by_round
+from debate_rl.doctor.votes import shared_errors, votes_by_round
 from envs.answers.keys import plain_key
+from rewards.measured import answer_counts
 
 HANDLES = ("K7", "Q2", "M4")
 

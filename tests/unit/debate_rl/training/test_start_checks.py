@@ -92,6 +92,16 @@ OPEN = Problem("o", "Why?", kind="open")
             "label_levels: no training problem with a gold answer is of level '9'",
         ),
         ({"rewards": {"label_levels": ["9"]}}, [OPEN], "rewards.label_levels: none of the training problems"),
+        (
+            {"rewards": {"labels": 0.0, "peer_weight": "measured"}},
+            [NUMBER],
+            'peer_weight = "measured": rewards.labels = 0, and votes are measured on problems with labels',
+        ),
+        (
+            {"rewards": {"peer_weight": "measured"}},
+            [OPEN],
+            'peer_weight = "measured": no training problem has a gold answer',
+        ),
         ({"rewards": {"pseudo": "voted"}}, [NUMBER], r"every problem has its label.*rewards.labels below 1"),
         (
             {"rewards": {"labels": 0.5}, "sampling": {"measured_at_most": 0.9}, "env": DIFFICULTY},
