@@ -65,7 +65,7 @@ def _deciding(config: Config, *, truth: bool) -> Sequence[str]:
     if chosen is not None:
         return chosen
     rest = (
-        rewards.peer_weight == "rest" and rewards.mix == "advantages"
+        rewards.peer_weight != "routed" and rewards.mix == "advantages"
     )  # routed votes speak where truth is silent
     counts = rewards.truth_weight and config.advantages.lambda_gen and rest
     return ("truth",) if truth and counts else ("generator", "judge", "format")
