@@ -330,7 +330,7 @@ def _judge_warning(
         weight = min(weights)
         raise ValueError(f"rewards.judge_truth_weight = {weight}: {_why_no_judge_stream(debate, weight)}")
     return (
-        f"The judge stream is off: without answers a vote is rewarded by the other judges of its pair, and "
+        f"The judge stream is off: without labels a vote is rewarded by the other judges of its pair, and "
         f"with num_agents = {debate.num_agents} there are none. Peer rewards still train."
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import types
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from debate import Problem
+from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
 from debate_rl.tracking.step_lines import read_metrics
@@ -72,9 +74,22 @@ class Parity:
         return Grade(GradeStatus.CORRECT if right else GradeStatus.WRONG, "parity", answer)
 
 
+class Reader(ScriptedPolicy):
+    """A verifier model that holds a 1 for right, whatever was asked."""
+
+    def __init__(self):
+        super().__init__(self.opinion, tokens=True)
+
+    def opinion(self, request):
+        content = request.messages[-1].content
+        reply = content.partition("<reply>\n")[2].partition("\n</reply>")[0]
+        code = re.search(r"Verdict (\w+): SCORE", content)[1]
+        return f"Verdict {code}: {0.9 if '1' in reply else 0.1}"
+
+
 @pytest.fixture(autouse=True)
 def parity(monkeypatch):
-    monkeypatch.setitem(sys.modules, "parity_env", types.SimpleNamespace(Parity=Parity))
+    monkeypatch.setitem(sys.modules, "parity_env", types.SimpleNamespace(Parity=Parity, Reader=Reader))
 
 
 def merged(base, changes):
@@ -150,6 +165,10 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
     [
         {"rewards": {"labels": 0.3, "pseudo": "anchored", "judge_pseudo": True}},
         {"rewards": {"labels": 0.5, "peer_weight": "routed"}},
+        {
+            "rewards": {"labels": 0.0, "pseudo": "verified", "judge_pseudo": True},
+            "verifier": {"policy": "parity_env:Reader", "beside_truth": True, "max_tokens": 4000},
+        },
         {"debate": {"ask_swapped": True}, "rewards": {"labels": 0.0, "swap_weight": 0.5}},
         {"rewards": {"labels": 0.9, "peer_weight": "measured"}},
         {"train": {"control": "random_reward"}},
@@ -167,6 +186,9 @@ def test_what_was_rewarded_is_replayed_as_it_was(changes, tmp_path):
         assert list(scored.credits) == [record.credit or OF_TRUTH for record in records]
         replayed = replay_step(scored, scheme, state)
         assert [one.advantages for one in replayed] == [record.advantages for record in records]
+        if session.config.verifier.policy:
+            labels = {label for credit in scored.credits for label in credit.labels}
+            assert labels == {"1", None}  # what the verifier model does not hold for right is no label
     if session.config.debate.ask_swapped:
         assert any(value is not None for one in scored.rewards for row in one.judge for value in row)
 

@@ -63,6 +63,15 @@ SPECS = (
         note="Band: 95% interval, clustered by problem.",
     ),
     Spec(
+        "curves/labels",
+        "Pseudo-labels and votes that are right",
+        "share right",
+        ("audit/pseudo_right", "judge/accuracy"),
+        (("a coin", 0.5),),
+        "By the gold answers, which rewarded nothing of it where problems have no label.",
+        needs=("audit/pseudo_right",),
+    ),
+    Spec(
         "curves/graders",
         "The same solutions under several graders",
         "share right",

@@ -56,7 +56,7 @@ WANTED = frozenset(
         *(*GRADERS, *FORMS, "grader/strict", "score"),
         *(f"verifier/{name}" for name in VERIFIER),
         *(f"eval/{name}{end}" for name in (FALL, HACK_GAP) for end in ("", "/low", "/high")),
-        "eval/problems",
+        *("eval/problems", "audit/pseudo_right"),
     )
 )
 """The figures that the training report reads."""
