@@ -17,8 +17,9 @@ from debate.types import TurnId
 from debate_rl.config.recipes import ConfigError, read_run_config
 from debate_rl.formatting import counted, figure
 from debate_rl.inspector.views.debate import grade_name, handles_of
+from debate_rl.inspector.views.reward_arithmetic import streams_why, total_why
 from debate_rl.inspector.views.reward_sentence import sentence
-from debate_rl.inspector.views.reward_step import Numbers, Step, recompute, streams_why, total_why
+from debate_rl.inspector.views.reward_step import Numbers, Step, recompute
 from debate_rl.inspector.views.reward_types import (
     FormatWhy,
     JudgeWhy,
