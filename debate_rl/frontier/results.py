@@ -25,8 +25,8 @@ FIRST_ANSWER = "debate/accuracy/round_0"
 class OfSeed:
     """One run of an arm. ``first``, ``winner``: the evaluations' figures, by step, in order.
 
-    ``gain``, ``winner_gain``: of the last evaluation less the first, problem by problem; the latter None where
-    nobody votes. ``shown``: p_v and p_c by round on the pairs that training showed. ``generated``
+    ``gain``, ``winner_gain``: of the last evaluation less the first, problem by problem; the latter None
+    where nobody votes. ``shown``: p_v and p_c by round on the pairs that training showed. ``generated``
     and ``read``: tokens of training. ``labels``: problems whose label counted.
     """
 
