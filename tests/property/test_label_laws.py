@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from debate import DebateConfig, Persona
 from debate.prompting.shown import holds_criticism
@@ -14,6 +15,7 @@ from debate.values import Span
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debates
+from rewards.labels import credits_of
 from rewards.likelihood import Likelihoods
 from rewards.shaping import same_spelling
 from rewards.types import STREAMS, Verdicts
@@ -109,3 +111,43 @@ def test_without_labels_no_grade_moves_anything(step, scheme, centred, coins):
         streams = [[getattr(one, name) for name in (*STREAMS, "persuasion")] for one in rewards]
         given_for.append((streams, found.turns))
     assert given_for[0] == given_for[1]
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(steps(), SCHEMES, st.randoms(use_true_random=False))
+def test_labels_do_not_depend_on_who_sits_where(step, scheme, rng):
+    """Agents renumbered: the same answers become labels, and every solution keeps its grade."""
+    debates, _ = step
+    group = [one for one in debates if one.problem.id == debates[0].problem.id]
+    order = list(range(4))
+    rng.shuffle(order)
+    before, after = (
+        credits_of(of, [None] * len(of), ["g"] * len(of), scheme, seed=1, key=same_spelling)
+        for of in (group, [renumbered(one, order) for one in group])
+    )
+    for old, new in zip(before, after, strict=True):
+        assert new.labels == old.labels
+        assert [new.grades[order[agent]] for agent in range(len(old.grades))] == list(old.grades)
+
+
+def renumbered(debate, order):
+    """Return the debate with agent i as agent ``order[i]``."""
+
+    def moved(turn):
+        return TurnId(order[turn.agent], turn.round)
+
+    turns = tuple(
+        replace(
+            turn,
+            id=moved(turn.id),
+            shown=tuple(map(moved, turn.shown)),
+            compared=tuple(map(moved, turn.compared)),
+        )
+        for turn in debate.turns
+    )
+    votes = tuple(
+        replace(vote, judge=moved(vote.judge), left=moved(vote.left), right=moved(vote.right))
+        for vote in debate.votes
+    )
+    return replace(debate, turns=turns, votes=votes)
