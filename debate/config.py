@@ -183,7 +183,6 @@ class DebateConfig(Settings):
     @model_validator(mode="after")
     def _possible_swap(self) -> Self:
         needed = {
-            "final_ballot = true": self.final_ballot,
             "conversation = false": not self.conversation,
             "summary.enabled = false": not self.summary.enabled,
         }

@@ -229,6 +229,11 @@ def _refuse_pseudo_without_labels(rewards: RewardConfig) -> None:
 
 
 def _refuse_swap_of_nothing(debate: DebateConfig, rewards: RewardConfig) -> None:
+    if debate.ask_swapped and not debate.final_ballot:
+        raise ValueError(
+            "debate.ask_swapped = true asks for the final ballot again, and there is none; set "
+            "debate.final_ballot = true, or leave it out"
+        )
     if max(values_of(rewards.swap_weight)) > 0 and not debate.ask_swapped:
         raise ValueError(
             f"rewards.swap_weight = {rewards.swap_weight}: no judge is asked twice; set debate.ask_swapped = "

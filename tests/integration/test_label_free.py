@@ -169,7 +169,11 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
             "rewards": {"labels": 0.0, "pseudo": "verified", "judge_pseudo": True},
             "verifier": {"policy": "parity_env:Reader", "beside_truth": True, "max_tokens": 4000},
         },
-        {"debate": {"ask_swapped": True}, "rewards": {"labels": 0.0, "swap_weight": 0.5}},
+        {
+            "debate": {"ask_swapped": True},
+            "rewards": {"labels": 0.0, "swap_weight": 0.5},
+            "held_out": {"limit": 2, "every": 1},  # solutions of one agent alone, without a ballot
+        },
         {"rewards": {"labels": 0.9, "peer_weight": "measured"}},
         {"train": {"control": "random_reward"}},
         {"train": {"control": "flipped_votes", "control_share": 0.3}},
