@@ -18,13 +18,14 @@ from debate.settings import Settings
 from debate_rl.config import Config
 from debate_rl.doctor.debates import hold
 from debate_rl.doctor.policy import opened_policy
-from debate_rl.doctor.votes import answer_counts, votes_by_round
+from debate_rl.doctor.votes import votes_by_round
 from debate_rl.frontier.signals import Signal
 from debate_rl.problems import Problems, load_run_problems
 from debate_rl.runs.folder import write_whole
 from debate_rl.strategies.work import spent_on
 from debate_rl.training.controls import controlled
 from envs.answers.keys import AnswerKey, key_of
+from rewards.measured import answer_counts
 
 PROBLEMS = 120
 
