@@ -31,7 +31,7 @@ def worth(curve: Curve, accuracy: float) -> float:
     Below the whole line none, above it as many as there are.
 
     >>> curve = [(0, 0.1), (10, 0.3), (20, 0.3), (40, 0.5)]
-    >>> [worth(curve, accuracy) for accuracy in (0.05, 0.2, 0.4, 0.6)]
+    >>> [round(worth(curve, accuracy), 6) for accuracy in (0.05, 0.2, 0.4, 0.6)]
     [0.0, 5.0, 30.0, 40.0]
     """
     if accuracy <= curve[0][1]:
