@@ -60,7 +60,8 @@ def test_all_arms_begin_with_one_start_and_generate_as_many_tokens(frontier):
     out = home / "out"
     starts = sorted(path.name for path in (out / "starts").iterdir())
     assert starts == ["start-13.json", "start-7.json"]
-    assert [arm.name for arm in out.iterdir() if (arm / "seed_7" / "warm_start").exists()] == ["votes"]
+    begun = [out / arm / "seed_7" / "warm_start" for arm in ("votes", "ttrl", "truth=1")]
+    assert len({next(path.rglob("model.safetensors")).read_bytes() for path in begun}) == 1
     figures = json.loads((home / "figures.json").read_text())
     tokens = {cell["signal"]: cell["seeds"]["7"]["generated"] for cell in figures["cells"]}
     assert tokens["ttrl"] == pytest.approx(tokens["votes"], rel=0.2)
