@@ -122,7 +122,7 @@ WRITES = {
 }
 CALLS = {
     "sample": (debate.policies.local, "sample_batch"),
-    "evaluate": (debate_rl.training.session, "evaluate"),
+    "evaluate": (debate_rl.training.session, "evaluate_on"),
     "learn": (torch.optim.AdamW, "step"),
     "save_weights": (debate_rl.runs.checkpoint, "write_model"),
     "save_trainer": (torch, "save"),
