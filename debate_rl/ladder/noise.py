@@ -94,6 +94,7 @@ def no_noise(protocol: DebateConfig) -> str | None:
         "debate.summary.enabled": "true" if protocol.summary.enabled else None,
         "debate.compress.over": protocol.compress.over,
         "debate.history_rounds": 0 if protocol.history_rounds == 0 else None,
+        "debate.seats": "frozen or remote" if protocol.seats else None,
         "debate.num_rounds": 1 if protocol.num_rounds == 1 else None,
     }
     return next((f"{key} = {value} has no noise" for key, value in kinds.items() if value is not None), None)

@@ -62,6 +62,8 @@ def alone(config: DebateConfig, agent: int) -> DebateConfig:
             "num_rounds": solution_rounds(config),
             "min_rounds": None,
             "by_level": (),
+            "seats": (),
+            "ask_swapped": False,
             "final_ballot": False,
             "history_rounds": config.history_rounds or 1,
             "conversation": False,
