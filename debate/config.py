@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal, Self, TypeAlias
 
@@ -78,8 +79,9 @@ class LevelConfig(Settings):
 class DebateConfig(Settings):
     """The protocol: who speaks, how often, what is shown to whom."""
 
-    protocol: Literal["debate", "critique"] = "debate"
-    """What the rounds are: "debate", or "critique": solutions, criticism, revisions (docs/protocol.md)."""
+    protocol: Literal["debate", "critique", "zero_sum"] = "debate"
+    """What the rounds are: "debate", "critique": solutions, criticism, revisions, "zero_sum": a proposer, a
+    critic with a rival solution, and judges (docs/protocol.md)."""
     num_agents: int = Field(default=3, ge=1, le=64)
     """Agents N. One policy plays them all; 1 is plain single-agent RL."""
     num_rounds: int = Field(default=3, ge=1, le=MOST_ROUNDS)
@@ -203,8 +205,32 @@ class DebateConfig(Settings):
         return self
 
     @model_validator(mode="after")
+    def _possible_game(self) -> Self:
+        if self.protocol != "zero_sum":
+            return self
+        least = "3 or more: a proposer, a critic, and judges"
+        possible = {
+            "num_agents": (self.num_agents, self.num_agents >= 3, least),
+            "num_rounds": (self.num_rounds, self.num_rounds == 1, "1: the critic reads the proposal in it"),
+            "final_ballot": (self.final_ballot, self.final_ballot, "true: it is the verdict"),
+            "history_rounds": (self.history_rounds, self.history_rounds != 0, "1 or more, or -1"),
+            "judge_own": (self.judge_own, not self.judge_own, "false: who argues does not judge"),
+            "conversation": (self.conversation, not self.conversation, "false"),
+            "summary.enabled": (self.summary.enabled, not self.summary.enabled, "false"),
+            "compress.over": (self.compress.over, self.compress.over is None, "no compression"),
+        }
+        self._refuse_impossible(possible)
+        return self
+
+    def _refuse_impossible(self, possible: Mapping[str, tuple[object, bool, str]]) -> None:
+        """ValueError for the first setting (value, whether it is possible, what is needed) that is not."""
+        for name, (value, ok, needed) in possible.items():
+            if not ok:
+                raise ValueError(f'{name}: {value}, but debate.protocol = "{self.protocol}" needs {needed}')
+
+    @model_validator(mode="after")
     def _possible_critique(self) -> Self:
-        if self.protocol == "debate":
+        if self.protocol != "critique":
             return self
         possible = {
             "num_agents": (self.num_agents, self.num_agents >= 2, "2 or more: nobody else can criticise"),
@@ -226,9 +252,7 @@ class DebateConfig(Settings):
                 "false: a revision reads the criticism itself",
             ),
         }
-        for name, (value, ok, needed) in possible.items():
-            if not ok:
-                raise ValueError(f'{name}: {value}, but debate.protocol = "critique" needs {needed}')
+        self._refuse_impossible(possible)
         return self
 
     @model_validator(mode="after")

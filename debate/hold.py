@@ -34,6 +34,7 @@ from debate.prompting.shown import (
     reads_untagged,
     rounds_held,
     rounds_shown,
+    waves,
     whole_solution,
 )
 from debate.prompting.texts import PromptTexts
@@ -114,7 +115,7 @@ async def debate_in_seat(
         )
     config = config.of_level(problem.level)
     seating, version = seat_debate(problem, config, seed), policy.version
-    speakers = [speaker_at(policy, config.seat(agent)) for agent in range(config.num_agents)]
+    voices = [speaker_at(policy, config.seat(agent)) for agent in range(config.num_agents)]
     turns: list[Turn] = []
     summaries: list[Summary] = []
     compressions: list[Compression] = []
@@ -123,21 +124,24 @@ async def debate_in_seat(
     while (round_ := len(past)) < rounds_held(seating.config):
         summary = await _summarize(seating, past, round_, summarizer, on_said, seed=seed, name=name)
         summaries += [summary] if summary else []
-        agents = range(config.num_agents)
-        prompts = [
-            _turn_prompt(seating, past, TurnId(agent, round_), speakers[agent], summary, len(held[agent]))
-            for agent in agents
-        ]
-        requests = [
-            turn_request(seating, prompt, TurnId(agent, round_), seed, name, prefix=held[agent])
-            for agent, prompt in enumerate(prompts)
-        ]
-        spoken = await together(
-            [
-                _spoken(seating, policy, request, prompt, on_said)
-                for request, prompt in zip(requests, prompts, strict=True)
+        spoken: list[Turn] = []
+        for wave in waves(seating.config, round_):
+            seen = [*past, public_entries(seating, spoken, ())] if spoken else past
+            ids = [TurnId(agent, round_) for agent in wave]
+            prompts = [
+                _turn_prompt(seating, seen, turn, voices[turn.agent], summary, len(held[turn.agent]))
+                for turn in ids
             ]
-        )
+            requests = [
+                turn_request(seating, prompt, turn, seed, name, prefix=held[turn.agent])
+                for turn, prompt in zip(ids, prompts, strict=True)
+            ]
+            spoken += await together(
+                [
+                    _spoken(seating, policy, request, prompt, on_said)
+                    for request, prompt in zip(requests, prompts, strict=True)
+                ]
+            )
         turns += spoken
         if config.conversation:
             held = [turn.completion.prompt_tokens + turn.completion.tokens for turn in spoken]

@@ -307,7 +307,7 @@ def _own_work_warning(debate: DebateConfig, rewards: RewardConfig) -> str | None
 
 
 def _criticism_warning(debate: DebateConfig, rewards: RewardConfig, verifiable: bool) -> str | None:
-    if debate.protocol == "debate":
+    if debate.protocol != "critique":
         idle = {"self_correction": rewards.self_correction, "critic": rewards.critic != "persuasion"}
         key = next((key for key, given in idle.items() if given), None)
         return key and f'rewards.{key} has no effect: it is for debate.protocol = "critique".'

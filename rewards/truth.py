@@ -10,7 +10,7 @@ from types import MappingProxyType
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from debate.prompting.shown import holds_solutions
+from debate.prompting.shown import holds_solutions, speakers
 from debate.ramps import number
 from debate.types import Debate, Turn, TurnId
 from rewards.config import RewardConfig
@@ -73,10 +73,15 @@ def flips(correct: Correct) -> dict[str, int]:
 
 
 def grades_of_solutions(debate: Debate, correct: Correct) -> Correct:
-    """Return the grades of the rounds that hold solutions, (N, up to R): none for a round of criticism."""
+    """Return the grades of who solves in the rounds that hold solutions, (up to N, up to R).
+
+    There are none for a round of criticism, and none for the judges of a game.
+    """
     protocol = debate.protocol
     if correct is None or protocol.protocol == "debate":
         return correct
+    if protocol.protocol == "zero_sum":
+        return [correct[agent] for agent in speakers(protocol, 0)]
     return [[g for round_, g in enumerate(row) if holds_solutions(protocol, round_)] for row in correct]
 
 

@@ -30,7 +30,15 @@ from debate.prompting.rendering import (
     shot_reply,
 )
 from debate.prompting.seating import Seating, seat_debate
-from debate.prompting.shown import comparable, groups_shown, holds_criticism, holds_votes, rounds_held
+from debate.prompting.shown import (
+    comparable,
+    groups_shown,
+    holds_criticism,
+    holds_votes,
+    reads,
+    rounds_held,
+    speakers,
+)
 from debate.prompting.texts import Fill, PromptTexts
 from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH, Message, Policy, Problem, Summary, TurnId
 
@@ -129,8 +137,17 @@ def compression_prompt(seating: Seating, solution: str) -> tuple[Message, ...]:
 def entries_shown(seating: Seating, past: Past, agent: int, round_: int) -> list[list[Entry]]:
     """Return the entries that a prompt shows by rule, by groups of rounds, in the viewer's order."""
     order = seating.orders[agent]
-    groups = groups_shown(seating.config, round_)
-    return [[past[number][other] for number in group for other in order] for group in groups]
+    config, viewer = seating.config, TurnId(agent, round_)
+    said = [{entry.turn.id.agent: entry for entry in entries} for entries in past]
+    return [
+        [
+            said[number][other]
+            for number in group
+            for other in order
+            if reads(config, viewer, TurnId(other, number))
+        ]
+        for group in groups_shown(config, round_, agent)
+    ]
 
 
 def _prompt(frame: Frame, history: History) -> Prompt:
@@ -211,11 +228,15 @@ def which_task(config: DebateConfig, round_: int, *, shows: bool, due: bool) -> 
     >>> critique = DebateConfig(protocol="critique", num_rounds=3)
     >>> [which_task(critique, r, shows=r > 0, due=r % 2 > 0) for r in range(4)]
     ['opening', 'critique', 'revision', 'ballot']
+    >>> which_task(DebateConfig(protocol="zero_sum", num_rounds=1), 0, shows=True, due=False)
+    'rival'
     """
     if not shows:
         return "opening"
     if round_ == config.num_rounds:
         return "ballot"
+    if config.protocol == "zero_sum":
+        return "rival"
     if holds_criticism(config, round_):
         return "critique" if due else "critique_unranked"
     if config.protocol == "critique":
@@ -284,18 +305,15 @@ def _require_longest(prompts: Iterator[Prompt], budget: ContextBudget, problem: 
 def _barest_prompts(seating: Seating) -> Iterator[Prompt]:
     """Yield the agents' prompts of a debate in which every shown text is cut down to its mark."""
     for round_ in range(rounds_held(seating.config)):
-        newest = _barest_round(seating, round_)
-        for agent, order in enumerate(seating.orders):
-            starts = range(0, len(newest), len(order))
-            entries = [newest[start + other] for start in starts for other in order]
+        for agent in speakers(seating.config, round_):
+            entries = _barest_round(seating, round_, agent)
             history = _barest_history(seating, entries, round_)
             yield _prompt(_agent_frame(seating, agent, round_, history.shown), history)
 
 
 def _barest_next(seating: Seating, agent: int, round_: int) -> Prompt:
     """Return an agent's message of a later round of such a debate, held as a conversation."""
-    entries = _barest_round(seating, round_)
-    newest = [entries[other] for other in seating.orders[agent]]
+    newest = _barest_round(seating, round_, agent)
     history = _barest_history(seating, [entry for entry in newest if entry.turn.id.agent != agent], 1)
     return _prompt(_next_frame(seating, agent, round_, [entry.turn.id for entry in newest]), history)
 
@@ -303,21 +321,22 @@ def _barest_next(seating: Seating, agent: int, round_: int) -> Prompt:
 def _barest_summary_prompts(seating: Seating) -> Iterator[Prompt]:
     """Yield the summariser's prompts of such a debate."""
     for round_ in range(rounds_held(seating.config)):
-        if newest := _barest_round(seating, round_):
+        if newest := _barest_round(seating, round_, 0):
             yield _prompt(_summary_frame(seating), _barest_history(seating, newest, round_))
 
 
-def _barest_round(seating: Seating, round_: int) -> list[Entry]:
-    """Return the newest round that a prompt shows, (N,), with nothing but marks in it; [] for none.
+def _barest_round(seating: Seating, round_: int, agent: int) -> list[Entry]:
+    """Return the newest round that an agent's prompt shows, in its order, with nothing but marks in it.
 
     Of a critique it is a group of rounds.
     """
-    config = seating.config
+    config, viewer = seating.config, TurnId(agent, round_)
     return [
-        barest_entry(seating.texts, TurnId(agent, number), handle, critic=holds_criticism(config, number))
-        for group in groups_shown(config, round_)[-1:]
+        barest_entry(seating.texts, turn, seating.handles[other], critic=holds_criticism(config, number))
+        for group in groups_shown(config, round_, agent)[-1:]
         for number in group
-        for agent, handle in enumerate(seating.handles)
+        for other in seating.orders[agent]
+        if reads(config, viewer, turn := TurnId(other, number))
     ]
 
 

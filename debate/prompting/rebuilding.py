@@ -11,7 +11,7 @@ from debate.prompting.fitting import Cut
 from debate.prompting.prompt import Past, Prompt, agent_prompt, next_prompt, summary_prompt
 from debate.prompting.rendering import Entry
 from debate.prompting.seating import Seating, public_entries, seat_debate
-from debate.prompting.shown import groups_shown, rounds_shown
+from debate.prompting.shown import groups_shown, rounds_shown, speakers
 from debate.types import SUMMARIZER, Debate, Message, Summary, Turn, TurnId
 
 Reader: TypeAlias = Turn | Summary
@@ -79,7 +79,7 @@ class HeldDebate:
 
     def _cut(self, reader: Reader, turn: TurnId) -> Cut:
         """Return how much of the history was cut: whole rounds as ``shown`` tells, texts as is stored."""
-        groups = groups_shown(self.debate.protocol, turn.round)
+        groups = groups_shown(self.debate.protocol, turn.round, turn.agent)
         if any(number >= len(self.past) for group in groups for number in group):
             raise PromptUnknownError("turns that it showed are not stored")
         shown = {one.round for one in reader.shown}
@@ -104,11 +104,11 @@ def held_debate(debate: Debate) -> HeldDebate:
 
 def _past(debate: Debate, seating: Seating) -> Past:
     """Return what others may see, of the rounds that are stored whole, up to the first that is not."""
-    agents, short = debate.protocol.num_agents, debate.compressions or ()
+    short = debate.compressions or ()
     turns = {turn.id: turn for turn in debate.turns}
     past: list[list[Entry]] = []
     for round_ in range(debate.protocol.num_rounds):
-        ids = [TurnId(agent, round_) for agent in range(agents)]
+        ids = [TurnId(agent, round_) for agent in speakers(debate.protocol, round_)]
         if any(turn not in turns for turn in ids):
             break
         past.append(public_entries(seating, [turns[turn] for turn in ids], short))

@@ -19,7 +19,7 @@ from debate.prompting.texts import PromptTexts, load_prompts
 from debate.types import Message, Problem, Shot, TurnId
 
 Task: TypeAlias = Literal[
-    "opening", "review", "debate", "ballot", "critique", "critique_unranked", "revision"
+    "opening", "review", "debate", "ballot", "critique", "critique_unranked", "revision", "rival"
 ]
 
 SECTIONS: dict[Task, tuple[str, ...]] = {
@@ -30,6 +30,7 @@ SECTIONS: dict[Task, tuple[str, ...]] = {
     "critique": ("evaluation", "comparison"),
     "critique_unranked": ("evaluation",),
     "revision": ("solution",),
+    "rival": ("solution",),
 }
 """The sections that each task asks for, in order."""
 

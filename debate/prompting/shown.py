@@ -25,16 +25,49 @@ def rounds_shown(round_: int, history_rounds: int) -> range:
     return range(0 if history_rounds < 0 else max(0, round_ - history_rounds), round_)
 
 
-def groups_shown(config: DebateConfig, round_: int) -> list[range]:
+PROPOSER, CRITIC = 0, 1
+"""The agents that argue in a game of opposite rewards (``protocol = "zero_sum"``); all others judge."""
+
+
+def waves(config: DebateConfig, round_: int) -> list[list[int]]:
+    """Return the agents that speak in a round, in waves: who speaks at once, and then who has read them.
+
+    >>> game = DebateConfig(protocol="zero_sum", num_agents=4, num_rounds=1)
+    >>> waves(game, 0), waves(game, 1), waves(DebateConfig(num_agents=2), 0)
+    ([[0], [1]], [[2, 3]], [[0, 1]])
+    """
+    agents = list(range(config.num_agents))
+    if config.protocol != "zero_sum":
+        return [agents]
+    return [agents[CRITIC + 1 :]] if round_ == config.num_rounds else [[PROPOSER], [CRITIC]]
+
+
+def speakers(config: DebateConfig, round_: int) -> list[int]:
+    """Return the agents that speak in a round."""
+    return [agent for wave in waves(config, round_) for agent in wave]
+
+
+def reads(config: DebateConfig, reader: TurnId, author: TurnId) -> bool:
+    """Return whether a turn may read another one of a round that it is shown; a game has silent agents."""
+    if config.protocol != "zero_sum":
+        return True
+    argued = author.agent in (PROPOSER, CRITIC)
+    return argued and (author.round < reader.round or (reader.agent, author.agent) == (CRITIC, PROPOSER))
+
+
+def groups_shown(config: DebateConfig, round_: int, agent: int = PROPOSER) -> list[range]:
     """Return the rounds that a prompt of ``round_`` shows; those of a group are cut together.
 
-    A critique counts rounds of solutions: with each comes the round of criticism behind it.
+    A critique counts rounds of solutions: with each comes the round of criticism behind it. In a game the
+    critic is shown the round that it speaks in, which the proposer began.
 
     >>> critique = DebateConfig(protocol="critique", num_agents=4, num_rounds=3)
     >>> [[list(group) for group in groups_shown(critique, round_)] for round_ in range(4)]
     [[], [[0]], [[0, 1]], [[2]]]
     """
-    if config.protocol == "debate":
+    if config.protocol == "zero_sum" and (round_, agent) == (0, CRITIC):
+        return [range(1)]
+    if config.protocol != "critique":
         return [range(number, number + 1) for number in rounds_shown(round_, config.history_rounds)]
     solved = range(0, round_, 2)
     kept = solved if config.history_rounds < 0 else solved[-config.history_rounds :]
@@ -63,7 +96,7 @@ def solved_before(config: DebateConfig, round_: int) -> int:
 
 def holds_votes(config: DebateConfig, round_: int) -> bool:
     """Return whether agents may compare in a round: from the second one on, but not in a revision."""
-    return round_ > 0 and (config.protocol == "debate" or not holds_solutions(config, round_))
+    return round_ > 0 and (config.protocol != "critique" or not holds_solutions(config, round_))
 
 
 def rounds_held(config: DebateConfig) -> int:

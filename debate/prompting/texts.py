@@ -35,6 +35,7 @@ _PLACEHOLDERS: Mapping[str, tuple[set[str], set[str]]] = {
     "critique": _TASK,
     "critique_unranked": _TASK,
     "revision": _TASK,
+    "rival": _TASK,
     "tools": (set(), {"calls"}),
     "raw_system": ({"content"}, set()),
     "raw_user": ({"content"}, set()),
@@ -85,6 +86,7 @@ class PromptTexts:
     critique: Fill
     critique_unranked: Fill
     revision: Fill
+    rival: Fill
     answer_checked: str
     answer_choice: str
     answer_open: str
@@ -121,6 +123,7 @@ _LATER = (
         "tools",
         "sections",
         "stop",
+        "rival",
     ),
     *_CRITIQUE,
 )

@@ -96,7 +96,7 @@ def kinds_of_turns(config: DebateConfig) -> frozenset[Kind]:
     """
     compares = config.history_rounds != 0 and config.num_agents - (not config.judge_own) >= 2
     kinds: set[Kind] = {"solve"}
-    if config.num_rounds > 1:
+    if config.num_rounds > 1 or config.protocol == "zero_sum":
         kinds.add("debate")
     if compares and (config.num_rounds > 1 or config.final_ballot):
         kinds.add("drill")

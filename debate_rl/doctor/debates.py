@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from debate.prompting.shown import speakers
 from debate.types import WITHOUT_TRUTH
 from debate_rl.config import AdaptiveConfig, Config
 from debate_rl.doctor.check import Check, above, of_estimate
@@ -67,8 +68,8 @@ def chosen_problems(config: Config, data: Problems, count: int) -> list[int]:
 def size_line(config: Config, problems: int) -> str:
     """Return a line of what is going to be sampled, before it is."""
     debate, each = config.debate, _debates(config)
-    rounds = debate.num_rounds + debate.final_ballot
-    replies = problems * each * debate.num_agents * rounds
+    turns = sum(len(speakers(debate, round_)) for round_ in range(debate.num_rounds + debate.final_ballot))
+    replies = problems * each * turns
     return (
         f"{counted(problems, 'problem')} x {counted(each, 'debate')}: {counted(replies, 'reply')} of at most "
         f"{debate.max_tokens + debate.thinking_tokens} tokens"

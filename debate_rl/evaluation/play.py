@@ -20,7 +20,7 @@ from debate import Debate, DebateConfig, Policy, Problem, run_debates
 from debate.early_stop import is_of_protocol
 from debate.hold_many import debate_seed
 from debate.policy import token_counts
-from debate.prompting.shown import rounds_held
+from debate.prompting.shown import rounds_held, speakers
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.evaluation.agreement import agreement
@@ -273,6 +273,6 @@ def _kept(shard: Path, problems: Sequence[Problem], seed: int, protocol: DebateC
 
 def _is_whole(debate: Debate) -> bool:
     """Return whether a debate has every turn of its protocol, once."""
-    agents, rounds = range(debate.protocol.num_agents), range(rounds_held(debate.protocol))
-    turns = [TurnId(agent, round_) for agent in agents for round_ in rounds]
-    return sorted(turn.id for turn in debate.turns) == turns
+    config, rounds = debate.protocol, range(rounds_held(debate.protocol))
+    turns = [TurnId(agent, round_) for round_ in rounds for agent in speakers(config, round_)]
+    return sorted(turn.id for turn in debate.turns) == sorted(turns)

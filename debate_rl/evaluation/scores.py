@@ -18,6 +18,7 @@ from debate import Completion, Debate, Problem, Turn
 from debate.early_stop import may_stop
 from debate.parsing.wellformed import is_well_formed
 from debate.policy import token_counts
+from debate.prompting.shown import speakers
 from debate.seeds import derive_seed
 from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH, TurnId
 from debate_rl.difficulty import BANDS
@@ -320,8 +321,9 @@ def winner_is_right(debate: Debate, grades: Grades, rewards: Rewards) -> float:
 
 def winner_of(debate: Debate, rewards: Rewards) -> TurnId:
     """Return the winner of the last judged round; without any vote an agent of the last round is drawn."""
-    drawn = Random(derive_seed(debate.seed, "no votes")).randrange(debate.protocol.num_agents)
-    return voted_winner(rewards.peer, seed=debate.seed) or TurnId(drawn, debate.protocol.num_rounds - 1)
+    last = debate.protocol.num_rounds - 1
+    drawn = Random(derive_seed(debate.seed, "no votes")).choice(speakers(debate.protocol, last))
+    return voted_winner(rewards.peer, seed=debate.seed) or TurnId(drawn, last)
 
 
 def _judge_figures(sheet: _Sheet, graded: Graded) -> None:

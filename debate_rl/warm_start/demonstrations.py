@@ -20,7 +20,7 @@ from debate.prompting.fitting import ContextBudget
 from debate.prompting.prompt import agent_prompt
 from debate.prompting.rendering import render_entry
 from debate.prompting.seating import Seating, seat_debate
-from debate.prompting.shown import PublicTurn
+from debate.prompting.shown import CRITIC, PublicTurn, speakers
 from debate.types import TurnId
 from debate_rl.config.warm_start import Kind, WarmStartConfig
 from envs.families import FAMILIES
@@ -59,8 +59,11 @@ class Demonstrator:
 
     def show(self, kind: Kind, problem: Problem, *, only_right: bool = False) -> Demonstration:
         """Return one demonstration; ``only_right`` solves without mistakes."""
-        seating = seat_debate(problem, self._config, self._rng.getrandbits(62))
-        agent = self._rng.randrange(self._config.num_agents)
+        config = self._config
+        if config.protocol == "zero_sum" and kind in ("solve", "drill"):
+            config = config.one_round()  # in a game not everybody has an opening of its own
+        seating = seat_debate(problem, config, self._rng.getrandbits(62))
+        agent = self._rng.choice(self._speakers(kind))
         if kind == "solve":
             seen = agent_prompt(seating, [], agent, 0, _NO_LIMIT)
             solution = self._solution(problem, agent, right=1.0 if only_right else None)
@@ -68,6 +71,13 @@ class Demonstrator:
         if kind == "drill":
             return self._drill(seating, agent)
         return self._turn(seating, agent, kind)
+
+    def _speakers(self, kind: Kind) -> list[int]:
+        """Return the agents whose turns a kind of demonstration is of."""
+        config = self._config
+        if config.protocol != "zero_sum" or kind in ("solve", "drill"):
+            return list(range(config.num_agents))
+        return [CRITIC] if kind == "debate" else speakers(config, config.num_rounds)
 
     def _solved(self, seating: Seating, solution: str) -> str:
         """Return a reply of round 0: a section, or of a prompt family what a base model may write."""
@@ -86,6 +96,11 @@ class Demonstrator:
         if config.protocol == "critique" and kind == "debate":
             revises = rng.random() < 0.5
             return (self._revision if revises else self._criticism)(seating, agent, solutions)
+        if config.protocol == "zero_sum" and kind == "debate":
+            seen = agent_prompt(seating, [self._entries(seating, solutions, 0)], agent, 0, _NO_LIMIT)
+            return Demonstration(
+                seen.messages, f"<solution>{self._solution(seating.problem, agent)}</solution>"
+            )
         last = config.num_rounds - 1 if kind == "ballot" else 0
         past = [self._entries(seating, solutions, round_) for round_ in range(last + 1)]
         seen = agent_prompt(seating, past, agent, config.num_rounds if kind == "ballot" else 1, _NO_LIMIT)
@@ -155,7 +170,8 @@ class Demonstrator:
         solutions: list[str] = []
         for _ in range(12):
             solutions = [self._shown(seating.problem, other) for other in agents]
-            verdicts = {self._is_right(seating.problem, solutions[peer]) for peer in agents if peer != agent}
+            peers = (peer for peer in speakers(self._config, 0) if peer != agent)
+            verdicts = {self._is_right(seating.problem, solutions[peer]) for peer in peers}
             if (len(verdicts) == 2) == wanted:
                 break
         return solutions

@@ -159,10 +159,14 @@ def _group_key(transition: Transition, side: int, stream: StreamName, settings: 
     return *_round_key(transition), part
 
 
-def _round_key(transition: Transition) -> tuple[int, int, bool]:
-    """Return the group of a turn's debate, its round, and whether it is of a final ballot."""
+def _round_key(transition: Transition) -> tuple[int, int, bool, bool]:
+    """Return the group of a turn's debate, its round, whether it is of a final ballot, and of a rival.
+
+    A rival solution, which was shown another in round 0, is not compared with the one that it answers to.
+    """
     turn = transition.turn
-    return transition.group, turn.id.round, turn.ballot and turn.parsed.criticisms is UNSET
+    ballot, rival = turn.ballot and turn.parsed.criticisms is UNSET, turn.id.round == 0 and bool(turn.shown)
+    return transition.group, turn.id.round, ballot, rival
 
 
 def _combined(

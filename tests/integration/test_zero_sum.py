@@ -1,0 +1,113 @@
+"""A run of the game of opposite rewards: learnt from, resumed, evaluated, replayed, explained."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from debate_rl.config import Config
+from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.train import train
+from transcripts import RunStore
+
+from .conftest import model_that_says
+
+HANDLES = ("K7", "Q2", "M4")
+PIECES = [
+    *(f"<solution>\\boxed{{{a} {b}}}</solution>" for a, b in ((1, 2), (3, 4))),
+    *(
+        f"<evaluation>{word}</evaluation><comparison>{a} > {b}</comparison>"
+        for word in ("yes", "no", "so")
+        for a in HANDLES
+        for b in HANDLES
+        if a != b
+    ),
+]
+BASE = {
+    "seed": 3,
+    "env": {"kind": "pair_sum", "levels": [1], "limit": 16},
+    "held_out": {"limit": 2, "every": 1},
+    "debate": {
+        "protocol": "zero_sum",
+        "num_rounds": 1,
+        "max_tokens": 12,
+        "prompts": "tiny",
+        "handles": HANDLES,
+        "seats": ["learning", "learning", "frozen"],
+    },
+    "rewards": {"truth_weight": 0.0},
+    "advantages": {"peer": {"baseline": "group"}},
+    "model": model_that_says(PIECES),
+    "learner": {"lr": 0.01},
+    "train": {"steps": 2, "problems_per_step": 4, "debates_per_problem": 8, "save_every": 1},
+    "logging": {"progress": "none"},
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A run, and one that was stopped after a step and resumed."""
+    home = tmp_path_factory.mktemp("game")
+    for name, steps in (("straight", 2), ("resumed", 1), ("resumed", 2)):
+        own = {"run": {"dir": str(home / name)}, "train": BASE["train"] | {"steps": steps}}
+        train(Config.model_validate(BASE | own))
+    return home
+
+
+def records(folder):
+    with RunStore.open(folder) as store:
+        return dict(store.records(tokens=True))
+
+
+@pytest.mark.slow
+def test_a_resumed_run_is_the_straight_one(home):
+    straight, resumed = (records(home / name) for name in ("straight", "resumed"))
+    assert straight == resumed
+    lines = [read_metrics(home / name / "metrics.jsonl") for name in ("straight", "resumed")]
+    losses = [[line.get("loss") for line in rows] for rows in lines]
+    assert losses[0] == losses[1]
+    assert any(losses[0])
+    assert lines[0][-1]["winner/n"] > 0
+    for record in straight.values():
+        assert {part.turn.agent for part in record.advantages} <= {0, 1}  # the judge is frozen
+        (proposer,), (critic,), (judge,) = record.rewards.peer
+        assert judge is None
+        assert proposer is None or proposer == -critic
+
+
+@pytest.mark.slow
+def test_other_commands_work_on_it(home, debate_command):
+    run = str(home / "straight")
+    for words in (
+        ("eval", run),
+        ("report", run),
+        ("replay", run),
+        ("inspect", run),
+        ("doctor", run, "--problems", "4"),
+    ):
+        code, out, err = debate_command(*words)
+        assert code in ((0, 1) if words[0] == "doctor" else (0,)), (words, err)
+        if words[0] == "replay":
+            assert "all of 64 debates" in out
+
+
+@pytest.mark.slow
+def test_pages_show_who_spoke_and_every_prompt(home, debate_command):
+    run = str(home / "straight")
+    id, turn = next(
+        (id, part.turn)
+        for id, record in records(run).items()
+        for part in record.advantages
+        if part.turn.agent == 1 and part.peer
+    )
+    code, out, err = debate_command("inspect", run, "show", id, "--json", "--prompts")
+    assert code == 0, err
+    shown = json.loads(out)
+    assert [turn["id"] for turn in shown["turns"]] == [[0, 0], [1, 0], [2, 1]]
+    assert all(one["prompt_unknown"] == "" for one in shown["turns"])
+    code, out, err = debate_command("inspect", run, "why", id, "--turn", f"{turn.agent}.{turn.round}")
+    assert code == 0, err
+    assert "stored:" not in out  # every number is as stored
+    code, out, err = debate_command("play", run, "What is 1 + 2?")
+    assert code == 0, err
