@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal, Self, TypeAlias
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from debate.personas import PERSONAS, PRESETS, Persona, check_personas, own_personas
+from debate.protocols import refuse_impossible
 from debate.ramps import Weight, values_of
 from debate.settings import Settings
 from debate.tools import FENCE
@@ -205,54 +205,8 @@ class DebateConfig(Settings):
         return self
 
     @model_validator(mode="after")
-    def _possible_game(self) -> Self:
-        if self.protocol != "zero_sum":
-            return self
-        least = "3 or more: a proposer, a critic, and judges"
-        possible = {
-            "num_agents": (self.num_agents, self.num_agents >= 3, least),
-            "num_rounds": (self.num_rounds, self.num_rounds == 1, "1: the critic reads the proposal in it"),
-            "final_ballot": (self.final_ballot, self.final_ballot, "true: it is the verdict"),
-            "history_rounds": (self.history_rounds, self.history_rounds != 0, "1 or more, or -1"),
-            "judge_own": (self.judge_own, not self.judge_own, "false: who argues does not judge"),
-            "conversation": (self.conversation, not self.conversation, "false"),
-            "summary.enabled": (self.summary.enabled, not self.summary.enabled, "false"),
-            "compress.over": (self.compress.over, self.compress.over is None, "no compression"),
-        }
-        self._refuse_impossible(possible)
-        return self
-
-    def _refuse_impossible(self, possible: Mapping[str, tuple[object, bool, str]]) -> None:
-        """ValueError for the first setting (value, whether it is possible, what is needed) that is not."""
-        for name, (value, ok, needed) in possible.items():
-            if not ok:
-                raise ValueError(f'{name}: {value}, but debate.protocol = "{self.protocol}" needs {needed}')
-
-    @model_validator(mode="after")
-    def _possible_critique(self) -> Self:
-        if self.protocol != "critique":
-            return self
-        possible = {
-            "num_agents": (self.num_agents, self.num_agents >= 2, "2 or more: nobody else can criticise"),
-            "num_rounds": (
-                self.num_rounds,
-                self.num_rounds >= 3 and self.num_rounds % 2 == 1,
-                "3, 5, ...: solutions, then criticism and revisions by turns",
-            ),
-            "final_ballot": (self.final_ballot, self.final_ballot, "true: it is the verdict"),
-            "history_rounds": (
-                self.history_rounds,
-                self.history_rounds != 0,
-                "1 or more, or -1: critics read solutions",
-            ),
-            "conversation": (self.conversation, not self.conversation, "false"),
-            "summary.enabled": (
-                self.summary.enabled,
-                not self.summary.enabled,
-                "false: a revision reads the criticism itself",
-            ),
-        }
-        self._refuse_impossible(possible)
+    def _possible_protocol(self) -> Self:
+        refuse_impossible(self)
         return self
 
     @model_validator(mode="after")

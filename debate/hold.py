@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
 
@@ -12,8 +12,6 @@ from debate.compression import Compressor
 from debate.concurrency import stops_released, together
 from debate.config import DebateConfig
 from debate.early_stop import Agreed, same_as_written, stopped_after, stops
-from debate.parsing import last_boxed, parse_turn
-from debate.parsing.criticisms import read_criticisms
 from debate.policy import opens_thinking, runs_programs, seat_at, speaker_at
 from debate.prompting.fitting import context_budget
 from debate.prompting.prompt import (
@@ -27,34 +25,25 @@ from debate.prompting.prompt import (
 from debate.prompting.rendering import Entry
 from debate.prompting.seating import Seating, public_entries, seat_debate
 from debate.prompting.shown import (
-    cut_off,
     holds_criticism,
     holds_solutions,
     public_summary,
-    reads_untagged,
     rounds_held,
     rounds_shown,
     waves,
-    whole_solution,
 )
-from debate.prompting.texts import PromptTexts
+from debate.reply import read_reply, untagged_rule
 from debate.seeds import derive_seed
 from debate.swapping import ballot_prompts, second_ballot, turned_round
 from debate.types import (
     SUMMARIZER,
-    WHOLE_RESPONSE,
     Completion,
     Compression,
     Debate,
-    FailureReason,
-    Kind,
     Message,
-    ParsedTurn,
-    ParseFailure,
     Policy,
     Problem,
     SampleRequest,
-    Span,
     Summary,
     Swapped,
     Turn,
@@ -301,85 +290,6 @@ def read_turn(
 def cut_length_of(prompt: Prompt) -> int | UnsetType:
     """Return ``Turn.cut_length``: stored only where a text was shortened."""
     return UNSET if prompt.cut_length is None else prompt.cut_length
-
-
-class Untagged(NamedTuple):
-    """How a reply without tags is read: the strings that may end it, and whether tags were due."""
-
-    stop: tuple[str, ...] = ()
-    due: bool = True
-
-
-def untagged_rule(config: DebateConfig, texts: PromptTexts, round_: int) -> Untagged | None:
-    """Return how replies of a round are read that have no tags; None where such a reply has no solution."""
-    if not reads_untagged(config, round_):
-        return None
-    return Untagged((*config.stop, *(texts.stop if config.prompt_stops else ())), due=texts.sections)
-
-
-def read_reply(
-    completion: Completion,
-    *,
-    handles: Iterable[str],
-    own: str | None,
-    due: bool,
-    in_thinking: bool,
-    ballot: bool,
-    kind: Kind,
-    untagged: Untagged | None = None,
-    critic: str | None = None,
-) -> ParsedTurn:
-    """Return what ``parse_turn`` reads from a reply, as the problem's kind and the round's task want it.
-
-    ``untagged``: what makes a reply without a solution's tags the solution as a whole; None where it is none.
-    ``critic``: the author's own handle in a round of criticism.
-    """
-    text = completion.stated
-    parsed = parse_turn(text, handles=handles, own=own, due=due, in_thinking=in_thinking)
-    if untagged is not None and parsed.solution is None and not ballot:
-        parsed = whole_reply(text, parsed, untagged, cut=completion.stop_reason == "length")
-    if kind in WHOLE_RESPONSE:
-        answer = whole_solution(completion.unprinted if kind == "code" else text, parsed)
-        parsed = replace(parsed, answer=answer)
-    if critic is not None:
-        parsed = _with_criticisms(text, parsed, handles, critic)
-    return _without_missing_solution(parsed) if ballot else parsed
-
-
-def _with_criticisms(text: str, parsed: ParsedTurn, handles: Iterable[str], own: str) -> ParsedTurn:
-    """Return a parsed reply with the criticisms in its evaluation."""
-    span = parsed.evaluation
-    if span is None:
-        return replace(parsed, criticisms=())
-    finished = not cut_off(text, parsed, "evaluation", span)
-    criticisms, failures = read_criticisms(text, span, handles=handles, own=own, finished=finished)
-    return replace(parsed, criticisms=criticisms, failures=(*parsed.failures, *failures))
-
-
-def whole_reply(text: str, parsed: ParsedTurn, untagged: Untagged, *, cut: bool) -> ParsedTurn:
-    """Return a reply without a solution's tags with all behind its thinking as the solution, if there is any.
-
-    The stop string that ended it is left out. ``cut``: the reply ended at its limit.
-    """
-    start = parsed.thinking.end if parsed.thinking else 0
-    ended = next((len(string) for string in untagged.stop if not cut and text.endswith(string)), 0)
-    span = Span(start, max(start, len(text) - ended))
-    if not span.of(text).strip():
-        return parsed
-    left = _without_missing_solution(parsed).failures
-    failures = (ParseFailure(FailureReason.UNTAGGED, "solution", span),) if untagged.due else ()
-    if cut:
-        failures += (ParseFailure(FailureReason.UNCLOSED_SECTION, "solution", span),)
-    answer = last_boxed(span.of(text))
-    return replace(parsed, solution=span, answer=answer, failures=(*failures, *left), untagged=True)
-
-
-def _without_missing_solution(parsed: ParsedTurn) -> ParsedTurn:
-    """Return a parsed reply without the failure for a missing solution."""
-    kept = tuple(
-        f for f in parsed.failures if (f.reason, f.detail) != (FailureReason.MISSING_SECTION, "solution")
-    )
-    return parsed if len(kept) == len(parsed.failures) else replace(parsed, failures=kept)
 
 
 def votes_of(turn: Turn, handles: Sequence[str]) -> Iterator[Vote]:

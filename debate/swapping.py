@@ -9,6 +9,7 @@ from debate.policy import speaker_at
 from debate.prompting.fitting import context_budget
 from debate.prompting.prompt import Past, Prompt, agent_prompt
 from debate.prompting.seating import Seating
+from debate.prompting.shown import speakers
 from debate.types import Policy, Swapped, Turn, TurnId, Vote
 
 
@@ -23,7 +24,7 @@ def ballot_prompts(turned: Seating, past: Past, policy: Policy) -> dict[TurnId, 
     if len(past) <= round_:
         return {}
     config, prompts = turned.config, dict[TurnId, Prompt]()
-    for agent in range(config.num_agents):
+    for agent in speakers(config, round_):
         budget = context_budget(speaker_at(policy, config.seat(agent)), config)
         prompts[TurnId(agent, round_)] = agent_prompt(turned, past[:round_], agent, round_, budget)
     return prompts

@@ -15,10 +15,10 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from debate import Completion, DebateConfig, Problem, Turn
-from debate.hold import Untagged, read_reply, untagged_rule
 from debate.parsing.clipping import clipped
 from debate.prompting.shown import reads_untagged
 from debate.prompting.texts import load_prompts
+from debate.reply import Untagged, read_reply, untagged_rule
 from debate.types import WITHOUT_TRUTH
 from debate_rl.evaluation.folder import IDENTITY
 from debate_rl.evaluation.grading import IN_A_BOX, grade_turn

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from debate.hold import read_reply
 from debate.policies.scripted import END_TOKEN, ScriptedPolicy
 from debate.policies.tools import ToolPolicy
 from debate.programs import find_program, output_block, public_part
+from debate.reply import read_reply
 from debate.tools import Ran
 from debate.types import Message, SampleRequest, Span, TurnId
 from envs.programs.code import code_of

@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import UNSET
 
-from debate.hold import read_reply, untagged_rule
 from debate.prompting.shown import holds_criticism
 from debate.prompting.texts import load_prompts
+from debate.reply import read_reply, untagged_rule
 from debate.types import (
     Ballot,
     Criticism,

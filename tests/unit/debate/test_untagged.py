@@ -11,8 +11,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from debate import DebateConfig, Problem, hold_debate
-from debate.hold import Untagged, read_reply
 from debate.policies.scripted import ScriptedPolicy
+from debate.reply import Untagged, read_reply
 from debate.types import Completion, FailureReason, TurnId
 
 PROBLEM = Problem("p", "9 + 9?", "18")

@@ -59,6 +59,13 @@ def test_the_proposer_solves_the_critic_answers_and_the_others_judge(agents, pro
     assert context_budget(ScriptedPolicy({}), config).tokens is None
 
 
+def test_judges_alone_are_asked_again():
+    debate = held(GAME.model_copy(update={"ask_swapped": True}))
+    assert [one.turn for one in debate.swapped] == [TurnId(2, 1), TurnId(3, 1)]
+    ballots = {turn.id: turn.compared for turn in debate.turns}
+    assert all(one.compared == ballots[one.turn][::-1] for one in debate.swapped)
+
+
 def test_the_critic_reads_what_the_proposer_has_just_written():
     read = {}
 

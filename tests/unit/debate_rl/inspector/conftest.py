@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
-from debate.hold import read_reply, votes_of
+from debate.hold import votes_of
+from debate.reply import read_reply
 from debate.types import TurnId
 from rewards import RewardConfig, score_debate
 from transcripts import Record

@@ -1,0 +1,49 @@
+"""What the protocols with roles need of the other settings of a debate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from debate.config import DebateConfig
+
+
+class Need(NamedTuple):
+    """A setting by its key, its value, whether that is possible, and what is."""
+
+    key: str
+    value: object
+    met: bool
+    needed: str
+
+
+def refuse_impossible(config: DebateConfig) -> None:
+    """ValueError for the first setting that the protocol of a debate has no use for."""
+    for need in _needs(config):
+        if not need.met:
+            raise ValueError(
+                f'{need.key}: {need.value}, but debate.protocol = "{config.protocol}" needs {need.needed}'
+            )
+
+
+def _needs(config: DebateConfig) -> Iterator[Need]:
+    if config.protocol == "debate":
+        return
+    game, agents, rounds = config.protocol == "zero_sum", config.num_agents, config.num_rounds
+    if game:
+        yield Need("num_agents", agents, agents >= 3, "3 or more: a proposer, a critic, and judges")
+        yield Need("num_rounds", rounds, rounds == 1, "1: the critic reads the proposal within it")
+        yield Need("judge_own", config.judge_own, not config.judge_own, "false: who argues does not judge")
+        long = config.compress.over
+        yield Need("compress.over", long, long is None, "none: the critic and the judges read all of it")
+    else:
+        turns = "3, 5, ...: solutions, then criticism and revisions by turns"
+        yield Need("num_agents", agents, agents >= 2, "2 or more: nobody else can criticise")
+        yield Need("num_rounds", rounds, rounds >= 3 and rounds % 2 == 1, turns)
+    yield Need("final_ballot", config.final_ballot, config.final_ballot, "true: it is the verdict")
+    shown, summed = config.history_rounds, config.summary.enabled
+    yield Need("history_rounds", shown, shown != 0, "1 or more, or -1: critics read solutions")
+    yield Need("conversation", config.conversation, not config.conversation, "false")
+    why = "false: solutions and criticism are read themselves"
+    yield Need("summary.enabled", summed, not summed, why)
