@@ -363,15 +363,21 @@ MODELS = {
     "Qwen/Qwen3-8B": ((4096, 12_288, 36, 32, 8, 128, False), 8.19e9),
     "Qwen/Qwen2.5-0.5B": ((896, 4864, 24, 14, 2, 64, True), 0.49e9),
     "Qwen/Qwen2.5-14B": ((5120, 13_824, 48, 40, 8, 128, False), 14.8e9),
+    "HuggingFaceTB/SmolLM2-1.7B": ((2048, 8192, 24, 32, 32, 64, True), 1.71e9),
 }
 """Width, that of the MLPs, layers, heads, those of keys, their size and tied embeddings of the published
-settings; parameters. Qwen2.5 is counted as a Qwen3 of its shape, whose vocabulary is as large within 0.1%."""
+settings; parameters. Qwen2.5 is counted as a Qwen3 of its shape, whose vocabulary is as large within 0.1%,
+and SmolLM2, a Llama, as a Qwen3 of its shape and of its own vocabulary and context."""
+VOCABULARY = {"HuggingFaceTB/SmolLM2-1.7B": (49_152, 8192)}
+"""Tokens and context of a model that is not Qwen's; theirs are 151,936 and 40,960."""
 CARDS = {
     "gsm8k_qwen3_1b7_24gb": 22.5,
     "gsm8k_qwen3_4b_48gb": 45,
     "gsm8k_qwen3_8b_1gpu": 79,
     "math_qwen3_8b_1gpu": 79,
     "aime_qwen3_8b_1gpu": 79,
+    "math_qwen3_1b7_80gb": 79,
+    "math_smollm2_1b7_80gb": 79,
     "gsm8k_qwen3_1b7_full_80gb": 79,
     "gsm8k_qwen3_4b_full_141gb": 139,
     "curriculum/gsm8k_to_aime_qwen3_8b": 79,
@@ -395,12 +401,12 @@ def test_every_recipe_for_a_gpu_is_checked():
 def test_a_recipe_fits_its_card_with_every_reply_at_its_limit(recipe, needs, tmp_path):
     """The model is the published settings with a tokenizer of bytes, which makes prompts longer."""
     name = load_config(Config, recipe, []).model.name_or_path
-    (hidden, inner, layers, heads, keys, wide, tied), count = MODELS[
-        name.removesuffix("-Base").removesuffix("-Instruct-2507")
-    ]
-    sizes = {"vocab_size": 151_936, "hidden_size": hidden, "intermediate_size": inner, "head_dim": wide}
+    name = name.removesuffix("-Base").removesuffix("-Instruct-2507").removesuffix("-Instruct")
+    (hidden, inner, layers, heads, keys, wide, tied), count = MODELS[name]
+    tokens, context = VOCABULARY.get(name, (151_936, 40_960))
+    sizes = {"vocab_size": tokens, "hidden_size": hidden, "intermediate_size": inner, "head_dim": wide}
     shape = {"num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": keys}
-    rest = {"max_position_embeddings": 40_960, "tie_word_embeddings": tied}
+    rest = {"max_position_embeddings": context, "tie_word_embeddings": tied}
     transformers.Qwen3Config(**sizes, **shape, **rest).save_pretrained(tmp_path)
     load_model(needs.config.model, vocabulary=(), seed=0)[1].save_pretrained(tmp_path)
     problems = ["kind=pair_sum", "path=none", "levels=none", "split=train", "limit=8", "mix=none"]
