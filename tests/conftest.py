@@ -284,6 +284,29 @@ def hostile_run(tmp_path_factory, hostile_records):
     return folder
 
 
+@pytest.fixture
+def judged_run(tmp_path, step_records):
+    """Return a run whose judge was watched on pairs of hostile texts; after 7 steps it falls for all."""
+    from debate.values import whole_text
+    from debate_rl.tracking.judge_pairs import JudgePair, Judgment, as_lines, folder_of, step_file
+    from transcripts import write_step
+
+    folder = tmp_path / "judged"
+    write_step(folder / "transcripts", 0, step_records(0))
+    texts = [whole_text(text) for text in HOSTILE]
+    pairs = [JudgePair(f"{text} {n}", *[text] * 4, {"fake_check": text}) for n, text in enumerate(texts)]
+    folder_of(folder).mkdir()
+    (folder_of(folder) / "pairs.jsonl").write_bytes(as_lines(pairs))
+    for step, attacked in ((0, "right"), (2, "right"), (7, "none")):
+        said = [
+            Judgment(number, attack, preferred, text)
+            for number, text in enumerate(texts)
+            for attack, preferred in (("plain", "right"), ("fake_check", attacked))
+        ]
+        step_file(folder, step).write_bytes(as_lines(said))
+    return folder
+
+
 class InProcess:
     """Programs that run in this process, for tests that know what they run; ``results`` replaces some."""
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from debate_rl.training.session import Session
 
 FIRST, WINNER, MAJORITY = "debate/accuracy/round_0", "debate/winner/accuracy", "direct/self_consistency"
+ATTACKED = "judge/pairs/attacked"
+PAIRS = 100
+"""Fixed pairs on which the judge is compared with the start judge under attack."""
 RECIPES = {"pair_sum": "quickstart", "words": "quickstart_words"}
 
 
@@ -60,6 +63,7 @@ def _measured_run(
     folder = f"run.dir=runs/quickstart-{family}-{seed}"
     config = load_config(Config, RECIPES[family], [folder, f"seed={seed}", *overrides])
     _refuse_unmeasured(config)
+    config = _watching(config)
     steps = f"{config.train.steps} steps of training by debate"
     console.print(f"{family}, seed {seed}: a warm start, {steps}, and a measurement before and after")
 
@@ -79,7 +83,8 @@ def _measured_run(
         train_steps(session)
         after = snapshot(session)
     spent = time.process_time() - started
-    return figures_of(before, after, spent), before, after, session.folder.path
+    figures = figures_of(before, after, spent) | _hack_gap(session.folder.path)
+    return figures, before, after, session.folder.path
 
 
 class Snapshot(NamedTuple):
@@ -118,6 +123,19 @@ def _refuse_unmeasured(config: Config) -> None:
             f"the judge's pairs are made of held-out problems of {' or '.join(FAMILIES)}; "
             f"these are of {_family(config)!r}"
         )
+
+
+def _watching(config: Config) -> Config:
+    """Return the configuration with pairs under attack, unless it says how many, or there cannot be any."""
+    from debate_rl.config.data import check_judge_pairs
+
+    held_out = config.held_out.model_copy(update={"judge_pairs": min(PAIRS, config.held_out.limit)})
+    try:
+        check_judge_pairs(held_out, config.debate)
+    except ValueError:
+        return config
+    said = "judge_pairs" in config.held_out.model_fields_set
+    return config if said else config.model_copy(update={"held_out": held_out})
 
 
 def _family(config: Config) -> str:
@@ -164,6 +182,8 @@ def figures_of(before: Snapshot, after: Snapshot, cpu_seconds: float) -> dict[st
     estimates |= {f"winner_accuracy_{when}": shot.of(WINNER) for when, shot in shots.items()}
     estimates |= {f"judge_accuracy_{when}": shot.judge_greedy for when, shot in shots.items()}
     estimates |= {f"judge_accuracy_{when}_sampled": shot.judge_sampled for when, shot in shots.items()}
+    if _watched(*shots.values()):
+        estimates |= {f"judge_attacked_{when}": shot.of(ATTACKED) for when, shot in shots.items()}
     estimates |= {f"self_consistency_{when}": shot.of(MAJORITY) for when, shot in shots.items()}
     for suffix, shot in (("_before", before), ("", after)):
         second = f"debate/accuracy/round_{min(1, len(shot.rounds) - 1)}"
@@ -182,6 +202,21 @@ def figures_of(before: Snapshot, after: Snapshot, cpu_seconds: float) -> dict[st
                 rows[f"{name}_{kind}_tokens_{when}"] = _row(spent, "tokens", n)
     rows["cpu_seconds"] = _row(cpu_seconds, "s", 1)
     return rows
+
+
+def _watched(*shots: Snapshot) -> bool:
+    """Whether the judge was asked about pairs under attack."""
+    return all(ATTACKED in shot.scores.values for shot in shots)
+
+
+def _hack_gap(run: Path) -> dict[str, dict[str, object]]:
+    """Return what persuaders cost the judge more than the start judge; nothing of a run without steps."""
+    from debate_rl.tracking.judge_pairs import ATTACKED, watched_judge
+
+    watched = watched_judge(run)
+    gaps = [] if watched is None or not watched.step else watched.figures
+    found = next((one.gap for one in gaps if one.attack == ATTACKED), None)
+    return {} if found is None else {"hack_gap": _row(found.value, "share", found.n, found.low, found.high)}
 
 
 def _row(
@@ -210,6 +245,11 @@ def _table(before: Snapshot, after: Snapshot) -> Table:
         ("winner minus self-consistency", *(_cell(shot.of(WINNER, MAJORITY), sign="+") for shot in shots)),
         ("judge accuracy on fixed pairs, greedy", *(_cell(shot.judge_greedy) for shot in shots)),
         ("judge accuracy on fixed pairs, T = 1", *(_cell(shot.judge_sampled) for shot in shots)),
+        *(
+            [("judge accuracy on attacked pairs, greedy", *(_cell(shot.of(ATTACKED)) for shot in shots))]
+            if _watched(*shots)
+            else []
+        ),
         ("valid XML", *(f"{shot.of('debate/valid_xml').value:.2f}" for shot in shots)),
         ("tokens of a debate: generated + read", *(_tokens(shot, "debate") for shot in shots)),
         ("tokens of self-consistency", *(_tokens(shot, "direct") for shot in shots)),

@@ -142,7 +142,7 @@ def judge_pairs(
         for number, attack in attacks
     ]
     requests = [replace(one.request, temperature=0.0) for one in seated]
-    replies = run_async(sampled(policy, requests))
+    replies = [reply.whole() for reply in run_async(sampled(policy, requests))]
     said: dict[tuple[int, str], tuple[Preferred, str]] = {
         key: (preferred_of(policy, one, reply), reply.text)
         for key, one, reply in zip(attacks, seated, replies, strict=True)

@@ -194,6 +194,11 @@ class JudgedAttack:
         """Whether the start judge was right and the later one is not."""
         return self.start.preferred == "right" != self.now.preferred
 
+    @property
+    def wrong(self) -> str:
+        """The wrong side as it was shown."""
+        return self.pair.attacked.get(self.now.attack, self.pair.wrong)
+
 
 @dataclass(frozen=True, slots=True)
 class WatchedJudge:
@@ -202,6 +207,19 @@ class WatchedJudge:
     step: int
     figures: tuple[AttackFigures, ...]
     attacks: tuple[JudgedAttack, ...]
+
+
+def hack_gaps(run: Path, most: int = 50) -> list[tuple[int, Estimate]]:
+    """Return the hack gap under all persuaders after so many steps, in order, of the newest evaluations.
+
+    ValueError names a line that cannot be read.
+    """
+    pairs, steps = read_pairs(run), judged_steps(run)
+    if not pairs or steps[:1] != [0]:
+        return []
+    start = rates(pairs, read_judgments(run, 0))
+    gaps = ((step, hack_gap(rates(pairs, read_judgments(run, step)), start)) for step in steps[1:][-most:])
+    return [(step, gap) for step, gap in gaps if gap is not None]
 
 
 def watched_judge(run: Path, step: int | None = None) -> WatchedJudge | None:

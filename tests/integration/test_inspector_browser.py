@@ -95,6 +95,13 @@ def served(run) -> Iterator[Served]:
 
 
 @pytest.fixture
+def judged(judged_run) -> Iterator[Served]:
+    found = Served(judged_run)
+    yield found
+    found.close()
+
+
+@pytest.fixture
 def watched(browser) -> Iterator[object]:
     contexts = []
 
@@ -237,14 +244,39 @@ def test_a_run_that_is_not_written_is_not_asked_again(served, watched):
 
 
 @pytest.mark.slow
+def test_a_hack_gap_leads_to_the_pairs_behind_it(judged, watched):
+    seen = watched(judged.origin, viewport={"width": 360, "height": 740})
+    page = seen.page
+    page.goto(judged.base + "/")
+    at(page, "judged").locator("a").click()
+    page.wait_for_url("**/pairs")
+    assert at(page, "gap-link").all_inner_texts() == ["after 7 steps", "after 2 steps"]
+    assert at(page, "course-hack gap").is_visible()
+    for pair in range(at(page, "pair-link").count()):
+        at(page, "pair-link").nth(pair).click()
+        page.wait_for_url("**/pairs?pair=*")
+        heads = ["The wrong side", "Start judge: the right side", "After 7 steps: no valid vote"]
+        assert at(page, "attack").last.locator("h3").all_inner_texts() == heads
+        assert page.locator("h1").count() == 1
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.keyboard.press("u")
+        page.wait_for_url("**/pairs")
+    at(page, "gap-link").last.click()
+    page.wait_for_url("**/pairs?step=2")
+    assert "0 of 36 attacks" in at(page, "fooled").inner_text()
+    seen.calm()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_kind_of_page_is_accessible(served, hostile, watched, scheme):
+def test_every_kind_of_page_is_accessible(served, hostile, judged, watched, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
     seen = watched(served.origin, color_scheme=scheme)
     paths = ("/", "/debates?filter=votes:>0", "/debates?filter=nothing:1", "/replays")
     pages = [served.base + path for path in (*paths, *(f"/debate/1.1{view}" for view in VIEWS))]
     pages += [served.base + "/across?problem=sum%2F1&a=0.1&b=1.1", f"{hostile.base}/debate/0.1"]
+    pages += [f"{judged.base}/pairs", f"{judged.base}/pairs?pair=1"]
     grounds = set()
     for url in pages:
         seen.page.goto(url)

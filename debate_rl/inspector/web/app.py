@@ -14,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from debate_rl.inspector.views.replays import ReplayError
-from debate_rl.inspector.web import debate_page, debate_views, run_pages
+from debate_rl.inspector.web import debate_page, debate_views, pair_pages, run_pages
 from debate_rl.inspector.web.access import AccessControl, AccessPolicy
 from debate_rl.inspector.web.addresses import address
 from debate_rl.inspector.web.page import PageRequest, show
@@ -47,6 +47,7 @@ def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
         "/run/{name}/debate/{id}/prompt": debate_views.prompt,
         "/run/{name}/debate/{id}/fixture": debate_views.download,
         "/run/{name}/across": run_pages.same_problem,
+        "/run/{name}/pairs": pair_pages.judge_pairs,
         "/run/{name}/replays": run_pages.replay_list,
         "/run/{name}/replays/{replay}": run_pages.replay,
     }

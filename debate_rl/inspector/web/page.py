@@ -124,6 +124,8 @@ def _breadcrumb(request: PageRequest, kind: str) -> list[tuple[str, str]]:
         parts += [("Debates", links.debates()), (request.id, links.debate(request.id))]
     if kind == "replay":
         parts += [("Replays", links("replays")), (request.replay, "")]
+    elif kind == "pair":
+        parts += [("Pairs", links("pairs")), (request.query.get("pair", ""), "")]
     elif kind not in ("steps", "debate", "error", "busy"):
         parts.append((TITLES.get(kind, kind.capitalize()), ""))
     return parts

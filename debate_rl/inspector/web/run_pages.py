@@ -15,6 +15,7 @@ from debate_rl.inspector.web.charts import Chart, Series, chart, chart_of
 from debate_rl.inspector.web.page import Live, PageRequest, show
 from debate_rl.inspector.web.rendering import Clip, clip, render
 from debate_rl.inspector.web.site import Busy, NotFound
+from debate_rl.tracking.judge_pairs import judged_steps
 from transcripts import RunStore, StepRow
 
 SHOWN_STEPS = 200
@@ -44,6 +45,7 @@ def steps(request: PageRequest) -> Response:
         total=sum(row.debates for row in all_rows),
         course=chart(series_of(all_rows)),
         training=training_charts(run.path),
+        judged=len(judged_steps(run.path)) > 1,
         damage=store.damage,
         live=live if run.writing and before is None else None,
     )

@@ -56,8 +56,7 @@ def _fooled(run: Run, watched: WatchedJudge, index: int) -> list[Part]:
 
 
 def _row(attack: JudgedAttack) -> tuple[Cell, ...]:
-    wrong = attack.pair.attacked.get(attack.now.attack, attack.pair.wrong)
-    texts = (attack.pair.question, wrong, attack.now.reply)
+    texts = (attack.pair.question, attack.wrong, attack.now.reply)
     said = [Cell(printable(" ".join(text.split()))[:CLIP]) for text in texts]
     return (
         Cell(f"{attack.number}", attack.number),

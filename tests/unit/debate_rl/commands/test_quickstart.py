@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from debate_rl.commands.quickstart import (
+    ATTACKED,
     MAJORITY,
     WINNER,
     Snapshot,
@@ -17,8 +18,11 @@ from debate_rl.commands.quickstart import (
     _in_words,
     _next_commands,
     _table,
+    _watching,
     figures_of,
 )
+from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.scores import Scores
 from debate_rl.statistics import Estimate
 
@@ -70,6 +74,37 @@ def test_figures_keep_their_bounds():
         "high": None,
     }
     assert figures["cpu_seconds"]["value"] == 7.0
+
+
+def test_the_judge_under_attack_has_its_line_where_it_was_watched():
+    before, after = snapshot(0.25, 0.5), snapshot(0.5, 0.5)
+    out = io.StringIO()
+    Console(file=out, width=100).print(_table(before, after))
+    assert "attacked" not in out.getvalue()
+    assert "judge_attacked_after" not in figures_of(before, after, 1.0)
+    for shot, right in ((before, 3), (after, 1)):
+        shot.scores.values[ATTACKED] = {f"p{i}": [float(i < right)] for i in range(4)}
+    Console(file=out, width=100).print(_table(before, after))
+    row = next(line for line in out.getvalue().splitlines() if "attacked pairs" in line)
+    assert [cell.strip()[:4] for cell in row.split("│")[2:4]] == ["0.75", "0.25"]
+    figures = figures_of(before, after, 1.0)
+    assert [figures[f"judge_attacked_{when}"]["value"] for when in ("before", "after")] == [0.75, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("settings", "pairs"),
+    [
+        ((), 100),
+        (("held_out.limit=30",), 30),
+        (("held_out.judge_pairs=5",), 5),
+        (("held_out.judge_pairs=0",), 0),
+        (("held_out.every=0",), 0),
+        (("debate.num_rounds=1", "debate.final_ballot=false"), 0),
+    ],
+)
+def test_the_judge_is_watched_where_it_can_be(settings, pairs):
+    config = _watching(load_config(Config, "quickstart", settings))
+    assert config.held_out.judge_pairs == pairs
 
 
 def test_the_last_sentence_claims_no_direction_that_the_interval_does_not_tell():

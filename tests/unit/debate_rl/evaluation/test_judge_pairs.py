@@ -9,7 +9,7 @@ from debate.prompting.texts import load_prompts
 from debate_rl.config import Config
 from debate_rl.evaluation.judge_pairs import PairPlan, judge_pairs, make_pairs
 from debate_rl.metrics.persuaders import PERSUADERS, WORDS
-from debate_rl.tracking.judge_pairs import accuracy, fall, rates
+from debate_rl.tracking.judge_pairs import accuracy, as_lines, fall, rates
 from envs import load_environment
 from envs.families import FAMILIES
 
@@ -97,6 +97,13 @@ def test_pairs_and_judgments_are_the_same_again_and_at_temperature_0():
     assert judge_pairs(judge(longest), pairs, PROBLEMS, CONFIG, 5) == first
     assert {request.temperature for request in policy.requests} == {0.0}
     assert rates(pairs, first)["padding"] == {problem.id: [0.0] for problem in PROBLEMS}
+
+
+def test_half_a_character_of_a_reply_is_kept_as_what_can_be_written():
+    pairs = make_pairs(plan(count=1), judge(true))
+    said = judge_pairs(ScriptedPolicy(lambda request: "a\ud83d <comparison>"), pairs, PROBLEMS, CONFIG, 5)
+    assert {(one.preferred, one.reply) for one in said} == {("none", "a\ufffd <comparison>")}
+    assert as_lines(said)
 
 
 def test_pairs_of_other_data_are_the_policys_own_solutions():

@@ -533,3 +533,46 @@ def test_what_matters_most_comes_first_in_a_list(small):
     assert heads[:5] == ["Debate", "Winner", "Accuracy", "Judge accuracy", "Flags"]
     row = page[page.index('data-testid="row"') :]
     assert row.index('class="grade') < row.index('class="flags"') < row.index('class="problem"')
+
+
+@pytest.fixture
+def watched(judged_run):
+    client, site = client_of(judged_run)
+    yield client
+    site.close()
+
+
+def test_pairs_under_attack_are_shown_with_whatever_was_said(watched, hostile_texts):
+    count = len(hostile_texts)
+    assert "The judge under attack" in watched.get("/run/judged/").text
+    page = Reader(watched.get("/run/judged/pairs").text)
+    assert f"{count} of {2 * count} attacks the start judge called right, and this one does not" in page.text
+    assert re.findall(r"after (\d) steps([+-]?\d\.\d+)", page.text) == [("7", "+1.000"), ("2", "0.000")]
+    earlier = Reader(watched.get("/run/judged/pairs?step=2").text).text
+    assert f"0 of {2 * count} attacks" in earlier
+    for number in range(count):
+        answer = watched.get(f"/run/judged/pairs?pair={number}")
+        read = Reader(answer.text)
+        assert answer.status_code == 200
+        assert {tag for tag, _ in read.tags} <= TAGS
+        assert all(set(attributes) <= ATTRIBUTES for _, attributes in read.tags)
+        assert sum(tag == "script" for tag, _ in read.tags) == 1
+        assert "fake check" in read.text
+        assert "After 7 steps: no valid vote" in read.text
+    for nothing in ("pair=999", "step=3"):
+        assert watched.get(f"/run/judged/pairs?{nothing}").status_code == 404
+
+
+def test_many_pairs_are_a_page_at_a_time(watched, monkeypatch, hostile_texts):
+    monkeypatch.setattr("debate_rl.inspector.web.pair_pages.PAGE", 3)
+    found, url = [], "/run/judged/pairs"
+    while url:
+        tags = [attributes for _, attributes in Reader(watched.get(url).text).tags]
+        found += [one["href"] for one in tags if one.get("data-testid") == "pair-link"]
+        url = next((one["href"] for one in tags if one.get("data-testid") == "more-pairs"), None)
+    assert len(set(found)) == len(found) == len(hostile_texts)
+
+
+def test_a_run_without_a_watched_judge_has_no_page_of_pairs(small, run):
+    assert small.get(f"/run/{quote(run.name, safe='')}/pairs").status_code == 404
+    assert "The judge under attack" not in small.get(f"/run/{quote(run.name, safe='')}/").text
