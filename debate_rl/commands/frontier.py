@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,7 +58,7 @@ def frontier(
 
     given = tuple(changes or ())
     config = load_config(Config, recipe, given)
-    wanted = planned(Prior("", recipe, given), [name for name in signals.split(",") if name])
+    wanted = planned(Prior("", recipe, given), [name.strip() for name in signals.split(",") if name.strip()])
     numbers = _seeds(seeds) or tuple(range(config.seed, config.seed + 5))
     home = out or f"runs/frontier/{Path(recipe).stem}"
     whole = Plan(tuple(wanted), numbers, home, at_once, tuple(name for name in devices.split(",") if name))
@@ -71,7 +71,11 @@ def frontier(
             sep="\n",
         )
         return
-    _show(whole, cells_of(run_plan(whole, plain_console(stderr=True).print)), json)
+    ran = run_plan(whole, plain_console(stderr=True).print)
+    failed = {f"{one.wanted.name}, seed {seed}": why for one in ran for seed, why in one.missing.items()}
+    _show(whole, cells_of(ran), failed, json)
+    if failed:
+        raise typer.Exit(1)
 
 
 def _seeds(text: str) -> tuple[int, ...]:
@@ -81,7 +85,7 @@ def _seeds(text: str) -> tuple[int, ...]:
         raise ValueError(f"--seeds {text}: whole numbers with commas between them, as in 7,13") from error
 
 
-def _show(plan: Plan, cells: Sequence[Cell], json: str | None) -> None:
+def _show(plan: Plan, cells: Sequence[Cell], failed: Mapping[str, str], json: str | None) -> None:
     from debate_rl.frontier.drawing import draw
     from debate_rl.frontier.labels import worths
     from debate_rl.frontier.rules import judged_rules
@@ -104,5 +108,8 @@ def _show(plan: Plan, cells: Sequence[Cell], json: str | None) -> None:
     figure = Path(plan.out) / "frontier.svg"
     draw(cells, worth, figure)
     say(f"figure: {figure}")
+    for name, why in failed.items():
+        say(f"failed: {name}: {why}")
     if json is not None:
-        write_json(json, {"schema": 1, "out": plan.out, "seeds": plan.seeds, **plain(cells, rules, worth)})
+        known = {"schema": 1, "out": plan.out, "seeds": plan.seeds, "failed": failed}
+        write_json(json, {**known, **plain(cells, rules, worth)})

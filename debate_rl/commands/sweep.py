@@ -11,7 +11,7 @@ import typer
 
 from debate_rl.commands.arguments import JsonFile, writable
 from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
-from debate_rl.formatting import counted
+from debate_rl.formatting import counted, printable
 
 if TYPE_CHECKING:
     from debate_rl.statistics import Estimate
@@ -153,9 +153,9 @@ def _notes(settings: Sweep, runner: Runner, arms: Sequence[Arm]) -> Iterator[str
     else:
         yield "95% intervals clustered by problem; one seed does not say what another would give."
     for name, line in runner.state.failed.items():
-        yield f"failed: {name}: {line}"
+        yield printable(f"failed: {name}: {line}")
     for name, why in runner.state.dropped.items():
-        yield f"dropped: {name}: {why}"
+        yield printable(f"dropped: {name}: {why}")
     yield f"look: debate report {quote(settings.out)}/{quote(arms[0].folder)}/seed_*"
 
 

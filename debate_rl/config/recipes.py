@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 import tomli_w
 from pydantic import ValidationError
 
-from debate.files import DEEPEST, read_toml
+from debate.files import DEEPEST, read_json, read_toml
 from debate.settings import Settings, did_you_mean
 from debate_rl.config import Config
 from debate_rl.config.judges import JUDGE, judge_tables
@@ -316,12 +316,27 @@ def explain(error: ValidationError, source: str, model: type[Settings], override
     if first["type"] == "missing":
         message = _missing(model, key)
     elif first["type"] in ("model_type", "dict_type"):
-        message = f"is a table of settings, written {key}.<name>=<value> or [{key}]"
+        written = f", written {key}.<name>=<value> or [{key}]" if key else ""
+        message = f"is a table of settings{written}"
     given = first["input"]
     shown = "" if isinstance(given, dict | Settings) or "unknown key" in message else f" (got {given!r})"
     more = f" (and {len(inner) - 1} more)" if len(inner) > 1 else ""
     where = " ".join((source, *(text for text in overrides if text.startswith(key))))
     return f"{where}: {key + ': ' if key else ''}{message}{shown}{more}"
+
+
+def read_facts(model: type[S], path: Path, way_out: str) -> S:
+    """Return what a file of JSON that we wrote holds; OSError, or ConfigError naming file, field and value.
+
+    ``way_out``: what to do about one that is damaged.
+    """
+    try:
+        return model.model_validate(read_json(path))
+    except ValidationError as error:
+        reason = explain(error, f"{path}: damaged", model, ())
+    except ValueError as error:
+        reason = f"{path}: damaged: {str(error).removeprefix(f'{path}: ')}"
+    raise ConfigError(f"{reason}; {way_out}")
 
 
 def _key_of(location: Sequence[str | int]) -> str:

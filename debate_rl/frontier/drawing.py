@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from debate_rl.frontier.labels import Worth, accuracies
 from debate_rl.frontier.results import Cell, difference, estimated
 from debate_rl.frontier.rules import of_votes, ttrl_of
+from debate_rl.runs.folder import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +46,9 @@ def draw(cells: Sequence[Cell], worths: Sequence[Worth], path: Path) -> None:
         for place, panel in enumerate(panels):
             panel(figure.add_subplot(1, len(panels), place + 1), short, worths)
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+        drawn = BytesIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+    write_whole(path, drawn.getvalue())
 
 
 def plane(axes: Axes, cells: Sequence[Cell], _: Sequence[Worth]) -> None:

@@ -13,9 +13,10 @@ from debate_rl.problems import load_run_problems
 from debate_rl.statistics import Estimate
 from debate_rl.sweeps.results import over_seeds
 from debate_rl.sweeps.running import SweepRun
-from debate_rl.tracking.held_out import WINNER, HeldOut, gain, read_held_out
+from debate_rl.tracking.held_out import NAME, WINNER, HeldOut, gain, read_held_out
 from debate_rl.tracking.step_lines import read_metrics
 from envs.answers.keys import key_of
+from rewards.labels import hides_any
 from transcripts import Record, read_records
 
 FIRST_ANSWER = "debate/accuracy/round_0"
@@ -108,6 +109,12 @@ def _mean(ones: Sequence[Judged]) -> Judged:
 
 
 def _of_seed(run: SweepRun, evaluations: Sequence[HeldOut], *, alone: bool) -> OfSeed:
+    for at, step in ((0, 0), (-1, run.config.train.steps)):
+        if not evaluations or evaluations[at].step != step:
+            raise ValueError(
+                f"{run.folder / NAME}: has no evaluation after step {step}, where arms are compared; remove "
+                "the folder, and it is done again"
+            )
     first = gain(evaluations[0], evaluations[-1], FIRST_ANSWER)
     winner = None if alone else gain(evaluations[0], evaluations[-1], WINNER)
     if first is None:
@@ -140,7 +147,7 @@ def _read(line: Mapping[str, float | None]) -> float:
 def _labels(run: SweepRun, lines: Sequence[Mapping[str, float | None]], records: Sequence[Record]) -> int:
     """Return how many problems had a label that counted, by the end."""
     rewards = run.config.rewards
-    if rewards.labels == 1 and rewards.pseudo == "none" and run.config.train.control == "none":
+    if not hides_any(rewards) and run.config.train.control == "none":
         return len({one.debate.problem.id for one in records})
     return round(max((line.get("labels/used") or 0.0 for line in lines), default=0.0))
 

@@ -6,16 +6,18 @@ arms run. The same command goes on with what is left, as a sweep does.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
+from debate_rl.formatting import printable
 from debate_rl.frontier.signals import Signal, signal_named
 from debate_rl.frontier.start import Start, measured_start
 from debate_rl.sweeps.arms import Arm, Sweep, config_of, folder_of
-from debate_rl.sweeps.running import Runner, SweepRun, open_state, runs_of
+from debate_rl.sweeps.running import Runner, State, SweepRun, open_state, runs_of, with_arms
 
 FIRST = "votes"
 """The signal whose runs make the warm starts."""
@@ -70,11 +72,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What was run of an arm: its runs by seed, and what was measured of its starts."""
+    """What was run of an arm, by seed: its runs, what was measured of the starts, why one is missing."""
 
     wanted: Wanted
     runs: Mapping[int, SweepRun]
     starts: Mapping[int, Start]
+    missing: Mapping[int, str] = field(default_factory=dict)
 
 
 def planned(prior: Prior, names: Sequence[str]) -> list[Wanted]:
@@ -83,22 +86,45 @@ def planned(prior: Prior, names: Sequence[str]) -> list[Wanted]:
 
 
 def check_plan(plan: Plan) -> None:
-    """ValueError where arms could not be compared: no votes, no common start, nothing held out."""
+    """ValueError where arms could not be compared: no votes, no common start, nothing held out.
+
+    And where a recipe says itself what is learnt from, or where an arm or a seed cannot be.
+    """
     for prior in plan.priors:
-        config = load_config(Config, prior.recipe, prior.overrides)
-        if config.stages is not None:
-            raise ConfigError(f"{prior.recipe}: has stages, and arms begin with one start; name one stage's")
-        if not config.held_out.limit or not config.held_out.every:
-            raise ConfigError(
-                f"{prior.recipe}: arms are compared by held-out problems, and held_out.limit or every is 0"
-            )
-        debate = config.debate
-        if debate.num_agents < 3 or not (debate.num_rounds > 1 or debate.final_ballot):
-            raise ConfigError(f"{prior.recipe}: nobody votes here; use debate.num_agents of 3 or more")
-        firsts = [one for one in plan.wanted if one.prior == prior and _is_first(one)]
-        if not firsts:
+        _check_prior(prior)
+        first = next((one for one in plan.wanted if one.prior == prior and _is_first(one)), None)
+        if first is None:
             raise ConfigError(
                 f"{prior.name or prior.recipe}: has no arm {FIRST!r}, whose start the others take"
+            )
+        for seed in plan.seeds:
+            config_of(plan.sweep(), _arm(first, {}), (f"seed={seed}",))
+    for one in plan.wanted:
+        known = replace(one.signal, alone=False)  # how many debates it holds is measured first
+        config_of(plan.sweep(), _arm(replace(one, signal=known), {}))
+
+
+def _check_prior(prior: Prior) -> None:
+    config = load_config(Config, prior.recipe, prior.overrides)
+    if config.stages is not None:
+        raise ConfigError(f"{prior.recipe}: has stages, and arms begin with one start; name one stage's")
+    if not config.held_out.limit or not config.held_out.every:
+        raise ConfigError(
+            f"{prior.recipe}: arms are compared by held-out problems, and held_out.limit or every is 0"
+        )
+    debate = config.debate
+    if debate.num_agents < 3 or not (debate.num_rounds > 1 or debate.final_ballot):
+        raise ConfigError(f"{prior.recipe}: nobody votes here; use debate.num_agents of 3 or more")
+    rewards = config.rewards
+    said = (
+        ("train.control", config.train.control, "none"),
+        ("rewards.pseudo", rewards.pseudo, "none"),
+        ("rewards.peer_weight", rewards.peer_weight, "rest"),
+    )
+    for key, value, unset in said:
+        if value != unset:
+            raise ConfigError(
+                f'{prior.recipe}: {key} = "{value}": --signals say what arms learn from; leave it out'
             )
 
 
@@ -111,26 +137,41 @@ def run_plan(plan: Plan, tell: Callable[[str], None]) -> list[Ran]:
     with open_state(sweep, [*arms.values()]) as state:
         runner = Runner(sweep, state, tell)
         runner.run(_runs(sweep, arms))
-    for one, run in _of_arms(arms, _runs(sweep, arms)):
-        if run.key not in runner.state.seconds:
-            raise ConfigError(f"{run.name}: failed: {runner.state.failed.get(run.key, 'see its log')}")
-        signals = [other.signal for other in plan.wanted if other.prior == one.prior]
-        path = Path(plan.out) / "starts" / f"{folder_of(one.prior.name or 'start')}-{run.seed}.json"
-        starts[one.prior, run.seed] = measured_start(_start_config(sweep, run), signals, path)
-        tell(f"{one.prior.name or one.prior.recipe}, seed {run.seed}: the start is measured; {path}")
-    arms = {one: _arm(one, starts) for one in plan.wanted}
-    with open_state(sweep, [*arms.values()]) as state:
-        runner = Runner(sweep, state, tell)
+        for one, run in _of_arms(arms, _runs(sweep, arms)):
+            if run.key not in runner.state.seconds:
+                raise ConfigError(f"{run.name}: failed: {_why_not(runner.state, run)}")
+            signals = [other.signal for other in plan.wanted if other.prior == one.prior]
+            path = Path(plan.out) / "starts" / f"{folder_of(one.prior.name or 'start')}-{run.seed}.json"
+            starts[one.prior, run.seed] = measured_start(_start_config(sweep, run), signals, path)
+            tell(f"{one.prior.name or one.prior.recipe}, seed {run.seed}: the start is measured; {path}")
+        arms = {one: _arm(one, starts) for one in plan.wanted}
+        runner.state = with_arms(runner.state, sweep, [*arms.values()])
         runner.run(_runs(sweep, arms))
-    done = [(one, run) for one, run in _of_arms(arms, _runs(sweep, arms)) if run.key in runner.state.seconds]
     return [
-        Ran(
-            one,
-            {run.seed: run for other, run in done if other == one},
-            {seed: starts[one.prior, seed] for seed in plan.seeds},
-        )
-        for one in plan.wanted
+        _ran(one, plan, [*_of_arms(arms, _runs(sweep, arms))], starts, runner.state) for one in plan.wanted
     ]
+
+
+def _ran(
+    one: Wanted,
+    plan: Plan,
+    runs: Sequence[tuple[Wanted, SweepRun]],
+    starts: Mapping[tuple[Prior, int], Start],
+    state: State,
+) -> Ran:
+    own = [run for other, run in runs if other == one]
+    return Ran(
+        one,
+        {run.seed: run for run in own if run.key in state.seconds},
+        {seed: starts[one.prior, seed] for seed in plan.seeds},
+        {run.seed: _why_not(state, run) for run in own if run.key not in state.seconds},
+    )
+
+
+def _why_not(state: State, run: SweepRun) -> str:
+    """Return why a run is not done."""
+    said = state.failed.get(run.key) or state.dropped.get(run.arm.folder) or f"see {run.log}"
+    return printable(said)
 
 
 def _arm(one: Wanted, starts: Mapping[tuple[Prior, int], Start]) -> Arm:
@@ -181,5 +222,6 @@ def _of_arms(arms: Mapping[Wanted, Arm], runs: Sequence[SweepRun]) -> Iterator[t
 def _start_config(sweep: Sweep, run: SweepRun) -> Config:
     """Return the configuration of a run that begins with the weights that this run began with."""
     made = run.config.warm_start.steps and run.config.warm_start.from_run is None
-    begins = (f"warm_start.from_run={run.folder}",) if made else ()
-    return config_of(sweep, run.arm, (f"seed={run.seed}", f"run.dir={run.folder}-start", *begins))
+    begins = (f"warm_start.from_run={json.dumps(str(run.folder))}",) if made else ()
+    home = f"run.dir={json.dumps(f'{run.folder}-start')}"
+    return config_of(sweep, run.arm, (f"seed={run.seed}", home, *begins))

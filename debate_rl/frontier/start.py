@@ -11,11 +11,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from pydantic import Field
+
 from debate import Debate
-from debate.files import read_json
 from debate.seeds import derive_seed
 from debate.settings import Settings
 from debate_rl.config import Config
+from debate_rl.config.recipes import read_facts
 from debate_rl.doctor.debates import hold
 from debate_rl.doctor.policy import opened_policy
 from debate_rl.doctor.votes import votes_by_round
@@ -33,9 +35,9 @@ PROBLEMS = 120
 class Judged(Settings):
     """Of the decidable pairs of a round: how many there are, p_v and p_c."""
 
-    pairs: int
-    p_v: float
-    p_c: float
+    pairs: int = Field(ge=0)
+    p_v: float = Field(ge=0, le=1)
+    p_c: float = Field(ge=0, le=1)
 
 
 class Start(Settings):
@@ -45,11 +47,11 @@ class Start(Settings):
     ``solution`` and ``debate``: tokens that a solution of round 0 and a whole debate generate, in the mean.
     """
 
-    problems: int
+    problems: int = Field(ge=1)
     judged: dict[str, dict[int, Judged]]
-    majority_right: float
-    solution: float
-    debate: float
+    majority_right: float = Field(ge=0, le=1)
+    solution: float = Field(gt=0)
+    debate: float = Field(gt=0)
 
     @property
     def solutions(self) -> float:
@@ -62,7 +64,7 @@ def measured_start(
 ) -> Start:
     """Return what the weights do that a run of ``config`` begins with; what stands in ``path`` is read."""
     if path.exists():
-        found = Start.model_validate(read_json(path))
+        found = read_facts(Start, path, "remove the file, and the start is measured anew")
         if {one.name for one in signals} <= found.judged.keys() and found.problems == problems:
             return found
     data = load_run_problems(config)

@@ -162,7 +162,7 @@ def _enter(folder: Path, config: BaseModel, known: dict[str, object], rules: Cha
         _refuse_foreign(folder)
         facts: dict[str, object] = {**known, "starts": [_start({})]}
     else:
-        changed = differences(_with_defaults(_read_config(run.config), type(config)), plain)
+        changed = changed_settings(folder, config)
         if refused := refusal(changed, rules):
             raise RunFolderError(f"run.dir={folder} holds a run with another configuration: {refused}")
         facts = _resumed_facts(folder, _read_facts(run.facts), known, changed, rules)
@@ -207,6 +207,12 @@ def _start(changed: Mapping[str, Change]) -> dict[str, object]:
 def plain_config(config: BaseModel) -> dict[str, object]:
     """Return the tables to write as TOML; None is left out, as TOML has no word for it."""
     return config.model_dump(mode="json", exclude_none=True)
+
+
+def changed_settings(folder: Path, config: BaseModel) -> dict[str, Change]:
+    """Return what differs from a run's configuration, by dotted key; RunFolderError for a damaged one."""
+    stored = _with_defaults(_read_config(folder / "config.toml"), type(config))
+    return differences(stored, plain_config(config))
 
 
 def _with_defaults(stored: dict[str, object], kind: type[BaseModel]) -> dict[str, object]:

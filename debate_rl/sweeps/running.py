@@ -17,19 +17,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from debate.files import read_json
 from debate.settings import Settings
 from debate_rl.config import Config
-from debate_rl.config.recipes import ConfigError, explain
+from debate_rl.config.recipes import ConfigError, read_facts
+from debate_rl.formatting import printable
 from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints
-from debate_rl.runs.folder import is_locked, locked, write_whole
+from debate_rl.runs.folder import LOCK, changed_settings, is_locked, locked, write_whole
 from debate_rl.sweeps.arms import Arm, Sweep, config_of, is_supervised
 from debate_rl.tracking.held_out import kept_steps
+from debate_rl.training.start_checks import change_rules
 
 STATE = "sweep.json"
 BEGINS = ("seed", "model", "env", "debate", "shots", "warm_start")
@@ -134,36 +135,62 @@ def _folder(sweep: Sweep, arm: str, seed: int) -> Path:
 def open_state(sweep: Sweep, arms: Sequence[Arm]) -> Iterator[State]:
     """Yield the state of the sweep in its folder, which is held until the end.
 
-    Arms and seeds may be added to a sweep; ConfigError where one of its arms was another.
+    Arms and seeds may be added to a sweep, and a run whose folder was removed is done again; ConfigError
+    where one of its arms was another.
     """
     home = Path(sweep.out)
     home.mkdir(parents=True, exist_ok=True)
     with locked(home):
-        state, now = read_state(home), {arm.folder: arm.changes for arm in arms}
+        state = read_state(home)
         if state is None:
-            others = sorted(path.name for path in home.iterdir() if path.name != ".lock")
+            others = sorted(path.name for path in home.iterdir() if path.name != LOCK)
             if others:
                 raise ConfigError(f"out={home}: holds {others[0]} and no sweep; choose another out=")
             state = State(recipe=sweep.recipe)
-        for name, overrides in now.items():
-            before = state.arms.get(name, overrides)
-            if state.recipe != sweep.recipe or before != overrides:
-                raise ConfigError(
-                    f"out={home} holds a sweep of {state.recipe} whose arm {name} is {' '.join(before)!r}, "
-                    f"and this one of {sweep.recipe} has {' '.join(overrides)!r}; choose another out="
-                )
-        yield state.model_copy(update={"arms": state.arms | now})
+        there = {key: seconds for key, seconds in state.seconds.items() if (home / key).is_dir()}
+        yield with_arms(state.model_copy(update={"seconds": there}), sweep, arms)
+
+
+def with_arms(state: State, sweep: Sweep, arms: Sequence[Arm]) -> State:
+    """Return the state with these arms; ConfigError where one of them was another."""
+    if state.recipe != sweep.recipe:
+        raise ConfigError(
+            f"out={sweep.out} holds a sweep of {state.recipe}, and this one is of {sweep.recipe}; "
+            "choose another out="
+        )
+    for arm in arms:
+        before = state.arms.get(arm.folder, arm.changes)
+        if before != arm.changes:
+            had, has = (
+                " ".join(one for one in ones if one not in others) or "nothing"
+                for ones, others in ((before, arm.changes), (arm.changes, before))
+            )
+            raise ConfigError(
+                f"out={sweep.out} holds a sweep whose arm {arm.name} has {had!r} where this one has {has!r}; "
+                "choose another out="
+            )
+    return state.model_copy(update={"arms": state.arms | {arm.folder: arm.changes for arm in arms}})
 
 
 def read_state(home: Path) -> State | None:
     """Return how far the sweep in a folder has come, None without any; ConfigError for a damaged one."""
     try:
-        return State.model_validate(read_json(home / STATE))
+        return read_facts(State, home / STATE, "choose another out=")
     except FileNotFoundError:
         return None
-    except ValueError as error:
-        reason = explain(error, "", State, ()) if isinstance(error, ValidationError) else error
-        raise ConfigError(f"{home / STATE}: damaged: {reason}; choose another out=") from error
+
+
+def refuse_changed(run: SweepRun) -> None:
+    """ConfigError for a run that was done with other settings than its recipe has now."""
+    rules = replace(change_rules(run.config), may_grow=())
+    changed = changed_settings(run.folder, run.config)
+    for key, change in changed.items():
+        if key != "warm_start.from_run" and not rules.allow(key, change):
+            before, now = change
+            raise ConfigError(
+                f"{run.folder}: was done with another recipe: {key} was {before!r}, now {now!r}; "
+                "set it back, remove the folder, and it is done again, or choose another out="
+            )
 
 
 @dataclass
@@ -178,8 +205,12 @@ class Runner:
     def run(self, runs: Sequence[SweepRun], *, until: int | None = None) -> None:
         """Do what is left of the runs, of each up to the evaluation after step ``until`` if one is given.
 
-        However it ends, the runs in progress save the steps they have finished.
+        However it ends, the runs in progress save the steps they have finished. ConfigError where one that
+        is done was another run.
         """
+        for run in runs:
+            if run.key in self.state.seconds:
+                refuse_changed(run)
         left = [run for run in runs if not self._is_over(run, until)]
         free = list(self.sweep.devices) or [""] * self.sweep.at_once
         try:
@@ -300,4 +331,4 @@ def _last_line(log: Path) -> str:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - 4096))
         lines = file.read().decode("utf-8", "replace").splitlines()
-    return next((line for line in reversed(lines) if line.strip()), "")
+    return printable(next((line for line in reversed(lines) if line.strip()), ""))

@@ -6,6 +6,7 @@ A run that goes on from a checkpoint writes its later steps again; what it wrote
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
@@ -44,6 +45,8 @@ class MetricsLog(LineFile):
         self.sync()
 
 
+LARGEST = sys.float_info.max
+"""The largest number that a metric can be."""
 Sample: TypeAlias = dict[str, Any]
 """One turn of a debate that was drawn, by the columns ``SAMPLE``."""
 SAMPLE = (
@@ -87,8 +90,20 @@ class SamplesLog(LineFile):
 
 
 def read_metrics(path: Path) -> list[dict[str, float | None]]:
-    """Return the lines of metrics.jsonl in order, without a torn last one; None is a non-finite value."""
-    return [{name: row[name] for name in row if name != "nonfinite"} for row in read_rows(path)]
+    """Return the lines of metrics.jsonl in order, without a torn last one; None is a non-finite value.
+
+    ValueError names a line that is damaged, and the value in it that is not a number.
+    """
+    return [
+        {name: _number(path, number, name, value) for name, value in row.items() if name != "nonfinite"}
+        for number, row in enumerate(read_rows(path), start=1)
+    ]
+
+
+def _number(path: Path, line: int, name: str, value: object) -> float | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise ValueError(f"{path}:{line}: not a line of {path.stem}: {name} {value!r} is not a number")
+    return value if value is not None and -LARGEST <= value <= LARGEST else None
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

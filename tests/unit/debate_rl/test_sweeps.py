@@ -6,12 +6,14 @@ from math import sqrt
 from pathlib import Path
 
 import pytest
+import tomli_w
 
 from debate_rl.config.recipes import ConfigError, shipped_sweeps
+from debate_rl.runs.folder import plain_config
 from debate_rl.statistics import Estimate
 from debate_rl.sweeps.arms import Arm, Sweep, arms_of, is_supervised, open_sweep, split_values
 from debate_rl.sweeps.results import costs_of, differences, figures_of, losers, over_seeds, passes_of
-from debate_rl.sweeps.running import State, open_state, runs_of
+from debate_rl.sweeps.running import Runner, State, open_state, runs_of
 from debate_rl.tracking.held_out import HeldOut
 
 SUMS = dict.fromkeys("abcd", "same")
@@ -151,7 +153,7 @@ def test_what_an_arm_begins_after_is_part_of_what_it_is(tmp_path):
         assert state.arms["other"] == ["recipe=quickstart", "after=both@newest"]
         (tmp_path / "out/sweep.json").write_text(state.model_dump_json())
     sweep, arms = chain(tmp_path, CHAIN.replace("sft@best", "sft"))
-    said = r"arm both is 'after=sft@best', and .* has 'after=sft@newest'"
+    said = r"arm both has 'after=sft@best' where this one has 'after=sft@newest'"
     with pytest.raises(ConfigError, match=said), open_state(sweep, arms):
         pass
 
@@ -230,11 +232,43 @@ def test_a_folder_of_other_arms_is_refused_and_more_arms_are_not(tmp_path):
 
     state("learner.lr=1e-4,2e-4")
     assert [*state("learner.lr=2e-4,3e-4").arms] == ["lr=1e-4", "lr=2e-4", "lr=3e-4"]
-    with pytest.raises(ConfigError, match=r"whose arm lr=1e-4 is 'learner.lr=1e-4', and .*train.steps=4"):
+    with pytest.raises(
+        ConfigError, match=r"whose arm lr=1e-4 has 'nothing' where this one has 'train.steps=4'"
+    ):
         state("learner.lr=1e-4,2e-4", "train.steps=4")
+    with pytest.raises(ConfigError, match=r"a sweep of quickstart, and this one is of quickstart_words"):
+        state_of(tmp_path, "quickstart_words")
     (tmp_path / "sweep.json").write_text('{"recipe": 3}')
     with pytest.raises(ConfigError, match=r"sweep.json: damaged: .*recipe"):
         state("learner.lr=1e-4,2e-4")
+
+
+def state_of(home, recipe):
+    with open_state(*open_sweep(recipe, [f"out={home}"])) as found:
+        return found
+
+
+def test_a_run_whose_folder_was_removed_is_done_again(tmp_path):
+    done = {"recipe/seed_0": 2.0, "recipe/seed_1": 3.0}
+    (tmp_path / "recipe" / "seed_1").mkdir(parents=True)
+    (tmp_path / "sweep.json").write_text(State(recipe="quickstart", seconds=done).model_dump_json())
+    assert state_of(tmp_path, "quickstart").seconds == {"recipe/seed_1": 3.0}
+
+
+def test_a_run_that_was_done_with_another_recipe_is_not_compared(tmp_path):
+    sweep, arms = open_sweep("quickstart", [f"out={tmp_path}", "seeds=1"])
+    (run,) = runs_of(sweep, arms)
+    run.folder.mkdir(parents=True)
+    plain = plain_config(run.config)
+
+    def write(**learner):
+        tables = plain | {"learner": plain["learner"] | learner, "logging": {"progress": "none"}}
+        (run.folder / "config.toml").write_text(tomli_w.dumps(tables))
+        Runner(sweep, State(recipe="quickstart", seconds={run.key: 1.0}), print).run([run])
+
+    write()
+    with pytest.raises(ConfigError, match=r"was done with another recipe: learner.lr was 0.5, now 0.0006; "):
+        write(lr=0.5)
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
+from debate_rl.config import Config
+from debate_rl.config.recipes import ConfigError, load_config
 from debate_rl.frontier.drawing import draw
 from debate_rl.frontier.labels import worth, worths
-from debate_rl.frontier.results import Cell, OfSeed, difference, estimated
+from debate_rl.frontier.results import Cell, OfSeed, cells_of, difference, estimated
 from debate_rl.frontier.rules import (
     a_coin_pays_nothing,
     controls_gain_nothing,
@@ -19,12 +22,14 @@ from debate_rl.frontier.rules import (
     the_winner_holds,
     votes_beat_majorities,
 )
-from debate_rl.frontier.running import Plan, Prior, alone_debates, check_plan, planned
+from debate_rl.frontier.running import Plan, Prior, Ran, alone_debates, check_plan, planned, run_plan
 from debate_rl.frontier.signals import PLAIN, signal_named
-from debate_rl.frontier.start import Judged, Start
+from debate_rl.frontier.start import Judged, Start, measured_start
 from debate_rl.frontier.tables import arm_table, plain, rule_table, start_table, trace_table, worth_lines
 from debate_rl.statistics import Estimate
-from debate_rl.tracking.held_out import HeldOut
+from debate_rl.sweeps.arms import Arm
+from debate_rl.sweeps.running import Runner, SweepRun
+from debate_rl.tracking.held_out import HeldOut, to_line
 
 FIRST, WINNER = "debate/accuracy/round_0", "debate/winner/accuracy"
 SIZE = 20
@@ -99,6 +104,14 @@ def test_a_signal_that_there_is_not_is_named(name, said):
         ("curriculum/tiny", (), "has stages"),
         ("quickstart", ("held_out.limit=0",), "held_out.limit or every is 0"),
         ("rlvr/tiny", ("held_out.limit=5",), "nobody votes here"),
+        ("quickstart", ("train.control=random_reward",), 'train.control = "random_reward": --signals say'),
+        (
+            "quickstart",
+            ("rewards.pseudo=voted", "rewards.labels=0"),
+            'rewards.pseudo = "voted": --signals say',
+        ),
+        ("quickstart", ("rewards.peer_weight=routed",), 'rewards.peer_weight = "routed": --signals say'),
+        ("zero_sum_tiny", (), "arm 'ttrl': .*final_ballot: False"),
     ],
 )
 def test_arms_that_could_not_be_compared_are_refused(recipe, overrides, said):
@@ -111,6 +124,63 @@ def test_arms_without_a_start_in_common_are_refused():
     others = planned(Prior("", "quickstart"), ["ttrl"])[1:]
     with pytest.raises(ValueError, match="has no arm 'votes', whose start the others take"):
         check_plan(Plan(tuple(others), (1,), "out"))
+
+
+def test_a_start_that_was_edited_is_named_with_its_field_and_value(tmp_path):
+    path = tmp_path / "start-1.json"
+    good = Start(problems=60, judged={}, majority_right=0.1, solution=10.0, debate=190.0)
+    config = load_config(Config, "quickstart")
+    path.write_text(good.model_dump_json())
+    assert measured_start(config, [], path, problems=60) == good
+    for changed, said in (
+        (good.model_dump() | {"solution": 0}, "damaged: solution: .* greater than 0 (got 0)"),
+        (good.model_dump() | {"judged": {"votes": {0: {"pairs": 1, "p_v": 5, "p_c": 0}}}}, "p_v: .* (got 5)"),
+        ([], "damaged: is a table of settings (got [])"),
+    ):
+        path.write_text(json.dumps(changed))
+        with pytest.raises(ConfigError, match=re.escape(said).replace(r"\.\*", ".*")) as error:
+            measured_start(config, [], path, problems=60)
+        assert str(error.value).startswith(f"{path}: ")
+        assert "remove the file, and the start is measured anew" in str(error.value)
+
+
+def test_a_run_without_its_first_or_last_evaluation_is_not_compared(tmp_path):
+    arm = planned(Prior("", "quickstart", ("train.steps=2",)), [])[0]
+    config = load_config(Config, "quickstart", ("train.steps=2",))
+    run = SweepRun(Arm("votes", ()), 1, tmp_path, config)
+    start = Start(problems=60, judged={}, majority_right=0.1, solution=10.0, debate=190.0)
+    for steps, missing in (((), 0), ((2,), 0), ((0,), 2), ((0, 1), 2)):
+        (tmp_path / "held_out.jsonl").write_bytes(b"".join(to_line(held_out(n, 0.2)) + b"\n" for n in steps))
+        with pytest.raises(ValueError, match=f"held_out.jsonl: has no evaluation after step {missing}"):
+            cells_of([Ran(arm, {1: run}, {1: start})])
+
+
+def test_a_folder_is_held_until_all_of_it_is_done(tmp_path, monkeypatch):
+    """While the start is measured nobody else may begin arms in the folder."""
+    plan = Plan(tuple(planned(Prior("", "quickstart"), [])), (1,), str(tmp_path))
+    monkeypatch.setattr(Runner, "run", lambda runner, runs: set_done(runner, runs))
+    monkeypatch.setattr("debate_rl.frontier.running.measured_start", lambda *_: run_plan(plan, print))
+    with pytest.raises(ValueError, match="is in use by process"):
+        run_plan(plan, print)
+
+
+def set_done(runner, runs):
+    runner.state = runner.state.model_copy(update={"seconds": {run.key: 1.0 for run in runs}})
+
+
+def test_a_run_that_is_missing_says_why(tmp_path, monkeypatch):
+    plan = Plan(tuple(planned(Prior("", "quickstart"), ["voted"])), (1,), str(tmp_path))
+    start = Start(problems=60, judged={}, majority_right=0.1, solution=10.0, debate=190.0)
+
+    def run(runner, runs):
+        set_done(runner, runs[:1])
+        runner.state = runner.state.model_copy(update={"failed": {"voted/seed_1": "no\x1b[2J room"}})
+
+    monkeypatch.setattr(Runner, "run", run)
+    monkeypatch.setattr("debate_rl.frontier.running.measured_start", lambda *_: start)
+    votes, voted = run_plan(plan, print)
+    assert (list(votes.runs), votes.missing) == ([1], {})
+    assert (list(voted.runs), voted.missing) == ([], {1: "no�[2J room"})
 
 
 def test_solutions_that_spend_the_tokens_of_debates():
@@ -233,3 +303,7 @@ def test_tables_and_figure_are_of_the_cells(tmp_path):
         draw(cells, found, path)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     assert "Votes beside majorities" in paths[0].read_text()
+    paths[1].unlink()
+    paths[1].symlink_to(tmp_path / "letters")  # somebody's file is not written through
+    draw(cells, found, paths[1])
+    assert not (tmp_path / "letters").exists()

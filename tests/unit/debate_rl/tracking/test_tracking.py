@@ -74,11 +74,18 @@ def test_rewinding_past_the_end_or_without_a_file_changes_nothing(tmp_path: Path
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("line", ["nonsense", '{"step": "1"}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "line", ["nonsense", '{"step": "1"}', "[" * 100_000, '{"loss": "x"}', '{"loss": true}']
+)
 def test_a_damaged_line_of_metrics_is_named(tmp_path: Path, line: str):
     (tmp_path / "metrics.jsonl").write_text(f'{{"step": 0}}\n{line}\n')
     with pytest.raises(ValueError, match=r"metrics.jsonl:2: not a line of metrics"):
         read_metrics(tmp_path / "metrics.jsonl")
+
+
+def test_a_number_that_no_metric_can_be_is_not_finite(tmp_path: Path):
+    (tmp_path / "metrics.jsonl").write_text('{"step": 0, "loss": 1e999, "kl": NaN, "tokens": 1e3}\n')
+    assert read_metrics(tmp_path / "metrics.jsonl") == [{"step": 0, "loss": None, "kl": None, "tokens": 1e3}]
 
 
 def test_piped_output_is_one_plain_line_a_step():
