@@ -97,6 +97,9 @@ class DebateConfig(Settings):
     """Tables [[debate.by_level]]: fewer agents or rounds on problems of a level, ``level = "1"``."""
     final_ballot: bool = True
     """Whether the last round's solutions are judged in a vote-only round R."""
+    ballot: Literal["all", "swiss"] = "all"
+    """What the final ballot asks of each judge: to compare "all" solutions of others, or one pair of them,
+    drawn by "swiss" pairing (docs/protocol.md)."""
     ask_swapped: bool = False
     """Whether each judge of the final ballot is asked a second time with the solutions in the other order.
     Those votes count for nobody: ``rewards.swap_weight`` rewards judges that say the same twice."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -25,6 +25,7 @@ from debate.prompting.prompt import (
 from debate.prompting.rendering import Entry
 from debate.prompting.seating import Seating, public_entries, seat_debate
 from debate.prompting.shown import (
+    asks_pairs,
     holds_criticism,
     holds_solutions,
     public_summary,
@@ -35,6 +36,7 @@ from debate.prompting.shown import (
 from debate.reply import read_reply, untagged_rule
 from debate.seeds import derive_seed
 from debate.swapping import ballot_prompts, second_ballot, turned_round
+from debate.swiss import Pair, next_pairs, result_of, same_answers
 from debate.types import (
     SUMMARIZER,
     Completion,
@@ -114,23 +116,27 @@ async def debate_in_seat(
         summary = await _summarize(seating, past, round_, summarizer, on_said, seed=seed, name=name)
         summaries += [summary] if summary else []
         spoken: list[Turn] = []
-        for wave in waves(seating.config, round_):
+        solved = turns[-config.num_agents :]
+        answers = same_answers(problem, solved, agreed) if asks_pairs(seating.config, round_) else []
+        while asked := _next_wave(seating, round_, spoken, answers, seed):
             seen = [*past, public_entries(seating, spoken, ())] if spoken else past
-            ids = [TurnId(agent, round_) for agent in wave]
-            prompts = [
-                _turn_prompt(seating, seen, turn, voices[turn.agent], summary, len(held[turn.agent]))
-                for turn in ids
-            ]
-            requests = [
-                turn_request(seating, prompt, turn, seed, name, prefix=held[turn.agent])
-                for turn, prompt in zip(ids, prompts, strict=True)
-            ]
+            prompts = {
+                agent: _turn_prompt(
+                    seating, seen, TurnId(agent, round_), voices[agent], summary, len(held[agent]), pair
+                )
+                for agent, pair in asked.items()
+            }
+            requests = {
+                agent: turn_request(seating, prompt, TurnId(agent, round_), seed, name, prefix=held[agent])
+                for agent, prompt in prompts.items()
+            }
             spoken += await together(
                 [
-                    _spoken(seating, policy, request, prompt, on_said)
-                    for request, prompt in zip(requests, prompts, strict=True)
+                    _spoken(seating, policy, request, prompts[agent], on_said)
+                    for agent, request in requests.items()
                 ]
             )
+        spoken.sort(key=lambda turn: turn.id.agent)
         turns += spoken
         if config.conversation:
             held = [turn.completion.prompt_tokens + turn.completion.tokens for turn in spoken]
@@ -139,7 +145,7 @@ async def debate_in_seat(
         short = await Compressor(summarizer, agreed, seating, seed, name).compress(spoken)
         compressions += short
         past.append(public_entries(seating, spoken, short))
-    swapped = await _asked_again(seating, past, policy, seed, name) if config.ask_swapped else ()
+    swapped = await _asked_again(seating, past, turns, policy, seed, name) if config.ask_swapped else ()
     saved = config.num_rounds - seating.config.num_rounds
     votes = tuple(vote for turn in turns for vote in votes_of(turn, seating.handles))
     return Debate(
@@ -157,12 +163,27 @@ async def debate_in_seat(
     )
 
 
+def _next_wave(
+    seating: Seating, round_: int, spoken: Sequence[Turn], answers: Sequence[int], seed: int
+) -> Mapping[int, Pair | None]:
+    """Return the agents that speak next in a round, each with the pair it is asked about, if it is one.
+
+    ``spoken``: the round's turns so far; ``answers``: those of ``next_pairs`` for a ballot by Swiss pairing.
+    """
+    if answers:
+        said = {turn.id.agent: result_of(turn, votes_of(turn, seating.handles)) for turn in spoken}
+        return next_pairs(answers, said, seed=seed)
+    done = {turn.id.agent for turn in spoken}
+    return dict.fromkeys(next((wave for wave in waves(seating.config, round_) if done.isdisjoint(wave)), ()))
+
+
 async def _asked_again(
-    seating: Seating, past: Past, policy: Policy, seed: int, name: str
+    seating: Seating, past: Past, turns: Sequence[Turn], policy: Policy, seed: int, name: str
 ) -> tuple[Swapped, ...]:
-    """Return second ballots on the last round's solutions, in the other order, where a ballot was held."""
+    """Return second ballots on what each judge compared, in the other order, where a ballot was held."""
     turned, other = turned_round(seating), derive_seed(seed, "swapped")
-    prompts = ballot_prompts(turned, past, policy)
+    ballots = [turn for turn in turns if turn.id.round == seating.config.num_rounds]
+    prompts = ballot_prompts(turned, past, ballots, policy)
     asked = [
         _spoken(turned, policy, turn_request(turned, prompt, turn, other, name), prompt, unheard)
         for turn, prompt in prompts.items()
@@ -183,14 +204,20 @@ async def _spoken(
 
 
 def _turn_prompt(
-    seating: Seating, past: Past, turn: TurnId, policy: Policy, summary: Summary | None, held: int
+    seating: Seating,
+    past: Past,
+    turn: TurnId,
+    policy: Policy,
+    summary: Summary | None,
+    held: int,
+    pair: Pair | None,
 ) -> Prompt:
     """Return the prompt of one turn; ``held``: the tokens of its conversation, if it is one."""
     if seating.config.conversation:
         budget = conversation_budget(policy, seating, turn.agent, turn.round, held=held)
         return next_prompt(seating, past, turn.agent, turn.round, budget)
     budget = context_budget(policy, seating.config)
-    return agent_prompt(seating, past, turn.agent, turn.round, budget, summary=summary)
+    return agent_prompt(seating, past, turn.agent, turn.round, budget, summary=summary, pair=pair)
 
 
 async def _summarize(

@@ -1,4 +1,4 @@
-"""What the protocols with roles need of the other settings of a debate."""
+"""What the protocols with roles, and ballots by Swiss pairing, need of the other settings of a debate."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Need(NamedTuple):
 
 
 def refuse_impossible(config: DebateConfig) -> None:
-    """ValueError for the first setting that the protocol of a debate has no use for."""
-    for need in _needs(config):
-        if not need.met:
-            raise ValueError(
-                f'{need.key}: {need.value}, but debate.protocol = "{config.protocol}" needs {need.needed}'
-            )
+    """ValueError for the first setting that the protocol of a debate, or its ballot, has no use for."""
+    asked = (f'protocol = "{config.protocol}"', _needs), ('ballot = "swiss"', _needs_of_pairs)
+    for what, needs in asked:
+        for need in needs(config):
+            if not need.met:
+                raise ValueError(f"{need.key}: {need.value}, but debate.{what} needs {need.needed}")
 
 
 def _needs(config: DebateConfig) -> Iterator[Need]:
@@ -47,3 +47,15 @@ def _needs(config: DebateConfig) -> Iterator[Need]:
     yield Need("conversation", config.conversation, not config.conversation, "false")
     why = "false: solutions and criticism are read themselves"
     yield Need("summary.enabled", summed, not summed, why)
+
+
+def _needs_of_pairs(config: DebateConfig) -> Iterator[Need]:
+    if config.ballot != "swiss" or not config.final_ballot:
+        return
+    shown, summed = config.history_rounds, config.summary.enabled
+    yield Need("protocol", config.protocol, config.protocol != "zero_sum", "another: a game has one pair")
+    yield Need("num_agents", config.num_agents, config.num_agents >= 3, "3 or more: a pair and its judge")
+    yield Need("judge_own", config.judge_own, not config.judge_own, "false: judges get pairs of others")
+    yield Need("history_rounds", shown, shown != 0, "1 or more, or -1: judges read solutions")
+    yield Need("conversation", config.conversation, not config.conversation, "false: judges read one pair")
+    yield Need("summary.enabled", summed, not summed, "false: judges read the pair itself")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from debate.compression import without_tokens
@@ -9,7 +10,7 @@ from debate.policy import speaker_at
 from debate.prompting.fitting import context_budget
 from debate.prompting.prompt import Past, Prompt, agent_prompt
 from debate.prompting.seating import Seating
-from debate.prompting.shown import speakers
+from debate.prompting.shown import asks_pairs
 from debate.types import Policy, Swapped, Turn, TurnId, Vote
 
 
@@ -18,15 +19,16 @@ def turned_round(seating: Seating) -> Seating:
     return replace(seating, orders=tuple(order[::-1] for order in seating.orders))
 
 
-def ballot_prompts(turned: Seating, past: Past, policy: Policy) -> dict[TurnId, Prompt]:
-    """Return the prompts of the final ballot, none where there was none; ``past``: of all rounds held."""
-    round_ = turned.config.num_rounds
-    if len(past) <= round_:
-        return {}
+def ballot_prompts(
+    turned: Seating, past: Past, ballots: Sequence[Turn], policy: Policy
+) -> dict[TurnId, Prompt]:
+    """Return the prompts of the final ballot, made for its turns; ``past``: of all rounds held."""
     config, prompts = turned.config, dict[TurnId, Prompt]()
-    for agent in speakers(config, round_):
+    for ballot in ballots:
+        agent, round_ = ballot.id
+        pair = [turn.agent for turn in ballot.compared] if asks_pairs(config, round_) else None
         budget = context_budget(speaker_at(policy, config.seat(agent)), config)
-        prompts[TurnId(agent, round_)] = agent_prompt(turned, past[:round_], agent, round_, budget)
+        prompts[ballot.id] = agent_prompt(turned, past[:round_], agent, round_, budget, pair=pair)
     return prompts
 
 

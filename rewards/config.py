@@ -204,7 +204,7 @@ def check_scheme(
     'The judge stream is off'
     """
     _refuse_pseudo_without_labels(rewards)
-    _refuse_swap_of_nothing(debate, rewards)
+    _refuse_ballots_of_nothing(debate, rewards)
     _refuse_idle_generator(debate, rewards, (verifiable and rewards.knows_truth) or verdicts or coins)
     _refuse_penalty_for_all(debate, rewards)
     warnings = (
@@ -228,7 +228,12 @@ def _refuse_pseudo_without_labels(rewards: RewardConfig) -> None:
         )
 
 
-def _refuse_swap_of_nothing(debate: DebateConfig, rewards: RewardConfig) -> None:
+def _refuse_ballots_of_nothing(debate: DebateConfig, rewards: RewardConfig) -> None:
+    if debate.ballot == "swiss" and not debate.final_ballot:
+        raise ValueError(
+            'debate.ballot = "swiss" pairs the solutions of the final ballot, and there is none; set '
+            "debate.final_ballot = true, or leave it out"
+        )
     if debate.ask_swapped and not debate.final_ballot:
         raise ValueError(
             "debate.ask_swapped = true asks for the final ballot again, and there is none; set "
@@ -244,6 +249,8 @@ def _refuse_swap_of_nothing(debate: DebateConfig, rewards: RewardConfig) -> None
 def judges_per_pair(debate: DebateConfig, rewards: RewardConfig) -> int:
     """Return how many agents may judge one pair with effect; 0 when no prompt shows a pair.
 
+    By Swiss pairing it is one, though the leading pair may have a second.
+
     >>> [judges_per_pair(DebateConfig(num_agents=n), RewardConfig()) for n in (1, 2, 3, 4)]
     [0, 0, 1, 2]
     """
@@ -252,6 +259,8 @@ def judges_per_pair(debate: DebateConfig, rewards: RewardConfig) -> int:
         return 0
     if debate.judge_own and rewards.judge_own:
         return debate.num_agents if debate.num_agents >= 2 else 0
+    if debate.ballot == "swiss" and debate.num_rounds == 1:
+        return 1
     return max(0, debate.num_agents - 2)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -75,13 +75,16 @@ def agent_prompt(
     budget: ContextBudget | Cut,
     *,
     summary: Summary | None = None,
+    pair: Collection[int] | None = None,
 ) -> Prompt:
     """Return one agent's prompt of one round, cut to fit if it must be; PromptTooLongError if it cannot.
 
     A ``Cut`` in place of a budget is how much was cut before: the prompt is made again. A ``summary`` is
-    shown in the place of the rounds that it sums up.
+    shown in the place of the rounds that it sums up. With a ``pair`` of agents, nobody else's work is shown.
     """
     rounds = entries_shown(seating, past, agent, round_)
+    if pair is not None:
+        rounds = [[entry for entry in entries if entry.turn.id.agent in pair] for entries in rounds]
     shown = summary.shown if summary else tuple(entry.turn.id for entries in rounds for entry in entries)
     frame = _agent_frame(seating, agent, round_, shown)
     return _prompt(frame, fit_history(frame, summary or rounds, seating, budget))

@@ -11,7 +11,7 @@ from debate.prompting.fitting import Cut
 from debate.prompting.prompt import Past, Prompt, agent_prompt, next_prompt, summary_prompt
 from debate.prompting.rendering import Entry
 from debate.prompting.seating import Seating, public_entries, seat_debate
-from debate.prompting.shown import groups_shown, rounds_shown, speakers
+from debate.prompting.shown import asks_pairs, groups_shown, rounds_shown, speakers
 from debate.types import SUMMARIZER, Debate, Message, Summary, Turn, TurnId
 
 Reader: TypeAlias = Turn | Summary
@@ -57,7 +57,11 @@ class HeldDebate:
             prompt = next_prompt(self.seating, self.past, turn.agent, turn.round, cut)
         else:
             summary = self._summary(turn.round)
-            prompt = agent_prompt(self.seating, self.past, turn.agent, turn.round, cut, summary=summary)
+            asked = asks_pairs(self.debate.protocol, turn.round)
+            pair = [one.agent for one in reader.compared] if asked else None
+            prompt = agent_prompt(
+                self.seating, self.past, turn.agent, turn.round, cut, summary=summary, pair=pair
+            )
         _require_same(prompt, reader)
         return prompt
 

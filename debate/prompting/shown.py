@@ -110,6 +110,16 @@ def rounds_held(config: DebateConfig) -> int:
     return config.num_rounds + (config.final_ballot and due)
 
 
+def asks_pairs(config: DebateConfig, round_: int) -> bool:
+    """Return whether each turn of a round is asked about one pair: the final ballot by Swiss pairing.
+
+    >>> config = DebateConfig(num_agents=5, num_rounds=2, ballot="swiss")
+    >>> [asks_pairs(config, round_) for round_ in range(3)]
+    [False, False, True]
+    """
+    return config.ballot == "swiss" and round_ == config.num_rounds
+
+
 def reads_untagged(config: DebateConfig, round_: int) -> bool:
     """Return whether a reply without tags is its solution.
 

@@ -20,7 +20,7 @@ from debate.prompting.fitting import ContextBudget
 from debate.prompting.prompt import Prompt, agent_prompt
 from debate.prompting.rendering import render_entry
 from debate.prompting.seating import Seating, seat_debate
-from debate.prompting.shown import PublicTurn
+from debate.prompting.shown import PublicTurn, asks_pairs
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.statistics import Estimate, clustered_mean
@@ -95,7 +95,9 @@ def seated_pair(
     """
     turns = [PublicTurn(TurnId(agent, 0), seating.handles[agent], text) for agent, text in enumerate(texts)]
     past = [[render_entry(seating.texts, turn) for turn in turns]]
-    prompt = agent_prompt(seating, past, judge, 1, budget)
+    other = next(agent for agent in peers_of(seating, judge) if agent != right)
+    pair = (right, other) if asks_pairs(seating.config, 1) else None
+    prompt = agent_prompt(seating, past, judge, 1, budget, pair=pair)
     request = replace(turn_request(seating, prompt, TurnId(judge, 1), 0, name), seat="learning")
     return SeatedPair(seating, prompt, request, seating.handles[right])
 

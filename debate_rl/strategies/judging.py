@@ -19,7 +19,7 @@ from debate.prompting.fitting import context_budget
 from debate.prompting.prompt import Prompt, agent_prompt
 from debate.prompting.rendering import Entry, render_entry
 from debate.prompting.seating import Seating, prompts_of, seat_debate
-from debate.prompting.shown import PublicTurn, public_turn
+from debate.prompting.shown import PublicTurn, asks_pairs, public_turn
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.strategies.types import Asked, Judge, Solution
@@ -114,7 +114,8 @@ def _ballot(
     seating = seat_debate(asked.problem, config, seed)
     shown = (None if one.third is None else solutions[one.third], solutions[one.left], solutions[one.right])
     past = [[entry_of(seating, agent, solution) for agent, solution in enumerate(shown)]]
-    prompt = agent_prompt(seating, past, 0, 1, context_budget(judge.policy, config))
+    pair = (1, 2) if asks_pairs(config, 1) else None
+    prompt = agent_prompt(seating, past, 0, 1, context_budget(judge.policy, config), pair=pair)
     request = turn_request(seating, prompt, TurnId(0, 1), seed, asked.name)
     return _Ballot(seating, prompt, replace(request, turn=TurnId(number, stage)))
 

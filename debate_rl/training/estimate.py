@@ -31,7 +31,7 @@ from debate.policy import context_limit
 from debate.prompting.fitting import ContextBudget
 from debate.prompting.prompt import agent_prompt
 from debate.prompting.seating import seat_debate
-from debate.prompting.shown import groups_shown, rounds_held
+from debate.prompting.shown import asks_pairs, groups_shown, rounds_held
 from debate.types import Problem, TurnId
 from debate_rl.config import Config
 from debate_rl.quantization import quantized_bytes
@@ -141,8 +141,12 @@ def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
     load = Load(tuple(rounds), replies, sampled, 0, learnt=debates * debate.learners)
     if config.learner.share_prefixes and debate.learners > 1 and not debate.conversation:
         every = debate.order == "per_debate"
-        shared = tuple(prompt - (opening - common) if every else min(common, prompt) for prompt, _ in rounds)
-        grows = every and debate.history_rounds == -1 and max(prompts) <= room
+        shared = tuple(
+            prompt - (opening - common) if every and not asks_pairs(debate, round_) else min(common, prompt)
+            for round_, (prompt, _) in enumerate(rounds)
+        )
+        whole = debate.history_rounds == -1 and debate.ballot == "all"
+        grows = every and whole and max(prompts) <= room
         load = replace(load, together=debate.learners, shared=shared, grows=grows)
     micro = min(max(config.learner.micro_batch_tokens, load.longest), load.read_tokens)
     return replace(load, micro_tokens=micro)
@@ -153,7 +157,7 @@ def _shown_tokens(debate: DebateConfig, round_: int) -> int:
 
     A conversation has its agent's own replies whole.
     """
-    others = debate.num_agents - debate.conversation
+    others = 2 if asks_pairs(debate, round_) else debate.num_agents - debate.conversation
     shown = sum(map(len, groups_shown(debate, round_))) * others * debate.max_tokens
     own = round_ * (debate.max_tokens + debate.thinking_tokens)
     return shown + own if debate.conversation else shown

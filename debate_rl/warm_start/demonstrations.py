@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import combinations
 from random import Random
 from typing import Any
 
@@ -20,7 +21,7 @@ from debate.prompting.fitting import ContextBudget
 from debate.prompting.prompt import agent_prompt
 from debate.prompting.rendering import render_entry
 from debate.prompting.seating import Seating, seat_debate
-from debate.prompting.shown import CRITIC, PublicTurn, speakers
+from debate.prompting.shown import CRITIC, PublicTurn, asks_pairs, speakers
 from debate.types import TurnId
 from debate_rl.config.warm_start import Kind, WarmStartConfig
 from envs.families import FAMILIES
@@ -103,7 +104,9 @@ class Demonstrator:
             )
         last = config.num_rounds - 1 if kind == "ballot" else 0
         past = [self._entries(seating, solutions, round_) for round_ in range(last + 1)]
-        seen = agent_prompt(seating, past, agent, config.num_rounds if kind == "ballot" else 1, _NO_LIMIT)
+        round_ = config.num_rounds if kind == "ballot" else 1
+        pair = self._pair(seating.problem, agent, solutions) if asks_pairs(config, round_) else None
+        seen = agent_prompt(seating, past, agent, round_, _NO_LIMIT, pair=pair)
         if seen.task == "opening":  # history_rounds = 0: nothing is shown
             alone = self._solution(seating.problem, agent)
             return Demonstration(seen.messages, f"<solution>{alone}</solution>")
@@ -116,6 +119,15 @@ class Demonstrator:
         turn = self._weighted(seen.messages, f"<solution>{own}</solution>{judged}")
         chosen = [(*m.span(), 3.0) for m in _TAKEN_OVER.finditer(turn.reply) if adopts]
         return replace(turn, weights=(*chosen, *turn.weights))
+
+    def _pair(self, problem: Problem, agent: int, solutions: Sequence[str]) -> tuple[int, int]:
+        """Return two others to compare, of whom exactly one is right as often as configured, if there are."""
+        others = [other for other in range(len(solutions)) if other != agent]
+        pairs = list(combinations(others, 2))
+        self._rng.shuffle(pairs)
+        wanted = self._rng.random() < self._habits.decidable
+        right = [self._is_right(problem, solution) for solution in solutions]
+        return next((pair for pair in pairs if (right[pair[0]] != right[pair[1]]) == wanted), pairs[0])
 
     def _criticism(self, seating: Seating, agent: int, solutions: Sequence[str]) -> Demonstration:
         """Return a turn of criticism: the check of each solution, those that fail once more as targets."""

@@ -251,6 +251,9 @@ def test_a_history_that_grows_is_read_once(played):
     assert not load_with(history_rounds=1).grows
     assert not load_with(history_rounds=-1, order="per_viewer").grows
     assert not load_with(history_rounds=-1, context_tokens=last + reply - 1).grows  # rounds may have to go
+    pairs = load_with(history_rounds=-1, ballot="swiss")
+    assert [prompt for prompt, _ in pairs.rounds] == [opening, middle, opening + 2 * 2 * 16]
+    assert (pairs.grows, pairs.shared[2]) == (False, pairs.shared[0])  # every judge reads a pair of its own
     talk = load_with(history_rounds=-1, conversation=True).rounds
     assert [prompt - opening for prompt, _ in talk] == [0, 2 * 16 + 16, 4 * 16 + 32]
 

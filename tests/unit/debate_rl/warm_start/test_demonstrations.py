@@ -97,6 +97,24 @@ def test_lured_checks_come_as_often_as_asked_and_never_in_drills(family, misjudg
     assert drills == [d for _, d in shown(family, "drill")]
 
 
+def test_ballots_by_swiss_pairing_show_one_pair_of_others():
+    handles = (*HANDLES, "X9", "C3")
+    config = CONFIG.model_copy(update={"num_agents": 5, "handles": handles, "ballot": "swiss"})
+    decidable = HONEST.model_copy(update={"decidable": 1.0})
+    mixed = 0
+    for problem, demonstration in shown("pair_sum", "ballot", config=config, habits=decidable):
+        seen = read_prompt(TEXTS, demonstration.messages)
+        pair = {entry.handle: is_right("pair_sum", problem, entry.solution) for entry in seen.entries}
+        assert (len(pair), seen.handle in pair) == (2, False)
+        parsed = parse_turn(demonstration.reply, handles=handles, own=seen.handle, due=True)
+        [ballot] = parsed.ballots
+        assert {ballot.left, ballot.right} == pair.keys()
+        mixed += len(set(pair.values())) == 2
+    assert mixed >= 25
+    [*later] = shown("pair_sum", "debate", config=config)
+    assert all(len(read_prompt(TEXTS, one.messages).entries) == 5 for _, one in later)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_solutions_are_as_right_as_asked_and_adopted_when_seen(family):
     assert all(is_right(family, p, d.reply) for p, d in shown(family, "solve", only_right=True))
