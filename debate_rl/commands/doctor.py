@@ -96,7 +96,7 @@ def _debate_checks(config: Config, data: Problems, run: Path | None, count: int)
 
     tell = plain_console(stderr=True).print
     tell(size_line(config, min(count, len(data.train))))
-    with opened_policy(config, data, run) as opened:
+    with opened_policy(config, data, run, tell) as opened:
         return list(debate_checks(hold(config, data, opened, count, tell), opened))
 
 

@@ -202,10 +202,8 @@ def _round_checks(of: RoundVotes) -> Iterator[Check]:
     yield of_estimate(f"commoner answer right, round {number}", "ok", crowd, "p_c, on the same pairs")
     known = apart.clusters > 1
     worse, better = known and apart.high < 0, known and apart.low > 0
-    words = (
-        "votes are worse than" if worse else "votes are better than" if better else "no difference shows from"
-    )
-    why = f"p_v - p_c; {words} counting answers"
+    words = "are worse than" if worse else "are better than" if better else "cannot be told from"
+    why = f"p_v - p_c; votes {words} counting answers"
     verdict = "warn" if worse else "ok"
     yield of_estimate(f"votes over crowd, round {number}", verdict, apart, why, "rewards.truth_weight=1.0")
     why = "intraclass correlation of wrong votes by problem: 0 each judge errs alone, 1 all err together"

@@ -8,7 +8,7 @@ often it calls the sign is measured there and stands in ``RULE``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from debate import Debate
@@ -86,17 +86,23 @@ def sign_of(margin: Estimate) -> int:
     return 1 if margin.low > 0 else -1 if margin.high < 0 else 0
 
 
-WORDS = {1: "gain", -1: "lose", 0: "gain or lose: the interval holds 0"}
+WORDS: Mapping[str, tuple[str, str, str]] = {
+    "votes": ("training on votes alone", "gains", "loses"),
+    "majority": ("training on majorities as pseudo-labels", "gains", "loses"),
+    "votes over majority": (
+        "training on votes",
+        "gains more than on majorities",
+        "gains less than on majorities",
+    ),
+}
+"""What each forecast is about, and its words for a sign above and below 0."""
 
 
 def _check(name: str, margin_of: str, margin: Estimate, rule: Rule) -> Check:
     sign = sign_of(margin)
-    what = {
-        "votes": "training on votes alone would",
-        "majority": "training on majorities as pseudo-labels would",
-        "votes over majority": "votes against majorities would",
-    }[name]
-    why = f"{margin_of} in round 0; without labels {what} {WORDS[sign]}; {rule.text}"
+    about, gains, loses = WORDS[name]
+    said = f"{about} {gains if sign > 0 else loses}" if sign else "no sign, since the interval holds 0"
+    why = f"{margin_of} in round 0; without labels: {said}; {rule.text}"
     verdict = "warn" if sign < 0 and name == "votes" else "ok"
     return of_estimate(f"forecast, {name}", verdict, margin, why, "rewards.truth_weight=1.0")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,10 +27,12 @@ class Opened(NamedTuple):
 
 
 @contextmanager
-def opened_policy(config: Config, data: Problems, run: Path | None) -> Iterator[Opened]:
+def opened_policy(
+    config: Config, data: Problems, run: Path | None, tell: Callable[[str], None]
+) -> Iterator[Opened]:
     """Open the policy with the weights that training begins with, or with the newest of a run that is there.
 
-    A warm start of the recipe's own is done in memory, and nothing of it is kept.
+    A warm start of the recipe's own is done in memory, and nothing of it is kept; ``tell`` gets its progress.
     """
     with ExitStack() as stack:
         if config.model.policy == "openai":
@@ -50,6 +52,7 @@ def opened_policy(config: Config, data: Problems, run: Path | None) -> Iterator[
             load_checkpoint(path, model=model, restore_rng=False, verify=False)
         elif started.steps:
             speaker = LocalPolicy(model, tokenizer, **local_settings(config))
-            warm_start(model, tokenizer, config, data.environment, encode=speaker.encode)
+            tell(f"first the warm start of {started.steps} steps, in memory, as a run would make it")
+            warm_start(model, tokenizer, config, data.environment, encode=speaker.encode, tell=tell)
         run_async(policy.update(model, policy.version))
         yield Opened(policy, model)

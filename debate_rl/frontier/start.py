@@ -68,12 +68,16 @@ def measured_start(
         if {one.name for one in signals} <= found.judged.keys() and found.problems == problems:
             return found
     data = load_run_problems(config)
-    with opened_policy(config, data, None) as opened:
-        held = hold(config, data, opened, problems, lambda _: None)
+    with opened_policy(config, data, None, _silent) as opened:
+        held = hold(config, data, opened, problems, _silent)
     found = start_of(config, data, held.rollout.debates, held.rollout.correct, signals, problems)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, found.model_dump_json(indent=1).encode())
     return found
+
+
+def _silent(_: str) -> None:
+    """Take a line of progress, and print nothing."""
 
 
 def start_of(

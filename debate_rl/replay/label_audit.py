@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from debate_rl.formatting import counted, percent
 from debate_rl.metrics.labels import LabelCounts, label_counts
-from debate_rl.replay.scheme import Scheme, ScoredStep
+from debate_rl.replay.scheme import Scheme, ScoredStep, measure_votes
 from debate_rl.training.start_checks import every_problem_is_labelled
 from rewards import ballot_box, valid_votes
 from rewards.judging import JudgeCounts, judge_counts
 from rewards.labels import hides_any
+from rewards.measured import measured, vote_weight
 from rewards.votes import due_pairs
 
 
@@ -19,7 +21,7 @@ class LabelAudit:
     """Counts over the steps ``first`` to the last that a replay goes through.
 
     ``new``: whether the scheme is another than the run's; then ValueError, with the first step, for labels
-    that no problem has, or that stand for none.
+    that no problem has, or that stand for none. ``weights``: of votes in each step, where they are measured.
     """
 
     scheme: Scheme
@@ -27,7 +29,9 @@ class LabelAudit:
     new: bool = True
     labels: LabelCounts = field(default_factory=LabelCounts)
     votes: JudgeCounts = field(default_factory=JudgeCounts)
+    weights: list[float] = field(default_factory=list)
     _begun: bool = False
+    _state: dict[str, float] = field(default_factory=dict)
 
     @property
     def wanted(self) -> bool:
@@ -36,6 +40,8 @@ class LabelAudit:
 
     def look(self, scored: ScoredStep) -> None:
         """Count a step."""
+        if self.scheme.rewards.peer_weight == "measured":
+            self._weigh(scored)
         if not self.wanted or scored.step < self.first:
             return
         self._refuse(scored)
@@ -46,6 +52,12 @@ class LabelAudit:
         for record in scored.records:
             box = ballot_box(record.debate, judge_own=self.scheme.rewards.judge_own)
             self.votes = self.votes.plus(judge_counts(due_pairs(box, valid_votes(box)), record.correct))
+
+    def _weigh(self, scored: ScoredStep) -> None:
+        """Note the weight of a step's votes, by the steps before it; those before the first count, too."""
+        if scored.step >= self.first:
+            self.weights.append(vote_weight(measured(self._state)))
+        measure_votes(scored, self._state)
 
     def _refuse(self, scored: ScoredStep) -> None:
         """Refuse at once what the first step shows to be in vain."""
@@ -65,16 +77,26 @@ class LabelAudit:
         one, rewards = self.labels, self.scheme.rewards
         lines = [f"labels: used for {one.labelled} of {counted(one.problems, 'problem')} of these steps"]
         if one.rounds:
-            right = f"; right: {percent(one.right / one.graded)} of {one.graded}" if one.graded else ""
+            right = f", {percent(one.right / one.graded)} of {one.graded} right" if one.graded else ""
             rounds = counted(one.rounds, "round")
-            lines.append(f"pseudo-labels ({rewards.pseudo}): in {one.pseudo} of {rounds} without one{right}")
+            of = f"{one.pseudo} of {rounds} of unlabelled problems have one"
+            lines.append(f"pseudo-labels ({rewards.pseudo}): {of}{right}")
         if self.votes.accuracy is not None:
-            share = f"{percent(self.votes.accuracy)} of {self.votes.votes} on pairs with one right side"
-            lines.append(f"votes right: {share}")
-        return [*lines, "right: by the gold answers, of all problems; an audit that rewards nothing"]
+            right = f"{percent(self.votes.accuracy)} of {self.votes.votes} right"
+            lines.append(f"votes on decidable pairs: {right}")
+        lines.append("right: by the gold answers of all problems; an audit that rewards nothing")
+        return [*lines, *self._weight_lines()]
+
+    def _weight_lines(self) -> list[str]:
+        if not self.weights:
+            return []
+        steps = counted(len(self.weights), "step")
+        mean, last = fmean(self.weights), self.weights[-1]
+        return [f"measured weight of votes: {mean:.2f} in the mean of {steps}, {last:.2f} in the last"]
 
     def facts(self) -> dict[str, object]:
         """Return the counts as plain values; nothing where there is nothing to audit."""
         if not self.wanted:
             return {}
-        return {"labels": self.labels._asdict(), "votes": self.votes._asdict()}
+        weights = {"vote_weights": self.weights} if self.weights else {}
+        return {"labels": self.labels._asdict(), "votes": self.votes._asdict(), **weights}

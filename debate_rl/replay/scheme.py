@@ -128,10 +128,15 @@ def advantages_of_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[s
     now = scheme.at_step(scored.step)
     found = turn_advantages(scored.transitions, now.rewards, now.advantages, ema, counted=False)
     if now.rewards.peer_weight == "measured":
-        pairs = zip(scored.records, scored.credits, strict=True)
-        visible = [record.correct if credit.truth == "truth" else None for record, credit in pairs]
-        measure(ema, [record.debate for record in scored.records], visible, key_of_kind)
+        measure_votes(scored, ema)
     return found
+
+
+def measure_votes(scored: ScoredStep, state: MutableMapping[str, float]) -> None:
+    """Take a step's votes on labelled problems into the state that weighs the votes of the next."""
+    pairs = zip(scored.records, scored.credits, strict=True)
+    visible = [record.correct if credit.truth == "truth" else None for record, credit in pairs]
+    measure(state, [record.debate for record in scored.records], visible, key_of_kind)
 
 
 def replay_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, float]) -> list[Replayed]:

@@ -64,6 +64,18 @@ def test_what_cannot_be_looked_at_is_one_line_and_exit_code_2(tiny_recipe, debat
 
 
 @pytest.mark.slow
+def test_a_warm_start_is_announced_and_leaves_the_json_alone(debate_command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    short = ("warm_start.solve_steps=50", "warm_start.solve_batch=2", "warm_start.debate_steps=0")
+    _, out, err = debate_command("doctor", "quickstart", *short, "--problems", "1", "--json")
+    assert "base accuracy" in checks_of(out)
+    lines = err.splitlines()
+    assert lines[0].startswith("1 problem x 4 debates")
+    assert lines[1] == "first the warm start of 50 steps, in memory, as a run would make it"
+    assert lines[2].startswith("warm start 50/50: loss")
+
+
+@pytest.mark.slow
 def test_the_folder_of_a_run_is_looked_at_with_its_newest_weights(folder, debate_command):
     code, out, _ = debate_command("doctor", folder / "run", "--problems", "2", "--json")
     assert code in (0, 1)
