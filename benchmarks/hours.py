@@ -74,8 +74,8 @@ def hours_of(name: str, gib: int) -> float:
 
 def shape_of(config: Any) -> str:
     """Return the size of a recipe's model, as benchmarks/qwen3.py names shapes."""
-    sizes = re.findall(r"-(\d+(?:\.\d+)?B)\b", config.model.name_or_path)
-    return sizes[0]
+    sizes = re.findall(r"(SmolLM2-|(?<=-))(\d+(?:\.\d+)?B)\b", config.model.name_or_path)
+    return "".join(sizes[0])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The published shapes of Qwen3, without their weights, which no download is needed for."""
+"""The published shapes of Qwen3 and a few others, without their weights, which no download is needed for."""
 
 from __future__ import annotations
 
@@ -28,24 +28,29 @@ SHAPES = QWEN3 | {"toy": (64, 128, 2, 8, True)}
 """The toy is for a CPU."""
 QWEN25 = {"0.5B": (896, 4864, 24, 14, True), "14B": (5120, 13_824, 48, 40, False)}
 """Shapes of Qwen2.5, which is counted as a Qwen3 of its shape."""
-KEYS = {"0.5B": (2, 64)}
+SMOLLM2 = {"SmolLM2-1.7B": (2048, 8192, 24, 32, True)}
+"""A Llama, counted as a Qwen3 of its shape, with a vocabulary and a context of its own."""
+KEYS = {"0.5B": (2, 64), "SmolLM2-1.7B": (32, 64)}
 """Heads of keys, and the size of a head, where they are not 8 and 128."""
+LENGTHS = {"SmolLM2-1.7B": (49_152, 8192)}
+"""Tokens of the vocabulary and of the context, where they are not 151,936 and 40,960."""
 
 
 def qwen3(name: str) -> Qwen3Config:
     """Return the settings of a shape."""
-    hidden, inner, layers, heads, tied = (SHAPES | QWEN25)[name]
+    hidden, inner, layers, heads, tied = (SHAPES | QWEN25 | SMOLLM2)[name]
     keys, size = KEYS.get(name, (8, 128))
+    tokens, context = LENGTHS.get(name, (VOCABULARY, 40_960))
     return Qwen3Config(
         architectures=["Qwen3ForCausalLM"],
-        vocab_size=VOCABULARY,
+        vocab_size=tokens,
         hidden_size=hidden,
         intermediate_size=inner,
         num_hidden_layers=layers,
         num_attention_heads=heads,
         num_key_value_heads=keys,
         head_dim=size,
-        max_position_embeddings=40_960,
+        max_position_embeddings=context,
         tie_word_embeddings=tied,
     )
 

@@ -56,7 +56,7 @@ def test_every_recipe_and_sweep_of_the_notes_is_on_the_page():
     text = PAGE + "".join(path.read_text(encoding="utf-8") for path in shipped_sweeps().values())
     assert [name for name in sorted(recipes) if name not in text] == []
     notes = {path.stem for path in (HOME / "configs/sweeps").glob("*.toml")}
-    others = ("debate_", "easy_", "label_", "quickstart_", "rlvr_")
+    others = ("debate_", "easy_", "judge_", "label_", "quickstart_", "rlvr_")
     notes -= {name for name in notes if name.startswith(others)}
     assert [name for name in sorted(notes) if f"sweep {name}`" not in PAGE] == []
 
