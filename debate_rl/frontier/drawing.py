@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from debate_rl.frontier.labels import Worth, accuracies
-from debate_rl.frontier.results import Cell, difference, estimated
+from debate_rl.frontier.results import Cell, difference, estimated, shortest
 from debate_rl.frontier.rules import of_votes, ttrl_of
 from debate_rl.runs.folder import write_whole
 
@@ -34,7 +34,7 @@ def draw(cells: Sequence[Cell], worths: Sequence[Worth], path: Path) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    short = [one for one in cells if one.steps == min(cell.steps for cell in cells)]
+    short = shortest(cells)
     panels = [
         plane,
         *([labels] if worths else []),

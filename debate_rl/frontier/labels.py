@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from debate_rl.frontier.results import Cell
+from debate_rl.frontier.results import Cell, shortest
 from debate_rl.statistics import Estimate
 from debate_rl.sweeps.results import over_seeds
 
@@ -52,8 +52,8 @@ def curve_of(cells: Sequence[Cell], prior: str, seed: int) -> list[tuple[float, 
 
 def worths(cells: Sequence[Cell], signals: Sequence[str] = ("votes", "voted")) -> list[Worth]:
     """Return what signals without labels are worth, on each prior on which truth was tried as well."""
-    short = min((one.steps for one in cells), default=0)
-    found = (_worth(one, cells) for one in cells if one.signal in signals and one.steps == short)
+    short = shortest(cells)
+    found = (_worth(one, short) for one in short if one.signal in signals)
     return [one for one in found if one is not None]
 
 

@@ -79,6 +79,14 @@ def cells_of(ran: Sequence[Ran]) -> list[Cell]:
     return [_cell(one) for one in ran if one.runs]
 
 
+def shortest(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells that have the fewest steps of their prior: those that rules and labels compare."""
+    least: dict[str, int] = {}
+    for one in cells:
+        least[one.prior] = min(one.steps, least.get(one.prior, one.steps))
+    return [one for one in cells if one.steps == least[one.prior]]
+
+
 def _cell(one: Ran) -> Cell:
     evaluations = {seed: read_held_out(run.folder) for seed, run in one.runs.items()}
     starts = [one.starts[seed] for seed in one.runs]

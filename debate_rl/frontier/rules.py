@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from debate_rl.frontier.results import Cell, difference, estimated
+from debate_rl.frontier.results import Cell, difference, estimated, shortest
 from debate_rl.statistics import Estimate
 
 Verdict = Literal["holds", "fails", "not tested"]
@@ -16,7 +16,7 @@ JUDGES, MISLED = 0.65, 0.5
 """Rule A is about cells with at least this p_v, and less than this p_c."""
 COIN = (0.45, 0.55)
 NOTHING = 0.02
-"""A gain whose interval comes so near to 0 counts as none."""
+"""A gain whose whole interval is so near to 0 counts as none."""
 LEAST_CELLS, CALLED = 24, 0.9
 CONTROLS = ("shuffled", "random", "own_answer")
 MAJORITIES = ("ttrl", "ttrl_debate", "last_majority")
@@ -40,7 +40,7 @@ class Rule:
 
 def judged_rules(cells: Sequence[Cell]) -> list[Rule]:
     """Return all rules in order."""
-    short = [one for one in cells if one.steps == min(cell.steps for cell in cells)]
+    short = shortest(cells)
     return [
         votes_beat_majorities(short),
         a_coin_pays_nothing(short),
@@ -103,7 +103,7 @@ def _above(values: dict[int, Estimate]) -> str:
 
 
 def a_coin_pays_nothing(cells: Sequence[Cell]) -> Rule:
-    """Rule B1: where p_v is .45 to .55, the interval of the votes' gain holds 0, or ends within .02."""
+    """Rule B1: where p_v is .45 to .55, the interval of the votes' gain holds 0, or lies within .02."""
     about = [one for one in cells if of_votes(one) and COIN[0] <= (one.p_v() or 0.0) <= COIN[1]]
     return _of_gains("B1", "votes gain nothing where p_v is .45 to .55", about, nothing)
 
@@ -216,12 +216,14 @@ def ttrl_of(cell: Cell, cells: Sequence[Cell]) -> Cell | None:
 
 
 def nothing(gain: Estimate) -> bool:
-    """Return whether a gain counts as none: its interval holds 0, or ends within .02 of it.
+    """Return whether a gain counts as none: its interval holds 0, or lies within .02 of it.
 
-    >>> [nothing(Estimate(value, value - 0.01, value + 0.01, 5, 5)) for value in (0.0, 0.02, 0.04, -0.04)]
-    [True, True, False, False]
+    >>> [nothing(Estimate(value, value - 0.01, value + 0.01, 5, 5)) for value in (0.005, 0.02, -0.04)]
+    [True, False, False]
+    >>> nothing(Estimate(0.01, 0.005, 0.015, 5, 5))
+    True
     """
-    return gain.low <= NOTHING and gain.high >= -NOTHING
+    return gain.low <= 0 <= gain.high or max(abs(gain.low), abs(gain.high)) <= NOTHING
 
 
 def at_least(share: float | None, least: float) -> bool:

@@ -11,7 +11,7 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
 from debate_rl.frontier.drawing import draw
 from debate_rl.frontier.labels import worth, worths
-from debate_rl.frontier.results import Cell, OfSeed, cells_of, difference, estimated
+from debate_rl.frontier.results import Cell, OfSeed, cells_of, difference, estimated, shortest
 from debate_rl.frontier.rules import (
     a_coin_pays_nothing,
     controls_gain_nothing,
@@ -218,6 +218,30 @@ def test_what_votes_are_worth_is_taken_seed_by_seed():
     assert worths(cells[:1]) == []
 
 
+def test_labels_are_those_of_runs_as_long_as_the_votes():
+    """70 steps of truth use 840 labels; votes of 7 steps above all truth of 7 steps are worth its 84."""
+    cells = [
+        cell(ends=(0.6, 0.5)),
+        cell("truth=1.0", ends=(0.4, 0.4), labels=84),
+        cell("truth=1.0", ends=(0.9, 0.9), labels=840, steps=70),
+    ]
+    (found,) = worths(cells)
+    assert (found.by_seed, found.most) == ({0: 84.0, 1: 84.0}, 84.0)
+
+
+def test_a_prior_whose_runs_are_longer_is_judged_as_well():
+    """words has 16 steps and the others 7; 70 steps of votes are no cell of rule A."""
+    cells = [
+        *(cell(steps=steps) for steps in (7, 70)),
+        cell("ttrl", ends=(0.1, 0.15, 0.1)),
+        cell(prior="words", steps=16),
+        cell("ttrl", prior="words", steps=16, ends=(0.1, 0.15, 0.1)),
+    ]
+    rule = judged_rules(cells)[0]
+    assert (rule.verdict, len(rule.tested)) == ("holds", 2)
+    assert shortest(cells) == [cells[0], *cells[2:]]
+
+
 def test_differences_are_of_one_seed_and_problem():
     values = difference(cell(ends=(0.5, 0.6)), cell("ttrl", ends=(0.1, 0.4)))
     assert {seed: one.value for seed, one in values.items()} == pytest.approx({0: 0.4, 1: 0.2})
@@ -246,6 +270,8 @@ def test_a_gain_that_judging_does_not_explain_fails_the_second_rule():
     none, some, harm = (0.2, 0.25, 0.15), (0.5, 0.55, 0.5), (0.05, 0.0, 0.05)
     assert a_coin_pays_nothing([cell("flipped=0.5", p_v=0.5, ends=none)]).verdict == "holds"
     assert a_coin_pays_nothing([cell("flipped=0.5", p_v=0.5, ends=some)]).verdict == "fails"
+    little = (0.225, 0.23, 0.235)  # gains of .03, +- .012: above 0, and its lower end within .02 of it
+    assert a_coin_pays_nothing([cell("flipped=0.5", p_v=0.5, ends=little)]).verdict == "fails"
     assert a_coin_pays_nothing([cell("shuffled", p_v=0.5, ends=some)]).verdict == "not tested"
     assert shared_errors_harm([cell("shared=0.65", p_v=0.4, ends=harm)]).verdict == "holds"
     assert shared_errors_harm([cell("shared=0.65", p_v=0.4, ends=none)]).verdict == "fails"
