@@ -60,6 +60,9 @@ class AdvantageConfig(Settings):
     """Whose advantage an evaluation gets in a debate turn that owed a comparison: the generator's, as the
     solution before it; the judge's, whose votes it prepares; or the sum of both. With the judge's share in it
     ``learner.beta_judge``, the ratio of gspo and ``learner.normalise`` take it as the judge's, too."""
+    keep_unrewarded: bool = False
+    """Whether turns that nothing rewards are rows, too, with advantages of 0, so that a KL acts on them:
+    that of ``learner.beta_judge`` on the final ballots of judges without labels, for example."""
     ema_decay: float = Field(default=0.95, ge=0, lt=1)
     """Decay of the running means of the baseline "rae"."""
 

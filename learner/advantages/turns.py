@@ -194,7 +194,8 @@ def _combined(
     persuasion = streams["persuasion"].advantages[index] if "persuasion" in streams else None
     critic = scaled(persuasion, number(config.lambda_critic))
     generator, penalty = scaled(_sum(whole, *beside), scale), transition.format or None
-    if is_masked(transition.turn, rewards) or _sum(generator, judge, penalty, critic) is None:
+    unrewarded = _sum(generator, judge, penalty, critic) is None
+    if is_masked(transition.turn, rewards) or (unrewarded and not config.keep_unrewarded):
         return None
     parts = (scaled(part, scale) for part in (peer, truth, *beside))
     return TurnAdvantage(generator, judge, penalty, *parts, critic=critic)

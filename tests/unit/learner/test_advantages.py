@@ -347,6 +347,16 @@ def test_statistics():
     }
 
 
+def test_turns_that_nothing_rewards_are_rows_where_they_are_asked_for():
+    group = [transition(0, 1, peer=0.5), transition(1, 1, due=True)]
+    dropped = turn_advantages(group, RewardConfig(), AdvantageConfig(), {})
+    kept = turn_advantages(group, RewardConfig(), AdvantageConfig(keep_unrewarded=True), {})
+    assert dropped.turns[1] is None
+    assert kept.turns[1] == TurnAdvantage(None, None, None)
+    assert kept.turns[0] == dropped.turns[0]
+    assert kept.metrics["advantage/rows_dropped"] == dropped.metrics["advantage/rows_dropped"] - 1
+
+
 def test_an_empty_batch():
     result = turn_advantages([], RewardConfig(), AdvantageConfig(), {})
     assert result.turns == []
