@@ -25,7 +25,15 @@ from debate_rl.frontier.results import Cell, cells_of, difference, estimated
 from debate_rl.frontier.rules import judged_rules
 from debate_rl.frontier.running import Plan, Prior, Wanted, planned, run_plan
 from debate_rl.frontier.signals import signal_named
-from debate_rl.frontier.tables import arm_table, plain, rule_table, start_table, trace_table, worth_lines
+from debate_rl.frontier.tables import (
+    arm_table,
+    cost_table,
+    plain,
+    rule_table,
+    start_table,
+    trace_table,
+    worth_lines,
+)
 from debate_rl.statistics import Estimate
 
 HELD_OUT = ("held_out.seed=100", "logging.evaluation_transcripts=false")
@@ -54,6 +62,7 @@ def main() -> None:
     rules, worth = judged_rules(cells), worths(cells)
     for title, rows in (
         ("arms", arm_table(cells)),
+        ("what it took", cost_table(cells)),
         ("p_v and p_c by round", start_table(cells)),
         ("the longest runs", trace_table(cells)),
         ("rules", rule_table(rules)),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from debate_rl.commands.arguments import JsonFile, Overrides
-from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
+from debate_rl.commands.console import NARROW, plain_console, text_table, wide_console, write_json
 from debate_rl.formatting import counted
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ def frontier(
     devices: Annotated[
         str, typer.Option(metavar="0,1", help="A run on each of these GPUs at a time (CUDA_VISIBLE_DEVICES).")
     ] = "",
-    plan: Annotated[bool, typer.Option("--plan", help="Tell the arms, and start nothing.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print the arms and their settings, and start nothing.")
+    ] = False,
     json: JsonFile = None,
 ) -> None:
     """Train arms without labels, with some and with all from one start; the same command goes on.
@@ -67,7 +69,7 @@ def frontier(
     say(f"{home}: {counted(len(wanted), 'arm')} x {counted(len(numbers), 'seed')} of {recipe}")
     if plan:
         say(
-            *(f"  {one.name}: {one.signal.words}: {' '.join(one.signal.overrides)}" for one in wanted),
+            *(f"  {one.name}: {one.signal.words}\n    {' '.join(one.signal.overrides)}" for one in wanted),
             sep="\n",
         )
         return
@@ -89,22 +91,36 @@ def _show(plan: Plan, cells: Sequence[Cell], failed: Mapping[str, str], json: st
     from debate_rl.frontier.drawing import draw
     from debate_rl.frontier.labels import worths
     from debate_rl.frontier.rules import judged_rules
-    from debate_rl.frontier.tables import arm_table, plain, rule_table, start_table, worth_lines
+    from debate_rl.frontier.tables import (
+        arm_table,
+        cost_table,
+        filled,
+        plain,
+        rule_table,
+        start_table,
+        worth_lines,
+    )
 
     rules, worth = judged_rules(cells), worths(cells)
     tables = {
-        "arms": arm_table(cells),
-        "p_v and p_c by round": start_table(cells),
-        "rules": rule_table(rules),
+        "arms": (filled(arm_table(cells)), "lr"),
+        "what it took": (filled(cost_table(cells)), "lr"),
+        "p_v and p_c by round": (filled(start_table(cells)), "lr"),
+        "rules": (rule_table(rules), "lllr"),
     }
-    for name, rows in tables.items():
-        width = sum(max(len(row[column]) + 3 for row in rows) for column in range(len(rows[0])))
-        wide_console(width + 1).print(text_table(rows[0], rows[1:], align="lr", no_wrap=True, title=name))
+    for name, (rows, align) in tables.items():
+        width = sum(max(len(row[column]) + 1 for row in rows) for column in range(len(rows[0])))
+        table = text_table(rows[0], rows[1:], align=align, title=name, title_justify="left", **NARROW)
+        table.columns[0].no_wrap = True
+        wide_console(width + 1).print(table)
     say = plain_console().print
     seeds = (
         "over the seeds (Student)" if len(plan.seeds) > 1 else "not known: one seed says nothing of others"
     )
-    say(*worth_lines(worth), f"95% intervals {seeds}; differences are by seed and problem.", sep="\n")
+    say(*worth_lines(worth))
+    say("p_v and p_c of an arm: of round 0, before training; first answer: accuracy in round 0, at the end")
+    say(f"95% intervals {seeds}; differences are by seed and problem.")
+    say("B1, B4 and D hold also where an interval is too wide to tell: look at the gains.")
     figure = Path(plan.out) / "frontier.svg"
     draw(cells, worth, figure)
     say(f"figure: {figure}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from debate_rl.commands.arguments import JsonFile
-from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
+from debate_rl.commands.console import NARROW, plain_console, text_table, wide_console, write_json
 
 if TYPE_CHECKING:
     from debate import Policy
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from debate_rl.statistics import Estimate
 
 COSTS = ("rung", "accuracy", "oracle gap", "no answer", "generated", "read", "ms")
-EQUAL = ("rung", "equal generated", "", "equal total", "", "equal seconds", "")
+EQUAL = ("rung", "equal generated", "less it", "equal total", "less it", "equal seconds", "less it")
 ROUNDS = ("rung", "corrected", "misled", "conformity")
 CARD = ("claim", "outcome", "difference", "p", "what would change it")
 
@@ -49,7 +49,10 @@ def ladder(
     ] = "newest",
     judge: Annotated[
         str | None,
-        typer.Option(metavar="RUN|RECIPE|JUDGE", help="Who compares solutions; default: the same model."),
+        typer.Option(
+            metavar="RUN|RECIPE|JUDGE",
+            help="Who compares solutions; JUDGE: a folder by debate export --judge; default: the same model.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all that is sampled.")] = 0,
     out: Annotated[
@@ -184,7 +187,7 @@ def _show(found: Ladder, folder: Path, json: str | None) -> None:
     say("95% intervals are clustered by problem, differences paired by problem;")
     say(f"p is adjusted for {tested} claims that were tested (Holm; those about seconds among themselves),")
     say("and a claim holds where it is below .05 and the difference above 0.")
-    say("equal: the solutions that self-consistency gets for the same cost, and the rung less it.")
+    say("equal: self-consistency with as many solutions as cost the same; less it: the rung less that.")
     for name, why in found.refused.items():
         say(f"{name}: not climbed: {why}")
     figures = {
@@ -205,7 +208,8 @@ def _print(heads: Sequence[str], rows: Sequence[Sequence[str]], title: str, *, a
     if not rows:
         return
     width = sum(max(len(line[at]) for line in (heads, *rows)) + 3 for at in range(len(heads)))
-    table = text_table(heads, rows, align=align, title=title, title_justify="left")
+    table = text_table(heads, rows, align=align, title=title, title_justify="left", **NARROW)
+    table.columns[0].no_wrap = heads != CARD
     wide_console(width + 1).print(table)
 
 

@@ -8,15 +8,14 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from debate_rl.commands.arguments import FilterOption, JsonFile, Overrides, RunFolder
-from debate_rl.commands.console import plain_console, progress_bar, text_table
+from debate_rl.commands.console import NARROW, plain_console, progress_bar, text_table
 from debate_rl.commands.errors import Ended
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from debate_rl.replay.summary import Summary, Tally
 
 MAY_CHANGE = ("rewards", "advantages")
-NARROW: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}
-"""How a table of nine columns fits 80 cells."""
 DIFFERS = 1
 """The exit code where stored numbers are not those of the run's own scheme."""
 CAPTION = (

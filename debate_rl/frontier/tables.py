@@ -16,10 +16,10 @@ Table = list[tuple[str, ...]]
 
 
 def arm_table(cells: Sequence[Cell]) -> Table:
-    """Return a row for each cell: p_v, p_c, figures at the end, gains, and what it took."""
+    """Return a row for each cell: p_v, p_c, figures at the end, and gains."""
     heads = (
         *("prior", "signal", "steps", "p_v", "p_c", "first answer", "gained", "winner", "winner gained"),
-        *("less TTRL", "labels", "tokens generated", "tokens read"),
+        "less TTRL",
     )
     return [heads, *(_row(one, cells) for one in cells)]
 
@@ -28,14 +28,31 @@ def _row(cell: Cell, cells: Sequence[Cell]) -> tuple[str, ...]:
     other = ttrl_of(cell, cells)
     beside = estimated(difference(cell, other)) if other is not None and other is not cell else None
     winners = [one.winner[-1][1] for one in cell.seeds.values() if one.winner]
-    ones = list(cell.seeds.values())
     return (
         *(cell.prior, cell.signal, str(cell.steps), _share(cell.p_v()), _share(cell.p_c())),
         *(_share(fmean(accuracies(cell))), _told(cell.gain)),
         *(_share(fmean(winners) if winners else None), _told(cell.winner_gain), _told(beside)),
-        f"{fmean(one.labels for one in ones):.0f}",
-        *(f"{fmean(values):,.0f}" for values in ([o.generated for o in ones], [o.read for o in ones])),
     )
+
+
+def cost_table(cells: Sequence[Cell]) -> Table:
+    """Return what each cell took, in the mean of its seeds: labels that counted, and tokens of training."""
+    rows: Table = [("prior", "signal", "steps", "labels", "tokens generated", "tokens read")]
+    for cell in cells:
+        ones = list(cell.seeds.values())
+        took = ([one.labels for one in ones], [one.generated for one in ones], [one.read for one in ones])
+        rows.append((cell.prior, cell.signal, str(cell.steps), *(f"{fmean(each):,.0f}" for each in took)))
+    return rows
+
+
+def filled(table: Table) -> Table:
+    """Return a table without the columns that are blank in all rows.
+
+    >>> filled([("prior", "signal"), ("", "votes"), ("", "ttrl")])
+    [('signal',), ('votes',), ('ttrl',)]
+    """
+    kept = [place for place in range(len(table[0])) if any(row[place] for row in table[1:])]
+    return [tuple(row[place] for place in kept) for row in table]
 
 
 def _share(value: float | None) -> str:

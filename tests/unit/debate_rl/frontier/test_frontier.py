@@ -25,7 +25,15 @@ from debate_rl.frontier.rules import (
 from debate_rl.frontier.running import Plan, Prior, Ran, alone_debates, check_plan, planned, run_plan
 from debate_rl.frontier.signals import PLAIN, signal_named
 from debate_rl.frontier.start import Judged, Start, measured_start
-from debate_rl.frontier.tables import arm_table, plain, rule_table, start_table, trace_table, worth_lines
+from debate_rl.frontier.tables import (
+    arm_table,
+    cost_table,
+    plain,
+    rule_table,
+    start_table,
+    trace_table,
+    worth_lines,
+)
 from debate_rl.statistics import Estimate
 from debate_rl.sweeps.arms import Arm
 from debate_rl.sweeps.running import Runner, SweepRun
@@ -320,6 +328,7 @@ def test_tables_and_figure_are_of_the_cells(tmp_path):
     ]
     rules, found = judged_rules(cells), worths(cells)
     assert arm_table(cells)[1][:5] == ("trap", "votes", "7", "0.900", "0.300")
+    assert cost_table(cells)[1][:4] == ("trap", "votes", "7", "0")
     assert start_table(cells)[1] == ("trap", "votes", "0", "30", "0.900", "0.300", "27", "0.900", "0.300")
     assert [row[1] for row in trace_table(cells)[1:]] == ["votes"]
     assert [row[0] for row in rule_table(rules)[1:]] == ["A", "B1", "B2", "B3", "B4", "C", "D"]
