@@ -79,9 +79,10 @@ class LevelConfig(Settings):
 class DebateConfig(Settings):
     """The protocol: who speaks, how often, what is shown to whom."""
 
-    protocol: Literal["debate", "critique", "zero_sum"] = "debate"
+    protocol: Literal["debate", "critique", "zero_sum", "consultancy"] = "debate"
     """What the rounds are: "debate", "critique": solutions, criticism, revisions, "zero_sum": a proposer, a
-    critic with a rival solution, and judges (docs/protocol.md)."""
+    critic with a rival solution, and judges; "consultancy": of the two solutions judges read one, and of the
+    other the answer alone (docs/protocol.md)."""
     num_agents: int = Field(default=3, ge=1, le=64)
     """Agents N. One policy plays them all; 1 is plain single-agent RL."""
     num_rounds: int = Field(default=3, ge=1, le=MOST_ROUNDS)

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from debate.config import DebateConfig
 
 
+GAMES = ("zero_sum", "consultancy")
+"""Protocols in which two argue and the others judge: a proposer, a critic, and judges."""
+
+
 class Need(NamedTuple):
     """A setting by its key, its value, whether that is possible, and what is."""
 
@@ -30,13 +34,13 @@ def refuse_impossible(config: DebateConfig) -> None:
 def _needs(config: DebateConfig) -> Iterator[Need]:
     if config.protocol == "debate":
         return
-    game, agents, rounds = config.protocol == "zero_sum", config.num_agents, config.num_rounds
+    game, agents, rounds = config.protocol in GAMES, config.num_agents, config.num_rounds
     if game:
         yield Need("num_agents", agents, agents >= 3, "3 or more: a proposer, a critic, and judges")
         yield Need("num_rounds", rounds, rounds == 1, "1: the critic reads the proposal within it")
         yield Need("judge_own", config.judge_own, not config.judge_own, "false: who argues does not judge")
         long = config.compress.over
-        yield Need("compress.over", long, long is None, "none: the critic and the judges read all of it")
+        yield Need("compress.over", long, long is None, "none: who reads a solution reads all of it")
     else:
         turns = "3, 5, ...: solutions, then criticism and revisions by turns"
         yield Need("num_agents", agents, agents >= 2, "2 or more: nobody else can criticise")
@@ -53,7 +57,7 @@ def _needs_of_pairs(config: DebateConfig) -> Iterator[Need]:
     if config.ballot != "swiss" or not config.final_ballot:
         return
     shown, summed = config.history_rounds, config.summary.enabled
-    yield Need("protocol", config.protocol, config.protocol != "zero_sum", "another: a game has one pair")
+    yield Need("protocol", config.protocol, config.protocol not in GAMES, "another: a game has one pair")
     yield Need("num_agents", config.num_agents, config.num_agents >= 3, "3 or more: a pair and its judge")
     yield Need("judge_own", config.judge_own, not config.judge_own, "false: judges get pairs of others")
     yield Need("history_rounds", shown, shown != 0, "1 or more, or -1: judges read solutions")

@@ -11,6 +11,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from debate.prompting.shown import holds_solutions, speakers
+from debate.protocols import GAMES
 from debate.ramps import number
 from debate.types import Debate, Turn, TurnId
 from rewards.config import RewardConfig
@@ -80,7 +81,7 @@ def grades_of_solutions(debate: Debate, correct: Correct) -> Correct:
     protocol = debate.protocol
     if correct is None or protocol.protocol == "debate":
         return correct
-    if protocol.protocol == "zero_sum":
+    if protocol.protocol in GAMES:
         return [correct[agent] for agent in speakers(protocol, 0)]
     return [[g for round_, g in enumerate(row) if holds_solutions(protocol, round_)] for row in correct]
 

@@ -24,6 +24,7 @@ from debate.prompting.rendering import (
     Entry,
     Frame,
     Task,
+    answer_entry,
     history_text,
     one_text,
     problem_text,
@@ -40,6 +41,7 @@ from debate.prompting.shown import (
     speakers,
 )
 from debate.prompting.texts import Fill, PromptTexts
+from debate.protocols import GAMES
 from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH, Message, Policy, Problem, Summary, TurnId
 
 Past: TypeAlias = Sequence[Sequence[Entry]]
@@ -141,16 +143,24 @@ def entries_shown(seating: Seating, past: Past, agent: int, round_: int) -> list
     """Return the entries that a prompt shows by rule, by groups of rounds, in the viewer's order."""
     order = seating.orders[agent]
     config, viewer = seating.config, TurnId(agent, round_)
+
     said = [{entry.turn.id.agent: entry for entry in entries} for entries in past]
     return [
         [
-            said[number][other]
+            _as_read(seating, said[number][other], round_)
             for number in group
             for other in order
             if reads(config, viewer, TurnId(other, number))
         ]
         for group in groups_shown(config, round_, agent)
     ]
+
+
+def _as_read(seating: Seating, entry: Entry, round_: int) -> Entry:
+    """Return an entry as a round reads it; the judges of a consultancy read one whole and one answer."""
+    if seating.consultant in (None, entry.turn.id.agent) or round_ < seating.config.num_rounds:
+        return entry
+    return answer_entry(seating.texts, entry.turn)
 
 
 def _prompt(frame: Frame, history: History) -> Prompt:
@@ -238,7 +248,7 @@ def which_task(config: DebateConfig, round_: int, *, shows: bool, due: bool) -> 
         return "opening"
     if round_ == config.num_rounds:
         return "ballot"
-    if config.protocol == "zero_sum":
+    if config.protocol in GAMES:
         return "rival"
     if holds_criticism(config, round_):
         return "critique" if due else "critique_unranked"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import Literal, TypeAlias
 
@@ -122,6 +122,19 @@ def render_entry(texts: PromptTexts, turn: PublicTurn) -> Entry:
     evaluation = "" if turn.evaluation is None else one_text(texts, turn.evaluation)
     rendered = piece(handle=turn.handle, round=turn.id.round + 1, solution=solution, evaluation=evaluation)
     return Entry(turn, rendered)
+
+
+def answer_entry(texts: PromptTexts, turn: PublicTurn) -> Entry:
+    r"""Return an entry that shows the boxed answer of a solution and nothing else of it.
+
+    >>> from debate.types import TurnId
+    >>> turn = PublicTurn(TurnId(0, 0), "Q2", r"3 + 8 = 11. \boxed{ 3 8}")
+    >>> answer_entry(load_prompts("tiny"), turn).text
+    'Q2: \\boxed{ 3 8}\n'
+    """
+    answer = None if turn.solution is None else last_boxed(turn.solution)
+    said = None if answer is None else texts.answer_alone(answer=answer)
+    return render_entry(texts, replace(turn, solution=said, evaluation=None))
 
 
 def one_text(texts: PromptTexts, text: str) -> str:

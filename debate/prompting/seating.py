@@ -14,7 +14,7 @@ from debate.config import DebateConfig, check_label
 from debate.personas import Persona
 from debate.programs import public_part
 from debate.prompting.rendering import Entry, problem_text, render_entry
-from debate.prompting.shown import public_turn
+from debate.prompting.shown import CRITIC, PROPOSER, public_turn
 from debate.prompting.texts import PromptFileError, PromptTexts, load_prompts
 from debate.seeds import derive_seed
 from debate.types import Compression, Problem, Span, Turn
@@ -34,6 +34,7 @@ class Seating:
     handles: tuple[str, ...]  # (N,)
     orders: tuple[tuple[int, ...], ...]  # (N, N): for each viewer the agents in the order shown
     opening: str  # the rendered problem
+    consultant: int | None = None  # whose solution alone the judges of a consultancy read whole
 
 
 def seat_debate(
@@ -54,7 +55,15 @@ def seat_debate(
         draw_handles(size, labels, pool=config.handles, order=orders[0], avoid=problem.question),
         orders,
         problem_text(texts, problem),
+        _consultant(config, seed),
     )
+
+
+def _consultant(config: DebateConfig, seed: int) -> int | None:
+    """Return which of the two that argue is the consultant, by a coin, so that either answer is defended."""
+    if config.protocol != "consultancy":
+        return None
+    return Random(derive_seed(seed, "consultant")).choice((PROPOSER, CRITIC))
 
 
 def public_entries(

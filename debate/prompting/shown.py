@@ -13,6 +13,7 @@ from debate.parsing.sections import find_sections
 from debate.parsing.tags import without_private
 from debate.programs import public_part
 from debate.prompting.escape import clean
+from debate.protocols import GAMES
 from debate.types import Completion, Criticism, FailureReason, ParsedTurn, Span, Turn, TurnId
 
 
@@ -26,7 +27,7 @@ def rounds_shown(round_: int, history_rounds: int) -> range:
 
 
 PROPOSER, CRITIC = 0, 1
-"""The agents that argue in a game of opposite rewards (``protocol = "zero_sum"``); all others judge."""
+"""The agents that argue in a game (``protocols.GAMES``); all others judge."""
 
 
 def waves(config: DebateConfig, round_: int) -> list[list[int]]:
@@ -37,7 +38,7 @@ def waves(config: DebateConfig, round_: int) -> list[list[int]]:
     ([[0], [1]], [[2, 3]], [[0, 1]])
     """
     agents = list(range(config.num_agents))
-    if config.protocol != "zero_sum":
+    if config.protocol not in GAMES:
         return [agents]
     return [agents[CRITIC + 1 :]] if round_ == config.num_rounds else [[PROPOSER], [CRITIC]]
 
@@ -49,7 +50,7 @@ def speakers(config: DebateConfig, round_: int) -> list[int]:
 
 def reads(config: DebateConfig, reader: TurnId, author: TurnId) -> bool:
     """Return whether a turn may read another one of a round that it is shown; a game has silent agents."""
-    if config.protocol != "zero_sum":
+    if config.protocol not in GAMES:
         return True
     argued = author.agent in (PROPOSER, CRITIC)
     return argued and (author.round < reader.round or (reader.agent, author.agent) == (CRITIC, PROPOSER))
@@ -65,7 +66,7 @@ def groups_shown(config: DebateConfig, round_: int, agent: int = PROPOSER) -> li
     >>> [[list(group) for group in groups_shown(critique, round_)] for round_ in range(4)]
     [[], [[0]], [[0, 1]], [[2]]]
     """
-    if config.protocol == "zero_sum" and (round_, agent) == (0, CRITIC):
+    if config.protocol in GAMES and (round_, agent) == (0, CRITIC):
         return [range(1)]
     if config.protocol != "critique":
         return [range(number, number + 1) for number in rounds_shown(round_, config.history_rounds)]

@@ -23,6 +23,7 @@ _PLACEHOLDERS: Mapping[str, tuple[set[str], set[str]]] = {
     "entry": ({"handle", "solution"}, {"round"}),
     "entry_evaluated": ({"handle", "solution"}, {"round", "evaluation"}),
     "entry_criticism": ({"handle", "evaluation"}, {"round"}),
+    "answer_alone": ({"answer"}, set()),
     "summary": ({"summary"}, set()),
     "compress": ({"solution"}, set()),
     "select": (set(), {"compared"}),
@@ -87,6 +88,7 @@ class PromptTexts:
     critique_unranked: Fill
     revision: Fill
     rival: Fill
+    answer_alone: Fill
     answer_checked: str
     answer_choice: str
     answer_open: str
@@ -124,6 +126,7 @@ _LATER = (
         "sections",
         "stop",
         "rival",
+        "answer_alone",
     ),
     *_CRITIQUE,
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
+from debate.protocols import GAMES
 from debate.settings import Settings
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def kinds_of_turns(config: DebateConfig) -> frozenset[Kind]:
     """
     compares = config.history_rounds != 0 and config.num_agents - (not config.judge_own) >= 2
     kinds: set[Kind] = {"solve"}
-    if config.num_rounds > 1 or config.protocol == "zero_sum":
+    if config.num_rounds > 1 or config.protocol in GAMES:
         kinds.add("debate")
     if compares and (config.num_rounds > 1 or config.final_ballot):
         kinds.add("drill")

@@ -18,6 +18,7 @@ from debate.parsing import last_boxed
 from debate.prompting.fitting import context_budget
 from debate.prompting.seating import prompts_of, seat_debate
 from debate.prompting.shown import public_turn
+from debate.protocols import GAMES
 from debate.seeds import derive_seed
 from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH
 from debate_rl.evaluation.grading import Graded, answer_in, graded
@@ -117,8 +118,12 @@ def _phrases(plan: PairPlan, problem: Problem, wrong: str) -> Phrases:
 
 
 def of_three(config: DebateConfig) -> DebateConfig:
-    """Return the protocol for a judge and two others, whose solutions it is shown as they are."""
+    """Return the protocol for a judge and two others, whose solutions it is shown as they are.
+
+    In a game not everybody judges, so it is a debate for this.
+    """
     changes = {"num_agents": 3, "by_level": (), "history_rounds": 1, "conversation": False}
+    changes |= {"protocol": "debate"} if config.protocol in GAMES else {}
     whole = {"summary": SummaryConfig(), "min_rounds": None, "order": "per_debate"}
     return config.model_copy(update=changes | whole)
 

@@ -22,6 +22,7 @@ from debate.prompting.prompt import agent_prompt
 from debate.prompting.rendering import render_entry
 from debate.prompting.seating import Seating, seat_debate
 from debate.prompting.shown import CRITIC, PublicTurn, asks_pairs, speakers
+from debate.protocols import GAMES
 from debate.types import TurnId
 from debate_rl.config.warm_start import Kind, WarmStartConfig
 from envs.families import FAMILIES
@@ -61,7 +62,7 @@ class Demonstrator:
     def show(self, kind: Kind, problem: Problem, *, only_right: bool = False) -> Demonstration:
         """Return one demonstration; ``only_right`` solves without mistakes."""
         config = self._config
-        if config.protocol == "zero_sum" and kind in ("solve", "drill"):
+        if config.protocol in GAMES and kind in ("solve", "drill"):
             config = config.one_round()  # in a game not everybody has an opening of its own
         seating = seat_debate(problem, config, self._rng.getrandbits(62))
         agent = self._rng.choice(self._speakers(kind))
@@ -76,7 +77,7 @@ class Demonstrator:
     def _speakers(self, kind: Kind) -> list[int]:
         """Return the agents whose turns a kind of demonstration is of."""
         config = self._config
-        if config.protocol != "zero_sum" or kind in ("solve", "drill"):
+        if config.protocol not in GAMES or kind in ("solve", "drill"):
             return list(range(config.num_agents))
         return [CRITIC] if kind == "debate" else speakers(config, config.num_rounds)
 
@@ -97,7 +98,7 @@ class Demonstrator:
         if config.protocol == "critique" and kind == "debate":
             revises = rng.random() < 0.5
             return (self._revision if revises else self._criticism)(seating, agent, solutions)
-        if config.protocol == "zero_sum" and kind == "debate":
+        if config.protocol in GAMES and kind == "debate":
             seen = agent_prompt(seating, [self._entries(seating, solutions, 0)], agent, 0, _NO_LIMIT)
             return Demonstration(
                 seen.messages, f"<solution>{self._solution(seating.problem, agent)}</solution>"

@@ -1,4 +1,4 @@
-"""A run of the game of opposite rewards: learnt from, resumed, evaluated, replayed, explained."""
+"""A run of the game of opposite rewards: learnt from, resumed, evaluated, explained; and of a consultancy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from debate.prompting.rebuilding import held_debate
 from debate_rl.config import Config
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.train import train
@@ -111,3 +112,25 @@ def test_pages_show_who_spoke_and_every_prompt(home, debate_command):
     assert "stored:" not in out  # every number is as stored
     code, out, err = debate_command("play", run, "What is 1 + 2?")
     assert code == 0, err
+
+
+@pytest.mark.slow
+def test_a_consultancy_is_learnt_from_and_evaluated_beside_the_game(tmp_path, debate_command):
+    folder = tmp_path / "consultancy"
+    debate = BASE["debate"] | {"protocol": "consultancy"}
+    steps = BASE["train"] | {"steps": 1}
+    own = {"run": {"dir": str(folder)}, "debate": debate, "train": steps}
+    train(Config.model_validate(BASE | own))
+    held = records(folder)
+    assert any(part.peer for record in held.values() for part in record.advantages)
+    for record in list(held.values())[:8]:
+        debate = held_debate(record.debate)
+        silent = 1 - debate.seating.consultant
+        for turn in (one for one in record.debate.turns if one.ballot):
+            read = debate.prompt(turn.id).messages[-1].content
+            assert f"{debate.seating.handles[silent]}: \\boxed{{" in read or "?" in read
+    code, out, err = debate_command("replay", str(folder))
+    assert (code, "all of 32 debates" in out) == (0, True), err
+    for protocol in ("consultancy", "zero_sum"):
+        code, _, err = debate_command("eval", str(folder), f"debate.protocol={protocol}")
+        assert code == 0, err

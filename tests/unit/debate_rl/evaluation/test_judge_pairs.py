@@ -81,7 +81,15 @@ def test_a_judge_of_the_first_shown_is_right_on_half_and_never_in_both_orders():
 
 
 @pytest.mark.parametrize(
-    "changes", [{"num_agents": 5}, {"num_agents": 2, "judge_own": True}, {"history_rounds": -1}]
+    "changes",
+    [
+        {"num_agents": 5},
+        {"num_agents": 2, "judge_own": True},
+        {"history_rounds": -1},
+        {"protocol": "zero_sum", "num_rounds": 1},
+        {"protocol": "consultancy", "num_rounds": 1},
+        {"ballot": "swiss", "num_rounds": 1},
+    ],
 )
 def test_a_judge_always_sits_with_two_others(changes):
     config = CONFIG.model_copy(update=changes | {"handles": None})
