@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
@@ -124,7 +125,14 @@ def _beside(config: Config, speaker: SpeakerConfig, thinking_tokens: int) -> Pol
 
         return own_policy(speaker.policy, f"{speaker.TABLE}.policy")()
     changes = {"model": speaker.model_config_of(), "debate": DebateConfig(thinking_tokens=thinking_tokens)}
-    return open_policy(config.model_copy(update=changes), None)
+    try:
+        return open_policy(config.model_copy(update=changes), None)
+    except ValueError as error:  # it is the model of another table
+        raise ValueError(re.sub(r"^model\.(name_or_path(?=:))?", _named(speaker), str(error))) from error
+
+
+def _named(speaker: SpeakerConfig) -> Callable[[re.Match[str]], str]:
+    return lambda found: f"{speaker.TABLE}.{'model' if found[1] else ''}"
 
 
 def refuse_training(config: Config) -> None:

@@ -162,7 +162,7 @@ def title(name: str) -> str:
     figure, bracket, mode = name.removeprefix("eval/").partition(" [")
     text = re.sub(r"/round_(\d+)", r", round \1", figure).replace("/source/", ", source ")
     text = re.sub(r"\breward/(\w+)", r"\1 reward", text).replace("self_consistency", "self-consistency")
-    return re.sub("[/_]", " ", text.replace("valid_xml", "valid XML")) + bracket + mode
+    return printable(re.sub("[/_]", " ", text.replace("valid_xml", "valid XML")) + bracket + mode)
 
 
 def is_unseen(character: str) -> bool:

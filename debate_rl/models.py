@@ -73,6 +73,8 @@ class ChatWarning(UserWarning):
     """Prompts that may be chats of a model that has never seen one."""
 
 
+FEW = 256
+"""A tokenizer of fewer tokens is looked at: it may know none but those that mean something to a chat."""
 _BASE = re.compile(r"(?<![a-z])base(?![a-z])", re.IGNORECASE)
 
 
@@ -205,6 +207,8 @@ def _load_checkpoint(
     source = str(path) if path.is_dir() else name
     try:  # without trust_remote_code transformers asks at the terminal whether to run a folder's code
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        if len(tokenizer) < FEW and set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
+            raise ValueError("it has no tokenizer: one was made up that knows no word.")
         if not data:
             eager = config.attn_implementation == "eager"  # flash-attn may not be on this machine
             settings = AutoConfig.from_pretrained(source, trust_remote_code=False)

@@ -33,6 +33,8 @@ DECIDE = (
     *("max_tokens", "thinking_tokens", "context_tokens", "top_p", "top_k"),
 )
 """The keys of a protocol that decide a ballot, beside its prompts and personas."""
+KEYS = {"debate": (*DECIDE, "personas"), "model": ("chat",)}
+"""The keys of a judge's file, by table: no others are taken from a folder that anybody may have made."""
 
 
 def judge_files(protocol: DebateConfig, model: ModelConfig) -> dict[str, str]:
@@ -53,15 +55,27 @@ def judge_files(protocol: DebateConfig, model: ModelConfig) -> dict[str, str]:
 def judge_tables(folder: Path) -> Mapping[str, Any]:
     """Return the tables of the recipe that the judge in a folder is; {} where it holds none.
 
-    ValueError for a file that is not one.
+    OSError or ValueError for a file that is missing or not one.
     """
     path = folder / JUDGE
-    if not path.is_file():
+    if not any((folder / name).exists() for name in (JUDGE, PROMPTS)):
         return {}
     try:
         tables = read_toml(path)
     except ValueError as error:
         raise ValueError(f"{path}: not TOML: {error}") from error
-    if unknown := sorted(tables.keys() - {"debate", "model"}):
-        raise ValueError(f"{path}: has a table [{unknown[0]}], and a judge's are [debate] and [model]")
+    for name, table in tables.items():
+        if name not in KEYS:
+            raise ValueError(f"{path}: has a table [{name}], and a judge's are [debate] and [model]")
+        if not isinstance(table, dict):
+            raise ValueError(f"{path}: {name}: is a table of settings (got {table!r})")
+        for key in table:
+            if key not in KEYS[name]:
+                raise ValueError(
+                    f"{path}: {name}.{key}: decides no ballot; a judge's are {', '.join(KEYS[name])}"
+                )
+    if "debate" not in tables:
+        raise ValueError(
+            f"{path}: has no table [debate], by which a judge knows its ballots; export it again"
+        )
     return {**tables, "debate": {**tables.get("debate", {}), "prompts": str(folder / PROMPTS)}}

@@ -133,12 +133,14 @@ def judge_pairs(
 ) -> list[Judgment]:
     """Return what the policy says of each pair, plain and attacked, at temperature 0; of equal texts once.
 
-    ``problems``: those of the pairs, among others. The right side is shown first in every other pair.
+    ``problems``: those of the pairs, among others; nothing is said of a pair whose problem is not there. The
+    right side is shown first in every other pair.
     """
     by_id = {problem.id: problem for problem in problems}
+    known = [(number, pair) for number, pair in enumerate(pairs) if pair.problem in by_id]
     attacks = [
         (number, attack)
-        for number, pair in enumerate(pairs)
+        for number, pair in known
         for attack in (PLAIN, *pair.attacked)
         if attack in (PLAIN, ORDER) or pair.attacked[attack] != pair.wrong
     ]
@@ -154,7 +156,7 @@ def judge_pairs(
     }
     return [
         Judgment(number, attack, *said.get((number, attack), said[number, PLAIN]))
-        for number, pair in enumerate(pairs)
+        for number, pair in known
         for attack in (PLAIN, *pair.attacked)
     ]
 

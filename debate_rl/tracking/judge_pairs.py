@@ -99,7 +99,9 @@ def _read(path: Path, kind: type[Line]) -> list[Line]:
         try:
             found.append(decode(line, kind))
         except FieldError as error:
-            raise ValueError(f"{path}:{number}: is not of a judge's pairs: {error}") from error
+            raise ValueError(
+                f"{path}:{number}: is not of a judge's pairs: {error}; without the file nothing is compared"
+            ) from error
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from debate.seeds import derive_seed
@@ -56,6 +57,11 @@ def watch_judge(session: Session, scores: Scores, step: int) -> tuple[Scores, di
     return replace(scores, values={**scores.values, **known}), figures
 
 
+def check_watched(run: Path) -> None:
+    """ValueError for a damaged file of what was judged before, so that no step is lost on it."""
+    read_judgments(run, 0)
+
+
 def _pairs(session: Session, step: int) -> list[JudgePair]:
     """Return the pairs of the run; those of a new one are made, and written down."""
     config, run = session.config, session.folder.path
@@ -95,6 +101,12 @@ def _judged(session: Session, pairs: list[JudgePair], step: int) -> list[Judgmen
     if step == 0 and path.is_file():
         return read_judgments(run, 0)
     problems, seed = session.data.evaluated(config)[0].problems, derive_seed(config.seed, "judge seats")
+    held = {problem.id for problem in problems}
+    if strange := [pair.problem for pair in pairs if pair.problem not in held]:
+        session.tracker.say(
+            f"{folder_of(run) / PAIRS}: {strange[0]!r} is not held out here; not judged: {len(strange)}"
+            f" of {len(pairs)} pairs"
+        )
     with generators_kept():
         judgments = judge_pairs(session.policy, pairs, problems, config.debate, seed)
     path.parent.mkdir(exist_ok=True)

@@ -22,7 +22,7 @@ class LabelLedger:
     def __init__(self, path: Path, step: int) -> None:
         self._path = path
         rewind(path, step)
-        self.used = [str(row["problem"]) for row in read_rows(path)] if path.exists() else []
+        self.used = _problems(path) if path.exists() else []
 
     def use(self, step: int, played: Rollout) -> dict[str, float]:
         """Note the labels that a step uses; return its metrics."""
@@ -31,7 +31,8 @@ class LabelLedger:
             for debate, credit in zip(played.debates, played.credits, strict=True)
             if "truth" in (credit.truth, credit.judge)
         ]
-        self._note(step, [id for id in dict.fromkeys(labelled) if id not in set(self.used)])
+        known = set(self.used)
+        self._note(step, [id for id in dict.fromkeys(labelled) if id not in known])
         counts = label_counts(played.credits, played.correct, played.groups)
         return {"labels/used": float(len(self.used)), **counts.metrics()}
 
@@ -41,3 +42,13 @@ class LabelLedger:
             with LineFile(self._path) as file:
                 for id in problems:
                     file.write(json.dumps({"step": step, "problem": id}).encode("ascii"))
+
+
+def _problems(path: Path) -> list[str]:
+    """Return the problems that a file names, each once; ValueError names a line that names none."""
+    found: dict[str, None] = {}
+    for number, row in enumerate(read_rows(path), start=1):
+        if not isinstance(name := row.get("problem"), str):
+            raise ValueError(f"{path}:{number}: not a line of {path.stem}: problem {name!r} is not an id")
+        found[name] = None
+    return list(found)

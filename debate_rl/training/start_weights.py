@@ -13,7 +13,7 @@ from debate_rl.config.recipes import read_tables
 from debate_rl.engines import local_settings
 from debate_rl.problems import Problems
 from debate_rl.runs.checkpoint import TrainState, latest_good, load_checkpoint, save_checkpoint
-from debate_rl.runs.checkpoint_folder import WARM_START
+from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints
 from debate_rl.runs.folder import RunFolder
 from debate_rl.runs.kept_weights import named_weights
 from debate_rl.warm_start.training import warm_start
@@ -24,11 +24,17 @@ def start_weights(
 ) -> None:
     """Warm-start a new run and keep the result, the reference of the KL; an old run reads it again.
 
-    The folder becomes a run once what is taken over from another is known to fit.
+    The folder becomes a run once what is taken over from another is known to fit. ValueError for one that has
+    learnt and has lost what it took over: the other run may have learnt further.
     """
     settings, home = config.warm_start, folder.path / WARM_START
     wanted = settings.steps > 0 or settings.from_run is not None
     own = latest_good(home) if wanted else None
+    if own is None and settings.from_run is not None and checkpoints(folder.checkpoints):
+        raise ValueError(
+            f"{home}: the weights that this run began with are gone or damaged, and {settings.from_run} may "
+            "have learnt since; bring the folder back, or choose another run.dir"
+        )
     path = own or (weights_of(settings.from_run) if settings.from_run is not None else None)
     if path is not None:
         load_checkpoint(path, model=model, restore_rng=False, verify=False)

@@ -20,6 +20,7 @@ from debate_rl.runs.trainer_state import generators_kept_on_error
 from debate_rl.training.adaptive import adaptive_metrics
 from debate_rl.training.ends import End, Limits, all_done, end_recorded
 from debate_rl.training.guards import Guards
+from debate_rl.training.judge_watch import check_watched
 from debate_rl.training.memory_check import checked_step
 from debate_rl.training.rollouts import Clock, Rollout, of_groups, step_records
 from debate_rl.training.schedules import schedule_metrics
@@ -79,6 +80,8 @@ def train_steps(session: Session, do: Do | None = None) -> None:
 
 def _end_of_steps(session: Session, do: Do) -> End:
     """Do the steps that are left until one is the last; return why it was."""
+    if session.config.held_out.judge_pairs:
+        check_watched(session.folder.path)
     limits, guards = Limits(session), Guards(session)
     end = limits.end_of(session.evaluate_first())
     with StallWatch(session.tracker.say) as watch:
@@ -102,11 +105,12 @@ def _end_of_steps(session: Session, do: Do) -> End:
 def train_step(session: Session, step: int, lapped: Callable[[str], None] | None = None) -> dict[str, float]:
     """Do one step of the run and return its metrics; ``lapped`` hears of each phase that ends."""
     config, clock = session.config, Clock(lapped)
+    ledger = session.ledger if hides_any(config.rewards) else None
     with _finished_steps_saved(session):
         busy = session.engine_seconds()
         played = session.rollouts.roll_out(step, session.sampler.draw, session.ema, clock)
     session.sampler.remember(step, played.debates, played.visible())
-    labels = session.ledger.use(step, played) if hides_any(config.rewards) else {}
+    labels = ledger.use(step, played) if ledger is not None else {}
     now = config.at_step(step)
     if session.reader is not None and now.rewards.reads_likelihood:
         session.rest_engine()

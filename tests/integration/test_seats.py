@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import types
 
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 from debate.policies.scripted import ScriptedPolicy
 from debate.policies.tools import engine_of
 from debate_rl.config import Config
-from debate_rl.engines import open_policy
+from debate_rl.engines import open_policy, with_remote
 from debate_rl.runs.kept_weights import newest_weights
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.session import Session, open_session
@@ -124,6 +125,16 @@ def test_a_killed_and_resumed_run_is_the_unkilled_one(tmp_path, asked, rank):
 
 
 @pytest.mark.slow
+def test_a_resumed_run_whose_start_is_gone_takes_no_other_weights_for_it(tmp_path, asked):
+    trained(config_of(tmp_path / "first"))
+    own = {"warm_start": {"from_run": f"{tmp_path / 'first'}@newest"}}
+    trained(config_of(tmp_path / "run", **own))
+    shutil.rmtree(tmp_path / "run" / "warm_start")
+    with pytest.raises(ValueError, match=r"run/warm_start: the weights that this run began with are gone"):
+        trained(config_of(tmp_path / "run", **own, train=BASE["train"] | {"steps": 3}))
+
+
+@pytest.mark.slow
 def test_an_evaluation_has_the_same_seats_and_weights(tmp_path, asked, debate_command):
     config = config_of(tmp_path / "run")
     session = trained(config)
@@ -178,3 +189,9 @@ def test_pages_say_who_sits_where_and_why_nothing_is_learnt_from_a_seat(tmp_path
 def test_seats_that_nobody_can_take_are_refused(tmp_path, tables, message):
     with pytest.raises(ValidationError, match=message):
         config_of(tmp_path, **tables)
+
+
+def test_a_remote_model_that_is_not_there_is_named_by_its_own_key(tmp_path):
+    remote = {"policy": "local", "model": str(tmp_path / "nowhere")}
+    with pytest.raises(ValueError, match=r"^remote\.model: no model in '.*nowhere' \(no config.json there\)"):
+        with_remote(config_of(tmp_path / "run", remote=remote), ScriptedPolicy(lambda _: SAID))

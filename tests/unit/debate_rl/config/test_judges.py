@@ -78,6 +78,16 @@ def test_a_prompt_set_of_ones_own_travels_with_it(folder, tmp_path):
         ("[debate]\nnum_agent = 3\n", "num_agent"),
         ("[train]\nsteps = 3\n", "has a table [train], and a judge's are [debate] and [model]"),
         ("[debate", "judge.toml: not TOML"),
+        ("", "judge.toml: has no table [debate], by which a judge knows its ballots"),
+        ("debate = 3\n", "judge.toml: debate: is a table of settings (got 3)"),
+        (
+            '[debate]\ntools = "python"\n',
+            "judge.toml: debate.tools: decides no ballot; a judge's are protocol",
+        ),
+        (
+            '[model]\npolicy = "openai"\nserver = {base_url = "http://x"}\n',
+            "judge.toml: model.policy: decides no",
+        ),
         ('[debate]\npersonas = "evil:CODE"\n', "debate.personas='evil:CODE' names code"),
     ],
 )
@@ -88,3 +98,12 @@ def test_a_file_that_is_no_judge_is_one_line(folder, text, line):
         open_run_or_recipe(str(folder), ())
     assert line in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_half_a_judge_is_not_taken_for_a_model_without_a_protocol(folder):
+    written(folder, DebateConfig())
+    (folder / "judge.toml").unlink()
+    with pytest.raises(FileNotFoundError, match=r"judge.toml"):
+        open_run_or_recipe(str(folder), ())
+    (folder / "prompts.toml").unlink()
+    assert open_run_or_recipe(str(folder), ())[1].debate == DebateConfig()

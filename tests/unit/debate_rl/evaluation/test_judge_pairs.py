@@ -1,6 +1,7 @@
 """Pairs are made and judged: by scripted policies whose habits are known."""
 
 import pytest
+from msgspec.structs import replace
 
 from debate import DebateConfig
 from debate.policies.scripted import ScriptedPolicy
@@ -57,6 +58,14 @@ def flattered(request, others):
 
 def longest(request, others):
     return sorted(others, key=lambda entry: (-len(entry.solution), not is_right(request, entry)))
+
+
+def test_nothing_is_said_of_a_pair_whose_problem_is_not_there():
+    first, *others = pairs = make_pairs(plan(count=3), judge(true))
+    strange = [replace(first, problem="nobody"), *others]
+    said, all_said = (judge_pairs(judge(true), ones, PROBLEMS, CONFIG, 5) for ones in (strange, pairs))
+    assert said == [one for one in all_said if one.pair > 0]
+    assert rates(strange, said)["plain"].keys() == {pair.problem for pair in others}
 
 
 def test_a_perfect_judge_never_falls():

@@ -353,3 +353,13 @@ def test_the_weights_of_a_tiny_model_are_cast_and_no_buffer():
     model, _ = load_model(ModelConfig(tiny=TinyConfig(), dtype="bfloat16", device="cpu"), seed=0)
     assert {p.dtype for p in model.parameters()} == {torch.bfloat16}
     assert {b.dtype for b in model.buffers()} == {torch.float32}
+
+
+def test_a_folder_without_a_tokenizer_is_refused(tmp_path, make_tiny):
+    """Transformers makes one up that knows no word, and would read nothing."""
+    for one in make_tiny():
+        one.save_pretrained(tmp_path)
+    for path in tmp_path.glob("tokenizer*"):
+        path.unlink()
+    with pytest.raises(ValueError, match=r"cannot load .*: it has no tokenizer"):
+        load_model(ModelConfig(name_or_path=str(tmp_path), device="cpu"), seed=0)
