@@ -15,7 +15,7 @@ and a judge prefers what it finds right, or either. That is what the pairing its
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -33,16 +33,19 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.engines import open_policy
 from debate_rl.evaluation.agreement import agreement
-from debate_rl.evaluation.grading import grade_turn
+from debate_rl.evaluation.grading import grade_debate
 from debate_rl.evaluation.scores import winner_of
 from debate_rl.problems import load_held_out
+from debate_rl.runs.checkpoint_folder import WARM_START
 from debate_rl.runs.kept_weights import named_weights
 from debate_rl.statistics import Estimate, clustered_mean
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train
 from debate_rl.warm_start import demonstrations
 from envs import Environment
-from rewards import RewardConfig, score_debate
+from rewards import RewardConfig, ballot_box, score_debate, valid_votes
+from rewards.judging import decidable_votes
+from rewards.votes import due_pairs
 
 LABELS = ["K7", "Q2", "M4", "X9", "C3", "V5", "D6", "H8"]
 BALLOTS = ("all", "swiss")
@@ -50,11 +53,16 @@ BALLOTS = ("all", "swiss")
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Debates under one kind of ballot, by problem: whether the winner was right, and the ballots' tokens."""
+    """Debates under one kind of ballot, by problem: whether the winner was right, and the ballots' tokens.
 
-    right: Mapping[str, float]
-    generated: Mapping[str, int]
-    read: Mapping[str, int]
+    ``solutions``: the share of right ones; ``votes``: of each on a decidable pair whether it was right.
+    """
+
+    right: dict[str, float]
+    generated: dict[str, int]
+    read: dict[str, int]
+    solutions: dict[str, float]
+    votes: dict[str, Sequence[bool]]
 
 
 def main() -> None:
@@ -76,10 +84,11 @@ def main() -> None:
 
 
 def of_model(args: Any, seed: int) -> dict[str, Held]:
-    """Return the debates of one model under both kinds of ballot; its run is kept and read again."""
-    run, labels = args.home / f"agents-{args.agents}-steps-{args.steps}-seed-{seed}", LABELS[: args.agents]
+    """Return the debates of one model under both kinds of ballot; its runs are kept and read again."""
+    labels = LABELS[: args.agents]
+    start, run = (args.home / f"agents-{args.agents}-steps-{n}-seed-{seed}" for n in (0, args.steps))
     settings = [
-        f"run.dir={run}",
+        f"run.dir={start}",
         f"seed={seed}",
         f"train.steps={args.steps or 7}",
         "train.debates_per_problem=2",
@@ -98,13 +107,12 @@ def of_model(args: Any, seed: int) -> dict[str, Held]:
     assert config.model.tiny is not None
     pieces = [*(f"{label}:" for label in labels), *config.model.tiny.pieces[3:]]
     config = load_config(Config, "quickstart", [*settings, f"model.tiny.pieces={pieces!r}"])
-    if not (run / "checkpoints").is_dir():
-        with patch.object(demonstrations, "Demonstrator", BothBallots):
-            if args.steps:
-                train(config)
-            else:
-                with open_session(config):
-                    pass  # the warm start alone
+    if not (start / WARM_START).is_dir():
+        with patch.object(demonstrations, "Demonstrator", BothBallots), open_session(config):
+            pass  # the warm start alone
+    if args.steps and not (run / "checkpoints").is_dir():
+        own = [f"run.dir={run}", f"warm_start.from_run={start}"]
+        train(load_config(Config, "quickstart", [*settings, f"model.tiny.pieces={pieces!r}", *own]))
     [weights] = named_weights(run, "newest" if args.steps else "start")
     environment, problems = load_held_out(config)
     policy = open_policy(config, weights)
@@ -129,14 +137,19 @@ def held(
 ) -> Held:
     """Return one debate on each problem; those of another ballot have the same solutions."""
     debates = run_debates(problems, policy, protocol, seed=0, max_live=32, agreed=agreement(environment))
-    right, generated, read = dict[str, float](), dict[str, int](), dict[str, int]()
+    found = Held({}, {}, {}, {}, {})
     for debate in debates:
         id, winner = debate.problem.id, winner_of(debate, score_debate(debate, None, RewardConfig()))
-        grade = grade_turn(environment, debate.problem, debate.turn(winner), "boxed")
-        right[id] = float(grade.verdict is True)
+        _, correct = grade_debate(environment, debate)
+        assert correct is not None
+        found.right[id] = float(correct[winner.agent][winner.round] is True)
+        found.solutions[id] = fmean(row[-1] is True for row in correct)
+        box = ballot_box(debate)
+        votes = decidable_votes(due_pairs(box, valid_votes(box)), correct)
+        found.votes[id] = [vote for vote in votes if vote is not None]
         counts = [token_counts(turn.completion) for turn in debate.turns if turn.ballot]
-        read[id], generated[id] = map(sum, zip(*counts, strict=True))
-    return Held(right, generated, read)
+        found.read[id], found.generated[id] = map(sum, zip(*counts, strict=True))
+    return found
 
 
 def pooled(held: Mapping[int, Mapping[str, Held]]) -> dict[str, Held]:
@@ -145,13 +158,20 @@ def pooled(held: Mapping[int, Mapping[str, Held]]) -> dict[str, Held]:
     def joined(kind: str, name: str) -> dict[str, Any]:
         return {f"{s}/{id}": v for s, both in held.items() for id, v in getattr(both[kind], name).items()}
 
-    return {kind: Held(*(joined(kind, name) for name in ("right", "generated", "read"))) for kind in BALLOTS}
+    names = [one.name for one in fields(Held)]
+    return {kind: Held(*(joined(kind, name) for name in names)) for kind in BALLOTS}
 
 
 def beside(name: str, held: Mapping[str, Held]) -> list[Figure]:
     """Return the figures of both kinds of ballot on the same problems."""
     whole, swiss = held["all"], held["swiss"]
-    figures = compared(name, whole.right, swiss.right)
+    ids = list(whole.right)
+    figures = [figure(f"{name}/solutions", clustered_mean([whole.solutions[id] for id in ids], ids))]
+    figures += compared(name, whole.right, swiss.right)
+    for kind, one in held.items():
+        votes = [(vote, id) for id in ids for vote in one.votes[id]]
+        judged = clustered_mean([float(vote) for vote, _ in votes], [id for _, id in votes])
+        figures.append(figure(f"{name}/judge/{kind}", judged))
     for kind in ("generated", "read"):
         spent = [fmean(getattr(one, kind).values()) for one in (whole, swiss)]
         figures += [

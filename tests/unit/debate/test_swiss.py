@@ -215,6 +215,10 @@ def test_a_debate_that_stops_early_has_its_ballot():
             {"protocol": "zero_sum", "num_rounds": 1},
             'protocol: zero_sum, but debate.ballot = "swiss" needs another',
         ),
+        (
+            {"protocol": "consultancy", "num_rounds": 1},
+            'protocol: consultancy, but debate.ballot = "swiss" needs another',
+        ),
         ({"by_level": ({"level": 1, "num_agents": 2},)}, r"by_level.0 \(level '1'\): num_agents: 2"),
     ],
 )
