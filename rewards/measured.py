@@ -12,9 +12,9 @@ numbers after a thousand steps as after one, and exact when a run is resumed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, MutableMapping, Sequence
 from math import sqrt
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from debate.ramps import number
 from debate.types import Debate, TurnId
@@ -24,6 +24,7 @@ from rewards.shaping import AnswerKey
 from rewards.types import Correct
 from rewards.votes import DuePair, ballot_box, due_pairs, valid_votes
 
+Group = TypeVar("Group", bound=Hashable)
 DECAY = 0.9
 """What a step leaves of the sums of those before: the last ten steps or so count."""
 LEAST = 10.0
@@ -48,14 +49,19 @@ class JudgedPair(NamedTuple):
 
 
 def judged_pairs(
-    debates: Sequence[Debate], correct: Sequence[Correct], key: AnswerKey
+    debates: Sequence[Debate],
+    correct: Sequence[Correct],
+    key: AnswerKey,
+    groups: Sequence[Hashable] | None = None,
 ) -> Iterator[JudgedPair]:
     """Yield the decidable pairs of debates in order; a tie is a wrong vote.
 
-    The crowd is every answer of the round to the problem, over all its debates.
+    The crowd is every answer of the round by a debate of the group. ``groups``: of each debate; None takes
+    the debates of a problem as one.
     """
-    counts = answer_counts(debates, key)
-    for index, (debate, table) in enumerate(zip(debates, correct, strict=True)):
+    groups = [debate.problem.id for debate in debates] if groups is None else groups
+    counts = answer_counts(debates, key, groups)
+    for index, (debate, table, group) in enumerate(zip(debates, correct, groups, strict=True)):
         if table is None:
             continue
         box = ballot_box(debate)
@@ -63,25 +69,33 @@ def judged_pairs(
             better = better_side(pair.first, pair.second, table)
             if better:
                 sides = (pair.first, pair.second) if better > 0 else (pair.second, pair.first)
-                right, wrong = (_count(debate, turn, counts, key) for turn in sides)
+                right, wrong = (_count(debate, turn, group, counts, key) for turn in sides)
                 crowd = 0.5 if right == wrong else float(right > wrong)
                 vote = None if pair.verdict is None else pair.verdict == better
                 yield JudgedPair(index, pair, vote, crowd)
 
 
-def answer_counts(debates: Sequence[Debate], key: AnswerKey) -> Counter[tuple[str, int, str]]:
-    """Return how often each answer was given, by problem, round and the key of the answer."""
+def answer_counts(
+    debates: Sequence[Debate], key: AnswerKey, groups: Sequence[Group]
+) -> Counter[tuple[Group, int, str]]:
+    """Return how often each answer was given, by the debates' group, round and the key of the answer."""
     return Counter(
-        (debate.problem.id, turn.id.round, key(debate.problem, turn.parsed.answer))
-        for debate in debates
+        (group, turn.id.round, key(debate.problem, turn.parsed.answer))
+        for debate, group in zip(debates, groups, strict=True)
         for turn in debate.turns
         if turn.parsed.answer is not None
     )
 
 
-def _count(debate: Debate, turn: TurnId, counts: Counter[tuple[str, int, str]], key: AnswerKey) -> int:
+def _count(
+    debate: Debate,
+    turn: TurnId,
+    group: Hashable,
+    counts: Counter[tuple[Hashable, int, str]],
+    key: AnswerKey,
+) -> int:
     answer = debate.turn(turn).parsed.answer
-    return 0 if answer is None else counts[debate.problem.id, turn.round, key(debate.problem, answer)]
+    return 0 if answer is None else counts[group, turn.round, key(debate.problem, answer)]
 
 
 def measure(

@@ -37,15 +37,19 @@ class RoundVotes:
 
 
 def votes_by_round(
-    debates: Sequence[Debate], correct: Sequence[Correct | None], key: AnswerKey
+    debates: Sequence[Debate],
+    correct: Sequence[Correct | None],
+    key: AnswerKey,
+    groups: Sequence[Hashable] | None = None,
 ) -> list[RoundVotes]:
     """Return the figures of each judged round that has a vote on a decidable pair.
 
-    A tie is a wrong vote. The crowd is every answer of the round to the problem, over all its debates; it is
-    right where the right side's answer is the commoner, and half right where both are as common.
+    A tie is a wrong vote. The crowd is every answer of the round by a debate of the group (all debates of a
+    problem where ``groups`` are not given). It is right where the right side's answer is the commoner, and
+    half right where both are as common.
     """
     rows: dict[int, list[_Row]] = {}
-    for one in judged_pairs(debates, correct, key):
+    for one in judged_pairs(debates, correct, key, groups):
         if one.vote is not None:
             judge, problem = (one.debate, one.pair.judge), debates[one.debate].problem.id
             row = _Row(float(one.vote), one.crowd, problem, judge)

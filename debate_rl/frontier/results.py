@@ -163,7 +163,8 @@ def _labels(run: SweepRun, lines: Sequence[Mapping[str, float | None]], records:
 def _shown(run: SweepRun, records: Sequence[Record]) -> dict[int, Judged]:
     """Return p_v and p_c by round on the pairs that training showed."""
     key = key_of(load_run_problems(run.config).environment)
-    found = votes_by_round([one.debate for one in records], [one.correct for one in records], key)
+    debates, correct = [one.debate for one in records], [one.correct for one in records]
+    found = votes_by_round(debates, correct, key, [(one.step, one.group) for one in records])
     return {one.round: Judged(pairs=one.votes.n, p_v=one.votes.value, p_c=one.crowd.value) for one in found}
 
 

@@ -121,7 +121,8 @@ def majority_right(debates: Sequence[Debate], correct: Sequence[Any], key: Answe
         if turn.id.round == 0 and turn.parsed.answer is not None and table[turn.id.agent][0] is True
     }
     by_problem: dict[str, dict[str, int]] = {}
-    for (problem, round_, answer), count in answer_counts(debates, key).items():
+    problems = [one.problem.id for one in debates]
+    for (problem, round_, answer), count in answer_counts(debates, key, problems).items():
         if round_ == 0:
             by_problem.setdefault(problem, {})[answer] = count
     shares = [_share(problem, counts, right) for problem, counts in by_problem.items()]

@@ -48,8 +48,8 @@ def debates():
 CORRECT = [[[True, True], [False, False], [False, False]]] * 2
 
 
-def test_answers_are_counted_by_problem_round_and_key(debates):
-    counts = answer_counts(debates, plain_key)
+def test_answers_are_counted_by_group_round_and_key(debates):
+    counts = answer_counts(debates, plain_key, ["a", "b"])
     assert {key: n for key, n in counts.items() if key[1] == 0} == {
         ("a", 0, "4"): 1,
         ("a", 0, "5"): 2,
@@ -57,6 +57,16 @@ def test_answers_are_counted_by_problem_round_and_key(debates):
         ("b", 0, "5"): 1,
         ("b", 0, "6"): 1,
     }
+
+
+def test_the_crowd_is_of_one_group_where_a_problem_comes_again(debates):
+    """By itself the second debate has 5 and 6 as common as 4; with the first one 5 is commoner than 4."""
+    again = [debates[0], replace(debates[1], problem=debates[0].problem)]
+    [together] = votes_by_round(again, CORRECT, plain_key)
+    [apart] = votes_by_round(again, CORRECT, plain_key, [0, 1])
+    # 4 against 5, 5 and 5, 6: two 4 and three 5, one 6; apart as in the test below
+    assert together.crowd.value == (0 + 0 + 1 + 0) / 4
+    assert apart.crowd.value == (0 + 0 + 0.5 + 0.5) / 4
 
 
 def test_votes_and_the_commoner_answer_are_compared_on_the_same_pairs(debates):
