@@ -108,12 +108,15 @@ def _show(plan: Plan, cells: Sequence[Cell], failed: Mapping[str, str], json: st
         "p_v and p_c by round": (filled(start_table(cells)), "lr"),
         "rules": (rule_table(rules), "lllr"),
     }
+    say = plain_console().print
     for name, (rows, align) in tables.items():
+        if not rows[1:]:  # where no pair is decidable there is no p_v
+            say(f"{name}: none")
+            continue
         width = sum(max(len(row[column]) + 1 for row in rows) for column in range(len(rows[0])))
         table = text_table(rows[0], rows[1:], align=align, title=name, title_justify="left", **NARROW)
         table.columns[0].no_wrap = True
         wide_console(width + 1).print(table)
-    say = plain_console().print
     seeds = (
         "over the seeds (Student)" if len(plan.seeds) > 1 else "not known: one seed says nothing of others"
     )
