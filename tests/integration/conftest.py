@@ -99,6 +99,36 @@ class BenchPython:
         return self.run("-m", "debate_rl.commands.main", *words, cwd=cwd)
 
 
+def records(folder: Path) -> dict[str, Any]:
+    """Return the records of a run's debates by their names, tokens included."""
+    from transcripts import RunStore
+
+    with RunStore.open(folder) as store:
+        return dict(store.records(tokens=True))
+
+
+def straight_and_resumed(home: Path, recipe: dict[str, Any]) -> Path:
+    """Train a recipe of two steps in ``home/straight``; in ``home/resumed`` stop after one, and resume."""
+    from debate_rl.config import Config
+    from debate_rl.training.train import train
+
+    for name, steps in (("straight", 2), ("resumed", 1), ("resumed", 2)):
+        own = {"run": {"dir": str(home / name)}, "train": recipe["train"] | {"steps": steps}}
+        train(Config.model_validate(recipe | own))
+    return home
+
+
+def votes_for(handles: Sequence[str], *words: str) -> list[str]:
+    """Return the replies of judges to every ordered pair of handles, with each word as their evaluation."""
+    return [
+        f"<evaluation>{word}</evaluation><comparison>{a} > {b}</comparison>"
+        for word in words
+        for a in handles
+        for b in handles
+        if a != b
+    ]
+
+
 def model_that_says(pieces: Sequence[str]) -> dict[str, Any]:
     """Return the table of a random model so small that these pieces are most of what it says."""
     tiny = {"hidden_size": 16, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 24}

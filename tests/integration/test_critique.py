@@ -15,7 +15,8 @@ from debate_rl.config.recipes import load_config
 from debate_rl.metrics.segments import segments
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.train import train
-from transcripts import RunStore
+
+from .conftest import records
 
 HANDLES = ("K7", "Q2", "M4", "T9")
 PIECES = [
@@ -92,11 +93,6 @@ def home(tmp_path_factory):
     go("resumed", "train.steps=1")
     go("resumed", "train.steps=2", 'run.allow_changes=["train.steps"]')
     return home
-
-
-def records(folder):
-    with RunStore.open(folder) as store:
-        return dict(store.records(tokens=True))
 
 
 @pytest.mark.slow

@@ -6,23 +6,15 @@ import json
 
 import pytest
 
-from debate_rl.config import Config
 from debate_rl.training.controls import flip_votes, shuffle_votes
-from debate_rl.training.train import train
 from rewards import ballot_box, valid_votes
-from transcripts import RunStore
 
-from .conftest import model_that_says
+from .conftest import model_that_says, records, straight_and_resumed, votes_for
 
 HANDLES = ("K7", "Q2", "M4", "X9", "C3")
 PIECES = [
     *(f"<solution>\\boxed{{{a} {b}}}</solution>" for a, b in ((1, 2), (3, 4))),
-    *(
-        f"<evaluation>.</evaluation><comparison>{a} > {b}</comparison>"
-        for a in HANDLES
-        for b in HANDLES
-        if a != b
-    ),
+    *votes_for(HANDLES, "."),
 ]
 BASE = {
     "seed": 3,
@@ -49,16 +41,7 @@ BASE = {
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     """A run, and one that was stopped after a step and resumed."""
-    home = tmp_path_factory.mktemp("swiss")
-    for name, steps in (("straight", 2), ("resumed", 1), ("resumed", 2)):
-        own = {"run": {"dir": str(home / name)}, "train": BASE["train"] | {"steps": steps}}
-        train(Config.model_validate(BASE | own))
-    return home
-
-
-def records(folder):
-    with RunStore.open(folder) as store:
-        return dict(store.records(tokens=True))
+    return straight_and_resumed(tmp_path_factory.mktemp("swiss"), BASE)
 
 
 @pytest.mark.slow
