@@ -129,13 +129,14 @@ def _watching(config: Config) -> Config:
     """Return the configuration with pairs under attack, unless it says how many, or there cannot be any."""
     from debate_rl.config.data import check_judge_pairs
 
+    if "judge_pairs" in config.held_out.model_fields_set:
+        return config
     held_out = config.held_out.model_copy(update={"judge_pairs": min(PAIRS, config.held_out.limit)})
     try:
         check_judge_pairs(held_out, config.debate)
     except ValueError:
         return config
-    said = "judge_pairs" in config.held_out.model_fields_set
-    return config if said else config.model_copy(update={"held_out": held_out})
+    return config.model_copy(update={"held_out": held_out})
 
 
 def _family(config: Config) -> str:

@@ -136,8 +136,9 @@ def run_plan(plan: Plan, tell: Callable[[str], None]) -> list[Ran]:
     arms = {one: _arm(one, {}) for one in firsts}
     with open_state(sweep, [*arms.values()]) as state:
         runner = Runner(sweep, state, tell)
-        runner.run(_runs(sweep, arms))
-        for one, run in _of_arms(arms, _runs(sweep, arms)):
+        runs = _runs(sweep, arms)
+        runner.run(runs)
+        for one, run in _of_arms(arms, runs):
             if run.key not in runner.state.seconds:
                 raise ConfigError(f"{run.name}: failed: {_why_not(runner.state, run)}")
             signals = [other.signal for other in plan.wanted if other.prior == one.prior]
@@ -146,10 +147,10 @@ def run_plan(plan: Plan, tell: Callable[[str], None]) -> list[Ran]:
             tell(f"{one.prior.name or one.prior.recipe}, seed {run.seed}: the start is measured; {path}")
         arms = {one: _arm(one, starts) for one in plan.wanted}
         runner.state = with_arms(runner.state, sweep, [*arms.values()])
-        runner.run(_runs(sweep, arms))
-    return [
-        _ran(one, plan, [*_of_arms(arms, _runs(sweep, arms))], starts, runner.state) for one in plan.wanted
-    ]
+        runs = _runs(sweep, arms)
+        runner.run(runs)
+    ended = [*_of_arms(arms, runs)]
+    return [_ran(one, plan, ended, starts, runner.state) for one in plan.wanted]
 
 
 def _ran(
