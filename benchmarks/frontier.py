@@ -3,9 +3,11 @@
 Three priors of the quick-start's task and the word problems; votes as they are and with errors put in, beside
 majorities, labels and controls, all from one warm start for each prior and seed. What is done stays in
 ``--out``, and the same command goes on. From nothing the whole takes at most 3 hours on 2 cores; ``--small``
-is a cut of 25 minutes: one prior, votes beside TTRL and beside shuffled votes.
+is a cut of 25 minutes: one prior, votes beside TTRL and beside shuffled votes. ``--check`` tests rule E, which
+was written after runs of the others, on three priors and seeds that it was not written on.
 
     .venv/bin/python benchmarks/frontier.py --json figures.json
+    .venv/bin/python benchmarks/frontier.py --check --json figures.json
     .venv/bin/python benchmarks/frontier.py --small --seeds 7 13 99 --json figures.json
 """
 
@@ -43,27 +45,35 @@ PRIORS = {
     "good": ("warm_start.right=[0.68,0.55,0.6]", "warm_start.lure=[0.25,0.35,0.3]"),
 }
 """What the warm start of each prior demonstrates; tuned on seeds 11 and 12 alone."""
-SEEDS = [201, 202, 203, 204, 205]
+CHECK = {
+    "rare": ("warm_start.right=[0.32,0.2,0.25]", "warm_start.lure=[0.55,0.68,0.62]"),
+    "even": ("warm_start.right=[0.57,0.43,0.48]", "warm_start.lure=[0.34,0.46,0.42]"),
+    "sure": ("warm_start.right=[0.8,0.7,0.74]", "warm_start.lure=[0.14,0.22,0.18]"),
+}
+"""Between and beyond the priors above, as they come: nothing was run before they were written down."""
+SEEDS, CHECK_SEEDS = [201, 202, 203, 204, 205], [206, 207, 208]
 FLIPPED = (0.1, 0.2, 0.3, 0.4, 0.5)
 DOSE = (*(f"flipped={q}" for q in FLIPPED), *(f"shared={q}" for q in (*FLIPPED, 0.65)))
 MAJORITIES = ("ttrl", "ttrl_debate", "last_majority", "voted")
 LABELS = tuple(f"truth={share}" for share in (0.05, 0.125, 0.25, 0.5, 1.0))
 CONTROLS = ("shuffled", "random", "own_answer")
 LONG, LONG_STEPS = ("votes", "voted", "ttrl", "truth=1.0"), 70
+CHECKED = (*MAJORITIES[:3], "flipped=0.3", "shared=0.5", "shared=0.65")
 WORDS = ("ttrl", "ttrl_debate", "last_majority", "voted", "shuffled", "truth=1.0", "flipped=0.3")
 
 
 def main() -> None:
     """Run what is missing, then print tables and rules, and write the figure."""
     args = arguments()
-    wanted = small_arms() if args.small else [*arms()]
-    plan = Plan(tuple(wanted), tuple(args.seeds or SEEDS), str(args.out), args.at_once)
+    wanted = small_arms() if args.small else check_arms() if args.check else [*arms()]
+    seeds = args.seeds or (CHECK_SEEDS if args.check else SEEDS)
+    plan = Plan(tuple(wanted), tuple(seeds), str(args.out), args.at_once)
     cells = cells_of(run_plan(plan, lambda line: print(line, file=sys.stderr, flush=True)))
     rules, worth = judged_rules(cells), worths(cells)
     for title, rows in (
         ("arms", arm_table(cells)),
         ("what it took", cost_table(cells)),
-        ("p_v and p_c by round", start_table(cells)),
+        ("p_v, p_c and p_m by round", start_table(cells)),
         ("the longest runs", trace_table(cells)),
         ("rules", rule_table(rules)),
     ):
@@ -76,19 +86,27 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     result = parser("Where votes pay: votes, majorities and labels from one start.")
-    result.add_argument("--small", action="store_true", help="one prior, three arms, 25 minutes")
+    cut = result.add_mutually_exclusive_group()
+    cut.add_argument("--small", action="store_true", help="one prior, three arms, 25 minutes")
+    cut.add_argument("--check", action="store_true", help="rule E on other priors and seeds")
     result.add_argument("--seeds", type=int, nargs="+", default=None)
-    result.add_argument("--out", type=Path, default=Path("runs/frontier"))
+    result.add_argument("--out", type=Path, help="default: runs/frontier, runs/frontier_check with --check")
     result.add_argument("--at-once", type=int, default=2, help="runs at a time")
-    return result.parse_args()
+    args = result.parse_args()
+    args.out = args.out or Path("runs/frontier_check" if args.check else "runs/frontier")
+    return args
 
 
 def prior(name: str) -> Prior:
-    return Prior(name, "quickstart", (*PRIORS[name], *HELD_OUT))
+    return Prior(name, "quickstart", (*(PRIORS | CHECK)[name], *HELD_OUT))
 
 
 def small_arms() -> list[Wanted]:
     return planned(prior("trap"), ("ttrl", "shuffled"))
+
+
+def check_arms() -> list[Wanted]:
+    return [one for name in CHECK for one in planned(prior(name), CHECKED)]
 
 
 def arms() -> Iterator[Wanted]:

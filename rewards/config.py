@@ -91,8 +91,8 @@ class RewardConfig(Settings):
     """Added to the shaping reward of a revision that the others score higher than the solution that it
     revises; only with ``debate.protocol = "critique"``."""
     critic: Literal["persuasion", "help"] = "persuasion"
-    """What a critic is rewarded for: "persuasion" a solution that the others find worse in the end, "help" one
-    that they find better once it was revised; only with ``debate.protocol = "critique"``."""
+    """What a critic is rewarded for: "persuasion" a solution that the others find worse in the end, "help"
+    one that they find better once it was revised; only with ``debate.protocol = "critique"``."""
     persuasion_beta: Weight = 5.0
     """What a critic earns for each point, in [0, 1], by which the score of a solution that it criticised
     falls, or rises with ``critic = "help"``; only with ``debate.protocol = "critique"``."""

@@ -51,7 +51,7 @@ def frontier(
 ) -> None:
     """Train arms without labels, with some and with all from one start; the same command goes on.
 
-    p_v and p_c are measured before, and say which arm should gain: docs/frontier.md.
+    p_v and p_m are measured before, and say which arm should gain: docs/frontier.md.
     """
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
@@ -105,7 +105,7 @@ def _show(plan: Plan, cells: Sequence[Cell], failed: Mapping[str, str], json: st
     tables = {
         "arms": (filled(arm_table(cells)), "lr"),
         "what it took": (filled(cost_table(cells)), "lr"),
-        "p_v and p_c by round": (filled(start_table(cells)), "lr"),
+        "p_v, p_c and p_m by round": (filled(start_table(cells)), "lr"),
         "rules": (rule_table(rules), "lllr"),
     }
     say = plain_console().print

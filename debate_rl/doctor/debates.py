@@ -196,7 +196,7 @@ def _judge_check(judge: Estimate, config: Config) -> Check:
 
 
 def _round_checks(of: RoundVotes) -> Iterator[Check]:
-    """Yield p_v, p_c, their difference and the shared errors of the votes on the solutions of a round."""
+    """Yield p_v, p_c, their difference, p_m and the shared errors, of votes on the solutions of a round."""
     number, votes, crowd, apart = of.round, of.votes, of.crowd, of.difference
     yield of_estimate(f"votes right, round {number}", "ok", votes, f"p_v, of {votes.n} votes")
     yield of_estimate(f"commoner answer right, round {number}", "ok", crowd, "p_c, on the same pairs")
@@ -206,6 +206,8 @@ def _round_checks(of: RoundVotes) -> Iterator[Check]:
     why = f"p_v - p_c; votes {words} counting answers"
     verdict = "warn" if worse else "ok"
     yield of_estimate(f"votes over crowd, round {number}", verdict, apart, why, "rewards.truth_weight=1.0")
+    why = f"p_m, of {of.majority.n} graded problems; ties in proportion"
+    yield of_estimate(f"majority right, round {number}", "ok", of.majority, why)
     why = "intraclass correlation of wrong votes by problem: 0 each judge errs alone, 1 all err together"
     name = f"shared errors, round {number}"
     if of.shared is None:

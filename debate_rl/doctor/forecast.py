@@ -1,9 +1,9 @@
 """Would training without labels gain? A forecast of the sign from a few labelled problems, before a run.
 
-Votes move answers the way that they point, pseudo-labels by majority the way that the crowd points. So votes
-gain where they are right more often than not (p_v over 1/2), majorities where the commoner answer is (p_c
-over 1/2), and votes gain more than majorities where p_v is over p_c. This is rule C of docs/frontier.md; how
-often it calls the sign is measured there and stands in ``RULE``.
+Votes move answers the way that they point, pseudo-labels by majority the way that the majority points. So
+votes gain where they are right more often than not (p_v over 1/2), majorities where they are right on more
+problems than not (p_m over 1/2), and votes gain more than majorities where p_v is over p_m. This is rule E
+of docs/frontier.md; how often it calls the sign is measured there and stands in ``RULE``.
 """
 
 from __future__ import annotations
@@ -25,16 +25,12 @@ EVEN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What the frontier experiment found of the rule; None is not measured yet.
-
-    ``per_vote`` and ``per_majority``: gain of the first answer's accuracy by p_v - 1/2 and by p_c - 1/2.
-    ``hits``: of ``cells`` settings that the lines were not fitted on, the share whose sign they called.
+    """What the frontier experiment found of the rule: of ``calls`` signs the share that it called; None is
+    not measured yet.
     """
 
-    per_vote: float | None = None
-    per_majority: float | None = None
     hits: float | None = None
-    cells: int = 0
+    calls: int = 0
     source: str = "docs/frontier.md"
 
     @property
@@ -42,7 +38,7 @@ class Rule:
         """How often the rule is right, in words."""
         if self.hits is None:
             return f"hit rate of this rule: not measured yet ({self.source})"
-        return f"this rule called {share(self.hits)} of {counted(self.cells, 'setting')} ({self.source})"
+        return f"this rule called {share(self.hits)} of {counted(self.calls, 'sign')} ({self.source})"
 
 
 RULE = Rule()
@@ -75,8 +71,8 @@ def forecast_checks(problems: int, rounds: Sequence[RoundVotes], rule: Rule = RU
         return
     first = rounds[0]
     yield _check("votes", "p_v - 1/2", _less_even(first.votes), rule)
-    yield _check("majority", "p_c - 1/2", _less_even(first.crowd), rule)
-    yield _check("votes over majority", "p_v - p_c", first.difference, rule)
+    yield _check("majority", "p_m - 1/2", _less_even(first.majority), rule)
+    yield _check("votes over majority", "p_v - p_m", first.over_majority, rule)
 
 
 def sign_of(margin: Estimate) -> int:

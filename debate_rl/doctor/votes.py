@@ -1,4 +1,4 @@
-"""How often votes call decidable pairs right, beside how often the commoner answer would (p_v and p_c).
+"""How often votes are right, beside the crowd: on the same pairs (p_v, p_c), and its majority (p_m).
 
 Training on votes, without truth, moves answers the way that votes point, and training on majorities the way
 that the crowd points; which is better can be read off a few problems with truth before either.
@@ -6,10 +6,11 @@ that the crowd points; which is better can be read off a few problems with truth
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from math import inf, sqrt
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -17,16 +18,20 @@ from numpy.typing import NDArray
 
 from debate import Debate
 from debate.types import TurnId
-from debate_rl.statistics import Estimate, clustered_mean, student
+from debate_rl.statistics import Estimate, Numbered, clustered_mean, difference, student
 from envs.answers.keys import AnswerKey
 from rewards import Correct
-from rewards.measured import judged_pairs
+from rewards.measured import answer_counts, judged_pairs
+from rewards.truth import is_right
 
 
 @dataclass(frozen=True, slots=True)
 class RoundVotes:
     """Of the votes on decidable pairs of a round the share that is right, the crowd's on the same pairs,
     and the difference; clustered by problem. ``shared``: how far wrong votes on a problem are shared.
+
+    ``majority``: of all graded problems the share on which the commonest answer of the round is right, ties
+    in proportion. ``over_majority``: the votes' share less that.
     """
 
     round: int
@@ -34,6 +39,8 @@ class RoundVotes:
     crowd: Estimate
     difference: Estimate
     shared: Estimate | None
+    majority: Estimate
+    over_majority: Estimate
 
 
 def votes_by_round(
@@ -48,13 +55,42 @@ def votes_by_round(
     problem where ``groups`` are not given). It is right where the right side's answer is the commoner, and
     half right where both are as common.
     """
+    groups = [debate.problem.id for debate in debates] if groups is None else groups
     rows: dict[int, list[_Row]] = {}
     for one in judged_pairs(debates, correct, key, groups):
         if one.vote is not None:
             judge, problem = (one.debate, one.pair.judge), debates[one.debate].problem.id
             row = _Row(float(one.vote), one.crowd, problem, judge)
             rows.setdefault(one.pair.first.round, []).append(row)
-    return [_of_round(number, rows[number]) for number in sorted(rows)]
+    crowds: dict[int, list[tuple[str, float]]] = {}
+    for number, problem, right in _majorities(debates, correct, key, groups):
+        crowds.setdefault(number, []).append((problem, right))
+    return [_of_round(number, rows[number], crowds[number]) for number in sorted(rows)]
+
+
+def _majorities(
+    debates: Sequence[Debate],
+    correct: Sequence[Correct | None],
+    key: AnswerKey,
+    groups: Sequence[Hashable],
+) -> Iterator[tuple[int, str, float]]:
+    """Yield round, problem and the share of right ones among the commonest answers, of each graded group."""
+    right, problem_of = set[tuple[Hashable, int, str]](), dict[Hashable, str]()
+    for debate, table, group in zip(debates, correct, groups, strict=True):
+        for turn in debate.turns if table is not None else ():
+            answer = turn.parsed.answer
+            grade = None if answer is None or table is None else is_right(turn.id, table)
+            if answer is not None and grade is not None:
+                problem_of[group] = debate.problem.id
+                if grade:
+                    right.add((group, turn.id.round, key(debate.problem, answer)))
+    counts: dict[tuple[Hashable, int], dict[str, int]] = {}
+    for (group, number, answer), count in answer_counts(debates, key, groups).items():
+        if group in problem_of:
+            counts.setdefault((group, number), {})[answer] = count
+    for (group, number), of in counts.items():
+        leading = [answer for answer, count in of.items() if count == max(of.values())]
+        yield number, problem_of[group], fmean((group, number, answer) in right for answer in leading)
 
 
 class _Row(NamedTuple):
@@ -66,7 +102,7 @@ class _Row(NamedTuple):
     judge: tuple[int, TurnId]
 
 
-def _of_round(number: int, rows: Sequence[_Row]) -> RoundVotes:
+def _of_round(number: int, rows: Sequence[_Row], majorities: Sequence[tuple[str, float]]) -> RoundVotes:
     votes, crowd, problems, judges = zip(*rows, strict=True)
     apart = [one - other for one, other in zip(votes, crowd, strict=True)]
     return RoundVotes(
@@ -75,7 +111,20 @@ def _of_round(number: int, rows: Sequence[_Row]) -> RoundVotes:
         clustered_mean(crowd, problems),
         clustered_mean(apart, problems, signed=True),
         shared_errors([not vote for vote in votes], judges, problems),
+        clustered_mean([right for _, right in majorities], [problem for problem, _ in majorities]),
+        _over_majority(votes, problems, majorities),
     )
+
+
+def _over_majority(
+    votes: Sequence[float], problems: Sequence[str], majorities: Sequence[tuple[str, float]]
+) -> Estimate:
+    """Return p_v - p_m with the interval of rows that share their problems."""
+    values = [*votes, *(right for _, right in majorities)]
+    codes = [*map(Numbered().__getitem__, (*problems, *(problem for problem, _ in majorities)))]
+    found = difference(values, [place < len(votes) for place in range(len(values))], np.array(codes))
+    assert found is not None
+    return found
 
 
 def shared_errors(

@@ -1,4 +1,4 @@
-"""The figure of a frontier: the plane of p_c and p_v, accuracy over labels, and the dose of wrong votes."""
+"""The figure of a frontier: the plane of p_m and p_v, accuracy over labels, and the dose of wrong votes."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def draw(cells: Sequence[Cell], worths: Sequence[Worth], path: Path) -> None:
 
 
 def plane(axes: Axes, cells: Sequence[Cell], _: Sequence[Worth]) -> None:
-    """Draw each cell of votes at (p_c, p_v), by whether votes beat TTRL there."""
+    """Draw each cell of votes at (p_m, p_v), by whether votes beat TTRL there."""
     axes.plot([0, 1], [0, 1], color=UNSURE, linewidth=0.6, linestyle="--")
     axes.axhline(0.5, color=UNSURE, linewidth=0.4)
     axes.axvline(0.5, color=UNSURE, linewidth=0.4)
     for cell in cells:
-        other, votes, crowd = ttrl_of(cell, cells), cell.p_v(), cell.p_c()
+        other, votes, crowd = ttrl_of(cell, cells), cell.p_v(), cell.p_m()
         found = estimated(difference(cell, other)) if other is not None and of_votes(cell) else None
         if found is None or votes is None or crowd is None:
             continue
@@ -65,7 +65,7 @@ def plane(axes: Axes, cells: Sequence[Cell], _: Sequence[Worth]) -> None:
         axes.scatter([crowd], [votes], s=16 + 240 * abs(found.value), color=colour, alpha=0.75, linewidths=0)
     for colour, words in ((WINS, "votes gain more"), (LOSES, "TTRL gains more"), (UNSURE, "not told apart")):
         axes.scatter([], [], s=24, color=colour, label=words)
-    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="p_c: the crowd is right", ylabel="p_v: votes are right")
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="p_m: the majority is right", ylabel="p_v: votes are right")
     axes.set_title("Votes beside majorities", loc="left")
     axes.legend(loc="lower right")
 

@@ -1,4 +1,4 @@
-"""What the arms of a frontier came to: gains by seed, paired by problem, beside p_v and p_c."""
+"""What the arms of a frontier came to: gains by seed, paired by problem, beside p_v, p_c and p_m."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OfSeed:
     """One run of an arm. ``first``, ``winner``: the evaluations' figures, by step, in order.
 
     ``gain``, ``winner_gain``: of the last evaluation less the first, problem by problem; the latter None
-    where nobody votes. ``shown``: p_v and p_c by round on the pairs that training showed. ``generated``
+    where nobody votes. ``shown``: p_v, p_c and p_m by round of what training showed. ``generated``
     and ``read``: tokens of training. ``labels``: problems whose label counted.
     """
 
@@ -43,14 +43,13 @@ class OfSeed:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An arm over its seeds. ``start``: p_v and p_c by round before training, in the mean of the seeds."""
+    """An arm over its seeds. ``start``: p_v, p_c, p_m by round before training, in the mean of the seeds."""
 
     prior: str
     signal: str
     control: str
     steps: int
     start: Mapping[int, Judged]
-    majority_right: float
     seeds: Mapping[int, OfSeed]
     evaluations: Mapping[int, Sequence[HeldOut]]
 
@@ -72,6 +71,10 @@ class Cell:
     def p_c(self, round_: int = 0) -> float | None:
         """The share of the same pairs on which the right answer is the commoner one."""
         return self.start[round_].p_c if round_ in self.start else None
+
+    def p_m(self, round_: int = 0) -> float | None:
+        """The share of problems on which the majority's answer of a round is right before training."""
+        return self.start[round_].p_m if round_ in self.start else None
 
 
 def cells_of(ran: Sequence[Ran]) -> list[Cell]:
@@ -96,7 +99,6 @@ def _cell(one: Ran) -> Cell:
         one.wanted.signal.control,
         next(iter(one.runs.values())).config.train.steps,
         _joined([start.judged.get(one.wanted.signal.name, {}) for start in starts]),
-        fmean(start.majority_right for start in starts),
         {
             seed: _of_seed(run, evaluations[seed], alone=one.wanted.signal.alone)
             for seed, run in one.runs.items()
@@ -106,14 +108,14 @@ def _cell(one: Ran) -> Cell:
 
 
 def _joined(tables: Sequence[Mapping[int, Judged]]) -> dict[int, Judged]:
-    """Return p_v and p_c by round in the mean of the seeds that have any, and all their pairs."""
+    """Return p_v, p_c and p_m by round in the mean of the seeds that have any, and all their pairs."""
     rounds = sorted({round_ for table in tables for round_ in table})
     return {round_: _mean([table[round_] for table in tables if round_ in table]) for round_ in rounds}
 
 
 def _mean(ones: Sequence[Judged]) -> Judged:
-    pairs = sum(one.pairs for one in ones)
-    return Judged(pairs=pairs, p_v=fmean(one.p_v for one in ones), p_c=fmean(one.p_c for one in ones))
+    shares = {name: fmean(getattr(one, name) for one in ones) for name in ("p_v", "p_c", "p_m")}
+    return Judged(pairs=sum(one.pairs for one in ones), **shares)
 
 
 def _of_seed(run: SweepRun, evaluations: Sequence[HeldOut], *, alone: bool) -> OfSeed:
@@ -161,11 +163,11 @@ def _labels(run: SweepRun, lines: Sequence[Mapping[str, float | None]], records:
 
 
 def _shown(run: SweepRun, records: Sequence[Record]) -> dict[int, Judged]:
-    """Return p_v and p_c by round on the pairs that training showed."""
+    """Return p_v, p_c and p_m by round of what training showed."""
     key = key_of(load_run_problems(run.config).environment)
     debates, correct = [one.debate for one in records], [one.correct for one in records]
     found = votes_by_round(debates, correct, key, [(one.step, one.group) for one in records])
-    return {one.round: Judged(pairs=one.votes.n, p_v=one.votes.value, p_c=one.crowd.value) for one in found}
+    return {one.round: Judged.of(one) for one in found}
 
 
 def difference(cell: Cell, other: Cell, figure: str = FIRST_ANSWER) -> dict[int, Estimate]:

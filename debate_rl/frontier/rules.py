@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from debate_rl.statistics import Estimate
 Verdict = Literal["holds", "fails", "not tested"]
 JUDGES, MISLED = 0.65, 0.5
 """Rule A is about cells with at least this p_v, and less than this p_c."""
+EVEN = 0.5
 COIN = (0.45, 0.55)
 NOTHING = 0.02
 """A gain whose whole interval is so near to 0 counts as none."""
@@ -49,6 +51,7 @@ def judged_rules(cells: Sequence[Cell]) -> list[Rule]:
         controls_gain_nothing(short),
         signs_are_called(short),
         the_winner_holds(cells),
+        margins_call_signs(short),
     ]
 
 
@@ -148,22 +151,72 @@ def signs_are_called(cells: Sequence[Cell]) -> Rule:
     if len(points) < LEAST_CELLS:
         return Rule("C", _CLAIM, (), ())
     lines = {kind: fitted([one for one in points[::2] if one.kind == kind]) for kind in KINDS}
-    told_, right = list[str](), list[bool]()
-    for one in points[1::2]:
-        line = lines[one.kind]
-        if line is None:
-            continue
-        called = line[0] + line[1] * one.share
-        right.append((called > 0) == (one.gain > 0))
-        said = "right" if right[-1] else "wrong"
-        told_.append(f"{one.name}: called {called:+.3f}, is {one.gain:+.3f}: {said}")
-    rate = float(np.mean(right)) if right else 0.0
-    against = tuple(line for line in told_ if line.endswith("wrong")) if rate < CALLED else ()
-    figures = {"cells": float(len(points)), "called": float(len(right)), "hit_rate": rate}
+    calls = [
+        Call(one.name, one.kind, line[0] + line[1] * one.share, one.gain)
+        for one in points[1::2]
+        if (line := lines[one.kind]) is not None
+    ]
+    figures = {"cells": float(len(points))}
     for kind, line in lines.items():
         if line is not None:
             figures |= {f"{kind}_intercept": line[0], f"{kind}_slope": line[1]}
-    return Rule("C", _CLAIM, tuple(told_), against, figures)
+    return _of_calls("C", _CLAIM, calls, figures)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A forecast and what it was about: its sign is right where that of the gain is the same."""
+
+    name: str
+    kind: str
+    forecast: float
+    gain: float
+
+    @property
+    def right(self) -> bool:
+        """Whether both are above 0, or neither is."""
+        return (self.forecast > 0) == (self.gain > 0)
+
+    @property
+    def line(self) -> str:
+        """The call in words."""
+        said = "right" if self.right else "wrong"
+        return f"{self.name}, {self.kind}: called {self.forecast:+.3f}, is {self.gain:+.3f}: {said}"
+
+
+def _of_calls(name: str, claim: str, calls: Sequence[Call], figures: Mapping[str, float]) -> Rule:
+    """Return the rule that holds where 90% of the calls are right, with the share that are, by kind too."""
+    rate = fmean(one.right for one in calls) if calls else 0.0
+    found = {**figures, "called": float(len(calls)), "hit_rate": rate}
+    for kind in dict.fromkeys(one.kind for one in calls):
+        own = [one.right for one in calls if one.kind == kind]
+        found |= {f"{kind}_called": float(len(own)), f"{kind}_hit_rate": fmean(own)}
+    against = () if rate >= CALLED else tuple(one.line for one in calls if not one.right)
+    return Rule(name, claim, tuple(one.line for one in calls), against, found)
+
+
+def margins_call_signs(cells: Sequence[Cell]) -> Rule:
+    """Rule E: p_v - 1/2, p_m - 1/2 and p_v - p_m call the signs of what votes and majorities gain.
+
+    It was written after runs of the others, and is tested on runs of its own (docs/frontier.md).
+    """
+    calls = [call for cell in cells for call in _margins(cell, cells)]
+    claim = "p_v - 1/2, p_m - 1/2 and p_v - p_m call the sign of a gain in 90%"
+    return _of_calls("E", claim, calls, {}) if len(calls) >= LEAST_CELLS else Rule("E", claim, (), ())
+
+
+def _margins(cell: Cell, cells: Sequence[Cell]) -> Iterator[Call]:
+    votes, majority, gain = cell.p_v(), cell.p_m(_round_of(cell)), cell.gain
+    if votes is None or majority is None or gain is None:
+        return
+    name = described(cell)
+    if cell.signal in MAJORITIES:
+        yield Call(name, "majorities", majority - EVEN, gain.value)
+    elif of_votes(cell):
+        yield Call(name, "votes", votes - EVEN, gain.value)
+        other = ttrl_of(cell, cells)
+        if other is not None and (beside := estimated(difference(cell, other))) is not None:
+            yield Call(name, "votes less TTRL", votes - majority, beside.value)
 
 
 _CLAIM = "lines over p_v - 1/2 and p_c - 1/2 call the sign of a gain in 90%"
@@ -184,11 +237,15 @@ class Point:
 def _point(cell: Cell) -> Point | None:
     """Return p_v of votes, and p_c of majorities of the round that they are taken from."""
     kind: Kind = "votes" if of_votes(cell) else "majorities"
-    last = max(cell.start, default=0) if cell.signal == "last_majority" else 0
-    share = cell.p_v() if kind == "votes" else cell.p_c(last)
+    share = cell.p_v() if kind == "votes" else cell.p_c(_round_of(cell))
     if share is None or cell.gain is None or not (kind == "votes" or cell.signal in MAJORITIES):
         return None
-    return Point(described(cell), kind, share - 0.5, cell.gain.value)
+    return Point(described(cell), kind, share - EVEN, cell.gain.value)
+
+
+def _round_of(cell: Cell) -> int:
+    """Return the round whose answers a cell learns from first: the last of ``last_majority``, else 0."""
+    return max(cell.start, default=0) if cell.signal == "last_majority" else 0
 
 
 def fitted(points: Sequence[Point]) -> tuple[float, float] | None:
@@ -237,10 +294,10 @@ def below(share: float | None, bound: float) -> bool:
 
 
 def described(cell: Cell) -> str:
-    """Return a cell in words, with its p_v and p_c."""
+    """Return a cell in words, with its p_v, p_c and p_m."""
     shares = ", ".join(
         f"{name} {value:.2f}"
-        for name, value in (("p_v", cell.p_v()), ("p_c", cell.p_c()))
+        for name, value in (("p_v", cell.p_v()), ("p_c", cell.p_c()), ("p_m", cell.p_m()))
         if value is not None
     )
     return " ".join(word for word in (cell.prior, cell.signal, f"({shares})" if shares else "") if word)

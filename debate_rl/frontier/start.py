@@ -1,4 +1,4 @@
-"""What the weights that all arms begin with do: p_v and p_c, the crowd, and what a debate costs.
+"""What the weights that all arms begin with do: p_v, p_c and p_m, and what a debate costs.
 
 Debates are held as training holds them, on training problems, and nothing is learnt. What a control would
 make of their votes is counted on the same debates.
@@ -6,7 +6,7 @@ make of their votes is counted on the same debates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -20,36 +20,40 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import read_facts
 from debate_rl.doctor.debates import hold
 from debate_rl.doctor.policy import opened_policy
-from debate_rl.doctor.votes import votes_by_round
+from debate_rl.doctor.votes import RoundVotes, votes_by_round
 from debate_rl.frontier.signals import Signal
 from debate_rl.problems import Problems, load_run_problems
 from debate_rl.runs.folder import write_whole
 from debate_rl.strategies.work import spent_on
 from debate_rl.training.controls import controlled
 from envs.answers.keys import AnswerKey, key_of
-from rewards.measured import answer_counts
 
 PROBLEMS = 120
 
 
 class Judged(Settings):
-    """Of the decidable pairs of a round: how many there are, p_v and p_c."""
+    """Of the decidable pairs of a round: how many there are, p_v and p_c; and of its problems p_m."""
 
     pairs: int = Field(ge=0)
     p_v: float = Field(ge=0, le=1)
     p_c: float = Field(ge=0, le=1)
+    p_m: float = Field(ge=0, le=1)
+
+    @classmethod
+    def of(cls, found: RoundVotes) -> Judged:
+        """Return the figures without their intervals."""
+        values = (found.votes.value, found.crowd.value, found.majority.value)
+        return cls(pairs=found.votes.n, **dict(zip(("p_v", "p_c", "p_m"), values, strict=True)))
 
 
 class Start(Settings):
     """What was measured of a start. ``judged[signal][round]``: what votes say under a signal's control.
 
-    ``majority_right``: of the problems the share on which the commonest answer of round 0 is right.
     ``solution`` and ``debate``: tokens that a solution of round 0 and a whole debate generate, in the mean.
     """
 
     problems: int = Field(ge=1)
     judged: dict[str, dict[int, Judged]]
-    majority_right: float = Field(ge=0, le=1)
     solution: float = Field(gt=0)
     debate: float = Field(gt=0)
 
@@ -94,7 +98,6 @@ def start_of(
     return Start(
         problems=problems,
         judged={one.name: _judged(config, debates, correct, one, key) for one in signals},
-        majority_right=majority_right(debates, correct, key),
         solution=fmean(spent_on(turn.completion)[1] for turn in solutions),
         debate=fmean(sum(spent_on(turn.completion)[1] for turn in debate.turns) for debate in debates),
     )
@@ -106,29 +109,4 @@ def _judged(
     train = config.train.model_copy(update={"control": signal.control, "control_share": signal.share})
     seed = derive_seed(config.seed, "start", signal.name)
     said = controlled(debates, train.control, key=key, seed=seed, run_seed=config.seed, share=signal.share)
-    return {
-        one.round: Judged(pairs=one.votes.n, p_v=one.votes.value, p_c=one.crowd.value)
-        for one in votes_by_round(said, correct, key)
-    }
-
-
-def majority_right(debates: Sequence[Debate], correct: Sequence[Any], key: AnswerKey) -> float:
-    """Return the share of problems on which the commonest answer of round 0 is right, ties in proportion."""
-    right = {
-        (debate.problem.id, key(debate.problem, turn.parsed.answer))
-        for debate, table in zip(debates, correct, strict=True)
-        for turn in debate.turns
-        if turn.id.round == 0 and turn.parsed.answer is not None and table[turn.id.agent][0] is True
-    }
-    by_problem: dict[str, dict[str, int]] = {}
-    problems = [one.problem.id for one in debates]
-    for (problem, round_, answer), count in answer_counts(debates, key, problems).items():
-        if round_ == 0:
-            by_problem.setdefault(problem, {})[answer] = count
-    shares = [_share(problem, counts, right) for problem, counts in by_problem.items()]
-    return fmean(shares) if shares else 0.0
-
-
-def _share(problem: str, counts: Mapping[str, int], right: set[tuple[str, str]]) -> float:
-    leading = [answer for answer, count in counts.items() if count == max(counts.values())]
-    return fmean((problem, answer) in right for answer in leading)
+    return {one.round: Judged.of(one) for one in votes_by_round(said, correct, key)}

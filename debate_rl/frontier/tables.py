@@ -16,10 +16,10 @@ Table = list[tuple[str, ...]]
 
 
 def arm_table(cells: Sequence[Cell]) -> Table:
-    """Return a row for each cell: p_v, p_c, figures at the end, and gains."""
+    """Return a row for each cell: p_v, p_m, figures at the end, and gains."""
     heads = (
-        *("prior", "signal", "steps", "p_v", "p_c", "first answer", "gained", "winner", "winner gained"),
-        "less TTRL",
+        *("prior", "signal", "steps", "p_v", "p_m"),
+        *("first answer", "gained", "winner", "winner gained", "less TTRL"),
     )
     return [heads, *(_row(one, cells) for one in cells)]
 
@@ -29,7 +29,7 @@ def _row(cell: Cell, cells: Sequence[Cell]) -> tuple[str, ...]:
     beside = estimated(difference(cell, other)) if other is not None and other is not cell else None
     winners = [one.winner[-1][1] for one in cell.seeds.values() if one.winner]
     return (
-        *(cell.prior, cell.signal, str(cell.steps), _share(cell.p_v()), _share(cell.p_c())),
+        *(cell.prior, cell.signal, str(cell.steps), _share(cell.p_v()), _share(cell.p_m())),
         *(_share(fmean(accuracies(cell))), _told(cell.gain)),
         *(_share(fmean(winners) if winners else None), _told(cell.winner_gain), _told(beside)),
     )
@@ -64,23 +64,15 @@ def _told(estimate: Estimate | None) -> str:
 
 
 def start_table(cells: Sequence[Cell]) -> Table:
-    """Return p_v and p_c by round before training and on the pairs that training showed, of each cell."""
-    rows: Table = [
-        ("prior", "signal", "round", "pairs before", "p_v", "p_c", "pairs in training", "p_v", "p_c")
-    ]
+    """Return p_v, p_c and p_m by round before training and of what training showed, of each cell."""
+    shares = ("p_v", "p_c", "p_m")
+    rows: Table = [("prior", "signal", "round", "pairs before", *shares, "pairs in training", *shares)]
     for cell in cells:
         for round_, before in cell.start.items():
             shown = [one.shown[round_] for one in cell.seeds.values() if round_ in one.shown]
-            seen = (
-                (
-                    str(sum(s.pairs for s in shown)),
-                    _share(fmean(s.p_v for s in shown)),
-                    _share(fmean(s.p_c for s in shown)),
-                )
-                if shown
-                else ("0", "", "")
-            )
-            own = (str(before.pairs), _share(before.p_v), _share(before.p_c))
+            means = [fmean(getattr(one, name) for one in shown) if shown else None for name in shares]
+            seen = (str(sum(one.pairs for one in shown)), *map(_share, means))
+            own = (str(before.pairs), *(_share(getattr(before, name)) for name in shares))
             rows.append((cell.prior, cell.signal, str(round_), *own, *seen))
     return rows
 
@@ -145,7 +137,7 @@ def _plain_cell(cell: Cell, cells: Sequence[Cell]) -> dict[str, Any]:
         "less_ttrl": estimated(beside),
     }
     return {
-        **{name: getattr(cell, name) for name in ("prior", "signal", "control", "steps", "majority_right")},
+        **{name: getattr(cell, name) for name in ("prior", "signal", "control", "steps")},
         "start": {round_: one.model_dump() for round_, one in cell.start.items()},
         **{name: None if one is None else asdict(one) for name, one in estimates.items()},
         "seeds": {seed: _plain_seed(one, beside.get(seed)) for seed, one in cell.seeds.items()},

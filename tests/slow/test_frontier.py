@@ -50,7 +50,7 @@ def test_a_frontier_that_was_killed_goes_on_to_its_tables(frontier):
     assert all(set(cell["seeds"]) == {"7", "13"} for cell in cells.values())
     assert [cells[name]["seeds"]["7"]["labels"] for name in ("votes", "truth=1")] == [0, 4]
     assert {rule["name"]: rule["verdict"] for rule in found["rules"]}["C"] == "not tested"
-    assert "p_v and p_c by round" in done.stdout
+    assert "p_v, p_c and p_m by round" in done.stdout
     assert (home / "out" / "frontier.svg").read_text().startswith("<?xml")
 
 

@@ -1,4 +1,4 @@
-"""The forecast sign of training without labels, from p_v and p_c with their intervals."""
+"""The forecast sign of training without labels, from p_v and p_m with their intervals."""
 
 import pytest
 
@@ -11,13 +11,14 @@ def rate(value, reach=0.05, clusters=60, p=None):
     return Estimate(value, value - reach, value + reach, 4 * clusters, clusters, p)
 
 
-def of_round(votes, crowd):
-    apart = rate(votes.value - crowd.value, p=0.0)
-    return RoundVotes(0, votes, crowd, apart, None)
+def of_round(votes, majority):
+    """A round whose votes are as often right as the commoner answer of pairs, so that only p_m says more."""
+    apart = rate(votes.value - majority.value, p=0.0)
+    return RoundVotes(0, votes, votes, rate(0.0, p=1.0), None, majority, apart)
 
 
-def forecast(votes, crowd, problems=60, rule=RULE):
-    return {check.name: check for check in forecast_checks(problems, [of_round(votes, crowd)], rule)}
+def forecast(votes, majority, problems=60, rule=RULE):
+    return {check.name: check for check in forecast_checks(problems, [of_round(votes, majority)], rule)}
 
 
 NO_SIGN = "no sign, since the interval holds 0"
@@ -25,7 +26,7 @@ VOTES, MAJORITY = "training on votes alone", "training on majorities as pseudo-l
 
 
 @pytest.mark.parametrize(
-    ("votes", "crowd", "words"),
+    ("votes", "majority", "words"),
     [
         # the pilot's: most answers wrong in the same way
         (
@@ -37,13 +38,14 @@ VOTES, MAJORITY = "training on votes alone", "training on majorities as pseudo-l
         (0.3, 0.3, (f"{VOTES} loses", f"{MAJORITY} loses", NO_SIGN)),
     ],
 )
-def test_the_sign_is_that_of_the_margin_where_its_interval_is_clear(votes, crowd, words):
-    checks = forecast(rate(votes), rate(crowd))
+def test_the_sign_is_that_of_the_margin_where_its_interval_is_clear(votes, majority, words):
+    checks = forecast(rate(votes), rate(majority))
     assert [*checks] == ["forecast, votes", "forecast, majority", "forecast, votes over majority"]
     for check, said in zip(checks.values(), words, strict=True):
         assert f"; without labels: {said}; " in check.why
         assert "hit rate of this rule: not measured yet (docs/frontier.md)" in check.why
     assert checks["forecast, votes"].value == pytest.approx(votes - 0.5)
+    assert checks["forecast, majority"].value == pytest.approx(majority - 0.5)
     assert checks["forecast, votes"].verdict == ("warn" if words[0].endswith("loses") else "ok")
 
 
@@ -59,8 +61,8 @@ def test_without_votes_there_is_no_forecast():
 
 
 def test_what_was_measured_of_the_rule_is_said():
-    check = forecast(rate(0.9), rate(0.2), rule=Rule(hits=0.92, cells=12))["forecast, votes"]
-    assert "this rule called .92 of 12 settings (docs/frontier.md)" in check.why
+    check = forecast(rate(0.9), rate(0.2), rule=Rule(hits=0.92, calls=12))["forecast, votes"]
+    assert "this rule called .92 of 12 signs (docs/frontier.md)" in check.why
 
 
 def test_one_cluster_has_no_sign():

@@ -81,6 +81,25 @@ def test_votes_and_the_commoner_answer_are_compared_on_the_same_pairs(debates):
     assert round_0.shared.value == -1
 
 
+def test_a_majority_is_right_on_a_share_of_problems_and_a_tie_in_proportion(debates):
+    """On a 5 leads, and is wrong; on b 4, 5 and 6 are as common, of which one is right: (0 + 1/3) / 2."""
+    [round_0] = votes_by_round(debates, CORRECT, plain_key)
+    assert round_0.majority.value == pytest.approx(1 / 6)
+    assert (round_0.majority.n, round_0.majority.clusters) == (2, 2)
+    assert round_0.over_majority.value == pytest.approx(1 / 2 - 1 / 6)
+    assert round_0.over_majority.low < 1 / 3 < round_0.over_majority.high
+
+
+def test_problems_on_which_nobody_is_right_count_for_the_majority_alone(debates):
+    """A third problem has no decidable pair, and its majority is wrong; a fourth was not graded."""
+    third = held([[solution(a), solution(a)] for a in (7, 7, 8)], id="c")
+    fourth = held([[solution(4), solution(4)]] * 3, id="d")
+    wrong = [["missing", False], [False, False], [False, False]]
+    [round_0] = votes_by_round([*debates, third, fourth], [*CORRECT, wrong, None], plain_key)
+    assert (round_0.votes.n, round_0.crowd.value) == (4, 0.25)
+    assert (round_0.majority.n, round_0.majority.value) == (3, pytest.approx(1 / 9))
+
+
 def test_shared_errors_by_hand():
     """Problem a: wrong, wrong, right; b: wrong, right, right; c: three right ones."""
     wrong = [True, True, False, True, False, False, False, False, False]

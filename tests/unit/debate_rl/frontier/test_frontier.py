@@ -17,6 +17,7 @@ from debate_rl.frontier.rules import (
     controls_gain_nothing,
     judged_rules,
     majorities_beat_worse_votes,
+    margins_call_signs,
     shared_errors_harm,
     signs_are_called,
     the_winner_holds,
@@ -58,7 +59,16 @@ def point(value):
 
 
 def cell(
-    signal="votes", *, prior="trap", p_v=0.9, p_c=0.3, ends=(0.5, 0.6, 0.55), winners=(), steps=7, labels=0
+    signal="votes",
+    *,
+    prior="trap",
+    p_v=0.9,
+    p_c=0.3,
+    p_m=0.1,
+    ends=(0.5, 0.6, 0.55),
+    winners=(),
+    steps=7,
+    labels=0,
 ):
     """A cell whose first answers begin at .2 and end at these shares, a seed each; winners begin at .5."""
     seeds, evaluations = {}, {}
@@ -71,14 +81,14 @@ def cell(
             winner_gain=None if last is None else point(last - 0.5),
             first=((0, 0.2), (steps, end)),
             winner=() if last is None else ((0, 0.5), (steps, last)),
-            shown={0: Judged(pairs=9, p_v=p_v, p_c=p_c)},
+            shown={0: Judged(pairs=9, p_v=p_v, p_c=p_c, p_m=p_m)},
             generated=1000.0,
             read=5000.0,
             labels=labels,
         )
     control = signal_named(signal).control
-    start = {0: Judged(pairs=30, p_v=p_v, p_c=p_c)}
-    return Cell(prior, signal, control, steps, start, 0.1, seeds, evaluations)
+    start = {0: Judged(pairs=30, p_v=p_v, p_c=p_c, p_m=p_m)}
+    return Cell(prior, signal, control, steps, start, seeds, evaluations)
 
 
 def test_a_signal_is_known_by_its_name_and_share():
@@ -136,13 +146,17 @@ def test_arms_without_a_start_in_common_are_refused():
 
 def test_a_start_that_was_edited_is_named_with_its_field_and_value(tmp_path):
     path = tmp_path / "start-1.json"
-    good = Start(problems=60, judged={}, majority_right=0.1, solution=10.0, debate=190.0)
+    good = Start(problems=60, judged={}, solution=10.0, debate=190.0)
     config = load_config(Config, "quickstart")
     path.write_text(good.model_dump_json())
     assert measured_start(config, [], path, problems=60) == good
+    over = {"pairs": 1, "p_v": 5, "p_c": 0, "p_m": 0}
     for changed, said in (
         (good.model_dump() | {"solution": 0}, "damaged: solution: .* greater than 0 (got 0)"),
-        (good.model_dump() | {"judged": {"votes": {0: {"pairs": 1, "p_v": 5, "p_c": 0}}}}, "p_v: .* (got 5)"),
+        (
+            good.model_dump() | {"judged": {"votes": {0: over}}},
+            "p_v: .* (got 5)",
+        ),
         ([], "damaged: is a table of settings (got [])"),
     ):
         path.write_text(json.dumps(changed))
@@ -156,7 +170,7 @@ def test_a_run_without_its_first_or_last_evaluation_is_not_compared(tmp_path):
     arm = planned(Prior("", "quickstart", ("train.steps=2",)), [])[0]
     config = load_config(Config, "quickstart", ("train.steps=2",))
     run = SweepRun(Arm("votes", ()), 1, tmp_path, config)
-    start = Start(problems=60, judged={}, majority_right=0.1, solution=10.0, debate=190.0)
+    start = Start(problems=60, judged={}, solution=10.0, debate=190.0)
     for steps, missing in (((), 0), ((2,), 0), ((0,), 2), ((0, 1), 2)):
         (tmp_path / "held_out.jsonl").write_bytes(b"".join(to_line(held_out(n, 0.2)) + b"\n" for n in steps))
         with pytest.raises(ValueError, match=f"held_out.jsonl: has no evaluation after step {missing}"):
@@ -178,7 +192,7 @@ def set_done(runner, runs):
 
 def test_a_run_that_is_missing_says_why(tmp_path, monkeypatch):
     plan = Plan(tuple(planned(Prior("", "quickstart"), ["voted"])), (1,), str(tmp_path))
-    start = Start(problems=60, judged={}, majority_right=0.1, solution=10.0, debate=190.0)
+    start = Start(problems=60, judged={}, solution=10.0, debate=190.0)
 
     def run(runner, runs):
         set_done(runner, runs[:1])
@@ -194,7 +208,7 @@ def test_a_run_that_is_missing_says_why(tmp_path, monkeypatch):
 def test_solutions_that_spend_the_tokens_of_debates():
     """A debate generates 190 tokens and a solution 10; 4 debates of 3 agents are 25 rounds of 3 solutions."""
     one = planned(Prior("", "quickstart"), ["ttrl"])[1]
-    start = Start(problems=60, judged={}, majority_right=0.1, solution=10.0, debate=190.0)
+    start = Start(problems=60, judged={}, solution=10.0, debate=190.0)
     assert alone_debates(one, {(one.prior, 1): start}) == 25
 
 
@@ -314,8 +328,33 @@ def test_signs_are_called_by_lines_that_were_fitted_on_the_other_half():
     assert (rule.verdict, rule.figures["cells"], rule.figures["hit_rate"]) == ("holds", 24.0, 1.0)
     assert rule.figures["votes_slope"] == pytest.approx(0.8)
     assert rule.figures["majorities_intercept"] == pytest.approx(0.0, abs=1e-9)
+    assert (rule.figures["votes_called"], rule.figures["majorities_hit_rate"]) == (6.0, 1.0)
     against = signs_are_called(of_lines(0.8, called=-1.0))
     assert (against.verdict, against.figures["hit_rate"], len(against.against)) == ("fails", 0.0, 12)
+
+
+def of_margins(majority_gains):
+    """Votes at 10 p_v beside TTRL where the majority is right on .4: TTRL gains, or loses, what is told."""
+    shares = [0.3 + 0.05 * place for place in range(10)]
+    votes = [cell("votes", p_v=p, p_c=0.9, p_m=0.4, ends=(p - 0.3, p - 0.3)) for p in shares]
+    others = ("ttrl", "ttrl_debate", "last_majority", "last_majority")
+    return [*votes, *(cell(one, p_m=0.4, ends=(0.2 + majority_gains,) * 2) for one in others)]
+
+
+def test_margins_call_the_signs_of_votes_majorities_and_their_difference():
+    """Votes gain p_v - 1/2 and TTRL -.1, so votes gain more where p_v is over .4, which is p_m."""
+    rule = margins_call_signs(of_margins(-0.1))
+    assert (rule.verdict, len(rule.tested), rule.against) == ("holds", 24, ())
+    assert {name: rule.figures[f"{name}_called"] for name in ("votes", "majorities", "votes less TTRL")} == {
+        "votes": 10,
+        "majorities": 4,
+        "votes less TTRL": 10,
+    }
+    # TTRL gains .2: four calls of it are wrong, and six p_v from .45 to .7, whose votes do not gain more
+    other = margins_call_signs(of_margins(0.2))
+    assert (other.verdict, len(other.against)) == ("fails", 4 + 6)
+    assert other.figures["hit_rate"] == pytest.approx(14 / 24)
+    assert margins_call_signs(of_margins(-0.1)[1:]).verdict == "not tested"
 
 
 def test_tables_and_figure_are_of_the_cells(tmp_path):
@@ -327,11 +366,13 @@ def test_tables_and_figure_are_of_the_cells(tmp_path):
         cell("votes", steps=70, winners=(0.6, 0.5, 0.6)),
     ]
     rules, found = judged_rules(cells), worths(cells)
-    assert arm_table(cells)[1][:5] == ("trap", "votes", "7", "0.900", "0.300")
+    assert arm_table(cells)[1][:5] == ("trap", "votes", "7", "0.900", "0.100")
     assert cost_table(cells)[1][:4] == ("trap", "votes", "7", "0")
-    assert start_table(cells)[1] == ("trap", "votes", "0", "30", "0.900", "0.300", "27", "0.900", "0.300")
+    assert start_table(cells)[1] == (
+        *("trap", "votes", "0", "30", "0.900", "0.300", "0.100", "27", "0.900", "0.300", "0.100"),
+    )
     assert [row[1] for row in trace_table(cells)[1:]] == ["votes"]
-    assert [row[0] for row in rule_table(rules)[1:]] == ["A", "B1", "B2", "B3", "B4", "C", "D"]
+    assert [row[0] for row in rule_table(rules)[1:]] == ["A", "B1", "B2", "B3", "B4", "C", "D", "E"]
     json.dumps(plain(cells, rules, found))
     paths = [tmp_path / name for name in ("one.svg", "two.svg")]
     for path in paths:
