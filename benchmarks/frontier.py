@@ -3,8 +3,8 @@
 Three priors of the quick-start's task and the word problems; votes as they are and with errors put in, beside
 majorities, labels and controls, all from one warm start for each prior and seed. What is done stays in
 ``--out``, and the same command goes on. From nothing the whole takes at most 3 hours on 2 cores; ``--small``
-is a cut of 25 minutes: one prior, votes beside TTRL and beside shuffled votes. ``--check`` tests rule E, which
-was written after runs of the others, on three priors and seeds that it was not written on.
+is a cut of 25 minutes: one prior, votes beside TTRL and beside shuffled votes. ``--check`` tests rule E,
+which was written after runs of the others, on three priors and seeds that it was not written on.
 
     .venv/bin/python benchmarks/frontier.py --json figures.json
     .venv/bin/python benchmarks/frontier.py --check --json figures.json
