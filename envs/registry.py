@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 from debate.settings import did_you_mean, load_factory
 from debate.types import Problem
-from envs.answers.keys import key_of_kind
+from envs.answers.keys import key_of, key_of_kind
 from envs.data.catalog import DATA_SETS, find_data_set
 from envs.data.data_set import hub_data_set
 from envs.data.loading import OWN_FILE_NAMES, load_problems
@@ -99,6 +99,19 @@ class DataSetEnvironment:
 def environment_of(problem: Problem) -> Environment:
     """Return what grades a problem with nothing but itself at hand: its family, or what grades data sets."""
     return FAMILIES.get(problem.source) or DataSetEnvironment("stored")
+
+
+def key_by_itself(problem: Problem, answer: str) -> str:
+    """Return the key that distinguishes answers by the problem alone: that of its family, or of its kind.
+
+    By it answers are rewarded, so that a replay of stored debates finds the same. Never raises.
+
+    >>> pair, other = (Problem("p", "?", "3 9", source=source) for source in ("pair_sum", "mine"))
+    >>> [key_by_itself(problem, "9 3") for problem in (pair, other)]
+    ['3 9', '9 3']
+    """
+    family = FAMILIES.get(problem.source)
+    return key_of_kind(problem, answer) if family is None else key_of(family)(problem, answer)
 
 
 def grade_by_itself(problem: Problem, text: str, *, mode: Mode) -> Grade:

@@ -31,6 +31,8 @@ LEAST = 10.0
 """Problems, counted by their weight, below which nothing is known."""
 SURE = 1.96
 """Standard errors below the value at which its lower bound is."""
+NO_SPREAD = 1e-9
+"""Variance, in units of that of votes which are all right on some problems and all wrong on others."""
 _SUMS = ("problems", "n", "v", "c")
 _SQUARES = ("problems2", "nn", "vv", "cc", "nv", "nc", "vc")
 _PREFIX = "measured/"
@@ -145,7 +147,8 @@ def measured(state: Mapping[str, float]) -> Measured | None:
 
     Problems are clusters: the variance of a ratio of weighted sums is that of its residuals [Miller
     2411.00640], times C / (C - 1) with C = (sum of weights)^2 / sum of squared weights. p_v - max(p_c, 1/2)
-    is the smaller of p_v - p_c and p_v - 1/2, and its bound the smaller of theirs.
+    is the smaller of p_v - p_c and p_v - 1/2, and its bound the smaller of theirs. Where all problems say the
+    same, 0.025^(1 / C) of all, at least, do, and the others may say the worst [Clopper, Pearson 1934].
 
     >>> state = {}
     >>> take(state, [(2.0, 2.0, 1.0)] * 8 + [(2.0, 1.0, 1.0)] * 2)
@@ -159,18 +162,21 @@ def measured(state: Mapping[str, float]) -> Measured | None:
     clusters = of["problems"] ** 2 / of["problems2"]
     over_crowd = of["vv"] - 2 * of["vc"] + of["cc"], of["nv"] - of["nc"]
     lows = (
-        _low(of, (of["v"] - of["c"]) / of["n"], 0.0, *over_crowd, clusters),
-        _low(of, of["v"] / of["n"], 0.5, of["vv"], of["nv"], clusters),
+        _low(of, (of["v"] - of["c"]) / of["n"], -1.0, *over_crowd, clusters),
+        _low(of, of["v"] / of["n"], 0.0, of["vv"], of["nv"], clusters) - 0.5,
     )
     return Measured(of["v"] / of["n"], of["c"] / of["n"], min(lows))
 
 
 def _low(
-    of: Mapping[str, float], mean: float, less: float, square: float, cross: float, clusters: float
+    of: Mapping[str, float], mean: float, lowest: float, square: float, cross: float, clusters: float
 ) -> float:
-    """Return the lower bound of a ratio less a number; ``square``, ``cross``: sums of x x and n x."""
-    residuals = max(square - 2 * mean * cross + mean**2 * of["nn"], 0.0)
-    return mean - less - SURE * sqrt(residuals * clusters / (clusters - 1)) / of["n"]
+    """Return the lower bound of a ratio from ``lowest`` on; ``square``, ``cross``: sums of x x and n x."""
+    residuals = square - 2 * mean * cross + mean**2 * of["nn"]
+    if residuals <= NO_SPREAD * of["nn"]:
+        alike = 0.025 ** (1 / clusters)
+        return alike * mean + (1 - alike) * lowest
+    return mean - SURE * sqrt(residuals * clusters / (clusters - 1)) / of["n"]
 
 
 def vote_weight(found: Measured | None) -> float:

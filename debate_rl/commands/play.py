@@ -66,7 +66,7 @@ def play(
     from debate_rl.evaluation.grading import grade_debate, grade_turn
     from debate_rl.evaluation.verifying import checked_verifying
     from debate_rl.metrics.segments import segments
-    from envs.answers.keys import key_of_kind
+    from envs.registry import key_by_itself
     from rewards import score_debates
 
     run, settings = open_run_or_recipe(config, overrides or ())
@@ -110,7 +110,7 @@ def play(
             *([debate], [correct], [debate.problem.id], settings.rewards),
             seed=settings.seed,
             verdicts=[verdicts],
-            key=key_of_kind,
+            key=key_by_itself,
         )
         if kept is not None:
             _keep(kept, _as_record(debate, correct, rewards), settings)

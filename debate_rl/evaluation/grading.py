@@ -33,13 +33,15 @@ def grade_debate(
     *,
     mode: Mode = IN_A_BOX,
     beside: Sequence[Mode] = (),
+    hidden: bool = False,
 ) -> tuple[Debate, Grades | None]:
     """Return a debate with what ``mode`` finds as its answers and their scores, and its verdicts, (N, R).
 
     A verdict is True, False, "missing", or None where the grader gave none (time-out, crash); there are none
     for a problem of kind "open" or "rubric". ``tally`` counts what the table does not hold: statuses,
     verdicts of math-verify ("symbolic"), "microseconds", and for each mode of ``beside`` what it says of
-    the same solutions, as "right [mode]".
+    the same solutions, as "right [mode]". ``hidden``: nothing else may depend on the gold answer, which can
+    decide whether an answer is all boxes of a solution or the last one; then it is what the mode finds.
     """
     if debate.problem.kind in WITHOUT_TRUTH:
         return debate, None
@@ -49,7 +51,8 @@ def grade_debate(
         if not turn.ballot:
             grade = grade_turn(environment, debate.problem, turn, mode)
             table[turn.id.agent][turn.id.round] = grade.verdict
-            turns[index] = _with_grade(turn, grade)
+            answer = answer_of(environment, debate.problem, turn, mode) if hidden else grade.extracted
+            turns[index] = _with_grade(turn, replace(grade, extracted=answer))
             if tally is not None:
                 _count(tally, grade)
                 for other in beside:

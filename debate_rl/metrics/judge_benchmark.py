@@ -121,16 +121,16 @@ async def sampled(policy: Policy, requests: Sequence[SampleRequest]) -> list[Com
 
 
 def preferred_of(policy: Policy, pair: SeatedPair, reply: Completion) -> Preferred:
-    """Return "right" when every ballot on the right solution and another's prefers it, and there is one.
+    """Return which side the judge's ballots on the right solution and another's prefer.
 
-    "none": there is none. The judge's own solution may be right too: with ``judge_own`` a vote on it says
-    nothing of the pair.
+    "none": there is none, or they contradict each other, which makes all of them void. The judge's own
+    solution may be right too: with ``judge_own`` a vote on it says nothing of the pair.
     """
     in_thinking = opens_thinking(policy, pair.request.messages)
     turn = read_turn(pair.seating, pair.request, pair.prompt, reply, in_thinking=in_thinking)
     of_others = [b for b in turn.parsed.ballots if turn.handle not in (b.left, b.right)]
     ballots = [b for b in of_others if pair.right in (b.left, b.right)]
     chosen = {None if b.outcome == "tie" else b.left if b.outcome == "left" else b.right for b in ballots}
-    if not chosen:
+    if len(chosen) != 1:
         return "none"
     return "right" if chosen == {pair.right} else "tie" if chosen == {None} else "wrong"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from debate_rl.training.rollouts import advantages_by_debate, finite
-from envs.answers.keys import key_of_kind
+from envs.registry import key_by_itself
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.turns import Advantages, generator_streams
 from learner.types import Transition, group_indices, transitions_of
@@ -96,7 +96,7 @@ def rewards_of(record: Record, config: RewardConfig) -> Rewards:
         config,
         record.verdicts or None,
         likelihoods=record.likelihoods or None,
-        key=key_of_kind,
+        key=key_by_itself,
         credit=record.credit or OF_TRUTH,
     )
     return routed_as(rewards, record.rewards) if config.peer_weight == "routed" else rewards
@@ -115,7 +115,7 @@ def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
         seed=scheme.seed,
         verdicts=[record.verdicts or None for record in records],
         likelihoods=[record.likelihoods or None for record in records],
-        key=key_of_kind,
+        key=key_by_itself,
         coins=scheme.coins,
     )
     scored = [finite(one) for one in given]
@@ -136,7 +136,7 @@ def measure_votes(scored: ScoredStep, state: MutableMapping[str, float]) -> None
     """Take a step's votes on labelled problems into the state that weighs the votes of the next."""
     pairs = zip(scored.records, scored.credits, strict=True)
     visible = [record.correct if credit.truth == "truth" else None for record, credit in pairs]
-    measure(state, [record.debate for record in scored.records], visible, key_of_kind)
+    measure(state, [record.debate for record in scored.records], visible, key_by_itself)
 
 
 def replay_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, float]) -> list[Replayed]:

@@ -21,6 +21,7 @@ import msgspec
 from debate.files import plain_lines
 from debate.values import Value
 from debate_rl.statistics import Estimate, clustered_mean
+from transcripts.append import free_name
 from transcripts.codec import decode
 from transcripts.errors import FieldError
 
@@ -73,6 +74,13 @@ def judged_steps(run: Path) -> list[int]:
     """Return after how many steps the pairs were judged, in order."""
     names = (_STEP.fullmatch(path.name) for path in folder_of(run).glob("step_*.jsonl"))
     return sorted(int(name[1]) for name in names if name)
+
+
+def set_aside_judged(run: Path, step: int) -> None:
+    """Rename what was judged after later steps than a run goes on from: it judges them again."""
+    for path in (step_file(run, late) for late in judged_steps(run) if late > step):
+        if path.exists():
+            path.rename(free_name(path.with_name(f"{path.stem}.superseded.jsonl")))
 
 
 def as_lines(values: Iterable[JudgePair | Judgment]) -> bytes:

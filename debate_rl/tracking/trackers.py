@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from debate_rl.config import LoggingConfig
+from debate_rl.tracking.judge_pairs import set_aside_judged
 from debate_rl.tracking.progress import progress_of
 from debate_rl.tracking.step_lines import MetricsLog, Sample, SamplesLog, draw_samples, rewind
 from transcripts import Record
@@ -66,12 +67,13 @@ def open_trackers(
     """Open every tracker the configuration asks for, and close them on the way out, errors included.
 
     ``first_step``: the step a resumed run begins with; what was logged from there on is set aside.
-    A held-out evaluation at that step stays: it is of the weights that the run goes on with. ``settings`` is
-    the resolved configuration, shown beside the charts.
+    What was evaluated or judged at that step stays: it is of the weights that the run goes on with.
+    ``settings`` is the resolved configuration, shown beside the charts.
     """
     for name in ("metrics", "samples", "alarms", "likelihood", "held_out"):
         step = first_step + (name == "held_out")
         rewind(folder / f"{name}.jsonl", step)
+    set_aside_judged(folder, first_step)
     trackers = Trackers(config.sample_share)
     with ExitStack() as stack:  # closes every tracker; an error of one is raised after all were closed
         metrics = stack.enter_context(MetricsLog(folder / "metrics.jsonl"))

@@ -1,13 +1,14 @@
 """Controls: runs whose votes do not come from judging, so that a gain can be traced to the judging.
 
 All of them keep the texts and who voted on which pair; only what a vote says is replaced, before any reward.
+Second ballots (``debate.ask_swapped``) are replaced like the first: turned round with them, if at all.
 "random_reward" leaves the votes and replaces truth: ``rewards.labels``.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -110,7 +111,7 @@ def vote_by_own_answer(debate: Debate, key: AnswerKey) -> Debate:
         left, right = (_same(debate.problem, key, turns[side], own) for side in (vote.left, vote.right))
         return replace(vote, outcome="tie" if left == right else "left" if left else "right")
 
-    return replace(debate, votes=tuple(recast(vote) for vote in debate.votes))
+    return _with_votes(debate, recast)
 
 
 def _pair(vote: Vote) -> _Pair:
@@ -118,11 +119,16 @@ def _pair(vote: Vote) -> _Pair:
 
 
 def _turned(debate: Debate, turned: dict[_Pair, bool]) -> Debate:
-    votes = (
-        replace(vote, outcome=_OTHER[vote.outcome]) if turned.get(_pair(vote)) else vote
-        for vote in debate.votes
-    )
-    return replace(debate, votes=tuple(votes))
+    def recast(vote: Vote) -> Vote:
+        return replace(vote, outcome=_OTHER[vote.outcome]) if turned.get(_pair(vote)) else vote
+
+    return _with_votes(debate, recast)
+
+
+def _with_votes(debate: Debate, recast: Callable[[Vote], Vote]) -> Debate:
+    """Return the debate with every vote recast, those of second ballots as well."""
+    again = tuple(replace(one, votes=tuple(map(recast, one.votes))) for one in debate.swapped or ())
+    return replace(debate, votes=tuple(map(recast, debate.votes)), swapped=again or debate.swapped)
 
 
 def _first_preferred(debate: Debate) -> dict[_Pair, bool]:

@@ -25,7 +25,8 @@ from debate_rl.training.controls import controlled
 from debate_rl.training.sampler import Draw
 from debate_rl.training.step_problems import refills, silent_groups
 from debate_rl.training.stops import Stops
-from envs.answers.keys import AnswerKey, key_of, key_of_kind
+from envs.answers.keys import AnswerKey, key_of
+from envs.registry import key_by_itself
 from envs.types import Mode
 from learner.advantages import TurnAdvantage
 from learner.types import Transition, agent_order, group_indices, transitions_of
@@ -184,7 +185,7 @@ class RolloutWorker:
             config.rewards.at_step(step),
             seed=config.seed,
             verdicts=rollout.verdicts,
-            key=key_of_kind,
+            key=key_by_itself,
             coins=config.train.draws_rewards,
         )
         for rewards, bad in map(finite, scored):
@@ -221,7 +222,14 @@ class RolloutWorker:
             ended = self._debates(problems, numbers, debate, name, since, mode)
             clock.lap("rollout")
             for number, (one, timing, pending) in zip(numbers, ended, strict=True):
-                graded = grade_debate(self.data.environment, one, tally, mode=mode, beside=grader.beside)
+                graded = grade_debate(
+                    self.data.environment,
+                    one,
+                    tally,
+                    mode=mode,
+                    beside=grader.beside,
+                    hidden=not self._labelled(one.problem),
+                )
                 clock.lap("reward")
                 held[number // most].append(Held(timing, *graded, self._verdicts(pending)))
                 if pending is not None:
@@ -242,8 +250,10 @@ class RolloutWorker:
 
     def _seen(self, held: Held) -> Grades | None:
         """Return the grades of a debate on which it may depend how many are held: none without a label."""
-        labelled = is_labelled(held.debate.problem, self.config.rewards, self.config.seed)
-        return held.correct if labelled else None
+        return held.correct if self._labelled(held.debate.problem) else None
+
+    def _labelled(self, problem: Problem) -> bool:
+        return is_labelled(problem, self.config.rewards, self.config.seed)
 
     def _verdicts(self, pending: Pending | None) -> Verdicts | None:
         """Wait for a debate's verdicts; a stop may end the wait."""

@@ -28,7 +28,8 @@ from debate_rl.training.session import Session, open_session
 from debate_rl.training.stall_watch import StallWatch
 from debate_rl.training.step_problems import groups_with_signal
 from debate_rl.training.stops import Stopped
-from envs.answers.keys import key_of, key_of_kind
+from envs.answers.keys import key_of
+from envs.registry import key_by_itself
 from learner.advantages import TurnAdvantage, turn_advantages
 from learner.rows import make_rows
 from learner.types import Transition
@@ -119,7 +120,7 @@ def train_step(session: Session, step: int, lapped: Callable[[str], None] | None
     advantages = turn_advantages(transitions, now.rewards, now.advantages, session.ema)
     if now.rewards.peer_weight == "measured":
         labels |= measured_metrics(session.ema)
-        measure(session.ema, played.debates, played.visible(), key_of_kind)
+        measure(session.ema, played.debates, played.visible(), key_by_itself)
     clock.lap("reward")
 
     session.rest_engine()

@@ -9,7 +9,7 @@ from debate.ramps import number
 from debate_rl.inspector.views.reward_criticism import persuasion_formula, persuasion_source
 from debate_rl.inspector.views.reward_step import Numbers, Step
 from debate_rl.inspector.views.reward_types import Member, Number, StreamWhy, TotalWhy, added, written
-from envs.answers.keys import key_of_kind
+from envs.registry import key_by_itself
 from learner.advantages import StreamSettings
 from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
 from learner.advantages.turns import BESIDE, CREDIT, StreamName, StreamOf, generator_streams, mixed, shares
@@ -85,7 +85,7 @@ def _value(numbers: Numbers, step: Step, name: StreamName) -> Number:
 
 def _shaping(numbers: Numbers, step: Step) -> Number:
     """Return the shaping reward as the sum of what is new, copied, long and a better revision."""
-    parts = shaping_of(numbers.record.debate, step.scheme.rewards, key_of_kind).get(numbers.turn)
+    parts = shaping_of(numbers.record.debate, step.scheme.rewards, key_by_itself).get(numbers.turn)
     if parts is None:
         return numbers.reward("shaping", "the shaping reward")
     revises = numbers.record.debate.protocol.protocol == "critique"

@@ -61,15 +61,22 @@ def test_of_few_problems_nothing_is_known_and_votes_do_not_count():
     assert measured(state_of([], [])) is None
 
 
-def test_votes_that_are_always_right_where_the_crowd_is_wrong_have_their_whole_share():
+def test_problems_that_all_say_the_same_leave_room_for_others():
+    """Of ten alike .025^(1/10) = .6915 of all problems are known: p_v - 1/2 is .1915, p_v - p_c .383."""
     state = state_of([(2.0, 2.0, 0.0)] * 10)
-    assert stream_weights(MEASURED, state) == (0.75, 0.25)
-    assert measured_metrics(state) == {
-        "labels/vote_weight": 1.0,
-        "labels/votes_right": 1.0,
-        "labels/commoner_right": 0.0,
-        "labels/margin_low": 0.5,
-    }
+    assert stream_weights(MEASURED, state) == pytest.approx((0.75 * 0.3830, 0.25), abs=1e-4)
+    assert measured_metrics(state) == pytest.approx(
+        {
+            "labels/vote_weight": 0.3830,
+            "labels/votes_right": 1.0,
+            "labels/commoner_right": 0.0,
+            "labels/margin_low": 0.1915,
+        },
+        abs=1e-4,
+    )
+    # Votes and crowd always right: p_v - p_c is 0, and may be -1 on the others.
+    assert measured(state_of([(2.0, 2.0, 2.0)] * 10)).low == pytest.approx(0.6915 - 1, abs=1e-4)
+    assert vote_weight(measured(state_of([(2.0, 2.0, 0.0)] * 1000))) > 0.99
 
 
 def test_other_schemes_ask_nothing_of_the_state():

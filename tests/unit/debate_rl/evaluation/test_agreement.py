@@ -66,3 +66,15 @@ def test_whole_responses_agree_as_texts_and_a_missing_answer_with_nobody():
 def test_untagged_replies_agree_by_what_is_graded_of_them():
     debate = spoken(["It is \\boxed{5}.", "\\boxed{5.0} it is"], NUMBER, untagged=True)
     assert agreement(DATA)(NUMBER, debate.turns)
+
+
+@pytest.mark.parametrize("gold", ["3, 5", "5"])
+def test_the_answer_of_a_hidden_problem_is_the_same_whatever_its_gold_answer(gold):
+    """All boxes are the answer where the gold answer has as many parts: that tells who is right."""
+    problem = Problem("p", "Which two?", gold, kind="expression")
+    text = "<solution>One is \\boxed{3}. It takes more to see that the other one is \\boxed{5}.</solution>"
+    debate = spoken([text], problem)
+    seen, hidden = (grade_debate(DATA, debate, mode="lenient", hidden=hidden) for hidden in (False, True))
+    assert seen[1] == hidden[1] == ((True,),)
+    assert seen[0].turns[0].parsed.answer == gold
+    assert hidden[0].turns[0].parsed.answer == "5"

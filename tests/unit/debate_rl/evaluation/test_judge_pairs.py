@@ -152,3 +152,14 @@ def test_pairs_that_nobody_would_judge_are_refused(changes, why):
     settings = {"model": {"name_or_path": "m"}, "held_out": {"judge_pairs": 9}} | changes
     with pytest.raises(ValueError, match=f"judge_pairs = 9: with {why}"):
         Config.model_validate(settings)
+
+
+def test_a_judge_that_contradicts_itself_has_no_valid_vote():
+    def both(request):
+        seen = read_prompt(TEXTS, request.messages)
+        one, other = (entry.handle for entry in seen.entries if entry.handle != seen.handle)
+        return f"<evaluation>.</evaluation><comparison>{one} > {other}\n{other} > {one}</comparison>"
+
+    pairs = make_pairs(plan(count=2), judge(true))
+    said = judge_pairs(ScriptedPolicy(both), pairs, PROBLEMS, CONFIG, 5)
+    assert {one.preferred for one in said} == {"none"}

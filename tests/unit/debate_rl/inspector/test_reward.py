@@ -23,7 +23,7 @@ from debate_rl.inspector.terminal.panels.rewards import why_lines
 from debate_rl.inspector.views.reward import config_of, numbers_in, outline, why
 from debate_rl.inspector.views.reward_types import Number
 from debate_rl.training.rollouts import step_records
-from envs.answers.keys import key_of_kind
+from envs.registry import key_by_itself
 from learner.advantages import AdvantageConfig, StreamSettings, TurnAdvantage, turn_advantages
 from learner.rows import token_advantages
 from learner.tokens import GENERATOR, JUDGE
@@ -74,7 +74,7 @@ def write(run, config, steps):
         correct = [graded(debate) for debate in debates]
         groups = group_indices([debate.problem.id for debate in debates], size)
         scheme, seed = config.rewards, config.seed
-        paid, credits = score_debates(debates, correct, groups, scheme, seed=seed, key=key_of_kind)
+        paid, credits = score_debates(debates, correct, groups, scheme, seed=seed, key=key_by_itself)
         transitions = transitions_of(debates, paid, groups)
         advantages = turn_advantages(transitions, config.rewards, config.advantages, ema)
         records = step_records(step, debates, correct, paid, advantages.turns, credits=credits)

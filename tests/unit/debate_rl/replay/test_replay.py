@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
+from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote, run_debates
+from debate.policies.scripted import ScriptedPolicy
 from debate.types import FailureReason, ParsedTurn, ParseFailure, TurnId
 from debate_rl.commands import replay as replay_command
 from debate_rl.commands.replay import check_lines
@@ -25,7 +26,7 @@ from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate
 from rewards.peer import PEER_RULES
-from transcripts import RunStore, TurnAdvantages, write_step
+from transcripts import Record, RunStore, TurnAdvantages, write_step
 from transcripts.codec import from_line, to_line
 
 SAID = Completion((), (), (), "text", "stop", 0)
@@ -329,3 +330,16 @@ def test_a_replay_that_was_cut_off_is_made_again(tmp_path):
     (cut / "mine.txt").write_text("kept")
     with pytest.raises(ValueError, match="holds no replay"):
         refuse_another(cut, asked)
+
+
+def test_pseudo_labels_of_a_family_count_its_equal_answers_together():
+    """Two of three say 3 and 9, in either order: the pair is the majority, and both are right by it."""
+    said = iter(("3 9", "4 8", "9 3"))
+    policy = ScriptedPolicy(lambda request: f"<solution>\\boxed{{{next(said)}}}</solution>")
+    protocol = DebateConfig(num_agents=3, num_rounds=1, final_ballot=False)
+    pair = Problem("p", "Target 12. Numbers 3 9 4 8.", "3 9", source="pair_sum", kind="expression")
+    debates = run_debates([pair], policy, protocol, seed=0)
+    scheme = Scheme(RewardConfig(labels=0, pseudo="majority", truth_weight=1), AdvantageConfig(), 1)
+    scored = score_step([Record(debates[0], 0, "p", ((True,), (False,), (True,)))], scheme)
+    assert scored.credits[0].labels == ("3 9",)
+    assert scored.rewards[0].truth == ((1.0,), (0.0,), (1.0,))

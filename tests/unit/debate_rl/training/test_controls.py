@@ -4,7 +4,7 @@ import pytest
 
 from debate import Completion, Debate, DebateConfig, Problem, Vote
 from debate.parsing import parse_turn
-from debate.types import Span, Turn, TurnId
+from debate.types import Span, Swapped, Turn, TurnId
 from debate_rl.training.controls import (
     controlled,
     flip_votes,
@@ -13,6 +13,7 @@ from debate_rl.training.controls import (
     vote_by_own_answer,
 )
 from envs.answers.keys import plain_key
+from rewards.votes import verdict
 
 A, B, C = TurnId(0, 0), TurnId(1, 0), TurnId(2, 0)
 
@@ -55,6 +56,31 @@ def test_repeats_stay_repeats_and_contradictions_contradictions(seed):
     contradictory = vote(0, B, C, "left"), vote(0, B, C, "right")
     first, second = flip_votes(debate_of(*contradictory), seed=seed).votes
     assert first.outcome != second.outcome
+
+
+@pytest.mark.parametrize("control", ["random_judge", "flipped_votes", "shared_errors", "own_answer"])
+def test_second_ballots_are_replaced_as_the_first_ones_so_that_judges_stay_as_consistent(control):
+    texts = tuple(turn(seat, 0, answer) for seat, answer in enumerate((4, 5, 6)))
+    same, other = vote(0, B, C), vote(2, A, B)
+    again = tuple(
+        Swapped(cast.judge, (), texts[0].completion, (cast,))
+        for cast in (vote(0, C, B, "right"), vote(2, B, A))
+    )
+    held = replace(debate_of(same, other), turns=texts, swapped=again)
+    for seed in range(8):
+        now = controlled(
+            [replace(held, seed=seed)], control, key=plain_key, seed=seed, run_seed=seed, share=0.5
+        )[0]
+        if control == "own_answer":  # A judges by 4 and C by 6: nothing on the first pair, nor on the second
+            assert {cast.outcome for one in now.swapped for cast in one.votes} == {"tie"}
+            continue
+        said, said_again = ([verdict(cast) for cast in votes] for votes in (now.votes, votes_again(now)))
+        assert said[0] == said_again[0]
+        assert said[1] == -said_again[1]
+
+
+def votes_again(debate):
+    return [cast for one in debate.swapped for cast in one.votes]
 
 
 def turn(seat, round_, answer=None, compared=()):
