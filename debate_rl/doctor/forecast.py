@@ -70,9 +70,13 @@ def forecast_checks(problems: int, rounds: Sequence[RoundVotes], rule: Rule = RU
         yield Check("forecast", "not measured", None, why)
         return
     first = rounds[0]
-    yield _check("votes", "p_v - 1/2", _less_even(first.votes), rule)
-    yield _check("majority", "p_m - 1/2", _less_even(first.majority), rule)
-    yield _check("votes over majority", "p_v - p_m", first.over_majority, rule)
+    margins = {
+        "votes": ("p_v - 1/2", _less_even(first.votes)),
+        "majority": ("p_m - 1/2", _less_even(first.majority)),
+        "votes over majority": ("p_v - p_m", first.over_majority),
+    }
+    for name, (margin_of, margin) in margins.items():
+        yield _check(name, f"{margin_of} in round {first.round}", margin, rule)
 
 
 def sign_of(margin: Estimate) -> int:
@@ -98,7 +102,7 @@ def _check(name: str, margin_of: str, margin: Estimate, rule: Rule) -> Check:
     sign = sign_of(margin)
     about, gains, loses = WORDS[name]
     said = f"{about} {gains if sign > 0 else loses}" if sign else "no sign, since the interval holds 0"
-    why = f"{margin_of} in round 0; without labels: {said}; {rule.text}"
+    why = f"{margin_of}; without labels: {said}; {rule.text}"
     verdict = "warn" if sign < 0 and name == "votes" else "ok"
     return of_estimate(f"forecast, {name}", verdict, margin, why, "rewards.truth_weight=1.0")
 
