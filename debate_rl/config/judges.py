@@ -24,6 +24,7 @@ DECIDE = (
         "num_agents",
         "num_rounds",
         "final_ballot",
+        "ballot",
         "history_rounds",
         "order",
         "handles",

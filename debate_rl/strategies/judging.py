@@ -1,8 +1,9 @@
 """A judge's blind comparison of two solutions: the ballot of a debate, so that what debate trains selects.
 
 The judge reads the final ballot of a debate of three (or, where its protocol has none, the round that
-compares) with two solutions of others and, as its own, a third one of the same problem. Labels and order are
-drawn for each comparison; a turn that does not vote on the pair says nothing, and is counted.
+compares) with two solutions of others and, as its own, a third one of the same problem; the judge of a game
+reads these two in the places of those that argue, and has none. Labels and order are drawn for each
+comparison; a turn that does not vote on the pair says nothing, and is counted.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from debate.prompting.fitting import context_budget
 from debate.prompting.prompt import Prompt, agent_prompt
 from debate.prompting.rendering import Entry, render_entry
 from debate.prompting.seating import Seating, prompts_of, seat_debate
-from debate.prompting.shown import PublicTurn, asks_pairs, public_turn
+from debate.prompting.shown import CRITIC, PROPOSER, PublicTurn, asks_pairs, public_turn
+from debate.protocols import GAMES
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.strategies.types import Asked, Judge, Solution
@@ -86,6 +88,15 @@ def judging_protocol(protocol: DebateConfig) -> DebateConfig:
     )
 
 
+def seats_of(protocol: DebateConfig) -> tuple[int, int, int]:
+    """Return where the judge of a ballot sits, and whose work stands on the left and on the right.
+
+    >>> seats_of(DebateConfig()), seats_of(DebateConfig(protocol="zero_sum", num_rounds=1))
+    ((0, 1, 2), (2, 0, 1))
+    """
+    return (CRITIC + 1, PROPOSER, CRITIC) if protocol.protocol in GAMES else (0, 1, 2)
+
+
 async def compare(work: Work, comparisons: Sequence[Comparison]) -> list[float | None]:
     """Return what each comparison gives its left solution: 1.0, 0.0, or half for a tie or no valid vote.
 
@@ -108,15 +119,17 @@ async def compare(work: Work, comparisons: Sequence[Comparison]) -> list[float |
 def _ballot(
     asked: Asked, judge: Judge, one: Comparison, solutions: Sequence[Solution], stage: int, number: int
 ) -> _Ballot:
-    """Return the request for one comparison: the judge sits in seat 0, the two in seats 1 and 2."""
+    """Return the request for one comparison."""
     seed = derive_seed(asked.seed, "comparison", stage, number)
     config = judging_protocol(judge.protocol)
     seating = seat_debate(asked.problem, config, seed)
-    shown = (None if one.third is None else solutions[one.third], solutions[one.left], solutions[one.right])
+    seat, *sides = seats_of(config)
+    work = dict(zip((seat, *sides), (one.third, one.left, one.right), strict=True))
+    shown = (None if (index := work[agent]) is None else solutions[index] for agent in range(AGENTS))
     past = [[entry_of(seating, agent, solution) for agent, solution in enumerate(shown)]]
-    pair = (1, 2) if asks_pairs(config, 1) else None
-    prompt = agent_prompt(seating, past, 0, 1, context_budget(judge.policy, config), pair=pair)
-    request = turn_request(seating, prompt, TurnId(0, 1), seed, asked.name)
+    pair = sides if asks_pairs(config, 1) else None
+    prompt = agent_prompt(seating, past, seat, 1, context_budget(judge.policy, config), pair=pair)
+    request = turn_request(seating, prompt, TurnId(seat, 1), seed, asked.name)
     return _Ballot(seating, prompt, replace(request, turn=TurnId(number, stage)))
 
 
@@ -131,10 +144,11 @@ def entry_of(seating: Seating, agent: int, solution: Solution | None) -> Entry:
 
 def _score(judge: Judge, ballot: _Ballot, reply: Completion) -> float | None:
     """Return what a reply gives the left solution; None without a vote, or with votes that contradict."""
-    request = replace(ballot.request, turn=TurnId(0, 1))
+    seat, *sides = seats_of(ballot.seating.config)
+    request = replace(ballot.request, turn=TurnId(seat, 1))
     in_thinking = opens_thinking(judge.policy, request.messages)
     turn = read_turn(ballot.seating, request, ballot.prompt, reply, in_thinking=in_thinking)
-    _, left, right = ballot.seating.handles
+    left, right = (ballot.seating.handles[side] for side in sides)
     worth = {"left": 1.0, "right": 0.0, "tie": EVEN}
     found = {worth[b.outcome] for b in turn.parsed.ballots if (b.left, b.right) == (left, right)}
     found |= {1 - worth[b.outcome] for b in turn.parsed.ballots if (b.left, b.right) == (right, left)}

@@ -8,10 +8,11 @@ from debate import DebateConfig, Problem
 from debate.prompting.fitting import ContextBudget
 from debate.prompting.prompt import agent_prompt
 from debate.prompting.seating import seat_debate
+from debate.prompting.shown import asks_pairs
 from debate_rl.config.judges import judge_files
 from debate_rl.config.models import ModelConfig
 from debate_rl.config.recipes import ConfigError, open_run_or_recipe
-from debate_rl.strategies.judging import entry_of, judging_protocol
+from debate_rl.strategies.judging import entry_of, judging_protocol, seats_of
 
 SETTINGS = [
     {},
@@ -19,6 +20,8 @@ SETTINGS = [
     {"final_ballot": False, "num_rounds": 3, "personas": "wide", "temperature": 0.4, "thinking_tokens": 64},
     {"history_rounds": -1, "order": "per_viewer", "stop": ["END"], "context_tokens": 4096, "top_p": 0.9},
     {"protocol": "critique", "num_rounds": 3, "min_rounds": None},
+    {"ballot": "swiss", "num_agents": 5, "num_rounds": 2},
+    {"protocol": "consultancy", "num_rounds": 1},
 ]
 
 
@@ -41,8 +44,10 @@ def ballot(protocol):
     problem = Problem("p", "What is 2 + 2?", answer="4", kind="number")
     seating = seat_debate(problem, config, 7)
     past = [[entry_of(seating, agent, None) for agent in range(3)]]
-    prompt = agent_prompt(seating, past, 0, 1, ContextBudget(None, lambda _: 0))
-    persona = seating.personas[0]
+    seat, *sides = seats_of(config)
+    pair = sides if asks_pairs(config, 1) else None
+    prompt = agent_prompt(seating, past, seat, 1, ContextBudget(None, lambda _: 0), pair=pair)
+    persona = seating.personas[seat]
     return (
         prompt,
         persona,

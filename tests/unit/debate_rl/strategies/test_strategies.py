@@ -99,6 +99,29 @@ def test_a_good_judge_finds_the_one_right_solution(ask, strategy):
     assert answered.unread == 0
 
 
+@pytest.mark.parametrize("kind", ["zero_sum", "consultancy"])
+@pytest.mark.parametrize("strategy", [best_of_n, swiss])
+def test_the_judge_of_a_game_reads_both_solutions_and_no_other(strategy, kind):
+    def say(request):
+        text = request.messages[-1].content
+        if "Work shown to you" not in text:
+            return f"<solution>It is \\boxed{{{'54566565'[request.turn.agent]}}}.</solution>"
+        judged.append(text)
+        shown = dict(re.findall(r'<work agent="(\w+)".*?boxed\{(.*?)\}', text, re.DOTALL))
+        left, right = sorted(shown, key=lambda label: shown[label] != "4")
+        return f"<evaluation>-</evaluation><comparison>{left} > {right}</comparison>"
+
+    judged = []
+    protocol = DebateConfig(protocol=kind, num_rounds=1, max_tokens=100)
+    policy = ScriptedPolicy(say, tokens=True)
+    problem = Problem("p", "What is 2 + 2?", answer="4")
+    asked = Asked(problem, policy, protocol, load_environment("gsm8k"), samples=8, name="0:p")
+    answered = run_async(strategy(asked))
+    assert (answered.answer, answered.unread) == ("4", 0)
+    assert answered.comparisons == len(judged) > 0
+    assert {len(re.findall("<work ", text)) for text in judged} == {2}
+
+
 @pytest.mark.parametrize("strategy", SELECTING)
 def test_nothing_is_compared_where_all_agree(ask, strategy):
     answered, author, _ = ask(strategy, ["4"] * 5)
