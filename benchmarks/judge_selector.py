@@ -7,7 +7,7 @@ three times as long by the same recipe with another seed, and so is its own judg
 writes 16 solutions; a Swiss tournament and best of n by either judge stand beside the solver's
 self-consistency of as many generated tokens, and of as many tokens read and generated. Each seed has its 95%
 interval over problems; "mean" is over seeds, with the t interval of their differences. Runs and replies are
-kept in --home, and the same command goes on.
+kept in --home, those of solvers and their replies by their steps, and the same command goes on.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def of_seed(home: Path, seed: int, problems: int, steps: int) -> dict[str, Estim
     """Return the accuracies of a seed and the differences that matter, by name."""
     judge = trained(home / f"judge-{seed}", seed, [])
     warm = [f"warm_start.from_run={judge}", f"train.steps={steps}"]
-    solver = trained(home / f"solver-{seed}", seed + 1000, warm)
+    solver = trained(home / f"solver-{seed}-{steps}", seed + 1000, warm)
     folder = home / f"exported-{seed}"
     export_run(judge, read_run_config(judge), folder, judge=True)
     of_judge = climbed(judge, None, problems, ["single"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +17,7 @@ from debate_rl.commands.console import NARROW, plain_console, text_table, wide_c
 if TYPE_CHECKING:
     from debate import Policy
     from debate_rl.config import Config
+    from debate_rl.evaluation.kept_replies import Clock
     from debate_rl.ladder.claims import Claim
     from debate_rl.ladder.climbing import KeptJudge, Ladder
     from debate_rl.ladder.figures import RungFigures
@@ -117,7 +120,7 @@ def _climb(
     from debate_rl.evaluation.kept_replies import KeptReplies
     from debate_rl.ladder.climbing import climb
     from debate_rl.problems import HELD_OUT
-    from debate_rl.strategies.solving import SolvePlan, requests_of, summarizer_in
+    from debate_rl.strategies.solving import SolvePlan, requests_of
 
     run, config = open_run_or_recipe(*subject)
     path = weights_named(run, weights, subject[0])
@@ -131,7 +134,6 @@ def _climb(
         seed=seed,
         mode=config.grader.final,
         requests=requests_of(config),
-        summarizer=summarizer_in(config),
     )
     what = identity(config, found, path, (seed,)) | {"ladder": True}
     what |= {"judge": judges and identity(judges[0], (), judges[1], ())}
@@ -142,7 +144,8 @@ def _climb(
         tell = stack.enter_context(progress_of(str(folder)))
         speaker = stack.enter_context(policy_of(config, path)).open()
         policy = stack.enter_context(KeptReplies(speaker, folder / "replies.jsonl", stay=True))
-        asks = _judge(stack, folder, config, speaker, judges)
+        asks = _judge(stack, folder, config, speaker, policy.clock, judges)
+        plan = replace(plan, summarizer=_summarizer(stack, folder, config, policy.clock))
         return climb(found, names, plan, policy, judge=asks, progress=tell), folder
 
 
@@ -151,6 +154,7 @@ def _judge(
     folder: Path,
     config: Config,
     speaker: Policy,
+    clock: Clock,
     named: tuple[Config, Path | None] | None,
 ) -> KeptJudge | None:
     """Return who compares solutions, its replies kept; None where it is the model itself.
@@ -165,8 +169,24 @@ def _judge(
     if named is None and config.debate.tools == "none":
         return None
     judge = engine_of(speaker) if named is None else stack.enter_context(policy_of(*named)).open()
-    kept = stack.enter_context(KeptReplies(judge, folder / "replies_judge.jsonl", stay=True))
-    return KeptJudge(kept, (config if named is None else named[0]).debate)
+    kept = KeptReplies(judge, folder / "replies_judge.jsonl", stay=True, clock=clock)
+    return KeptJudge(stack.enter_context(kept), (config if named is None else named[0]).debate)
+
+
+def _summarizer(stack: ExitStack, folder: Path, config: Config, clock: Clock) -> Callable[[], Policy | None]:
+    """Return what opens a recipe's summariser, once, its replies kept."""
+    from debate_rl.engines import open_summarizer
+    from debate_rl.evaluation.kept_replies import KeptReplies
+
+    @cache
+    def opened() -> Policy | None:
+        policy = open_summarizer(config)
+        if policy is None:
+            return None
+        kept = KeptReplies(policy, folder / "replies_summarizer.jsonl", stay=True, clock=clock)
+        return stack.enter_context(kept)
+
+    return opened
 
 
 def _show(found: Ladder, folder: Path, json: str | None) -> None:
@@ -188,13 +208,18 @@ def _show(found: Ladder, folder: Path, json: str | None) -> None:
     say(f"p is adjusted for {tested} claims that were tested (Holm; those about seconds among themselves),")
     say("and a claim holds where it is below .05 and the difference above 0.")
     say("equal: self-consistency with as many solutions as cost the same; less it: the rung less that.")
+    if any(each.short for one in rungs.values() for each in one.compared.values()):
+        say("+: the cost would buy more solutions than were drawn.")
+    for name, one in found.climbed.items():
+        if left := len(found.problems) - len(one.right):
+            say(f"{name}: no verdict of the grader on {left} of the problems, which are left out.")
     for name, why in found.refused.items():
         say(f"{name}: not climbed: {why}")
     figures = {
         "problems": len(found.problems),
         "seed": found.seed,
         "samples": found.samples,
-        "one_solution": dict(found.each),
+        "one_solution": {**found.each, "missing": found.missing},
         "rungs": [plain_rung(one, rungs[name]) for name, one in found.climbed.items()],
         "refused": dict(found.refused),
         "claims": [plain_claim(claim) for claim in claims],
@@ -233,7 +258,11 @@ def _equal_cells(name: str, one: RungFigures) -> tuple[str, ...]:
 
     cells = [name]
     for found in one.compared.values():
-        cells += [f"{share(found.self_consistency.value)} of {found.samples:,.1f}", _signed(found.difference)]
+        more = "+" * found.short
+        cells += [
+            f"{share(found.self_consistency.value)} of {found.samples:,.1f}{more}",
+            _signed(found.difference),
+        ]
     return tuple(cells)
 
 

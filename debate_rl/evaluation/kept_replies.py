@@ -68,16 +68,16 @@ class KeptReplies:
 
     What the other policy may have beside ``sample`` and ``update`` it has too. Left without an error, it
     removes the file unless it is to ``stay``; else the file stays for the next start. ``seconds``: what each
-    reply took of the engine (``Clock``), by the checksum of its request.
+    reply took of the engine, by the checksum of its request; policies that share a ``clock`` share them.
     """
 
-    def __init__(self, policy: Policy, path: Path, *, stay: bool = False) -> None:
+    def __init__(self, policy: Policy, path: Path, *, stay: bool = False, clock: Clock | None = None) -> None:
         self.version = policy.version
         self._policy, self._path, self._stay = policy, path, stay
         self.seconds = dict[str, float]()
         self._lines = self._read()
         self._file = LineFile(path)
-        self._clock = Clock()
+        self.clock = clock or Clock()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._policy, name)
@@ -87,11 +87,11 @@ class KeptReplies:
         key = key_of(request)
         if key in self._lines:
             return msgspec.json.decode(self._file.read(*self._lines[key]), type=Reply).reply
-        begun = self._clock.begin()
+        begun = self.clock.begin()
         try:
             reply = (await self._policy.sample(request)).whole()
         finally:
-            took = round(self._clock.end(begun), 6)
+            took = round(self.clock.end(begun), 6)
         begin = self._file.end
         self._file.write(msgspec.json.encode(Reply(key, reply, took)))
         self._lines[key], self.seconds[key] = (begin, self._file.end), took

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import ceil
+from dataclasses import dataclass, replace
+from math import ceil, log2
 from typing import Literal, TypeAlias
 
 from scipy.stats import norm
 
 from debate_rl.formatting import counted, percent
-from debate_rl.ladder.climbing import BUDGETS, Budget, Ladder
-from debate_rl.ladder.figures import gap, plain
+from debate_rl.ladder.climbing import BUDGETS, Budget, Climbed, Ladder
+from debate_rl.ladder.figures import both, plain
+from debate_rl.ladder.pool import Values
 from debate_rl.statistics import Estimate, clustered_mean, holm
 
 Outcome: TypeAlias = Literal["holds", "fails", "not tested"]
 LEVEL = 0.05
 """A claim holds where it is that unlikely, at most, that the difference is none, counting all claims."""
 SILENT = 0.5
-"""Where more of the newest solutions of a rung give no answer, it tests nothing."""
+"""Where more of the newest solutions of a rung give no answer, or of its comparisons no vote, it tests
+nothing."""
 MANY = 100_000
 """Nobody has so many problems."""
 
@@ -40,20 +42,28 @@ class Claim:
     change: str
 
 
-Test: TypeAlias = Callable[[Ladder], "Estimate | str"]
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A mean difference over problems, and how many of them differ at all."""
+
+    estimate: Estimate
+    differ: int
+
+
+Test: TypeAlias = Callable[[Ladder], Difference | str]
 """Returns the difference that a claim says is above 0, or why it is not tested."""
 
 
 def _over(rung: str, budget: Budget) -> Test:
     """Test a rung against self-consistency at the same cost."""
 
-    def test(ladder: Ladder) -> Estimate | str:
-        if why := _untested(ladder, rung):
+    def test(ladder: Ladder) -> Difference | str:
+        if why := _untested(ladder, rung) or _unanswered("self-consistency", ladder.missing):
             return why
         beside = ladder.climbed[rung].beside[budget]
         if beside.short:
             return f"{rung}: more solutions fit into its {BUDGETS[budget]} than were drawn"
-        return gap(ladder.climbed[rung].right, beside.right)
+        return difference(both(ladder.climbed[rung].right, beside.right))
 
     return test
 
@@ -61,9 +71,9 @@ def _over(rung: str, budget: Budget) -> Test:
 def _than(rung: str, other: str) -> Test:
     """Test a rung against another one."""
 
-    def test(ladder: Ladder) -> Estimate | str:
+    def test(ladder: Ladder) -> Difference | str:
         why = _untested(ladder, rung) or _untested(ladder, other)
-        return why or gap(ladder.climbed[rung].right, ladder.climbed[other].right)
+        return why or difference(both(ladder.climbed[rung].right, ladder.climbed[other].right))
 
     return test
 
@@ -71,7 +81,7 @@ def _than(rung: str, other: str) -> Test:
 def _corrected(rung: str) -> Test:
     """Test whether agents of a rung are corrected from round to round more often than misled."""
 
-    def test(ladder: Ladder) -> Estimate | str:
+    def test(ladder: Ladder) -> Difference | str:
         if why := _untested(ladder, rung):
             return why
         rounds = {
@@ -79,8 +89,7 @@ def _corrected(rung: str) -> Test:
         }
         if not rounds:
             return f"{rung}: nobody writes a second solution"
-        gains = [(each["wc"] - each["cw"]) / sum(each.values()) for each in rounds.values()]
-        return clustered_mean(gains, list(rounds), signed=True)
+        return difference({id: (each["wc"] - each["cw"]) / sum(each.values()) for id, each in rounds.items()})
 
     return test
 
@@ -89,8 +98,37 @@ def _untested(ladder: Ladder, rung: str) -> str | None:
     """Return why a rung tests nothing, None where it does."""
     if rung in ladder.refused:
         return f"{rung}: {ladder.refused[rung]}"
-    missing = ladder.climbed[rung].missing
-    return f"{rung}: {percent(missing, 0)} of its solutions give no answer" if missing > SILENT else None
+    one = ladder.climbed[rung]
+    return _unanswered(rung, one.missing) or _unjudged(one)
+
+
+def _unanswered(name: str, missing: float) -> str | None:
+    return f"{name}: {percent(missing, 0)} of its solutions give no answer" if missing > SILENT else None
+
+
+def _unjudged(one: Climbed) -> str | None:
+    """Return why nobody was heard on which solution is best; None where somebody was, or none was to be."""
+    if not one.comparisons:
+        return f"{one.name}: nobody votes" if one.name == "debate_winner" else None
+    unread = one.unread / one.comparisons
+    return f"{one.name}: {percent(unread, 0)} of its comparisons give no vote" if unread > SILENT else None
+
+
+def difference(values: Values) -> Difference | str:
+    """Return the mean of differences by problem, or why these are too few.
+
+    Its p is that of Student's t, and no less than what an exact test of signs [Fisher 1935] can say of the d
+    problems that differ, 2 / 2^d: a few that happen to be alike have a narrow interval.
+
+    >>> difference({"a": 0.5, "b": 0.5, "c": 0.51}).estimate.p
+    0.25
+    """
+    if len(values) < 2:
+        return "it needs two problems or more"
+    estimate = clustered_mean(list(values.values()), list(values), signed=True)
+    differ = sum(value != 0 for value in values.values())
+    p = max(1.0 if estimate.p is None else estimate.p, min(1.0, 2.0 ** (1 - differ)))
+    return Difference(replace(estimate, p=p), differ)
 
 
 CLAIMS: Sequence[tuple[str, Test]] = (
@@ -129,11 +167,11 @@ def claims_of(ladder: Ladder) -> list[Claim]:
     Those about seconds are adjusted among themselves: how fast a machine was changes no other outcome.
     """
     found = {claim: test(ladder) for claim, test in CLAIMS}
-    tested = {claim: one for claim, one in found.items() if isinstance(one, Estimate)}
+    tested = {claim: one for claim, one in found.items() if isinstance(one, Difference)}
     chances = dict[str, float]()
     for timed in (False, True):
         family = [claim for claim in tested if (BUDGETS["seconds"] in claim) == timed]
-        raw = [1.0 if (p := tested[claim].p) is None else p for claim in family]
+        raw = [tested[claim].estimate.p or 0.0 for claim in family]
         chances |= dict(zip(family, holm(raw), strict=True))
     return [
         Claim(claim, "not tested", None, None, one, "a test of it")
@@ -143,32 +181,39 @@ def claims_of(ladder: Ladder) -> list[Claim]:
     ]
 
 
-def _judged(claim: str, difference: Estimate, p: float) -> Claim:
+def _judged(claim: str, found: Difference, p: float) -> Claim:
+    one = found.estimate
     if p < LEVEL:
-        nearer = difference.low if difference.value > 0 else -difference.high
-        problems = max(1, ceil(nearer * difference.clusters))
-        change = f"{counted(problems, 'problem')} of {difference.clusters:,} more for the other side"
-        if difference.value > 0:
-            return Claim(claim, "holds", difference, p, "the difference is above 0", change)
-        return Claim(claim, "fails", difference, p, "the difference is below 0", change)
-    needed = problems_needed(difference, p / difference.p if difference.p else 1.0)
+        nearer = one.low if one.value > 0 else -one.high
+        problems = max(1, ceil(nearer * one.clusters))
+        change = f"{counted(problems, 'problem')} of {one.clusters:,} more for the other side"
+        if one.value > 0:
+            return Claim(claim, "holds", one, p, "the difference is above 0", change)
+        return Claim(claim, "fails", one, p, "the difference is below 0", change)
+    needed = problems_needed(one, found.differ, p / one.p if one.p else 1.0)
     many = "a larger difference" if needed > MANY else f"about {counted(needed, 'problem')} like these"
-    return Claim(claim, "fails", difference, p, "no difference can be told", many)
+    return Claim(claim, "fails", one, p, "no difference can be told", many)
 
 
-def problems_needed(difference: Estimate, times: float = 1.0) -> int:
+def problems_needed(one: Estimate, differ: int, times: float = 1.0) -> int:
     """Return with how many problems the same difference would be clear, its p adjusted by ``times``.
 
-    Intervals shrink with the square root of the problems.
+    Intervals shrink with the square root of the problems; of those ``differ`` have a difference at all. More
+    than there are, since these do not tell.
 
-    >>> problems_needed(Estimate(0.05, -0.05, 0.15, 100, 100))  # half its width is twice the difference
+    >>> problems_needed(Estimate(0.05, -0.05, 0.15, 100, 100), 50)  # half its width is twice the difference
     400
+    >>> problems_needed(Estimate(0.5, 0.4, 0.6, 4, 4), 4)  # six that differ: 2 / 2^6 is below .05
+    6
     """
-    reach = (difference.high - difference.low) / 2
-    if not difference.value or not reach < 2:
+    reach = (one.high - one.low) / 2
+    if not one.value or not reach < 2:
         return MANY + 1
-    wider = float(norm.ppf(1 - LEVEL / 2 / max(1.0, times)) / norm.ppf(1 - LEVEL / 2))
-    return min(MANY + 1, ceil(difference.clusters * (wider * reach / abs(difference.value)) ** 2))
+    level = LEVEL / max(1.0, times)
+    wider = float(norm.ppf(1 - level / 2) / norm.ppf(1 - LEVEL / 2))
+    by_interval = one.clusters * (wider * reach / abs(one.value)) ** 2
+    by_signs = one.clusters * ceil(1 - log2(level)) / differ
+    return min(MANY + 1, max(one.clusters + 1, ceil(max(by_interval, by_signs))))
 
 
 def plain_claim(claim: Claim) -> dict[str, object]:

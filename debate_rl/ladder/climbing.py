@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from statistics import fmean
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from debate import Completion, DebateConfig, Problem, SampleRequest
-from debate_rl.evaluation.kept_replies import KeptReplies, key_of
+from debate import DebateConfig, Problem
+from debate_rl.evaluation.kept_replies import KeptReplies
+from debate_rl.ladder.metered import Meter, Metered
 from debate_rl.ladder.pool import Grader, Pool, Values
 from debate_rl.ladder.rounds import Rounds, rounds_of
 from debate_rl.ladder.rungs import RUNGS
@@ -31,28 +32,6 @@ MOST = 2
 """Times as many solutions as tokens buy are drawn at most for what seconds buy."""
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called with a rung, the problems that it has answered, and how many there are."""
-
-
-class Metered:
-    """A policy that adds up what its replies took of the engine, whenever they were sampled."""
-
-    def __init__(self, policy: KeptReplies) -> None:
-        self.version, self.seconds = policy.version, 0.0
-        self._policy = policy
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._policy, name)
-
-    async def sample(self, request: SampleRequest) -> Completion:
-        """Answer a request, and count its seconds."""
-        reply = await self._policy.sample(request)
-        self.seconds += self._policy.seconds[key_of(request)]
-        return reply
-
-    async def update(self, weights: object, version: int) -> None:
-        """Hand new weights on."""
-        await self._policy.update(weights, version)
-        self.version = version
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +59,8 @@ class Climbed:
     """One rung over all problems, by the id of each: whether it was right, and what it cost and how it went.
 
     ``cost``: a mean for each budget; ``read``, ``comparisons``, ``unread``: means. ``oracle``: whether any of
-    its solutions was right. ``missing``: the share of the newest solutions that give no answer.
+    its solutions was right. ``missing``: the share of the newest solutions that give no answer. Problems on
+    which the grader gave no verdict on any solution of the rung are left out of both.
     """
 
     name: str
@@ -97,7 +77,10 @@ class Climbed:
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """What was climbed, by rung, and of the others why not. ``each``: the cost of one solution."""
+    """What was climbed, by rung, and of the others why not.
+
+    ``each``: the cost of one solution; ``missing``: the share of self-consistency's that give no answer.
+    """
 
     problems: Sequence[Problem]
     climbed: Mapping[str, Climbed]
@@ -105,6 +88,7 @@ class Ladder:
     each: Mapping[Budget, float]
     seed: int
     samples: int
+    missing: float = 0.0
 
 
 def climb(
@@ -120,8 +104,9 @@ def climb(
 
     The cost of a rung, its mean over the problems, divided by that of one solution says how many solutions
     self-consistency has: 1 at least, and between two whole numbers the larger one on a share of the problems.
-    All have the same seed, and a reply that several ask for is sampled once and counted for each.
-    DataError for a problem that cannot be asked.
+    All have the same seed, and a reply that several ask for is sampled once and counted for each. A
+    summariser of the plan keeps its replies too. DataError for a problem that cannot be asked, or where the
+    grader gives no verdict on any.
     """
     grader = Grader(plan.environment, plan.mode)
     refused = {name: "it was not asked for" for name in RUNGS if name not in names}
@@ -131,9 +116,11 @@ def climb(
             refused[name] = why
         else:
             found[name] = _climbed(name, problems, plan, policy, judge, grader, progress)
-    meter = Metered(policy)
-    pool = Pool(problems, RUNGS["majority"].plan(plan), meter, grader, lambda: meter.seconds)
+    meter = Meter()
+    majority = RUNGS["majority"].plan(plan)
+    pool = Pool(problems, majority, Metered(policy, meter), grader, lambda: meter.seconds)
     pool.draw(plan.samples)
+    missing = pool.missing
     each: dict[Budget, float] = {budget: pool.cost[budget] for budget in BUDGETS}
     counts: dict[str, dict[Budget, float]] = {
         name: {budget: equal_samples(one.cost[budget], each[budget]) for budget in BUDGETS}
@@ -141,7 +128,7 @@ def climb(
     }
     beside = _beside(counts, pool, progress)
     climbed = {name: replace(one, beside=beside[name]) for name, one in found.items()}
-    return Ladder(problems, climbed, refused, each, plan.seed, plan.samples)
+    return Ladder(problems, climbed, refused, each, plan.seed, plan.samples, missing)
 
 
 def _beside(
@@ -184,7 +171,7 @@ def _climbed(
     grader: Grader,
     progress: Progress,
 ) -> Climbed:
-    rung, meter, done = RUNGS[name], Metered(policy), 0
+    rung, meter, done = RUNGS[name], Meter(), 0
 
     def told(_: int, __: object) -> None:
         nonlocal done
@@ -192,11 +179,10 @@ def _climbed(
         progress(name, done, len(problems))
 
     progress(name, 0, len(problems))
-    meters = [meter] if judge is None else [meter, Metered(judge.policy)]
-    compares = None if judge is None else Judge(meters[-1], judge.protocol)
-    found = [_answered(one) for one in rung.climb(problems, rung.plan(plan), meter, compares, told)]
-    seconds = sum(each.seconds for each in meters)
-    return _measured(name, problems, found, seconds, grader)
+    compares = None if judge is None else Judge(Metered(judge.policy, meter), judge.protocol)
+    asked = meter.on_summaries(rung.plan(plan))
+    found = [_answered(one) for one in rung.climb(problems, asked, Metered(policy, meter), compares, told)]
+    return _measured(name, problems, found, meter.seconds, grader)
 
 
 def _answered(found: Answered | Refused) -> Answered:

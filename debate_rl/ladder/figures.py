@@ -11,15 +11,20 @@ import numpy as np
 from debate_rl.ladder.climbing import Beside, Budget, Climbed
 from debate_rl.ladder.pool import Values
 from debate_rl.statistics import Estimate, clustered_mean, ratio
+from envs import DataError
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Self-consistency at a rung's cost: its solutions, what they are worth, and the rung less it."""
+    """Self-consistency at a rung's cost: its solutions, what they are worth, and the rung less it.
+
+    ``short``: the cost would buy more of them.
+    """
 
     samples: float
     self_consistency: Estimate
     difference: Estimate
+    short: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +66,20 @@ def figures_of(one: Climbed) -> RungFigures:
 
 def _compared(one: Climbed, beside: Beside) -> Compared:
     worth = clustered_mean(list(beside.right.values()), list(beside.right))
-    return Compared(beside.samples, worth, gap(one.right, beside.right))
+    return Compared(beside.samples, worth, gap(one.right, beside.right), beside.short)
+
+
+def both(one: Values, other: Values) -> Values:
+    """Return the difference of each problem with a value in both."""
+    return {id: one[id] - other[id] for id in one if id in other}
 
 
 def gap(one: Values, other: Values) -> Estimate:
-    """Return the mean difference over the problems with a value in both; ValueError where there are none."""
-    ids = [id for id in one if id in other]
-    return clustered_mean([one[id] - other[id] for id in ids], ids, signed=True)
+    """Return the mean difference over the problems with a value in both; DataError where there are none."""
+    values = both(one, other)
+    if not values:
+        raise DataError("no problem has a verdict of the grader on what is compared")
+    return clustered_mean(list(values.values()), list(values), signed=True)
 
 
 def plain(estimate: Estimate | None) -> dict[str, object] | None:
@@ -86,6 +98,7 @@ def plain_rung(one: Climbed, figures: RungFigures) -> dict[str, object]:
             "samples": found.samples,
             "self_consistency": plain(found.self_consistency),
             "difference": plain(found.difference),
+            "short": found.short,
         }
         for budget, found in figures.compared.items()
     }

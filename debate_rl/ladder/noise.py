@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,11 +14,14 @@ from debate.prompting.seating import seat_debate
 from debate.prompting.shown import public_turn
 from debate.seeds import derive_seed
 from debate.types import TurnId
+from debate_rl.ladder.metered import unmetered
 from debate_rl.strategies.holding import held
-from debate_rl.strategies.separate import Reviser, majority_of, revised
+from debate_rl.strategies.separate import Reviser, ending, majority_of, revised
 from debate_rl.strategies.solving import Refused, SolvePlan, Told, ask_all
 from debate_rl.strategies.types import Answered, Asked
 from debate_rl.strategies.work import Work
+
+NO_OTHER = "needs two problems or more whose debates are of one size"
 
 
 def noise_debates(
@@ -25,11 +29,12 @@ def noise_debates(
 ) -> list[Answered | Refused]:
     """Return what debates answer whose agents read their own work and that of a debate on another problem.
 
-    Labels, order, prompts and personas are those of the debate on the problem, and so is its round 0; the
-    answer is the last round's majority. The texts are those of the other problem's debate, from the same
-    places and rounds; they were written for that one and cost nothing here.
+    Labels, order, prompts and personas are those of the debate on the problem, and so is its round 0; it ends
+    where its agents agree if the debate does. The answer is the last round's majority. The texts are those
+    of the other problem's debate, from the same places and rounds; they were written for that one and cost
+    nothing here.
     """
-    own = ask_all(problems, plan, policy, _debate)
+    own = ask_all(problems, plan, unmetered(policy), _debate)
     others = dict(zip((one.id for one in problems), donors(own, plan.seed), strict=True))
     return ask_all(problems, plan, policy, partial(_noisy, others=others), told=told)
 
@@ -63,7 +68,7 @@ async def _debate(asked: Asked) -> Debate:
 async def _noisy(asked: Asked, others: Mapping[str, Debate | None]) -> Answered:
     other = others[asked.problem.id]
     if other is None:
-        raise ValueError("noise_debate: needs two problems or more whose debates are of one size")
+        raise ValueError(f"noise_debate: {NO_OTHER}")
     config = asked.protocol.of_level(asked.problem.level).model_copy(update={"final_ballot": False})
     seating = seat_debate(asked.problem, config, asked.seed)
     said = {turn.id: turn for turn in other.turns}
@@ -76,7 +81,8 @@ async def _noisy(asked: Asked, others: Mapping[str, Debate | None]) -> Answered:
 
     work = Work(asked)
     revisers = [Reviser(seating, agent, asked.seed) for agent in range(config.num_agents)]
-    return majority_of(work, await revised(work, revisers, config.num_rounds, shown))
+    spoken = await revised(work, revisers, config.num_rounds, shown, ending(asked, config))
+    return majority_of(work, spoken, settled=len(spoken) < config.num_rounds)
 
 
 def _entry(one: Reviser, turn: Turn, round_: int) -> Entry:
@@ -84,6 +90,12 @@ def _entry(one: Reviser, turn: Turn, round_: int) -> Entry:
     public = public_turn(turn, strip=one.seating.texts.strip)
     id, handle = turn.id._replace(round=round_), one.seating.handles[turn.id.agent]
     return render_entry(one.seating.texts, replace(public, id=id, handle=handle))
+
+
+def too_few(protocol: DebateConfig, problems: Sequence[Problem]) -> str | None:
+    """Return why some problem has no other one whose debate may be read in its own; None where all have."""
+    sizes = Counter(protocol.of_level(one.level).num_agents for one in problems)
+    return NO_OTHER if 1 in sizes.values() else None
 
 
 def no_noise(protocol: DebateConfig) -> str | None:

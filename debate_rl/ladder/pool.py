@@ -44,6 +44,8 @@ class Grader:
 class Pool:
     """Solutions of each problem by one agent alone, and the cost of one: tokens and seconds, their means.
 
+    DataError where the grader gives no verdict on any problem.
+
     ``spent()`` returns the seconds that ``policy`` has taken of the engine so far.
     """
 
@@ -82,6 +84,13 @@ class Pool:
             if isinstance(group, Refused):
                 raise DataError(group.reason)
             self._take(problem, group)
+        if not self.right(1):
+            raise DataError(f"self-consistency: the grader gave no verdict on any of {len(found)} problems")
+
+    @property
+    def missing(self) -> float:
+        """The share of the solutions that give no answer."""
+        return fmean(index is None for group in self._answers.values() for index in group)
 
     def _take(self, problem: Problem, group: Sequence[Solution]) -> None:
         tally = Tally(problem, self._plan.environment, 0)

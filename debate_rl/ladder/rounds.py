@@ -20,8 +20,8 @@ class Rounds:
     """Steps of agents from one round to the next, on one problem: how many went each way.
 
     ``flips``: right ("c") or wrong ("w") before and after, as ``rewards.truth.flips``. ``pressed``: the steps
-    of agents whose answer was not that of more than half of the others; ``followed``: those of them behind
-    which the agent gave that answer.
+    of agents whose answer was another one than that of more than half of the others; ``followed``: those of
+    them behind which the agent gave that answer.
     """
 
     flips: Mapping[str, int]
@@ -60,9 +60,10 @@ def _answers(problem: Problem, turns: Sequence[Turn], grader: Grader) -> dict[Tu
 def _followed(
     answers: Mapping[TurnId, int | None], agents: Sequence[int], agent: int, before: int, after: int
 ) -> bool | None:
-    """Return whether an agent took the answer of most others over; None where it had it, or there is none."""
+    """Return whether an agent took the answer of most others over; None where it had it, or one is none."""
     others = Counter(answers.get(TurnId(other, before)) for other in agents if other != agent)
     answer, count = others.most_common(1)[0] if others else (None, 0)
-    if answer is None or 2 * count <= others.total() or answers.get(TurnId(agent, before)) == answer:
+    own = answers.get(TurnId(agent, before))
+    if own in (None, answer) or answer is None or 2 * count <= others.total():
         return None
     return answers.get(TurnId(agent, after)) == answer

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from debate import DebateConfig, Policy, Problem
-from debate_rl.ladder.noise import no_noise, noise_debates
+from debate_rl.ladder.noise import no_noise, noise_debates, too_few
 from debate_rl.strategies.catalog import STRATEGIES, check_asked
 from debate_rl.strategies.solving import Refused, SolvePlan, Told, solve_all
 from debate_rl.strategies.types import Answered, Judge
@@ -24,7 +24,7 @@ class Rung:
     """One way to an answer, and what it is in words.
 
     ``strategy``: the one that it is, or the one that it changes. ``adapt``: the plan as the rung needs it.
-    ``refuses``: why a protocol does not allow it, None where it does.
+    ``refuses``: why a protocol does not allow it, None where it does; ``lacks``: why the problems do not.
     """
 
     says: str
@@ -32,6 +32,7 @@ class Rung:
     climb: Climb
     adapt: Callable[[SolvePlan], SolvePlan] = lambda plan: plan
     refuses: Callable[[DebateConfig], str | None] = lambda _: None
+    lacks: Callable[[DebateConfig, Sequence[Problem]], str | None] = lambda *_: None
 
     def plan(self, plan: SolvePlan) -> SolvePlan:
         """Return the plan of the rung."""
@@ -49,7 +50,8 @@ class Rung:
                 check_asked(self.strategy, self.plan(plan).sketched(problem, judge))
             except ValueError as error:
                 return str(error).removeprefix(f"--strategy {self.strategy}: ")
-        return next(filter(None, map(self.refuses, plan.protocol.protocols())), None)
+        refused = next(filter(None, map(self.refuses, plan.protocol.protocols())), None)
+        return refused or self.lacks(plan.protocol, problems)
 
 
 def _solved(
@@ -99,6 +101,7 @@ RUNGS: Mapping[str, Rung] = MappingProxyType(
             "debate_majority",
             _noisy,
             refuses=no_noise,
+            lacks=too_few,
         ),
         "one_persona": Rung(
             "a debate of one persona, each agent at its own temperature; its majority",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from debate.protocols import GAMES
 from debate_rl.strategies.holding import held, need_debate, solution_turns
 from debate_rl.strategies.tally import Tally
 from debate_rl.strategies.types import Answered, Asked
@@ -14,10 +15,11 @@ from debate_rl.strategies.work import Work
 async def debate_majority(asked: Asked) -> Answered:
     """Return the most frequent answer of a debate's last round; ties are drawn by the seed.
 
-    No final ballot is held, since it changes nothing here. The clock ends it with the newest solutions.
+    No final ballot is held, since it changes nothing here; but for that of a game, without which it would be
+    none. The clock ends it with the newest solutions.
     """
     protocol = asked.protocol
-    if protocol.protocol == "debate":
+    if protocol.protocol not in GAMES:
         asked = replace(asked, protocol=protocol.model_copy(update={"final_ballot": False}))
     need_debate(asked)
     work, tally = Work(asked), Tally(asked.problem, asked.environment, asked.seed)

@@ -15,7 +15,8 @@ async def debate_winner(asked: Asked) -> Answered:
     """Return the answer of the winner of one debate; without any vote an agent of the last round is drawn.
 
     The shares are of the last round's answers. A debate stops before its last round as its protocol says
-    (``debate.min_rounds``). The clock ends it with the majority of the newest solutions.
+    (``debate.min_rounds``). Turns that were to compare count as comparisons, those without a vote as unread.
+    The clock ends it with the majority of the newest solutions.
     """
     need_debate(asked)
     work, tally = Work(asked), Tally(asked.problem, asked.environment, asked.seed)
@@ -34,6 +35,7 @@ async def debate_winner(asked: Asked) -> Answered:
         if turn.id.round == last:
             tally.add(index, solution)
     chosen = next(index for index, turn in enumerate(turns) if turn.id == winner)
-    work.comparisons = len(debate.votes)
+    due = [turn.id for turn in debate.turns if len(turn.compared) > 1]
+    work.comparisons, work.unread = len(due), len({*due} - {vote.judge for vote in debate.votes})
     ended = "settled" if debate.rounds_saved else "done"
     return work.answered(tally, chosen, ended, turns=solution_turns(debate))

@@ -8,7 +8,7 @@ from debate.prompting.rendering import Entry
 from debate.prompting.seating import seat_debate
 from debate.prompting.shown import holds_solutions
 from debate.seeds import derive_seed
-from debate_rl.strategies.separate import Reviser, majority_of, revised
+from debate_rl.strategies.separate import Reviser, ending, majority_of, revised
 from debate_rl.strategies.types import Answered, Asked
 from debate_rl.strategies.work import Work, need
 
@@ -16,8 +16,9 @@ from debate_rl.strategies.work import Work, need
 async def self_correction(asked: Asked) -> Answered:
     """Return the most frequent last answer of agents that each revised their own solution.
 
-    As many agents, with the same personas, write as many solutions as in a debate; what a debate adds to it
-    is the work of others [the isolated arm of arXiv 2605.00914].
+    As many agents, with the same personas, write as many solutions as in a debate, fewer too where they agree
+    (``debate.min_rounds``); what a debate adds to it is the work of others [the isolated arm of arXiv
+    2605.00914].
     """
     need_revisions(asked)
     config = asked.protocol.of_level(asked.problem.level)
@@ -25,7 +26,9 @@ async def self_correction(asked: Asked) -> Answered:
     for agent in range(config.num_agents):
         seed = derive_seed(asked.seed, "alone", agent)
         revisers.append(Reviser(seat_debate(asked.problem, alone(config, agent), seed), 0, seed))
-    return majority_of(work, await revised(work, revisers, solution_rounds(config), _its_own))
+    rounds = solution_rounds(config)
+    said = await revised(work, revisers, rounds, _its_own, ending(asked, config))
+    return majority_of(work, said, settled=len(said) < rounds)
 
 
 def _its_own(_: Reviser, __: int, own: Entry) -> list[Entry]:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from debate import SampleRequest, Turn
+from debate import DebateConfig, SampleRequest, Turn
+from debate.early_stop import stops
 from debate.hold import read_turn, turn_request
 from debate.policy import opens_thinking
 from debate.prompting.fitting import context_budget
 from debate.prompting.prompt import Prompt, agent_prompt
 from debate.prompting.rendering import Entry
 from debate.prompting.seating import Seating, public_entries
+from debate.prompting.shown import holds_solutions
 from debate.types import TurnId
+from debate_rl.evaluation.agreement import agreement
 from debate_rl.strategies.tally import Tally
-from debate_rl.strategies.types import Answered
+from debate_rl.strategies.types import Answered, Asked
 from debate_rl.strategies.voting import best_of
 from debate_rl.strategies.work import Work
 
@@ -44,7 +47,25 @@ Shown = Callable[[Reviser, int, Entry], list[Entry]]
 """What a reviser is shown of a round behind it, (agents of its seating), given its own entry of it."""
 
 
-async def revised(work: Work, revisers: Sequence[Reviser], rounds: int, shown: Shown) -> list[list[Turn]]:
+Ends = Callable[[Sequence[Turn]], bool]
+"""Whether a round of these solutions, (N,), is the last."""
+
+
+def ending(asked: Asked, protocol: DebateConfig) -> Ends:
+    """Return what ends the rounds where a debate by the protocol would end: its agents agree early enough."""
+    agreed = agreement(asked.environment, asked.mode)
+    rounds = [round_ for round_ in range(protocol.num_rounds) if holds_solutions(protocol, round_)]
+
+    def ends(turns: Sequence[Turn]) -> bool:
+        there = [replace(turn, id=turn.id._replace(round=rounds[turn.id.round])) for turn in turns]
+        return stops(protocol, asked.problem, there, agreed)
+
+    return ends
+
+
+async def revised(
+    work: Work, revisers: Sequence[Reviser], rounds: int, shown: Shown, ends: Ends
+) -> list[list[Turn]]:
     """Return the turns of each round, (rounds, N), agents counted in the order of the revisers.
 
     The budget of the work ends it with fewer rounds: one in which any turn is missing is left out.
@@ -66,16 +87,20 @@ async def revised(work: Work, revisers: Sequence[Reviser], rounds: int, shown: S
             one.past.append(shown(one, round_, own))
             turns.append(replace(turn, id=TurnId(number, round_)))
         said.append(turns)
+        if ends(turns):
+            break
     return said
 
 
-def majority_of(work: Work, rounds: Sequence[Sequence[Turn]]) -> Answered:
-    """Return the most frequent answer of the last round that was held; ties are drawn by the seed."""
+def majority_of(work: Work, rounds: Sequence[Sequence[Turn]], *, settled: bool) -> Answered:
+    """Return the most frequent answer of the last round that was held; ties are drawn by the seed.
+
+    ``settled``: whether fewer rounds were held than might have been.
+    """
     tally = Tally(work.asked.problem, work.asked.environment, work.asked.seed)
     for turn in rounds[-1] if rounds else ():
         work.take(turn)
     for index, solution in enumerate(work.solutions):
         tally.add(index, solution)
-    return work.answered(
-        tally, best_of(work, tally), "done", turns=[turn for held in rounds for turn in held]
-    )
+    turns = [turn for held in rounds for turn in held]
+    return work.answered(tally, best_of(work, tally), "settled" if settled else "done", turns=turns)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 
 import pytest
 
 from debate import DebateConfig, Problem
 from debate.policies.scripted import ScriptedPolicy
+from debate_rl.ladder.metered import Meter, Metered
 from debate_rl.ladder.noise import donors, no_noise, noise_debates
 from debate_rl.ladder.rungs import RUNGS, one_persona
 from debate_rl.strategies.solving import SolvePlan, solve_all
@@ -60,6 +62,34 @@ def test_round_0_is_that_of_the_debate_and_costs_nothing_twice():
         assert noisy.tokens_generated == debate.tokens_generated  # the other problem's debate is not counted
     seeds = [request.seed for request in policy.requests if request.turn.round == 0]
     assert len(seeds) == 2 * len(set(seeds))  # asked twice, with the same seeds
+
+
+def test_the_seconds_of_what_others_wrote_are_not_its_own():
+    policy, meter = ScriptedPolicy(answer, tokens=True), Meter()
+    policy.seconds = defaultdict(lambda: 1.0)
+    plan = SolvePlan("debate_majority", PROTOCOL, load_environment("gsm8k"))
+    noise_debates(PROBLEMS, plan, Metered(policy, meter))
+    assert (len(policy.requests), meter.seconds) == (36, 18.0)
+
+
+@pytest.mark.parametrize("agent_says", ["7", "{agent}"])
+def test_it_ends_where_its_agents_agree_as_the_debate_does(agent_says):
+    def say(request):
+        return f"<solution>\\boxed{{{agent_says.format(agent=request.turn.agent)}}}</solution>"
+
+    protocol = DebateConfig(num_agents=3, num_rounds=3, min_rounds=1)
+    plan = SolvePlan("debate_majority", protocol, load_environment("gsm8k"))
+    found = noise_debates(PROBLEMS, plan, ScriptedPolicy(say, tokens=True))
+    assert {(len(one.turns), one.ended) for one in found} == {
+        (3, "settled") if agent_says == "7" else (9, "done")
+    }
+
+
+def test_a_problem_without_another_one_is_refused_before_anything_is_asked():
+    plan = SolvePlan("majority", PROTOCOL, load_environment("gsm8k"))
+    why = "needs two problems or more whose debates are of one size"
+    assert RUNGS["noise_debate"].why_not(plan, PROBLEMS[:1]) == why
+    assert RUNGS["noise_debate"].why_not(plan, PROBLEMS[:2]) is None
 
 
 def test_the_texts_are_drawn_by_the_seed_and_each_is_used_once():

@@ -39,6 +39,10 @@ def test_a_count_between_two_numbers_is_the_larger_one_on_a_share():
     assert pool.right(5.5)["p"] == pytest.approx(0.5 * 0.5 + 0.5 * 1.0)  # of 44556 one of two is drawn
 
 
+def test_solutions_without_an_answer_are_a_share():
+    assert pool_of(["4", "", "5", " "], 4)[0].missing == 0.5
+
+
 def test_the_cost_of_one_solution_is_a_mean():
     pool, policy = pool_of("4444", 4)
     said = len("\\boxed{4}") + 1  # a token for each character, and the end

@@ -27,6 +27,7 @@ def test_who_follows_most_others_and_who_does_not(turns_of, grader):
 def test_two_others_that_disagree_press_nobody(turns_of, grader):
     assert counted([["4", "5", "6"], ["5", "5", "5"]], turns_of, grader)[1] == (0, 0)
     assert counted([["", "", ""], ["4", "4", "4"]], turns_of, grader)[1] == (0, 0)  # no answer is no majority
+    assert counted([["", "5", "5"], ["5", "5", "5"]], turns_of, grader)[1] == (0, 0)  # nor another answer
 
 
 def test_every_step_counts(turns_of, grader):

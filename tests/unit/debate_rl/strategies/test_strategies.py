@@ -178,6 +178,31 @@ def test_self_correction_reads_nobody_else(ask):
     assert "debate" not in systems.pop()
 
 
+def test_self_correction_ends_where_a_debate_would():
+    def say(request):
+        return f"<solution>\\boxed{{{request.turn.agent if request.turn.round == 0 else 4}}}</solution>"
+
+    protocol = DebateConfig(protocol="critique", num_agents=2, num_rounds=7, min_rounds=3)
+    policy = ScriptedPolicy(say, tokens=True)
+    asked = Asked(Problem("p", "?", answer="4"), policy, protocol, load_environment("gsm8k"))
+    answered = run_async(self_correction(asked))
+    assert (answered.answer, answered.ended, len(policy.requests)) == ("4", "settled", 4)  # of rounds 0 and 2
+
+
+def test_a_majority_of_a_critique_holds_no_ballot():
+    policy = ScriptedPolicy(lambda _: "<solution>\\boxed{4}</solution>", tokens=True)
+    protocol = DebateConfig(protocol="critique", num_rounds=3)
+    asked = Asked(Problem("p", "?", answer="4"), policy, protocol, load_environment("gsm8k"))
+    assert run_async(debate_majority(asked)).answer == "4"
+    assert {request.turn.round for request in policy.requests} == {0, 1, 2}
+
+
+def test_turns_of_a_debate_that_do_not_vote_are_unread(ask):
+    protocol = DebateConfig(num_agents=3, num_rounds=1, max_tokens=100)
+    answered, _, _ = ask(debate_winner, ["5", "4", "5"], say="I pass.", protocol=protocol)
+    assert (answered.comparisons, answered.unread) == (3, 3)
+
+
 def test_self_correction_needs_a_second_round_and_its_tokens():
     plain = Asked(
         Problem("p", "?", answer="1"),
