@@ -168,20 +168,20 @@ def claims_of(ladder: Ladder) -> list[Claim]:
     """
     found = {claim: test(ladder) for claim, test in CLAIMS}
     tested = {claim: one for claim, one in found.items() if isinstance(one, Difference)}
-    chances = dict[str, float]()
+    chances = dict[str, tuple[float, int]]()
     for timed in (False, True):
         family = [claim for claim in tested if (BUDGETS["seconds"] in claim) == timed]
         raw = [tested[claim].estimate.p or 0.0 for claim in family]
-        chances |= dict(zip(family, holm(raw), strict=True))
+        chances |= {claim: (p, len(family)) for claim, p in zip(family, holm(raw), strict=True)}
     return [
         Claim(claim, "not tested", None, None, one, "a test of it")
         if isinstance(one, str)
-        else _judged(claim, one, chances[claim])
+        else _judged(claim, one, *chances[claim])
         for claim, one in found.items()
     ]
 
 
-def _judged(claim: str, found: Difference, p: float) -> Claim:
+def _judged(claim: str, found: Difference, p: float, claims: int) -> Claim:
     one = found.estimate
     if p < LEVEL:
         nearer = one.low if one.value > 0 else -one.high
@@ -190,13 +190,13 @@ def _judged(claim: str, found: Difference, p: float) -> Claim:
         if one.value > 0:
             return Claim(claim, "holds", one, p, "the difference is above 0", change)
         return Claim(claim, "fails", one, p, "the difference is below 0", change)
-    needed = problems_needed(one, found.differ, p / one.p if one.p else 1.0)
+    needed = problems_needed(one, found.differ, claims)
     many = "a larger difference" if needed > MANY else f"about {counted(needed, 'problem')} like these"
     return Claim(claim, "fails", one, p, "no difference can be told", many)
 
 
-def problems_needed(one: Estimate, differ: int, times: float = 1.0) -> int:
-    """Return with how many problems the same difference would be clear, its p adjusted by ``times``.
+def problems_needed(one: Estimate, differ: int, claims: int = 1) -> int:
+    """Return with how many problems the same difference would be clear, as the first of so many claims.
 
     Intervals shrink with the square root of the problems; of those ``differ`` have a difference at all. More
     than there are, since these do not tell.
@@ -209,7 +209,7 @@ def problems_needed(one: Estimate, differ: int, times: float = 1.0) -> int:
     reach = (one.high - one.low) / 2
     if not one.value or not reach < 2:
         return MANY + 1
-    level = LEVEL / max(1.0, times)
+    level = LEVEL / claims
     wider = float(norm.ppf(1 - level / 2) / norm.ppf(1 - LEVEL / 2))
     by_interval = one.clusters * (wider * reach / abs(one.value)) ** 2
     by_signs = one.clusters * ceil(1 - log2(level)) / differ

@@ -43,8 +43,8 @@ def test_a_claim_fails_where_nothing_can_be_told_or_the_other_is_better():
     found = card(rung("debate_winner", 21), rung("swiss", 4))
     claim = found["debate beats self-consistency at equal generated tokens"]
     assert (claim.outcome, claim.why) == ("fails", "no difference can be told")
-    # .0506 around .025 would be clear with 164 problems, but only one of 40 differs, and six tell: 6 * 40
-    assert claim.change == "about 240 problems like these"
+    # one of 40 differs, and eight tell: 2 / 2^8 is below .05 / 4, as there are four such claims
+    assert claim.change == "about 320 problems like these"
     claim = found["a Swiss tournament beats self-consistency at equal generated tokens"]
     assert (claim.outcome, claim.why) == ("fails", "the difference is below 0")
 
@@ -114,5 +114,5 @@ def test_more_problems_make_an_interval_smaller_by_their_root():
     assert problems_needed(Estimate(0.05, -0.05, 0.15, 100, 100), 60) == 400
     assert problems_needed(Estimate(0.0, -0.1, 0.1, 100, 100), 60) > 100_000
     assert problems_needed(Estimate(0.1, float("-inf"), float("inf"), 1, 1), 1) > 100_000
-    # two of two such claims need 1.31 times as many (2.2414 / 1.96, squared)
-    assert problems_needed(Estimate(0.05, -0.05, 0.15, 100, 100), 60, 2.0) == 524
+    # the first of two claims needs 1.31 times as many (2.2414 / 1.96, squared)
+    assert problems_needed(Estimate(0.05, -0.05, 0.15, 100, 100), 60, 2) == 524
