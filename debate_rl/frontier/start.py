@@ -42,8 +42,8 @@ class Judged(Settings):
     @classmethod
     def of(cls, found: RoundVotes) -> Judged:
         """Return the figures without their intervals."""
-        values = (found.votes.value, found.crowd.value, found.majority.value)
-        return cls(pairs=found.votes.n, **dict(zip(("p_v", "p_c", "p_m"), values, strict=True)))
+        votes, crowd, majority = found.votes, found.crowd, found.majority
+        return cls(pairs=votes.n, p_v=votes.value, p_c=crowd.value, p_m=majority.value)
 
 
 class Start(Settings):
