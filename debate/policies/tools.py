@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from debate.parsing.sections import find_sections
 from debate.policies.seats import SeatedPolicy
+from debate.policies.wrapped import WrappedPolicy
 from debate.policies.written import Written, written_by
 from debate.policy import hold_at, opens_thinking, speaker_at
 from debate.programs import REFUSED, Program, find_program, output_block, shown_output
@@ -30,7 +31,7 @@ MOST_FENCES = 32
 """Fences of a turn at which generation ends and no program does; behind so many no program runs."""
 
 
-class ToolPolicy:
+class ToolPolicy(WrappedPolicy):
     """The policy ``inner`` with ``programs``, at most ``calls`` of them in a turn.
 
     Weights, prompts and all else are the inner policy's. What is not an agent's turn (a summary, a shortened
@@ -38,20 +39,10 @@ class ToolPolicy:
     """
 
     runs_programs = True
-    version: int
-    """The inner policy's, like all that is not here."""
 
     def __init__(self, inner: Policy, programs: Programs, *, calls: int = 4) -> None:
-        self.inner, self.programs, self._calls = inner, programs, calls
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "inner":  # not there yet, as in a copy that is being made
-            raise AttributeError(name)
-        return getattr(self.inner, name)
-
-    async def update(self, weights: object, version: int) -> None:
-        """Give the inner policy its weights."""
-        await self.inner.update(weights, version)
+        super().__init__(inner)
+        self.programs, self._calls = programs, calls
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer one request; ``Completion.calls`` has the programs of the reply."""

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from debate import Completion, Policy, SampleRequest
 from debate.files import plain_lines
+from debate.policies.wrapped import WrappedPolicy
 from debate.values import Value
 from debate_rl.evaluation.folder import EvaluationError
 from transcripts.append import LineFile
@@ -63,24 +64,21 @@ class Clock:
         self._at = now
 
 
-class KeptReplies:
+class KeptReplies(WrappedPolicy):
     """A policy that writes each reply of another one to a file, and answers from the file what it holds.
 
-    What the other policy may have beside ``sample`` and ``update`` it has too. Left without an error, it
-    removes the file unless it is to ``stay``; else the file stays for the next start. ``seconds``: what each
-    reply took of the engine, by the checksum of its request; policies that share a ``clock`` share them.
+    Left without an error, it removes the file unless it is to ``stay``; else the file stays for the next
+    start. ``seconds``: what each reply took of the engine, by the checksum of its request; policies that
+    share a ``clock`` share them.
     """
 
     def __init__(self, policy: Policy, path: Path, *, stay: bool = False, clock: Clock | None = None) -> None:
-        self.version = policy.version
-        self._policy, self._path, self._stay = policy, path, stay
+        super().__init__(policy)
+        self._path, self._stay = path, stay
         self.seconds = dict[str, float]()
         self._lines = self._read()
         self._file = LineFile(path)
         self.clock = clock or Clock()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._policy, name)
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Return the reply that was kept, or have one sampled and keep it."""
@@ -89,18 +87,13 @@ class KeptReplies:
             return msgspec.json.decode(self._file.read(*self._lines[key]), type=Reply).reply
         begun = self.clock.begin()
         try:
-            reply = (await self._policy.sample(request)).whole()
+            reply = (await self.inner.sample(request)).whole()
         finally:
             took = round(self.clock.end(begun), 6)
         begin = self._file.end
         self._file.write(msgspec.json.encode(Reply(key, reply, took)))
         self._lines[key], self.seconds[key] = (begin, self._file.end), took
         return reply
-
-    async def update(self, weights: object, version: int) -> None:
-        """Hand new weights on."""
-        await self._policy.update(weights, version)
-        self.version = version
 
     def __enter__(self) -> Self:
         return self

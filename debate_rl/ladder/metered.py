@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 from debate import Completion, Policy, SampleRequest
+from debate.policies.wrapped import WrappedPolicy
 from debate_rl.evaluation.kept_replies import KeptReplies, key_of
 from debate_rl.strategies.solving import SolvePlan
 
@@ -29,28 +30,20 @@ class Meter:
         return replace(plan, summarizer=opened)
 
 
-class Metered:
+class Metered(WrappedPolicy):
     """A policy whose replies are on a meter."""
 
     def __init__(self, policy: KeptReplies, meter: Meter) -> None:
-        self.version = policy.version
-        self.policy, self._meter = policy, meter
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.policy, name)
+        super().__init__(policy)
+        self._replies, self._meter = policy, meter
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer a request, and count its seconds."""
-        reply = await self.policy.sample(request)
-        self._meter.seconds += self.policy.seconds[key_of(request)]
+        reply = await self.inner.sample(request)
+        self._meter.seconds += self._replies.seconds[key_of(request)]
         return reply
-
-    async def update(self, weights: object, version: int) -> None:
-        """Hand new weights on."""
-        await self.policy.update(weights, version)
-        self.version = version
 
 
 def unmetered(policy: Policy) -> Policy:
     """Return the policy off its meter: for what others wrote anyway, and costs a rung nothing."""
-    return policy.policy if isinstance(policy, Metered) else policy
+    return policy.inner if isinstance(policy, Metered) else policy

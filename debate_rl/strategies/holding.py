@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from debate import Completion, Debate, DebateConfig, Message, Policy, SampleRequest
 from debate.compression import TRIES
 from debate.hold import debate_in_seat
+from debate.policies.wrapped import WrappedPolicy
 from debate.prompting.shown import holds_solutions, rounds_held
 from debate.types import Summary, Turn
 from debate_rl.evaluation.agreement import agreement
@@ -16,26 +16,18 @@ from debate_rl.strategies.types import Asked
 from debate_rl.strategies.work import Work, need
 
 
-class Counted:
+class Counted(WrappedPolicy):
     """A policy that counts what it says for a problem's work."""
 
     def __init__(self, policy: Policy, work: Work) -> None:
-        self.version = policy.version
-        self._policy, self._work = policy, work
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._policy, name)
+        super().__init__(policy)
+        self._work = work
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer a request, and count it."""
-        reply = (await self._policy.sample(request)).whole()
+        reply = (await self.inner.sample(request)).whole()
         self._work.count(reply)
         return reply
-
-    async def update(self, weights: object, version: int) -> None:
-        """Hand new weights on."""
-        await self._policy.update(weights, version)
-        self.version = version
 
 
 def need_debate(asked: Asked) -> None:

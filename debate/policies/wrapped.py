@@ -1,0 +1,30 @@
+"""A policy around another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from debate.types import Completion, Policy, SampleRequest
+
+
+class WrappedPolicy:
+    """The policy ``inner``, of which a subclass changes some; all that is not there is the inner one's."""
+
+    version: int
+    """The inner policy's."""
+
+    def __init__(self, inner: Policy) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "inner":  # not there yet, as in a copy that is being made
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    async def update(self, weights: object, version: int) -> None:
+        """Give the inner policy its weights."""
+        await self.inner.update(weights, version)
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Have the inner policy answer a request."""
+        return await self.inner.sample(request)
