@@ -80,12 +80,13 @@ def labels(axes: Axes, cells: Sequence[Cell], worths: Sequence[Worth]) -> None:
     start = fmean(one.first[0][1] for one in truth[0].seeds.values())
     axes.plot(*zip((0.0, start), *points, strict=True), marker="o", markersize=3, color=INK, label="truth")
     flat = [one for one in cells if one.prior == prior and one.signal in ("votes", "voted", "ttrl")]
+    told = {one.signal: f": {one.text}" for one in worths if one.prior == prior}
     for cell, dash in zip(flat, ("-", "--", ":"), strict=False):
         axes.axhline(
             fmean(accuracies(cell)),
             color=LOSES if cell.signal == "ttrl" else WINS,
             linestyle=dash,
-            label=cell.signal,
+            label=cell.signal + told.get(cell.signal, ""),
         )
     axes.set(xlabel="labels used in training", ylabel="accuracy of first answers")
     axes.set_title("What votes are worth in labels", loc="left")

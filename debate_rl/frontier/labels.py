@@ -24,6 +24,12 @@ class Worth:
     most: float
     labels: Estimate
 
+    @property
+    def text(self) -> str:
+        """How many of how many labels, with the interval cut to what there is."""
+        low, high = max(self.labels.low, 0), min(self.labels.high, self.most)
+        return f"worth {self.labels.value:.0f} ({low:.0f} to {high:.0f}) of {self.most:.0f} labels"
+
 
 def worth(curve: Curve, accuracy: float) -> float:
     """Return how many labels give this accuracy: where the line through the points first reaches it.

@@ -92,9 +92,7 @@ def worth_lines(worths: Sequence[Worth]) -> list[str]:
 
 def _worth_line(one: Worth) -> str:
     name = " ".join(word for word in (one.prior, one.signal) if word)
-    low, high = max(one.labels.low, 0), min(one.labels.high, one.most)
-    found = f"{one.labels.value:.0f} ({low:.0f} to {high:.0f})"
-    return f"{name} without labels: worth {found} of {one.most:.0f} labels"
+    return f"{name} without labels: {one.text}"
 
 
 def trace_table(cells: Sequence[Cell]) -> Table:

@@ -378,7 +378,10 @@ def test_tables_and_figure_are_of_the_cells(tmp_path):
     for path in paths:
         draw(cells, found, path)
     assert paths[0].read_bytes() == paths[1].read_bytes()
-    assert "Votes beside majorities" in paths[0].read_text()
+    drawn = paths[0].read_text()
+    assert "Votes beside majorities" in drawn
+    assert worth_lines(found) == [f"trap votes without labels: {found[0].text}"]
+    assert f"votes: {found[0].text}" in drawn
     paths[1].unlink()
     paths[1].symlink_to(tmp_path / "letters")  # somebody's file is not written through
     draw(cells, found, paths[1])
