@@ -13,7 +13,7 @@ from debate_rl.problems import load_run_problems
 from debate_rl.statistics import Estimate
 from debate_rl.sweeps.results import over_seeds
 from debate_rl.sweeps.running import SweepRun
-from debate_rl.tracking.held_out import NAME, WINNER, HeldOut, gain, read_held_out
+from debate_rl.tracking.held_out import JUDGE, NAME, WINNER, HeldOut, gain, read_held_out
 from debate_rl.tracking.step_lines import read_metrics
 from envs.answers.keys import key_of
 from rewards.labels import hides_any
@@ -27,8 +27,9 @@ class OfSeed:
     """One run of an arm. ``first``, ``winner``: the evaluations' figures, by step, in order.
 
     ``gain``, ``winner_gain``: of the last evaluation less the first, problem by problem; the latter None
-    where nobody votes. ``shown``: p_v, p_c and p_m by round of what training showed. ``generated``
-    and ``read``: tokens of training. ``labels``: problems whose label counted.
+    where nobody votes. ``judge_gain``: the same of judge accuracy in the evaluations' own debates, on the
+    problems with decidable pairs in both. ``shown``: p_v, p_c and p_m by round of what training showed.
+    ``generated`` and ``read``: tokens of training. ``labels``: problems whose label counted.
     """
 
     gain: Estimate
@@ -39,6 +40,7 @@ class OfSeed:
     generated: float
     read: float
     labels: int
+    judge_gain: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,12 @@ class Cell:
     def winner_gain(self) -> Estimate | None:
         """The gain of the voted winner; None where nobody votes."""
         known = [one.winner_gain for one in self.seeds.values() if one.winner_gain is not None]
+        return over_seeds(known, signed=True)
+
+    @property
+    def judge_gain(self) -> Estimate | None:
+        """What judge accuracy gained; None where nobody votes."""
+        known = [one.judge_gain for one in self.seeds.values() if one.judge_gain is not None]
         return over_seeds(known, signed=True)
 
     def p_v(self, round_: int = 0) -> float | None:
@@ -126,7 +134,9 @@ def _of_seed(run: SweepRun, evaluations: Sequence[HeldOut], *, alone: bool) -> O
                 "the folder, and it is done again"
             )
     first = gain(evaluations[0], evaluations[-1], FIRST_ANSWER)
-    winner = None if alone else gain(evaluations[0], evaluations[-1], WINNER)
+    winner, judge = (
+        None if alone else gain(evaluations[0], evaluations[-1], name) for name in (WINNER, JUDGE)
+    )
     if first is None:
         raise ValueError(f"{run.folder}: its evaluations have no {FIRST_ANSWER}")
     lines = read_metrics(run.folder / "metrics.jsonl")
@@ -140,6 +150,7 @@ def _of_seed(run: SweepRun, evaluations: Sequence[HeldOut], *, alone: bool) -> O
         sum(line.get("tokens/generated") or 0.0 for line in lines),
         sum(map(_read, lines)),
         _labels(run, lines, records),
+        None if judge is None else judge.difference,
     )
 
 

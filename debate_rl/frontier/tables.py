@@ -36,12 +36,15 @@ def _row(cell: Cell, cells: Sequence[Cell]) -> tuple[str, ...]:
 
 
 def cost_table(cells: Sequence[Cell]) -> Table:
-    """Return what each cell took, in the mean of its seeds: labels that counted, and tokens of training."""
-    rows: Table = [("prior", "signal", "steps", "labels", "tokens generated", "tokens read")]
+    """Return what each cell took, in the mean of its seeds: labels that counted, tokens of training, and what
+    its judge gained or lost.
+    """
+    rows: Table = [("prior", "signal", "steps", "labels", "tokens generated", "tokens read", "judge gained")]
     for cell in cells:
         ones = list(cell.seeds.values())
         took = ([one.labels for one in ones], [one.generated for one in ones], [one.read for one in ones])
-        rows.append((cell.prior, cell.signal, str(cell.steps), *(f"{fmean(each):,.0f}" for each in took)))
+        means = (f"{fmean(each):,.0f}" for each in took)
+        rows.append((cell.prior, cell.signal, str(cell.steps), *means, _told(cell.judge_gain)))
     return rows
 
 
@@ -132,6 +135,7 @@ def _plain_cell(cell: Cell, cells: Sequence[Cell]) -> dict[str, Any]:
     estimates: Mapping[str, Estimate | None] = {
         "gain": cell.gain,
         "winner_gain": cell.winner_gain,
+        "judge_gain": cell.judge_gain,
         "less_ttrl": estimated(beside),
     }
     return {
@@ -145,6 +149,11 @@ def _plain_cell(cell: Cell, cells: Sequence[Cell]) -> dict[str, Any]:
 def _plain_seed(one: OfSeed, beside: Estimate | None) -> dict[str, Any]:
     names = ("first", "winner", "generated", "read", "labels")
     shown = {round_: judged.model_dump() for round_, judged in one.shown.items()}
-    estimates = {"gain": one.gain, "winner_gain": one.winner_gain, "less_ttrl": beside}
+    estimates = {
+        "gain": one.gain,
+        "winner_gain": one.winner_gain,
+        "judge_gain": one.judge_gain,
+        "less_ttrl": beside,
+    }
     values = {name: None if found is None else found.value for name, found in estimates.items()}
     return {**values, **{name: getattr(one, name) for name in names}, "shown": shown}

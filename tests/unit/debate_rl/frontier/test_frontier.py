@@ -85,6 +85,7 @@ def cell(
             generated=1000.0,
             read=5000.0,
             labels=labels,
+            judge_gain=None if last is None else point(-0.1),
         )
     control = signal_named(signal).control
     start = {0: Judged(pairs=30, p_v=p_v, p_c=p_c, p_m=p_m)}
@@ -367,7 +368,9 @@ def test_tables_and_figure_are_of_the_cells(tmp_path):
     ]
     rules, found = judged_rules(cells), worths(cells)
     assert arm_table(cells)[1][:5] == ("trap", "votes", "7", "0.900", "0.100")
-    assert cost_table(cells)[1][:4] == ("trap", "votes", "7", "0")
+    assert cost_table(cells)[1][:-1] == ("trap", "votes", "7", "0", "1,000", "5,000")
+    assert cost_table(cells)[1][-1].startswith("-0.100 (")
+    assert cost_table(cells)[2][-1] == ""  # nobody judges in TTRL
     assert start_table(cells)[1] == (
         *("trap", "votes", "0", "30", "0.900", "0.300", "0.100", "27", "0.900", "0.300", "0.100"),
     )
