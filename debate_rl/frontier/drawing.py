@@ -90,7 +90,9 @@ def labels(axes: Axes, cells: Sequence[Cell], worths: Sequence[Worth]) -> None:
         )
     axes.set(xlabel="labels used in training", ylabel="accuracy of first answers")
     axes.set_title("What votes are worth in labels", loc="left")
-    axes.legend(loc="best")
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + (high - low) / 2)  # room for the legend above all lines
+    axes.legend(loc="upper left")
 
 
 def dose(axes: Axes, cells: Sequence[Cell], _: Sequence[Worth]) -> None:
