@@ -57,7 +57,9 @@ def curve_of(cells: Sequence[Cell], prior: str, seed: int) -> list[tuple[float, 
 
 
 def worths(cells: Sequence[Cell], signals: Sequence[str] = ("votes", "voted")) -> list[Worth]:
-    """Return what signals without labels are worth, on each prior on which truth was tried as well."""
+    """Return what signals without labels are worth, on each prior with truth on two shares of the problems or
+    more: between none of the labels and all of them a straight line says little.
+    """
     short = shortest(cells)
     found = (_worth(one, short) for one in short if one.signal in signals)
     return [one for one in found if one is not None]
@@ -65,7 +67,7 @@ def worths(cells: Sequence[Cell], signals: Sequence[str] = ("votes", "voted")) -
 
 def _worth(cell: Cell, cells: Sequence[Cell]) -> Worth | None:
     curves = {seed: curve_of(cells, cell.prior, seed) for seed in cell.seeds}
-    known = {seed: curve for seed, curve in curves.items() if len(curve) > 1}
+    known = {seed: curve for seed, curve in curves.items() if len(curve) > 2}
     if not known:
         return None
     values = {seed: worth(curve, cell.seeds[seed].first[-1][1]) for seed, curve in known.items()}

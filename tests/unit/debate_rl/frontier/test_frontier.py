@@ -238,13 +238,14 @@ def test_what_votes_are_worth_is_taken_seed_by_seed():
     assert found.by_seed == pytest.approx({0: 5.0, 1: 20.0, 2: 30.0})
     assert found.labels.value == pytest.approx(55 / 3)
     assert worth_lines([found])[0].startswith("trap votes without labels: worth 18 (0 to 30) of 30 labels")
-    assert worths(cells[:1]) == []
+    assert worths(cells[:1]) == worths(cells[:2]) == []
 
 
 def test_labels_are_those_of_runs_as_long_as_the_votes():
     """70 steps of truth use 840 labels; votes of 7 steps above all truth of 7 steps are worth its 84."""
     cells = [
         cell(ends=(0.6, 0.5)),
+        cell("truth=0.5", ends=(0.3, 0.3), labels=41),
         cell("truth=1.0", ends=(0.4, 0.4), labels=84),
         cell("truth=1.0", ends=(0.9, 0.9), labels=840, steps=70),
     ]
@@ -363,6 +364,7 @@ def test_tables_and_figure_are_of_the_cells(tmp_path):
         cell(winners=(0.6, 0.55, 0.6)),
         cell("ttrl", ends=(0.1, 0.15, 0.1)),
         cell("flipped=0.2", p_v=0.75, winners=(0.5, 0.5, 0.55)),
+        cell("truth=0.5", ends=(0.5, 0.6, 0.5), labels=41),
         cell("truth=1.0", ends=(0.6, 0.7, 0.6), labels=84),
         cell("votes", steps=70, winners=(0.6, 0.5, 0.6)),
     ]
