@@ -174,9 +174,12 @@ def test_a_sandbox_whose_first_process_is_killed_begins_anew(can_run):
     before = left_of(os.getpid())
     with Sandbox(warm=1) as sandbox:
         sandbox.start()
-        for pid in left_of(os.getpid()) - before:
+        began = left_of(os.getpid()) - before
+        for pid in began:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        while any(map(is_there, began)):  # a signal is sent, not yet obeyed
+            time.sleep(0.01)
         ended = asyncio.run(one_session(sandbox, "1", "6 * 7"))
     assert ended[-1].output == "42\n"
 
