@@ -73,12 +73,15 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 def machine() -> dict[str, object]:
     """Return the processor, its usable cores, memory in GiB and the names of the GPUs."""
-    facts: dict[str, object] = {"system": platform.platform(), "cpu": _cpu_name(), "cores": os.cpu_count()}
-    if hasattr(os, "sched_getaffinity"):
-        facts["cores"] = len(os.sched_getaffinity(0))
+    facts: dict[str, object] = {"system": platform.platform(), "cpu": _cpu_name(), "cores": usable_cores()}
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
         facts["memory_gib"] = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
     return facts | {"gpus": _gpus()}
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _cpu_name() -> str:

@@ -28,6 +28,7 @@ from debate_rl.config.recipes import ConfigError, read_facts
 from debate_rl.formatting import printable
 from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints
 from debate_rl.runs.folder import LOCK, changed_settings, is_locked, locked, write_whole
+from debate_rl.runs.provenance import usable_cores
 from debate_rl.sweeps.arms import Arm, Sweep, config_of, is_supervised
 from debate_rl.tracking.held_out import kept_steps
 from debate_rl.training.start_checks import change_rules
@@ -236,7 +237,8 @@ class Runner:
     def _begin(self, run: SweepRun, device: str) -> None:
         self._note(failed={name: line for name, line in self.state.failed.items() if name != run.key})
         self.tell(f"{run.name}: begins; {run.log}")
-        self.running[run] = Child.begin(run, self.sweep.recipe, device)
+        at_once = len(self.sweep.devices) or self.sweep.at_once
+        self.running[run] = Child.begin(run, self.sweep.recipe, device, at_once)
 
     def _looked_after(self, run: SweepRun, until: int | None) -> Iterator[str]:
         """Yield the device of a run that has ended; one that has come far enough is stopped."""
@@ -294,14 +296,16 @@ class Child:
     stopping: bool = False
 
     @classmethod
-    def begin(cls, run: SweepRun, recipe: str, device: str) -> Child:
-        """Start a run, or go on with it; what it prints is added to its log."""
+    def begin(cls, run: SweepRun, recipe: str, device: str, at_once: int) -> Child:
+        """Start a run, or go on with it, one of so many at once; what it prints is added to its log."""
         run.folder.parent.mkdir(parents=True, exist_ok=True)
         own = (f"seed={run.seed}", f"run.dir={json.dumps(str(run.folder))}", "logging.progress=lines")
         task = "sft" if is_supervised(run.config) else "train"
         words = (run.arm.recipe or recipe, *run.arm.overrides, *own, *run.start_words())
         command = [sys.executable, "-m", "debate_rl", task, *words]
-        environment = os.environ | ({"CUDA_VISIBLE_DEVICES": device} if device else {})
+        environment = shared_threads(at_once) | os.environ
+        if device:
+            environment["CUDA_VISIBLE_DEVICES"] = device
         with run.log.open("ab") as log:
             process = subprocess.Popen(
                 command,
@@ -319,6 +323,17 @@ class Child:
         self.stopping = True
         with suppress(ProcessLookupError):
             self.process.terminate()
+
+
+def shared_threads(at_once: int) -> dict[str, str]:
+    """Return the environment that gives each of so many processes an equal share of the cores.
+
+    torch takes a thread for each core; two such processes wait for each other and are slower than in turn.
+
+    >>> shared_threads(1), shared_threads(10_000)
+    ({}, {'OMP_NUM_THREADS': '1'})
+    """
+    return {"OMP_NUM_THREADS": str(max(1, usable_cores() // at_once))} if at_once > 1 else {}
 
 
 def _end_with_parent() -> None:

@@ -271,6 +271,30 @@ def test_a_run_that_was_done_with_another_recipe_is_not_compared(tmp_path):
         write(lr=0.5)
 
 
+@pytest.mark.parametrize(
+    ("keys", "set_to", "threads"),
+    [
+        ("at_once=2", None, "8"),
+        ('devices=["0","1"]', None, "8"),
+        ("at_once=2", "3", "3"),
+        ("at_once=1", None, ""),
+    ],
+)
+def test_runs_at_once_have_an_equal_share_of_the_cores(tmp_path, monkeypatch, keys, set_to, threads):
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "threads $OMP_NUM_THREADS."\n')
+    python.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(python))
+    monkeypatch.setattr("debate_rl.sweeps.running.usable_cores", lambda: 16)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if set_to is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", set_to)
+    sweep, arms = open_sweep("quickstart", [f"out={tmp_path}", "seeds=2", keys])
+    runs = runs_of(sweep, arms)
+    Runner(sweep, State(recipe="quickstart"), print).run(runs)
+    assert [run.log.read_text() for run in runs] == [f"threads {threads}.\n"] * 2
+
+
 def test_a_folder_of_something_else_is_refused(tmp_path):
     (tmp_path / "letters").touch()
     sweep, arms = open_sweep("quickstart", [f"out={tmp_path}"])
