@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import resource
 import signal
-from contextlib import asynccontextmanager, redirect_stdout
+from contextlib import asynccontextmanager, contextmanager, redirect_stdout
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -43,6 +44,22 @@ def cache_home(tmp_path_factory):
 def corpus() -> list[str]:
     """A few lines in several scripts to train tokenizers on."""
     return CORPUS
+
+
+@pytest.fixture
+def files_of_at_most():
+    """Return a context in which no file of this process grows beyond so many bytes, as on a full disk."""
+
+    @contextmanager
+    def limited(size):
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited
 
 
 @pytest.fixture

@@ -5,11 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import resource
 import subprocess
 import sys
 import warnings
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -206,8 +204,10 @@ def test_play_without_a_checkpoint(tiny_recipe, refused, debate_command):
 
 
 @pytest.mark.slow
-def test_a_full_disk_in_a_transcript_costs_only_the_step(tiny_recipe, refused, debate_command):
-    with files_up_to(20_000):
+def test_a_full_disk_in_a_transcript_costs_only_the_step(
+    tiny_recipe, refused, debate_command, files_of_at_most
+):
+    with files_of_at_most(20_000):
         line = refused("train", tiny_recipe, "logging.progress=none")
     assert (
         "cannot write runs/debate/transcripts/tokens/step_000000.jsonl: File too large; what was written "
@@ -221,7 +221,9 @@ def test_a_full_disk_in_a_transcript_costs_only_the_step(tiny_recipe, refused, d
 
 
 @pytest.mark.slow
-def test_a_full_disk_in_a_checkpoint_keeps_those_before_it(tiny_recipe, refused, debate_command):
+def test_a_full_disk_in_a_checkpoint_keeps_those_before_it(
+    tiny_recipe, refused, debate_command, files_of_at_most
+):
     quiet = ("logging.progress=none", "logging.transcript_tokens=false")
     assert debate_command("train", tiny_recipe, *quiet)[0] == 0
     checkpoints = Path("runs/debate/checkpoints")
@@ -229,7 +231,7 @@ def test_a_full_disk_in_a_checkpoint_keeps_those_before_it(tiny_recipe, refused,
         path.rmdir() if path.is_dir() else path.unlink()
     (checkpoints / "step_000002").rmdir()
     before = contents(checkpoints)
-    with files_up_to(40_000):
+    with files_of_at_most(40_000):
         line = refused("train", tiny_recipe, *quiet)
     assert "cannot write checkpoint runs/debate/checkpoints/step_000002: File too large" in line
     assert contents(checkpoints) == before
@@ -243,17 +245,6 @@ def of_file(path: str) -> list[str]:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-@contextmanager
-def files_up_to(size: int):
-    """No file of this process grows beyond ``size`` bytes, as if the disk were full."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def refused_on_disk(options: str, *arguments: str) -> str:

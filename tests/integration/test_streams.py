@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-import resource
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -93,17 +91,6 @@ def test_where_a_stream_is_closed_nothing_is_printed_to_it(closed, tmp_path):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@contextmanager
-def files_of_at_most(size):
-    """Let no file of this process grow beyond some bytes, as on a disk that is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def into_a_lock(folder):
     with locked(folder):
         pass
@@ -123,7 +110,7 @@ def into_an_export(folder):
         (into_an_export, "page.html"),
     ],
 )
-def test_what_cannot_be_written_is_named(write, name, tmp_path, step_records):
+def test_what_cannot_be_written_is_named(write, name, tmp_path, step_records, files_of_at_most):
     write_step(tmp_path / "run/transcripts", 0, step_records(0))
     with (
         RunStore.open(tmp_path / "run"),
@@ -134,7 +121,7 @@ def test_what_cannot_be_written_is_named(write, name, tmp_path, step_records):
     assert caught.value.filename == str(tmp_path / name)
 
 
-def test_an_index_that_cannot_be_written_is_named(tmp_path, step_records):
+def test_an_index_that_cannot_be_written_is_named(tmp_path, step_records, files_of_at_most):
     write_step(tmp_path / "run/transcripts", 0, step_records(0))
     with RunStore.open(tmp_path / "run", refresh=False) as store:
         with files_of_at_most(100), pytest.raises(OSError, match="the index cannot be used") as caught:
