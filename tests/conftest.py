@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import os
 import resource
@@ -29,6 +30,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of
 
 settings.register_profile("laws", deadline=None)  # a slow machine breaks no law
 settings.load_profile("laws")
+
+
+def pytest_collection_finish():
+    """Spare what lives to the end of all tests from being looked through for garbage after each of them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

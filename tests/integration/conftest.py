@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -173,11 +174,22 @@ def folder(tiny_recipe, tmp_path_factory):
     return where
 
 
+@cache
+def commands():
+    """Return the commands as click has them, made once: typer makes them anew for each call of ``run``."""
+    from typer.main import get_command
+
+    from debate_rl.commands.main import app
+
+    return get_command(app)
+
+
 @pytest.fixture
 def debate_command(monkeypatch, capsys):
     """Return call(*arguments) -> (exit code, stdout, stderr) of ``debate``, run in this process."""
     from debate_rl.commands.main import run
 
+    monkeypatch.setattr("debate_rl.commands.main.app", commands())
     monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # ``run`` sets its own
     monkeypatch.setenv("COLUMNS", "200")
 
