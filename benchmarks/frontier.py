@@ -2,7 +2,7 @@
 
 Three priors of the quick-start's task and the word problems; votes as they are and with errors put in, beside
 majorities, labels and controls, all from one warm start for each prior and seed. What is done stays in
-``--out``, and the same command goes on. The whole takes 4.5 hours on 2 cores; ``--small`` is a cut of 15
+``--out``, and the same command goes on. The whole takes 4.5 hours on 2 cores; ``--small`` is a cut of 11
 minutes: votes beside TTRL and beside shuffled votes from one start. That is words, whose seeds differ least,
 so that three of them tell the signs; ``--small trap`` and the others take more seeds. ``--check`` tests
 rule E, which was written after runs of the others, on three priors and seeds that it was not written on.
@@ -93,7 +93,7 @@ def arguments() -> argparse.Namespace:
     result = parser("Where votes pay: votes, majorities and labels from one start.")
     cut = result.add_mutually_exclusive_group()
     cut.add_argument(
-        "--small", nargs="?", const="words", choices=("words", *PRIORS), help="three arms of one"
+        "--small", nargs="?", const="words", choices=("words", *PRIORS), help="three arms of a start"
     )
     cut.add_argument("--check", action="store_true", help="rule E on other priors and seeds")
     result.add_argument("--seeds", type=int, nargs="+", default=None)

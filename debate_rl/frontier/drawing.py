@@ -8,11 +8,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from debate_rl.frontier.labels import Worth, accuracies
 from debate_rl.frontier.results import Cell, difference, estimated, shortest
-from debate_rl.frontier.rules import of_votes, ttrl_of
+from debate_rl.frontier.rules import Point, fitted, of_votes, ttrl_of
 from debate_rl.runs.folder import write_whole
 
 if TYPE_CHECKING:
@@ -104,21 +102,21 @@ def dose(axes: Axes, cells: Sequence[Cell], _: Sequence[Worth]) -> None:
     axes.axhline(0, color=UNSURE, linewidth=0.6)
     axes.axvline(0.5, color=UNSURE, linewidth=0.6)
     kinds = {"none": ("o", INK), "flipped_votes": ("o", INK), "shared_errors": ("s", LOSES)}
-    points: dict[str, list[tuple[float, float]]] = {}
+    points: dict[str, list[Point]] = {}
     for cell in cells:
         found, votes = cell.gain, cell.p_v()
         if not of_votes(cell) or found is None or votes is None:
             continue
-        points.setdefault(cell.prior, []).append((votes, found.value))
+        points.setdefault(cell.prior, []).append(Point(cell.prior, "votes", votes, found.value))
         marker, colour = kinds[cell.control]
         reach = [[found.value - found.low], [found.high - found.value]]
         axes.errorbar(
             [votes], [found.value], yerr=reach, fmt=marker, markersize=3, linewidth=0.6, color=colour
         )
     for each in points.values():
-        shares = [votes for votes, _ in each]
-        if len(set(shares)) > 2:
-            slope, intercept = np.polyfit(shares, [gain for _, gain in each], 1)
+        shares = {one.share for one in each}
+        if len(shares) > 2 and (line := fitted(each)) is not None:
+            intercept, slope = line
             ends = [min(shares), max(shares)]
             axes.plot(ends, [slope * end + intercept for end in ends], color=UNSURE, linewidth=0.8)
     for control, words in (("flipped_votes", "errors independent"), ("shared_errors", "errors shared")):

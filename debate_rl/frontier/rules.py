@@ -226,7 +226,7 @@ KINDS: tuple[Kind, ...] = ("votes", "majorities")
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A cell as rule C sees it: its kind, p - 1/2, and its gain."""
+    """A cell on a line of gains: its kind, the share that the line is over (p - 1/2 in rule C), its gain."""
 
     name: str
     kind: Kind

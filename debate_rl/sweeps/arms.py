@@ -62,6 +62,11 @@ class Sweep(Settings):
     grid: Table = Field(default_factory=dict)
     """Tables of a recipe with lists of values: every arm is run with each combination of them."""
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """CUDA_VISIBLE_DEVICES of each of the runs at a time, "" where none is set."""
+        return self.devices or ("",) * self.at_once
+
     @field_validator("seeds")
     @classmethod
     def _some_seeds(cls, value: int | tuple[int, ...]) -> int | tuple[int, ...]:

@@ -213,7 +213,7 @@ class Runner:
             if run.key in self.state.seconds:
                 refuse_changed(run)
         left = [run for run in runs if not self._is_over(run, until)]
-        free = list(self.sweep.devices) or [""] * self.sweep.at_once
+        free = [*self.sweep.places]
         try:
             while left or self.running:
                 able = [run for run in left if run.can_begin(self.state.seconds)]
@@ -237,8 +237,7 @@ class Runner:
     def _begin(self, run: SweepRun, device: str) -> None:
         self._note(failed={name: line for name, line in self.state.failed.items() if name != run.key})
         self.tell(f"{run.name}: begins; {run.log}")
-        at_once = len(self.sweep.devices) or self.sweep.at_once
-        self.running[run] = Child.begin(run, self.sweep.recipe, device, at_once)
+        self.running[run] = Child.begin(run, self.sweep.recipe, device, len(self.sweep.places))
 
     def _looked_after(self, run: SweepRun, until: int | None) -> Iterator[str]:
         """Yield the device of a run that has ended; one that has come far enough is stopped."""
