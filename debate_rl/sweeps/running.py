@@ -8,7 +8,6 @@ time nor on their order.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -301,7 +300,7 @@ class Child:
         own = (f"seed={run.seed}", f"run.dir={json.dumps(str(run.folder))}", "logging.progress=lines")
         task = "sft" if is_supervised(run.config) else "train"
         words = (run.arm.recipe or recipe, *run.arm.overrides, *own, *run.start_words())
-        command = [sys.executable, "-m", "debate_rl", task, *words]
+        command = [*_begun_by_a_sweep(), "-m", "debate_rl", task, *words]
         environment = shared_threads(at_once) | os.environ
         if device:
             environment["CUDA_VISIBLE_DEVICES"] = device
@@ -313,7 +312,6 @@ class Child:
                 stderr=subprocess.STDOUT,
                 env=environment,
                 start_new_session=True,
-                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
             )
         return cls(process, device, time.monotonic())
 
@@ -335,10 +333,19 @@ def shared_threads(at_once: int) -> dict[str, str]:
     return {"OMP_NUM_THREADS": str(max(1, usable_cores() // at_once))} if at_once > 1 else {}
 
 
-def _end_with_parent() -> None:
-    """Have the kernel send SIGTERM to this process when the sweep dies, so that its runs are free again."""
-    set_death_signal = 1  # PR_SET_PDEATHSIG of prctl(2)
-    ctypes.CDLL(None).prctl(set_death_signal, signal.SIGTERM)
+ENDS_WITH_PARENT = f"""
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, {signal.SIGTERM:d})  # PR_SET_PDEATHSIG, which outlives execv
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+"""Has the kernel send SIGTERM to a run when its sweep dies, so that its folder is free again.
+
+Not a preexec_fn of Popen's, which may wait forever for a lock that another thread held when it was forked.
+"""
+
+
+def _begun_by_a_sweep() -> list[str]:
+    return [sys.executable, *(["-S", "-c", ENDS_WITH_PARENT] if sys.platform == "linux" else [])]
 
 
 def _last_line(log: Path) -> str:

@@ -22,6 +22,11 @@ ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME), "CO
 SNIPPETS = re.findall(r"```python\n(.*?)```", (HOME / "docs/tour.md").read_text(encoding="utf-8"), re.DOTALL)
 RUN = "runs/quickstart-pair_sum-0"
 """The run folder that the documents speak of."""
+LISTENING = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+)
+"""Becomes another Python that hears Ctrl-C: what a shell begins in the background ignores it."""
 WARM = ["solve_steps=2", "debate_steps=2", "solve_batch=2", "batch=[2,2,2,2]"]
 
 
@@ -211,23 +216,25 @@ def test_our_warnings_are_one_line(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("told", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_run_with_all_its_finished_steps_saved(tiny_recipe, tmp_path, told, code):
-    command = [sys.executable, "-m", "debate_rl.commands.main", "train", tiny_recipe]
+    command = [sys.executable, "-c", LISTENING, "-X", "faulthandler", "-m", "debate_rl", "train"]
     with subprocess.Popen(
-        [*command, "train.steps=9999", "train.save_every=0"],
+        [*command, tiny_recipe, "train.steps=9999", "train.save_every=0"],
         cwd=tmp_path,
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell ignores it
     ) as child:
         run = tmp_path / "runs/debate"
-        deadline = time.monotonic() + 60
-        while not has_lines(run / "metrics.jsonl") and child.poll() is None and time.monotonic() < deadline:
+        while not has_lines(run / "metrics.jsonl") and child.poll() is None:
             time.sleep(0.05)
         os.killpg(child.pid, told)
-        out, err = child.communicate(timeout=60)
+        try:
+            out, err = child.communicate(timeout=300)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGABRT)
+            pytest.fail(f"hangs: {child.communicate()[1]}")  # with the stack of each thread
     assert (child.returncode, out) == (code, "")
     *steps, last = err.splitlines()
     done = len(read_metrics(run / "metrics.jsonl"))
