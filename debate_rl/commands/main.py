@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
@@ -48,6 +49,7 @@ from debate_rl.commands.sweep import sweep
 from debate_rl.commands.tokens import tokens
 from debate_rl.commands.traces import traces
 from debate_rl.commands.train import train
+from debate_rl.training.stops import raise_from_signal
 
 STOPPED = "stopped; a run goes on from its newest checkpoint when the same command is given again"
 LOOKING = ("bottleneck", "doctor", "inspect", "regrade", "replay", "report", "sandbox")
@@ -212,8 +214,11 @@ def _mistake(error: ValueError | OSError | ImportError) -> str:
     return one_line(error)
 
 
-def _terminate(*_: object) -> NoReturn:
-    raise Ended(_stopped(), TERMINATED)
+def _terminate(_signum: int, frame: FrameType | None) -> None:
+    def stop() -> NoReturn:
+        raise Ended(_stopped(), TERMINATED)
+
+    raise_from_signal(frame, stop)
 
 
 def _stopped() -> str:

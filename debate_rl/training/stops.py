@@ -10,14 +10,16 @@ at a second signal       the run leaves wherever it is, and saves nothing
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+ASYNCIO = os.path.dirname(asyncio.__file__) + os.sep
 WAITING = "the step that is being learnt from is finished and saved first; a second signal leaves at once"
 
 
@@ -47,19 +49,22 @@ class Stops:
     """Raises Stopped at the first signal: at once, or within ``deferred`` when that block ends.
 
     The second signal raises wherever it comes. Python runs this between two of its instructions in the main
-    thread, so a signal waits for the kernel or the system call under way.
+    thread, so a signal waits for the kernel or the system call under way. Within asyncio's own code the first
+    one waits for the loop's next turn (``raise_from_signal``).
     """
 
     def __init__(self) -> None:
         self._defers = False
         self._signal: int | None = None
 
-    def handle(self, signum: int, _frame: FrameType | None = None) -> None:
+    def handle(self, signum: int, frame: FrameType | None = None) -> None:
         """Take a signal."""
         if self._signal is not None:
             raise Stopped(signum, at_once=True)
         self._signal = signum
-        self._raise_unless_deferred()
+        if not self._defers:
+            raise_from_signal(frame, self._raise_unless_deferred)
+            return
         line = f"debate: {signal.Signals(signum).name}: {WAITING}\n"
         os.write(2, line.encode())  # print is not safe: the signal may have come in the middle of another
 
@@ -89,6 +94,22 @@ class Stops:
     def _raise_unless_deferred(self) -> None:
         if self._signal is not None and not self._defers:
             raise Stopped(self._signal)
+
+
+def raise_from_signal(frame: FrameType | None, stop: Callable[[], object]) -> None:
+    """Call ``stop``, which raises, for a signal that came in this frame; in asyncio's own code, a turn later.
+
+    An exception out of that code takes with it the task whose turn it was, and whoever closes the loop waits
+    for that task for ever.
+    """
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        loop = None
+    if loop is None or frame is None or not frame.f_code.co_filename.startswith(ASYNCIO):
+        stop()
+    else:
+        loop.call_soon_threadsafe(stop)
 
 
 @contextmanager

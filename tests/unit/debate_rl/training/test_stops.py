@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -88,6 +89,37 @@ def test_a_signal_while_the_event_loop_is_closed_waits_until_it_is(monkeypatch, 
     with catch_stops() as stops, pytest.raises(Stopped), stops.deferred():
         run_debates([problem], policy, DebateConfig(), seed=0, within=stops.interruptible())
     assert closed == ["went on"]
+
+
+READY = """
+class Ready(deque):
+    def popleft(self):
+        handle = super().popleft()
+        if turn():
+            signal.raise_signal(signal.SIGINT)
+        return handle
+"""
+"""A loop's queue, as it is when a signal comes between two of asyncio's own instructions."""
+
+
+@pytest.mark.parametrize("place", [1, 2, 3, 5, 8, 13])
+def test_a_signal_in_asyncios_own_code_loses_no_task(monkeypatch, place):
+    turns = iter(range(1, place + 1))
+    names = {"deque": deque, "signal": signal, "turn": lambda: next(turns, None) == place}
+    exec(compile(READY, asyncio.base_events.__file__, "exec"), names)
+
+    class Loop(asyncio.SelectorEventLoop):
+        def __init__(self):
+            super().__init__()
+            self._ready = names["Ready"](self._ready)
+
+    monkeypatch.setattr(asyncio, "new_event_loop", Loop)
+    monkeypatch.setattr(asyncio.events, "new_event_loop", Loop)
+    problems, policy = [Problem(id=name, question="?") for name in "pqr"], ScriptedPolicy({}, default="a")
+    with catch_stops() as stops, pytest.raises(Stopped) as caught, stops.deferred():
+        run_debates(problems, policy, DebateConfig(), seed=0, within=stops.interruptible())
+    assert next(turns, None) is None
+    assert not caught.value.at_once
 
 
 def test_a_second_signal_raises_wherever_it_comes(capfd):
