@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import signal
+import sys
 
 import pytest
 
@@ -80,7 +83,7 @@ def test_windows_is_told_so():
 def test_only_what_goes_on_says_so_when_it_is_stopped(monkeypatch, command, goes_on):
     monkeypatch.setattr("sys.argv", ["debate", command, "run"])
     with pytest.raises(Ended) as ended:
-        _terminate()
+        _terminate(signal.SIGTERM, None)
     assert ended.value.line.startswith("stopped")
     assert ("goes on" in ended.value.line) == goes_on
 
@@ -92,3 +95,17 @@ def test_torchrun_starts_nothing_but_training():
     refuse_torchrun(["train", "RUN"], elastic | {"WORLD_SIZE": "2"})
     with pytest.raises(ValueError, match=r"^torchrun: only debate train is started 2 times at once; "):
         refuse_torchrun(["eval", "RUN"], elastic | {"WORLD_SIZE": "2"})
+
+
+def test_a_signal_in_asyncios_own_code_ends_a_command_in_the_loops_next_turn():
+    done = []
+
+    async def work():
+        asyncios_own = sys._getframe(1)
+        _terminate(signal.SIGTERM, asyncios_own)
+        done.append("went on")
+        await asyncio.Event().wait()
+
+    with pytest.raises(Ended):
+        asyncio.run(work())
+    assert done == ["went on"]
