@@ -26,9 +26,9 @@ class RewardConfig(Settings):
     """Share of the truth stream in the generator's credit; the peer stream has the rest."""
     peer_weight: Literal["rest", "routed", "measured"] = "rest"
     """"rest": the share that ``truth_weight`` leaves. "routed": truth alone, whole, in a round of a problem
-    where its rewards differ, and votes alone, whole, where they do not or nothing is known; without
-    ``truth_weight``. "measured": of that share as much as votes were right on the labelled problems of the
-    last steps, beyond a coin and beyond the commoner answer (rewards.measured)."""
+    where grades differ, and votes alone, whole, where they do not or nothing is known; without
+    ``truth_weight``. "measured": that share times how much better than a coin votes were on the labelled
+    problems of the last steps (rewards.measured)."""
     labels: float = Field(default=1.0, ge=0, le=1)
     """Share of the problems whose gold answers reward anything, dealt by the run's seed and the problem's id;
     the grades of the others are kept to be looked at (docs/rewards.md)."""

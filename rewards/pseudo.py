@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean as mean
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from debate.types import TurnId, Vote
@@ -66,17 +67,20 @@ def last_majority(group: Answered) -> list[Scores]:
 
 
 def voted(group: Answered) -> list[Scores]:
-    """Return wins less losses of each answer in the votes of all debates and rounds; the label of all rounds.
+    """Return each answer's mean net win rate over its opponents; the label of all rounds.
 
-    Votes between equal answers say nothing of answers. Where no answer won more than it lost there is none.
-    Copeland's idea of a winner by pairs, with every vote counted as one [SERL, arXiv 2511.07922, uses it].
+    An opponent is another answer that it was compared with in any debate or round, and the net rate is
+    (wins - losses) / comparisons. So an answer does not lead because it is common and often compared: a rare
+    answer that beat it leads. Only rates above 0 count; without one there is no label. Copeland's winner
+    [1951] with rates in place of signs; votes on answers as in SERL [arXiv 2511.07922].
     """
-    net: Counter[str] = Counter()
+    results: defaultdict[str, defaultdict[str | None, list[int]]] = defaultdict(lambda: defaultdict(list))
     for left, right, outcome in _decided(group):
-        for key, points in ((left, outcome), (right, -outcome)):
+        for key, other, points in ((left, right, outcome), (right, left, -outcome)):
             if key is not None:
-                net[key] += points
-    favoured = {key: float(points) for key, points in net.items() if points > 0}
+                results[key][other].append(points)
+    rates = {key: mean(map(mean, of.values())) for key, of in results.items()}
+    favoured = {key: rate for key, rate in rates.items() if rate > 0}
     return [favoured for _ in group.rounds]
 
 

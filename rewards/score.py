@@ -23,7 +23,7 @@ from rewards.labels import OF_TRUTH, Credit, credits_of
 from rewards.likelihood import Likelihoods, with_likelihood
 from rewards.overlong import overlong_penalties
 from rewards.peer import peer_scores
-from rewards.routing import routed
+from rewards.routing import by_grades, routed
 from rewards.shaping import AnswerKey, Shaping, same_spelling, shaping_of
 from rewards.truth import GRADES, score_of, truth_rewards, truth_turns, verdict_reward
 from rewards.types import Correct, PlainVote, Rewards, Verdicts, check_correct, stream_of
@@ -89,13 +89,18 @@ def score_debates(
     """
     credits = credits_of(debates, correct, groups, config, seed=seed, key=key, verdicts=verdicts, coins=coins)
     none = [None] * len(debates)
-    rewards = [
-        score_debate(debate, grades, config, said, likelihoods=read, key=key, credit=credit)
-        for debate, grades, said, read, credit in zip(
-            debates, correct, verdicts or none, likelihoods or none, credits, strict=True
-        )
-    ]
-    return routed(rewards, groups) if config.peer_weight == "routed" else rewards, credits
+    of = [*zip(debates, correct, verdicts or none, likelihoods or none, credits, strict=True)]
+
+    def scored(scheme: RewardConfig) -> list[Rewards]:
+        return [
+            score_debate(debate, grades, scheme, said, likelihoods=read, key=key, credit=credit)
+            for debate, grades, said, read, credit in of
+        ]
+
+    rewards = scored(config)
+    if config.peer_weight != "routed":
+        return rewards, credits
+    return routed(rewards, [one.truth for one in scored(by_grades(config))], groups), credits
 
 
 def _with_shaping(rewards: Rewards, parts: Mapping[TurnId, Shaping], box: BallotBox) -> Rewards:
