@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from statistics import fmean as mean
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from debate.types import TurnId, Vote
@@ -67,20 +66,20 @@ def last_majority(group: Answered) -> list[Scores]:
 
 
 def voted(group: Answered) -> list[Scores]:
-    """Return each answer's mean net win rate over its opponents; the label of all rounds.
+    """Return each answer's wins less losses in the votes of all debates and rounds; the label of all rounds.
 
-    An opponent is another answer that it was compared with in any debate or round, and the net rate is
-    (wins - losses) / comparisons. So an answer does not lead because it is common and often compared: a rare
-    answer that beat it leads. Only rates above 0 count; without one there is no label. Copeland's winner
-    [1951] with rates in place of signs; votes on answers as in SERL [arXiv 2511.07922].
+    Votes between equal answers say nothing of answers. Only sums above 0 count; without one there is no
+    label. The sum is not divided by the number of comparisons: half of all rare wrong answers win the one
+    comparison they were in with another wrong one, so a rate (Copeland's score too) picks them. The price: a
+    common answer with many wins over wrong ones outweighs a rare right one that beat it. ``docs/rewards.md``
+    has both measured. Votes on answers as in SERL [arXiv 2511.07922].
     """
-    results: defaultdict[str, defaultdict[str | None, list[int]]] = defaultdict(lambda: defaultdict(list))
+    net: Counter[str] = Counter()
     for left, right, outcome in _decided(group):
-        for key, other, points in ((left, right, outcome), (right, left, -outcome)):
+        for key, points in ((left, outcome), (right, -outcome)):
             if key is not None:
-                results[key][other].append(points)
-    rates = {key: mean(map(mean, of.values())) for key, of in results.items()}
-    favoured = {key: rate for key, rate in rates.items() if rate > 0}
+                net[key] += points
+    favoured = {key: float(points) for key, points in net.items() if points > 0}
     return [favoured for _ in group.rounds]
 
 

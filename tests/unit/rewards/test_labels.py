@@ -85,20 +85,20 @@ def test_the_last_round_is_that_of_each_debate():
     assert last_majority(stopped) == [{"4": 3, "6": 1}] * 2
 
 
-def test_the_voted_label_has_the_highest_mean_net_win_rate():
-    # 4 loses to 5 twice and to 6 once; 6 beats 4 and loses to 5: 0.
+def test_the_voted_label_has_the_most_wins_less_losses():
+    # 4 is given twice and loses both times to 5; 6 wins once and loses once.
     one, other = [["4"], ["5"], ["6"]], [["4"], ["5"], ["4"]]
     votes = [wins((B, A), (C, A), (B, C)), wins((B, A), (C, A))]
-    assert voted(group(one, other, votes=votes)) == [{"5": 1.0}]  # C over A there is 4 over 4
+    assert voted(group(one, other, votes=votes)) == [{"5": 3.0}]  # C over A there is 4 over 4
     assert voted(group(one, votes=[wins((A, B), (B, C), (C, A))])) == [{}]  # a cycle favours none
     assert voted(group([["4"], [None]], votes=[wins((A, B))])) == [{"4": 1.0}]
 
 
-def test_a_rare_answer_that_beat_a_common_one_is_the_voted_label():
-    """L beats X in four debates (more wins than anybody), and R beats L in the fifth: L (1 - 1) / 2, R 1."""
+def test_an_answer_with_many_wins_outweighs_a_rare_one_that_beat_it():
+    """L beats X in four debates, R beats L in the fifth: 4 - 1 wins against 1."""
     common, rare = [["L"], ["X"]], [["R"], ["L"]]
     votes = [*[wins((A, B))] * 4, wins((A, B))]
-    assert voted(group(*[common] * 4, rare, votes=votes)) == [{"R": 1.0}]
+    assert voted(group(*[common] * 4, rare, votes=votes)) == [{"L": 3.0, "R": 1.0}]
 
 
 def test_a_label_is_kept_where_most_verdicts_on_it_pass():
