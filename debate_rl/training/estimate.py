@@ -382,9 +382,8 @@ def _learning_bytes(
 
 
 HEAD_OF_A_GPU = {
-    "_operand": lambda matrix, product: matrix.to(product),
+    "_widens": lambda _, product: product.itemsize < 4,
     "_add_product": lambda total, *_, **__: total,
-    "wide_logits": lambda module, features: module(features).float(),
 }
 """What a head does on a GPU, whose products of 16 bits are float32 without copies of what is multiplied."""
 
