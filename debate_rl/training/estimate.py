@@ -39,7 +39,12 @@ from learner.types import Row
 from learner.update import head
 from learner.update.batches import MicroBatch, collate, micro_batches
 from learner.update.config import LearnerConfig
-from learner.update.forward import action_logprobs, compute_type, train_only_checkpointed_layers
+from learner.update.forward import (
+    CHECKPOINTING,
+    action_logprobs,
+    compute_type,
+    train_only_checkpointed_layers,
+)
 from learner.update.prefixes import common_prefix
 from learner.update.sharing import reading
 
@@ -356,7 +361,7 @@ def _learning_bytes(
 ) -> int:
     """Return the peak of forward and backward passes of the learner, with the gradients."""
     if config.gradient_checkpointing is True:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
+        model.gradient_checkpointing_enable(CHECKPOINTING)
     train_only_checkpointed_layers(model)
     for parameter in model.parameters():
         parameter.grad = None

@@ -12,9 +12,9 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from debate_rl.training.estimate import LiveBytes
 from learner import LearnerConfig
+from learner.update import head as head_module
 from learner.update.batches import collate
 from learner.update.forward import action_logprobs, compute_type, without_copies
-from learner.update import head as head_module
 from learner.update.head import head_logprobs, wide_logits
 from learner.update.learner import Learner
 
