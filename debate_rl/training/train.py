@@ -190,8 +190,8 @@ def finished_steps_saved(session: Session) -> Iterator[None]:
             session.save_finished()
         if isinstance(error, torch.OutOfMemoryError):
             raise ValueError(
-                f"step {session.step}: {str(error).partition('. ')[0]}; lower learner.micro_batch_tokens, set "
-                "learner.gradient_checkpointing=true or, where the model itself samples, lower "
+                f"step {session.step}: {str(error).partition('. ')[0]}; lower learner.micro_batch_tokens, "
+                "set learner.gradient_checkpointing=true or, where the model itself samples, lower "
                 f"train.batch_size; {session.saved_words()}"
             ) from error
         raise
