@@ -17,7 +17,7 @@ from debate_rl.doctor.check import Check
 from debate_rl.engines import counting_policy
 from debate_rl.evaluation.prompts import differences, sent_prompts, speech_of
 from debate_rl.formatting import counted
-from debate_rl.models import chat_flag, engine_dtype, resolve_dtype
+from debate_rl.models import chat_flag, engine_dtype, resolve_device, resolve_dtype, samples_wider
 from debate_rl.problems import Problems
 from debate_rl.reports.training.curves import no_curves
 from debate_rl.reports.training.files import flat
@@ -178,9 +178,12 @@ def lr_check(config: Config, parameters: int) -> Check:
 
 def dtype_check(config: Config, model: Any) -> Check:
     """Return whether sampler and learner compute in one numeric type."""
+    on_gpu = resolve_device(config.model.device).type == "cuda"
     weights = str(resolve_dtype(config.model)).removeprefix("torch.")
-    computes = str(compute_type(model, config.learner.compute) or weights).removeprefix("torch.")
-    samples = engine_dtype(config.model) if config.model.policy == "vllm" else computes
+    computes = str(compute_type(model, config.learner.compute, on_gpu=on_gpu) or weights)
+    computes = computes.removeprefix("torch.")
+    beside = "float32" if samples_wider(config, on_gpu=on_gpu) else computes
+    samples = engine_dtype(config.model) if config.model.policy == "vllm" else beside
     why = f"weights {weights}, the learner computes in {computes}, the sampler in {samples}"
     mixed = samples != computes
     return Check(

@@ -3,12 +3,20 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from debate import Problem
 from debate_rl.config import Config
 from debate_rl.doctor.check import Check, is_go, of_estimate, summary
 from debate_rl.doctor.debates import chosen_problems, coverage_checks
-from debate_rl.doctor.inputs import data_checks, lr_check, setting_checks, suggested_lr, template_check
+from debate_rl.doctor.inputs import (
+    data_checks,
+    dtype_check,
+    lr_check,
+    setting_checks,
+    suggested_lr,
+    template_check,
+)
 from debate_rl.statistics import Estimate, clustered_mean
 from learner.advantages import TurnAdvantage
 
@@ -92,6 +100,26 @@ def test_a_learning_rate_outside_of_a_tenth_to_once_warns(lr, verdict):
     config = Config.model_validate({"model": {"name_or_path": "m"}, "learner": {"lr": lr}})
     check = lr_check(config, 6_800_000_000)
     assert (check.verdict, check.set) == (verdict, "learner.lr=5e-06")
+
+
+@pytest.mark.parametrize(
+    ("on_gpu", "policy", "compute", "samples", "verdict"),
+    [
+        (False, None, "auto", "float32", "ok"),
+        (False, None, "bfloat16", "float32", "warn"),
+        (True, None, "auto", "float32", "warn"),
+        (True, None, "float32", "float32", "ok"),
+        (True, "vllm", "auto", "bfloat16", "ok"),
+    ],
+)
+def test_full_weights_sample_in_their_own_type(on_gpu, policy, compute, samples, verdict, monkeypatch):
+    device = torch.device("cuda" if on_gpu else "cpu")
+    for module in ("models", "doctor.inputs"):
+        monkeypatch.setattr(f"debate_rl.{module}.resolve_device", lambda _: device)
+    config = config_of(model={"tiny": {}, "policy": policy}, learner={"compute": compute})
+    check = dtype_check(config, torch.nn.Linear(2, 2))
+    assert (check.verdict, check.set) == (verdict, f"learner.compute={samples}" * (verdict == "warn"))
+    assert check.why.endswith(f", the sampler in {samples}")
 
 
 def test_settings_that_a_source_warns_of_are_those_of_the_report():
