@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Sequence
@@ -99,13 +100,22 @@ def chat_flag(config: ModelConfig, tokenizer: PreTrainedTokenizerBase) -> bool:
     return chat
 
 
+NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
+"""Where Linux describes NVIDIA's driver, if it is loaded."""
+
+
 def resolve_device(name: str) -> torch.device:
-    """Return the device of this name; "auto" is the first GPU, or the CPU."""
+    """Return the device of this name; "auto" is the first GPU, or the CPU.
+
+    ValueError for "auto" where a GPU's driver is loaded and torch cannot use it: the CPU is not meant then.
+    """
     import torch
 
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
         name = next(kind for kind, present in available.items() if present)
+        if name == "cpu":
+            _refuse_unusable_gpu()
     try:
         device = torch.device(name)
     except RuntimeError as error:
@@ -116,6 +126,21 @@ def resolve_device(name: str) -> torch.device:
         kind = device.type.upper()
         raise ValueError(f"model.device: {name!r}, but torch sees no {kind} device; use cpu or auto")
     return device
+
+
+def _refuse_unusable_gpu() -> None:
+    """ValueError where NVIDIA's driver is loaded and torch was built for it, unless GPUs are hidden."""
+    import torch
+
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    if torch.version.cuda is None or hidden or not NVIDIA_DRIVER.is_file():
+        return
+    found = re.search(r"\d+\.\d+(\.\d+)?", NVIDIA_DRIVER.read_text())
+    raise ValueError(
+        f'model.device: "auto", and NVIDIA\'s driver {found[0] if found else "of an unknown version"} is '
+        f"loaded, but torch {torch.__version__} (CUDA {torch.version.cuda}) sees no GPU; install driver "
+        "580 or later, give a container its GPU (--gpus all), or set model.device=cpu"
+    )
 
 
 def resolve_dtype(config: ModelConfig, *, on_gpu: bool | None = None) -> torch.dtype:

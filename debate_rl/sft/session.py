@@ -22,6 +22,7 @@ LOGGED = (
     *("loss", "grad_norm", "grad_norm_max", "grad_clipped", "update_per_lr", "lr", "updates"),
     *("skipped_updates", "bad_steps", "loss_scale", "entropy_mean", "entropy_max", "kl_mean", "kl_max"),
     *("rows", "action_tokens", "row_tokens", "read_tokens", "reference_step"),
+    *("sharing/difference", "sharing/noise"),
 )
 """The learner's metrics that say something of replies that nobody sampled."""
 

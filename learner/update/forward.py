@@ -16,6 +16,8 @@ RESHAPED_LOGITS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
 """Configuration fields of models that change the logits after the head; those take the plain path."""
 
 
+CHECKPOINTING = {"use_reentrant": False, "preserve_rng_state": False}
+"""How layers are computed again: nothing in them is random, so no generator's state is kept for it."""
 READ = "read_batch"
 """The method of a model whose tensors are cut over ranks, which has them whole within: ``read_batch``."""
 

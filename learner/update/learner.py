@@ -30,11 +30,16 @@ from learner.update.batches import (
     unit_tokens,
 )
 from learner.update.config import LearnerConfig, check_settings
-from learner.update.forward import action_logprobs, compute_type, train_only_checkpointed_layers
+from learner.update.forward import (
+    CHECKPOINTING,
+    action_logprobs,
+    compute_type,
+    train_only_checkpointed_layers,
+)
 from learner.update.optimizer import adamw, settings_of, update_per_lr
 from learner.update.ranks import ALONE, Ranks, deal, whole
 from learner.update.reference import Reference
-from learner.update.sharing import reading, wrong_sharing
+from learner.update.sharing import check_sharing, reading
 from learner.update.tally import Tally, floats, sizes, tally_mismatch
 from learner.update.worst import WorstTokens
 
@@ -69,14 +74,14 @@ class Learner:
         self.ranks = ranks
         self.steps = self.bad_steps = 0
         self.worst = WorstTokens()
-        self._shares: bool | None = None  # not known before the first star
+        self._shares: bool | None = None if config.share_prefixes else False  # None until a star has shown it
         self.reference = Reference(model, reference) if config.needs_reference else None
         self.compute = compute_type(model, config.compute)
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         check_dtypes(self.parameters)
         if config.gradient_checkpointing is True:  # in training mode alone: sampling is as it was
             checkpointing: Any = model
-            checkpointing.gradient_checkpointing_enable({"use_reentrant": False})
+            checkpointing.gradient_checkpointing_enable(CHECKPOINTING)
         self.optimizer = adamw(self.parameters, config)
         half = any(parameter.dtype == torch.float16 for parameter in model.parameters())
         self.scaler = torch.amp.GradScaler(self.parameters[0].device.type, enabled=half)
@@ -103,7 +108,8 @@ class Learner:
         lr = self._set_lr()
         refreshed = self._refreshed_reference()
         rows, ages = fresh_rows(rows, self.steps, self.config.max_staleness)
-        sharing = self._is_sharing(rows)
+        checked = self._check_sharing(rows)
+        sharing = bool(self._shares)
         minibatches = self._minibatches(rows, sharing)
         models = self.model, self.reference.module if self.reference else None
         with reading(*models, share=sharing, compute=self.compute):
@@ -123,7 +129,7 @@ class Learner:
         scale = {"loss_scale": self.scaler.get_scale()} if self.scaler.is_enabled() else {}
         read = sum(minibatch.positions for minibatch in minibatches)
         counts = sizes(rows, sum(self.ranks.gathered(read)))
-        return tally.result(self.ranks) | counts | ages | updates | scale | refreshed
+        return tally.result(self.ranks) | counts | ages | updates | scale | refreshed | checked
 
     def skip(self) -> dict[str, float]:
         """Leave a step out whose rewards are of no use, count it as bad, and return the metrics."""
@@ -217,23 +223,22 @@ class Learner:
     ) -> tuple[Tensor, Tensor]:
         return action_logprobs(model, batch, entropy_gradient=entropy_gradient, compute=self.compute)
 
-    def _is_sharing(self, rows: Sequence[Row]) -> bool:
-        """Return whether what rows share is read once: if asked for, and once a star has shown it right."""
-        if not self.config.share_prefixes or self._shares is False:
-            return False
-        star = max(stars(rows), key=len, default=[])
-        if self._shares is None and len(star) > 1:
-            problem = wrong_sharing(
-                self.model,
-                star,
-                max_tokens=self.config.micro_batch_tokens,
-                compute=self.compute,
-                ranks=self.ranks,
-            )
-            self._shares = not problem
-            if problem:
-                warnings.warn(f"learner.share_prefixes: {problem}; every row is read whole", stacklevel=3)
-        return bool(self._shares)
+    def _check_sharing(self, rows: Sequence[Row]) -> dict[str, float]:
+        """Find out with the first star whether what rows share may be read once; return what was measured."""
+        star = max(stars(rows), key=len, default=[]) if self._shares is None else []
+        if len(star) < 2:
+            return {}
+        problem, found = check_sharing(
+            self.model,
+            star,
+            max_tokens=self.config.micro_batch_tokens,
+            compute=self.compute,
+            ranks=self.ranks,
+        )
+        self._shares = not problem
+        if problem:
+            warnings.warn(f"learner.share_prefixes: {problem}; every row is read whole", stacklevel=3)
+        return found
 
     @torch.no_grad()
     def _before_updates(self, minibatches: Sequence[Minibatch], tally: Tally) -> None:

@@ -261,6 +261,40 @@ def test_auto_takes_the_gpu_that_is_there_and_halves_only_what_is_not_trained(
     assert (resolve_device("auto").type, resolve_dtype(whole), resolve_dtype(adapter)) == expected
 
 
+DRIVER = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\nGCC\n"
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "visible", "refused"),
+    [
+        (DRIVER, "13.0", None, True),
+        (DRIVER, "13.0", "0", True),
+        (DRIVER, "13.0", "", False),
+        (DRIVER, None, None, False),
+        (None, "13.0", None, False),
+    ],
+    ids=["old-driver", "old-driver-visible", "hidden", "torch-of-a-cpu", "no-driver"],
+)
+def test_auto_is_not_the_cpu_where_a_gpu_cannot_be_used(
+    driver, cuda, visible, refused, monkeypatch, tmp_path
+):
+    for library in (torch.cuda, torch.backends.mps):
+        monkeypatch.setattr(library, "is_available", lambda: False)
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    monkeypatch.setattr("debate_rl.models.NVIDIA_DRIVER", tmp_path / "version")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    if driver is not None:
+        (tmp_path / "version").write_text(driver)
+    assert resolve_device("cpu").type == "cpu"
+    if not refused:
+        assert resolve_device("auto").type == "cpu"
+        return
+    with pytest.raises(ValueError, match=r'^model\.device: "auto", .* 535\.183\.01 .* driver 580 or later'):
+        resolve_device("auto")
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
