@@ -31,6 +31,7 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.engines import local_settings
 from debate_rl.problems import load_run_problems
+from debate_rl.training.engine_memory import LARGE
 from debate_rl.training.estimate import load_of
 from debate_rl.training.plan import planned
 
@@ -40,8 +41,6 @@ PROBLEM = Problem(
     "A baker sells 24 loaves in the morning and half as many in the afternoon. Each loaf is 3 dollars. The "
     "flour for all of them costs 20 dollars. How many dollars does the baker keep at the end of the day?",
 )
-MOST_LIVE = 256
-"""Requests that vLLM answers at once by default."""
 
 
 class Card(NamedTuple):
@@ -126,11 +125,16 @@ def sampling_seconds(plan: Any, load: Any, card: Card) -> float:
     alone = mean - sum(shared) / len(shared) * (
         1 - 1 / load.together
     )  # blocks of the cache that agents share
-    live = min(MOST_LIVE, engine.tokens / alone, load.replies)
+    live = min(most_live(card), engine.tokens / alone, load.replies)
     each = (engine.weights + live * mean * engine.token) / (BANDWIDTH_SHARE * card.bandwidth * 1e12)
     adapter = ADAPTER if hasattr(plan.model, "peft_config") else 1.0
     prompts = UNCACHED * read * engine.weights / (PEAK_SHARE * card.peak * 1e12)  # 2 bytes, 2 operations
     return adapter * said / live * each + prompts
+
+
+def most_live(card: Card) -> int:
+    """Return the requests that vLLM 0.32.0 answers at once by default."""
+    return 1024 if card.memory >= LARGE / 2**30 else 256
 
 
 def learning_seconds(plan: Any, load: Any, card: Card) -> float:

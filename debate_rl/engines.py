@@ -183,7 +183,7 @@ def _make_engine(config: Config, learners: int) -> tuple[Any, Any, Policy]:
         _refuse_missing_vllm(config)
         _refuse_other_gpu(config)
         model, tokenizer = load_run_model(on_cpu(config) if learners > 1 else config)
-        return model, tokenizer, _vllm_beside(config, tokenizer, learners)
+        return model, tokenizer, _vllm_beside(config, model, tokenizer, learners)
     model, tokenizer = load_run_model(config)
     make = LocalPolicy if config.model.policy is None else own_policy(config.model.policy)
     return model, tokenizer, make(model, tokenizer, **local_settings(config))
@@ -196,14 +196,14 @@ def _refuse_missing_vllm(config: Config) -> None:
 
 
 def _refuse_other_gpu(config: Config) -> None:
-    """ValueError where engines with processes of their own would not find the learner's GPU as the first."""
+    """ValueError where ``model.device`` is not the first GPU, from which vLLM counts."""
     from debate_rl.models import resolve_device
 
     name = config.model.device
-    if not (config.vllm_within or config.model.vllm.servers) and resolve_device(name).index:
+    if not config.model.vllm.servers and resolve_device(name).index:
         raise ValueError(
-            f"model.device={name!r}: the learner needs the first GPU, and engines those behind it; set "
-            "auto, and CUDA_VISIBLE_DEVICES to the GPUs in that order"
+            f"model.device={name!r}: vLLM in the learner's process uses the first GPU, and other engines use "
+            "those after the learner's; set auto, and CUDA_VISIBLE_DEVICES to the GPUs in that order"
         )
 
 
@@ -304,25 +304,28 @@ def _server(config: Config) -> Policy:
 
 
 def _vllm(config: Config, name: str) -> Policy:
+    _refuse_other_gpu(config)
     return _vllm_policy(config, {"dtype": config.model.dtype, **_model_files(name)})
 
 
-def _vllm_beside(config: Config, tokenizer: Any, learners: int) -> Policy:
+def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> Policy:
     """Return vLLM on the base of the model in this process; a tiny one is written to memory for it."""
     import torch
 
-    from debate.policies.vllm_weights import memory_folder
+    from debate.policies.vllm_weights import memory_folder, written_bytes
     from debate_rl.models import engine_dtype
     from debate_rl.runs.checkpoint import write_model
     from debate_rl.runs.kept_weights import load_run_model
 
-    settings = {"dtype": engine_dtype(config.model), "max_lora_rank": config.model.lora_rank}
+    dtype = engine_dtype(config.model)
+    settings = {"dtype": dtype, "max_lora_rank": config.model.lora_rank}
     transfer = weight_transfer(config, torch.cuda.device_count(), learners)
+    written = 0 if transfer else written_bytes(model, getattr(torch, dtype))
     if config.model.name_or_path is not None:
-        files = _model_files(config.model.name_or_path)
-        return _vllm_policy(config, {**files, **settings}, transfer=transfer, learners=learners)
+        settings = _model_files(config.model.name_or_path) | settings
+        return _vllm_policy(config, settings, written=written, transfer=transfer, learners=learners)
     whole = config.model_copy(update={"model": config.model.model_copy(update={"lora_rank": 0})})
-    home = memory_folder()
+    home = memory_folder(written + sum(value.nbytes for value in model.parameters()))
     base = Path(home.name) / "base"
     base.mkdir()
     write_model(base, load_run_model(whole)[0])
@@ -351,17 +354,21 @@ def _vllm_policy(
     settings: dict[str, Any],
     *,
     home: TemporaryDirectory[str] | None = None,
+    written: int = 0,
     transfer: Transfer | None = None,
     learners: int = 1,
 ) -> Policy:
-    """Return vLLM in this process, or engines of their own; ``home``: the folder in memory of a tiny base."""
+    """Return vLLM in this process, or engines of their own.
+
+    ``home``: the folder in memory of a tiny base. ``written``: bytes of each update's files.
+    """
     vllm = config.model.vllm
     settings = {**settings, "chat": config.model.chat, **prompt_settings(config)}
     if vllm.servers:
-        return _vllm_servers(config, settings)
+        return _vllm_servers(config, settings, written)
     settings |= vllm.engine_settings()
     if config.vllm_within and learners == 1:
-        os.environ.setdefault(IN_THIS_PROCESS, "0")
+        os.environ[IN_THIS_PROCESS] = "0"  # whatever is exported: what learns here cannot be pickled
         from debate.policies.vllm import VLLMPolicy
 
         return VLLMPolicy(**settings, sleeps=vllm.sleep is True)
@@ -377,14 +384,14 @@ def _vllm_policy(
         [{**settings, "adapters_at_once": config.train.lookahead + 1}] * count,
         engine_environments(count, vllm.tensor_parallel_size, torch.cuda.device_count(), learners),
         write=partial(write_weights, dtype=settings["dtype"]),
-        home=home or memory_folder(),
+        home=home or memory_folder(written),
         log=_engines_log(config),
         silent_s=vllm.silent_s,
         transfer=transfer,
     )
 
 
-def _vllm_servers(config: Config, settings: dict[str, Any]) -> Policy:
+def _vllm_servers(config: Config, settings: dict[str, Any], written: int) -> Policy:
     """Return running servers as engines: a process for each asks it, and gives it adapters."""
     from debate.policies.engine_pool import EnginePool
     from debate.policies.vllm_weights import memory_folder, write_weights
@@ -398,7 +405,7 @@ def _vllm_servers(config: Config, settings: dict[str, Any]) -> Policy:
         [{**shared, "base_url": url} for url in vllm.servers],
         [{} for _ in vllm.servers],
         write=partial(write_weights, dtype=settings["dtype"]),
-        home=memory_folder(),
+        home=memory_folder(0 if folder else 2 * written),
         folder=folder,
         kept=1,
         log=_engines_log(config),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -115,21 +116,31 @@ def test_an_engine_is_on_the_learners_gpu_where_there_is_no_other(given, gpus, s
     assert shares_gpu(config_of(**given), gpus) is shared
 
 
-@pytest.mark.parametrize("given", [{"lookahead": 1}, {"engines": 2}])
-def test_engines_leave_the_first_gpu_to_the_learner(given, monkeypatch):
+@pytest.mark.parametrize("given", [{}, {"lookahead": 1}, {"engines": 2}])
+def test_the_learner_has_the_first_gpu_since_vllm_counts_from_there(given, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(engines, "find_spec", lambda _: True)  # vLLM is there
     said = r"^model\.device='cuda:1': .* set auto, and CUDA_VISIBLE_DEVICES to the GPUs in that order$"
-    with pytest.raises(ValueError, match=said):
-        make_policy(config_on("cuda:1", **given))
+    for make in (make_policy, lambda config: engines.open_policy(config, None)):
+        with pytest.raises(ValueError, match=said):
+            make(config_on("cuda:1", **given))
     for device in ("cuda:0", "cuda", "auto"):
         engines._refuse_other_gpu(config_on(device, **given))
 
 
-@pytest.mark.parametrize("given", [{}, {"servers": [URL], "lora_rank": 4}])
-def test_a_learner_without_engines_behind_it_has_any_gpu(given, monkeypatch):
+def test_a_learner_beside_servers_has_any_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    engines._refuse_other_gpu(config_on("cuda:1", **given))
+    engines._refuse_other_gpu(config_on("cuda:1", servers=[URL], lora_rank=4))
+
+
+def test_an_engine_within_this_process_is_so_whatever_is_exported(monkeypatch):
+    monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "1")
+    found = []
+    monkeypatch.setattr(
+        "debate.policies.vllm.VLLMPolicy", lambda **_: found.append(os.environ[engines.IN_THIS_PROCESS])
+    )
+    engines.open_policy(config_on("cpu"), None)
+    assert found == ["0"]
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,14 @@ def test_an_engine_has_its_share_of_the_gpu(tmp_path):
     found.refuse_too_large()
 
 
+@pytest.mark.parametrize(("room", "kept"), [(69.9, 3.0), (79.0, 4.5)])
+def test_vllm_keeps_more_of_a_large_gpu_where_it_takes_larger_batches(room, kept, tmp_path):
+    found = beside(tmp_path, 0.5, room=int(room * 2**30))
+    cached = found.engine.tokens * found.engine.token / 2**30
+    assert cached == pytest.approx(room / 2 - kept - found.engine.weights / 2**30, abs=1e-3)
+    assert found.engine.asleep(found.memory).engine == kept * 2**30
+
+
 @pytest.mark.parametrize(
     ("learner", "policy", "cap"),
     [
