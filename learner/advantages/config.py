@@ -21,9 +21,20 @@ class StreamSettings(Settings):
     scale: Scale = "group"
     """What divides: the group's standard deviation, the batch's (at least 0.1), nothing; with ``learner.loss
     = "dr_grpo"`` nothing does, unless a scale is named."""
-    key: Literal["round", "persona", "pair"] = "round"
-    """A group is the turns of one problem and round over its debates, or those of one persona among them, or
-    (judge only) those whose pairs had the right solution on the same side; both sides then count alike."""
+    key: Literal["round", "persona", "debate", "context", "pair"] = "round"
+    """A group is the turns of one problem and round over its debates ("round"), or those of one persona or of
+    one debate among them, or (judge only) those whose pairs had the right solution on the same side; both
+    sides then count alike. "context": the group of "round", and beside its mean what is usual where the agent
+    was right before, and for each right solution that it was shown (learner.advantages.contexts)."""
+
+    @model_validator(mode="after")
+    def _compared_by_key(self) -> Self:
+        if self.key in ("debate", "context") and self.baseline not in ("group", "rloo"):
+            raise ValueError(
+                f'key = "{self.key}" is whom a turn is compared with, and baseline = "{self.baseline}" '
+                'compares it with none of them; set baseline = "group" or "rloo", or leave out key'
+            )
+        return self
 
 
 class AdvantageConfig(Settings):
@@ -72,6 +83,12 @@ class AdvantageConfig(Settings):
             if getattr(self, name).key == "pair":
                 raise ValueError(f'{name}.key = "pair": only a judge is shown pairs; use it in judge.key')
         return self
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The key of each stream's groups."""
+        streams = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: own.key for name, own in streams.items() if isinstance(own, StreamSettings)}
 
     def at_step(self, step: int) -> Self:
         """Return the settings of a step: a number in the place of every ramp."""

@@ -11,7 +11,8 @@ from msgspec import UNSET
 from debate.ramps import number
 from debate.types import Turn
 from learner.advantages.config import AdvantageConfig, StreamSettings
-from learner.advantages.pairs import balanced, side_counts, sides_of
+from learner.advantages.contexts import context_of
+from learner.advantages.pairs import balanced, right_by_debate, side_counts, sides_of
 from learner.advantages.returns import returns
 from learner.advantages.streams import GroupParts, group_members, has_contrast, stream_parts
 from learner.types import Transition
@@ -96,6 +97,7 @@ def turn_advantages(
     "routed"`` each has weight 1, for of the two there is only one; with "measured" peer has a share of 1 - w,
     by what ``ema`` has of the steps before (``rewards.measured``).
     """
+    contexts = _contexts(transitions, rewards.truth_correct) if "context" in config.keys.values() else None
     looked = (counted and rewards.tells_right) or config.judge.key == "pair"
     sides = sides_of(transitions, rewards.truth_correct) if looked else [0] * len(transitions)
     names: tuple[StreamName, ...] = ("judge", *generator_streams(rewards))
@@ -103,7 +105,7 @@ def turn_advantages(
         names = (*names, "persuasion")
     weights = stream_weights(rewards, ema)
     streams: dict[StreamName, StreamOf] = {
-        name: _stream(name, transitions, sides, weights, config, ema) for name in names
+        name: _stream(name, transitions, sides, contexts, weights, config, ema) for name in names
     }
     turns = [
         _combined(streams, index, one, rewards, weights, config) for index, one in enumerate(transitions)
@@ -123,6 +125,7 @@ def _stream(
     name: StreamName,
     transitions: Sequence[Transition],
     sides: Sequence[int],
+    contexts: Sequence[Hashable] | None,
     weights: tuple[float, float],
     config: AdvantageConfig,
     ema: MutableMapping[str, float],
@@ -133,7 +136,13 @@ def _stream(
         values = returns(transitions, values, config.discount)
     keys = [_group_key(one, side, name, settings) for one, side in zip(transitions, sides, strict=True)]
     centred, groups = stream_parts(
-        values, keys, baseline=settings.baseline, scale=settings.scale, ema=ema, decay=config.ema_decay
+        values,
+        keys,
+        baseline=settings.baseline,
+        scale=settings.scale,
+        ema=ema,
+        decay=config.ema_decay,
+        contexts=contexts if settings.key == "context" else None,
     )
     counts = side_counts(centred, sides)
     weighted = balanced(centred, sides, counts) if settings.key == "pair" else centred
@@ -155,8 +164,14 @@ def _group_key(transition: Transition, side: int, stream: StreamName, settings: 
     persona = transition.persona.name
     if settings.baseline == "rae":
         return f"{stream}/{persona}"
-    part = persona if settings.key == "persona" else side if settings.key == "pair" else ""
-    return *_round_key(transition), part
+    parts: dict[str, Hashable] = {"persona": persona, "pair": side, "debate": transition.debate}
+    return *_round_key(transition), parts.get(settings.key, "")
+
+
+def _contexts(transitions: Sequence[Transition], truth_correct: float) -> list[Hashable]:
+    """Return each turn's context, of its round: rounds are fitted apart."""
+    right = right_by_debate(transitions, truth_correct)
+    return [(_round_key(one)[1:], context_of(one.turn, right[one.debate])) for one in transitions]
 
 
 def _round_key(transition: Transition) -> tuple[int, int, bool, bool]:

@@ -157,6 +157,8 @@ def _centre(step: Step, settings: StreamSettings, group: GroupParts) -> Number |
         decay = step.scheme.advantages.ema_decay
         source = f"the persona's running mean before this turn, decay {decay:g}; {step.means_source}"
         return Number(centre, written(centre), source=source)
+    if group.effects is not None:
+        return _fitted(settings, group, at)
     if settings.baseline == "group":
         return Number(centre, f"({added(values)}) / {len(values)}", source="mean of the group")
     others = values[:at] + values[at + 1 :]
@@ -164,6 +166,20 @@ def _centre(step: Step, settings: StreamSettings, group: GroupParts) -> Number |
         return Number(source="no others in the group")
     formula = f"({added(others)}) / {len(others)}"
     return Number(centre, formula, source="mean of the others in the group")
+
+
+def _fitted(settings: StreamSettings, group: GroupParts, at: int) -> Number | None:
+    """Return the mean of the group and what the turn's context adds, with or without the turn itself."""
+    if group.centre is None or group.effects is None:
+        return None
+    values, offset = group.values.tolist(), float(group.effects.offset[at])
+    fit, source = f"({added(values)}) / {len(values)} + {written(offset)}", "mean of the group, and the "
+    source += "effect of the context: own last solution right or not, right ones shown"
+    if settings.baseline == "rloo" and len(values) > 1:
+        weight = f"(1 / {len(values)} + {written(float(group.effects.leverage[at]))})"
+        fit = f"({fit} - {weight} * {written(values[at])}) / (1 - {weight})"
+        source += "; the turn itself left out"
+    return Number(float(group.centre[at]), fit, source=source)
 
 
 def _spread(settings: StreamSettings, stream: StreamOf, group: GroupParts) -> Number | None:

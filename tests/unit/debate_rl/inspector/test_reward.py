@@ -544,8 +544,11 @@ ANSWERS = st.lists(st.sampled_from(["4", "5", None]), min_size=4, max_size=4)
 STREAM = [
     StreamSettings(baseline=baseline, scale=scale, key=key)
     for baseline, scale, key in product(
-        ("group", "rloo", "rae", "none"), ("group", "batch", "none"), ("round", "persona")
+        ("group", "rloo", "rae", "none"),
+        ("group", "batch", "none"),
+        ("round", "persona", "debate", "context"),
     )
+    if key in ("round", "persona") or baseline in ("group", "rloo")
 ]
 SCHEMES = st.builds(
     RewardConfig,
