@@ -56,6 +56,8 @@ class AdvantageConfig(Settings):
     """The gold answer's likelihood, with ``rewards.likelihood_weight``: added with that weight."""
     persuasion: StreamSettings = StreamSettings(scale="none")
     """What criticism earns, in a critique."""
+    format: StreamSettings = StreamSettings(scale="none")
+    """Comparisons that were due and did not come, among the turns that owed any: on the judge's tokens."""
     discount: float = Field(default=0.0, ge=0, le=1)
     """What an agent's later rounds count for its earlier solutions, for each round between: peer and truth
     rewards are returns, r + discount * r of the next round + ...; 0: each round for itself."""
@@ -79,7 +81,7 @@ class AdvantageConfig(Settings):
 
     @model_validator(mode="after")
     def _only_judges_have_pairs(self) -> Self:
-        for name in ("peer", "truth", "shaping", "likelihood", "persuasion", "mixed"):
+        for name in ("peer", "truth", "shaping", "likelihood", "persuasion", "format", "mixed"):
             if getattr(self, name).key == "pair":
                 raise ValueError(f'{name}.key = "pair": only a judge is shown pairs; use it in judge.key')
         return self

@@ -21,8 +21,9 @@ from rewards.measured import stream_weights
 if TYPE_CHECKING:
     from rewards import RewardConfig
 
-StreamName: TypeAlias = Literal["peer", "truth", "judge", "mixed", "shaping", "likelihood", "persuasion"]
-
+StreamName: TypeAlias = Literal[
+    "peer", "truth", "judge", "mixed", "shaping", "likelihood", "persuasion", "format"
+]
 
 CREDIT: tuple[StreamName, ...] = ("peer", "truth", "mixed")
 """The streams of which later rounds may count for earlier ones (``advantages.discount``)."""
@@ -32,7 +33,7 @@ BESIDE: tuple[Literal["shaping", "likelihood"], ...] = ("shaping", "likelihood")
 
 @dataclass(frozen=True, slots=True)
 class TurnAdvantage:
-    """What each kind of token of a turn gets, None without signal; ``format`` goes to all of them.
+    """What each kind of token of a turn gets, None without signal; ``format``: beside ``judge``.
 
     ``peer``, ``truth``, ``shaping`` and ``likelihood`` are what ``generator`` is the sum of; the first two
     are None where the rewards were mixed before. ``critic``: of criticism.
@@ -92,7 +93,8 @@ def turn_advantages(
 
     generator = lambda_gen * ((1 - w) A_peer + w A_truth + A_shaping + v A_likelihood) with w = truth_weight
     and v = likelihood_weight, judge = lambda_judge * A_judge, critic = lambda_critic * A_persuasion, format =
-    the format penalty itself. A missing part counts as 0, without reweighting; a part of weight 0 is missing.
+    A_format, of the turns that owed a comparison. A missing part counts as 0, without reweighting; a part of
+    weight 0 is missing.
     With ``mix = "rewards"`` peer and truth are mixed so before they are centred; with ``peer_weight =
     "routed"`` each has weight 1, for of the two there is only one; with "measured" peer has a share of 1 - w,
     by what ``ema`` has of the steps before (``rewards.measured``).
@@ -100,7 +102,7 @@ def turn_advantages(
     contexts = _contexts(transitions, rewards.truth_correct) if "context" in config.keys.values() else None
     looked = (counted and rewards.tells_right) or config.judge.key == "pair"
     sides = sides_of(transitions, rewards.truth_correct) if looked else [0] * len(transitions)
-    names: tuple[StreamName, ...] = ("judge", *generator_streams(rewards))
+    names: tuple[StreamName, ...] = ("judge", "format", *generator_streams(rewards))
     if any(one.persuasion is not None for one in transitions):
         names = (*names, "persuasion")
     weights = stream_weights(rewards, ema)
@@ -152,7 +154,14 @@ def _stream(
 def _value(transition: Transition, name: StreamName, weights: tuple[float, float]) -> float | None:
     if name == "mixed":
         return mixed(transition.peer, transition.truth, weights)
+    if name == "format" and not owes(transition.turn):
+        return None
     return getattr(transition, name)
+
+
+def owes(turn: Turn) -> bool:
+    """Return whether a comparison was due in a turn: its prompt showed at least one pair."""
+    return len(turn.compared) >= 2
 
 
 def _group_key(transition: Transition, side: int, stream: StreamName, settings: StreamSettings) -> Hashable:
@@ -208,12 +217,12 @@ def _combined(
     ]
     persuasion = streams["persuasion"].advantages[index] if "persuasion" in streams else None
     critic = scaled(persuasion, number(config.lambda_critic))
-    generator, penalty = scaled(_sum(whole, *beside), scale), transition.format or None
-    unrewarded = _sum(generator, judge, penalty, critic) is None
+    generator, form = scaled(_sum(whole, *beside), scale), streams["format"].advantages[index]
+    unrewarded = _sum(generator, judge, form, critic) is None
     if is_masked(transition.turn, rewards) or (unrewarded and not config.keep_unrewarded):
         return None
     parts = (scaled(part, scale) for part in (peer, truth, *beside))
-    return TurnAdvantage(generator, judge, penalty, *parts, critic=critic)
+    return TurnAdvantage(generator, judge, form, *parts, critic=critic)
 
 
 def _sum(*parts: float | None) -> float | None:
@@ -251,7 +260,7 @@ def _statistics(
 ) -> dict[str, float]:
     """Return the counts; a share of nothing is left out rather than written as 0."""
     metrics = {"advantage/turns": float(len(turns)), "advantage/rows_dropped": float(turns.count(None))}
-    due = [index for index, one in enumerate(transitions) if len(one.turn.compared) >= 2]
+    due = [index for index, one in enumerate(transitions) if owes(one.turn)]
     if due:
         metrics["advantage/judge_signal_share"] = sum(
             judge.advantages[index] is not None for index in due

@@ -26,7 +26,7 @@ def streams_why(numbers: Numbers) -> Iterator[StreamWhy]:
         critics: tuple[StreamName, ...] = (
             ("persuasion",) if "persuasion" in numbers.step.advantages.streams else ()
         )
-        for name in (*generator_streams(numbers.step.scheme.rewards), "judge", *critics):
+        for name in (*generator_streams(numbers.step.scheme.rewards), "judge", *critics, "format"):
             yield _stream_why(numbers, numbers.step, name)
 
 
@@ -236,10 +236,11 @@ def total_why(numbers: Numbers) -> TotalWhy:
     of: dict[StreamName, float | None] = {name: stream.advantages[step.index] for name, stream in streams}
     of_peer, of_truth = weights_written(step)
     judge = f"{written(number(step.scheme.advantages.lambda_judge))} * {written(of['judge'])}"
+    where = "A_format, on the judge's tokens; without any, on the token that ended the reply"
     return TotalWhy(
         generator=_generator(numbers, step, of),
         judge=numbers.total("judge", "lambda_judge * A_judge", judge, known=step.knows("judge")),
-        format=numbers.total("format", "the format penalty itself, on every token of the turn"),
+        format=numbers.total("format", where, written(of["format"]), known=step.knows("format")),
         peer=_share(numbers, step, "peer", of_peer, of.get("peer")),
         truth=_share(numbers, step, "truth", of_truth, of.get("truth")),
         **{name: _share_beside(step, name, of[name]) for name in BESIDE if name in of},

@@ -403,9 +403,16 @@ def test_lambdas_weigh_the_roles_and_zero_takes_a_role_out():
     assert [part.judge for part in parts_of(groups, config=muted)] == [None, None]
 
 
-def test_a_fine_is_added_as_it_is_and_no_fine_is_no_signal():
-    groups = [[transition(0, 1, format=-0.5), transition(1, 1, format=0.0), transition(2, 1)]]
-    assert parts_of(groups) == [TurnAdvantage(None, None, -0.5), None, None]
+def test_a_missing_comparison_is_compared_with_the_turns_that_owed_one():
+    """Mean of -0.5, 0, 0 and 0; a turn that owed none takes no part."""
+    owing = [transition(agent, 1, due=True, format=-0.5 * (agent == 0)) for agent in range(4)]
+    parts = parts_of([[*owing, transition(4, 1, format=0.0)]])
+    assert [part and part.format for part in parts] == [-0.375, 0.125, 0.125, 0.125, None]
+    assert parts[0] == TurnAdvantage(None, None, -0.375)
+
+
+def test_where_all_comparisons_are_missing_none_is_told_apart():
+    assert parts_of([[transition(agent, 1, due=True, format=-0.5) for agent in range(3)]]) == [None] * 3
 
 
 def test_an_advantage_of_zero_is_a_signal():

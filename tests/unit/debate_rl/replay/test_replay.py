@@ -165,8 +165,8 @@ def test_a_peer_reward_flips_its_sign_under_copeland(run):
     assert change.new.rewards["peer"][:5] == [pytest.approx(1 / 3), 1.0, -1.0, -1.0, None]
     assert change.old.advantages["generator"][:5] == [-0.2, 1.0, -1.0, -1.0, None]
     assert change.change == pytest.approx(1 / 3 + 0.2)
-    # A and B were shown four solutions each and compared none
-    assert change.old.advantages["format"] == [None] * 5 + [-0.5, -0.5, None, None, None]
+    # A and B were shown four solutions each and compared none, of the ten of two debates four: mean -0.2
+    assert change.old.advantages["format"] == [None] * 5 + [-0.3, -0.3, 0.2, 0.2, 0.2]
     assert set(line_of(change)["new"]["advantages"]) == {"generator", "peer"}
     assert set(line_of(change)["new"]["rewards"]) == {"peer"}
     assert line_of(change)["rounds"] == 1
@@ -180,7 +180,7 @@ def test_a_peer_reward_flips_its_sign_under_copeland(run):
     assert generator["sign_changed"] == 0.25
     assert generator["moved"] == pytest.approx((1 / 3 + 0.2) / 4)
     assert summary.by("stream", "persona")["generator", "A"].figures()["sign_changed"] == 1.0
-    assert summary.by("stream", "round")["format", 1].figures()["old"] == pytest.approx(-0.5)
+    assert summary.by("stream", "round")["format", 1].figures()["old"] == pytest.approx(0)
     assert summary.facts()["rounds"] == 1
     out = io.StringIO()
     Console(file=out, width=80).print(replay_command._table("", ("stream", "round"), summary))
