@@ -77,7 +77,7 @@ class AdvantageConfig(Settings):
     """Whether turns that nothing rewards are rows, too, with advantages of 0, so that a KL acts on them:
     that of ``learner.beta_judge`` on the final ballots of judges without labels, for example."""
     ema_decay: float = Field(default=0.95, ge=0, lt=1)
-    """Decay of the running means of the baseline "rae"."""
+    """Decay of the running means of the baseline "rae", by step."""
 
     @model_validator(mode="after")
     def _only_judges_have_pairs(self) -> Self:

@@ -39,8 +39,9 @@ def stream_advantages(
 
     ``groups`` names each value's group. A group with fewer than two values, or with equal values, has
     no contrast: all its advantages are None under the baselines "group" and "rloo", and wherever the
-    scale would divide by its standard deviation. "rae" reads the running mean of the group's name in
-    ``ema`` (0 at first) before it takes the value in, value by value; pass the same ``ema`` each step.
+    scale would divide by its standard deviation. "rae" subtracts the running mean of the group's name in
+    ``ema`` (0 at first), and then takes in the mean of the step's values: the first as it is, each later one
+    by 1 - ``decay``. Pass the same ``ema`` each step.
 
     >>> stream_advantages([1.0, 0.0, None, 1.0], ["p", "p", "p", "q"], baseline="group", scale="none")
     [0.5, -0.5, None, None]
@@ -153,7 +154,7 @@ def _centre(
     if baseline == "rloo":
         return (group.sum() - group) / max(len(group) - 1, 1)
     if baseline == "rae":
-        return _running_means(group, key, ema, decay)
+        return _running_mean(group, key, ema, decay)
     if baseline == "none":
         return None
     raise ValueError(f"baseline must be group, rloo, rae or none, got {baseline!r}")
@@ -168,15 +169,11 @@ def _fitted(group: Values, effects: Effects, *, without_own: bool) -> Values:
     return (fit - weight * group) / (1 - weight)
 
 
-def _running_means(group: Values, key: str, ema: MutableMapping[str, float], decay: float) -> Values:
-    """Return the mean that stood before each value came; ``ema[key]`` is left after the last."""
-    before = np.empty_like(group)
-    mean = ema.get(key, 0.0)
-    for index, value in enumerate(group):
-        before[index] = mean
-        mean = decay * mean + (1 - decay) * float(value)
-    ema[key] = mean
-    return before
+def _running_mean(group: Values, key: str, ema: MutableMapping[str, float], decay: float) -> Values:
+    """Return the mean as it stood before the step; ``ema[key]`` is left as it stands after it."""
+    before, mean = ema.get(key, 0.0), float(group.mean())
+    ema[key] = decay * before + (1 - decay) * mean if key in ema else mean
+    return np.full_like(group, before)
 
 
 def _divisor(group: Values, scale: Scale, batch_std: float) -> tuple[float | None, float | None]:

@@ -155,7 +155,7 @@ def _centre(step: Step, settings: StreamSettings, group: GroupParts) -> Number |
     centre = float(group.centre[at])
     if settings.baseline == "rae":
         decay = step.scheme.advantages.ema_decay
-        source = f"the persona's running mean before this turn, decay {decay:g}; {step.means_source}"
+        source = f"the persona's running mean before this step, decay {decay:g}; {step.means_source}"
         return Number(centre, written(centre), source=source)
     if group.effects is not None:
         return _fitted(settings, group, at)

@@ -88,17 +88,26 @@ def test_batch_scale_has_a_floor():
     assert advantages == approx([0.01 / 0.1, -0.01 / 0.1])
 
 
-def test_rae_reads_the_mean_before_it_takes_the_value_in():
+def test_rae_reads_the_mean_before_it_takes_the_step_in():
     ema = {"x": 0.5}
-    advantages = stream_advantages([1.0, None, 0.0, 1.0], "xxxy", baseline="rae", scale="none", ema=ema)
-    # x: 1 - 0.5; then the mean is 0.95 * 0.5 + 0.05 * 1 = 0.525; y starts at 0
-    assert advantages == approx([0.5, None, -0.525, 1.0])
-    assert ema == {"x": pytest.approx(0.95 * 0.525), "y": pytest.approx(0.05)}
+    advantages = stream_advantages([1.0, None, 0.0, 0.5, 1.0], "xxxxy", baseline="rae", scale="none", ema=ema)
+    # x: less 0.5, whatever the order of the values; y has no step before
+    assert advantages == approx([0.5, None, -0.5, 0.0, 1.0])
+    assert ema == {"x": pytest.approx(0.95 * 0.5 + 0.05 * 0.5), "y": 1.0}
+
+
+def test_rae_remembers_steps_and_not_the_last_few_values_of_one():
+    """A step of 100 values, the last 20 of them 0, counts by its mean of 0.8."""
+    ema = {"x": 0.4}
+    stream_advantages([1.0] * 80 + [0.0] * 20, "x" * 100, baseline="rae", scale="none", ema=ema)
+    assert ema == {"x": pytest.approx(0.95 * 0.4 + 0.05 * 0.8)}
 
 
 def test_rae_decay_is_an_option_and_no_ema_starts_at_zero():
-    advantages = stream_advantages([1.0, 1.0], "xx", baseline="rae", scale="none", decay=0.5)
-    assert advantages == [1.0, 0.5]
+    assert stream_advantages([1.0, 1.0], "xx", baseline="rae", scale="none") == [1.0, 1.0]
+    ema = {"x": 1.0}
+    stream_advantages([0.0], "x", baseline="rae", scale="none", ema=ema, decay=0.5)
+    assert ema == {"x": 0.5}
 
 
 def test_no_values_at_all():
@@ -383,12 +392,12 @@ def test_running_means_belong_to_persona_and_stream():
     rae = StreamSettings(baseline="rae", scale="none")
     ema: dict[str, float] = {}
     parts = parts_of(groups, config=AdvantageConfig(peer=rae, judge=rae), ema=ema, truth_weight=0.0)
-    assert [part.generator for part in parts] == approx([1.0, 1.0, 0.95])
+    assert [part.generator for part in parts] == approx([1.0, 1.0, 1.0])
     first, second = PERSONAS[0].name, PERSONAS[1].name
     assert ema == {
-        f"judge/{first}": pytest.approx(0.025),
-        f"peer/{first}": pytest.approx(0.0975),
-        f"peer/{second}": pytest.approx(0.05),
+        f"judge/{first}": 0.5,
+        f"peer/{first}": 1.0,
+        f"peer/{second}": 1.0,
     }
 
 

@@ -509,11 +509,11 @@ def test_what_there_is_not_is_one_line(tmp_path, id, turn, said):
 def test_running_means_come_from_the_steps_before(tmp_path, monkeypatch):
     means = {"truth": {"baseline": "rae", "scale": "none"}, "ema_decay": 0.5}
     config = configured(size=1, advantages=means)
-    write(tmp_path, config, [[held(())], [held(())], [held(())]])
+    write(tmp_path, config, [[held(())], [held((), ("5",) * 4)], [held(())]])
     found = explained(tmp_path, config, "2.0", A)
     of_truth = found.streams[1]
-    # from 0, two rewards of 1 with decay 1/2: 1/2, then 3/4
-    assert (of_truth.centre.value, of_truth.advantage.value) == (0.75, 0.25)
+    # step 0 has the mean 1, and step 1 takes a half of it away
+    assert (of_truth.centre.value, of_truth.advantage.value) == (0.5, 0.5)
     assert of_truth.centre.source.endswith("running means from the 2 debates of steps 0 to 1")
     assert of_truth.members == ()
     assert found.matches is True
@@ -523,23 +523,23 @@ def test_running_means_come_from_the_steps_before(tmp_path, monkeypatch):
     assert found.streams[1].centre.value is None
     assert found.streams[1].centre.source.endswith("the running means reach back further than 1 debates")
     assert found.total.generator.value is None
-    assert found.total.generator.stored == 0.125
+    assert found.total.generator.stored == 0.25
     assert (found.total.generator.matches, found.total.judge.matches) == (None, True)
 
     monkeypatch.setattr("debate_rl.inspector.views.reward_step.FORGOTTEN", 0.6)
-    found = explained(tmp_path, config, "2.0", A)  # only step 1 is gone through, from 0
-    assert found.streams[1].centre.value == 0.5
+    found = explained(tmp_path, config, "2.0", A)  # only step 1 is gone through
+    assert found.streams[1].centre.value == 0.0
 
 
 def test_a_running_mean_that_no_step_within_reach_moved_is_not_known(tmp_path, monkeypatch):
     config = configured(size=1, advantages={"truth": {"baseline": "rae", "scale": "none"}, "ema_decay": 0.5})
     write(tmp_path, config, [[held(())], [held((), gold=None)], [held(())]])
-    assert explained(tmp_path, config, "2.0", A).streams[1].centre.value == 0.5
+    assert explained(tmp_path, config, "2.0", A).streams[1].centre.value == 1.0
     monkeypatch.setattr("debate_rl.inspector.views.reward_step.MOST_BEFORE", 1)
     found = explained(tmp_path, config, "2.0", A)  # step 1, of a problem without an answer, tells nothing
     assert found.streams[1].centre.value is None
     assert found.streams[1].centre.source.endswith("the running means reach back further than 1 debates")
-    assert (found.total.generator.stored, found.total.generator.matches) == (0.25, None)
+    assert (found.total.generator.stored, found.total.generator.matches) == (0.0, None)
 
 
 OUTCOMES = st.sampled_from(["left", "right", "tie"])
