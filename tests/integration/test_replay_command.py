@@ -29,19 +29,19 @@ def test_a_trained_run_is_paid_again_as_it_was(replay, folder):
 
 
 def test_another_scheme_is_shown_and_kept(replay, folder):
-    change = "advantages.format.baseline=none"  # no reply has its votes, so no baseline tells them apart
+    change = "rewards.format_penalty=-2.0"
     code, out, err = replay("run", change, "--json", "figures.json")
     assert (code, err) == (0, "")
     [kept] = (folder / "run" / "replays").iterdir()
-    assert kept.name.startswith("advantages.format.baseline=none-")
+    assert kept.name.startswith("rewards.format_penalty=-2.0-")
     facts = json.loads((folder / "figures.json").read_text())
     assert facts == json.loads((kept / "replay.json").read_text())
     assert (facts["debates"], facts["differ"], facts["overrides"]) == (8, 0, [change])
     fined = {cell["stream"]: cell for cell in facts["streams"]}["format"]
-    assert (fined["old"], fined["new"], fined["sign_changed"]) == (0.0, -0.5, 0.0)
+    assert (fined["old"], fined["new"], fined["sign_changed"]) == (-0.5, -2.0, 0.0)
     lines = [json.loads(line) for line in (kept / "debates.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [f"{step}.{place}" for step in range(2) for place in range(4)]
-    assert set(lines[0]["new"]["advantages"]) == {"format"}
+    assert set(lines[0]["new"]["rewards"]) == {"format"}
     most = facts["most_changed"][0]["id"]
     assert out.splitlines()[-1] == f"What changed most: debate inspect run replays {kept.name} {most}"
     assert replay("run", change, "--out", "else where")[1].splitlines()[-1].endswith(f"'else where' {most}")
