@@ -19,7 +19,13 @@ from debate_rl.config.keys import check_key
 from debate_rl.config.likelihood import LikelihoodConfig
 from debate_rl.config.logging import LoggingConfig
 from debate_rl.config.models import ModelConfig
-from debate_rl.config.reward_checks import check_labels, check_likelihood, check_returns, check_rewards
+from debate_rl.config.reward_checks import (
+    check_keys,
+    check_labels,
+    check_likelihood,
+    check_returns,
+    check_rewards,
+)
 from debate_rl.config.sampling import AdaptiveConfig, SamplingConfig
 from debate_rl.config.sandbox import SandboxConfig
 from debate_rl.config.seats import check_seats
@@ -198,6 +204,7 @@ class Config(Settings):
             check_scheme(protocol, self.rewards, verifiable=True, coins=self.train.draws_rewards)
         check_rewards(self.rewards, self.advantages, self.verifier)
         check_returns(self.debate, self.rewards, self.advantages)
+        check_keys(self.debate, self.advantages)
         if self.rewards.reads_likelihood:
             check_likelihood(self.learner, dynamic_sampling=self.train.dynamic_sampling)
         summed = self.debate.summary.enabled or self.debate.compress.over is not None

@@ -42,6 +42,6 @@ class LoggingConfig(Settings):
     """Whether transcripts hold token ids and log-probabilities; without them they are a tenth of the size."""
     transcript_groups: int | None = Field(default=None, ge=0)
     """Of how many problems of a step transcripts keep the debates; None: of all, 0: of none. A replay needs
-    all where advantages compare problems with each other (baseline "rae", scale "batch")."""
+    all where advantages compare problems with each other (baseline "rae", scale "batch", key "context")."""
     sample_share: float = Field(default=0.05, ge=0, le=1)
     """Share of the debates whose turns go to samples.jsonl, and to wandb as a table; 0 writes none."""
