@@ -56,7 +56,7 @@ SEEDS, CHECK_SEEDS = [201, 202, 203, 204, 205], [206, 207, 208]
 FLIPPED = (0.1, 0.2, 0.3, 0.4, 0.5)
 DOSE = (*(f"flipped={q}" for q in FLIPPED), *(f"shared={q}" for q in (*FLIPPED, 0.65)))
 MAJORITIES = ("ttrl", "ttrl_debate", "last_majority", "voted")
-LABELS = tuple(f"truth={share}" for share in (0.05, 0.125, 0.25, 0.5, 1.0))
+LABELS = (*(f"labels={n}" for n in (6, 12, 24, 48)), "truth=1.0")
 CONTROLS = ("shuffled", "random", "own_answer")
 LONG, LONG_STEPS = ("votes", "voted", "ttrl", "truth=1.0"), 70
 CHECKED = (*MAJORITIES[:3], "flipped=0.3", "shared=0.5", "shared=0.65")

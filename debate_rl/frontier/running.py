@@ -14,7 +14,7 @@ from pathlib import Path
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
 from debate_rl.formatting import printable
-from debate_rl.frontier.signals import Signal, signal_named
+from debate_rl.frontier.signals import LABELS, Signal, signal_named
 from debate_rl.frontier.start import Start, measured_start
 from debate_rl.sweeps.arms import Arm, Sweep, config_of, folder_of
 from debate_rl.sweeps.running import Runner, State, SweepRun, open_state, runs_of, with_arms
@@ -101,7 +101,12 @@ def check_plan(plan: Plan) -> None:
             config_of(plan.sweep(), _arm(first, {}), (f"seed={seed}",))
     for one in plan.wanted:
         known = replace(one.signal, alone=False)  # how many debates it holds is measured first
-        config_of(plan.sweep(), _arm(replace(one, signal=known), {}))
+        config = config_of(plan.sweep(), _arm(replace(one, signal=known), {}))
+        if config.train.epochs is not None and one.signal.name.startswith(f"{LABELS}="):
+            raise ConfigError(
+                f"{one.prior.recipe}: train.epochs = {config.train.epochs:g}: arm {one.name!r} has fewer "
+                "problems and would have fewer steps; set train.steps in its place"
+            )
 
 
 def _check_prior(prior: Prior) -> None:

@@ -35,10 +35,13 @@ from debate_rl.frontier.tables import (
     trace_table,
     worth_lines,
 )
+from debate_rl.problems import load_run_problems
 from debate_rl.statistics import Estimate
 from debate_rl.sweeps.arms import Arm
 from debate_rl.sweeps.running import Runner, SweepRun
 from debate_rl.tracking.held_out import HeldOut, to_line
+from debate_rl.training.adaptive import group_names
+from debate_rl.training.sampler import Sampler
 
 FIRST, WINNER = "debate/accuracy/round_0", "debate/winner/accuracy"
 SIZE = 20
@@ -97,7 +100,8 @@ def test_a_signal_is_known_by_its_name_and_share():
     assert signal_named("ttrl").alone
     assert "rewards.pseudo=majority" in signal_named("ttrl").overrides
     assert signal_named("shared=0.4").control == "shared_errors"
-    assert signal_named("routed=0.125").labels == 0.125
+    assert signal_named("routed=0.125").overrides == ("rewards.labels=0.125", "rewards.peer_weight=routed")
+    assert signal_named("labels=12").overrides[0] == "env.limit=12"
     assert [name for name in PLAIN if signal_named(name).name != name] == []
 
 
@@ -110,6 +114,9 @@ def test_a_signal_is_known_by_its_name_and_share():
         ("flipped=1.5", "flipped=1.5: the share"),
         ("flipped=x", r"\(got 'x'\)"),
         ("votes=0.5", "no such signal"),
+        ("labels", "labels: no such signal"),
+        ("labels=0", r"labels=0: the number of problems behind labels= is 1 or more \(got '0'\)"),
+        ("labels=0.5", r"\(got '0.5'\)"),
     ],
 )
 def test_a_signal_that_there_is_not_is_named(name, said):
@@ -137,6 +144,25 @@ def test_arms_that_could_not_be_compared_are_refused(recipe, overrides, said):
     plan = Plan(tuple(planned(Prior("", recipe, overrides), ["ttrl"])), (1,), "out")
     with pytest.raises(ValueError, match=said):
         check_plan(plan)
+
+
+def test_an_arm_of_few_problems_has_the_steps_of_the_others():
+    """Its problems come again in the same step, each time in a group of its own; epochs would end it early."""
+    few = planned(Prior("", "quickstart"), ["labels=8"])
+    check_plan(Plan(tuple(few), (1,), "out"))
+    config = load_config(Config, "quickstart", few[1].signal.overrides)
+    data = load_run_problems(config)
+    assert [one.id for one in data.train] == [
+        one.id for one in load_run_problems(load_config(Config, "quickstart")).train[:8]
+    ]
+    sampler = Sampler(config, data)
+    drawn = [index for step in range(2) for index in sampler.draw(step).problems]
+    assert [sorted(drawn[place : place + 8]) for place in (0, 8, 16)] == [[*range(8)]] * 3
+    first = group_names([data.train[index] for index in drawn[:12]])
+    assert len(set(first)) == 12
+    by_epochs = planned(Prior("", "quickstart", ("train.epochs=2",)), ["labels=8"])
+    with pytest.raises(ConfigError, match=r"train.epochs = 2: arm 'labels=8' has fewer problems"):
+        check_plan(Plan(tuple(by_epochs), (1,), "out"))
 
 
 def test_arms_without_a_start_in_common_are_refused():
@@ -231,21 +257,22 @@ def test_what_votes_are_worth_is_taken_seed_by_seed():
     """From .2 at 0 labels to .4 at 10 and .8 at 30: .3 is worth 5, .6 is worth 20, and .9 all 30."""
     cells = [
         cell(ends=(0.3, 0.6, 0.9)),
-        cell("truth=0.5", ends=(0.4, 0.4, 0.4), labels=10),
+        cell("labels=10", ends=(0.4, 0.4, 0.4), labels=10),
         cell("truth=1.0", ends=(0.8, 0.8, 0.8), labels=30),
+        cell("truth=0.5", ends=(0.25, 0.25, 0.25), labels=15),  # half of its tokens teach nothing: no point
     ]
     (found,) = worths(cells)
     assert found.by_seed == pytest.approx({0: 5.0, 1: 20.0, 2: 30.0})
     assert found.labels.value == pytest.approx(55 / 3)
     assert worth_lines([found])[0].startswith("trap votes without labels: worth 18 (0 to 30) of 30 labels")
-    assert worths(cells[:1]) == worths(cells[:2]) == []
+    assert worths(cells[:1]) == worths(cells[:2]) == worths([cells[0], *cells[2:]]) == []
 
 
 def test_labels_are_those_of_runs_as_long_as_the_votes():
     """70 steps of truth use 840 labels; votes of 7 steps above all truth of 7 steps are worth its 84."""
     cells = [
         cell(ends=(0.6, 0.5)),
-        cell("truth=0.5", ends=(0.3, 0.3), labels=41),
+        cell("labels=41", ends=(0.3, 0.3), labels=41),
         cell("truth=1.0", ends=(0.4, 0.4), labels=84),
         cell("truth=1.0", ends=(0.9, 0.9), labels=840, steps=70),
     ]
@@ -364,7 +391,7 @@ def test_tables_and_figure_are_of_the_cells(tmp_path):
         cell(winners=(0.6, 0.55, 0.6)),
         cell("ttrl", ends=(0.1, 0.15, 0.1)),
         cell("flipped=0.2", p_v=0.75, winners=(0.5, 0.5, 0.55)),
-        cell("truth=0.5", ends=(0.5, 0.6, 0.5), labels=41),
+        cell("labels=41", ends=(0.5, 0.6, 0.5), labels=41),
         cell("truth=1.0", ends=(0.6, 0.7, 0.6), labels=84),
         cell("votes", steps=70, winners=(0.6, 0.5, 0.6)),
     ]
