@@ -119,7 +119,9 @@ def _show(plan: Plan, cells: Sequence[Cell], failed: Mapping[str, str], json: st
         table.columns[0].no_wrap = True
         wide_console(width + 1).print(table)
     seeds = (
-        "over the seeds (Student)" if len(plan.seeds) > 1 else "not known: one seed says nothing of others"
+        "over seeds and held-out problems"
+        if len(plan.seeds) > 1
+        else "not known: one seed says nothing of others"
     )
     say(*worth_lines(worth))
     say("p_v and p_c of an arm: of round 0, before training; first answer: accuracy in round 0, at the end")

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from debate_rl.frontier.labels import Worth, accuracies, cells_of_curve
-from debate_rl.frontier.results import Cell, difference, estimated, shortest
+from debate_rl.frontier.results import Cell, less, shortest
 from debate_rl.frontier.rules import Point, fitted, of_votes, ttrl_of
 from debate_rl.runs.folder import write_whole
 
@@ -58,7 +58,7 @@ def plane(axes: Axes, cells: Sequence[Cell], _: Sequence[Worth]) -> None:
     axes.axvline(0.5, color=UNSURE, linewidth=0.4)
     for cell in cells:
         other, votes, crowd = ttrl_of(cell, cells), cell.p_v(), cell.p_m()
-        found = estimated(difference(cell, other)) if other is not None and of_votes(cell) else None
+        found = less(cell, other) if other is not None and of_votes(cell) else None
         if found is None or votes is None or crowd is None:
             continue
         colour = WINS if found.low > 0 else LOSES if found.high < 0 else UNSURE

@@ -13,8 +13,7 @@ from itertools import pairwise
 
 from debate_rl.frontier.results import Cell, shortest
 from debate_rl.frontier.signals import has_all_labels
-from debate_rl.statistics import Estimate
-from debate_rl.sweeps.results import over_seeds
+from debate_rl.statistics import Estimate, clustered_mean
 
 Curve = Sequence[tuple[float, float]]
 """Points (labels, accuracy), by labels."""
@@ -82,8 +81,7 @@ def _worth(cell: Cell, cells: Sequence[Cell]) -> Worth | None:
         return None
     values = {seed: worth(curve, cell.seeds[seed].first[-1][1]) for seed, curve in known.items()}
     most = max(curve[-1][0] for curve in known.values())
-    estimate = over_seeds([Estimate(v, v, v, 1, 1) for v in values.values()], signed=False)
-    assert estimate is not None
+    estimate = clustered_mean([*values.values()], [*values])
     return Worth(cell.prior, cell.signal, values, most, estimate)
 
 

@@ -11,7 +11,7 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
 from debate_rl.frontier.drawing import draw
 from debate_rl.frontier.labels import worth, worths
-from debate_rl.frontier.results import Cell, OfSeed, cells_of, difference, estimated, shortest
+from debate_rl.frontier.results import Cell, OfSeed, cells_of, difference, less, shortest
 from debate_rl.frontier.rules import (
     a_coin_pays_nothing,
     controls_gain_nothing,
@@ -43,15 +43,15 @@ from debate_rl.tracking.held_out import HeldOut, to_line
 from debate_rl.training.adaptive import group_names
 from debate_rl.training.sampler import Sampler
 
-FIRST, WINNER = "debate/accuracy/round_0", "debate/winner/accuracy"
+FIRST, WINNER, JUDGE = "debate/accuracy/round_0", "debate/winner/accuracy", "judge/accuracy"
 SIZE = 20
 
 
-def held_out(step, first, winner=None):
-    """An evaluation of 20 problems, the first of which are right: a share of them of each figure."""
+def held_out(step, first, winner=None, judge=None):
+    """An evaluation of 20 problems, each of which is right as often: problems add nothing to an interval."""
     figures = {
-        name: {str(i): (float(i < round(share * SIZE)), 1) for i in range(SIZE)}
-        for name, share in ((FIRST, first), (WINNER, winner))
+        name: {str(i): (share, 1) for i in range(SIZE)}
+        for name, share in ((FIRST, first), (WINNER, winner), (JUDGE, judge))
         if share is not None
     }
     return HeldOut(step, {str(i): "same" for i in range(SIZE)}, figures)
@@ -77,7 +77,8 @@ def cell(
     seeds, evaluations = {}, {}
     for seed, end in enumerate(ends):
         last = winners[seed] if winners else None
-        traces = [held_out(0, 0.2, 0.5 if winners else None), held_out(steps, end, last)]
+        before = (0.5, 0.9) if winners else ()
+        traces = [held_out(0, 0.2, *before), held_out(steps, end, last, 0.8 if winners else None)]
         evaluations[seed] = traces
         seeds[seed] = OfSeed(
             gain=point(end - 0.2),
@@ -147,7 +148,7 @@ def test_arms_that_could_not_be_compared_are_refused(recipe, overrides, said):
 
 
 def test_an_arm_of_few_problems_has_the_steps_of_the_others():
-    """Its problems come again in the same step, each time in a group of its own; epochs would end it early."""
+    """Its problems come again in a step, each time in a group of its own; epochs would end it early."""
     few = planned(Prior("", "quickstart"), ["labels=8"])
     check_plan(Plan(tuple(few), (1,), "out"))
     config = load_config(Config, "quickstart", few[1].signal.overrides)
@@ -201,7 +202,7 @@ def test_a_run_without_its_first_or_last_evaluation_is_not_compared(tmp_path):
     for steps, missing in (((), 0), ((2,), 0), ((0,), 2), ((0, 1), 2)):
         (tmp_path / "held_out.jsonl").write_bytes(b"".join(to_line(held_out(n, 0.2)) + b"\n" for n in steps))
         with pytest.raises(ValueError, match=f"held_out.jsonl: has no evaluation after step {missing}"):
-            cells_of([Ran(arm, {1: run}, {1: start})])
+            cells_of([Ran(arm, {1: (run,)}, {1: start})])
 
 
 def test_a_folder_is_held_until_all_of_it_is_done(tmp_path, monkeypatch):
@@ -294,12 +295,12 @@ def test_a_prior_whose_runs_are_longer_is_judged_as_well():
 
 
 def test_differences_are_of_one_seed_and_problem():
-    values = difference(cell(ends=(0.5, 0.6)), cell("ttrl", ends=(0.1, 0.4)))
+    votes, ttrl = cell(ends=(0.5, 0.6)), cell("ttrl", ends=(0.1, 0.4))
+    values = difference(votes, ttrl)
     assert {seed: one.value for seed, one in values.items()} == pytest.approx({0: 0.4, 1: 0.2})
-    assert estimated(values).value == pytest.approx(0.3)
-    assert estimated({0: values[0]}) == values[0]
+    assert less(votes, ttrl).value == pytest.approx(0.3)
     assert values[0].low < 0.4 < values[0].high
-    assert estimated({}) is None
+    assert less(cell(ends=()), ttrl) is None
 
 
 def test_votes_beat_majorities_only_where_they_do_so_on_every_seed_and_clearly():
