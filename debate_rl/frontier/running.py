@@ -177,7 +177,8 @@ def run_plan(plan: Plan, tell: Callable[[str], None]) -> list[Ran]:
             if run.key not in runner.state.seconds:
                 raise ConfigError(f"{run.name}: failed: {_why_not(runner.state, run)}")
             signals = [other.signal for other in plan.wanted if other.prior == one.prior]
-            path = Path(plan.out) / "starts" / f"{folder_of(one.prior.name or 'start')}-{run.seed}.json"
+            home = Path(plan.begins or plan.out) / "starts"
+            path = home / f"{folder_of(one.prior.name or 'start')}-{run.seed}.json"
             starts[one.prior, run.seed] = measured_start(_start_config(sweep, run), signals, path)
             tell(f"{one.prior.name or one.prior.recipe}, seed {run.seed}: the start is measured; {path}")
         arms = {one: _arm(one, starts) for one in plan.wanted}
@@ -237,10 +238,8 @@ def _runs(plan: Plan, arms: Mapping[Wanted, Arm]) -> list[SweepRun]:
 
     With a jitter all begin with that of the same votes without it, and each perturbs it alike.
     """
-    by_arm, found = (
-        {arm: one for one, arm in arms.items()},
-        runs_of(plan.sweep(), [*arms.values()], plan.of_seed),
-    )
+    by_arm = {arm: one for one, arm in arms.items()}
+    found = runs_of(plan.sweep(), [*arms.values()], plan.of_seed)
     votes = {(by_arm[run.arm].prior, run.seed): run for run in reversed(found) if _is_first(by_arm[run.arm])}
     begun: list[SweepRun] = []
     for run in found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -23,7 +24,7 @@ from debate_rl.frontier.rules import (
     the_winner_holds,
     votes_beat_majorities,
 )
-from debate_rl.frontier.running import Plan, Prior, Ran, alone_debates, check_plan, planned, run_plan
+from debate_rl.frontier.running import Plan, Prior, Ran, alone_debates, check_plan, joined, planned, run_plan
 from debate_rl.frontier.signals import PLAIN, signal_named
 from debate_rl.frontier.start import Judged, Start, measured_start
 from debate_rl.frontier.tables import (
@@ -231,6 +232,40 @@ def test_a_run_that_is_missing_says_why(tmp_path, monkeypatch):
     votes, voted = run_plan(plan, print)
     assert (list(votes.runs), votes.missing) == ([1], {})
     assert (list(voted.runs), voted.missing) == ([], {1: "no�[2J room"})
+
+
+def test_every_seed_may_have_its_own_held_out_problems_and_jitters_one_start(tmp_path, monkeypatch):
+    wanted = tuple(planned(Prior("trap", "quickstart"), ["voted"]))
+    plan = Plan(wanted, (7, 9), str(tmp_path), own_held_out=True)
+    again = replace(plan, out=f"{tmp_path}/jitter_1", jitter=1, begins=plan.out)
+    start = Start(problems=60, judged={}, solution=10.0, debate=190.0)
+    monkeypatch.setattr(Runner, "run", set_done)
+    monkeypatch.setattr("debate_rl.frontier.running.measured_start", lambda *_: start)
+    votes, voted = joined([run_plan(plan, print), run_plan(again, print)])
+    assert [run.config.held_out.seed for runs in votes.runs.values() for run in runs] == [7, 7, 9, 9]
+    assert [run.config.train.jitter for run in voted.runs[9]] == [0, 1]
+    first = tmp_path / "trap_votes" / "seed_7"
+    assert [run.start for run in (*votes.runs[7], *voted.runs[7])] == [None, first, first, first]
+    assert "train.jitter=1" in voted.runs[7][1].own
+
+
+def test_the_repeats_of_a_seed_are_one_value_of_it(tmp_path):
+    """Gains of .2 and .4 from .1: one seed that gained .3, with a standard deviation of .02 ** .5."""
+    arm = planned(Prior("", "quickstart", ("train.steps=2",)), [])[0]
+    config = load_config(Config, "quickstart", ("train.steps=2",))
+    start = Start(problems=60, judged={}, solution=10.0, debate=190.0)
+    runs = []
+    for name, end in (("a", 0.3), ("b", 0.5)):
+        lines = [to_line(held_out(step, share)) + b"\n" for step, share in ((0, 0.1), (2, end))]
+        (tmp_path / name / "transcripts").mkdir(parents=True)
+        (tmp_path / name / "held_out.jsonl").write_bytes(b"".join(lines))
+        (tmp_path / name / "metrics.jsonl").write_text('{"step": 0, "tokens/generated": 10.0}\n')
+        runs.append(SweepRun(Arm("votes", ()), 1, tmp_path / name, config))
+    (found,) = cells_of([Ran(arm, {1: tuple(runs)}, {1: start})])
+    assert found.seeds[1].gains == pytest.approx((0.2, 0.4))
+    assert found.gain.value == pytest.approx(0.3)
+    assert found.jitter_sd == pytest.approx(0.02**0.5)
+    assert (found.seeds[1].generated, found.gain.clusters) == (10.0, SIZE)
 
 
 def test_solutions_that_spend_the_tokens_of_debates():
