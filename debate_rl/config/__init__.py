@@ -112,6 +112,9 @@ class TrainConfig(Settings):
     "random_reward" leaves votes as they are: a coin for each solution stands for its truth."""
     control_share: float | None = Field(default=None, ge=0, le=1)
     """The share that "flipped_votes" or "shared_errors" turns round, by lot."""
+    jitter: int = Field(default=0, ge=0)
+    """Above 0: noise drawn by this number changes the start weights by about a millionth of their size. Runs
+    that differ in it alone show how far rounding moves a result. 0: the weights are as they are."""
 
     @property
     def draws_rewards(self) -> bool:
