@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from debate_rl.formatting import counted
+from debate_rl.formatting import counted, duration
 from debate_rl.runs.ending import wall_seconds
 from debate_rl.runs.folder import RunFolderError
 from debate_rl.tracking.goals import look_at
@@ -68,7 +68,7 @@ class Limits:
         spent = self._spent + self._session.clock() - self._since
         if hours is None or spent < hours * HOUR_S:
             return None
-        return End("hours", f"{spent / HOUR_S:.2f} hours are spent, of train.hours = {hours:g}")
+        return End("hours", f"{duration(spent)} are spent, of train.hours = {hours:g}")
 
 
 def all_done(session: Session) -> End:

@@ -32,6 +32,15 @@ def test_the_project_is_set_from_the_command_line():
     tables = apply_overrides({}, ["logging.wandb.project=debates", "logging.wandb.mode=offline"])
     config = LoggingConfig.model_validate(tables["logging"])
     assert (config.wandb.project, config.wandb.mode) == ("debates", "offline")
+    tables = apply_overrides(tables, ["logging.wandb=others"])  # the name of a project alone
+    assert LoggingConfig.model_validate(tables["logging"]).wandb == WandbConfig(
+        project="others", mode="offline"
+    )
+    tables = apply_overrides({}, ["logging.wandb=debates", "logging.wandb.mode=offline"])
+    assert LoggingConfig.model_validate(tables["logging"]).wandb == WandbConfig(
+        project="debates", mode="offline"
+    )
+    assert LoggingConfig.model_validate({"wandb": "debates"}).wandb == WandbConfig(project="debates")
     with pytest.raises(ValidationError, match="unknown key 'projcet'; did you mean 'project'"):
         WandbConfig.model_validate({"projcet": "x"})
 
