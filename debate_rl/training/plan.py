@@ -25,7 +25,7 @@ from debate_rl.problems import Problems
 from debate_rl.quantization import quantized_bytes
 from debate_rl.runs.folder import RunFolder
 from debate_rl.runs.kept_weights import load_run_model
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.tracking.step_lines import read_metrics, step_seconds
 from debate_rl.training.cards import Card, card_of, least_seconds
 from debate_rl.training.engine_memory import EngineMemory, engine_memory
 from debate_rl.training.estimate import (
@@ -42,8 +42,6 @@ from debate_rl.training.estimate import (
 from debate_rl.training.speed import Speed, evaluation_seconds, evaluations_of, limit_of, probe, seconds_of
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
-PHASES = ("seconds/rollout", "seconds/reward", "seconds/learn", "seconds/record")
-"""The metrics that make up the time of a step."""
 CROWDED = 0.9
 """Share of the memory over which ``learner.gradient_checkpointing = "auto"`` saves some."""
 USUAL_CAP = 2.0
@@ -323,7 +321,7 @@ def _measured_time(needs: Plan, run: Path) -> str:
     rows = read_metrics(metrics) if metrics.exists() else []
     if not rows:
         return ""
-    step = fmean(sum(row.get(name) or 0.0 for name in PHASES) for row in rows)
+    step = fmean(map(step_seconds, rows))
     evaluated = [value for row in rows if (value := row.get("seconds/evaluate"))]
     each = fmean(evaluated) if evaluated else 0.0
     left = range(len(rows) + 1, steps + 1)

@@ -202,8 +202,10 @@ class Session:
 
     def evaluate_first(self) -> dict[str, float]:
         """Keep the held-out figures from before the first step, unless they are kept already; return them."""
+        started = time.perf_counter()
         figures = self.evaluate(0) if self.evaluates_first else {}
         if figures:
+            figures["seconds/evaluate"] = time.perf_counter() - started
             self.tracker.begin(figures)
         return figures
 
@@ -372,7 +374,9 @@ def _opened(
         tidy(folder.checkpoints, session.step, best=best, keep_last=config.train.keep_last)
         set_aside_from(folder.transcripts, session.step)
         seal_before(folder.transcripts, session.step)
-        about = {"steps": config.train.steps, "first_step": session.step, "settings": plain_config(config)}
+        steps, first = config.train.steps, session.step
+        due = (lambda done: config.held_out.due(done, steps)) if data.held_out else (lambda _: False)
+        about = {"steps": steps, "first_step": first, "settings": plain_config(config), "due": due}
         with open_trackers(folder.path, config.logging, **about) as session.tracker:
             try:
                 yield session

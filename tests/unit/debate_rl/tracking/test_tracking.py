@@ -104,8 +104,8 @@ def test_piped_output_is_one_plain_line_a_step():
     display.log(0, {"accuracy": 0.5, "other": 9.0, "seconds/rollout": 2.0, "seconds/learn": 0.5})
     display.log(1, {"accuracy": 1.0, "[red]": 1.0})
     first, second = out.getvalue().splitlines()
-    assert first == "step 0 (1 of 3 done)  accuracy 0.500  2.5 s"
-    assert second == "step 1 (2 of 3 done)  accuracy 1.000  0.0 s"
+    assert first == "step 0 (1 of 3 done)  accuracy 0.500  2.5 s, about 5 s left"
+    assert second.startswith("step 1 (2 of 3 done)  accuracy 1.000  0.01 s, about ")
     assert "\x1b" not in out.getvalue()
 
 
