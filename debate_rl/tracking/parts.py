@@ -41,7 +41,7 @@ class Pace:
     ) -> None:
         self._total, self._recent, self._due, self._clock = total, recent, due, clock
         self._began = self._at = clock()
-        self._apart_s = self._last_apart_s = 0.0
+        self._apart_s = self._last_apart_s = self._last_units = 0.0
         self._marks: deque[tuple[float, float]] = deque(maxlen=recent and recent + 1)
         if done is not None:
             self._marks.append((self._at, done))
@@ -56,29 +56,34 @@ class Pace:
         self._last_apart_s = apart_s or self._last_apart_s
 
     def reach(self, done: float, *, took_s: float = 0.0, apart_s: float = 0.0) -> None:
-        """Note that so many units are done; the last took ``took_s``, ``apart_s`` of it for something more."""
+        """Note how many units are done; the last took ``took_s``, ``apart_s`` of it for what comes behind."""
         self._at = self._clock()
         self.wait(apart_s)
         if not self._marks:
             self._marks.append((self._at - took_s, done - 1))
         self._apart_s += apart_s
+        self._last_units = done - self._marks[-1][1]
         if self._recent is None and len(self._marks) > 1:
             self._marks.pop()
         self._marks.append((self._at - self._apart_s, done))
 
     def left(self) -> float | None:
-        """Return about how many seconds are left; None before anything is done."""
+        """Return about how many seconds are left; None before anything is done.
+
+        Units end together: those under way, as many as ended last, are taken to end now where they are late.
+        """
         if not self._marks or self._marks[0][1] == self._marks[-1][1]:
             return None
         (first, before), (last, done) = self._marks[0], self._marks[-1]
-        each = (last - first) / (done - before)
+        each, units = (last - first) / (done - before), self._total - done
         more = sum(map(self._due, range(int(done) + 1, self._total + 1))) * self._last_apart_s
-        return max(each * (self._total - done) + more - (self._clock() - self._at), 0.0)
+        on_time = each * units - (self._clock() - self._at)
+        return more + max(on_time, each * (units - self._last_units), 0.0)
 
     def words(self) -> str:
-        """Return what is left in words; "" before anything is done."""
+        """Return what is left in words; "" where it is not known."""
         left = self.left()
-        return "" if left is None else f"about {duration(left)} left"
+        return f"about {duration(left)} left" if left else ""
 
 
 class PartLines:

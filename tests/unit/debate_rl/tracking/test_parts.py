@@ -100,12 +100,16 @@ def test_evaluations_are_counted_apart_from_steps(clock):
     assert pace.left() == 3 * 10 + 300
 
 
-def test_a_time_that_is_over_is_not_negative(clock):
-    pace = Pace(2, 0, clock=clock)
-    clock.now = 5.0
-    pace.reach(1)
+def test_what_is_late_is_taken_to_end_now_and_the_others_to_follow(clock):
+    pace = Pace(12, 0, clock=clock)
+    clock.now = 60.0
+    pace.reach(4)  # four at a time, 15 s each
+    assert pace.left() == 120.0
     clock.now = 500.0
-    assert pace.left() == 0.0
+    assert pace.left() == 60.0
+    pace.reach(8)
+    clock.now = 2000.0
+    assert (pace.left(), pace.words()) == (0.0, "")
 
 
 def test_a_part_of_a_command_is_said_at_both_ends_and_every_30_seconds_between(clock):
