@@ -1,6 +1,6 @@
 """Where a run's figures go: metrics.jsonl always, wandb and TensorBoard when configured, and the screen.
 
-All get the same names. Samples are the turns of the debates that are drawn to be read.
+Charts get the names of ``chart_name``. Samples are the turns of the debates that are drawn to be read.
 """
 
 from __future__ import annotations
@@ -93,14 +93,16 @@ def open_trackers(
         if config.wandb.project is not None:
             from debate_rl.tracking.charts import WandbTracker
 
-            wandb = stack.enter_context(closing(WandbTracker(config.wandb, folder, settings or {})))
+            wandb = stack.enter_context(closing(WandbTracker(config.wandb, folder, settings or {}, steps)))
             trackers.loggers.append(wandb.log)
             trackers.showers.append(wandb.show)
+            trackers.beginners.append(wandb.begin)
         if config.tensorboard:
             from debate_rl.tracking.charts import TensorBoardTracker
 
             board = stack.enter_context(closing(TensorBoardTracker(folder / "tensorboard", first_step)))
             trackers.loggers.append(board.log)
+            trackers.beginners.append(board.begin)
         shown = progress_of(
             config.progress, steps, done=first_step, console=console, verbose=config.verbose, due=due
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -33,11 +34,11 @@ class End:
 
 
 class Limits:
-    """The goal, the target and the hours of a run; hours count all its starts."""
+    """The goal, the target and the hours of a run; hours count all its starts, each with its loading."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._spent = wall_seconds(session.folder.starts)
+        self._spent = wall_seconds(session.folder.starts) + time.monotonic() - session.began
         self._since = session.clock()
 
     def end_of(self, figures: Mapping[str, float]) -> End | None:
