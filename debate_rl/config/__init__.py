@@ -101,7 +101,8 @@ class TrainConfig(Settings):
     target: TargetConfig | None = None
     """A held-out figure whose interval, once it lies above a value, ends the run; None: none does."""
     hours: float | None = Field(default=None, gt=0)
-    """Hours of wall time, all starts together, after which the step that ends is the last; None: no limit."""
+    """Hours of wall time, all starts with their loading, after which the step that ends is the last; None: no
+    limit."""
     on_alarm: Action | dict[str, Action] = "warn"
     """What an alarm of a collapse detector does: "warn" says it, "checkpoint" also saves, "stop" ends the run
     with its steps saved, "rollback" goes back to the checkpoint before the alarm with half the learning rate,

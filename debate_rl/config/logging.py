@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from debate.settings import Settings
 
 
 class WandbConfig(Settings):
-    """Weights & Biases; off until ``project`` is set. The API key comes from the environment only."""
+    """Weights & Biases; off until ``project`` is set. The API key comes from the environment only.
+
+    A name alone, as in ``logging.wandb = "debates"``, is that of the project.
+    """
 
     project: str | None = None
     """Project to log to; None turns wandb off."""
@@ -24,6 +27,11 @@ class WandbConfig(Settings):
     """Labels to filter by."""
     mode: Literal["online", "offline"] | None = None
     """None obeys WANDB_MODE, or else is online; offline leaves files that ``wandb sync`` uploads."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_project(cls, data: Any) -> Any:
+        return {"project": data} if isinstance(data, str) else data
 
 
 class LoggingConfig(Settings):
