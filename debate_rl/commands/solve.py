@@ -259,7 +259,7 @@ def line_of(problem: Problem, found: Answered | Refused, posed: Posed) -> Line:
     from debate_rl.strategies.solving import Refused
 
     if isinstance(found, Refused):
-        return Line(problem.id, question_checksum(problem), refused=found.reason)
+        return Line(problem.id, question_checksum(problem), problem.question, refused=found.reason)
     right: bool | None = None
     if not posed.ungraded:
         right = False

@@ -48,7 +48,7 @@ def summary(lines: Sequence[Line], *, seconds: float, solved: int) -> dict[str, 
 def summary_lines(figures: Mapping[str, Any]) -> list[str]:
     """Return the figures in words.
 
-    >>> lines = [Line("p", "", "4", True, tokens_generated=30), Line("q", "", None, False)]
+    >>> lines = [Line("p", "", "", "4", True, tokens_generated=30), Line("q", "", "", None, False)]
     >>> summary_lines(summary(lines, seconds=2.0, solved=2))[0]
     '2 problems: 1 answered, .50 right of 2 graded (.00 to 1.00)'
     """

@@ -57,8 +57,20 @@ def test_what_a_start_would_refuse_is_a_check(tiny_recipe, debate_command):
     assert "did you mean 'kl'?" in str(start["why"])
 
 
+def test_problems_or_an_engine_that_are_not_there_are_no_go(tiny_recipe, debate_command, monkeypatch):
+    code, out, _ = debate_command(
+        "doctor", tiny_recipe, "env.path=/nowhere.jsonl", "env.kind=gsm8k", "--json"
+    )
+    assert (code, checks_of(out)["problems"]["verdict"]) == (1, "bad")
+    assert "/nowhere.jsonl" in str(checks_of(out)["problems"]["why"])
+    monkeypatch.setattr("debate_rl.engines.find_spec", lambda name: None)
+    code, out, _ = debate_command("doctor", tiny_recipe, "model.policy=vllm", "--quick", "--json")
+    assert (code, checks_of(out)["start"]["verdict"]) == (1, "bad")
+    assert "the package 'vllm' is not installed" in str(checks_of(out)["start"]["why"])
+
+
 def test_what_cannot_be_looked_at_is_one_line_and_exit_code_2(tiny_recipe, debate_command):
-    code, out, err = debate_command("doctor", tiny_recipe, "env.path=/nowhere.jsonl", "env.kind=none")
+    code, out, err = debate_command("doctor", tiny_recipe, "train.steps=many")
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
 

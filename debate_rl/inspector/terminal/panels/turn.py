@@ -54,6 +54,8 @@ def prompt_lines(note: str, prompt: PromptView, summed: PromptView | None) -> li
             lines += _read(f"{message.role}{about}", message.content)
         if one is not None and one.title:
             lines += _read(f"{one.title}{about}", one.text)
+        elif one is not None and one.unseen:
+            lines += ["", line((one.unseen, DOUBT))]
     return lines
 
 
