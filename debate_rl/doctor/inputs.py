@@ -17,7 +17,7 @@ from debate_rl.doctor.check import Check
 from debate_rl.engines import counting_policy
 from debate_rl.evaluation.prompts import differences, sent_prompts, speech_of
 from debate_rl.formatting import counted
-from debate_rl.models import chat_flag, engine_dtype, resolve_device, resolve_dtype, samples_wider
+from debate_rl.models import chat_flag, engine_dtype, resolve_device, resolve_dtype
 from debate_rl.problems import Problems
 from debate_rl.reports.training.curves import no_curves
 from debate_rl.reports.training.files import flat
