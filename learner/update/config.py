@@ -80,6 +80,10 @@ class LearnerConfig(Settings):
     compute: Literal["auto", "float32", "bfloat16"] = "auto"
     """The type in which matrices are multiplied, whatever that of the weights: "auto" is bfloat16 for float32
     weights on a GPU and the base's type under an adapter. Gradients, logits and losses stay float32."""
+    compile: bool = False
+    """Compile the layers that learn by torch.compile, which needs Triton or a C compiler, and minutes in the
+    first step. The same result but for rounding; what samples is not compiled. For one process. Not measured
+    on a GPU yet, and off for that reason."""
     gradient_checkpointing: bool | Literal["auto"] = "auto"
     """Keep no activations of the layers and compute them again in the backward pass: the same result in a
     fraction of the memory. A step of full weights takes 8 units of work in place of 6, one of an adapter 6 in

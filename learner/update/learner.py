@@ -29,6 +29,7 @@ from learner.update.batches import (
     stars,
     unit_tokens,
 )
+from learner.update.compiled import CompiledLayers
 from learner.update.config import LearnerConfig, check_settings
 from learner.update.forward import (
     CHECKPOINTING,
@@ -81,6 +82,10 @@ class Learner:
         self.compute = compute_type(model, config.compute)
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         check_dtypes(self.parameters)
+        if config.compile and ranks.count > 1:
+            raise ValueError("learner.compile = true: is for one process; leave it out with several ranks")
+        module = self.reference.module if self.reference else None
+        self._compiled = CompiledLayers(model, module) if config.compile else CompiledLayers()
         if config.gradient_checkpointing is True:  # in training mode alone: sampling is as it was
             checkpointing: Any = model
             checkpointing.gradient_checkpointing_enable(CHECKPOINTING)
@@ -114,7 +119,7 @@ class Learner:
         sharing = bool(self._shares)
         minibatches = self._minibatches(rows, sharing)
         models = self.model, self.reference.module if self.reference else None
-        with reading(*models, share=sharing, compute=self.compute):
+        with self._compiled.used(), reading(*models, share=sharing, compute=self.compute):
             self._before_updates(minibatches, tally)
             train_only_checkpointed_layers(self.model)
             outcomes = [
@@ -231,13 +236,14 @@ class Learner:
         star = max(stars(rows), key=len, default=[]) if self._shares is None else []
         if len(star) < 2:
             return {}
-        problem, found = check_sharing(
-            self.model,
-            star,
-            max_tokens=self.config.micro_batch_tokens,
-            compute=self.compute,
-            ranks=self.ranks,
-        )
+        with self._compiled.used():
+            problem, found = check_sharing(
+                self.model,
+                star,
+                max_tokens=self.config.micro_batch_tokens,
+                compute=self.compute,
+                ranks=self.ranks,
+            )
         self._shares = not problem
         if problem:
             warnings.warn(f"learner.share_prefixes: {problem}; every row is read whole", stacklevel=3)

@@ -20,7 +20,7 @@ from learner.update.batches import collate, micro_batches, stars
 from learner.update.forward import action_logprobs
 from learner.update.learner import Learner
 from learner.update.prefixes import pack
-from learner.update.ranks import ALONE
+from learner.update.ranks import ALONE, Ranks
 from learner.update.sharing import _norms, check_sharing
 from learner.update.tree_attention import (
     _cuda_backward,
@@ -376,3 +376,48 @@ def test_a_check_that_fails_half_way_leaves_no_gradient(error, monkeypatch, deba
             learner._check_sharing(debate_rows())
     assert all(parameter.grad is None for parameter in learner.parameters)
     assert not any(module.training for module in learner.model.modules())
+
+
+@pytest.mark.parametrize(
+    ("make", "changes", "backend"),
+    [
+        (qwen3, {"gradient_checkpointing": True}, "eager"),
+        pytest.param(lora, {"gradient_checkpointing": True, "beta": 0.1}, "inductor", marks=pytest.mark.slow),
+        pytest.param(qwen3, {"minibatches": 2, "beta": 0.1}, "inductor", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")
+def test_compiled_layers_learn_the_same_and_are_compiled_for_no_other_length(
+    make, changes, backend, monkeypatch, debate_rows
+):
+    """ "eager" has the graphs of "inductor" without its kernels, which a C compiler makes."""
+    monkeypatch.setattr("learner.update.compiled.BACKEND", backend)
+    torch._dynamo.reset()
+    graphs = []
+
+    def rows_of(seed):
+        graphs.append(torch._dynamo.utils.counters["stats"]["unique_graphs"])
+        return debate_rows(seed=seed, agents=3 + seed)
+
+    model = make()
+    compiled, metrics = learnt(model, rows_of, share=True, compile=True, **changes)
+    graphs.append(torch._dynamo.utils.counters["stats"]["unique_graphs"])
+    assert graphs[0] < graphs[1] == graphs[2]
+    plain, expected = learnt(model, rows_of, share=True, **changes)
+    for one, other in zip(compiled, plain, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+    for got, wanted in zip(metrics, expected, strict=True):
+        assert got["read_tokens"] < 0.6 * got["row_tokens"]
+        for name in wanted:
+            assert got[name] == pytest.approx(wanted[name], rel=1e-4, abs=1e-5), name
+
+
+def test_layers_are_plain_outside_of_a_step(monkeypatch):
+    monkeypatch.setattr("learner.update.compiled.BACKEND", "eager")
+    learner = Learner(qwen3(), LearnerConfig(compile=True))
+    layers = learner.model.model.layers
+    with learner._compiled.used():
+        assert all(layer._compiled_call_impl is not None for layer in layers)
+    assert all(layer._compiled_call_impl is None for layer in layers)
+    with pytest.raises(ValueError, match=r"learner\.compile = true: is for one process"):
+        Learner(qwen3(), LearnerConfig(compile=True), ranks=Ranks(0, 2))

@@ -841,21 +841,6 @@ def test_full_weights_in_half_precision_are_refused_or_warned_about():
         Learner(model_of().to(torch.bfloat16), config_of())
 
 
-DEVICES = [
-    pytest.param("cuda", marks=pytest.mark.gpu),
-    pytest.param("mps", marks=pytest.mark.skipif(not torch.backends.mps.is_available(), reason="no MPS")),
-]
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("loss", sorted(LOSSES))
-def test_an_accelerator_gives_the_cpus_step(device, loss):
-    config = config_of(loss=loss, beta=0.1, entropy_bonus=0.1, tis_cap=2.0, minibatches=2)
-    on_cpu = Learner(model_of(), config).step(random_rows())
-    elsewhere = Learner(model_of().to(device), config).step(random_rows())
-    assert elsewhere == pytest.approx(on_cpu, rel=1e-3, abs=1e-4)
-
-
 LORA_TARGETS = [
     ["q_proj", "v_proj"],
     ["lm_head"],
