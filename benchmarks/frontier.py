@@ -1,11 +1,14 @@
 """Where votes pay: the experiment of docs/frontier.md, whose plan and rules were written before it.
 
-Three priors of the quick-start's task and the word problems; votes as they are and with errors put in, beside
-majorities, labels and controls, all from one warm start for each prior and seed. What is done stays in
-``--out``, and the same command goes on. The whole takes 4.5 hours on 2 cores; ``--small`` is a cut of 11
-minutes: votes beside TTRL and beside shuffled votes from one start. That is words, whose seeds differ least,
-so that three of them tell the signs; ``--small trap`` and the others take more seeds. ``--check`` tests
-rule E, which was written after runs of the others, on three priors and seeds that it was not written on.
+Three priors of the quick-start's task and the word problems; votes as they are and with errors put in,
+majorities, labels and controls, all from one warm start for each prior and seed. Every seed has held-out
+problems of its own: intervals over seeds hold for other problems too. What is done stays in ``--out``, and
+the same command resumes. The whole takes 4.5 hours on 2 cores; ``--small`` is a cut of 11 minutes: votes,
+TTRL and shuffled votes from one start. That is words, whose seeds differ least, so that three of them tell
+the signs; ``--small trap`` and the others take more seeds. ``--check`` tests rule E, which was written after
+runs of the others, on three priors and seeds that it was not written on. ``--jitter 3`` does every run three
+times, from starts that differ by rounding; a seed's figure is then the mean of its runs, and intervals are
+over the seeds.
 
     .venv/bin/python benchmarks/frontier.py --json figures.json
     .venv/bin/python benchmarks/frontier.py --check --json figures.json
@@ -18,15 +21,17 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from report import Figure, parser, report
+from report import Figure, add_jitter, parser, report
 
 from debate_rl.frontier.drawing import draw
 from debate_rl.frontier.labels import worths
-from debate_rl.frontier.results import Cell, cells_of, difference, estimated
+from debate_rl.frontier.results import Cell, cells_of, less
 from debate_rl.frontier.rules import judged_rules
-from debate_rl.frontier.running import Plan, Prior, Wanted, planned, run_plan
+from debate_rl.frontier.running import Plan, Prior, Wanted, joined, planned, run_plan
 from debate_rl.frontier.signals import signal_named
 from debate_rl.frontier.tables import (
     arm_table,
@@ -39,7 +44,7 @@ from debate_rl.frontier.tables import (
 )
 from debate_rl.statistics import Estimate
 
-HELD_OUT = ("held_out.seed=100", "logging.evaluation_transcripts=false")
+QUIET = ("logging.evaluation_transcripts=false",)
 PRIORS = {
     "trap": ("warm_start.right=[0.2,0.1,0.14]", "warm_start.lure=[0.72,0.82,0.78]"),
     "split": ("warm_start.right=[0.45,0.3,0.35]", "warm_start.lure=[0.4,0.55,0.5]"),
@@ -56,7 +61,7 @@ SEEDS, CHECK_SEEDS = [201, 202, 203, 204, 205], [206, 207, 208]
 FLIPPED = (0.1, 0.2, 0.3, 0.4, 0.5)
 DOSE = (*(f"flipped={q}" for q in FLIPPED), *(f"shared={q}" for q in (*FLIPPED, 0.65)))
 MAJORITIES = ("ttrl", "ttrl_debate", "last_majority", "voted")
-LABELS = tuple(f"truth={share}" for share in (0.05, 0.125, 0.25, 0.5, 1.0))
+LABELS = (*(f"labels={n}" for n in (6, 12, 24, 48)), "truth=1.0")
 CONTROLS = ("shuffled", "random", "own_answer")
 LONG, LONG_STEPS = ("votes", "voted", "ttrl", "truth=1.0"), 70
 CHECKED = (*MAJORITIES[:3], "flipped=0.3", "shared=0.5", "shared=0.65")
@@ -68,8 +73,9 @@ def main() -> None:
     args = arguments()
     wanted = small_arms(args.small) if args.small else check_arms() if args.check else [*arms()]
     seeds = args.seeds or (CHECK_SEEDS if args.check else SEEDS)
-    plan = Plan(tuple(wanted), tuple(seeds), str(args.out), args.at_once)
-    cells = cells_of(run_plan(plan, lambda line: print(line, file=sys.stderr, flush=True)))
+    plan = Plan(tuple(wanted), tuple(seeds), str(args.out), args.at_once, own_held_out=True)
+    tell = partial(print, file=sys.stderr, flush=True)
+    cells = cells_of(joined([run_plan(each, tell) for each in repeats(plan, args.jitter)]))
     rules, worth = judged_rules(cells), worths(cells)
     for title, rows in (
         ("arms", arm_table(cells)),
@@ -89,6 +95,12 @@ def main() -> None:
     )
 
 
+def repeats(plan: Plan, count: int) -> list[Plan]:
+    """Return the plan so many times, from starts that differ by rounding; the first is as it is."""
+    others = (replace(plan, out=f"{plan.out}/jitter_{n}", jitter=n, begins=plan.out) for n in range(1, count))
+    return [plan, *others]
+
+
 def arguments() -> argparse.Namespace:
     result = parser("Where votes pay: votes, majorities and labels from one start.")
     cut = result.add_mutually_exclusive_group()
@@ -99,6 +111,7 @@ def arguments() -> argparse.Namespace:
     result.add_argument("--seeds", type=int, nargs="+", default=None)
     result.add_argument("--out", type=Path, help="default: runs/frontier, frontier_small or frontier_check")
     result.add_argument("--at-once", type=int, default=2, help="runs at a time")
+    add_jitter(result)
     args = result.parse_args()
     which = f"_small/{args.small}" if args.small else "_check" if args.check else ""
     args.out = args.out or Path(f"runs/frontier{which}")
@@ -107,8 +120,8 @@ def arguments() -> argparse.Namespace:
 
 def prior(name: str) -> Prior:
     if name == "words":
-        return Prior(name, "quickstart_words", HELD_OUT)
-    return Prior(name, "quickstart", (*(PRIORS | CHECK)[name], *HELD_OUT))
+        return Prior(name, "quickstart_words", QUIET)
+    return Prior(name, "quickstart", (*(PRIORS | CHECK)[name], *QUIET))
 
 
 def small_arms(name: str) -> list[Wanted]:
@@ -139,6 +152,8 @@ def figures_of(cells: Sequence[Cell], plain_name: str) -> Iterator[Figure]:
         for name, found in (("gain", cell.gain), ("winner_gain", cell.winner_gain)):
             if found is not None:
                 yield _figure(f"{where}_{name}", found)
+        if cell.jitter_sd is not None:
+            yield Figure(f"{where}_jitter_sd", cell.jitter_sd, "share", len(cell.seeds))
         if cell.signal != "votes":
             continue
         for other in cells:
@@ -146,7 +161,7 @@ def figures_of(cells: Sequence[Cell], plain_name: str) -> Iterator[Figure]:
                 cell.prior,
                 cell.steps,
             ):
-                found = estimated(difference(cell, other))
+                found = less(cell, other)
                 first = cell.prior == plain_name and cell.steps < LONG_STEPS
                 name = f"votes_minus_{other.signal}"
                 if found is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from time import perf_counter
 
 import numpy as np
@@ -34,6 +35,9 @@ GAINS = (
 RATES = ((0.5, 0.5), (0.9, 0.5), (0.95, 0.9), (0.98, 0.02))
 EACH = 3
 """Values of a problem on a side."""
+MEAN_GAIN = 0.1
+SPREADS = ((0.0, 0.01), (0.1, 0.01), (0.2, 0.01), (0.3, 0.01), (0.1, 0.05), (0.3, 0.05))
+"""Standard deviations of the gain between problems and between seeds."""
 
 
 def gain(shares: tuple[float, float, float], problems: int, rng: np.random.Generator) -> Drawn:
@@ -83,6 +87,41 @@ def intervals(rates: tuple[float, float], problems: int, rng: np.random.Generato
     return low, high, rates[0] - rates[1]
 
 
+def seeds(
+    of_problems: float,
+    of_seeds: float,
+    count: int,
+    problems: int,
+    rng: np.random.Generator,
+    *,
+    binary: bool,
+    crossed: bool,
+    own: bool = False,
+) -> Drawn:
+    """A mean gain of seeds on problems that they share, or on their own; ``binary``: of one answer a problem.
+
+    A gain that is not binary has a residual of .3, about as much as one answer before and one after have.
+    """
+    effects = of_problems * rng.choice([-1.0, 1.0], (count if own else 1, problems))
+    effects = MEAN_GAIN + effects + rng.normal(0, of_seeds, (count, 1))
+    if binary:
+        start = rng.uniform(0.35, 0.5, (1, problems))
+        after = np.clip(start + effects, 0, 1)
+        gains = 1.0 * (rng.random(after.shape) < after) - (rng.random(after.shape) < start)
+    else:
+        gains = effects + rng.normal(0, 0.3, effects.shape)
+    if crossed:
+        runs = [
+            {(number if own else 0, problem): (value, 1.0) for problem, value in enumerate(row)}
+            for number, row in enumerate(gains)
+        ]
+        found = statistics.crossed_mean(runs, signed=True)
+    else:
+        found = statistics.mean(gains.mean(axis=1), np.arange(count), signed=True)
+    assert found is not None
+    return found.low, found.high, MEAN_GAIN
+
+
 def settings() -> Iterator[tuple[str, Draw]]:
     """Yield every setting by name."""
     for name, shares in GAINS:
@@ -94,6 +133,15 @@ def settings() -> Iterator[tuple[str, Draw]]:
             yield f"sides, {of}, {problems} problems each", partial(sides, rates, problems)
             yield f"paired, {of}, {problems} problems", partial(sides, rates, problems, shared=True)
             yield f"intervals, {of}, {problems} problems each", partial(intervals, rates, problems)
+    for of_problems, of_seeds in SPREADS:
+        for count, problems in product((2, 3, 5, 10), (50, 300)):
+            for kind, binary in (("", False), ("binary, ", True)):
+                of = f"{kind}sd {of_problems:g} and {of_seeds:g}, {count} seeds x {problems} problems"
+                draw = partial(seeds, of_problems, of_seeds, count, problems, binary=binary)
+                yield f"seeds, {of}", partial(draw, crossed=True)
+                yield f"seeds alone, {of}", partial(draw, crossed=False)
+                if of_problems == SPREADS[-1][0]:
+                    yield f"seeds on their own problems, {of}", partial(draw, crossed=True, own=True)
     for keep in (0.0, 0.5, 0.9):
         for count in (12, 60, 200):
             yield f"change, noise keeps {keep:.0%}, {count} steps", partial(steps, keep, count)
@@ -103,10 +151,13 @@ def main() -> None:
     """Print the coverage of every setting."""
     command = parser(__doc__ or "")
     command.add_argument("--replications", type=int, default=1000)
+    command.add_argument("--only", default="", metavar="TEXT", help="the settings whose name begins so")
     chosen = command.parse_args()
     figures: list[Figure] = []
     start = perf_counter()
     for place, (name, draw) in enumerate(settings()):
+        if not name.startswith(chosen.only):
+            continue
         rng = np.random.default_rng(place)
         drawn = [draw(rng) for _ in range(chosen.replications)]
         share = sum(low - 1e-9 <= truth <= high + 1e-9 for low, high, truth in drawn) / len(drawn)

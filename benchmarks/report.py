@@ -32,6 +32,13 @@ def parser(description: str) -> argparse.ArgumentParser:
     return result
 
 
+def add_jitter(known: argparse.ArgumentParser) -> None:
+    """Add ``--jitter``: how often each run is done, from starts that differ by rounding (train.jitter)."""
+    known.add_argument(
+        "--jitter", type=int, default=1, metavar="N", help="runs of each, starts differ by rounding"
+    )
+
+
 def report(title: str, figures: Sequence[Figure], path: Path | None = None) -> None:
     """Print the figures as a table and write them as a JSON list where a path is given."""
     figures = _with_finite_bounds(figures)

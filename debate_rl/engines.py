@@ -21,6 +21,7 @@ from debate.prompting.rendering import raw_prompt
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.config.speaker import SpeakerConfig
+from debate_rl.gguf_file import loads_by_name
 
 if TYPE_CHECKING:
     from debate.policies.vllm import EngineState
@@ -76,8 +77,9 @@ def _open_engine(config: Config, weights: Path | None) -> Policy:
         )
     if engine == "openai":
         return _server(config)
-    if engine == "vllm" and weights is None and config.model.name_or_path is not None:
-        return _vllm(config, config.model.name_or_path)
+    name = config.model.name_or_path
+    if engine == "vllm" and weights is None and loads_by_name(name):
+        return _vllm(config, name)
     return _with_weights(config, weights)
 
 
@@ -187,6 +189,23 @@ def _make_engine(config: Config, learners: int) -> tuple[Any, Any, Policy]:
     model, tokenizer = load_run_model(config)
     make = LocalPolicy if config.model.policy is None else own_policy(config.model.policy)
     return model, tokenizer, make(model, tokenizer, **local_settings(config))
+
+
+def refuse_missing_parts(config: Config) -> None:
+    """Refuse, before a model is loaded, a run whose engine, device or packing of its base is not here.
+
+    ValueError, or ImportError for what is not installed.
+    """
+    from debate.policy import own_policy
+    from debate_rl.models import resolve_device
+    from debate_rl.quantization import refuse_unquantizable
+
+    if config.model.policy == "vllm":
+        _refuse_missing_vllm(config)
+        _refuse_other_gpu(config)
+    elif config.model.policy is not None and ":" in config.model.policy:
+        own_policy(config.model.policy)
+    refuse_unquantizable(config.model, resolve_device(config.model.device).type)
 
 
 def _refuse_missing_vllm(config: Config) -> None:
@@ -309,7 +328,7 @@ def _vllm(config: Config, name: str) -> Policy:
 
 
 def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> Policy:
-    """Return vLLM on the base of the model in this process; a tiny one is written to memory for it."""
+    """Return vLLM on the base of the model in this process; one that is no folder is written to memory."""
     import torch
 
     from debate.policies.vllm_weights import memory_folder, written_bytes
@@ -321,9 +340,15 @@ def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> P
     settings = {"dtype": dtype, "max_lora_rank": config.model.lora_rank}
     transfer = weight_transfer(config, torch.cuda.device_count(), learners)
     written = 0 if transfer else written_bytes(model, getattr(torch, dtype))
-    if config.model.name_or_path is not None:
-        settings = _model_files(config.model.name_or_path) | settings
+    name = config.model.name_or_path
+    if loads_by_name(name):
+        settings = _model_files(name) | settings
         return _vllm_policy(config, settings, written=written, transfer=transfer, learners=learners)
+    if config.model.vllm.servers:
+        raise ValueError(
+            f"model.vllm.servers: have a model of their own, and {name or 'the tiny model'} is made here; "
+            "leave it out, or give the model as a folder or a hub id"
+        )
     whole = config.model_copy(update={"model": config.model.model_copy(update={"lora_rank": 0})})
     home = memory_folder(written + sum(value.nbytes for value in model.parameters()))
     base = Path(home.name) / "base"

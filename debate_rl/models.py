@@ -10,7 +10,9 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
+from debate.files import read_json
 from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.gguf_file import gguf_file, refuse_no_reader, unpacked, unreadable
 from debate_rl.quantization import loading_settings, refuse_unquantizable
 from debate_rl.warm_start.tokenizer import build_tokenizer
 
@@ -173,6 +175,16 @@ def engine_dtype(config: ModelConfig) -> str:
     return config.dtype if config.dtype in ("bfloat16", "float16") else "bfloat16" if on_gpu else "float32"
 
 
+def samples_wider(config: Config, *, on_gpu: bool) -> bool:
+    """Return whether the model samples in float32 with weights that the learner multiplies in bfloat16."""
+    import torch
+
+    compute = config.learner.compute
+    narrow = compute == "bfloat16" or (compute == "auto" and on_gpu)
+    wide = resolve_dtype(config.model, on_gpu=on_gpu) == torch.float32
+    return config.model.policy is None and narrow and wide
+
+
 def build_tiny(
     config: TinyConfig, tokenizer: PreTrainedTokenizerBase, *, attn_implementation: str = "sdpa"
 ) -> PreTrainedModel:
@@ -220,43 +232,90 @@ def add_lora(model: PreTrainedModel, config: ModelConfig) -> PreTrainedModel:
 def _load_checkpoint(
     config: ModelConfig, dtype: torch.dtype, *, data: bool = True, **quantized: Any
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Return model and tokenizer of a folder or a hub id; without ``data``, a model of its settings alone."""
+    """Return model and tokenizer of a folder, a GGUF file or a hub id; without ``data``, of its settings."""
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
     name = str(config.name_or_path)
-    path = Path(name).expanduser()
-    if (path.is_dir() or name.startswith((".", "/", "~"))) and not (path / "config.json").is_file():
-        raise ValueError(
-            f"model.name_or_path: no model in {name!r} (no config.json there); give a folder or a hub id"
-        )
-    source = str(path) if path.is_dir() else name
+    source, file = _source_of(config), gguf_file(name)
+    packed: dict[str, Any] = {} if file is None else {"gguf_file": file.name}
     try:  # without trust_remote_code transformers asks at the terminal whether to run a folder's code
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, **packed)
         if len(tokenizer) < FEW and set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
             raise ValueError("it has no tokenizer: one was made up that knows no word.")
         if not data:
             eager = config.attn_implementation == "eager"  # flash-attn may not be on this machine
-            settings = AutoConfig.from_pretrained(source, trust_remote_code=False)
+            settings = AutoConfig.from_pretrained(source, trust_remote_code=False, **packed)
             return AutoModelForCausalLM.from_config(
                 settings,
                 dtype=dtype,
                 attn_implementation="eager" if eager else "sdpa",
                 trust_remote_code=False,
             ), tokenizer
-        model = AutoModelForCausalLM.from_pretrained(
+        found: Any = AutoModelForCausalLM.from_pretrained(
             source,
             dtype=dtype,
             attn_implementation=config.attn_implementation,
             trust_remote_code=False,
-            **quantized,
+            output_loading_info=True,
+            **packed,
+            **(quantized if file is None else unpacked()),
         )
+        model, loaded = found
+        if file is not None and (missing := sorted(loaded["missing_keys"])):
+            raise ValueError(f"it lacks {missing[0]} and {len(missing) - 1} more tensors")
     except Exception as error:  # whatever its readers raise at a folder that is damaged
+        if file is not None:
+            raise ValueError(unreadable(file, error)) from error
         reason = _first_line(error)
         raise ValueError(
             f"model.name_or_path: cannot load {name!r}: {reason} Give a folder with the model, or check the "
             "id and the connection to the hub"
         ) from error
     return model, tokenizer
+
+
+def _source_of(config: ModelConfig) -> str:
+    """Return the folder or the hub id that transformers loads; ValueError where a folder holds no model."""
+    name = str(config.name_or_path)
+    path, file = Path(name).expanduser(), gguf_file(name)
+    if file is not None:
+        refuse_no_reader(file)
+        if config.quantization != "none":
+            raise ValueError(
+                f'model.quantization = "{config.quantization}": a GGUF file is unpacked to whole weights; '
+                'set "none", or give the model as a folder or a hub id'
+            )
+        return str(file.parent)
+    if (path.is_dir() or name.startswith((".", "/", "~"))) and not (path / "config.json").is_file():
+        raise ValueError(
+            f"model.name_or_path: no model in {name!r} (neither config.json nor a .gguf file there); give a "
+            "folder, a GGUF file or a hub id"
+        )
+    return str(path) if path.is_dir() else name
+
+
+def refuse_damaged_weights(config: ModelConfig) -> None:
+    """ValueError where the weights of a model's own folder are missing or cut off, without reading them."""
+    from safetensors import SafetensorError, safe_open
+
+    folder = Path(config.name_or_path or "").expanduser()
+    if config.name_or_path is None or not (folder / "config.json").is_file():
+        return  # a hub's, or a GGUF file, which is looked through with its settings
+    index = folder / "model.safetensors.index.json"
+    whole = (
+        [folder / name for name in set(read_json(index)["weight_map"].values())] if index.is_file() else []
+    )
+    shards = whole or sorted(folder.glob("*.safetensors"))
+    if not shards and not [*folder.glob("*.bin")]:
+        raise ValueError(f"model.name_or_path: {folder} has settings but no weights (*.safetensors)")
+    for shard in shards:
+        try:
+            with safe_open(shard, "pt"):
+                pass
+        except (OSError, SafetensorError) as error:
+            raise ValueError(
+                f"model.name_or_path: {shard} is missing or cut off ({error}); download it again"
+            ) from error
 
 
 def _first_line(error: Exception) -> str:

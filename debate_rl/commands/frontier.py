@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from debate_rl.frontier.results import Cell
     from debate_rl.frontier.running import Plan
 
-SIGNALS = "votes,ttrl,voted,shuffled,truth=0.125,truth=0.5,truth=1"
+SIGNALS = "votes,ttrl,voted,shuffled,labels=12,labels=48,truth=1"
 
 
 def frontier(
@@ -27,7 +27,8 @@ def frontier(
         typer.Option(
             metavar="A,B",
             help="What arms learn from: votes (always one), ttrl, ttrl_debate, last_majority, voted, "
-            "shuffled, own_answer, random; truth=, routed=, flipped= and shared= with a share behind.",
+            "shuffled, own_answer, random; labels= with a number of problems behind; truth=, routed=, "
+            "flipped= and shared= with a share.",
         ),
     ] = SIGNALS,
     seeds: Annotated[
@@ -118,7 +119,9 @@ def _show(plan: Plan, cells: Sequence[Cell], failed: Mapping[str, str], json: st
         table.columns[0].no_wrap = True
         wide_console(width + 1).print(table)
     seeds = (
-        "over the seeds (Student)" if len(plan.seeds) > 1 else "not known: one seed says nothing of others"
+        "over seeds and held-out problems"
+        if len(plan.seeds) > 1
+        else "not known: one seed says nothing of others"
     )
     say(*worth_lines(worth))
     say("p_v and p_c of an arm: of round 0, before training; first answer: accuracy in round 0, at the end")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from debate_rl.commands.console import plain_console, write_json
+from debate_rl.formatting import duration
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
@@ -206,5 +207,6 @@ def plan_lines(figures: dict[str, Any]) -> list[str]:
         if figures["seconds"] is not None:
             fits = figures["hours"] * HOUR <= figures["seconds"]
             verdict = f", {'within' if fits else 'more than'} the {figures['seconds'] / HOUR:g} h there are"
-        lines.append(f"             {figures['problems']:,} problems take {figures['hours']:.2f} h{verdict}")
+        took = duration(figures["hours"] * HOUR)
+        lines.append(f"             {figures['problems']:,} problems take {took}{verdict}")
     return lines

@@ -149,7 +149,7 @@ def _cost_table(costs: Sequence[ArmCost]) -> list[tuple[str, ...]]:
 def _notes(settings: Sweep, runner: Runner, arms: Sequence[Arm]) -> Iterator[str]:
     """Yield what the tables' intervals are of, what failed and was dropped, and how to look further."""
     if (count := settings.seed_count) > 1:
-        yield f"95% intervals over {count} seeds (Student); differences are by seed and problem."
+        yield f"95% intervals over {count} seeds and held-out problems; differences are by seed and problem."
     else:
         yield "95% intervals clustered by problem; one seed does not say what another would give."
     for name, line in runner.state.failed.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -63,7 +64,7 @@ def train_run(settings: Config, where: Path, *, plan: bool, memory: float | None
         say(f"{head}; nothing is started")
         say(*_plan_lines(settings, where, memory, ranks), sep="\n")
         return
-    tell(f"{head}; loading the model")
+    tell(head)
     with end_on_stop():
         session = _train(settings, ranks, tell)
     _report(session)
@@ -107,7 +108,8 @@ def train_curriculum(
 def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:
     """Return what a run needs, on this machine or on a GPU of so many GiB."""
     from debate_rl.problems import load_run_problems
-    from debate_rl.training.plan import planned, time_line
+    from debate_rl.training.plan import planned
+    from debate_rl.training.time_line import time_line
 
     there = None if gib is None else int(gib * 2**30)
     done = _steps_saved(settings)
@@ -135,7 +137,7 @@ def _train_once(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Se
     from debate_rl.training.plan import planned  # torch takes seconds to load
     from debate_rl.training.ranks import joined
     from debate_rl.training.session import open_session
-    from debate_rl.training.speed import time_lines
+    from debate_rl.training.time_line import time_line
     from debate_rl.training.train import train_steps
 
     steps = settings.train.steps
@@ -146,23 +148,25 @@ def _train_once(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Se
         if done < steps:
             tell(*data.lines(), length_line(settings, len(data.train)), sep="\n")
         found = planned(settings, data, done=done, ranks=ranks.count) if done < steps else None
-        if found is None:
-            return {}
-        found.refuse_too_large()
-        tell(*found.memory_lines(), sep="\n")
-        needs.append(found)
-        return found.chosen
+        if found is not None:
+            found.refuse_too_large()
+            tell(*found.memory_lines(), sep="\n")
+            needs.append(found)
+        tell("loading the model")
+        return found.chosen if found is not None else {}
 
     with joined(settings, ranks) as group, open_session(settings, look=look, group=group) as session:
+        say = session.tracker.say  # above the bar, where there is one
         if session.step:
-            tell(f"resuming after {session.step} of {steps} steps")
-        held_out = len(session.data.held_out)
-        timed = session.step < steps and settings.logging.progress != "none" and settings.model.policy is None
+            say(f"resuming after {session.step} of {steps} steps")
+        known = settings.model.policy is None or session.step
+        timed = session.step < steps and settings.logging.progress != "none" and known
         for found in needs if timed else ():
-            lines = time_lines(found.config, session.model, found.load, held_out=held_out, done=session.step)
-            tell(*lines, sep="\n")
+            run = session.folder.path if session.step else None
+            say(time_line(replace(found, done=session.step), run, here=True, model=session.model))
         if session.evaluates_first:
-            tell(f"evaluating {counted(held_out, 'held-out problem')} before the first step")
+            held_out = counted(len(session.data.held_out), "held-out problem")
+            say(f"evaluating {held_out} before the first step")
         train_steps(session)
     return session
 

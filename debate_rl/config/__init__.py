@@ -19,7 +19,13 @@ from debate_rl.config.keys import check_key
 from debate_rl.config.likelihood import LikelihoodConfig
 from debate_rl.config.logging import LoggingConfig
 from debate_rl.config.models import ModelConfig
-from debate_rl.config.reward_checks import check_labels, check_likelihood, check_returns, check_rewards
+from debate_rl.config.reward_checks import (
+    check_keys,
+    check_labels,
+    check_likelihood,
+    check_returns,
+    check_rewards,
+)
 from debate_rl.config.sampling import AdaptiveConfig, SamplingConfig
 from debate_rl.config.sandbox import SandboxConfig
 from debate_rl.config.seats import check_seats
@@ -95,7 +101,8 @@ class TrainConfig(Settings):
     target: TargetConfig | None = None
     """A held-out figure whose interval, once it lies above a value, ends the run; None: none does."""
     hours: float | None = Field(default=None, gt=0)
-    """Hours of wall time, all starts together, after which the step that ends is the last; None: no limit."""
+    """Hours of wall time, all starts with their loading, after which the step that ends is the last; None: no
+    limit."""
     on_alarm: Action | dict[str, Action] = "warn"
     """What an alarm of a collapse detector does: "warn" says it, "checkpoint" also saves, "stop" ends the run
     with its steps saved, "rollback" goes back to the checkpoint before the alarm with half the learning rate,
@@ -112,6 +119,9 @@ class TrainConfig(Settings):
     "random_reward" leaves votes as they are: a coin for each solution stands for its truth."""
     control_share: float | None = Field(default=None, ge=0, le=1)
     """The share that "flipped_votes" or "shared_errors" turns round, by lot."""
+    jitter: int = Field(default=0, ge=0)
+    """Above 0: noise drawn by this number changes the start weights by about a millionth of their size. Runs
+    that differ in it alone show how far rounding moves a result. 0: the weights are as they are."""
 
     @property
     def draws_rewards(self) -> bool:
@@ -198,6 +208,7 @@ class Config(Settings):
             check_scheme(protocol, self.rewards, verifiable=True, coins=self.train.draws_rewards)
         check_rewards(self.rewards, self.advantages, self.verifier)
         check_returns(self.debate, self.rewards, self.advantages)
+        check_keys(self.debate, self.advantages)
         if self.rewards.reads_likelihood:
             check_likelihood(self.learner, dynamic_sampling=self.train.dynamic_sampling)
         summed = self.debate.summary.enabled or self.debate.compress.over is not None

@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from debate_rl.frontier.labels import Worth, accuracies
-from debate_rl.frontier.results import Cell, difference, estimated, shortest
+from debate_rl.frontier.labels import Worth, accuracies, cells_of_curve
+from debate_rl.frontier.results import Cell, less, shortest
 from debate_rl.frontier.rules import Point, fitted, of_votes, ttrl_of
 from debate_rl.runs.folder import write_whole
 
@@ -58,7 +58,7 @@ def plane(axes: Axes, cells: Sequence[Cell], _: Sequence[Worth]) -> None:
     axes.axvline(0.5, color=UNSURE, linewidth=0.4)
     for cell in cells:
         other, votes, crowd = ttrl_of(cell, cells), cell.p_v(), cell.p_m()
-        found = estimated(difference(cell, other)) if other is not None and of_votes(cell) else None
+        found = less(cell, other) if other is not None and of_votes(cell) else None
         if found is None or votes is None or crowd is None:
             continue
         colour = WINS if found.low > 0 else LOSES if found.high < 0 else UNSURE
@@ -73,12 +73,13 @@ def plane(axes: Axes, cells: Sequence[Cell], _: Sequence[Worth]) -> None:
 def labels(axes: Axes, cells: Sequence[Cell], worths: Sequence[Worth]) -> None:
     """Draw the accuracy of first answers over labels, and the lines of signals without any."""
     prior = worths[0].prior
-    truth = [one for one in cells if one.prior == prior and one.signal.startswith("truth=")]
+    truth = cells_of_curve(cells, prior)
     points = sorted(
         (fmean(one.labels for one in cell.seeds.values()), fmean(accuracies(cell))) for cell in truth
     )
     start = fmean(one.first[0][1] for one in truth[0].seeds.values())
-    axes.plot(*zip((0.0, start), *points, strict=True), marker="o", markersize=3, color=INK, label="truth")
+    curve = zip((0.0, start), *points, strict=True)
+    axes.plot(*curve, marker="o", markersize=3, color=INK, label="truth on n problems")
     flat = [one for one in cells if one.prior == prior and one.signal in ("votes", "voted", "ttrl")]
     told = {one.signal: f": {one.text}" for one in worths if one.prior == prior}
     for cell, dash in zip(flat, ("-", "--", ":"), strict=False):

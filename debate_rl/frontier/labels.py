@@ -1,4 +1,9 @@
-"""How many labels votes are worth: where their accuracy meets that of truth on more and more problems."""
+"""How many labels votes are worth: where their accuracy meets that of truth on more and more problems.
+
+The runs of the curve (``labels=n``) train on n problems alone, drawn again and again, and generate as many
+tokens as the others. Runs that have labels on a share of their problems (``truth=0.5``) spend the other
+tokens on nothing, so that labels look worth less than they are; they are no points of the curve.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from debate_rl.frontier.results import Cell, shortest
-from debate_rl.statistics import Estimate
-from debate_rl.sweeps.results import over_seeds
+from debate_rl.frontier.signals import has_all_labels
+from debate_rl.statistics import Estimate, clustered_mean
 
 Curve = Sequence[tuple[float, float]]
 """Points (labels, accuracy), by labels."""
@@ -16,7 +21,7 @@ Curve = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What a signal is worth on a prior. ``by_seed``: labels; ``most``: those of truth on all problems."""
+    """What a signal is worth on a prior. ``by_seed``: labels; ``most``: those at the end of the curve."""
 
     prior: str
     signal: str
@@ -48,17 +53,21 @@ def worth(curve: Curve, accuracy: float) -> float:
     return float(curve[-1][0])
 
 
+def cells_of_curve(cells: Sequence[Cell], prior: str) -> list[Cell]:
+    """Return the cells with a label for every problem that they train on: ``labels=n`` and ``truth=1``."""
+    return [one for one in cells if one.prior == prior and has_all_labels(one.signal)]
+
+
 def curve_of(cells: Sequence[Cell], prior: str, seed: int) -> list[tuple[float, float]]:
-    """Return the points of one seed: no labels and the start, then truth on each share of the problems."""
-    truth = [one for one in cells if one.prior == prior and one.signal.startswith("truth=")]
-    ran = [one.seeds[seed] for one in truth if seed in one.seeds]
+    """Return the points of one seed: no labels and the start, then each number of labels."""
+    ran = [one.seeds[seed] for one in cells_of_curve(cells, prior) if seed in one.seeds]
     start = [(0.0, one.first[0][1]) for one in ran[:1]]
     return start + sorted((float(one.labels), one.first[-1][1]) for one in ran)
 
 
 def worths(cells: Sequence[Cell], signals: Sequence[str] = ("votes", "voted")) -> list[Worth]:
-    """Return what signals without labels are worth, on each prior with truth on two shares of the problems or
-    more: between none of the labels and all of them a straight line says little.
+    """Return what signals without labels are worth, on each prior with two numbers of labels or more: between
+    none and all of them a straight line says little.
     """
     short = shortest(cells)
     found = (_worth(one, short) for one in short if one.signal in signals)
@@ -72,8 +81,7 @@ def _worth(cell: Cell, cells: Sequence[Cell]) -> Worth | None:
         return None
     values = {seed: worth(curve, cell.seeds[seed].first[-1][1]) for seed, curve in known.items()}
     most = max(curve[-1][0] for curve in known.values())
-    estimate = over_seeds([Estimate(v, v, v, 1, 1) for v in values.values()], signed=False)
-    assert estimate is not None
+    estimate = clustered_mean([*values.values()], [*values])
     return Worth(cell.prior, cell.signal, values, most, estimate)
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean
+from dataclasses import dataclass, replace
+from math import sqrt
+from statistics import fmean, variance
 
 from debate_rl.doctor.votes import votes_by_round
 from debate_rl.frontier.running import Ran
+from debate_rl.frontier.signals import signal_named
 from debate_rl.frontier.start import Judged
 from debate_rl.problems import load_run_problems
 from debate_rl.statistics import Estimate
-from debate_rl.sweeps.results import over_seeds
+from debate_rl.sweeps.results import differences
 from debate_rl.sweeps.running import SweepRun
 from debate_rl.tracking.held_out import JUDGE, NAME, WINNER, HeldOut, gain, read_held_out
 from debate_rl.tracking.step_lines import read_metrics
@@ -29,7 +31,8 @@ class OfSeed:
     ``gain``, ``winner_gain``: of the last evaluation less the first, problem by problem; the latter None
     where nobody votes. ``judge_gain``: the same of judge accuracy in the evaluations' own debates, on the
     problems with decidable pairs in both. ``shown``: p_v, p_c and p_m by round of what training showed.
-    ``generated`` and ``read``: tokens of training. ``labels``: problems whose label counted.
+    ``generated`` and ``read``: tokens of training. ``labels``: problems whose label counted. With several
+    jitters all are means over these, and ``gains`` are those of first answers, one for each.
     """
 
     gain: Estimate
@@ -41,6 +44,7 @@ class OfSeed:
     read: float
     labels: int
     judge_gain: Estimate | None = None
+    gains: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +61,30 @@ class Cell:
 
     @property
     def gain(self) -> Estimate | None:
-        """The gain of first answers, with Student's interval over the seeds."""
-        return over_seeds([one.gain for one in self.seeds.values()], signed=True)
+        """The gain of first answers, with its interval over seeds and problems."""
+        return self._gain(FIRST_ANSWER)
 
     @property
     def winner_gain(self) -> Estimate | None:
         """The gain of the voted winner; None where nobody votes."""
-        known = [one.winner_gain for one in self.seeds.values() if one.winner_gain is not None]
-        return over_seeds(known, signed=True)
+        return self._gain(WINNER)
 
     @property
     def judge_gain(self) -> Estimate | None:
         """What judge accuracy gained; None where nobody votes."""
-        known = [one.judge_gain for one in self.seeds.values() if one.judge_gain is not None]
-        return over_seeds(known, signed=True)
+        return self._gain(JUDGE)
+
+    @property
+    def jitter_sd(self) -> float | None:
+        """The standard deviation of the gain over jitters of one seed; None where no seed has two."""
+        known = [variance(one.gains) for one in self.seeds.values() if len(one.gains) > 1]
+        return sqrt(fmean(known)) if known else None
+
+    def _gain(self, name: str) -> Estimate | None:
+        if signal_named(self.signal).alone and name != FIRST_ANSWER:
+            return None
+        firsts, lasts = ({s: each[at] for s, each in self.evaluations.items()} for at in (0, -1))
+        return differences(firsts, lasts, name)
 
     def p_v(self, round_: int = 0) -> float | None:
         """The share of decidable pairs that votes call right before training."""
@@ -99,20 +113,59 @@ def shortest(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _cell(one: Ran) -> Cell:
-    evaluations = {seed: read_held_out(run.folder) for seed, run in one.runs.items()}
-    starts = [one.starts[seed] for seed in one.runs]
+    signal = one.wanted.signal
+    each = {seed: [_evaluations(run) for run in runs] for seed, runs in one.runs.items()}
+    evaluations = {seed: _pooled(own) for seed, own in each.items()}
     return Cell(
         one.wanted.prior.name,
-        one.wanted.signal.name,
-        one.wanted.signal.control,
-        next(iter(one.runs.values())).config.train.steps,
-        _joined([start.judged.get(one.wanted.signal.name, {}) for start in starts]),
+        signal.name,
+        signal.control,
+        next(iter(one.runs.values()))[0].config.train.steps,
+        _joined([one.starts[seed].judged.get(signal.name, {}) for seed in one.runs]),
         {
-            seed: _of_seed(run, evaluations[seed], alone=one.wanted.signal.alone)
-            for seed, run in one.runs.items()
+            seed: replace(
+                _of_seed(runs, evaluations[seed], alone=signal.alone),
+                gains=tuple(_first_gain(own) for own in each[seed]),
+            )
+            for seed, runs in one.runs.items()
         },
         evaluations,
     )
+
+
+def _evaluations(run: SweepRun) -> list[HeldOut]:
+    """Return the evaluations of a run; ValueError without one before its first step and after its last."""
+    found = read_held_out(run.folder)
+    for at, step in ((0, 0), (-1, run.config.train.steps)):
+        if not found or found[at].step != step:
+            raise ValueError(
+                f"{run.folder / NAME}: has no evaluation after step {step}, where arms are compared; remove "
+                "the folder, and it is done again"
+            )
+    return found
+
+
+def _pooled(repeats: Sequence[Sequence[HeldOut]]) -> list[HeldOut]:
+    """Return the evaluations of one seed's runs as one: on each problem the values of all."""
+    return [_added(ones) for ones in zip(*repeats, strict=True)]
+
+
+def _added(ones: Sequence[HeldOut]) -> HeldOut:
+    figures: dict[str, dict[str, tuple[float, int]]] = {}
+    for one in ones:
+        for name, by_problem in one.figures.items():
+            own = figures.setdefault(name, {})
+            for id, (total, count) in by_problem.items():
+                before = own.get(id, (0.0, 0))
+                own[id] = (before[0] + total, before[1] + count)
+    return replace(ones[0], figures=figures)
+
+
+def _first_gain(evaluations: Sequence[HeldOut]) -> float:
+    found = gain(evaluations[0], evaluations[-1], FIRST_ANSWER)
+    if found is None:
+        raise ValueError(f"an evaluation has no {FIRST_ANSWER}")
+    return found.difference.value
 
 
 def _joined(tables: Sequence[Mapping[int, Judged]]) -> dict[int, Judged]:
@@ -126,30 +179,24 @@ def _mean(ones: Sequence[Judged]) -> Judged:
     return Judged(pairs=sum(one.pairs for one in ones), **shares)
 
 
-def _of_seed(run: SweepRun, evaluations: Sequence[HeldOut], *, alone: bool) -> OfSeed:
-    for at, step in ((0, 0), (-1, run.config.train.steps)):
-        if not evaluations or evaluations[at].step != step:
-            raise ValueError(
-                f"{run.folder / NAME}: has no evaluation after step {step}, where arms are compared; remove "
-                "the folder, and it is done again"
-            )
+def _of_seed(runs: Sequence[SweepRun], evaluations: Sequence[HeldOut], *, alone: bool) -> OfSeed:
     first = gain(evaluations[0], evaluations[-1], FIRST_ANSWER)
     winner, judge = (
         None if alone else gain(evaluations[0], evaluations[-1], name) for name in (WINNER, JUDGE)
     )
     if first is None:
-        raise ValueError(f"{run.folder}: its evaluations have no {FIRST_ANSWER}")
-    lines = read_metrics(run.folder / "metrics.jsonl")
-    records = list(read_records(run.folder / "transcripts"))
+        raise ValueError(f"{runs[0].folder}: its evaluations have no {FIRST_ANSWER}")
+    lines = [read_metrics(run.folder / "metrics.jsonl") for run in runs]
+    records = [list(read_records(run.folder / "transcripts")) for run in runs]
     return OfSeed(
         first.difference,
         None if winner is None else winner.difference,
         _trace(evaluations, FIRST_ANSWER),
         () if winner is None else _trace(evaluations, WINNER),
-        _shown(run, records),
-        sum(line.get("tokens/generated") or 0.0 for line in lines),
-        sum(map(_read, lines)),
-        _labels(run, lines, records),
+        _joined([_shown(run, own) for run, own in zip(runs, records, strict=True)]),
+        fmean(sum(line.get("tokens/generated") or 0.0 for line in each) for each in lines),
+        fmean(sum(map(_read, each)) for each in lines),
+        round(fmean(_labels(*each) for each in zip(runs, lines, records, strict=True))),
         None if judge is None else judge.difference,
     )
 
@@ -191,6 +238,7 @@ def difference(cell: Cell, other: Cell, figure: str = FIRST_ANSWER) -> dict[int,
     return {seed: found.difference for seed, found in pairs.items() if found is not None}
 
 
-def estimated(values: Mapping[int, Estimate]) -> Estimate | None:
-    """Return the mean of differences by seed with Student's interval over them; that of one seed as it is."""
-    return over_seeds([*values.values()], signed=True)
+def less(cell: Cell, other: Cell, figure: str = FIRST_ANSWER) -> Estimate | None:
+    """Return how much higher a figure is at the end of a cell, over the seeds that both have."""
+    before, after = ({seed: each[-1] for seed, each in one.evaluations.items()} for one in (other, cell))
+    return differences(before, after, figure)

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from debate_rl.frontier.results import Cell, difference, estimated, shortest
+from debate_rl.frontier.results import Cell, difference, less, shortest
 from debate_rl.statistics import Estimate
 
 Verdict = Literal["holds", "fails", "not tested"]
@@ -91,8 +91,7 @@ def _beside_ttrl(
         other = ttrl_of(cell, cells)
         if other is None or not of_votes(cell) or not wanted(cell):
             continue
-        values = difference(cell, other)
-        found = estimated(values)
+        values, found = difference(cell, other), less(cell, other)
         if found is None:
             continue
         line = f"{described(cell)}: votes less TTRL {told(found)}, above 0 on {_above(values)} seeds"
@@ -215,7 +214,7 @@ def _margins(cell: Cell, cells: Sequence[Cell]) -> Iterator[Call]:
     elif of_votes(cell):
         yield Call(name, "votes", votes - EVEN, gain.value)
         other = ttrl_of(cell, cells)
-        if other is not None and (beside := estimated(difference(cell, other))) is not None:
+        if other is not None and (beside := less(cell, other)) is not None:
             yield Call(name, "votes less TTRL", votes - majority, beside.value)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
 from debate_rl.formatting import printable
-from debate_rl.frontier.signals import Signal, signal_named
+from debate_rl.frontier.signals import LABELS, Signal, signal_named
 from debate_rl.frontier.start import Start, measured_start
 from debate_rl.sweeps.arms import Arm, Sweep, config_of, folder_of
 from debate_rl.sweeps.running import Runner, State, SweepRun, open_state, runs_of, with_arms
@@ -49,13 +49,26 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A frontier: its arms, the seeds of each, the folder of all of it, and how many runs at a time."""
+    """A frontier: its arms, the seeds of each, the folder of all of it, and how many runs at a time.
+
+    ``own_held_out``: every seed has held-out problems of its own, which a synthetic family makes without end;
+    else all have those of the recipe. ``jitter``: as ``train.jitter``; ``begins``: the folder of the same
+    frontier without jitter, whose warm starts these runs begin with.
+    """
 
     wanted: tuple[Wanted, ...]
     seeds: tuple[int, ...]
     out: str
     at_once: int = 1
     devices: tuple[str, ...] = ()
+    own_held_out: bool = False
+    jitter: int = 0
+    begins: str = ""
+
+    def of_seed(self, seed: int) -> tuple[str, ...]:
+        """Return what all runs of a seed change, as ``key=value`` texts."""
+        held_out = (f"held_out.seed={seed}",) if self.own_held_out else ()
+        return (*held_out, *((f"train.jitter={self.jitter}",) if self.jitter else ()))
 
     @property
     def priors(self) -> tuple[Prior, ...]:
@@ -72,12 +85,29 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What was run of an arm, by seed: its runs, what was measured of the starts, why one is missing."""
+    """What was run of an arm, by seed: its runs, one for each jitter, what was measured of the start, why one
+    is missing.
+    """
 
     wanted: Wanted
-    runs: Mapping[int, SweepRun]
+    runs: Mapping[int, tuple[SweepRun, ...]]
     starts: Mapping[int, Start]
     missing: Mapping[int, str] = field(default_factory=dict)
+
+
+def joined(repeats: Sequence[Sequence[Ran]]) -> list[Ran]:
+    """Return the arms of a frontier that was run with several jitters, each with all its runs."""
+    return [
+        replace(
+            ones[0],
+            runs={
+                seed: tuple(run for one in ones for run in one.runs.get(seed, ()))
+                for seed in dict.fromkeys(seed for one in ones for seed in one.runs)
+            },
+            missing={seed: why for one in ones for seed, why in one.missing.items()},
+        )
+        for ones in zip(*repeats, strict=True)
+    ]
 
 
 def planned(prior: Prior, names: Sequence[str]) -> list[Wanted]:
@@ -101,7 +131,12 @@ def check_plan(plan: Plan) -> None:
             config_of(plan.sweep(), _arm(first, {}), (f"seed={seed}",))
     for one in plan.wanted:
         known = replace(one.signal, alone=False)  # how many debates it holds is measured first
-        config_of(plan.sweep(), _arm(replace(one, signal=known), {}))
+        config = config_of(plan.sweep(), _arm(replace(one, signal=known), {}))
+        if config.train.epochs is not None and one.signal.name.startswith(f"{LABELS}="):
+            raise ConfigError(
+                f"{one.prior.recipe}: train.epochs = {config.train.epochs:g}: arm {one.name!r} has fewer "
+                "problems and would have fewer steps; set train.steps in its place"
+            )
 
 
 def _check_prior(prior: Prior) -> None:
@@ -136,18 +171,19 @@ def run_plan(plan: Plan, tell: Callable[[str], None]) -> list[Ran]:
     arms = {one: _arm(one, {}) for one in firsts}
     with open_state(sweep, [*arms.values()]) as state:
         runner = Runner(sweep, state, tell)
-        runs = _runs(sweep, arms)
+        runs = _runs(plan, arms)
         runner.run(runs)
         for one, run in _of_arms(arms, runs):
             if run.key not in runner.state.seconds:
                 raise ConfigError(f"{run.name}: failed: {_why_not(runner.state, run)}")
             signals = [other.signal for other in plan.wanted if other.prior == one.prior]
-            path = Path(plan.out) / "starts" / f"{folder_of(one.prior.name or 'start')}-{run.seed}.json"
+            home = Path(plan.begins or plan.out) / "starts"
+            path = home / f"{folder_of(one.prior.name or 'start')}-{run.seed}.json"
             starts[one.prior, run.seed] = measured_start(_start_config(sweep, run), signals, path)
             tell(f"{one.prior.name or one.prior.recipe}, seed {run.seed}: the start is measured; {path}")
         arms = {one: _arm(one, starts) for one in plan.wanted}
         runner.state = with_arms(runner.state, sweep, [*arms.values()])
-        runs = _runs(sweep, arms)
+        runs = _runs(plan, arms)
         runner.run(runs)
     ended = [*_of_arms(arms, runs)]
     return [_ran(one, plan, ended, starts, runner.state) for one in plan.wanted]
@@ -163,7 +199,7 @@ def _ran(
     own = [run for other, run in runs if other == one]
     return Ran(
         one,
-        {run.seed: run for run in own if run.key in state.seconds},
+        {run.seed: (run,) for run in own if run.key in state.seconds},
         {seed: starts[one.prior, seed] for seed in plan.seeds},
         {run.seed: _why_not(state, run) for run in own if run.key not in state.seconds},
     )
@@ -197,22 +233,29 @@ def alone_debates(one: Wanted, starts: Mapping[tuple[Prior, int], Start]) -> int
     return round(config.train.debates_per_problem * tokens / config.debate.num_agents)
 
 
-def _runs(sweep: Sweep, arms: Mapping[Wanted, Arm]) -> list[SweepRun]:
-    """Return the runs; those of a prior and seed begin with the warm start of the votes of 7 steps."""
-    by_arm, found = {arm: one for one, arm in arms.items()}, runs_of(sweep, [*arms.values()])
-    firsts = {(by_arm[run.arm].prior, run.seed): run for run in reversed(found) if _is_first(by_arm[run.arm])}
-    return [_begun(run, by_arm[run.arm], firsts[by_arm[run.arm].prior, run.seed]) for run in found]
+def _runs(plan: Plan, arms: Mapping[Wanted, Arm]) -> list[SweepRun]:
+    """Return the runs; those of a prior and seed begin with the warm start of the votes of 7 steps.
+
+    With a jitter all begin with that of the same votes without it, and each perturbs it alike.
+    """
+    by_arm = {arm: one for one, arm in arms.items()}
+    found = runs_of(plan.sweep(), [*arms.values()], plan.of_seed)
+    votes = {(by_arm[run.arm].prior, run.seed): run for run in reversed(found) if _is_first(by_arm[run.arm])}
+    begun: list[SweepRun] = []
+    for run in found:
+        first = votes[by_arm[run.arm].prior, run.seed]
+        start = Path(plan.begins) / first.key if plan.begins else first.folder
+        begun.append(replace(run, start=start) if _makes_start(run) and start != run.folder else run)
+    return begun
+
+
+def _makes_start(run: SweepRun) -> bool:
+    """Return whether the recipe of a run makes a warm start."""
+    return bool(run.config.warm_start.steps) and run.config.warm_start.from_run is None
 
 
 def _is_first(one: Wanted) -> bool:
     return one.signal.name == FIRST and one.steps is None
-
-
-def _begun(run: SweepRun, one: Wanted, first: SweepRun) -> SweepRun:
-    """Return a run that begins with the warm start of another, where its recipe makes one."""
-    if _is_first(one) or not run.config.warm_start.steps or run.config.warm_start.from_run is not None:
-        return run
-    return replace(run, start=first.folder)
 
 
 def _of_arms(arms: Mapping[Wanted, Arm], runs: Sequence[SweepRun]) -> Iterator[tuple[Wanted, SweepRun]]:
@@ -222,7 +265,6 @@ def _of_arms(arms: Mapping[Wanted, Arm], runs: Sequence[SweepRun]) -> Iterator[t
 
 def _start_config(sweep: Sweep, run: SweepRun) -> Config:
     """Return the configuration of a run that begins with the weights that this run began with."""
-    made = run.config.warm_start.steps and run.config.warm_start.from_run is None
-    begins = (f"warm_start.from_run={json.dumps(str(run.folder))}",) if made else ()
+    begins = (f"warm_start.from_run={json.dumps(str(run.folder))}",) if _makes_start(run) else ()
     home = f"run.dir={json.dumps(f'{run.folder}-start')}"
-    return config_of(sweep, run.arm, (f"seed={run.seed}", home, *begins))
+    return config_of(sweep, run.arm, (*run.own, home, *begins))

@@ -1,6 +1,6 @@
 """What an arm of a frontier learns from: votes, majorities, labels, and controls, by name.
 
-A name with a share behind it, as in "truth=0.125", is of a family of signals. ``docs/frontier.md`` says what
+A name with a number behind it, as in "truth=0.125", is of a family of signals. ``docs/frontier.md`` says what
 each one is, and ``docs/rewards.md`` whose idea it is.
 """
 
@@ -23,8 +23,7 @@ class Signal:
     """A signal: what it changes of a recipe, and what the generator learns from, in words.
 
     ``alone``: one round of solutions without judges, as many more as spend the tokens of the debates.
-    ``control``, ``share``: what is done to votes, as ``train.control``. ``labels``: the share of the problems
-    with a label that counts.
+    ``control``, ``share``: what is done to votes, as ``train.control``.
     """
 
     name: str
@@ -33,7 +32,6 @@ class Signal:
     alone: bool = False
     control: str = "none"
     share: float = 0.0
-    labels: float = 0.0
 
 
 def _controlled(name: str, control: str, words: str, share: float = 0.0) -> Signal:
@@ -79,11 +77,15 @@ SHARED: Mapping[str, str] = {
     "shared": "votes, for this share of the pairs of answers all of them turned",
 }
 """Families of signals with a share behind their name, and what they are."""
+LABELS = "labels"
+"""The family with a number of problems behind its name: only these are trained on, epoch after epoch."""
 
 
 def signal_named(name: str) -> Signal:
-    """Return the signal of a name; ValueError for one that there is not, or a share that cannot be.
+    """Return the signal of a name; ValueError for an unknown name or an impossible number.
 
+    >>> signal_named("labels=12").overrides
+    ('env.limit=12', 'rewards.labels=1.0', 'rewards.truth_weight=1.0')
     >>> signal_named("truth=0.125").overrides
     ('rewards.labels=0.125', 'rewards.truth_weight=1.0')
     >>> signal_named("flipped=0.2").share
@@ -92,8 +94,11 @@ def signal_named(name: str) -> Signal:
     family, equals, text = name.partition("=")
     if not equals and name in PLAIN:
         return PLAIN[name]
+    if family == LABELS and equals:
+        own = (f"env.limit={_count(name, text)}", "rewards.labels=1.0", "rewards.truth_weight=1.0")
+        return Signal(name, own, "truth on so many problems, which are drawn again and again")
     if family not in SHARED or not equals:
-        known = [*PLAIN, *(f"{one}=SHARE" for one in SHARED)]
+        known = [*PLAIN, *(f"{one}=SHARE" for one in SHARED), f"{LABELS}=NUMBER"]
         raise ValueError(f"{name}: no such signal; {did_you_mean(name, known, 'valid: ' + ', '.join(known))}")
     share = _share(name, text)
     words = SHARED[family]
@@ -102,7 +107,23 @@ def signal_named(name: str) -> Signal:
         return _controlled(name, control, words, share)
     labels = (f"rewards.labels={share}",)
     own = ("rewards.peer_weight=routed",) if family == "routed" else ("rewards.truth_weight=1.0",)
-    return Signal(name, (*labels, *own), words, labels=share)
+    return Signal(name, (*labels, *own), words)
+
+
+def has_all_labels(name: str) -> bool:
+    """Return whether a signal is truth on every problem that it trains on: a point of the curve of labels.
+
+    >>> [has_all_labels(name) for name in ("labels=12", "truth=1", "truth=0.5", "votes")]
+    [True, True, False, False]
+    """
+    family, _, text = name.partition("=")
+    return family == LABELS or (family == "truth" and _share(name, text) == 1)
+
+
+def _count(name: str, text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise ValueError(f"{name}: the number of problems behind {LABELS}= is 1 or more (got {text!r})")
+    return int(text)
 
 
 def _share(name: str, text: str) -> float:

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from debate_rl.frontier.labels import Worth, accuracies
-from debate_rl.frontier.results import Cell, OfSeed, difference, estimated
+from debate_rl.frontier.results import Cell, OfSeed, difference, less
 from debate_rl.frontier.rules import Rule, told, ttrl_of
 from debate_rl.statistics import Estimate
 
@@ -26,7 +26,7 @@ def arm_table(cells: Sequence[Cell]) -> Table:
 
 def _row(cell: Cell, cells: Sequence[Cell]) -> tuple[str, ...]:
     other = ttrl_of(cell, cells)
-    beside = estimated(difference(cell, other)) if other is not None and other is not cell else None
+    beside = less(cell, other) if other is not None and other is not cell else None
     winners = [one.winner[-1][1] for one in cell.seeds.values() if one.winner]
     return (
         *(cell.prior, cell.signal, str(cell.steps), _share(cell.p_v()), _share(cell.p_m())),
@@ -131,23 +131,25 @@ def plain(cells: Sequence[Cell], rules: Sequence[Rule], worths: Sequence[Worth])
 
 def _plain_cell(cell: Cell, cells: Sequence[Cell]) -> dict[str, Any]:
     other = ttrl_of(cell, cells)
-    beside = difference(cell, other) if other is not None and other is not cell else {}
+    other = None if other is cell else other
+    beside = {} if other is None else difference(cell, other)
     estimates: Mapping[str, Estimate | None] = {
         "gain": cell.gain,
         "winner_gain": cell.winner_gain,
         "judge_gain": cell.judge_gain,
-        "less_ttrl": estimated(beside),
+        "less_ttrl": None if other is None else less(cell, other),
     }
     return {
         **{name: getattr(cell, name) for name in ("prior", "signal", "control", "steps")},
         "start": {round_: one.model_dump() for round_, one in cell.start.items()},
         **{name: None if one is None else asdict(one) for name, one in estimates.items()},
+        "jitter_sd": cell.jitter_sd,
         "seeds": {seed: _plain_seed(one, beside.get(seed)) for seed, one in cell.seeds.items()},
     }
 
 
 def _plain_seed(one: OfSeed, beside: Estimate | None) -> dict[str, Any]:
-    names = ("first", "winner", "generated", "read", "labels")
+    names = ("first", "winner", "generated", "read", "labels", "gains")
     shown = {round_: judged.model_dump() for round_, judged in one.shown.items()}
     estimates = {
         "gain": one.gain,

@@ -15,6 +15,7 @@ from debate_rl.sft.encoding import Encoded, rows_of
 from debate_rl.sft.replies import Replies, load_replies, steps_of
 from debate_rl.training.session import Session
 from debate_rl.training.start_checks import BEST_BY, HELD_BACK
+from debate_rl.training.train import finished_steps_saved
 from learner.update.config import LearnerConfig
 
 LOSS = "learner.losses.cross_entropy:cross_entropy"
@@ -77,7 +78,8 @@ class SftSession(Session):
         started = time.perf_counter()
         drawn = [self.replies.learnt[index] for index in self.sampler.draw(step).problems]
         self.rest_engine()
-        metrics = self.learner.step(rows_of(drawn, self.learner.steps))
+        with finished_steps_saved(self):
+            metrics = self.learner.step(rows_of(drawn, self.learner.steps))
         if self.config.held_out.due(step + 1, self.config.train.steps):
             self.publish(step + 1)
         lapped("learn")

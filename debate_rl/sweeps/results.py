@@ -1,8 +1,8 @@
 """What a sweep came to: each arm's held-out figures over its seeds, and how it differs from the first arm.
 
-With several seeds each is one value, and intervals are Student's over the seeds: they say what other seeds
-would give. With one seed they are clustered by problem, and say nothing of other seeds. Differences are of
-the same seed, the same start and the same problems, taken problem by problem.
+With several seeds intervals say what other seeds and other held-out problems would give
+(``debate_rl.statistics.crossed_mean``). With one seed they are clustered by problem, and say nothing of other
+seeds. Differences are of the same seed, the same start and the same problems, taken problem by problem.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import fmean
 
-from debate_rl.statistics import Estimate, clustered_mean, holm
+from debate_rl.statistics import Estimate, crossed_mean, holm
 from debate_rl.sweeps.arms import Arm, is_supervised
 from debate_rl.sweeps.running import State, SweepRun
-from debate_rl.tracking.held_out import DIRECT, FIGURES, LEADS, HeldOut, gain, read_held_out
+from debate_rl.tracking.held_out import DIRECT, FIGURES, LEADS, HeldOut, gains, reach_of, read_held_out
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.passes import learner_passes
 
@@ -76,13 +76,13 @@ def _rows(evaluations: Evaluations, arms: Sequence[Arm], name: str) -> Iterator[
     ends = _last(firsts) if _differ_in_length(evaluations) else {}
     for arm in arms:
         last = _last(by_arm[arm])
-        values = [found for one in last.values() if (found := one.estimate(name)) is not None]
+        values = [totals for one in last.values() if (totals := one.totals(name))]
         first = {seed: each[0] for seed, each in by_arm[arm].items() if each[0].step < last[seed].step}
         base = {seed: ends.get(seed) or _at(firsts.get(seed, ()), one.step) for seed, one in last.items()}
         others = {seed: one for seed, one in base.items() if one is not None and arm != arms[0]}
         step = max((one.step for one in last.values()), default=0)
         gained, less = differences(first, last, name), differences(others, last, name)
-        mean = over_seeds(values, signed=name in LEADS)
+        mean = crossed_mean(values, signed=name in LEADS)
         if mean is not None:
             yield ArmFigure(arm.name, name, step, len(values), mean, gained, less, None)
 
@@ -120,23 +120,9 @@ def _at(evaluations: Sequence[HeldOut], step: int) -> HeldOut | None:
 
 def differences(before: Mapping[int, HeldOut], after: Mapping[int, HeldOut], name: str) -> Estimate | None:
     """Return how much larger a figure is after than before, over the seeds that have both; None of none."""
-    gains = [gain(before[seed], after[seed], name) for seed in after if seed in before]
-    return over_seeds([one.difference for one in gains if one is not None], signed=True)
-
-
-def over_seeds(estimates: Sequence[Estimate], *, signed: bool) -> Estimate | None:
-    """Return the mean of estimates, one for each seed, with Student's 95% interval; the one alone as it is.
-
-    >>> from debate_rl.statistics import Estimate
-    >>> three = [Estimate(value, -1, 1, 9, 9) for value in (0.1, 0.2, 0.3)]
-    >>> mean = over_seeds(three, signed=True)
-    >>> round(mean.value, 3), round(mean.high - mean.value, 3)  # t = 4.303 at 2 degrees, times .1 / sqrt(3)
-    (0.2, 0.248)
-    """
-    if len(estimates) < 2:
-        return estimates[0] if estimates else None
-    values = [one.value for one in estimates]
-    return clustered_mean(values, range(len(values)), signed=signed)
+    pairs = [gains(before[seed], after[seed], name) for seed in after if seed in before]
+    runs = [{problem: (value, 1.0) for problem, value in found.items()} for found in pairs]
+    return crossed_mean(runs, signed=True, most=reach_of(name))
 
 
 def losers(evaluations: Evaluations, arms: Sequence[Arm], name: str, step: int, looks: int) -> dict[Arm, str]:

@@ -24,7 +24,7 @@ from pydantic import Field
 from debate.settings import Settings
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, read_facts
-from debate_rl.formatting import printable
+from debate_rl.formatting import duration, printable
 from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints
 from debate_rl.runs.folder import LOCK, changed_settings, is_locked, locked, write_whole
 from debate_rl.runs.provenance import usable_cores
@@ -43,7 +43,8 @@ class SweepRun:
     """A run of a sweep.
 
     ``start``: the run whose warm start it begins from, None for its own. ``after``: the run with whose
-    trained weights it begins, once that is done.
+    trained weights it begins, once that is done. ``own``: what it changes beside its arm, its seed and folder
+    among it, as ``key=value`` texts.
     """
 
     arm: Arm
@@ -52,6 +53,7 @@ class SweepRun:
     config: Config
     start: Path | None = None
     after: SweepRun | None = None
+    own: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -110,20 +112,27 @@ class State(Settings):
     """The arms that were dropped, and why."""
 
 
-def runs_of(sweep: Sweep, arms: Sequence[Arm]) -> list[SweepRun]:
-    """Return the runs of a sweep, seed by seed, so that arms can be compared early."""
+def runs_of(
+    sweep: Sweep, arms: Sequence[Arm], of_seed: Callable[[int], Sequence[str]] = lambda _: ()
+) -> list[SweepRun]:
+    """Return the runs of a sweep, seed by seed, so that arms can be compared early.
+
+    ``of_seed``: what all runs of a seed change, as ``key=value`` texts.
+    """
     first = config_of(sweep, arms[0]).seed
     found: dict[Path, SweepRun] = {}
     begun: dict[str, Path] = {}
     for seed in sweep.seeds_from(first):
         for arm in arms:
             folder = _folder(sweep, arm.folder, seed)
-            config = config_of(sweep, arm, (f"seed={seed}", f"run.dir={json.dumps(str(folder))}"))
+            own = (f"seed={seed}", f"run.dir={json.dumps(str(folder))}", *of_seed(seed))
+            config = config_of(sweep, arm, own)
             after, start = found[_folder(sweep, arm.after, seed)] if arm.after else None, None
             if config.warm_start.steps and config.warm_start.from_run is None and after is None:
                 parts = json.dumps([config.model_dump(mode="json")[name] for name in BEGINS])
                 start = begun.setdefault(parts, folder)
-            found[folder] = SweepRun(arm, seed, folder, config, None if start == folder else start, after)
+            start = None if start == folder else start
+            found[folder] = SweepRun(arm, seed, folder, config, start, after, own)
     return [*found.values()]
 
 
@@ -250,7 +259,7 @@ class Runner:
         seconds = time.monotonic() - child.began
         if code == 0:
             self._note(seconds=self.state.seconds | {run.key: round(seconds, 1)})
-            self.tell(f"{run.name}: done after {seconds / 60:.1f} min")
+            self.tell(f"{run.name}: done after {duration(seconds)}")
         elif child.stopping:
             self.tell(f"{run.name}: stopped after the evaluation of step {until}")
         else:
@@ -297,7 +306,7 @@ class Child:
     def begin(cls, run: SweepRun, recipe: str, device: str, at_once: int) -> Child:
         """Start a run, or go on with it, one of so many at once; what it prints is added to its log."""
         run.folder.parent.mkdir(parents=True, exist_ok=True)
-        own = (f"seed={run.seed}", f"run.dir={json.dumps(str(run.folder))}", "logging.progress=lines")
+        own = (*run.own, "logging.progress=lines")
         task = "sft" if is_supervised(run.config) else "train"
         words = (run.arm.recipe or recipe, *run.arm.overrides, *own, *run.start_words())
         command = [*_begun_by_a_sweep(), "-m", "debate_rl", task, *words]

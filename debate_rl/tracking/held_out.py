@@ -40,6 +40,8 @@ FOLDERS = 200
 MOST = 1 << 22
 """Values of one figure in an evaluation, at most."""
 LARGEST = 1 << 53
+Problem = tuple[str, str]
+"""A problem's id and checksum: two problems of one id are the same where their checksums are."""
 
 
 class HeldOut(Value, frozen=True):
@@ -71,6 +73,14 @@ class HeldOut(Value, frozen=True):
             for _ in range(count)
         ]
         return clustered_mean([value for value, _ in values], [id for _, id in values]) if values else None
+
+    def totals(self, name: str) -> dict[Problem, tuple[float, float]]:
+        """Return the sum and the number of a figure's values on each problem; a lead is one value."""
+        leads = name in LEADS
+        found = (
+            {id: (lead, 1) for id, lead in self.means(name).items()} if leads else self.figures.get(name, {})
+        )
+        return {(id, self.problems[id]): pair for id, pair in found.items()}
 
     def means(self, name: str) -> dict[str, float]:
         """Return the mean of a figure on each problem that has a value; of a lead the difference there."""
@@ -140,6 +150,22 @@ def evaluations_of(path: Path) -> list[HeldOut]:
     return list(_read(path, []))
 
 
+def figures_at(path: Path, step: int) -> dict[str, float]:
+    """Return the figures of the evaluations after so many steps, as ``eval/...`` in metrics.jsonl.
+
+    Their 95% bounds are under "/low" and "/high", where they are finite.
+    """
+    figures: dict[str, float] = {}
+    for one in evaluations_of(path):
+        head = f"eval/{one.data}/" if one.data else "eval/"
+        for name in (*one.figures, *LEADS) if one.step == step else ():
+            if (estimate := one.estimate(name)) is not None:
+                bounds = {"low": estimate.low, "high": estimate.high}
+                figures[head + name] = estimate.value
+                figures |= {f"{head}{name}/{end}": at for end, at in bounds.items() if isfinite(at)}
+    return figures
+
+
 def kept_steps(path: Path) -> set[tuple[str, int]]:
     """Return the held-out sets and steps of the evaluations that a run's file holds."""
     return {(one.data, one.step) for one in _read(path, [])}
@@ -198,18 +224,29 @@ def before_after(evaluations: Sequence[HeldOut], names: Sequence[str] = tuple(FI
     return BeforeAfter(first.step, last.step, gains)
 
 
+def gains(before: HeldOut, after: HeldOut, name: str) -> dict[Problem, float]:
+    """Return what a figure gained on each problem with a value in both, in the order of ``before``."""
+    old, new = before.means(name), after.means(name)
+    keys = {id: (id, before.problems[id]) for id in old if id in new}
+    return {key: new[id] - old[id] for id, key in keys.items() if key[1] == after.problems.get(id)}
+
+
+def reach_of(name: str) -> int:
+    """Return the largest possible gain of a figure: a lead is in [-1, 1], and its gain in [-2, 2]."""
+    return 2 if name in LEADS else 1
+
+
 def gain(before: HeldOut, after: HeldOut, name: str) -> Gain | None:
     """Return what a figure gained over the problems with a value in both; None where there are none.
 
     Each problem counts once, as in ``debate eval``, whatever its values. Two problems of one id are the same
     where their checksums are.
     """
-    old, new = before.means(name), after.means(name)
-    shared = [id for id in old if id in new and before.problems[id] == after.problems.get(id)]
-    if not shared:
+    found, reach = gains(before, after, name), reach_of(name)
+    if not found:
         return None
-    reach = 2 if name in LEADS else 1  # a lead is in [-1, 1], and its gain in [-2, 2]
-    gained = clustered_mean([(new[id] - old[id]) / reach for id in shared], shared, signed=True)
+    old, new, shared = before.means(name), after.means(name), [id for id, _ in found]
+    gained = clustered_mean([one / reach for one in found.values()], shared, signed=True)
     ends = (reach * gained.value, reach * gained.low, reach * gained.high)
     return Gain(
         fmean(old[id] for id in shared),

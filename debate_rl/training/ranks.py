@@ -146,6 +146,11 @@ class RankedLearner:
         return self._own.bad_steps
 
     @property
+    def halfway(self) -> bool:
+        """Whether a step has begun its updates and not ended."""
+        return self._own.halfway
+
+    @property
     def worst(self) -> WorstTokens:
         """The worst tokens among the rows of the first rank."""
         return self._own.worst

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from debate.policies.local import LocalPolicy
 from debate.policies.tools import engine_of
+from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.config.recipes import read_tables
@@ -16,7 +19,11 @@ from debate_rl.runs.checkpoint import TrainState, latest_good, load_checkpoint, 
 from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints
 from debate_rl.runs.folder import RunFolder
 from debate_rl.runs.kept_weights import named_weights
+from debate_rl.tracking.parts import parts_shown
 from debate_rl.warm_start.training import warm_start
+
+JITTER = 1e-6
+"""About ten times the rounding error of a float32 number, relative to its size."""
 
 
 def start_weights(
@@ -24,8 +31,9 @@ def start_weights(
 ) -> None:
     """Warm-start a new run and keep the result, the reference of the KL; an old run reads it again.
 
-    The folder becomes a run once what is taken over from another is known to fit. ValueError for one that has
-    learnt and has lost what it took over: the other run may have learnt further.
+    ``train.jitter`` perturbs the weights before they are kept. The folder becomes a run once what is taken
+    over from another is known to fit. ValueError for one that has learnt and has lost what it took over: the
+    other run may have learnt further.
     """
     settings, home = config.warm_start, folder.path / WARM_START
     wanted = settings.steps > 0 or settings.from_run is not None
@@ -40,15 +48,40 @@ def start_weights(
         load_checkpoint(path, model=model, restore_rng=False, verify=False)
     if not folder.resumed:
         folder.record()
-    if own is not None or not wanted:
+    if own is not None:
         return
-    if path is None:
-        own = engine_of(policy)
-        speaker = (
-            own if isinstance(own, LocalPolicy) else LocalPolicy(model, tokenizer, **local_settings(config))
+    if path is None and wanted:
+        engine = engine_of(policy)
+        local = isinstance(engine, LocalPolicy)
+        speaker = engine if local else LocalPolicy(model, tokenizer, **local_settings(config))
+        with parts_shown(config.logging.progress) as parts:
+            loss = warm_start(
+                *(model, tokenizer, config, data.environment), encode=speaker.encode, advance=parts.advance
+            )
+            parts.say(f"warm start: loss {loss:.3f}")
+    if config.train.jitter:
+        perturb(model, derive_seed(config.seed, "jitter", config.train.jitter))
+    if wanted:
+        save_checkpoint(home, TrainState(step=config.warm_start.steps, seed=config.seed), model=model)
+
+
+def perturb(model: Any, seed: int) -> None:
+    """Change every weight that learns by about 1e-6 of its size, in place: w (1 + 1e-6 z), z standard normal.
+
+    ValueError where numbers are too coarse for that, as those of bfloat16 are.
+    """
+    generator, changed = torch.Generator().manual_seed(seed), False
+    with torch.no_grad():
+        for weight in (one for one in model.parameters() if one.requires_grad):
+            noise = torch.randn(weight.shape, generator=generator).to(weight.device)
+            before = weight.clone()
+            weight.copy_((weight.double() * (1 + JITTER * noise.double())).to(weight.dtype))
+            changed |= not torch.equal(weight, before)
+    if not changed:
+        raise ValueError(
+            f"train.jitter: a change by {JITTER:g} of their size leaves all weights as they are, whose "
+            'numbers are too coarse; set model.dtype = "float32"'
         )
-        warm_start(model, tokenizer, config, data.environment, encode=speaker.encode)
-    save_checkpoint(home, TrainState(step=config.warm_start.steps, seed=config.seed), model=model)
 
 
 def weights_of(name: str) -> Path:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+import torch
+
 from debate.policies.tools import engine_of
 from debate.policies.vllm import VLLMPolicy
-from debate.remote import RemoteError
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import of_learners
 from debate_rl.metrics.debates import compression_metrics, debate_metrics, size_metrics
@@ -22,6 +23,7 @@ from debate_rl.training.ends import End, Limits, all_done, end_recorded
 from debate_rl.training.guards import Guards
 from debate_rl.training.judge_watch import check_watched
 from debate_rl.training.memory_check import checked_step
+from debate_rl.training.ranks import RankError
 from debate_rl.training.rollouts import Clock, Rollout, of_groups, step_records
 from debate_rl.training.schedules import schedule_metrics
 from debate_rl.training.session import Session, open_session
@@ -107,24 +109,24 @@ def train_step(session: Session, step: int, lapped: Callable[[str], None] | None
     """Do one step of the run and return its metrics; ``lapped`` hears of each phase that ends."""
     config, clock = session.config, Clock(lapped)
     ledger = session.ledger if hides_any(config.rewards) else None
-    with _finished_steps_saved(session):
+    with finished_steps_saved(session):
         busy = session.engine_seconds()
         played = session.rollouts.roll_out(step, session.sampler.draw, session.ema, clock)
-    session.sampler.remember(step, played.debates, played.visible())
-    labels = ledger.use(step, played) if ledger is not None else {}
-    now = config.at_step(step)
-    if session.reader is not None and now.rewards.reads_likelihood:
-        session.rest_engine()
-        played.take_likelihoods(session.reader.read(played.debates, step), now.rewards)
-    transitions = played.transitions()
-    advantages = turn_advantages(transitions, now.rewards, now.advantages, session.ema)
-    if now.rewards.peer_weight == "measured":
-        labels |= measured_metrics(session.ema)
-        measure(session.ema, played.debates, played.visible(), key_by_itself)
-    clock.lap("reward")
+        session.sampler.remember(step, played.debates, played.visible())
+        labels = ledger.use(step, played) if ledger is not None else {}
+        now = config.at_step(step)
+        if session.reader is not None and now.rewards.reads_likelihood:
+            session.rest_engine()
+            played.take_likelihoods(session.reader.read(played.debates, step), now.rewards)
+        transitions = played.transitions()
+        advantages = turn_advantages(transitions, now.rewards, now.advantages, session.ema)
+        if now.rewards.peer_weight == "measured":
+            labels |= measured_metrics(session.ema)
+            measure(session.ema, played.debates, played.visible(), key_by_itself)
+        clock.lap("reward")
 
-    session.rest_engine()
-    learnt = _learn(session, played, transitions, advantages.turns)
+        session.rest_engine()
+        learnt = _learn(session, played, transitions, advantages.turns)
     session.publish(step + 1)
     session.rollouts.published(step + 1, session.ema)
     clock.lap("learn")
@@ -172,17 +174,26 @@ def train_step(session: Session, step: int, lapped: Callable[[str], None] | None
 
 
 @contextmanager
-def _finished_steps_saved(session: Session) -> Iterator[None]:
-    """Save the finished steps where a step's debates cannot be held: the weights are still those of them.
+def finished_steps_saved(session: Session) -> Iterator[None]:
+    """Save the finished steps where the next cannot be done, if its updates have not begun.
 
-    What debates that are given up drew is put back.
+    What the step drew, and what it took into means and memories, is put back. A GPU without memory left ends
+    the run with ValueError, which says what to lower.
     """
+    means, memory = dict(session.ema), dict(session.sampler.memory)
     try:
         with generators_kept_on_error():
             yield
-    except (ValueError, RemoteError):
-        if session.step:
+    except Exception as error:
+        session.ema, session.sampler.memory = means, memory
+        if session.step and not session.learner.halfway and not isinstance(error, RankError):
             session.save_finished()
+        if isinstance(error, torch.OutOfMemoryError):
+            raise ValueError(
+                f"step {session.step}: {str(error).partition('. ')[0]}; lower learner.micro_batch_tokens, "
+                "set learner.gradient_checkpointing=true or, where the model itself samples, lower "
+                f"train.batch_size; {session.saved_words()}"
+            ) from error
         raise
 
 

@@ -48,8 +48,9 @@ class LearnerConfig(Settings):
     """Weight of the mean entropy, which is added to what is maximised."""
     tis_cap: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
     """Weight each token by exp(trainer - sampler), at most this (truncated importance sampling; 2 is usual);
-    0 does not. "auto" is 2 where an engine with weights of its own samples, whose log-probabilities are not
-    quite the trainer's (``mismatch_kl``), and 0 otherwise, also for a learner of your own loop."""
+    0 does not. "auto" is 2 where the sampler's log-probabilities are not quite the trainer's
+    (``mismatch_kl``): an engine has weights of its own, or the model samples in float32 and learns in
+    bfloat16 (``compute``). It is 0 otherwise, also for a learner of your own loop."""
     max_staleness: int | None = Field(default=None, ge=0)
     """Drop rows sampled from weights more than so many steps old; None keeps all."""
     lr: float = Field(default=3e-5, gt=0, le=100)

@@ -50,8 +50,9 @@ class Learner:
     The reference (``learner.update.reference``) is by default the model as it is now: build the learner
     before a checkpoint's weights are loaded, or pass the ``reference`` of full weights. Only parameters that
     require a gradient are trained. ``bad_steps`` counts the last steps in a row that could not move the
-    weights; who holds the loop compares it with ``config.max_bad_steps``. ``worst`` has those tokens of
-    the last step that are furthest from reference and sampler.
+    weights; who holds the loop compares it with ``config.max_bad_steps``. ``halfway``: whether a step has
+    begun its updates and not ended, so that an error left the weights between two steps. ``worst`` has those
+    tokens of the last step that are furthest from reference and sampler.
 
     With several ``ranks`` the model and its reference are cut (``learner.update.shards``). All ranks call the
     same methods with the same rows, each learns from its share of them, and the update and the metrics are
@@ -73,6 +74,7 @@ class Learner:
         self.total_steps = total_steps
         self.ranks = ranks
         self.steps = self.bad_steps = 0
+        self.halfway = False
         self.worst = WorstTokens()
         self._shares: bool | None = None if config.share_prefixes else False  # None until a star has shown it
         self.reference = Reference(model, reference) if config.needs_reference else None
@@ -140,6 +142,7 @@ class Learner:
     def _count_step(self, outcomes: Sequence[bool]) -> None:
         """Count a step by whether its updates were applied; one without any is neither good nor bad."""
         self.steps += 1
+        self.halfway = False
         self.bad_steps = 0 if any(outcomes) else self.bad_steps + bool(outcomes)
 
     @torch.no_grad()
@@ -272,6 +275,7 @@ class Learner:
         norm, *losses = floats([whole(norm), *losses])
         finite = math.isfinite(norm)
         if finite:
+            self.halfway = True
             self.scaler.step(self.optimizer)
             clipped, loss = float(norm > self.config.max_grad_norm), sum(self.ranks.gathered(sum(losses)))
             tally.add({"loss": loss, "grad_norm": norm, "grad_norm_max": norm, "grad_clipped": clipped})

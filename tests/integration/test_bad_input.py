@@ -57,6 +57,7 @@ def refused(debate_command):
         (["debate.num_agents=three"], "debate.num_agents: Input should be a valid integer"),
         (["debate.num_agents=true"], "debate: num_agents: needs a number (got True)"),
         (["learner.lr=fast"], "learner.lr: Input should be a valid number"),
+        (["rewards.truth_weight=3"], "should be less than or equal to 1, got 3\n"),
         (["debate=3"], "debate: is a table of settings, written debate.<name>=<value> or [debate] (got 3)"),
         (["env.limit.of=3"], "'env.limit.of=3': limit is a value, not a table"),
         (["debate.num_agents=0"], "debate.num_agents: Input should be greater than or equal to 1 (got 0)"),
@@ -84,6 +85,24 @@ def test_the_file_and_the_override_at_fault_are_named(tiny_recipe, refused):
     assert line.startswith(f"debate: {tiny_recipe} debate.num_agents=0: debate.num_agents: ")
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["train", "mine.toml", "--learner.lr=1e-4"],
+            "--learner.lr=1e-4: a key of a recipe has no dashes; write learner.lr=1e-4",
+        ),
+        (["eval", "mine.toml", "--seed", "3"], "--seed: a key of a recipe has no dashes; write seed=3"),
+        (
+            ["play", "mine.toml", "--logging.wandb"],
+            "--logging.wandb: a key of a recipe has no dashes; write logging.wandb=VALUE",
+        ),
+    ],
+)
+def test_a_key_that_is_written_as_an_option(refused, words, told):
+    assert refused(*words) == f"debate: {told}\n"
+
+
 @pytest.mark.parametrize("command", [("train",), ("play", "a problem")])
 @pytest.mark.parametrize(
     ("content", "told"),
@@ -103,7 +122,11 @@ def test_a_configuration_file_that_cannot_be_read(refused, command, content, tol
 
 
 def test_a_configuration_that_is_not_there(refused):
-    assert "nothing.toml: no such file; shipped recipes: " in refused("train", "nothing.toml")
+    folder = HOME / "configs"
+    line = refused("train", "nothing.toml")
+    assert line == f"debate: nothing.toml: no such file; the shipped recipes are in {folder}\n"
+    line = refused("train", "gsm8k_smok")
+    assert line.endswith(f"no such file; did you mean 'gsm8k_smoke'? the shipped recipes are in {folder}\n")
     assert "did you mean 'quickstart'? " in refused("train", "configs/quickstat.toml")
     assert "elsewhere/quickstart.toml: no such file" in refused("train", "elsewhere/quickstart.toml")
     assert "is a folder, and a configuration is a TOML file" in refused("train", ".")

@@ -157,13 +157,14 @@ def test_where_everything_is_told_in_paths_that_can_be_copied(
         "debate report 'a [red]folder[/red] of mine'",
     ]
     start, *estimate, line = err.splitlines()
-    assert start == "a [red]folder[/red] of mine: 1 steps of 2 problems x 2 debates; loading the model"
+    assert start == "a [red]folder[/red] of mine: 1 steps of 2 problems x 2 debates"
     assert [text.split()[0] for text in estimate] == [
         "problems:",
         "an",
         "estimate,",
         "model",
         "memory",
+        "loading",
         "time",
     ]
     assert line.startswith("step 0 (1 of 1 done)  accuracy ")

@@ -12,17 +12,18 @@ def test_train_tells_the_estimate_first(debate_command, tiny_recipe, tmp_path):
     command = ("train", tiny_recipe, f"run.dir={tmp_path / 'run'}")
     code, _, err = debate_command(*command)
     assert code == 0
-    start, problems, epoch, first, model, memory, seconds, step = err.splitlines()[:8]
-    assert start == f"{tmp_path / 'run'}: 2 steps of 2 problems x 2 debates; loading the model"
+    start, problems, epoch, first, model, memory, loading, seconds, step = err.splitlines()[:9]
+    assert start == f"{tmp_path / 'run'}: 2 steps of 2 problems x 2 debates"
     assert problems == "problems: 20 to train on, 2 held out"
     assert epoch == "an epoch is 10.0 steps of 2 problems; 2 steps are 0.20 epochs"
     assert first.startswith("estimate, if every reply spends its 24 tokens and prompts have up to ")
     assert re.fullmatch(r"  model   ([\d,]+) parameters, \1 of them trained", model)
     assert memory.startswith("  memory  about ")
-    assert seconds.startswith("  time    about ")
+    assert loading == "loading the model"
+    assert re.fullmatch(r"  time    about .*: 2 steps of .*; by a short probe of this model", seconds)
     assert step.startswith("step 0 (1 of 2 done)")
     code, out, err = debate_command(*command)
-    assert (code, err.splitlines()) == (0, [start, "resuming after 2 of 2 steps"])
+    assert (code, err.splitlines()) == (0, [start, loading, "resuming after 2 of 2 steps"])
     assert out.startswith("done: 2 steps")  # this recipe never evaluates
 
 
@@ -36,7 +37,7 @@ def test_a_plan_starts_nothing(debate_command, tiny_recipe, tmp_path, monkeypatc
     assert [line.split()[0] for line in lines] == ["model", "memory", "work", "disk", "time"]
     _, out, _ = debate_command("train", tiny_recipe, "--plan", "--memory", "80")
     assert " of 80.0 GiB, " in out
-    assert "if every reply spends its limit and an H100 SXM does the peak of its data sheet" in out
+    assert "; by the peak of an H100 SXM's data sheet; nothing was run there" in out
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_train_evaluates_first_and_ends_with_what_changed(debate_command, tiny_r
     code, out, err = debate_command(*command)
     assert code == 0
     told = err.splitlines()[7:11]
-    assert "s for each of 2 evaluations of 3 held-out problems, one before the first step" in told[0]
+    assert re.search(r": 2 steps of .*\), 2 evaluations of .*; by a short probe of this model$", told[0])
     assert told[1] == "evaluating 3 held-out problems before the first step"
     assert told[2].startswith("before the first step  held out (3 problems): direct accuracy ")
     assert told[3].startswith("step 0 (1 of 2 done)")
@@ -85,4 +86,4 @@ def test_train_evaluates_first_and_ends_with_what_changed(debate_command, tiny_r
     again = debate_command(*command)
     times = re.compile(r"(  ended .*; ).*")  # both starts took their time
     assert (again[0], times.sub(r"\1", again[1])) == (0, times.sub(r"\1", out))
-    assert again[2].splitlines()[1:] == ["resuming after 2 of 2 steps"]
+    assert again[2].splitlines()[1:] == ["loading the model", "resuming after 2 of 2 steps"]

@@ -10,9 +10,8 @@ import tomli_w
 
 from debate_rl.config.recipes import ConfigError, shipped_sweeps
 from debate_rl.runs.folder import plain_config
-from debate_rl.statistics import Estimate
 from debate_rl.sweeps.arms import Arm, Sweep, arms_of, is_supervised, open_sweep, split_values
-from debate_rl.sweeps.results import costs_of, differences, figures_of, losers, over_seeds, passes_of
+from debate_rl.sweeps.results import costs_of, differences, figures_of, losers, passes_of
 from debate_rl.sweeps.running import Runner, State, open_state, runs_of
 from debate_rl.tracking.held_out import HeldOut
 
@@ -85,7 +84,7 @@ def test_a_file_of_a_sweep_is_checked_too(tmp_path):
         path.write_text(text)
         with pytest.raises(ConfigError, match=said):
             open_sweep(str(path), [])
-    with pytest.raises(ConfigError, match=r"shipped sweeps: .*quickstart_rewards"):
+    with pytest.raises(ConfigError, match=r"; did you mean 'quickstart_rewards'\? the shipped sweeps"):
         open_sweep("quickstart_reward", [])
 
 
@@ -104,6 +103,13 @@ def test_arms_of_a_seed_share_a_start_where_nothing_of_it_differs(tmp_path):
     assert [run.seed for run in (first, second, third, fourth)] == [0, 0, 1, 1]
     sweep, arms = open_sweep("quickstart", [f"out={tmp_path}", "seeds=1", "model.tiny.layers=1,2"])
     assert [run.start for run in runs_of(sweep, arms)] == [None, None]
+
+
+def test_runs_of_a_seed_may_have_settings_of_their_own(tmp_path):
+    sweep, arms = open_sweep("quickstart", [f"out={tmp_path}", "seeds=[7,9]", "learner.lr=1e-4,2e-4"])
+    runs = runs_of(sweep, arms, lambda seed: (f"held_out.seed={seed}",))
+    assert [run.config.held_out.seed for run in runs] == [7, 7, 9, 9]
+    assert runs[-1].own == ("seed=9", f'run.dir="{runs[-1].folder}"', "held_out.seed=9")
 
 
 MANY = ",".join(map(str, range(500)))
@@ -309,6 +315,10 @@ def test_differences_are_by_seed_and_problem():
     assert (found.value, found.clusters) == (0.5, 2)  # a quarter and three quarters
     reach = 12.7062047 * 0.5 / sqrt(2) / sqrt(2)  # t at one degree of freedom; standard deviation .354
     assert found.high - found.value == pytest.approx(reach)
+    shared = {seed: held_out(4, a=1, b=1, c=0, d=0) for seed in range(5)}
+    before = {seed: held_out(4, a=0, b=0, c=0, d=0) for seed in range(5)}
+    alike = differences(before, shared, "direct/accuracy")  # five seeds agree, and half of the problems gain
+    assert alike.high - alike.value == pytest.approx(3.1824463 * sqrt(0.25 / 3))  # t at three degrees
     one = differences({0: ones[0]}, others, "direct/accuracy")
     assert (one.value, one.clusters) == (0.25, 4)  # by problem
 
@@ -345,12 +355,6 @@ def test_arms_that_are_worse_are_dropped_and_those_that_only_look_so_are_not(tmp
     assert why.startswith("after step 4 direct/accuracy is -0.938 (-1.136 to -0.739) beside good, p ")
     assert not losers(found, arms, "direct/accuracy", 4, looks=10_000)
     assert not losers(found, arms, "direct/accuracy", 8, looks=1)
-
-
-def test_no_estimate_has_no_mean():
-    assert over_seeds([], signed=True) is None
-    alone = Estimate(0.5, 0.4, 0.6, 9, 9)
-    assert over_seeds([alone], signed=False) is alone
 
 
 def test_the_state_of_a_sweep_is_read_as_it_was_written():

@@ -25,6 +25,30 @@ def test_defaults_hold_together():
             {"advantages": {"judge": {"key": "pair"}}, "rewards": {"truth_missing": 1.0}},
             'advantages.judge.key = "pair" finds the right solution by its truth reward',
         ),
+        (
+            {"advantages": {"truth": {"key": "context"}}, "rewards": {"form_bonus": 0.1}},
+            'advantages.truth.key = "context" finds the right solution by its truth reward, and '
+            "rewards.form_bonus = 0.1 is part of that",
+        ),
+        (
+            {"advantages": {"truth": {"key": "context"}}, "rewards": {"labels": 0.5, "pseudo": "voted"}},
+            'rewards.pseudo = "voted" says what was right only after it',
+        ),
+        (
+            {
+                "advantages": {"truth": {"key": "debate"}},
+                "debate": {"seats": ["learning", "frozen", "frozen"]},
+            },
+            'advantages.truth.key = "debate" compares the agents .* with one agent learns there are no two',
+        ),
+        (
+            {"advantages": {"judge": {"key": "debate"}}, "debate": {"protocol": "zero_sum", "num_rounds": 1}},
+            'with debate.protocol = "zero_sum" there are no two',
+        ),
+        (
+            {"advantages": {"truth": {"key": "debate"}, "discount": 0.5}},
+            "with advantages.discount = 0.5 their later rewards depend on it",
+        ),
         ({"debate": {"judge_own": True}}, "rewards.judge_own and debate.judge_own must be equal"),
         ({"rewards": {"judge_truth_weight": 0.0}}, "no pair has two judges"),
         ({"debate": {"num_agents": 1}, "rewards": {"truth_weight": 0.0}}, "nothing to learn from"),

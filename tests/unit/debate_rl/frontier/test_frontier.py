@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
 from debate_rl.frontier.drawing import draw
 from debate_rl.frontier.labels import worth, worths
-from debate_rl.frontier.results import Cell, OfSeed, cells_of, difference, estimated, shortest
+from debate_rl.frontier.results import Cell, OfSeed, cells_of, difference, less, shortest
 from debate_rl.frontier.rules import (
     a_coin_pays_nothing,
     controls_gain_nothing,
@@ -23,7 +24,7 @@ from debate_rl.frontier.rules import (
     the_winner_holds,
     votes_beat_majorities,
 )
-from debate_rl.frontier.running import Plan, Prior, Ran, alone_debates, check_plan, planned, run_plan
+from debate_rl.frontier.running import Plan, Prior, Ran, alone_debates, check_plan, joined, planned, run_plan
 from debate_rl.frontier.signals import PLAIN, signal_named
 from debate_rl.frontier.start import Judged, Start, measured_start
 from debate_rl.frontier.tables import (
@@ -35,20 +36,23 @@ from debate_rl.frontier.tables import (
     trace_table,
     worth_lines,
 )
+from debate_rl.problems import load_run_problems
 from debate_rl.statistics import Estimate
 from debate_rl.sweeps.arms import Arm
 from debate_rl.sweeps.running import Runner, SweepRun
 from debate_rl.tracking.held_out import HeldOut, to_line
+from debate_rl.training.adaptive import group_names
+from debate_rl.training.sampler import Sampler
 
-FIRST, WINNER = "debate/accuracy/round_0", "debate/winner/accuracy"
+FIRST, WINNER, JUDGE = "debate/accuracy/round_0", "debate/winner/accuracy", "judge/accuracy"
 SIZE = 20
 
 
-def held_out(step, first, winner=None):
-    """An evaluation of 20 problems, the first of which are right: a share of them of each figure."""
+def held_out(step, first, winner=None, judge=None):
+    """An evaluation of 20 problems, each of which is right as often: problems add nothing to an interval."""
     figures = {
-        name: {str(i): (float(i < round(share * SIZE)), 1) for i in range(SIZE)}
-        for name, share in ((FIRST, first), (WINNER, winner))
+        name: {str(i): (share, 1) for i in range(SIZE)}
+        for name, share in ((FIRST, first), (WINNER, winner), (JUDGE, judge))
         if share is not None
     }
     return HeldOut(step, {str(i): "same" for i in range(SIZE)}, figures)
@@ -74,7 +78,8 @@ def cell(
     seeds, evaluations = {}, {}
     for seed, end in enumerate(ends):
         last = winners[seed] if winners else None
-        traces = [held_out(0, 0.2, 0.5 if winners else None), held_out(steps, end, last)]
+        before = (0.5, 0.9) if winners else ()
+        traces = [held_out(0, 0.2, *before), held_out(steps, end, last, 0.8 if winners else None)]
         evaluations[seed] = traces
         seeds[seed] = OfSeed(
             gain=point(end - 0.2),
@@ -97,7 +102,8 @@ def test_a_signal_is_known_by_its_name_and_share():
     assert signal_named("ttrl").alone
     assert "rewards.pseudo=majority" in signal_named("ttrl").overrides
     assert signal_named("shared=0.4").control == "shared_errors"
-    assert signal_named("routed=0.125").labels == 0.125
+    assert signal_named("routed=0.125").overrides == ("rewards.labels=0.125", "rewards.peer_weight=routed")
+    assert signal_named("labels=12").overrides[0] == "env.limit=12"
     assert [name for name in PLAIN if signal_named(name).name != name] == []
 
 
@@ -110,6 +116,9 @@ def test_a_signal_is_known_by_its_name_and_share():
         ("flipped=1.5", "flipped=1.5: the share"),
         ("flipped=x", r"\(got 'x'\)"),
         ("votes=0.5", "no such signal"),
+        ("labels", "labels: no such signal"),
+        ("labels=0", r"labels=0: the number of problems behind labels= is 1 or more \(got '0'\)"),
+        ("labels=0.5", r"\(got '0.5'\)"),
     ],
 )
 def test_a_signal_that_there_is_not_is_named(name, said):
@@ -137,6 +146,25 @@ def test_arms_that_could_not_be_compared_are_refused(recipe, overrides, said):
     plan = Plan(tuple(planned(Prior("", recipe, overrides), ["ttrl"])), (1,), "out")
     with pytest.raises(ValueError, match=said):
         check_plan(plan)
+
+
+def test_an_arm_of_few_problems_has_the_steps_of_the_others():
+    """Its problems come again in a step, each time in a group of its own; epochs would end it early."""
+    few = planned(Prior("", "quickstart"), ["labels=8"])
+    check_plan(Plan(tuple(few), (1,), "out"))
+    config = load_config(Config, "quickstart", few[1].signal.overrides)
+    data = load_run_problems(config)
+    assert [one.id for one in data.train] == [
+        one.id for one in load_run_problems(load_config(Config, "quickstart")).train[:8]
+    ]
+    sampler = Sampler(config, data)
+    drawn = [index for step in range(2) for index in sampler.draw(step).problems]
+    assert [sorted(drawn[place : place + 8]) for place in (0, 8, 16)] == [[*range(8)]] * 3
+    first = group_names([data.train[index] for index in drawn[:12]])
+    assert len(set(first)) == 12
+    by_epochs = planned(Prior("", "quickstart", ("train.epochs=2",)), ["labels=8"])
+    with pytest.raises(ConfigError, match=r"train.epochs = 2: arm 'labels=8' has fewer problems"):
+        check_plan(Plan(tuple(by_epochs), (1,), "out"))
 
 
 def test_arms_without_a_start_in_common_are_refused():
@@ -175,7 +203,7 @@ def test_a_run_without_its_first_or_last_evaluation_is_not_compared(tmp_path):
     for steps, missing in (((), 0), ((2,), 0), ((0,), 2), ((0, 1), 2)):
         (tmp_path / "held_out.jsonl").write_bytes(b"".join(to_line(held_out(n, 0.2)) + b"\n" for n in steps))
         with pytest.raises(ValueError, match=f"held_out.jsonl: has no evaluation after step {missing}"):
-            cells_of([Ran(arm, {1: run}, {1: start})])
+            cells_of([Ran(arm, {1: (run,)}, {1: start})])
 
 
 def test_a_folder_is_held_until_all_of_it_is_done(tmp_path, monkeypatch):
@@ -206,6 +234,40 @@ def test_a_run_that_is_missing_says_why(tmp_path, monkeypatch):
     assert (list(voted.runs), voted.missing) == ([], {1: "no�[2J room"})
 
 
+def test_every_seed_may_have_its_own_held_out_problems_and_jitters_one_start(tmp_path, monkeypatch):
+    wanted = tuple(planned(Prior("trap", "quickstart"), ["voted"]))
+    plan = Plan(wanted, (7, 9), str(tmp_path), own_held_out=True)
+    again = replace(plan, out=f"{tmp_path}/jitter_1", jitter=1, begins=plan.out)
+    start = Start(problems=60, judged={}, solution=10.0, debate=190.0)
+    monkeypatch.setattr(Runner, "run", set_done)
+    monkeypatch.setattr("debate_rl.frontier.running.measured_start", lambda *_: start)
+    votes, voted = joined([run_plan(plan, print), run_plan(again, print)])
+    assert [run.config.held_out.seed for runs in votes.runs.values() for run in runs] == [7, 7, 9, 9]
+    assert [run.config.train.jitter for run in voted.runs[9]] == [0, 1]
+    first = tmp_path / "trap_votes" / "seed_7"
+    assert [run.start for run in (*votes.runs[7], *voted.runs[7])] == [None, first, first, first]
+    assert "train.jitter=1" in voted.runs[7][1].own
+
+
+def test_the_repeats_of_a_seed_are_one_value_of_it(tmp_path):
+    """Gains of .2 and .4 from .1: one seed that gained .3, with a standard deviation of .02 ** .5."""
+    arm = planned(Prior("", "quickstart", ("train.steps=2",)), [])[0]
+    config = load_config(Config, "quickstart", ("train.steps=2",))
+    start = Start(problems=60, judged={}, solution=10.0, debate=190.0)
+    runs = []
+    for name, end in (("a", 0.3), ("b", 0.5)):
+        lines = [to_line(held_out(step, share)) + b"\n" for step, share in ((0, 0.1), (2, end))]
+        (tmp_path / name / "transcripts").mkdir(parents=True)
+        (tmp_path / name / "held_out.jsonl").write_bytes(b"".join(lines))
+        (tmp_path / name / "metrics.jsonl").write_text('{"step": 0, "tokens/generated": 10.0}\n')
+        runs.append(SweepRun(Arm("votes", ()), 1, tmp_path / name, config))
+    (found,) = cells_of([Ran(arm, {1: tuple(runs)}, {1: start})])
+    assert found.seeds[1].gains == pytest.approx((0.2, 0.4))
+    assert found.gain.value == pytest.approx(0.3)
+    assert found.jitter_sd == pytest.approx(0.02**0.5)
+    assert (found.seeds[1].generated, found.gain.clusters) == (10.0, SIZE)
+
+
 def test_solutions_that_spend_the_tokens_of_debates():
     """A debate generates 190 tokens and a solution 10; 4 debates of 3 agents are 25 rounds of 3 solutions."""
     one = planned(Prior("", "quickstart"), ["ttrl"])[1]
@@ -231,21 +293,22 @@ def test_what_votes_are_worth_is_taken_seed_by_seed():
     """From .2 at 0 labels to .4 at 10 and .8 at 30: .3 is worth 5, .6 is worth 20, and .9 all 30."""
     cells = [
         cell(ends=(0.3, 0.6, 0.9)),
-        cell("truth=0.5", ends=(0.4, 0.4, 0.4), labels=10),
+        cell("labels=10", ends=(0.4, 0.4, 0.4), labels=10),
         cell("truth=1.0", ends=(0.8, 0.8, 0.8), labels=30),
+        cell("truth=0.5", ends=(0.25, 0.25, 0.25), labels=15),  # half of its tokens teach nothing: no point
     ]
     (found,) = worths(cells)
     assert found.by_seed == pytest.approx({0: 5.0, 1: 20.0, 2: 30.0})
     assert found.labels.value == pytest.approx(55 / 3)
     assert worth_lines([found])[0].startswith("trap votes without labels: worth 18 (0 to 30) of 30 labels")
-    assert worths(cells[:1]) == worths(cells[:2]) == []
+    assert worths(cells[:1]) == worths(cells[:2]) == worths([cells[0], *cells[2:]]) == []
 
 
 def test_labels_are_those_of_runs_as_long_as_the_votes():
     """70 steps of truth use 840 labels; votes of 7 steps above all truth of 7 steps are worth its 84."""
     cells = [
         cell(ends=(0.6, 0.5)),
-        cell("truth=0.5", ends=(0.3, 0.3), labels=41),
+        cell("labels=41", ends=(0.3, 0.3), labels=41),
         cell("truth=1.0", ends=(0.4, 0.4), labels=84),
         cell("truth=1.0", ends=(0.9, 0.9), labels=840, steps=70),
     ]
@@ -267,12 +330,12 @@ def test_a_prior_whose_runs_are_longer_is_judged_as_well():
 
 
 def test_differences_are_of_one_seed_and_problem():
-    values = difference(cell(ends=(0.5, 0.6)), cell("ttrl", ends=(0.1, 0.4)))
+    votes, ttrl = cell(ends=(0.5, 0.6)), cell("ttrl", ends=(0.1, 0.4))
+    values = difference(votes, ttrl)
     assert {seed: one.value for seed, one in values.items()} == pytest.approx({0: 0.4, 1: 0.2})
-    assert estimated(values).value == pytest.approx(0.3)
-    assert estimated({0: values[0]}) == values[0]
+    assert less(votes, ttrl).value == pytest.approx(0.3)
     assert values[0].low < 0.4 < values[0].high
-    assert estimated({}) is None
+    assert less(cell(ends=()), ttrl) is None
 
 
 def test_votes_beat_majorities_only_where_they_do_so_on_every_seed_and_clearly():
@@ -364,7 +427,7 @@ def test_tables_and_figure_are_of_the_cells(tmp_path):
         cell(winners=(0.6, 0.55, 0.6)),
         cell("ttrl", ends=(0.1, 0.15, 0.1)),
         cell("flipped=0.2", p_v=0.75, winners=(0.5, 0.5, 0.55)),
-        cell("truth=0.5", ends=(0.5, 0.6, 0.5), labels=41),
+        cell("labels=41", ends=(0.5, 0.6, 0.5), labels=41),
         cell("truth=1.0", ends=(0.6, 0.7, 0.6), labels=84),
         cell("votes", steps=70, winners=(0.6, 0.5, 0.6)),
     ]

@@ -2,9 +2,9 @@ from math import inf, sqrt
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest
+from scipy.stats import binom, binomtest, t
 
-from debate_rl.statistics import Estimate, clustered_mean, holm, mean, wilson
+from debate_rl.statistics import Estimate, clustered_mean, crossed_mean, holm, mean, wilson
 
 T_2 = 4.302652729911275  # 0.975 quantile of Student's t with 2 degrees of freedom
 
@@ -97,3 +97,60 @@ def test_wilson_by_hand():
 def test_wilson_reaches_the_ends_exactly(n):
     assert wilson(0.0, n)[0] == 0.0
     assert wilson(1.0, n)[1] == 1.0
+
+
+def runs(*tables):
+    """One value for each problem of each run."""
+    return [{problem: (value, 1.0) for problem, value in table.items()} for table in tables]
+
+
+def test_an_interval_over_runs_has_the_variance_of_problems_that_they_share():
+    """Effects of three runs -.15, 0, .15, of three problems -.15, -.15, .3, and no others: variance .0225 / 3
+    of the runs and .0675 / 3 of the problems, .03^2 / (.0075^2 / 2 + .0225^2 / 2) = 3.2 degrees of freedom.
+    """
+    shared = [
+        {p: mean + of for p, of in (("a", -0.15), ("b", -0.15), ("c", 0.3))} for mean in (0.05, 0.2, 0.35)
+    ]
+    found = crossed_mean(runs(*shared), signed=True)
+    reach = float(t.ppf(0.975, 3.2)) * sqrt(0.03)
+    assert (found.value, found.clusters) == (pytest.approx(0.2), 3)
+    assert found.high - found.value == pytest.approx(reach)
+    student = T_2 * sqrt(0.0075)
+    assert reach > student
+    assert found.p == pytest.approx(2 * float(t.sf(0.2 / sqrt(0.03), 3.2)))
+    # the same values on problems that no other run has: Student's over the runs
+    own = [{(number, p): value for p, value in run.items()} for number, run in enumerate(shared)]
+    assert crossed_mean(runs(*own), signed=True).high == pytest.approx(0.2 + student)
+
+
+def test_runs_that_agree_are_as_unsure_as_their_problems_are():
+    """Two runs of mean .5 that share problem b: the sums of their deviations are .25, 0 and -.25, so that the
+    variance is 3/2 (.0625 + .0625) / 4 with two degrees of freedom, and not the 0 of the runs' means.
+    """
+    found = crossed_mean(runs({"a": 1, "b": 0}, {"b": 1, "c": 0}))
+    assert found.high - found.value == pytest.approx(T_2 * sqrt(3 / 64))
+
+
+def test_an_interval_over_runs_is_no_narrower_than_that_of_the_runs_alone():
+    """Two runs that lie .01 apart have one degree of freedom, however many problems they share."""
+    found = crossed_mean(runs(*({n: n % 2 * 0.5 + of for n in range(100)} for of in (0.0, 0.01))))
+    both = sqrt(0.01**2 / 4 + 0.25**2 * 100 / 99 / 100)
+    assert found.high - found.value == pytest.approx(12.7062047 * 0.005)
+    assert found.high - found.value > 2 * both
+
+
+def test_runs_without_any_spread_have_the_interval_of_values_that_are_alike():
+    found = crossed_mean(runs(*[{"a": 0, "b": 0}] * 3), signed=True)
+    assert (found.low, found.high) == (
+        pytest.approx(0.025 ** (1 / 3) - 1),
+        pytest.approx(1 - 0.025 ** (1 / 3)),
+    )
+    lead = crossed_mean(runs(*[{"a": 2, "b": 2}] * 3), signed=True, most=2)
+    assert lead.low == pytest.approx(2 * (2 * 0.025 ** (1 / 3) - 1))
+    assert crossed_mean([]) is crossed_mean([{}]) is None
+
+
+def test_one_run_has_the_interval_of_its_problems():
+    values = {"a": (2.0, 3.0), "b": (0.0, 1.0), "c": (1.0, 1.0)}
+    alone = crossed_mean([values, {}])
+    assert alone == clustered_mean([1, 1, 0, 0, 1], ["a", "a", "a", "b", "c"])

@@ -1,0 +1,139 @@
+r"""Put numbers in order: ``Sort 8 3 11 5.`` has the answer ``3 5 8 11``, and only that.
+
+Each number is one more step that has to be right, so a level can lie far out of the reach of a model that
+solves the level below, and no lucky guess solves it.
+
+| level | numbers, from 1..30 | orders |
+|-------|---------------------|--------|
+| 1     | 3                   | 6      |
+| 2     | 4                   | 24     |
+| 3     | 6                   | 720    |
+| 4     | 8                   | 40,320 |
+| 5     | 10                  | 3.6 M  |
+
+The planted mistake for demonstrations: to leave the numbers as they are, which is never right.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, TypeAlias
+
+from debate.types import Kind, Problem
+from envs.answers.keys import plain_key
+from envs.errors import DataError
+from envs.extraction.boxes import last_box
+from envs.families.synthetic import SyntheticFamily
+
+LEVELS = {"1": 3, "2": 6, "3": 9}
+"""Level to how many numbers."""
+LARGEST = 30
+
+Numbers: TypeAlias = tuple[int, ...]
+
+_QUESTION = re.compile(r"Sort((?: \d{1,4}){2,64})\.", re.ASCII)
+_NUMBERS = re.compile(r"\s*\d{1,4}(?:(?:\s*,\s*|\s+)\d{1,4}){0,63}\s*\.?\s*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting(SyntheticFamily):
+    """The family as an environment, at some of its levels; an attempt is the numbers in some order."""
+
+    levels: tuple[str, ...] = tuple(LEVELS)
+    name: str = "sorting"
+    kind: ClassVar[Kind] = "expression"
+
+    def draw(self, rng: random.Random, level: str) -> tuple[str, str, str]:
+        """Return canonical form (the sorted numbers), question and answer."""
+        numbers = rng.sample(range(1, LARGEST + 1), LEVELS[level])
+        while numbers == sorted(numbers):
+            rng.shuffle(numbers)
+        answer = _written(sorted(numbers))
+        return answer, f"Sort{_written(numbers)}.", answer.strip()
+
+    def is_right(self, problem: Problem, answer: str) -> bool:
+        """Return whether the answer has the listed numbers in ascending order."""
+        return read_answer(answer) == tuple(sorted(read_question(problem.question)))
+
+    def answer_key(self, problem: Problem, answer: str) -> str:
+        """Return the numbers as they stand, however they are separated."""
+        numbers = read_answer(answer)
+        return _written(numbers).strip() if numbers else plain_key(problem, answer)
+
+    def attempt(
+        self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0
+    ) -> Numbers:
+        """Return an order: the right one with probability ``right``, the planted mistake's with ``lure``, and
+        else the right one with two neighbours exchanged.
+        """
+        draw, order = rng.random(), sorted(read_question(problem.question))
+        if right <= draw < right + lure:
+            return tuple(order.pop(rng.randrange(min(3, len(order)))) for _ in order[:])
+        if draw >= right:
+            at = rng.randrange(1, len(order))
+            order[at - 1], order[at] = order[at], order[at - 1]
+        return tuple(order)
+
+    def write_solution(self, problem: Problem, attempt: Numbers) -> str:
+        r"""Return the solution text of an order.
+
+        >>> Sorting().write_solution(Problem("p", "Sort 8 3 11."), (3, 8, 11))
+        ' \\boxed{ 3 8 11}'
+        """
+        return f" \\boxed{{{_written(attempt)}}}"
+
+    def write_check(self, problem: Problem, solution: str, *, lured: bool = False) -> str:
+        r"""Return the check of a solution: its numbers again, and whether they are in order.
+
+        A ``lured`` check finds the question's order right, and nothing else.
+
+        >>> Sorting().write_check(Problem("p", "Sort 8 3 11."), r" \boxed{ 3 11 8}")
+        ' 3 11 8 wrong.'
+        """
+        box = last_box(solution)
+        claimed = read_answer(box.of(solution)) if box else None
+        if claimed is None:
+            return " none wrong."
+        numbers = read_question(problem.question)
+        holds = claimed == (numbers if lured else tuple(sorted(numbers)))
+        return f"{_written(claimed)} {'right' if holds else 'wrong'}."
+
+    def vocabulary(self) -> tuple[str, ...]:
+        """Return every piece that the texts need; joined pieces spell each text exactly.
+
+        >>> len(Sorting().vocabulary()), Sorting().vocabulary()[-1]
+        (39, ' 30')
+        """
+        words = ("Sort", ".", " ", " right", " wrong", " none", "\\boxed{", " \\boxed{", "}")
+        return (*words, *(f" {n}" for n in range(1, LARGEST + 1)))
+
+
+@lru_cache(maxsize=4096)
+def read_question(question: str) -> Numbers:
+    """Return the numbers in their order.
+
+    >>> read_question("Sort 8 3 11 5.")
+    (8, 3, 11, 5)
+    """
+    match = _QUESTION.fullmatch(question.strip())
+    if match is None:
+        raise DataError(f"question: {question!r} is not a list to sort ('Sort 8 3 11 5.')")
+    return tuple(map(int, match[1].split()))
+
+
+def read_answer(answer: str) -> Numbers | None:
+    """Return the numbers of an answer as written; None for anything else. Never raises.
+
+    >>> read_answer(" 3 5 8"), read_answer("3, 5, 8."), read_answer("3 5 or 8"), read_answer("")
+    ((3, 5, 8), (3, 5, 8), None, None)
+    """
+    if len(answer) > 512 or not _NUMBERS.fullmatch(answer):
+        return None
+    return tuple(map(int, re.findall(r"\d+", answer)))
+
+
+def _written(numbers: Numbers | list[int]) -> str:
+    return "".join(f" {number}" for number in numbers)
