@@ -1,7 +1,7 @@
 """What needs a GPU: how precise, how large and how fast Qwen3's shapes are there, with random weights.
 
-    .venv-bench/bin/python benchmarks/gpu.py --json gpu.json
-    .venv-bench/bin/python benchmarks/gpu.py --device cpu --shapes toy --shrink 16 --alone
+    make vllm && .venv/bin/python benchmarks/gpu.py --json gpu.json
+    .venv/bin/python benchmarks/gpu.py --device cpu --shapes toy --shrink 16 --alone
 
 The first line takes about half an hour on an H100 (computed, not measured): 1.7B and 8B. The second runs the
 code on a CPU. Nothing is downloaded.

@@ -75,6 +75,12 @@ def test_a_card_counts_by_its_own_data_sheet(name, peak, benchmark):
     assert benchmark("gpu").peak_of(name, 7.0) == peak
 
 
+def test_vllm_answers_as_many_requests_at_once_as_the_card_is_large(benchmark):
+    expected = benchmark("expected_step")
+    cards = expected.RTX4090, expected.L40S, expected.H100, expected.H200
+    assert [expected.most_live(card) for card in cards] == [256, 256, 1024, 1024]
+
+
 @pytest.mark.parametrize("on_gpu", [True, False])
 def test_an_engine_on_a_gpu_is_not_given_the_settings_of_a_cpu(on_gpu, benchmark, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: on_gpu)
