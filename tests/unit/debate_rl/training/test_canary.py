@@ -206,6 +206,7 @@ def config(tmp_path, monkeypatch):
                 "tiny": {**TINY, "context_tokens": 512, "fallback": "none", "pieces": PIECES},
             },
             "learner": {"lr": 1e-2, "warmup_steps": 0},
+            "advantages": {"format": {"baseline": "none", "scale": "none"}},  # no reply has its votes
             "train": {"steps": 4, "problems_per_step": 2, "debates_per_problem": 8},
             "logging": {"progress": "none"},
         }
