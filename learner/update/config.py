@@ -152,3 +152,26 @@ def check_settings(config: LearnerConfig, total_steps: int | None) -> None:
             'choose k2 or k3, or learner.kl_in="reward"',
             stacklevel=4,
         )
+    if idle := idle_settings(config):
+        warnings.warn(
+            f"{'; '.join(idle)}: with one update in a step (learner.epochs = learner.minibatches = 1) and "
+            "recomputed old log-probabilities every ratio is 1; raise learner.minibatches, or leave it out",
+            stacklevel=4,
+        )
+
+
+def idle_settings(config: LearnerConfig) -> list[str]:
+    """Return what of the settings does nothing because no ratio leaves 1, each with what it comes to.
+
+    >>> idle_settings(LearnerConfig(loss="gspo", eps=3e-4))
+    ['learner.loss = "gspo" has the gradient of grpo', 'learner.eps = 0.0003 does nothing']
+    >>> idle_settings(LearnerConfig(eps=0.1, minibatches=2))
+    []
+    """
+    if config.epochs * config.minibatches > 1 or config.old_logprobs == "sampling" or ":" in config.loss:
+        return []
+    same = {"gspo": "grpo", "cispo": "dapo", "ppo": "dapo"}.get(config.loss)
+    clips = {key: getattr(config, key) for key in ("eps", "eps_hi", "dual_clip")}
+    named = {key: one for key, one in clips.items() if one != LearnerConfig.model_fields[key].default}
+    loss = [f'learner.loss = "{config.loss}" has the gradient of {same}'] if same else []
+    return loss + [f"learner.{key} = {value:g} does nothing" for key, value in named.items()]
