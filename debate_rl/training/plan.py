@@ -41,6 +41,7 @@ from debate_rl.training.estimate import (
 )
 from debate_rl.training.speed import Speed, evaluation_seconds, evaluations_of, limit_of, probe, seconds_of
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
+from learner.update.config import FROM_SAMPLER
 
 PHASES = ("seconds/rollout", "seconds/reward", "seconds/learn", "seconds/record")
 """The metrics that make up the time of a step."""
@@ -257,6 +258,7 @@ def chosen_correction(config: Config) -> dict[str, float]:
     """Return the cap of importance weights where it is "auto" and an engine has weights of its own."""
     learner, engine = config.learner, config.model.policy == "vllm"
     applies = engine and learner.tis_cap == "auto" and learner.old_logprobs == "recompute"
+    applies = applies and learner.loss not in FROM_SAMPLER
     return {"learner.tis_cap": USUAL_CAP} if applies else {}
 
 

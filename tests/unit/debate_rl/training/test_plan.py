@@ -192,6 +192,7 @@ def test_an_engine_has_its_share_of_the_gpu(tmp_path):
         ({"tis_cap": 0}, "vllm", 0),
         ({"tis_cap": 3}, "vllm", 3),
         ({"old_logprobs": "sampling"}, "vllm", "auto"),
+        ({"loss": "dppo_tv"}, "vllm", "auto"),
     ],
 )
 def test_importance_weights_are_chosen_where_an_engine_samples(learner, policy, cap, tmp_path):
