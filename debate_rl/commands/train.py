@@ -136,6 +136,7 @@ def _train_once(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Se
     from debate_rl.training.epochs import length_line
     from debate_rl.training.plan import planned  # torch takes seconds to load
     from debate_rl.training.ranks import joined
+    from debate_rl.training.schedules import baseline_lines
     from debate_rl.training.session import open_session
     from debate_rl.training.time_line import time_line
     from debate_rl.training.train import train_steps
@@ -146,7 +147,8 @@ def _train_once(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Se
     def look(data: Problems) -> Mapping[str, bool | float]:
         done = _steps_saved(settings)
         if done < steps:
-            tell(*data.lines(), length_line(settings, len(data.train)), sep="\n")
+            steps_line = length_line(settings, len(data.train))
+            tell(*data.lines(), steps_line, *baseline_lines(settings), sep="\n")
         found = planned(settings, data, done=done, ranks=ranks.count) if done < steps else None
         if found is not None:
             found.refuse_too_large()

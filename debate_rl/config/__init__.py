@@ -400,11 +400,16 @@ class Config(Settings):
         return config
 
     def resolved_learner(self, chosen: Mapping[str, bool | float] | None = None) -> LearnerConfig:
-        """Return the learner's settings with its seed, dr_grpo's constant and what was chosen filled in."""
+        """Return the learner's settings with its seed, dr_grpo's constant and what was chosen filled in.
+
+        Rows that are older than the debates held ahead can make them are of something that went wrong.
+        """
         whole = self.debate.max_tokens + self.debate.thinking_tokens
+        oldest = self.learner.max_staleness
         return self.with_chosen(chosen or {}).learner.model_copy(
             update={
                 "seed": derive_seed(self.seed, "learner", self.learner.seed),
                 "max_tokens": self.learner.max_tokens or whole,
+                "max_staleness": self.train.lookahead + 1 if oldest is None else oldest,
             }
         )

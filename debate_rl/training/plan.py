@@ -36,6 +36,7 @@ from debate_rl.training.estimate import (
 )
 from debate_rl.training.speed import evaluations_of
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
+from learner.update.config import FROM_SAMPLER
 
 CROWDED = 0.9
 """Share of the memory over which ``learner.gradient_checkpointing = "auto"`` saves some."""
@@ -254,6 +255,7 @@ def chosen_correction(config: Config, *, on_gpu: bool) -> dict[str, float]:
     learner = config.learner
     unlike = config.model.policy == "vllm" or samples_wider(config, on_gpu=on_gpu)
     applies = unlike and learner.tis_cap == "auto" and learner.old_logprobs == "recompute"
+    applies = applies and learner.loss not in FROM_SAMPLER
     return {"learner.tis_cap": USUAL_CAP} if applies else {}
 
 

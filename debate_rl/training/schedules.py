@@ -4,9 +4,32 @@ from __future__ import annotations
 
 from debate.ramps import ramps_of
 from debate_rl.config import RAMPED, Config
+from learner.advantages.turns import resolved_key
 
 WEIGHTS = (("rewards", "truth_weight"), ("advantages", "lambda_gen"), ("advantages", "lambda_judge"))
 """What is logged whether or not it changes: the weights of the streams in what is learnt."""
+
+
+def baseline_lines(config: Config) -> list[str]:
+    """Return a line where the temperatures of personas choose how they are compared, else none.
+
+    >>> [line] = baseline_lines(Config.model_validate({"model": {"tiny": {}}}))
+    >>> line.partition(";")[0]
+    'baselines allow for each persona, whose temperatures differ (0.6, 0.9, 1)'
+    >>> baseline_lines(Config.model_validate({"model": {"tiny": {}}, "debate": {"temperature": 1.0}}))
+    []
+    """
+    seated = enumerate(config.debate.agent_personas)
+    hot = {persona.temperature for agent, persona in seated if config.debate.learns(agent)}
+    if "persona_effect" not in [
+        resolved_key(key, hot) for key in config.advantages.keys.values() if key == "auto"
+    ]:
+        return []
+    shown = ", ".join(f"{temperature:g}" for temperature in sorted(hot))
+    return [
+        f"baselines allow for each persona, whose temperatures differ ({shown}); "
+        'advantages.<stream>.key = "round" compares all alike'
+    ]
 
 
 def schedule_metrics(config: Config, step: int) -> dict[str, float]:

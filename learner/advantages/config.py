@@ -11,6 +11,7 @@ from debate.settings import Settings
 from learner.advantages.streams import Baseline, Scale
 
 Author: TypeAlias = Literal["generator", "judge", "both"]
+Key: TypeAlias = Literal["auto", "round", "persona", "persona_effect", "debate", "context", "pair"]
 
 
 class StreamSettings(Settings):
@@ -21,15 +22,17 @@ class StreamSettings(Settings):
     scale: Scale = "group"
     """What divides: the group's standard deviation, the batch's (at least 0.1), nothing; with ``learner.loss
     = "dr_grpo"`` nothing does, unless a scale is named."""
-    key: Literal["round", "persona", "debate", "context", "pair"] = "round"
+    key: Key = "auto"
     """A group is the turns of one problem and round over its debates ("round"), or those of one persona or of
     one debate among them, or (judge only) those whose pairs had the right solution on the same side; both
-    sides then count alike. "context": the group of "round", and beside its mean what is usual where the agent
-    was right before, and for each right solution that it was shown (learner.advantages.contexts)."""
+    sides then count alike. Two keys add to the mean of "round" what is usual over the step's problems:
+    "persona_effect" for the persona, "context" where the agent was right before, and where it was shown so
+    many right solutions (learner.advantages.contexts). "auto" is "persona_effect" where the temperatures of
+    personas differ, and else "round"."""
 
     @model_validator(mode="after")
     def _compared_by_key(self) -> Self:
-        if self.key in ("debate", "context") and self.baseline not in ("group", "rloo"):
+        if self.key in ("debate", "context", "persona_effect") and self.baseline not in ("group", "rloo"):
             raise ValueError(
                 f'key = "{self.key}" is whom a turn is compared with, and baseline = "{self.baseline}" '
                 'compares it with none of them; set baseline = "group" or "rloo", or leave out key'
@@ -87,7 +90,7 @@ class AdvantageConfig(Settings):
         return self
 
     @property
-    def keys(self) -> dict[str, str]:
+    def keys(self) -> dict[str, Key]:
         """The key of each stream's groups."""
         streams = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: own.key for name, own in streams.items() if isinstance(own, StreamSettings)}

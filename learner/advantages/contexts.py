@@ -12,6 +12,10 @@ many of those of others that it was shown. A problem has too few turns for a mea
 of a context is therefore shared by the problems of the step, and shrunk towards 0 where few turns have it. In
 the first round, and where no solution was graded, all contexts are the same, and b is the group's mean.
 
+With "persona_effect" the context is the persona: some are right more often, by their temperature or their
+instructions. A group of its own for each persona would have K turns for a mean, and costs more than it
+takes off unless they differ by far.
+
 The fit is linear in the rewards, and its weights depend on contexts alone. "group" subtracts the fit, so the
 expected gradient of a turn is (1 - h) times the true one, h being the weight of its own reward in its fit;
 "rloo" subtracts the fit without the turn itself, (fit - h r) / (1 - h), and is unbiased. Both hold where the

@@ -83,12 +83,13 @@ def stream_parts(
     ema: MutableMapping[str, float] | None = None,
     decay: float = 0.95,
     contexts: Sequence[Hashable] | None = None,
+    keep_equal: bool = False,
 ) -> tuple[list[float | None], dict[Hashable, GroupParts]]:
     """Return ``stream_advantages`` and what made those of each group.
 
     There are no parts where values are taken as they are: baseline and scale "none". With ``contexts``, of
-    each value, "group" and "rloo" subtract a fit of group and context (``learner.advantages.contexts``); then
-    equal values differ from what was expected of them, and only a scale "group" needs contrast.
+    each value, "group" and "rloo" subtract a fit of group and context (``learner.advantages.contexts``); with
+    ``keep_equal`` equal values that were not expected alike are then a signal, but for a scale "group".
     """
     members = group_members(values, groups)
     if baseline == "none" and scale == "none":
@@ -104,7 +105,7 @@ def stream_parts(
         centre = _centre(group, baseline, key=str(key), ema=means, decay=decay, effects=own)
         std, divisor = _divisor(group, scale, batch_std)
         advantages, centred = None, group if centre is None else group - centre
-        told_apart = baseline in ("rae", "none") or has_contrast(centred)
+        told_apart = baseline in ("rae", "none") or (keep_equal and has_contrast(centred))
         if has_contrast(group) or (told_apart and scale != "group"):
             advantages = centred if divisor is None else centred / divisor
             for index, advantage in zip(indices, advantages.tolist(), strict=True):

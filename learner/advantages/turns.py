@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, MutableMapping, Sequence
+from collections.abc import Hashable, MutableMapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from debate.ramps import number
 from debate.types import Turn
-from learner.advantages.config import AdvantageConfig, StreamSettings
+from learner.advantages.config import AdvantageConfig, Key, StreamSettings
 from learner.advantages.contexts import context_of
 from learner.advantages.pairs import balanced, right_by_debate, side_counts, sides_of
 from learner.advantages.returns import returns
@@ -53,10 +53,11 @@ class TurnAdvantage:
 class StreamOf:
     """One stream over all turns: values, the keys of their baseline groups, and advantages.
 
-    ``groups`` has the parts of the advantages by key: ``stream_parts``. ``sides`` counts the advantages by
-    side, for the weights of ``key = "pair"``.
+    ``key``: the setting of that name, and what "auto" came to. ``groups`` has the parts of the advantages by
+    key: ``stream_parts``. ``sides`` counts the advantages by side, for the weights of ``key = "pair"``.
     """
 
+    key: Key
     values: list[float | None]
     keys: list[Hashable]
     groups: dict[Hashable, GroupParts]
@@ -99,7 +100,6 @@ def turn_advantages(
     "routed"`` each has weight 1, for of the two there is only one; with "measured" peer has a share of 1 - w,
     by what ``ema`` has of the steps before (``rewards.measured``).
     """
-    contexts = _contexts(transitions, rewards.truth_correct) if "context" in config.keys.values() else None
     looked = (counted and rewards.tells_right) or config.judge.key == "pair"
     sides = sides_of(transitions, rewards.truth_correct) if looked else [0] * len(transitions)
     names: tuple[StreamName, ...] = ("judge", "format", *generator_streams(rewards))
@@ -107,7 +107,7 @@ def turn_advantages(
         names = (*names, "persuasion")
     weights = stream_weights(rewards, ema)
     streams: dict[StreamName, StreamOf] = {
-        name: _stream(name, transitions, sides, contexts, weights, config, ema) for name in names
+        name: _stream(name, transitions, sides, rewards, weights, config, ema) for name in names
     }
     turns = [
         _combined(streams, index, one, rewards, weights, config) for index, one in enumerate(transitions)
@@ -127,16 +127,18 @@ def _stream(
     name: StreamName,
     transitions: Sequence[Transition],
     sides: Sequence[int],
-    contexts: Sequence[Hashable] | None,
+    rewards: RewardConfig,
     weights: tuple[float, float],
     config: AdvantageConfig,
     ema: MutableMapping[str, float],
 ) -> StreamOf:
     settings: StreamSettings = getattr(config, name)
+    key = resolved_key(settings.key, {one.persona.temperature for one in transitions})
     values = [_value(one, name, weights) for one in transitions]
     if name in CREDIT:
         values = returns(transitions, values, config.discount)
-    keys = [_group_key(one, side, name, settings) for one, side in zip(transitions, sides, strict=True)]
+    rae = settings.baseline == "rae"
+    keys = [_group_key(one, side, name, key, rae=rae) for one, side in zip(transitions, sides, strict=True)]
     centred, groups = stream_parts(
         values,
         keys,
@@ -144,11 +146,23 @@ def _stream(
         scale=settings.scale,
         ema=ema,
         decay=config.ema_decay,
-        contexts=contexts if settings.key == "context" else None,
+        contexts=None if rae else _contexts(key, transitions, rewards.truth_correct),
+        keep_equal=key == "context",
     )
     counts = side_counts(centred, sides)
-    weighted = balanced(centred, sides, counts) if settings.key == "pair" else centred
-    return StreamOf(values, keys, groups, counts, weighted)
+    weighted = balanced(centred, sides, counts) if key == "pair" else centred
+    return StreamOf(key, values, keys, groups, counts, weighted)
+
+
+def resolved_key(key: Key, temperatures: Set[float]) -> Key:
+    """Return the key of a stream whose personas have these temperatures.
+
+    >>> resolved_key("auto", {1.0}), resolved_key("auto", {0.6, 1.0}), resolved_key("round", {0.6, 1.0})
+    ('round', 'persona_effect', 'round')
+    """
+    if key != "auto":
+        return key
+    return "persona_effect" if len(temperatures) > 1 else "round"
 
 
 def _value(transition: Transition, name: StreamName, weights: tuple[float, float]) -> float | None:
@@ -164,21 +178,25 @@ def owes(turn: Turn) -> bool:
     return len(turn.compared) >= 2
 
 
-def _group_key(transition: Transition, side: int, stream: StreamName, settings: StreamSettings) -> Hashable:
+def _group_key(transition: Transition, side: int, stream: StreamName, key: Key, *, rae: bool) -> Hashable:
     """Return the name of a turn's group; running means belong to a persona, whatever the problem.
 
     A ballot is compared with ballots: where a debate of a group stopped, others still debate or criticise
     in its round.
     """
     persona = transition.persona.name
-    if settings.baseline == "rae":
+    if rae:
         return f"{stream}/{persona}"
-    parts: dict[str, Hashable] = {"persona": persona, "pair": side, "debate": transition.debate}
-    return *_round_key(transition), parts.get(settings.key, "")
+    parts: dict[Key, Hashable] = {"persona": persona, "pair": side, "debate": transition.debate}
+    return *_round_key(transition), parts.get(key, "")
 
 
-def _contexts(transitions: Sequence[Transition], truth_correct: float) -> list[Hashable]:
-    """Return each turn's context, of its round: rounds are fitted apart."""
+def _contexts(key: Key, transitions: Sequence[Transition], truth_correct: float) -> list[Hashable] | None:
+    """Return each turn's context, of its round, for rounds are fitted apart; None for keys without any."""
+    if key == "persona_effect":
+        return [(_round_key(one)[1:], one.persona.name) for one in transitions]
+    if key != "context":
+        return None
     right = right_by_debate(transitions, truth_correct)
     return [(_round_key(one)[1:], context_of(one.turn, right[one.debate])) for one in transitions]
 

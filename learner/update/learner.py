@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from debate.seeds import derive_seed
 from learner.losses import LossConfig, LossInputs, Totals, find_loss
-from learner.losses.corrections import entropy_bonus, truncated_importance
+from learner.losses.corrections import entropy_bonus, masked_importance, truncated_importance
 from learner.losses.kl import kl_as_reward
 from learner.losses.types import token_statistics
 from learner.types import Row
@@ -317,7 +317,8 @@ class Learner:
         if self.config.kl_in == "reward":
             inputs = replace(inputs, advantages=kl_as_reward(inputs, self._loss_config))
         if self.config.caps_weights:
-            advantages, metrics = truncated_importance(inputs, float(self.config.tis_cap))
+            weigh = masked_importance if self.config.tis == "sequence_mask" else truncated_importance
+            advantages, metrics = weigh(inputs, float(self.config.tis_cap))
             inputs = replace(inputs, advantages=advantages)
         return inputs, metrics
 

@@ -167,7 +167,7 @@ def tiny_recipe(tmp_path_factory) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tiny_recipe, tmp_path_factory):
-    """A run of two steps of four debates; peer rewards have running means, format penalties are there from the start."""
+    """A run of two steps of four debates; peer rewards have running means, and no reply has its votes."""
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
     from debate_rl.training.train import train

@@ -37,12 +37,12 @@ def _stream_why(numbers: Numbers, step: Step, name: StreamName) -> StreamWhy:
     compares = settings.baseline in ("group", "rloo") or settings.scale == "group"
     centre = spread = None
     if group is not None and value is not None:
-        centre, spread = _centre(step, settings, group), _spread(settings, stream, group)
+        centre, spread = _centre(step, settings, stream, group), _spread(settings, stream, group)
     return StreamWhy(
         name=name,
         baseline=settings.baseline,
         scale=settings.scale,
-        key="persona" if settings.baseline == "rae" else settings.key,
+        key="persona" if settings.baseline == "rae" else stream.key,
         reward=_value(numbers, step, name),
         members=tuple(_members(step, group)) if group is not None and compares else (),
         centre=centre,
@@ -145,7 +145,7 @@ def weights_written(step: Step) -> tuple[str, str]:
     return f"(1 - {weight})", weight
 
 
-def _centre(step: Step, settings: StreamSettings, group: GroupParts) -> Number | None:
+def _centre(step: Step, settings: StreamSettings, stream: StreamOf, group: GroupParts) -> Number | None:
     """Return what is taken off the value, None where nothing is."""
     if group.centre is None:
         return None
@@ -158,7 +158,7 @@ def _centre(step: Step, settings: StreamSettings, group: GroupParts) -> Number |
         source = f"the persona's running mean before this step, decay {decay:g}; {step.means_source}"
         return Number(centre, written(centre), source=source)
     if group.effects is not None:
-        return _fitted(settings, group, at)
+        return _fitted(settings, stream, group, at)
     if settings.baseline == "group":
         return Number(centre, f"({added(values)}) / {len(values)}", source="mean of the group")
     others = values[:at] + values[at + 1 :]
@@ -168,13 +168,14 @@ def _centre(step: Step, settings: StreamSettings, group: GroupParts) -> Number |
     return Number(centre, formula, source="mean of the others in the group")
 
 
-def _fitted(settings: StreamSettings, group: GroupParts, at: int) -> Number | None:
+def _fitted(settings: StreamSettings, stream: StreamOf, group: GroupParts, at: int) -> Number | None:
     """Return the mean of the group and what the turn's context adds, with or without the turn itself."""
     if group.centre is None or group.effects is None:
         return None
     values, offset = group.values.tolist(), float(group.effects.offset[at])
     fit, source = f"({added(values)}) / {len(values)} + {written(offset)}", "mean of the group, and the "
-    source += "effect of the context: own last solution right or not, right ones shown"
+    context = "context: own last solution right or not, right ones shown"
+    source += f"effect of the {context if stream.key == 'context' else 'persona'}"
     if settings.baseline == "rloo" and len(values) > 1:
         weight = f"(1 / {len(values)} + {written(float(group.effects.leverage[at]))})"
         fit = f"({fit} - {weight} * {written(values[at])}) / (1 - {weight})"
@@ -215,7 +216,7 @@ def _advantage(step: Step, name: StreamName, centre: Number | None, spread: Numb
         divisors = {"group": f"({std} + {GROUP_STD_EPS!r})", "batch": f"max({std}, {BATCH_STD_FLOOR!r})"}
         formula += f" / {divisors[settings.scale]}"
     side = step.advantages.sides[step.index]
-    if settings.key == "pair" and side:
+    if stream.key == "pair" and side:
         formula = f"({sum(stream.sides.values())} / (2 * {stream.sides[side]})) * {formula}"
     return Number(advantage, formula, source=f"baseline {settings.baseline}, scale {settings.scale}")
 

@@ -138,7 +138,8 @@ def transition(
     compared = (TurnId(1, 0), TurnId(2, 0)) if due else ()
     completion = Completion((1,), (2,), (-1.0,), "x", "stop", 0, (0,))
     turn = Turn(TurnId(agent, round_), "K7", compared, completion, ParsedTurn(), compared)
-    return Transition(turn, PERSONAS[agent % 5], "p", debate=debate, **rewards)
+    persona = msgspec_replace(PERSONAS[agent % 5], temperature=1.0)
+    return Transition(turn, persona, "p", debate=debate, **rewards)
 
 
 def turns_of(groups: list[list[Transition]]) -> list[Transition]:
@@ -227,6 +228,29 @@ def test_the_key_debate_compares_the_agents_of_one_debate():
     assert [part and part.generator for part in parts] == approx([1 / 3, 1 / 3, -2 / 3, None, None, None])
 
 
+def test_personas_of_other_temperatures_have_a_part_of_the_baseline_unless_a_key_is_named():
+    """Two problems of two debates: the cold persona is right in 3 of 4, the hot one in 1 of 4."""
+
+    def truth(*, hot: float, **own: str):
+        values = [[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]]  # cold, hot, cold, hot
+        of = [[transition(n % 2, 0, debate=n // 2, truth=one) for n, one in enumerate(v)] for v in values]
+        turns = [
+            replace(one, persona=msgspec_replace(one.persona, temperature=hot if one.turn.id.agent else 1.0))
+            for one in turns_of(of)
+        ]
+        config = AdvantageConfig(truth=StreamSettings(scale="none", **own))
+        found = turn_advantages(turns, RewardConfig(truth_weight=1.0), config, {})
+        return [part and part.generator for part in found.turns], found.streams["truth"].key
+
+    # Indicators are x = +-1/2 about each problem's mean, 4 turns a persona: the least of
+    # sum ((r - m) - (e1 - e2) x)^2 + e1^2 + e2^2 is at e1 = -e2 = 1/5, four fifths of the 1/4 seen.
+    alike = [0.25, 0.25, 0.25, -0.75, 0.75, -0.25, -0.25, -0.25]
+    assert truth(hot=1.0) == (approx(alike), "round")
+    assert truth(hot=1.5, key="round") == (approx(alike), "round")
+    offset = [a - 0.2 * (-1) ** n for n, a in enumerate(alike)]
+    assert truth(hot=1.5) == (approx(offset), "persona_effect")
+
+
 def in_context(debate: int, *turns: tuple[bool, bool]) -> list[Transition]:
     """One debate: whether each agent is right in round 0, and in round 1, in which it reads the others."""
     agents = range(len(turns))
@@ -280,7 +304,9 @@ def test_a_baseline_of_context_leaves_the_gradient_where_it_points(baseline):
     expected = np.zeros(5)
     for outcome in product((0.0, 1.0), repeat=5):
         chance = prod(p if right else 1 - p for p, right in zip(chances, outcome, strict=True))
-        found, parts = stream_parts(outcome, groups, baseline=baseline, scale="none", contexts=contexts)
+        found, parts = stream_parts(
+            outcome, groups, baseline=baseline, scale="none", contexts=contexts, keep_equal=True
+        )
         advantages = np.array([advantage or 0.0 for advantage in found])
         expected += chance * advantages * (np.array(outcome) - chances)
     true = np.array([p * (1 - p) for p in chances])

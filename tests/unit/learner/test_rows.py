@@ -157,11 +157,12 @@ def learned(debates: list[Debate], rewards: list[Rewards]) -> list[Row]:
 
 def test_a_ballot_is_all_judge():
     rows = learned([debate_of()], [REWARDS])
-    # generators 0 and 1, two ballots without a vote and one with: -0.5 and 0 less their mean -1/3
+    # generators 0 and 1, two ballots without a vote and one with: -0.5 and 0 less their mean -1/3, and of
+    # the rest a half is taken for the persona's, which has one turn and another temperature
     assert [row.turn for row in rows] == [*(TurnId(a, r) for a in (0, 1) for r in (0, 1)), TurnId(2, 1)]
     assert set(rows[1].stream[rows[1].action_mask]) == {2}
-    assert set(rows[1].advantages[rows[1].action_mask]) == {np.float32(-1 / 6)}
-    assert set(rows[4].advantages[rows[4].action_mask]) == {np.float32(1 / 3)}
+    assert set(rows[1].advantages[rows[1].action_mask]) == {np.float32(-1 / 12)}
+    assert set(rows[4].advantages[rows[4].action_mask]) == {np.float32(1 / 6)}
 
 
 def test_temperature_zero_is_learned_at_temperature_one():

@@ -85,6 +85,15 @@ def test_impossible_settings_are_refused_in_words(changes, message):
         config(**changes)
 
 
+@pytest.mark.parametrize(("own", "ahead", "oldest"), [({}, 0, 1), ({}, 4, 5), ({"max_staleness": 9}, 4, 9)])
+def test_rows_older_than_the_debates_held_ahead_are_dropped_unless_a_bound_is_named(own, ahead, oldest):
+    model = {"tiny": {}, "policy": "vllm"} if ahead else {"tiny": {}}
+    assert (
+        config(learner=own, train={"lookahead": ahead}, model=model).resolved_learner().max_staleness
+        == oldest
+    )
+
+
 def test_data_may_be_allowed_to_change_beside_keys():
     allowed = config(run={"allow_changes": ["data", "learner.lr"]}).run.allow_changes
     assert allowed == ("data", "learner.lr")

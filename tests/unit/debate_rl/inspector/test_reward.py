@@ -553,7 +553,7 @@ STREAM = [
     for baseline, scale, key in product(
         ("group", "rloo", "rae", "none"),
         ("group", "batch", "none"),
-        ("round", "persona", "debate", "context"),
+        ("round", "persona", "persona_effect", "debate", "context"),
     )
     if key in ("round", "persona") or baseline in ("group", "rloo")
 ]

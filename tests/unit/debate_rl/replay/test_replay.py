@@ -43,7 +43,7 @@ SETTINGS = [
     StreamSettings(baseline=b, scale=s, key=k)
     for b in ("group", "rloo", "rae", "none")
     for s in ("group", "batch", "none")
-    for k in ("round", "persona", "debate", "context")
+    for k in ("round", "persona", "persona_effect", "debate", "context")
     if k in ("round", "persona") or b in ("group", "rloo")
 ]
 CENTRED = st.builds(

@@ -204,6 +204,7 @@ def test_vllm_keeps_more_of_a_large_gpu_where_it_takes_larger_batches(room, kept
         ({"tis_cap": 0}, "vllm", 0),
         ({"tis_cap": 3}, "vllm", 3),
         ({"old_logprobs": "sampling"}, "vllm", "auto"),
+        ({"loss": "dppo_tv"}, "vllm", "auto"),
     ],
 )
 def test_importance_weights_are_chosen_where_sampler_and_trainer_differ(learner, policy, cap, tmp_path):
