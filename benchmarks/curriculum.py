@@ -67,8 +67,8 @@ def planned(count: int) -> str:
     gains, known = [*DEVELOPED.values()], ", ".join(map(str, DEVELOPED))
     half, sd = fmean(gains) / 2, DOUBT * sqrt(variance(gains))
     return (
-        f"seeds {known} gained {fmean(gains):+.2f}; half of it, with a standard deviation of {sd:.2f} between "
-        f"seeds, takes {seeds_needed(half, sd)} seeds at a power of {POWER:g}; these are {count}"
+        f"seeds {known} gained {fmean(gains):+.2f}; half of it, with a standard deviation of {sd:.2f} "
+        f"between seeds, takes {seeds_needed(half, sd)} seeds at a power of {POWER:g}; these are {count}"
     )
 
 
