@@ -1,17 +1,16 @@
-r"""Put numbers in order: ``Sort 8 3 11 5.`` has the answer ``3 5 8 11``, and only that.
+r"""Put numbers in ascending order: ``Sort 8 3 11.`` has the answer ``3 8 11``.
 
-Each number is one more step that has to be right, so a level can lie far out of the reach of a model that
-solves the level below, and no lucky guess solves it.
+A solution is right only if each of its places is, and no lucky guess is likely: a model that gets one place
+in three right sorts three numbers now and then, and nine never. All places take the same skill, so that what
+short lists teach serves long ones: a curriculum in miniature.
 
-| level | numbers, from 1..30 | orders |
-|-------|---------------------|--------|
-| 1     | 3                   | 6      |
-| 2     | 4                   | 24     |
-| 3     | 6                   | 720    |
-| 4     | 8                   | 40,320 |
-| 5     | 10                  | 3.6 M  |
+| level | numbers, of 1..30 | orders  |
+|-------|-------------------|---------|
+| 1     | 3                 | 6       |
+| 2     | 6                 | 720     |
+| 3     | 9                 | 362,880 |
 
-The planted mistake for demonstrations: to leave the numbers as they are, which is never right.
+The planted mistake for demonstrations: each place has any of the three smallest numbers that are left.
 """
 
 from __future__ import annotations
@@ -66,8 +65,8 @@ class Sorting(SyntheticFamily):
     def attempt(
         self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0
     ) -> Numbers:
-        """Return an order: the right one with probability ``right``, the planted mistake's with ``lure``, and
-        else the right one with two neighbours exchanged.
+        """Return an order: the right one with probability ``right``, one of the planted mistake with ``lure``
+        (which is right now and then), and else the right one with two neighbours exchanged.
         """
         draw, order = rng.random(), sorted(read_question(problem.question))
         if right <= draw < right + lure:
@@ -88,7 +87,7 @@ class Sorting(SyntheticFamily):
     def write_check(self, problem: Problem, solution: str, *, lured: bool = False) -> str:
         r"""Return the check of a solution: its numbers again, and whether they are in order.
 
-        A ``lured`` check finds the question's order right, and nothing else.
+        A ``lured`` check asks only whether they are the question's, in any order.
 
         >>> Sorting().write_check(Problem("p", "Sort 8 3 11."), r" \boxed{ 3 11 8}")
         ' 3 11 8 wrong.'
@@ -97,8 +96,8 @@ class Sorting(SyntheticFamily):
         claimed = read_answer(box.of(solution)) if box else None
         if claimed is None:
             return " none wrong."
-        numbers = read_question(problem.question)
-        holds = claimed == (numbers if lured else tuple(sorted(numbers)))
+        numbers = sorted(read_question(problem.question))
+        holds = (sorted(claimed) if lured else [*claimed]) == numbers
         return f"{_written(claimed)} {'right' if holds else 'wrong'}."
 
     def vocabulary(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from envs import load_problems
 from envs.extraction.boxes import last_box
-from envs.families import FAMILIES, pair_sum, products, words
+from envs.families import FAMILIES, pair_sum, products, sorting, words
 
 seeds = st.integers(0, 10**6)
 families = st.sampled_from(sorted(FAMILIES))
@@ -20,6 +20,8 @@ def canonical(family, problem):
         return words.read_story(problem.question)
     if family == "products":
         return tuple(sorted(products.read_question(problem.question)))
+    if family == "sorting":
+        return tuple(sorted(sorting.read_question(problem.question)))
     target, numbers = pair_sum.read_question(problem.question)
     return target, tuple(sorted(numbers))
 
@@ -89,6 +91,7 @@ def test_grading_never_raises_on_an_answer(family, answer):
         "pair_sum": "Target 19. Numbers 3 8 5 11 10 9.",
         "words": "Tom has 8 apples. Tom gets 4 more. How many apples?",
         "products": "What is 34 * 29?",
+        "sorting": "Sort 8 3 11.",
     }[family]
     problem = load_problems(family, split="train", limit=1, seed=0)[0]
     assert FAMILIES[family].grade(type(problem)("p", question), answer).status in ("correct", "wrong")

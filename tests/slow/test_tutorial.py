@@ -53,7 +53,7 @@ def test_every_command_of_the_tutorial_runs_in_its_order(home):
 
 
 def stages():
-    names = ("six_numbers", "eight_numbers", "ten_numbers")
+    names = ("three_numbers", "six_numbers", "nine_numbers")
     goal = "figure = 'direct/accuracy', target = 0.6, max_steps = 2"
     one = "{{name = '{}', {}, sampling = {{levels = [[0, [{}]]]}}}}"
     return f"[{', '.join(one.format(name, goal, level) for level, name in enumerate(names, 1))}]"

@@ -4,12 +4,14 @@ import pytest
 
 from debate import types as nouns
 from envs import DataError, GradeStatus, load_problems
-from envs.families import FAMILIES, pair_sum, products, words
+from envs.families import FAMILIES, pair_sum, products, sorting, words
 from envs.families.synthetic import split_of
 
 PAIR_SUM, WORDS, PRODUCTS = FAMILIES["pair_sum"], FAMILIES["words"], FAMILIES["products"]
+SORTING = FAMILIES["sorting"]
 PAIR = nouns.Problem("p", "Target 19. Numbers 3 8 5 11 10 9.")
 PRODUCT = nouns.Problem("m", "What is 347 * 29?")
+LIST = nouns.Problem("s", "Sort 8 3 11 5.")
 STORY = nouns.Problem("w", "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?")
 
 
@@ -158,7 +160,57 @@ def test_products_texts():
     assert PRODUCTS.write_check(PRODUCT, "") == " none wrong."
 
 
-@pytest.mark.parametrize("family", ["pair_sum", "words", "products"])
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (" 3 5 8 11", "correct"),
+        ("3, 5, 8, 11.", "correct"),
+        ("8 3 11 5", "wrong"),
+        ("3 5 8", "wrong"),
+        ("3 5 8 11 11", "wrong"),
+        ("3 5 8 or 11", "wrong"),
+        ("35811", "wrong"),
+        ("", "wrong"),
+        ("1 " * 5000, "wrong"),
+        (None, "missing"),
+    ],
+)
+def test_sorting_truth(answer, status):
+    assert SORTING.grade(LIST, answer).status == status
+
+
+def test_sorting_levels():
+    for level, count in (("1", 3), ("2", 6), ("3", 9)):
+        for problem in load_problems("sorting", split="train", limit=60, seed=3, levels=[level]):
+            numbers = sorting.read_question(problem.question)
+            assert len(set(numbers)) == count
+            assert 1 <= min(numbers) < max(numbers) <= 30
+            assert [*numbers] != sorted(numbers)
+            assert problem.answer == " ".join(map(str, sorted(numbers)))
+
+
+def test_sorting_attempts():
+    rng = random.Random(0)
+    assert SORTING.attempt(LIST, rng) == (3, 5, 8, 11)
+    others = {SORTING.attempt(LIST, rng, right=0) for _ in range(100)}
+    assert others == {(5, 3, 8, 11), (3, 8, 5, 11), (3, 5, 11, 8)}
+    lures = [SORTING.attempt(LIST, rng, right=0, lure=1) for _ in range(2000)]
+    assert all(sorted(order) == [3, 5, 8, 11] for order in lures)
+    assert {order[0] for order in lures} == {3, 5, 8}  # the three smallest of four
+    assert abs(lures.count((3, 5, 8, 11)) / 2000 - 1 / 18) < 0.02  # 1/3 * 1/3 * 1/2
+
+
+def test_sorting_texts():
+    assert SORTING.write_solution(LIST, (3, 5, 8, 11)) == r" \boxed{ 3 5 8 11}"
+    assert SORTING.write_check(LIST, r" \boxed{ 3 5 8 11}") == " 3 5 8 11 right."
+    assert SORTING.write_check(LIST, r" \boxed{ 3 8 5 11}") == " 3 8 5 11 wrong."
+    assert SORTING.write_check(LIST, r" \boxed{ 3 8 5 11}", lured=True) == " 3 8 5 11 right."
+    assert SORTING.write_check(LIST, r" \boxed{ 3 8 5 12}", lured=True) == " 3 8 5 12 wrong."
+    assert SORTING.write_check(LIST, "") == " none wrong."
+    assert SORTING.answer_key(LIST, "3, 5, 8") == "3 5 8"
+
+
+@pytest.mark.parametrize("family", ["pair_sum", "words", "products", "sorting"])
 def test_door_refuses_what_a_family_has_not(family):
     refused = (
         {"limit": None},
