@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
@@ -218,13 +220,14 @@ def _load_checkpoint(
                 attn_implementation="eager" if eager else "sdpa",
                 trust_remote_code=False,
             ), tokenizer
-        model = AutoModelForCausalLM.from_pretrained(
-            source,
-            dtype=dtype,
-            attn_implementation=config.attn_implementation,
-            trust_remote_code=False,
-            **quantized,
-        )
+        with bars_hidden(hide=not sys.stderr.isatty()):
+            model = AutoModelForCausalLM.from_pretrained(
+                source,
+                dtype=dtype,
+                attn_implementation=config.attn_implementation,
+                trust_remote_code=False,
+                **quantized,
+            )
     except Exception as error:  # whatever its readers raise at a folder that is damaged
         reason = _first_line(error)
         raise ValueError(
@@ -232,6 +235,21 @@ def _load_checkpoint(
             "id and the connection to the hub"
         ) from error
     return model, tokenizer
+
+
+@contextmanager
+def bars_hidden(*, hide: bool = True) -> Iterator[None]:
+    """Hide the bars that transformers draws on stderr: in a pipe, and where one of ours is."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    if hide:
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if hide and shown:
+            logging.enable_progress_bar()
 
 
 def _first_line(error: Exception) -> str:
