@@ -23,7 +23,7 @@ from statistics import fmean, variance
 from typing import TypeAlias
 
 import torch
-from report import Figure, add_jitter, parser, report
+from report import Figure, add_jitter, jittered, parser, report
 from scipy import stats
 
 from debate_rl.config import Config
@@ -130,7 +130,7 @@ def all_arms(args: argparse.Namespace, seed: int, jitter: int) -> Run:
     settings = [f"seed={seed}", f"held_out.seed={seed}", f"run.dir={home}/curriculum"]
     if jitter:
         begun = stage_runs(first / "curriculum")[0]
-        settings += [f"train.jitter={jitter}", f"warm_start.from_run={begun}"]
+        settings += jittered(jitter, begun)
     config = load_config(Config, args.recipe, [*args.set, *settings])
     Driver(config, lambda own: train(own).step, print).drive()
     runs = stage_runs(home / "curriculum")

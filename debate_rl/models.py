@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
@@ -251,15 +253,16 @@ def _load_checkpoint(
                 attn_implementation="eager" if eager else "sdpa",
                 trust_remote_code=False,
             ), tokenizer
-        found: Any = AutoModelForCausalLM.from_pretrained(
-            source,
-            dtype=dtype,
-            attn_implementation=config.attn_implementation,
-            trust_remote_code=False,
-            output_loading_info=True,
-            **packed,
-            **(quantized if file is None else unpacked()),
-        )
+        with bars_hidden(hide=not sys.stderr.isatty()):
+            found: Any = AutoModelForCausalLM.from_pretrained(
+                source,
+                dtype=dtype,
+                attn_implementation=config.attn_implementation,
+                trust_remote_code=False,
+                output_loading_info=True,
+                **packed,
+                **(quantized if file is None else unpacked()),
+            )
         model, loaded = found
         if file is not None and (missing := sorted(loaded["missing_keys"])):
             raise ValueError(f"it lacks {missing[0]} and {len(missing) - 1} more tensors")
@@ -316,6 +319,21 @@ def refuse_damaged_weights(config: ModelConfig) -> None:
             raise ValueError(
                 f"model.name_or_path: {shard} is missing or cut off ({error}); download it again"
             ) from error
+
+
+@contextmanager
+def bars_hidden(*, hide: bool = True) -> Iterator[None]:
+    """Hide the bars that transformers draws on stderr: in a pipe, and where one of ours is."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    if hide:
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if hide and shown:
+            logging.enable_progress_bar()
 
 
 def _first_line(error: Exception) -> str:

@@ -210,7 +210,7 @@ def _part(
             writer = stack.enter_context(ShardWriter(folder / name, number, tokens=plan.tokens))
 
         def tell_now() -> None:
-            begun = len(stored) + counted.count / _turns(plan.protocol)
+            begun = len(stored) + counted.count / turns_of(plan.protocol)
             tell(part, len(done), len(problems), max(len(done), min(begun, len(problems) - 0.5)))
 
         def keep(debate: Debate, done_with: Graded | None) -> None:
@@ -251,7 +251,7 @@ def _record(debate: Debate, seed: int, marked: Graded | None, mode: Mode) -> Rec
     return Record(debate, seed, debate.problem.id, truth, mode=stored_mode(mode), verdicts=verdicts or UNSET)
 
 
-def _turns(protocol: DebateConfig) -> int:
+def turns_of(protocol: DebateConfig) -> int:
     """Return how many turns a debate has that does not stop early."""
     return sum(len(speakers(protocol, round_)) for round_ in range(rounds_held(protocol)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 
 import pytest
 import torch
@@ -381,6 +382,15 @@ def test_a_loaded_model_is_the_one_that_others_load(qwen3_folder, rank):
     assert {name: b.dtype for name, b in plain.named_buffers()} == {
         name.removeprefix("base_model.model."): b.dtype for name, b in ours.named_buffers()
     }
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_bar_of_weights_that_are_loaded_is_for_terminals_alone(
+    qwen3_folder, terminal, capsys, monkeypatch
+):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    load_model(ModelConfig(name_or_path=qwen3_folder, device="cpu"), seed=0)
+    assert ("Loading weights" in capsys.readouterr().err) is terminal
 
 
 def test_the_weights_of_a_tiny_model_are_cast_and_no_buffer():
