@@ -52,9 +52,7 @@ def test_every_debate_is_listed_by_pages(inspect):
     assert err.startswith("8 debates of step:0.. votes:>=0; next page: debate inspect run ls ")
     _, second, err = inspect(*shlex.split(err.split("next page: debate inspect ")[1]))
     pages = (*first.splitlines()[1:], *second.splitlines()[1:])
-    assert [line.split()[0] for line in pages] == [
-        f"{s}.{p}" for s in (1, 0) for p in (3, 2, 1, 0)
-    ]
+    assert [line.split()[0] for line in pages] == [f"{s}.{p}" for s in (1, 0) for p in (3, 2, 1, 0)]
     assert err == "8 debates of step:0.. votes:>=0\n"
 
 
