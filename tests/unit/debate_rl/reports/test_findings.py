@@ -69,8 +69,8 @@ def test_what_is_not_sure_says_so():
         for finding in findings([unsure, sure, look("flip/net", p=0.5)])
     }
     assert found["bias/position"] == "Judges prefer the solution shown first: so and so."
-    assert found["bias/length"].startswith(
-        "Not sure: so and so; of all that this page looks for, luck finds as much"
+    assert found["bias/length"] == (
+        "Not sure: so and so; by luck alone, 6% of such pages would show one like it."
     )
     assert found["flip/net"] == "No difference can be told: so and so."
 
