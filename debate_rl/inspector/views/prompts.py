@@ -42,7 +42,7 @@ class PromptView:
 
     @property
     def unseen(self) -> str:
-        """What is known of a text that cannot be shown, as a sentence; "" where nothing is, or where it can."""
+        """What is known of a text that cannot be shown, as a sentence; "" where nothing is or it can."""
         if self.text or not self.tokens:
             return ""
         return f"It was sent as {self.tokens:,} tokens; the tokenizer to show them is not on this machine."
