@@ -82,10 +82,8 @@ class Learner:
         self.compute = compute_type(model, config.compute)
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         check_dtypes(self.parameters)
-        if config.compile and ranks.count > 1:
-            raise ValueError("learner.compile = true: is for one process; leave it out with several ranks")
-        module = self.reference.module if self.reference else None
-        self._compiled = CompiledLayers(model, module) if config.compile else CompiledLayers()
+        models = (model, self.reference.module if self.reference else None) if config.compile else ()
+        self._compiled = CompiledLayers(*models)
         if config.gradient_checkpointing is True:  # in training mode alone: sampling is as it was
             checkpointing: Any = model
             checkpointing.gradient_checkpointing_enable(CHECKPOINTING)

@@ -20,7 +20,7 @@ from learner.update.batches import collate, micro_batches, stars
 from learner.update.forward import action_logprobs
 from learner.update.learner import Learner
 from learner.update.prefixes import pack
-from learner.update.ranks import ALONE, Ranks
+from learner.update.ranks import ALONE
 from learner.update.sharing import _norms, check_sharing
 from learner.update.tree_attention import (
     _cuda_backward,
@@ -419,5 +419,3 @@ def test_layers_are_plain_outside_of_a_step(monkeypatch):
     with learner._compiled.used():
         assert all(layer._compiled_call_impl is not None for layer in layers)
     assert all(layer._compiled_call_impl is None for layer in layers)
-    with pytest.raises(ValueError, match=r"learner\.compile = true: is for one process"):
-        Learner(qwen3(), LearnerConfig(compile=True), ranks=Ranks(0, 2))
