@@ -402,7 +402,7 @@ class Config(Settings):
     def resolved_learner(self, chosen: Mapping[str, bool | float] | None = None) -> LearnerConfig:
         """Return the learner's settings with its seed, dr_grpo's constant and what was chosen filled in.
 
-        Rows that are older than the debates held ahead can make them are of something that went wrong.
+        Rows older than ``train.lookahead`` allows come from an error, and are dropped.
         """
         whole = self.debate.max_tokens + self.debate.thinking_tokens
         oldest = self.learner.max_staleness

@@ -28,7 +28,7 @@ def check_rewards(rewards: RewardConfig, advantages: AdvantageConfig, verifier: 
 
 def keys_by_truth(advantages: AdvantageConfig) -> list[str]:
     """Return the keys of groups that look for right solutions, as a recipe has them."""
-    keys = advantages.keys.items()
+    keys = advantages.group_keys.items()
     return [f'advantages.{name}.key = "{key}"' for name, key in keys if key in ("pair", "context")]
 
 
@@ -65,8 +65,8 @@ def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: Advan
 
 
 def check_keys(debate: DebateConfig, advantages: AdvantageConfig) -> None:
-    """Raise ValueError where the agents of one debate are compared, and there are not two that act alike."""
-    named = [name for name, key in advantages.keys.items() if key == "debate"]
+    """Raise ValueError where the agents of one debate are to be compared, and no two of them can be."""
+    named = [name for name, key in advantages.group_keys.items() if key == "debate"]
     for key in (f'advantages.{name}.key = "debate"' for name in named):
         if min(protocol.learners for protocol in debate.protocols()) < 2 or debate.protocol in GAMES:
             one = f'debate.protocol = "{debate.protocol}"' if debate.protocol in GAMES else "one agent learns"

@@ -11,24 +11,22 @@ WEIGHTS = (("rewards", "truth_weight"), ("advantages", "lambda_gen"), ("advantag
 
 
 def baseline_lines(config: Config) -> list[str]:
-    """Return a line where the temperatures of personas choose how they are compared, else none.
+    """Return a line where the temperatures of personas decide about their baselines, else none.
 
     >>> [line] = baseline_lines(Config.model_validate({"model": {"tiny": {}}}))
     >>> line.partition(";")[0]
-    'baselines allow for each persona, whose temperatures differ (0.6, 0.9, 1)'
+    'baselines include an effect of each persona, as their temperatures differ (0.6, 0.9, 1)'
     >>> baseline_lines(Config.model_validate({"model": {"tiny": {}}, "debate": {"temperature": 1.0}}))
     []
     """
     seated = enumerate(config.debate.agent_personas)
     hot = {persona.temperature for agent, persona in seated if config.debate.learns(agent)}
-    if "persona_effect" not in [
-        resolved_key(key, hot) for key in config.advantages.keys.values() if key == "auto"
-    ]:
+    if "auto" not in config.advantages.group_keys.values() or resolved_key("auto", hot) == "round":
         return []
     shown = ", ".join(f"{temperature:g}" for temperature in sorted(hot))
     return [
-        f"baselines allow for each persona, whose temperatures differ ({shown}); "
-        'advantages.<stream>.key = "round" compares all alike'
+        f"baselines include an effect of each persona, as their temperatures differ ({shown}); "
+        'advantages.<stream>.key = "round" leaves it out'
     ]
 
 

@@ -25,17 +25,17 @@ class StreamSettings(Settings):
     key: Key = "auto"
     """A group is the turns of one problem and round over its debates ("round"), or those of one persona or of
     one debate among them, or (judge only) those whose pairs had the right solution on the same side; both
-    sides then count alike. Two keys add to the mean of "round" what is usual over the step's problems:
-    "persona_effect" for the persona, "context" where the agent was right before, and where it was shown so
-    many right solutions (learner.advantages.contexts). "auto" is "persona_effect" where the temperatures of
-    personas differ, and else "round"."""
+    sides then count alike. Two keys add to the mean of "round" an effect that is fitted over the problems of
+    the step (learner.advantages.contexts): "persona_effect" that of the persona; "context" that of whether
+    the agent was right before, and of how many right solutions it was shown. "auto" is "persona_effect" where
+    the temperatures of personas differ, and "round" where they do not."""
 
     @model_validator(mode="after")
     def _compared_by_key(self) -> Self:
         if self.key in ("debate", "context", "persona_effect") and self.baseline not in ("group", "rloo"):
             raise ValueError(
-                f'key = "{self.key}" is whom a turn is compared with, and baseline = "{self.baseline}" '
-                'compares it with none of them; set baseline = "group" or "rloo", or leave out key'
+                f'key = "{self.key}" changes the baselines "group" and "rloo", and baseline = '
+                f'"{self.baseline}" is neither; set one of them, or leave out key'
             )
         return self
 
@@ -90,7 +90,7 @@ class AdvantageConfig(Settings):
         return self
 
     @property
-    def keys(self) -> dict[str, Key]:
+    def group_keys(self) -> dict[str, Key]:
         """The key of each stream's groups."""
         streams = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: own.key for name, own in streams.items() if isinstance(own, StreamSettings)}

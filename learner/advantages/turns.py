@@ -33,7 +33,7 @@ BESIDE: tuple[Literal["shaping", "likelihood"], ...] = ("shaping", "likelihood")
 
 @dataclass(frozen=True, slots=True)
 class TurnAdvantage:
-    """What each kind of token of a turn gets, None without signal; ``format``: beside ``judge``.
+    """What each kind of token of a turn gets, None without signal; ``format`` is added to ``judge``.
 
     ``peer``, ``truth``, ``shaping`` and ``likelihood`` are what ``generator`` is the sum of; the first two
     are None where the rewards were mixed before. ``critic``: of criticism.

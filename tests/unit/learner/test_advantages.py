@@ -326,9 +326,9 @@ def test_advantages_by_context_sum_to_zero_in_a_group_and_do_not_depend_on_its_l
     assert moved == approx(found)
 
 
-@pytest.mark.parametrize("key", ["context", "debate"])
-def test_a_key_of_a_baseline_that_compares_nobody_is_refused(key):
-    with pytest.raises(ValueError, match=f'key = "{key}" is whom a turn is compared with'):
+@pytest.mark.parametrize("key", ["context", "debate", "persona_effect"])
+def test_a_key_that_its_baseline_does_not_read_is_refused(key):
+    with pytest.raises(ValueError, match=f'key = "{key}" changes the baselines "group" and "rloo"'):
         StreamSettings(baseline="rae", key=key)
 
 

@@ -211,8 +211,8 @@ def test_micro_batches_keep_to_their_size_and_hold_every_row_once():
 def test_gradient_of_the_weights_by_finite_differences(name):
     """In float64, along random directions; old weights differ from the current, so that ratios are not 1.
 
-    gspo's value is its gradient's only where a stream of a row shares its advantage; that of cispo and dppo
-    never is, as they hold weights constant: the differences are of the same sum with the weights of the start.
+    gspo's value is its gradient's only where a stream of a row shares its advantage; that of cispo and of
+    dppo never is, as they hold weights constant: the differences are of the same sum with the first weights.
     """
     model, reference = exact_model_of(0), exact_model_of(1)
     batch = collate([shared_advantages(row) for row in random_rows(6)] if name == "gspo" else random_rows(6))
