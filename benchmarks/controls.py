@@ -1,7 +1,8 @@
 """What the votes add, and where they harm: the quick-start beside its controls, on both families.
 
-Every arm of a family and seed goes on from the same warm start, and does as many steps at equal generated
-tokens. Each is kept in ``--out`` as one JSON file, and a call goes on where the last one stopped; warm starts
+Every arm of a family and seed begins with the same warm start and does as many steps at equal generated
+tokens, with held-out problems that are the seed's own. ``--jitter N`` does every run N times, from starts
+that differ by rounding. Each is kept in ``--out`` as one JSON file, and the same command resumes; warm starts
 that ``quickstart_seeds.py`` left in the same folder are used. From nothing it takes about 45 minutes.
 
     .venv/bin/python benchmarks/controls.py --seeds 31 32 33 --json figures.json
@@ -11,12 +12,22 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import fmean
 
 import torch
-from report import Figure, parser, report
+from report import (
+    Figure,
+    Repeat,
+    add_held_out_seed,
+    add_jitter,
+    over_seeds,
+    parser,
+    repeated,
+    repeats,
+    report,
+)
 
 from debate import DebateConfig, run_debates
 from debate.seeds import derive_seed
@@ -26,7 +37,6 @@ from debate_rl.evaluation.grading import grade_debate
 from debate_rl.evaluation.play import solutions_of_a_debate
 from debate_rl.evaluation.scores import winner_is_right
 from debate_rl.metrics.judge_benchmark import judge_accuracy
-from debate_rl.statistics import clustered_mean
 from debate_rl.training.session import Session, open_session
 from debate_rl.training.train import train_step
 from rewards import RewardConfig, score_debate
@@ -58,9 +68,10 @@ def main() -> None:
     torch.set_num_threads(1)
     figures: list[Figure] = []
     for family in args.families:
-        runs = {(arm, seed): run_once(family, arm, seed, args) for seed in args.seeds for arm in ARMS}
+        every = repeats(args.seeds, args.jitter)
+        runs = {arm: {repeat: run_once(family, arm, repeat, args) for repeat in every} for arm in ARMS}
         figures += [figure for arm in ARMS for figure in figures_of(family, arm, runs)]
-    report("controls; 95% intervals clustered by problem, seeds pooled", figures, args.json)
+    report("controls; 95% intervals over seeds", figures, args.json)
 
 
 def arguments() -> argparse.Namespace:
@@ -68,37 +79,50 @@ def arguments() -> argparse.Namespace:
     result.add_argument("--seeds", type=int, nargs="+", default=[31, 32, 33])
     result.add_argument("--families", nargs="+", default=list(RECIPES), choices=list(RECIPES))
     result.add_argument("--out", type=Path, default=Path("runs/quickstart_seeds"))
-    result.add_argument("--held-out-seed", type=int, default=100, help="the held-out set; tuning used 0")
+    add_held_out_seed(result)
+    add_jitter(result)
     return result.parse_args()
 
 
-def run_once(family: str, arm: str, seed: int, args: argparse.Namespace) -> Run:
+def name_of(family: str, arm: str, repeat: Repeat, args: argparse.Namespace) -> str:
+    seed, number = repeat
+    return f"{family}-{arm}-{seed}-{args.held_out_seed + seed}{repeated(number)}"
+
+
+def run_once(family: str, arm: str, repeat: Repeat, args: argparse.Namespace) -> Run:
     """Train one arm and keep its held-out figures; read them where they are there."""
-    name = f"controls-{family}-{arm}-{seed}-{args.held_out_seed}"
+    name = f"controls-{name_of(family, arm, repeat, args)}"
     path = args.out / f"{name}.json"
     if not path.exists():
         print(name, flush=True)
-        config = config_of(family, arm, seed, args, run_dir=args.out / "runs" / name)
+        config = config_of(family, arm, repeat, args, run_dir=args.out / "runs" / name)
         with open_session(config) as session:
             for step in range(session.step, config.train.steps):
                 session.finish_step(step, train_step(session, step))
-            found = examine(session, load_config(Config, RECIPES[family]).debate, seed)
+            found = examine(session, load_config(Config, RECIPES[family]).debate, repeat[0])
         fresh = path.with_suffix(".partial")
         fresh.write_text(json.dumps(found), encoding="utf-8")
         fresh.rename(path)
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def config_of(family: str, arm: str, seed: int, args: argparse.Namespace, *, run_dir: Path) -> Config:
-    """Return the configuration of an arm, which goes on from the warm start of "start"."""
-    overrides = [f"seed={seed}", f"held_out.seed={args.held_out_seed}", f"run.dir={run_dir}", *ARMS[arm]]
-    start = args.out / "runs" / f"controls-{family}-start-{seed}-{args.held_out_seed}"
-    if arm == "start":
-        start = args.out / "runs" / f"{family}-both-{seed}-{args.held_out_seed}"  # of quickstart_seeds.py
+def config_of(family: str, arm: str, repeat: Repeat, args: argparse.Namespace, *, run_dir: Path) -> Config:
+    """Return the configuration of an arm, which begins with the warm start of the seed's first "start"."""
+    (seed, number), first = repeat, (repeat[0], 0)
+    overrides = [
+        f"seed={seed}",
+        f"held_out.seed={args.held_out_seed + seed}",
+        f"run.dir={run_dir}",
+        *ARMS[arm],
+    ]
+    overrides.append(f"train.jitter={number}")
+    start = args.out / "runs" / f"controls-{name_of(family, 'start', first, args)}"
+    if run_dir == start:
+        start = args.out / "runs" / name_of(family, "both", first, args)  # of quickstart_seeds.py
     if (start / "warm_start").exists():
         overrides.append(f"warm_start.from_run={start}")
     if arm == "single_agent":
-        (solutions,) = run_once(family, "start", seed, args)["solutions"]
+        (solutions,) = run_once(family, "start", first, args)["solutions"]
         recipe = load_config(Config, RECIPES[family])
         more = solutions / recipe.debate.num_agents * recipe.train.debates_per_problem
         overrides.append(f"train.debates_per_problem={round(more)}")
@@ -121,23 +145,14 @@ def examine(session: Session, protocol: DebateConfig, seed: int) -> Run:
     }
 
 
-def figures_of(family: str, arm: str, runs: Mapping[tuple[str, int], Run]) -> list[Figure]:
-    """Return an arm's accuracy in round 0 and of winners, its gain over the warm start, and its judge."""
-    seeds = [seed for one, seed in runs if one == arm]
-    pooled = {
-        name: [value for seed in seeds for value in runs[arm, seed][name]]
-        for name in ("solve", "winner", "judge")
-    }
-    before = [value for seed in seeds for value in runs["start", seed]["solve"]]
-    pooled["gain"] = [after - value for after, value in zip(pooled["solve"], before, strict=True)]
-    problems = len(before) // len(seeds)
-    result: list[Figure] = []
-    for name in ("solve", "gain", "winner", "judge"):
-        clusters = [i % problems for i in range(len(pooled[name]))]
-        found = clustered_mean(pooled[name], clusters, signed=name == "gain")
-        low, high = (None, None) if name == "judge" else (found.low, found.high)
-        result.append(Figure(f"{family}_{arm}_{name}", found.value, "share", found.n, low, high))
-    return result if arm != "start" else [figure for figure in result if not figure.name.endswith("gain")]
+def figures_of(family: str, arm: str, runs: Mapping[str, Mapping[Repeat, Run]]) -> Iterator[Figure]:
+    """Yield an arm's accuracy in round 0 and of winners, its gain over the warm start, and its judge."""
+    own = {repeat: {name: fmean(run[name]) for name in run} for repeat, run in runs[arm].items()}
+    for name in ("solve", "winner", "judge"):
+        yield from over_seeds(f"{family}_{arm}_{name}", {one: found[name] for one, found in own.items()})
+    if arm != "start":
+        gains = {one: found["solve"] - fmean(runs["start"][one]["solve"]) for one, found in own.items()}
+        yield from over_seeds(f"{family}_{arm}_gain", gains, signed=True)
 
 
 if __name__ == "__main__":

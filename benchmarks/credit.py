@@ -2,9 +2,10 @@
 
 Two tasks. "quickstart" is the shipped recipe, whose warm start checks well. In "careless" the planted checks
 believe in the solvers' habit, there is no final ballot, and no stronger KL holds judges back than generators:
-who is to judge better has to learn it in debate turns. All choices of a seed share its warm start, so
-they are compared by their differences within seeds. Each run's figures are kept in ``--out``, and a call goes
-on where the last one stopped. A warm start takes two minutes on one core, and training from it one.
+who is to judge better has to learn it in debate turns. All choices of a seed share its warm start and its
+own held-out problems, so they are compared by their differences within seeds. ``--jitter N`` does every run N
+times, from starts that differ by rounding. Each run's figures are kept in ``--out``, and the same command
+resumes. A warm start takes two minutes on one core, and training from it one.
 
     .venv/bin/python benchmarks/credit.py --tasks careless --json figures.json
 """
@@ -15,12 +16,12 @@ import argparse
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 
-from report import Figure, parser, report
+from report import Figure, Repeat, add_jitter, over_seeds, parser, repeated, repeats, report
 
 from debate import run_debates
 from debate.seeds import derive_seed
@@ -29,7 +30,6 @@ from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.grading import grade_debate
 from debate_rl.metrics.debates import debate_metrics
 from debate_rl.metrics.judge_benchmark import judge_accuracy
-from debate_rl.statistics import clustered_mean
 from debate_rl.training.session import Session, open_session
 from debate_rl.training.train import train_steps
 from rewards import score_debate
@@ -60,13 +60,14 @@ def main() -> None:
     args = arguments()
     args.out.mkdir(parents=True, exist_ok=True)
     os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    for seed, task, choice in product(args.seeds, args.tasks, CHOICES):
-        if not (args.out / f"{task}-{choice}-{seed}.json").exists():
-            process = get_context("spawn").Process(target=run_once, args=(task, choice, seed, args))
+    every = repeats(args.seeds, args.jitter)
+    for repeat, (task, choice) in product(every, [*product(args.tasks, CHOICES)]):
+        if not file_of(task, choice, repeat, args).exists():
+            process = get_context("spawn").Process(target=run_once, args=(task, choice, repeat, args))
             process.start()
             process.join()
     for task in args.tasks:
-        runs = {choice: [read_run(task, choice, seed, args) for seed in args.seeds] for choice in CHOICES}
+        runs = {choice: {one: read_run(task, choice, one, args) for one in every} for choice in CHOICES}
         path = args.json and args.json.with_stem(f"{args.json.stem}_{task}")
         report(f"{task}: means over {len(args.seeds)} seeds, 95% intervals", list(figures(runs)), path)
 
@@ -77,22 +78,35 @@ def arguments() -> argparse.Namespace:
     result.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
     result.add_argument("--out", type=Path, default=Path("runs/credit"))
     result.add_argument("--start", type=int, help="take the warm start of this seed for all")
+    add_jitter(result)
     return result.parse_args()
 
 
-def run_once(task: str, choice: str, seed: int, args: argparse.Namespace) -> None:
+def file_of(task: str, choice: str, repeat: Repeat, args: argparse.Namespace) -> Path:
+    """Return the file of a run's figures, the name of its folder without the suffix."""
+    seed, number = repeat
+    return args.out / f"{task}-{choice}-seed_{seed}{repeated(number)}.json"
+
+
+def run_once(task: str, choice: str, repeat: Repeat, args: argparse.Namespace) -> None:
     """Train once and write the figures before and after, in a process of its own."""
     evaluation, normalise = CHOICES[choice]
-    start = args.out / f"{task}-{FIRST}-{seed if args.start is None else args.start}"
-    changes = [f"seed={seed}", f"run.dir={args.out / f'{task}-{choice}-{seed}'}", "held_out.every=0"]
-    changes += [f"advantages.evaluation={evaluation}", f"learner.normalise={normalise}", *TASKS[task]]
+    path, (seed, number) = file_of(task, choice, repeat, args), repeat
+    start = file_of(task, FIRST, (seed if args.start is None else args.start, 0), args).with_suffix("")
+    changes = [f"seed={seed}", f"held_out.seed={seed}", f"run.dir={path.with_suffix('')}", "held_out.every=0"]
+    changes += [
+        f"train.jitter={number}",
+        f"advantages.evaluation={evaluation}",
+        f"learner.normalise={normalise}",
+        *TASKS[task],
+    ]
     if (start / "warm_start").exists():
         changes.append(f"warm_start.from_run={start}")
     with open_session(load_config(Config, "quickstart", changes)) as session:
         before = measured(session)
         train_steps(session)
         found = {"before": before, "after": measured(session)}
-    (args.out / f"{task}-{choice}-{seed}.json").write_text(json.dumps(found), encoding="utf-8")
+    path.write_text(json.dumps(found), encoding="utf-8")
 
 
 def measured(session: Session) -> Figures:
@@ -111,26 +125,23 @@ def measured(session: Session) -> Figures:
     return {title: held[name] for title, name in names.items()} | {"judge accuracy": judged.value}
 
 
-def read_run(task: str, choice: str, seed: int, args: argparse.Namespace) -> dict[str, Figures]:
-    return json.loads((args.out / f"{task}-{choice}-{seed}.json").read_text(encoding="utf-8"))
+def read_run(task: str, choice: str, repeat: Repeat, args: argparse.Namespace) -> dict[str, Figures]:
+    return json.loads(file_of(task, choice, repeat, args).read_text(encoding="utf-8"))
 
 
-def figures(runs: Mapping[str, Sequence[Mapping[str, Figures]]]) -> Iterator[Figure]:
+def figures(runs: Mapping[str, Mapping[Repeat, Mapping[str, Figures]]]) -> Iterator[Figure]:
     """Yield each figure before and after under each choice, and how much more than under another."""
-    for name in runs[FIRST][0]["before"]:
-        yield over_seeds(f"{name}, before", [run["before"][name] for run in runs[FIRST]])
-        for choice, of_seeds in runs.items():
-            yield over_seeds(f"{name}, {choice}", [run["after"][name] for run in of_seeds])
+    for name in next(iter(runs[FIRST].values()))["before"]:
+        yield from over_seeds(
+            f"{name}, before", {one: run["before"][name] for one, run in runs[FIRST].items()}
+        )
+        for choice, own in runs.items():
+            yield from over_seeds(f"{name}, {choice}", {one: run["after"][name] for one, run in own.items()})
         for choice, other in COMPARED:
-            pairs = zip(runs[choice], runs[other], strict=True)
-            gains = [run["after"][name] - base["after"][name] for run, base in pairs]
-            yield over_seeds(f"{name}, {choice} - {other}", gains, signed=True)
-
-
-def over_seeds(name: str, values: Sequence[float], *, signed: bool = False) -> Figure:
-    """Return the mean with Student's 95% interval over seeds."""
-    found = clustered_mean(values, range(len(values)), signed=signed)
-    return Figure(name, found.value, "share", found.n, found.low, found.high)
+            gains = {
+                one: run["after"][name] - runs[other][one]["after"][name] for one, run in runs[choice].items()
+            }
+            yield from over_seeds(f"{name}, {choice} - {other}", gains, signed=True)
 
 
 if __name__ == "__main__":

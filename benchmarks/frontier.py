@@ -30,7 +30,7 @@ from report import Figure, add_jitter, parser, report
 from debate_rl.frontier.drawing import draw
 from debate_rl.frontier.labels import worths
 from debate_rl.frontier.results import Cell, cells_of, less
-from debate_rl.frontier.rules import judged_rules
+from debate_rl.frontier.rules import call_lines, judged_rules
 from debate_rl.frontier.running import Plan, Prior, Wanted, joined, planned, run_plan
 from debate_rl.frontier.signals import signal_named
 from debate_rl.frontier.tables import (
@@ -85,7 +85,7 @@ def main() -> None:
         ("rules", rule_table(rules)),
     ):
         print(f"\n{title}\n" + "\n".join("| " + " | ".join(row) + " |" for row in rows))
-    print("\n".join(worth_lines(worth)))
+    print("\n".join([*call_lines(rules), *worth_lines(worth)]))
     draw(cells, worth, args.out / "frontier.svg")
     (args.out / "frontier.json").write_text(json.dumps(plain(cells, rules, worth), indent=1) + "\n")
     report(

@@ -1,7 +1,9 @@
 """The quick-start over several seeds: medians, and the ablation truth only, peer only, both, shuffled votes.
 
-Every run is kept in ``--out`` as one JSON file, and a call goes on where the last one stopped. The arms of
-a seed share its warm start: four arms take six minutes on one core; ``--jobs 2`` runs two seeds at a time.
+Every run is kept in ``--out`` as one JSON file, and the same command resumes. The arms of a seed share its
+warm start and its own held-out problems: four arms take six minutes on one core; ``--jobs 2`` runs two seeds
+at a time. ``--jitter N`` does every run N times, from starts that differ by rounding; the figures of a seed
+are then the means of its runs.
 
     .venv/bin/python benchmarks/quickstart_seeds.py --seeds 11 12 13 14 15 --json figures.json
 """
@@ -16,13 +18,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
+from typing import Any
 
-from report import Figure, parser, report
+from report import Figure, add_held_out_seed, add_jitter, parser, repeated, repeats, report
+from report import over_seeds as mean_and_spread
 from rich.console import Console
 from rich.table import Table
-
-from debate_rl.statistics import clustered_mean
 
 PEER_ONLY = ("rewards.truth_weight=0", "advantages.lambda_judge=0")
 MISJUDGING = ("warm_start.misjudge=0.8",)
@@ -64,21 +66,22 @@ MAIN = (
     "valid_xml",
     "cpu_seconds",
 )
-Run = dict[str, dict[str, float]]
+Run = dict[str, dict[str, Any]]
 
 
 def main() -> None:
     """Run what is missing, then print the table by seed, the ablation and the medians."""
     args = arguments()
     args.out.mkdir(parents=True, exist_ok=True)
-    wanted = [(arm, seed) for arm in args.arms for seed in args.seeds]
     with ThreadPoolExecutor(args.jobs) as pool:
         list(pool.map(lambda seed: run_arms(seed, args), args.seeds))
-    runs = {(arm, seed): read_run(args, arm, seed) for arm, seed in wanted}
+    wanted = [(arm, seed) for arm in args.arms for seed in args.seeds]
+    runs = {(arm, seed): mean_run(args, arm, seed) for arm, seed in wanted}
     by_seed(runs, args.seeds)
+    figures = [*summary(runs, args), *(spread(args, arm) for arm in args.arms if args.jitter > 1)]
     report(
         f"quick-start, {args.family}: medians over seeds, range in low and high",
-        summary(runs, args),
+        figures,
         args.json,
     )
 
@@ -90,27 +93,29 @@ def arguments() -> argparse.Namespace:
     result.add_argument("--family", default="pair_sum", choices=["pair_sum", "words"])
     result.add_argument("--out", type=Path, default=Path("runs/quickstart_seeds"))
     result.add_argument("--jobs", type=int, default=1)
-    result.add_argument("--held-out-seed", type=int, default=100, help="the held-out set; tuning used 0")
+    add_held_out_seed(result)
+    add_jitter(result)
     return result.parse_args()
 
 
-def file_of(args: argparse.Namespace, arm: str, seed: int) -> Path:
-    return args.out / f"{args.family}-{arm}-{seed}-{args.held_out_seed}.json"
+def file_of(args: argparse.Namespace, arm: str, seed: int, number: int = 0) -> Path:
+    return args.out / f"{args.family}-{arm}-{seed}-{args.held_out_seed + seed}{repeated(number)}.json"
 
 
 def run_arms(seed: int, args: argparse.Namespace) -> None:
     """Run the arms of a seed one after the other, each from the warm start of the first of its kind."""
     for arm in sorted(args.arms, key=list(ARMS).index):
-        run_once(arm, seed, args)
+        for number in range(args.jitter):
+            run_once(arm, seed, number, args)
 
 
-def run_folder(args: argparse.Namespace, arm: str, seed: int) -> Path:
-    return args.out / "runs" / file_of(args, arm, seed).stem
+def run_folder(args: argparse.Namespace, arm: str, seed: int, number: int = 0) -> Path:
+    return args.out / "runs" / file_of(args, arm, seed, number).stem
 
 
-def run_once(arm: str, seed: int, args: argparse.Namespace) -> None:
+def run_once(arm: str, seed: int, number: int, args: argparse.Namespace) -> None:
     """Run one quick-start in a process of its own on one thread, unless its figures are there."""
-    path = file_of(args, arm, seed)
+    path = file_of(args, arm, seed, number)
     if path.exists():
         return
     fresh = path.with_suffix(".partial")
@@ -124,11 +129,12 @@ def run_once(arm: str, seed: int, args: argparse.Namespace) -> None:
         "--seed",
         str(seed),
     ]
-    folder = run_folder(args, arm, seed)
-    command += ["--json", str(fresh), f"run.dir={folder}", f"held_out.seed={args.held_out_seed}", *ARMS[arm]]
+    folder, held_out = run_folder(args, arm, seed, number), args.held_out_seed + seed
+    command += ["--json", str(fresh), f"run.dir={folder}", f"held_out.seed={held_out}", *ARMS[arm]]
+    command.append(f"train.jitter={number}")
     first = "misjudging" if arm.startswith("misjudging") else "both"
     shared = run_folder(args, first, seed)
-    if arm != first and (shared / "warm_start").exists():
+    if folder != shared and (shared / "warm_start").exists():
         command.append(f"warm_start.from_run={shared}")
     environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     with path.with_suffix(".log").open("w", encoding="utf-8") as log:
@@ -136,9 +142,30 @@ def run_once(arm: str, seed: int, args: argparse.Namespace) -> None:
     fresh.rename(path)
 
 
-def read_run(args: argparse.Namespace, arm: str, seed: int) -> Run:
-    rows = json.loads(file_of(args, arm, seed).read_text(encoding="utf-8"))
+def read_run(args: argparse.Namespace, arm: str, seed: int, number: int) -> Run:
+    rows = json.loads(file_of(args, arm, seed, number).read_text(encoding="utf-8"))
     return {row["name"]: row for row in rows}
+
+
+def mean_run(args: argparse.Namespace, arm: str, seed: int) -> Run:
+    """Return the figures of a seed, the means of its runs; of several there is no interval by problem."""
+    first, *others = (read_run(args, arm, seed, number) for number in range(args.jitter))
+    if not others:
+        return first
+    return {
+        name: {"value": fmean(value(run, name) for run in (first, *others)), "low": None, "high": None}
+        for name in first
+    }
+
+
+def spread(args: argparse.Namespace, arm: str) -> Figure:
+    """Return the standard deviation of the gain of first answers over the runs of a seed."""
+    gains = {
+        (seed, number): value(run, "accuracy_round_0_after") - value(run, "accuracy_round_0_before")
+        for seed, number in repeats(args.seeds, args.jitter)
+        for run in [read_run(args, arm, seed, number)]
+    }
+    return [*mean_and_spread(f"accuracy_round_0_gain_{arm}", gains)][-1]
 
 
 def by_seed(runs: Mapping[tuple[str, int], Run], seeds: Sequence[int]) -> None:
@@ -166,7 +193,10 @@ def summary(runs: Mapping[tuple[str, int], Run], args: argparse.Namespace) -> li
     if "both" in args.arms:
         figures += [over_seeds(name, [value(runs["both", s], name) for s in args.seeds]) for name in MAIN]
         leads = [value(runs["both", s], "winner_minus_self_consistency") for s in args.seeds]
-        figures.append(mean_over_seeds("winner_minus_self_consistency_mean", leads))
+        name = "winner_minus_self_consistency_mean"
+        figures += mean_and_spread(
+            name, {(s, 0): lead for s, lead in zip(args.seeds, leads, strict=True)}, signed=True
+        )
     for arm in args.arms:
         gains = [
             value(runs[arm, s], "accuracy_round_0_after") - value(runs[arm, s], "accuracy_round_0_before")
@@ -188,12 +218,6 @@ def value(run: Run, name: str) -> float:
 def over_seeds(name: str, values: Sequence[float]) -> Figure:
     unit = "s" if name == "cpu_seconds" else "tokens" if "tokens" in name else "share"
     return Figure(name, median(values), unit, len(values), min(values), max(values))
-
-
-def mean_over_seeds(name: str, values: Sequence[float]) -> Figure:
-    """Return the mean with Student's 95% interval over seeds (each seed's problems are the same)."""
-    found = clustered_mean(values, range(len(values)), signed=True)
-    return Figure(name, found.value, "share", found.n, found.low, found.high)
 
 
 if __name__ == "__main__":

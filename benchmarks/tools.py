@@ -3,8 +3,9 @@
 Of each seed all stages of ``aimo3/tiny`` are done: written solutions, solutions with programs, RL with tools.
 Beside it, from the weights behind the first stage, the same two stages without tools: as many steps of
 further written solutions, and of RL. Both are evaluated on the same held-out problems. ``tools_gain`` is
-the difference of the accuracies, paired by problem: the mean over seeds with an interval over seeds, and of
-each seed one over problems. Runs are kept in ``--out``, and a call goes on where the last one stopped.
+the difference of the accuracies, paired by problem: the mean over seeds with an interval over seeds and
+problems, and of each seed one over problems. ``--jitter N`` does all N times, from weights that differ by
+rounding. Runs are kept in ``--out``, and a call goes on where the last one stopped.
 
     .venv/bin/python benchmarks/tools.py --seeds 0 1 2 --out runs/benchmark-tools --json figures.json
 """
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from report import Figure, parser, report
+from report import Figure, Repeat, add_jitter, over_seeds_and_problems, parser, repeated, repeats, report
 
 from debate_rl.config.recipes import find_recipe, read_tables
 from debate_rl.runs.curriculum import read_curriculum, stage_runs
@@ -33,32 +34,38 @@ def main() -> None:
     """Run what is missing, then print both arms and their difference."""
     args = arguments()
     figures: list[Figure] = []
-    gains: list[float] = []
-    arms: dict[str, list[float]] = {"tools": [], "without": []}
-    for seed in args.seeds:
-        home = args.out / f"seed_{seed}"
-        tools, seconds = done(args, home, seed, "tools", read_tables(find_recipe(args.recipe)))
-        without, _ = done(args, home, seed, "without", without_tools(args.recipe, home))
+    gains: dict[Repeat, dict[str, float]] = {}
+    arms: dict[str, dict[Repeat, dict[str, float]]] = {"tools": {}, "without": {}}
+    for seed, number in repeats(args.seeds, args.jitter):
+        home = args.out / f"seed_{seed}{repeated(number)}"
+        tools, seconds = done(args, home, seed, "tools", with_tools(args.recipe, number))
+        without, _ = done(args, home, seed, "without", without_tools(args.recipe, home, number))
+        name = home.name
         if seconds is not None:
-            figures.append(Figure(f"seconds/seed_{seed}", seconds, "seconds", 1))
-        gain = clustered_mean([tools[id] - without[id] for id in tools], list(tools), signed=True)
-        figures.append(Figure(f"tools_gain/seed_{seed}", gain.value, "accuracy", gain.n, gain.low, gain.high))
-        gains.append(gain.value)
-        for name, right in (("tools", tools), ("without", without)):
-            arms[name].append(sum(right.values()) / len(right))
+            figures.append(Figure(f"seconds/{name}", seconds, "seconds", 1))
+        own = {id: tools[id] - without[id] for id in tools}
+        gain = clustered_mean([*own.values()], [*own], signed=True)
+        figures.append(Figure(f"tools_gain/{name}", gain.value, "accuracy", gain.n, gain.low, gain.high))
+        gains[seed, number] = own
+        arms["tools"][seed, number], arms["without"][seed, number] = tools, without
     for name, values in arms.items():
-        mean = clustered_mean(values, args.seeds)
-        figures.append(Figure(f"{name}/accuracy", mean.value, "accuracy", len(values), mean.low, mean.high))
-    whole = clustered_mean(gains, args.seeds, signed=True)
-    figures.append(Figure("tools_gain", whole.value, "accuracy", len(gains), whole.low, whole.high))
-    if len(gains) > 1:
-        figures.append(Figure("tools_gain_low", whole.low, "accuracy", len(gains)))
+        figures += over_seeds_and_problems(f"{name}/accuracy", values, "accuracy")
+    whole, *spread = over_seeds_and_problems("tools_gain", gains, "accuracy", signed=True)
+    figures += [whole, *spread]
+    if len(args.seeds) > 1 and whole.low is not None:
+        figures.append(Figure("tools_gain_low", whole.low, "accuracy", whole.n))
     report("With programs and without", figures, args.json)
 
 
-def without_tools(recipe: str, home: Path) -> dict[str, Any]:
-    """Return the recipe's later stages without programs, from the weights behind its first stage."""
+def with_tools(recipe: str, number: int) -> dict[str, Any]:
+    """Return the recipe, whose stages begin with weights that differ by rounding in each of its runs."""
     tables: Any = read_tables(find_recipe(recipe))
+    return tables | {"train": tables.get("train", {}) | {"jitter": number}} if number else tables
+
+
+def without_tools(recipe: str, home: Path, number: int) -> dict[str, Any]:
+    """Return the recipe's later stages without programs, from the weights behind its first stage."""
+    tables = with_tools(recipe, number)
     first, *later = tables["stages"]
     for stage in later:
         stage["debate"] = stage.get("debate", {}) | {"tools": "none"}
@@ -93,6 +100,7 @@ def arguments() -> argparse.Namespace:
     known.add_argument("--recipe", default="aimo3/tiny", help="a recipe whose first stage has no tools")
     known.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     known.add_argument("--out", type=Path, default=Path("runs/benchmark-tools"), metavar="FOLDER")
+    add_jitter(known)
     known.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="settings of both arms")
     return known.parse_args()
 

@@ -91,7 +91,7 @@ def _seeds(text: str) -> tuple[int, ...]:
 def _show(plan: Plan, cells: Sequence[Cell], failed: Mapping[str, str], json: str | None) -> None:
     from debate_rl.frontier.drawing import draw
     from debate_rl.frontier.labels import worths
-    from debate_rl.frontier.rules import judged_rules
+    from debate_rl.frontier.rules import call_lines, judged_rules
     from debate_rl.frontier.tables import (
         arm_table,
         cost_table,
@@ -126,7 +126,8 @@ def _show(plan: Plan, cells: Sequence[Cell], failed: Mapping[str, str], json: st
     say(*worth_lines(worth))
     say("p_v and p_c of an arm: of round 0, before training; first answer: accuracy in round 0, at the end")
     say(f"95% intervals {seeds}; differences are by seed and problem.")
-    say("B1, B4 and D hold also where an interval is too wide to tell: look at the gains.")
+    say("A rule is not shown where an interval is too wide to tell, and fails where one tells the opposite.")
+    say(*call_lines(rules), sep="\n")
     figure = Path(plan.out) / "frontier.svg"
     draw(cells, worth, figure)
     say(f"figure: {figure}")

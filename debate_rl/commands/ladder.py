@@ -206,7 +206,7 @@ def _show(found: Ladder, folder: Path, json: str | None) -> None:
     say(f"{len(found.problems)} problems, seed {found.seed}, {found.samples} solutions to select from.")
     say("95% intervals are clustered by problem, differences paired by problem;")
     say(f"p is adjusted for {tested} claims that were tested (Holm; those about seconds among themselves),")
-    say("and a claim holds where it is below .05 and the difference above 0.")
+    say("and where it is below .05 a claim holds (above 0) or fails (below 0); else it is not shown.")
     say("equal: self-consistency with as many solutions as cost the same; less it: the rung less that.")
     if any(each.short for one in rungs.values() for each in one.compared.values()):
         say("+: the cost would buy more solutions than were drawn.")

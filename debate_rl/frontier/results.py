@@ -49,7 +49,9 @@ class OfSeed:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An arm over its seeds. ``start``: p_v, p_c, p_m by round before training, in the mean of the seeds."""
+    """An arm over its seeds. ``start``: p_v, p_c, p_m by round before training, in the mean of the seeds;
+    ``starts``: those of each seed.
+    """
 
     prior: str
     signal: str
@@ -58,6 +60,7 @@ class Cell:
     start: Mapping[int, Judged]
     seeds: Mapping[int, OfSeed]
     evaluations: Mapping[int, Sequence[HeldOut]]
+    starts: Sequence[Mapping[int, Judged]] = ()
 
     @property
     def gain(self) -> Estimate | None:
@@ -116,12 +119,13 @@ def _cell(one: Ran) -> Cell:
     signal = one.wanted.signal
     each = {seed: [_evaluations(run) for run in runs] for seed, runs in one.runs.items()}
     evaluations = {seed: _pooled(own) for seed, own in each.items()}
+    starts = [one.starts[seed].judged.get(signal.name, {}) for seed in one.runs]
     return Cell(
         one.wanted.prior.name,
         signal.name,
         signal.control,
         next(iter(one.runs.values()))[0].config.train.steps,
-        _joined([one.starts[seed].judged.get(signal.name, {}) for seed in one.runs]),
+        _joined(starts),
         {
             seed: replace(
                 _of_seed(runs, evaluations[seed], alone=signal.alone),
@@ -130,6 +134,7 @@ def _cell(one: Ran) -> Cell:
             for seed, runs in one.runs.items()
         },
         evaluations,
+        starts,
     )
 
 

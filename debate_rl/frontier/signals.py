@@ -61,7 +61,9 @@ PLAIN: Mapping[str, Signal] = {
         ),
         Signal("voted", (*PSEUDO, "rewards.pseudo=voted"), "the answer that most votes of the group favour"),
         _controlled("shuffled", "shuffled_votes", "the votes dealt anew"),
-        _controlled("own_answer", "own_answer", "votes for whoever has the judge's own answer"),
+        _controlled(
+            "own_answer", "own_answer", "votes for whoever has the judge's own answer, without judging"
+        ),
         Signal(
             "random",
             (*PSEUDO, "train.control=random_reward"),

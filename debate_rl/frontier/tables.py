@@ -81,10 +81,11 @@ def start_table(cells: Sequence[Cell]) -> Table:
 
 
 def rule_table(rules: Sequence[Rule]) -> Table:
-    """Return each rule with its verdict, and how many of the cells it is about are against it."""
+    """Return each rule with its verdict, and how many of its cells are against it or cannot be told."""
+    rows = ((one, (one.tested, one.against, one.unsure)) for one in rules)
     return [
-        ("rule", "claim", "verdict", "cells", "against"),
-        *((one.name, one.claim, one.verdict, str(len(one.tested)), str(len(one.against))) for one in rules),
+        ("rule", "claim", "verdict", "cells", "against", "too wide"),
+        *((one.name, one.claim, one.verdict, *(str(len(each)) for each in counts)) for one, counts in rows),
     ]
 
 

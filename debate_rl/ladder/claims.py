@@ -15,9 +15,10 @@ from debate_rl.ladder.figures import both, plain
 from debate_rl.ladder.pool import Values
 from debate_rl.statistics import Estimate, clustered_mean, holm
 
-Outcome: TypeAlias = Literal["holds", "fails", "not tested"]
+Outcome: TypeAlias = Literal["holds", "not shown", "fails", "not tested"]
 LEVEL = 0.05
-"""A claim holds where it is that unlikely, at most, that the difference is none, counting all claims."""
+"""A claim holds, or fails by the sign, where a p below this says that there is a difference, counting all
+claims; else it is not shown."""
 SILENT = 0.5
 """Where more of the newest solutions of a rung give no answer, or of its comparisons no vote, it tests
 nothing."""
@@ -192,7 +193,7 @@ def _judged(claim: str, found: Difference, p: float, claims: int) -> Claim:
         return Claim(claim, "fails", one, p, "the difference is below 0", change)
     needed = problems_needed(one, found.differ, claims)
     many = "a larger difference" if needed > MANY else f"about {counted(needed, 'problem')} like these"
-    return Claim(claim, "fails", one, p, "no difference can be told", many)
+    return Claim(claim, "not shown", one, p, "no difference can be told", many)
 
 
 def problems_needed(one: Estimate, differ: int, claims: int = 1) -> int:

@@ -80,7 +80,7 @@ def test_a_ladder_has_every_rung_and_a_card(climber, tmp_path):
             bought = max(1, cost / found["one_solution"][budget])
             assert compared["samples"] == pytest.approx(bought) or budget == "seconds"
     outcomes = {claim["claim"]: claim["outcome"] for claim in found["claims"]}
-    assert outcomes["personas help beyond temperature"] in ("holds", "fails")
+    assert outcomes["personas help beyond temperature"] in ("holds", "not shown", "fails")
     assert "claims" in out
     for claim in outcomes:
         assert claim in out

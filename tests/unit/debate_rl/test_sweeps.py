@@ -103,6 +103,9 @@ def test_arms_of_a_seed_share_a_start_where_nothing_of_it_differs(tmp_path):
     assert [run.seed for run in (first, second, third, fourth)] == [0, 0, 1, 1]
     sweep, arms = open_sweep("quickstart", [f"out={tmp_path}", "seeds=1", "model.tiny.layers=1,2"])
     assert [run.start for run in runs_of(sweep, arms)] == [None, None]
+    sweep, arms = open_sweep("quickstart", [f"out={tmp_path}", "seeds=1", "train.jitter=0,1"])
+    plain, jittered = runs_of(sweep, arms)
+    assert (plain.start, jittered.start) == (None, plain.folder)
 
 
 def test_runs_of_a_seed_may_have_settings_of_their_own(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from debate_rl.doctor.forecast import HIT_RATE, forecast_checks, sign_of
+from debate_rl.doctor.forecast import TESTED, forecast_checks, sign_of
 from debate_rl.doctor.votes import RoundVotes
 from debate_rl.statistics import Estimate
 
@@ -43,7 +43,7 @@ def test_the_sign_is_that_of_the_margin_where_its_interval_is_clear(votes, major
     assert [*checks] == ["forecast, votes", "forecast, majority", "forecast, votes over majority"]
     for check, said in zip(checks.values(), words, strict=True):
         assert f"; without labels: {said}; " in check.why
-        assert check.why.endswith(HIT_RATE)
+        assert check.why.endswith(TESTED)
     assert checks["forecast, votes"].value == pytest.approx(votes - 0.5)
     assert checks["forecast, majority"].value == pytest.approx(majority - 0.5)
     assert checks["forecast, votes"].verdict == ("warn" if words[0].endswith("loses") else "ok")

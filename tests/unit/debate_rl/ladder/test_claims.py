@@ -39,14 +39,23 @@ def test_a_claim_holds_where_the_difference_is_above_0():
     assert claim.change == "10 problems of 40 more for the other side"
 
 
-def test_a_claim_fails_where_nothing_can_be_told_or_the_other_is_better():
+def test_a_claim_is_not_shown_where_nothing_can_be_told_and_fails_where_the_other_is_better():
     found = card(rung("debate_winner", 21), rung("swiss", 4))
     claim = found["debate beats self-consistency at equal generated tokens"]
-    assert (claim.outcome, claim.why) == ("fails", "no difference can be told")
+    assert (claim.outcome, claim.why) == ("not shown", "no difference can be told")
     # one of 40 differs, and eight tell: 2 / 2^8 is below .05 / 4, as there are four such claims
     assert claim.change == "about 320 problems like these"
     claim = found["a Swiss tournament beats self-consistency at equal generated tokens"]
     assert (claim.outcome, claim.why) == ("fails", "the difference is below 0")
+
+
+def test_a_difference_above_0_that_may_be_chance_is_not_shown():
+    """Seven of 40 problems differ, all to one side: the interval is above 0; p is 2 / 2^7 for each of six."""
+    claim = card(*(rung(name, 27) for name in ("debate_winner", "swiss", "best_of_n", "genselect")))[
+        "debate beats self-consistency at equal generated tokens"
+    ]
+    assert claim.difference.low > 0
+    assert (claim.p, claim.outcome) == (6 / 64, "not shown")
 
 
 def test_chances_are_adjusted_for_the_claims_that_were_tested():
