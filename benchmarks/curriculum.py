@@ -5,8 +5,7 @@ began with, and train until as many tokens are generated: ``direct`` on the prob
 ``mixed`` on those that the recipe draws where no stage says otherwise, all levels at once. All are evaluated
 on the last stage's held-out problems, of which each seed has its own. ``curriculum_gain`` is the curriculum
 less ``direct``: a seed's is the mean over its runs, and the interval is over seeds; one seed has none. With
-``--jitter 3`` a seed has three runs, whose starts differ by rounding; ``jitter_sd`` is the spread of the gain
-among them. The targets of the recipe are left as they are, so a stage that does not reach its target costs
+``--jitter 3`` a seed has three runs, whose starts differ by rounding, the last two without ``mixed``. The targets of the recipe are left as they are, so a stage that does not reach its target costs
 the curriculum its tokens. The warm start and evaluations are in no budget. Runs are kept in ``--out``, and
 the same command resumes. How many seeds are needed is printed first.
 
@@ -16,24 +15,22 @@ the same command resumes. How many seeds are needed is printed first.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import sqrt
 from pathlib import Path
 from statistics import fmean, variance
-from typing import TypeAlias
 
 import torch
-from report import Figure, add_jitter, jittered, parser, report
+from report import Figure, Repeat, add_jitter, jittered, over_seeds, parser, repeated, repeats, report
 from scipy import stats
 
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.curriculum.drive import Driver, stage_config
 from debate_rl.runs.curriculum import Visit, stage_runs
-from debate_rl.statistics import Estimate, clustered_mean
 from debate_rl.tracking.held_out import HeldOut, evaluations_of
 from debate_rl.tracking.step_lines import read_metrics
-from debate_rl.training.session import Session, open_session
+from debate_rl.training.session import open_session
 from debate_rl.training.train import train, train_step
 
 MOST_STEPS = 1_000_000
@@ -45,9 +42,8 @@ DEVELOPED = {1: 0.78, 2: 0.805}
 """The gains of the seeds that the recipe was made with: its claim is made on others."""
 DOUBT = 10
 """Two seeds say little about how far seeds differ: more are planned as if it were so many times as much."""
-ARMS = ("start", "curriculum", "direct", "mixed")
-Run: TypeAlias = Mapping[str, float]
-"""Accuracies on the last stage's problems: of the start, and of each arm at the end."""
+Accuracies = Mapping[str, float]
+"""On the last stage's problems, of the start and of each arm at its end."""
 
 
 def main() -> None:
@@ -55,11 +51,11 @@ def main() -> None:
     args = arguments()
     torch.set_num_threads(1)
     print(planned(len(args.seeds)), flush=True)
-    runs = {seed: [all_arms(args, seed, jitter) for jitter in range(args.jitter)] for seed in args.seeds}
-    title = "A curriculum, its last stage alone, and all its levels mixed"
-    report(title, [*figures_of(runs)], args.json)
-    found = gain_of(runs)
-    print(verdict(len(runs), found.low, found.high))
+    runs = {repeat: all_arms(args, *repeat) for repeat in repeats(args.seeds, args.jitter)}
+    figures = [*figures_of(runs)]
+    report("A curriculum, its last stage alone, and all its levels mixed", figures, args.json)
+    gain = next(figure for figure in figures if figure.name == "curriculum_gain")
+    print(verdict(gain.n, gain.low or 0.0, gain.high or 0.0))
 
 
 def planned(count: int) -> str:
@@ -93,44 +89,31 @@ def verdict(count: int, low: float, high: float) -> str:
     return "direct training ends higher" if high < 0 else "no difference can be told: the interval holds 0"
 
 
-def figures_of(runs: Mapping[int, Sequence[Run]]) -> Iterator[Figure]:
-    """Yield every arm's accuracy over seeds, and of each seed; then what the curriculum gains."""
-    count = len(runs)
-    for name in ARMS:
-        seeds = {seed: [run[name] for run in own] for seed, own in runs.items()}
-        mean = clustered_mean([*map(fmean, seeds.values())], [*seeds])
-        yield Figure(f"{name}/accuracy", mean.value, "accuracy", count, mean.low, mean.high)
-        for seed, own in seeds.items():
-            yield Figure(f"{name}/seed_{seed}", fmean(own), "mean, range", len(own), min(own), max(own))
-    spread = [variance(gains_of(own, "direct")) for own in runs.values() if len(own) > 1]
-    if spread:
-        yield Figure("jitter_sd", sqrt(fmean(spread)), "accuracy", count)
-    yield Figure("lowest_gain", min(min(gains_of(own, "direct")) for own in runs.values()), "accuracy", count)
+def figures_of(runs: Mapping[Repeat, Accuracies]) -> Iterator[Figure]:
+    """Yield every arm's accuracy, over seeds and of each run, and what the curriculum gains on the others."""
+    for arm in ("start", "curriculum", "direct", "mixed"):
+        own = {repeat: found[arm] for repeat, found in runs.items() if arm in found}
+        yield from over_seeds(f"{arm}/accuracy", own, "accuracy")
+        for (seed, number), value in own.items():
+            yield Figure(f"{arm}/seed_{seed}{repeated(number)}", value, "accuracy", 1)
     for name, arm in (("curriculum_minus_mixed", "mixed"), ("curriculum_gain", "direct")):
-        gain = gain_of(runs, arm)
-        yield Figure(name, gain.value, "accuracy", count, gain.low, gain.high)
-    if count > 1:
-        yield Figure("curriculum_gain_low", gain_of(runs).low, "accuracy", count)
+        gains = {repeat: found["curriculum"] - found[arm] for repeat, found in runs.items() if arm in found}
+        mean, *spread = over_seeds(name, gains, "accuracy", signed=True)
+        yield from (
+            mean,
+            *spread,
+            Figure(f"{name}, lowest of all runs", min(gains.values()), "accuracy", len(gains)),
+        )
+        if mean.n > 1 and mean.low is not None:
+            yield Figure(f"{name}_low", mean.low, "accuracy", mean.n)
 
 
-def gain_of(runs: Mapping[int, Sequence[Run]], arm: str = "direct") -> Estimate:
-    """Return by how much the curriculum ends above another arm, with the interval over seeds."""
-    return clustered_mean([fmean(gains_of(own, arm)) for own in runs.values()], [*runs], signed=True)
-
-
-def gains_of(runs: Sequence[Run], arm: str) -> list[float]:
-    """Return by how much the curriculum ends above another arm in each run."""
-    return [run["curriculum"] - run[arm] for run in runs]
-
-
-def all_arms(args: argparse.Namespace, seed: int, jitter: int) -> Run:
-    """Return what the arms of a seed come to, from its start as it is or changed by rounding."""
+def all_arms(args: argparse.Namespace, seed: int, number: int) -> Accuracies:
+    """Return what the arms of a run of a seed come to."""
     first = args.out / f"seed_{seed}"
-    home = first / f"jitter_{jitter}" if jitter else first
+    home = first.with_name(first.name + repeated(number))
     settings = [f"seed={seed}", f"held_out.seed={seed}", f"run.dir={home}/curriculum"]
-    if jitter:
-        begun = stage_runs(first / "curriculum")[0]
-        settings += jittered(jitter, begun)
+    settings += jittered(number, stage_runs(first / "curriculum")[0]) if number else []
     config = load_config(Config, args.recipe, [*args.set, *settings])
     Driver(config, lambda own: train(own).step, print).drive()
     runs = stage_runs(home / "curriculum")
@@ -138,18 +121,16 @@ def all_arms(args: argparse.Namespace, seed: int, jitter: int) -> Run:
     if read_stage(runs[-1]) != (config.stages or ())[last].name:
         raise ValueError(f"{home}: the curriculum ended before its last stage; lower the targets before it")
     alone = stage_config(config, Visit(last, "direct", "direct", seed))
-    budget, start = sum(map(tokens_of, runs)), {"from_run": str(runs[0])}
     changes = {
         "goal": None,
-        "warm_start": alone.warm_start.model_copy(update=start),
+        "warm_start": alone.warm_start.model_copy(update={"from_run": str(runs[0])}),
         "train": alone.train.model_copy(update={"steps": MOST_STEPS, "jitter": 0}),
     }
-    found = {"curriculum": accuracy(evaluations_of(runs[-1] / "held_out.jsonl")[-1])}
-    for arm, sampling in (("direct", alone.sampling), ("mixed", config.sampling)):
+    found, budget = {"curriculum": accuracy(evaluations(runs[-1])[-1])}, sum(map(tokens_of, runs))
+    for arm, sampling in (("direct", alone.sampling), ("mixed", config.sampling))[: 1 if number else 2]:
         own = {"sampling": sampling, "run": alone.run.model_copy(update={"dir": str(home / arm)})}
-        with open_session(alone.model_copy(update=changes | own)) as session:
-            evaluations = trained_for(session, budget)
-        found |= {"start": accuracy(evaluations[0]), arm: accuracy(evaluations[-1])}
+        before, *_, after = trained_for(alone.model_copy(update=changes | own), budget)
+        found |= {"start": accuracy(before), arm: accuracy(after)}
     return found
 
 
@@ -163,14 +144,20 @@ def tokens_of(run: Path) -> float:
     return sum(row["tokens/generated"] or 0.0 for row in read_metrics(run / "metrics.jsonl"))
 
 
-def trained_for(session: Session, budget: float) -> list[HeldOut]:
+def trained_for(config: Config, budget: float) -> list[HeldOut]:
     """Train until so many tokens are generated, and return the evaluations on the held-out problems."""
-    session.evaluate_first()
-    while tokens_of(session.folder.path) < budget if session.step else True:
-        session.finish_step(session.step, train_step(session, session.step))
-    session.save_finished()
-    session.evaluate(session.step)
-    return evaluations_of(session.folder.held_out)
+    with open_session(config) as session:
+        session.evaluate_first()
+        while tokens_of(session.folder.path) < budget if session.step else True:
+            session.finish_step(session.step, train_step(session, session.step))
+        session.save_finished()
+        session.evaluate(session.step)
+    return evaluations(Path(config.run.dir))
+
+
+def evaluations(run: Path) -> list[HeldOut]:
+    """Return the evaluations of a run, in their order."""
+    return evaluations_of(run / "held_out.jsonl")
 
 
 def accuracy(evaluation: HeldOut) -> float:
