@@ -17,6 +17,8 @@ from debate.policies.vllm import VLLMPolicy
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import of_learners
 from debate_rl.metrics.debates import compression_metrics, debate_metrics, size_metrics
+from debate_rl.models import resolve_dtype
+from debate_rl.reports.training.learning_alarms import MISMATCH
 from debate_rl.runs.trainer_state import generators_kept_on_error
 from debate_rl.training.adaptive import adaptive_metrics
 from debate_rl.training.ends import End, Limits, all_done, end_recorded
@@ -94,7 +96,7 @@ def _end_of_steps(session: Session, do: Do) -> End:
             watch.begin(step)
             with session.stops.deferred():
                 metrics = do(session, step, watch.lap)
-                _refuse_first_mismatch(session, metrics)
+                _check_first_mismatch(session, metrics)
                 figures = session.finish_step(step, metrics)
                 _refuse_stuck(session)
                 end = guards.after(step) or limits.end_of(figures)
@@ -227,17 +229,33 @@ def _learn(
     return metrics | checked_step(session, make_rows(transitions, advantages, session.config.advantages))
 
 
-def _refuse_first_mismatch(session: Session, metrics: Mapping[str, float]) -> None:
-    """End a run whose first step was sampled by what the trainer does not compute; nothing of it is kept."""
+def _check_first_mismatch(session: Session, metrics: Mapping[str, float]) -> None:
+    """Warn of a first step whose sampler and trainer differ by more than rounding.
+
+    Beyond a limit the run ends, and nothing of it is kept.
+    """
     found, most = metrics.get("mismatch_kl", 0.0), session.config.train.max_first_mismatch
-    if session.step or most is None or found <= most:
+    if session.step or found <= MISMATCH:
         return
     apart = f"mismatch_mean {metrics['mismatch_mean']:.3g}, mismatch_max {metrics['mismatch_max']:.3g}"
-    raise ValueError(
-        f"step 0: mismatch_kl is {found:.3g}, over train.max_first_mismatch = {most:g}: sampler and trainer "
-        f"give the same tokens other probabilities ({apart}). Check that temperature, model, adapter and "
-        f"numeric type are one for both; nothing was saved"
-    )
+    why = f"sampler and trainer give the same tokens other probabilities ({apart}). {_why_apart(session)}"
+    if most is not None and found > most:
+        raise ValueError(
+            f"step 0: mismatch_kl is {found:.3g}, over train.max_first_mismatch = {most:g}: {why}; nothing "
+            "was saved"
+        )
+    session.tracker.say(f"step 0: mismatch_kl is {found:.3g} nats a token, over {MISMATCH:g}: {why}")
+
+
+def _why_apart(session: Session) -> str:
+    """Return what makes sampler and trainer differ, as far as it is known, and what to do."""
+    computes = session.learner.compute
+    if session.config.model.policy is None and computes not in (None, resolve_dtype(session.config.model)):
+        return (
+            f"The learner multiplies in {str(computes).removeprefix('torch.')}, the sampler in the weights' "
+            'own type, and this model does not bear that rounding: set learner.compute = "float32"'
+        )
+    return "Check that temperature, model, adapter and numeric type are one for both"
 
 
 def _refuse_stuck(session: Session) -> None:
