@@ -12,8 +12,10 @@ from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
 from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.known_models import assumed_tokenizer, known_settings
 from debate_rl.quantization import loading_settings, refuse_unquantizable
 from debate_rl.warm_start.tokenizer import build_tokenizer
+from envs.hub import has_model, is_reachable, spare_retries, why_not
 
 if TYPE_CHECKING:
     import torch
@@ -51,17 +53,20 @@ def load_model(
 
 
 def sketch_model(
-    config: ModelConfig, *, vocabulary: Sequence[str] | None = None, on_gpu: bool
+    config: ModelConfig, *, vocabulary: Sequence[str] | None = None, on_gpu: bool, assumed: bool = False
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Return the model as ``load_model`` does, but on torch's "meta" device, and its tokenizer.
 
-    Its tensors have no data: its settings and the tokenizer are all that is loaded.
+    Its tensors have no data: its settings and the tokenizer are all that is loaded; ``assumed``: not even
+    these, the settings are those of ``known_models``, and its tokenizer counts characters.
     """
     import torch
 
     dtype = resolve_dtype(config, on_gpu=on_gpu)
     with torch.device("meta"):
-        if config.tiny is None:
+        if assumed:
+            model, tokenizer = _known_model(config, dtype)
+        elif config.tiny is None:
             model, tokenizer = _load_checkpoint(config, dtype, data=False)
         else:
             tokenizer = build_tokenizer(vocabulary or (), fallback=config.tiny.fallback)
@@ -207,6 +212,8 @@ def _load_checkpoint(
             f"model.name_or_path: no model in {name!r} (no config.json there); give a folder or a hub id"
         )
     source = str(path) if path.is_dir() else name
+    if not path.is_dir():
+        spare_retries()
     try:  # without trust_remote_code transformers asks at the terminal whether to run a folder's code
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
         if len(tokenizer) < FEW and set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
@@ -229,6 +236,10 @@ def _load_checkpoint(
                 **quantized,
             )
     except Exception as error:  # whatever its readers raise at a folder that is damaged
+        if not has_model(source) and not is_reachable():
+            raise ValueError(
+                f"model.name_or_path: cannot load {name!r}: {why_not()}; give a folder with the model"
+            ) from error
         reason = _first_line(error)
         raise ValueError(
             f"model.name_or_path: cannot load {name!r}: {reason} Give a folder with the model, or check the "
@@ -250,6 +261,20 @@ def bars_hidden(*, hide: bool = True) -> Iterator[None]:
     finally:
         if hide and shown:
             logging.enable_progress_bar()
+
+
+def is_known_only(config: ModelConfig) -> bool:
+    """Return whether nothing of a model is here nor can be, and its settings are known all the same."""
+    name = config.name_or_path
+    lacks = name is not None and not has_model(name) and not is_reachable()
+    return lacks and known_settings(str(name)) is not None
+
+
+def _known_model(config: ModelConfig, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    from transformers import AutoModelForCausalLM
+
+    settings = known_settings(str(config.name_or_path))
+    return AutoModelForCausalLM.from_config(settings, dtype=dtype), assumed_tokenizer()
 
 
 def _first_line(error: Exception) -> str:
