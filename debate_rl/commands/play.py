@@ -61,7 +61,7 @@ def play(
     from debate.hold_many import debate_seed
     from debate.types import WITHOUT_TRUTH
     from debate_rl.config.recipes import open_run_or_recipe
-    from debate_rl.engines import open_policy, open_summarizer
+    from debate_rl.engines import open_policy, open_summarizer, refuse_no_gpu
     from debate_rl.evaluation.agreement import agreement
     from debate_rl.evaluation.grading import grade_debate, grade_turn
     from debate_rl.evaluation.play import CountedReplies, turns_of
@@ -72,6 +72,8 @@ def play(
     from rewards import score_debates
 
     run, settings = open_run_or_recipe(config, overrides or ())
+    if settings.model.policy == "vllm":
+        refuse_no_gpu(settings)
     environment, posed = _truth(settings.env.kind, problem, answer, kind)
     if kind == "rubric" and (settings.verifier.policy is None or settings.verifier.own_rubric() is None):
         raise ValueError("--kind rubric: needs a verifier model, verifier.policy, and verifier.rubric")

@@ -39,7 +39,8 @@ def sft(
     from debate_rl.commands.train import settings_of
 
     check_memory(memory, plan=plan)
-    sft_run(settings_of(config, overrides or ()), plan=plan, memory=memory, json=json)
+    settings = settings_of(config, overrides or (), starts=not plan)
+    sft_run(settings, plan=plan, memory=memory, json=json)
 
 
 def sft_run(settings: Config, *, plan: bool, memory: float | None, json: str | None) -> None:

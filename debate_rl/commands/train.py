@@ -41,7 +41,7 @@ def train(
 ) -> None:
     """Train; the same command again, or with the run's folder, goes on with a run that stopped."""
     check_memory(memory, plan=plan)
-    settings = settings_of(config, overrides or ())
+    settings = settings_of(config, overrides or (), starts=not plan)
     if settings.stages:
         train_curriculum(settings, plan=plan, memory=memory, json=json)
     else:
@@ -107,19 +107,34 @@ def train_curriculum(
 
 def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:
     """Return what a run needs, on this machine or on a GPU of so many GiB."""
-    from debate_rl.problems import load_run_problems
+    from debate_rl.known_models import CHARACTERS
+    from debate_rl.models import is_known_only
+    from debate_rl.problems import assumed_problems, load_run_problems
     from debate_rl.training.plan import planned
     from debate_rl.training.time_line import time_line
+    from envs.errors import UnreachableError
 
     there = None if gib is None else int(gib * 2**30)
-    done = _steps_saved(settings)
-    needs = planned(settings, load_run_problems(settings), there=there, done=done, ranks=ranks.count)
+    done, known_only, assumed = _steps_saved(settings), is_known_only(settings.model), list[str]()
+    try:
+        data = load_run_problems(settings)
+    except UnreachableError:
+        if settings.env.max_prompt_tokens is not None and not known_only:
+            raise
+        data = assumed_problems(settings)
+        assumed.append(
+            f"problems of {len(data.train[0].question):,} characters: the data is not on this machine"
+        )
+    if known_only:
+        assumed.append(f"{CHARACTERS} characters a token: the tokenizer is not on this machine")
+    needs = planned(settings, data, there=there, done=done, ranks=ranks.count, assumed=known_only)
     if needs is None:
         raise ValueError(
             f"--plan: model.policy={settings.model.policy}: what another engine needs is not known"
         )
     time = time_line(needs, run if run.is_dir() else None, here=gib is None)
-    return [*needs.memory_lines(), *needs.work_lines(), time]
+    said = [f"  assumed {what}" for what in assumed]
+    return [*needs.memory_lines(), *said, *needs.work_lines(), time]
 
 
 def _train(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Session:
@@ -201,11 +216,18 @@ def _report(session: Session) -> None:
     say(f"  look         debate inspect {folder}; debate report {folder}")
 
 
-def settings_of(name: str, overrides: Sequence[str]) -> Config:
-    """Return the configuration of a recipe, or of a run: it goes on where its folder lies now."""
+def settings_of(name: str, overrides: Sequence[str], *, starts: bool) -> Config:
+    """Return the configuration of a recipe, or of a run: it goes on where its folder lies now.
+
+    ``starts``: whether it is to run on this machine, which is refused first of all for want of a GPU.
+    """
     from debate_rl.config.recipes import open_run_or_recipe, parse_override
 
     run, settings = open_run_or_recipe(name, overrides)
+    if starts:
+        from debate_rl.engines import refuse_no_gpu  # torch takes seconds to load
+
+        refuse_no_gpu(settings)
     given = {".".join(parse_override(text)[0]) for text in overrides}
     longer = run is not None and "train.epochs" in given and "train.steps" not in given
     settings = _in_steps(settings, capped=False if longer else None)

@@ -168,18 +168,27 @@ class Plan:
 
 
 def planned(
-    config: Config, data: Problems, *, there: int | None = None, done: int = 0, ranks: int = 1
+    config: Config,
+    data: Problems,
+    *,
+    there: int | None = None,
+    done: int = 0,
+    ranks: int = 1,
+    assumed: bool = False,
 ) -> Plan | None:
     """Return what the steps of a run need that follow ``done`` others; None where a policy of yours samples.
 
     ``there``: bytes of the memory of the GPU it is planned for; None means this machine. ``ranks``: processes
-    that learn together, with engines on other GPUs. ValueError where the context is too small for a prompt.
+    that learn together, with engines on other GPUs. ``assumed``: whether the model's settings are those that
+    are known of its name, and its tokenizer one that counts characters.
+    ValueError where the context is too small for a prompt.
     """
     if config.model.policy not in (None, "vllm"):
         return None
     device = None if there is not None else resolve_device(config.model.device)
     on_gpu = device is None or device.type != "cpu"
-    model, tokenizer = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=on_gpu)
+    pieces = tiny_vocabulary(config)
+    model, tokenizer = sketch_model(config.model, vocabulary=pieces, on_gpu=on_gpu, assumed=assumed)
     policy = LocalPolicy(model, tokenizer, **local_settings(config))
     problem = data.train[0]
     check_fits(problem, policy, config.debate)

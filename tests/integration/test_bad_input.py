@@ -346,3 +346,14 @@ def test_a_prompt_file_that_changed_is_another_run(refused, tiny_recipe, debate_
 def test_a_quick_start_that_could_not_be_measured_is_refused_at_once(refused, override, told):
     assert told in refused("quickstart", override)
     assert not Path("runs").exists()
+
+
+def test_a_recipe_for_a_gpu_says_first_that_there_is_none(refused, monkeypatch):
+    monkeypatch.setattr("debate_rl.engines._vllm_runs_on_a_cpu", lambda: False)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("envs.hub.is_reachable", None)  # nobody looks for anything in the hub
+    for command in ("train", "run"):
+        assert refused(command, "gsm8k_qwen3_8b_1gpu").startswith(
+            "debate: no GPU here: torch sees none, and "
+        )
+    assert refused("play", "gsm8k_qwen3_8b_1gpu", "2 + 2?").startswith("debate: no GPU here: ")

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from debate_rl.tracking.held_out import read_held_out, sentences
+from envs.hub import is_reachable
 
 
 def test_train_tells_the_estimate_first(debate_command, tiny_recipe, tmp_path):
@@ -87,3 +88,17 @@ def test_train_evaluates_first_and_ends_with_what_changed(debate_command, tiny_r
     times = re.compile(r"(  ended .*; ).*")  # both starts took their time
     assert (again[0], times.sub(r"\1", again[1])) == (0, times.sub(r"\1", out))
     assert again[2].splitlines()[1:] == ["loading the model", "resuming after 2 of 2 steps"]
+
+
+@pytest.mark.slow
+def test_a_recipe_of_a_known_model_is_planned_without_the_hub(debate_command, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    is_reachable.cache_clear()
+    code, out, err = debate_command("train", "gsm8k_qwen3_1b7_24gb", "--plan", "--memory", "24")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert "  assumed problems of 400 characters: the data is not on this machine" in lines
+    assert "  assumed 4 characters a token: the tokenizer is not on this machine" in lines
+    assert lines[-1].startswith("  time    at least ")
+    is_reachable.cache_clear()

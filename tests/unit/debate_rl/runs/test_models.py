@@ -8,18 +8,25 @@ import sys
 
 import pytest
 import torch
+from huggingface_hub import constants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from debate_rl.config import Config
 from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.config.recipes import load_config, shipped_recipes
+from debate_rl.known_models import known_settings
 from debate_rl.models import (
     ChatWarning,
     chat_flag,
+    is_known_only,
     load_model,
     resolve_device,
     resolve_dtype,
+    sketch_model,
 )
 from debate_rl.warm_start.tokenizer import build_tokenizer
+from envs import hub
 
 PIECES = [
     *(f" {n}" for n in range(31)),
@@ -335,6 +342,52 @@ def test_chat_is_a_property_of_the_entry():
     assert chat_flag(ModelConfig(tiny=TinyConfig()), tokenizer) is False
     with pytest.raises(ValueError, match=r"model\.chat: true, .* set model\.chat = false"):
         chat_flag(ModelConfig(tiny=TinyConfig(), chat=True), tokenizer)
+
+
+def test_a_model_that_is_neither_here_nor_reached_is_one_line_at_once(monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    hub.is_reachable.cache_clear()
+    with pytest.raises(
+        ValueError, match="'some/body': it is not in the cache of this machine, and the hub"
+    ) as e:
+        load_model(ModelConfig(name_or_path="some/body", device="cpu"), seed=0)
+    assert str(e.value).endswith("cannot be reached; give a folder with the model")
+    assert is_known_only(ModelConfig(name_or_path="Qwen/Qwen3-8B"))
+    assert not is_known_only(ModelConfig(name_or_path="some/body"))
+    hub.is_reachable.cache_clear()
+
+
+def test_a_known_model_can_be_planned_with_without_the_hub():
+    config = ModelConfig(name_or_path="Qwen/Qwen3-0.6B", lora_rank=8)
+    model, tokenizer = sketch_model(config, on_gpu=True, assumed=True)
+    trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    ends = 28 * (
+        (1024 + 2048) * 2 + (1024 + 1024) * 2 + (1024 + 3072) * 3
+    )  # q and o, k and v, the MLP's three
+    assert (trained, sum(p.numel() for p in model.parameters()) - trained) == (8 * ends, 596_049_920)
+    assert tokenizer.encode("x" * 400, add_special_tokens=False) == [2] * 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        ("Qwen/Qwen3-1.7B-Base", 1.72e9),
+        ("Qwen/Qwen3-4B-Instruct-2507", 4.02e9),
+        ("Qwen/Qwen3-8B", 8.19e9),
+        ("Qwen/Qwen2.5-0.5B", 0.49e9),
+        ("Qwen/Qwen2.5-14B", 14.8e9),
+        ("HuggingFaceTB/SmolLM2-1.7B-Instruct", 1.71e9),
+    ],
+)
+def test_the_models_of_recipes_are_known_with_their_sizes(name, published):
+    model, _ = sketch_model(ModelConfig(name_or_path=name), on_gpu=True, assumed=True)
+    assert sum(p.numel() for p in model.parameters()) == pytest.approx(published, rel=0.01)
+
+
+def test_every_model_of_a_shipped_recipe_is_known():
+    names = {load_config(Config, name).model.name_or_path for name in shipped_recipes()} - {None}
+    assert not {name for name in names if known_settings(name) is None}
 
 
 def test_dtypes():

@@ -164,3 +164,25 @@ def test_a_folder_for_adapters_must_be_there(tmp_path):
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(ValueError, match=r"model\.vllm\.adapter_folder=.*/none: is no folder"):
         _servers_folder(str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize(
+    ("given", "gpu", "for_cpus", "refused"),
+    [
+        ({}, False, False, True),
+        ({"lookahead": 1}, False, False, True),
+        ({}, True, False, False),
+        ({}, False, True, False),
+        ({"servers": [URL], "lora_rank": 4}, False, False, False),
+    ],
+)
+def test_vllm_on_a_machine_without_a_gpu_is_refused_in_one_line(given, gpu, for_cpus, refused, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    monkeypatch.setattr(engines, "_vllm_runs_on_a_cpu", lambda: for_cpus)
+    if not refused:
+        engines.refuse_no_gpu(config_of(**given))
+        return
+    with pytest.raises(
+        ValueError, match=r"^no GPU here: torch sees none, and model.policy = \"vllm\" needs one;"
+    ):
+        engines.refuse_no_gpu(config_of(**given))
