@@ -164,6 +164,7 @@ def test_where_everything_is_told_in_paths_that_can_be_copied(
     assert [text.split()[0] for text in estimate] == [
         "problems:",
         "an",
+        "baselines",
         "estimate,",
         "model",
         "memory",
