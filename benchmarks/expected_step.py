@@ -9,8 +9,8 @@ Bytes and operations are counted (``debate train --plan``; ``benchmarks/gpu.py``
                the engine, a token for each, reads all weights and every live reply's cache once, at .6 of the
                memory's bandwidth, and takes a fifth longer under an adapter; prompts, of which .35 are not in
                the prefix cache (benchmarks/rollout.py), go at .4 of the products' peak
-    learning   the operations that the rows need, what gradient checkpointing computes again not counted, at .2
-               of the peak: packed and compiled runs of 7B models on an H100 report .19 to .22 [open-instruct
+    learning   the operations that the rows need, without what gradient checkpointing computes again, at .2 of
+               the peak: packed and compiled runs of 7B models on an H100 report .19 to .22 [open-instruct
                #1466], plain layers of 1.7B with checkpointing .09 [TRL #6092]
 
 With lookahead 0, and where engine and learner share a card, a step is the sum of both; with engines on cards
