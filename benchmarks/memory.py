@@ -18,6 +18,8 @@ from typing import Any
 from qwen3 import QWEN3, write_shape
 from report import Figure, parser, report
 
+from debate_rl.training.engine_memory import overhead_of
+
 CARDS = {24: 22.5, 48: 45.0, 80: 79.0, 141: 139.0}
 """GiB that a program sees of the smallest card that is sold as of so many GB."""
 
@@ -40,7 +42,8 @@ def figures_of(model: str, way: str) -> list[Figure]:
     figures = [Figure(f"{model} {way}: learner", learner, "GiB", 1)]
     for card, there in CARDS.items():
         share = floor(100 * (0.9 - learner / there)) / 100
-        engine = replace(plan.engine, share=int(max(share, 0) * there * 2**30))
+        room = int(there * 2**30)
+        engine = replace(plan.engine, share=int(max(share, 0) * room), overhead=overhead_of(room))
         fits = engine.tokens >= engine.limit
         figures += [
             Figure(

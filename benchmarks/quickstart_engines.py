@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from cpu_engine import ON_A_CPU
+from cpu_engine import FOR_VLLM
 from report import Figure, parser, report
 
 from debate_rl.statistics import Estimate, clustered_mean
@@ -39,7 +39,7 @@ MODES = {
     "lookahead 1": (*ENGINE, "train.lookahead=1"),
 }
 NAMES = {DIRECT: "one agent alone", WINNER: "winner"}
-ENVIRONMENT = {"OMP_NUM_THREADS": "1"} | os.environ | ON_A_CPU
+ENVIRONMENT = {"OMP_NUM_THREADS": "1"} | os.environ | FOR_VLLM
 
 
 def main() -> None:

@@ -107,8 +107,8 @@ def _by_seed(values: Mapping[Repeat, float]) -> dict[int, list[float]]:
 
 
 def report(title: str, figures: Sequence[Figure], path: Path | None = None) -> None:
-    """Print the figures as a table and write them as a JSON list where a path is given; no bound is inf."""
-    figures = [replace(f, low=_finite(f.low), high=_finite(f.high)) for f in figures]
+    """Print the figures as a table and write them as a JSON list where a path is given."""
+    figures = _with_finite_bounds(figures)
     table = Table(title=title)
     for column in ("name", "value", "unit", "n", "low", "high"):
         table.add_column(column, justify="left" if column in ("name", "unit") else "right")
@@ -116,8 +116,18 @@ def report(title: str, figures: Sequence[Figure], path: Path | None = None) -> N
         bounds = ["" if x is None else _number(x) for x in (f.low, f.high)]
         table.add_row(f.name, _number(f.value), f.unit, str(f.n), *bounds)
     Console(width=110).print(table)
+    write(figures, path)
+
+
+def write(figures: Sequence[Figure], path: Path | None) -> None:
+    """Write the figures as a JSON list where a path is given."""
     if path is not None:
-        path.write_text(json.dumps([asdict(f) for f in figures], indent=1) + "\n", encoding="utf-8")
+        rows = [asdict(figure) for figure in _with_finite_bounds(figures)]
+        path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def _with_finite_bounds(figures: Sequence[Figure]) -> list[Figure]:
+    return [replace(f, low=_finite(f.low), high=_finite(f.high)) for f in figures]
 
 
 def _number(value: float) -> str:

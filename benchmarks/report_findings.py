@@ -10,7 +10,7 @@ and the share that state anything false beside it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
 from pathlib import Path
 from time import perf_counter
@@ -52,6 +52,8 @@ class Setting:
     held_out_judge: tuple[float, float] = (0.7, 0.7)
     put_in: tuple[str, ...] = ()
     debates: int = 240
+    unseen: float | None = None
+    """Judge accuracy on the quarter of problems whose wrong solutions show no fault; None: as on others."""
 
 
 def judge(accuracy: float, position: float = 0.0) -> Callable[[float], Judges]:
@@ -78,6 +80,8 @@ SETTINGS = (
         put_in=("judge/change", "judge/held_out"),
     ),
     Setting("judges .9 to .8, in debates", falling(0.9, 0.8), put_in=("judge/change",)),
+    Setting("judges .9, .5 on one kind of fault", judge(0.9), put_in=("judge/blind_fault",), unseen=0.5),
+    Setting("judges .95, .7 on one kind of fault", judge(0.95), put_in=("judge/weak_fault",), unseen=0.7),
     Setting("accuracy +.05", judge(0.7), 0.05, put_in=("learned/held_out", "learned/training")),
     Setting("accuracy +.15", judge(0.7), 0.15, put_in=("learned/held_out", "learned/training")),
 )
@@ -87,7 +91,7 @@ SETTINGS = (
 class Pages:
     """Draws pages: problems are the same in all of them, debates are not."""
 
-    solved: Sequence[Solved] = field(default_factory=lambda: made_solutions(60, seed=0))
+    solved: Sequence[Solved] = field(default_factory=lambda: two_kinds(made_solutions(60, seed=0)))
 
     def draw(self, setting: Setting, seed: int) -> Sequence[Finding]:
         """Return everything that a page looked for, with what it came to."""
@@ -99,12 +103,40 @@ class Pages:
         todo = list(islice(cycle(self.solved), setting.debates))
         for step, part in enumerate(np.array_split(np.arange(len(todo)), STEPS)):
             judges = setting.judges(step / (STEPS - 1))
-            chosen = [todo[index] for index in part]
-            for debate in replay_solutions(chosen, judges, CONFIG, environment, seed=seed * STEPS + step):
+            unseen = judges if setting.unseen is None else replace(judges, accuracy=setting.unseen)
+            debates = (
+                debate
+                for number, (of, voting) in enumerate(((False, judges), (True, unseen)))
+                for debate in replay_solutions(
+                    [todo[index] for index in part if hides(todo[index]) == of],
+                    voting,
+                    CONFIG,
+                    environment,
+                    seed=2 * (seed * STEPS + step) + number,
+                )
+            )
+            for debate in debates:
                 _, correct = grade_debate(environment, debate)
                 rewards = score_debate(debate, correct, RewardConfig())
                 study.add(Record(debate, step, debate.problem.id, correct, rewards))
         return Judged("run", study, figures_of(study))
+
+
+def hides(solved: Solved) -> bool:
+    """Whether the wrong solutions of a problem show no fault."""
+    return int(solved.problem.id.rpartition("/")[2]) % 4 == 0
+
+
+def two_kinds(solved: Sequence[Solved]) -> list[Solved]:
+    """The same solutions; wrong ones that show no fault lose their steps, others hold a false equation."""
+    return [
+        replace(one, texts=tuple(map(_unseen, one.texts, one.expected))) if hides(one) else one
+        for one in solved
+    ]
+
+
+def _unseen(text: str, right: bool | None) -> str:
+    return text if right else "So it is " + text.rpartition("So it is ")[2]
 
 
 def training(setting: Setting, rng: np.random.Generator) -> Run:
@@ -141,6 +173,8 @@ def shares(pages: Pages, setting: Setting, count: int, first_seed: int) -> list[
         for page in range(count)
     ]
     true = {*TRUE_OF_ALL, *setting.put_in}
+    if setting.unseen is not None:
+        true |= {"judge/blind_fault", "judge/weak_fault"}
     if setting.gain or "judge" in "".join(setting.put_in):
         true |= {"collusion/gap"}  # judges that change move praise against truth
     counts = {f"{setting.name}: anything false": sum(bool(found - true) for found in told)}

@@ -7,7 +7,8 @@ The second line is for a GPU. Both runs have one engine in a process of its own.
 what the learner waited for debates, and what the engine waited for requests, both as shares of the step;
 ``idle_share`` is the mean of the two. Medians leave out the first two steps, in which debates of the first
 step are waited for and kernels are chosen. The default recipe is the quick-start, with ``--times`` as many
-problems in a step, so that debates and learning both take a while; its warm start is made once.
+problems in a step, so that debates and learning both take a while; its warm start is made once. Where there
+is a GPU it learns there too, and its figures are of how long a tiny model's kernels wait to be started.
 """
 
 from __future__ import annotations
@@ -23,13 +24,18 @@ from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
 
-from cpu_engine import ON_A_CPU
+from cpu_engine import FOR_VLLM
 from report import Figure, parser, report
 
 LEFT_OUT = 2
 PHASES = ("rollout", "reward", "learn", "record")
 SETTINGS = ("model.policy=vllm", "model.vllm.engines=1", "held_out.every=0", "train.save_every=0")
-QUICKSTART = ("model.vllm.enforce_eager=true", "warm_start.solve_steps=60", "warm_start.debate_steps=200")
+QUICKSTART = (
+    "model.device=auto",
+    "model.vllm.enforce_eager=true",
+    "warm_start.solve_steps=60",
+    "warm_start.debate_steps=200",
+)
 
 
 def main() -> None:
@@ -58,7 +64,7 @@ def trained(folder: Path, lookahead: int, args: argparse.Namespace) -> list[dict
     if args.recipe == "quickstart":
         settings += [*QUICKSTART, f"train.problems_per_step={12 * args.times}"]
         settings += [f"warm_start.from_run={folder / 'lookahead_0'}"] if lookahead else []
-        environment |= ON_A_CPU
+        environment |= FOR_VLLM
     program = [sys.executable, "-m", "debate_rl.commands.main", "train", args.recipe]
     subprocess.run([*program, *settings], check=True, env=environment)
     lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()

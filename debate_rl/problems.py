@@ -32,6 +32,8 @@ from envs.families import FAMILIES
 NAMED_BY_BOTH = ("levels", "subjects", "fields")
 """Keys of ``env`` that ``held_out`` has as well."""
 HELD_OUT = "held_out.kind"
+ASSUMED = "four " * 80
+"""A question of 100 tokens, about as long as those of school mathematics."""
 SHOWN = 60
 """Characters of a level or a source that a start shows."""
 
@@ -149,6 +151,12 @@ def load_run_problems(config: Config) -> Problems:
     more = {part.name: part.problems for part in loaded.more}
     checksums = {**loaded.checksums, **problems_checksums(config, loaded.train, loaded.held_out, more)}
     return replace(loaded, checksums=checksums, overlaps=shared)
+
+
+def assumed_problems(config: Config) -> Problems:
+    """Return problems of a usual length in the place of those that cannot be read here, to plan with."""
+    problem = Problem("assumed", ASSUMED, kind="number", answer="1")
+    return Problems(FAMILIES["words"], (problem,), (problem,) * config.held_out.limit, {}, FAMILIES["words"])
 
 
 def without_held_out(config: Config, loaded: Problems) -> Problems:

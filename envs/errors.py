@@ -32,6 +32,10 @@ class DataError(_OneLineError):
     """A data set, a file or a row that cannot be used; the message names it and says what to do."""
 
 
+class UnreachableError(DataError):
+    """Data of the hub that this machine does not hold, and a hub that cannot be reached."""
+
+
 class EnvironmentSpecError(_OneLineError):
     """An environment that is not known, cannot be imported, or does not fit the protocol."""
 

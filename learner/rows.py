@@ -21,8 +21,9 @@ def make_rows(
 
     Generator tokens get only the generator's advantage and judge tokens only the judge's; those of both get
     the sum, and are the judge's in all else; a critic's tokens get its advantage, and are the judge's in all
-    else. A format penalty is added to every sampled token of its turn. Forced tokens are not actions.
-    ValueError where a policy gave no tokens to train on.
+    else. The advantage of the format is added to the judge's tokens; where there are none, to the token that
+    ended the reply, and where that was cut off, to none. Forced tokens are not actions. ValueError where a
+    policy gave no tokens to train on.
     """
     pairs = zip(transitions, advantages, strict=True)
     return [_row(transition, advantage, config) for transition, advantage in pairs if advantage is not None]
@@ -33,12 +34,13 @@ def _row(transition: Transition, advantage: TurnAdvantage, config: AdvantageConf
     completion = turn.completion
     _check(completion, f"problem {transition.problem_id!r}, agent {turn.id.agent}, round {turn.id.round}")
     stream = token_streams(turn, evaluation=config.evaluation)
+    given = token_advantages(stream, advantage, ended=completion.stop_reason == "stop")
     prompt = len(completion.prompt_tokens)
     return Row(
         input_ids=np.array(completion.prompt_tokens + completion.tokens, np.int64),
         action_mask=_after(prompt, stream > 0),
         sampling_logprobs=_after(prompt, np.array(completion.logprobs, np.float32)),
-        advantages=_after(prompt, token_advantages(stream, advantage)),
+        advantages=_after(prompt, given),
         stream=_after(prompt, np.minimum(stream, JUDGE)),
         group_id=transition.problem_id,
         policy_version=completion.policy_version,
@@ -49,15 +51,22 @@ def _row(transition: Transition, advantage: TurnAdvantage, config: AdvantageConf
     )
 
 
-def token_advantages(stream: NDArray[np.int8], part: TurnAdvantage) -> NDArray[np.float32]:
-    """Return the advantage of each token, (T,) float32, from its stream (T,).
+def token_advantages(
+    stream: NDArray[np.int8], part: TurnAdvantage, *, ended: bool = True
+) -> NDArray[np.float32]:
+    """Return the advantage of each token, (T,) float32, from its stream (T,); ``ended``: by its last token.
 
     >>> token_advantages(np.array([1, 2, 3], np.int8), TurnAdvantage(1.0, 2.0, -0.5)).tolist()
-    [0.5, 1.5, 2.5]
+    [1.0, 1.5, 2.5]
+    >>> token_advantages(np.array([1, 1, 1], np.int8), TurnAdvantage(1.0, None, -0.5)).tolist()
+    [1.0, 1.0, 0.5]
     """
     generator, judge = part.generator or 0.0, part.judge or 0.0
     by_stream = np.array([0.0, generator, judge, generator + judge, part.critic or 0.0], np.float32)
-    return by_stream[stream] + np.where(stream > 0, np.float32(part.format or 0.0), np.float32(0.0))
+    of_form = (stream & JUDGE) > 0
+    if ended and not of_form.any():
+        of_form[np.flatnonzero(stream)[-1:]] = True
+    return by_stream[stream] + np.where(of_form, np.float32(part.format or 0.0), np.float32(0.0))
 
 
 def _after(prompt: int, values: NDArray[Any]) -> NDArray[Any]:

@@ -26,9 +26,9 @@ class RewardConfig(Settings):
     """Share of the truth stream in the generator's credit; the peer stream has the rest."""
     peer_weight: Literal["rest", "routed", "measured"] = "rest"
     """"rest": the share that ``truth_weight`` leaves. "routed": truth alone, whole, in a round of a problem
-    where its rewards differ, and votes alone, whole, where they do not or nothing is known; without
-    ``truth_weight``. "measured": of that share as much as votes were right on the labelled problems of the
-    last steps, beyond a coin and beyond the commoner answer (rewards.measured)."""
+    where grades differ, and votes alone, whole, where they do not or nothing is known; without
+    ``truth_weight``. "measured": that share times how much better than a coin votes were on the labelled
+    problems of the last steps (rewards.measured)."""
     labels: float = Field(default=1.0, ge=0, le=1)
     """Share of the problems whose gold answers reward anything, dealt by the run's seed and the problem's id;
     the grades of the others are kept to be looked at (docs/rewards.md)."""
@@ -99,7 +99,8 @@ class RewardConfig(Settings):
     persuasion_targets: Literal["all", "wrong"] = "all"
     """Whether criticism is rewarded for every target, or only for solutions that are wrong."""
     format_penalty: float = -0.5
-    """Added to a turn from which due comparisons are missing; zero or less."""
+    """The format reward of a turn from which due comparisons are missing; zero or less. Its advantage goes to
+    the judge's tokens, and without any to the token that ended the reply."""
     overlong: Literal["keep", "mask", "penalize"] = "keep"
     """What becomes of replies that end at their token limit. "keep": they count as all others. "mask":
     nothing is learnt from them, but their rewards still count in baselines. "penalize": they are
@@ -107,7 +108,7 @@ class RewardConfig(Settings):
     overlong_tokens: int = Field(default=256, ge=1)
     """Over the last so many tokens of the limit the penalty grows from 0 to all of it; with "penalize"."""
     overlong_penalty: float = -0.5
-    """Added to the format stream at the limit; zero or less, and only with "penalize"."""
+    """Added to the shaping reward of a solution at the limit; zero or less, and only with "penalize"."""
     mix: Literal["advantages", "rewards"] = "advantages"
     """Whether peer and truth are joined after their baselines, or before as one reward."""
 
@@ -153,7 +154,9 @@ class RewardConfig(Settings):
     @property
     def shapes(self) -> bool:
         """Whether there is a shaping reward, at any step."""
-        return any((self.novelty_bonus, self.copy_penalty, self.length_penalty, self.self_correction))
+        overlong = self.overlong == "penalize" and self.overlong_penalty
+        parts = (self.novelty_bonus, self.copy_penalty, self.length_penalty, self.self_correction, overlong)
+        return any(parts)
 
     @property
     def reads_likelihood(self) -> bool:

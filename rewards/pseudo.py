@@ -66,10 +66,13 @@ def last_majority(group: Answered) -> list[Scores]:
 
 
 def voted(group: Answered) -> list[Scores]:
-    """Return wins less losses of each answer in the votes of all debates and rounds; the label of all rounds.
+    """Return each answer's wins less losses in the votes of all debates and rounds; the label of all rounds.
 
-    Votes between equal answers say nothing of answers. Where no answer won more than it lost there is none.
-    Copeland's idea of a winner by pairs, with every vote counted as one [SERL, arXiv 2511.07922, uses it].
+    Votes between equal answers say nothing of answers. Only sums above 0 count; without one there is no
+    label. The sum is not divided by the number of comparisons: half of all rare wrong answers win the one
+    comparison they were in with another wrong one, so a rate (Copeland's score too) picks them. The price: a
+    common answer with many wins over wrong ones outweighs a rare right one that beat it. ``docs/rewards.md``
+    has both measured. Votes on answers as in SERL [arXiv 2511.07922].
     """
     net: Counter[str] = Counter()
     for left, right, outcome in _decided(group):

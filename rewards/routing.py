@@ -1,7 +1,9 @@
-"""Votes only where truth is silent: in rounds whose truth rewards are all the same, or are not there.
+"""Votes only where truth is silent: in rounds whose grades are all the same, or are not there.
 
 After Reasoning Arena [arXiv 2606.09380], which sends groups that are all right or all wrong to a tournament
 of pairs and leaves the others to truth. A group is the turns of one problem and round, as baselines have it.
+Grades decide: a bonus for the form of an answer, or another reward for a missing one than for a wrong one,
+does not tell solutions apart.
 """
 
 from __future__ import annotations
@@ -10,23 +12,25 @@ from collections.abc import Callable, Hashable, Sequence, Set
 
 from msgspec.structs import replace
 
+from rewards.config import RewardConfig
 from rewards.types import Rewards, Stream
 
 
-def routed(rewards: Sequence[Rewards], groups: Sequence[Hashable]) -> list[Rewards]:
-    """Return rewards with truth alone in rounds in which it tells turns apart, and votes alone in the others.
+def routed(rewards: Sequence[Rewards], told: Sequence[Stream], groups: Sequence[Hashable]) -> list[Rewards]:
+    """Return rewards with truth alone in rounds whose grades differ, and votes alone in the others.
 
-    ``groups``: of each debate. What does not count is None.
+    ``told``: the truth stream of each debate by grades alone (``by_grades``). ``groups``: of each debate.
+    What does not count is None.
 
     >>> streams = ((1.0, 1.0),), ((1.0, 0.0),), ((None,) * 3,), ((0.0,) * 3,)
     >>> other = ((-1.0, 1.0),), ((1.0, 1.0),), ((None,) * 3,), ((0.0,) * 3,)
-    >>> first, second = routed([Rewards(*streams), Rewards(*other)], ["p", "p"])
+    >>> first, second = routed([Rewards(*streams), Rewards(*other)], [streams[1], other[1]], ["p", "p"])
     >>> first.peer, first.truth
     (((1.0, None),), ((None, 0.0),))
     """
     seen: dict[tuple[Hashable, int], set[float]] = {}
-    for one, group in zip(rewards, groups, strict=True):
-        for row in one.truth:
+    for stream, group in zip(told, groups, strict=True):
+        for row in stream:
             for round_, value in enumerate(row):
                 if value is not None:
                     seen.setdefault((group, round_), set()).add(value)
@@ -35,6 +39,11 @@ def routed(rewards: Sequence[Rewards], groups: Sequence[Hashable]) -> list[Rewar
         _by_rounds(one, {round_ for of, round_ in tells if of == group})
         for one, group in zip(rewards, groups, strict=True)
     ]
+
+
+def by_grades(config: RewardConfig) -> RewardConfig:
+    """Return a scheme whose truth rewards differ where grades do: no form bonus, and missing is wrong."""
+    return config.model_copy(update={"form_bonus": 0.0, "truth_missing": config.truth_wrong})
 
 
 def routed_as(rewards: Rewards, stored: Rewards | None) -> Rewards:

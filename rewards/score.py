@@ -21,9 +21,8 @@ from rewards.form import formed_turns
 from rewards.judging import judge_rewards, values_of_votes
 from rewards.labels import OF_TRUTH, Credit, credits_of
 from rewards.likelihood import Likelihoods, with_likelihood
-from rewards.overlong import overlong_penalties
 from rewards.peer import peer_scores
-from rewards.routing import routed
+from rewards.routing import by_grades, routed
 from rewards.shaping import AnswerKey, Shaping, same_spelling, shaping_of
 from rewards.truth import GRADES, score_of, truth_rewards, truth_turns, verdict_reward
 from rewards.types import Correct, PlainVote, Rewards, Verdicts, check_correct, stream_of
@@ -55,8 +54,7 @@ def score_debate(
     scores = {turn.id: score_of(turn) for turn in debate.turns}
     paid = credit.grades_of_truth(correct)
     scores = scores if credit.truth == "truth" else {}
-    overlong = overlong_penalties(debate, config)
-    rewards = _score(box, correct, config, overlong, formed, scores, verdicts, credit)
+    rewards = _score(box, correct, config, formed, scores, verdicts, credit)
     swap = number(config.swap_weight)
     judge = with_consistency(rewards.judge, debate, swap, judge_own=config.judge_own)
     rewards = replace(rewards, judge=judge) if swap else rewards
@@ -89,13 +87,18 @@ def score_debates(
     """
     credits = credits_of(debates, correct, groups, config, seed=seed, key=key, verdicts=verdicts, coins=coins)
     none = [None] * len(debates)
-    rewards = [
-        score_debate(debate, grades, config, said, likelihoods=read, key=key, credit=credit)
-        for debate, grades, said, read, credit in zip(
-            debates, correct, verdicts or none, likelihoods or none, credits, strict=True
-        )
-    ]
-    return routed(rewards, groups) if config.peer_weight == "routed" else rewards, credits
+    of = [*zip(debates, correct, verdicts or none, likelihoods or none, credits, strict=True)]
+
+    def scored(scheme: RewardConfig) -> list[Rewards]:
+        return [
+            score_debate(debate, grades, scheme, said, likelihoods=read, key=key, credit=credit)
+            for debate, grades, said, read, credit in of
+        ]
+
+    rewards = scored(config)
+    if config.peer_weight != "routed":
+        return rewards, credits
+    return routed(rewards, [one.truth for one in scored(by_grades(config))], groups), credits
 
 
 def _with_shaping(rewards: Rewards, parts: Mapping[TurnId, Shaping], box: BallotBox) -> Rewards:
@@ -140,14 +143,13 @@ def score_votes(
     check_correct(correct, num_agents, num_rounds)
     own = config.judge_own
     box = ballot_box_of_votes(num_agents, num_rounds, votes, judge_own=own, final_ballot=final_ballot)
-    return _score(box, correct, config, {})
+    return _score(box, correct, config)
 
 
 def _score(
     box: BallotBox,
     correct: Correct,
     config: RewardConfig,
-    overlong: Mapping[TurnId, float],
     formed: Set[TurnId] = frozenset(),
     scores: Mapping[TurnId, float | None] = MappingProxyType({}),
     verdicts: Verdicts | None = None,
@@ -159,12 +161,11 @@ def _score(
     judge = judge_rewards(votes, values_of_votes(votes, known, config, verdicts))
     penalties = format_rewards(box, votes, config.format_penalty)
     truth = truth_rewards(box, credit.grades_of_truth(correct), config, formed, scores)
-    format = {turn: penalty + overlong.get(turn, 0.0) for turn, penalty in penalties.items()}
     return Rewards(
         peer=stream_of(peer, box.num_agents, box.num_rounds),
         truth=stream_of(truth, box.num_agents, box.num_rounds),
         judge=stream_of(judge, box.num_agents, box.num_rounds + 1),
-        format=stream_of(format, box.num_agents, box.num_rounds + 1),
+        format=stream_of(penalties, box.num_agents, box.num_rounds + 1),
         counters=count_all(box, votes, dropped, correct=correct, judged=len(judge)),
     )
 

@@ -4,6 +4,7 @@ Two texts are compared by their shingles, the sets of their runs of four words a
 much of one stands in another is the share of its shingles that are the other's (containment), in [0, 1].
 
     shaping = novelty_bonus [new] + copy_penalty [copied] + length_penalty * tokens / limit
+            + the penalty near the limit [rewards.overlong]
             + self_correction [a revision that the others score higher: rewards.criticism]
 
 They are a stream of their own, with a baseline of its own, so that they change neither the votes' winner nor
@@ -21,6 +22,7 @@ from debate.ramps import number
 from debate.types import Debate, Problem, Turn, TurnId
 from rewards.config import RewardConfig
 from rewards.criticism import corrected_turns
+from rewards.overlong import overlong_penalties
 from rewards.votes import ballot_box, valid_votes
 
 T = TypeVar("T")
@@ -64,13 +66,14 @@ def shaping_of(debate: Debate, config: RewardConfig, key: AnswerKey = same_spell
     bonus, penalty, length = map(number, (config.novelty_bonus, config.copy_penalty, config.length_penalty))
     new = _new_turns(debate, turns, config, key) if bonus else set[TurnId]()
     copied = _copied_turns(turns, config) if penalty else set[TurnId]()
+    overlong = overlong_penalties(debate, config)
     correction = number(config.self_correction)
     corrected = _corrected_turns(debate, config) if correction else set[TurnId]()
     return {
         turn.id: Shaping(
             bonus if turn.id in new else 0.0,
             penalty if turn.id in copied else 0.0,
-            length * min(token_counts(turn.completion)[1] / limit, 1.0) or 0.0,  # never -0.0
+            length * min(token_counts(turn.completion)[1] / limit, 1.0) + overlong.get(turn.id, 0.0),
             correction if turn.id in corrected else 0.0,
         )
         for turn in turns

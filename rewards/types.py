@@ -64,7 +64,7 @@ class Rewards(Value, frozen=True):
     ``peer`` (N, R): votes received, in [-1, 1] for margin and copeland; None without votes.
     ``truth`` (N, R): ground truth; None when the turn was not graded.
     ``judge`` (N, R + 1): votes given, in [-1, 1]; None when no vote had a value. Round R is the final ballot.
-    ``format`` (N, R + 1): 0.0, or penalties for missing votes and overlong replies; None without a turn.
+    ``format`` (N, R + 1): 0.0, or the penalty for missing votes; None without a turn.
     ``shaping`` (N, R): what is new, copied or long (rewards.shaping); only under a scheme that rewards it.
     ``likelihood`` (N, R): what the reasoning alone says of the gold answer (rewards.likelihood); likewise.
     ``persuasion`` (N, R): what criticism earns (rewards.criticism); only in a critique.

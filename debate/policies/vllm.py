@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from debate.policies.engine_report import EngineReport
 from debate.policies.sampler import Draw
 from debate.policies.speech import Speech, ids_of_ends
 from debate.policies.vllm_requests import Current, Part, RequestingPolicy
-from debate.policies.vllm_weights import memory_folder, named_tensors, write_adapter
+from debate.policies.vllm_weights import memory_folder, named_tensors, write_adapter, written_bytes
 from debate.types import Completion, Message, SampleRequest
 
 ADAPTER = "adapter_config.json"
@@ -145,7 +146,7 @@ class VLLMPolicy(RequestingPolicy):
     def _take(self, weights: object, version: int) -> None:
         kind = self._llm.llm_engine.model_config.dtype
         if hasattr(weights, "peft_config"):
-            with memory_folder() as home:
+            with memory_folder(written_bytes(weights, kind)) as home:
                 write_adapter(weights, Path(home) / f"version_{version}", kind)
                 self._load_adapter(Path(home) / f"version_{version}")
         elif hasattr(weights, "named_parameters"):
@@ -317,13 +318,13 @@ def sampling_params(sampling: dict[str, Any]) -> Any:
 
 
 def _engine(model_path: str, **settings: Any) -> Any:
-    """Return vLLM's engine, quiet unless $VLLM_LOGGING_LEVEL is set."""
+    """Return vLLM's engine, quiet but for a line on standard error unless $VLLM_LOGGING_LEVEL is set."""
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     vllm = import_module("vllm")
     settings = {"hf_overrides": WIDE_HEAD} | _whole_prompts(settings["max_model_len"]) | settings
     try:
-        return vllm.LLM(
+        llm = vllm.LLM(
             model_path,
             logprobs_mode="processed_logprobs",
             worker_extension_cls="debate.policies.vllm_worker.WorkerExtension",
@@ -332,6 +333,16 @@ def _engine(model_path: str, **settings: Any) -> Any:
         )
     except Exception as error:  # whatever its workers raise at a model or a machine that does not suit them
         raise ValueError(f"vLLM cannot serve {model_path!r}: {_first_lines(error)}") from error
+    print(f"vLLM {vllm.__version__}: {engine_words(llm.llm_engine.vllm_config)}", file=sys.stderr, flush=True)
+    return llm
+
+
+def engine_words(config: Any) -> str:
+    """Return what vLLM chose for this machine, of its ``VllmConfig``: it differs between a GPU and a CPU."""
+    runner = "V2" if config.use_v2_model_runner else "V1"
+    scheduling = "asynchronous" if config.scheduler_config.async_scheduling else "synchronous"
+    tokens = config.cache_config.num_gpu_blocks * config.cache_config.block_size
+    return f"model runner {runner}, {scheduling} scheduling, a cache of {tokens:,} tokens"
 
 
 def _first_lines(error: Exception) -> str:

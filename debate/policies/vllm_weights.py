@@ -9,10 +9,10 @@ import fcntl
 import os
 import shutil
 import weakref
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,22 +42,48 @@ class _OwnedFolder(TemporaryDirectory[str]):
         self._unlock()
 
 
-def memory_folder() -> TemporaryDirectory[str]:
-    """Return a new folder, in memory where that can be written; it is gone when the process ends.
+def memory_folder(needed: int = 0) -> TemporaryDirectory[str]:
+    """Return a new folder, in memory where twice ``needed`` bytes are free: for weights and those before.
 
-    What processes left in memory that were killed is removed first.
+    Else it is among the temporary files: a container's /dev/shm has 64 MiB by default. It is gone when the
+    process ends; what killed processes left is removed first.
     """
-    if not (MEMORY.is_dir() and os.access(MEMORY, os.W_OK)):
-        return _OwnedFolder(None)
-    for owned in MEMORY.glob(f"{PREFIX}*/{OWNED}"):
-        with suppress(OSError), owned.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while its process lives
-            shutil.rmtree(owned.parent)
-    return _OwnedFolder(MEMORY)
+    for home in (MEMORY, Path(gettempdir())):
+        for owned in home.glob(f"{PREFIX}*/{OWNED}"):
+            with suppress(OSError), owned.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while its process lives
+                shutil.rmtree(owned.parent)
+    usable = MEMORY.is_dir() and os.access(MEMORY, os.W_OK)
+    return _OwnedFolder(MEMORY if usable and shutil.disk_usage(MEMORY).free >= 2 * needed else None)
+
+
+def written_bytes(model: Any, dtype: torch.dtype) -> int:
+    """Return the bytes that ``write_weights`` writes of a model in this type."""
+    adapter = hasattr(model, "peft_config")
+    values = (value for value in model.parameters() if value.requires_grad or not adapter)
+    return dtype.itemsize * sum(value.numel() for value in values)
+
+
+@contextmanager
+def _writing(folder: Path) -> Generator[None]:
+    """Make a new folder to write weights into; ValueError where they cannot be written."""
+    from safetensors import SafetensorError
+
+    try:
+        folder.mkdir()
+        yield
+    except (SafetensorError, OSError) as error:
+        raise ValueError(
+            f"{folder}: cannot write the weights: {error}; make room for them (in a container: "
+            "--shm-size=16g or --ipc=host)"
+        ) from error
 
 
 def write_weights(model: Any, folder: Path, *, dtype: str) -> None:
-    """Write what a model has learnt, in the type of this name: its adapter, or all of its weights."""
+    """Write what a model has learnt, in the type of this name: its adapter, or all of its weights.
+
+    ValueError where they cannot be written.
+    """
     import torch
     from safetensors.torch import save_file
 
@@ -65,21 +91,21 @@ def write_weights(model: Any, folder: Path, *, dtype: str) -> None:
     if hasattr(model, "peft_config"):
         write_adapter(model, folder, kind)
         return
-    folder.mkdir()
     tensors = {name: value.to("cpu").contiguous() for name, value in named_tensors(model, kind)}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with _writing(folder):
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def write_adapter(model: Any, folder: Path, dtype: torch.dtype) -> None:
-    """Write a model's LoRA adapter in this type, as peft does."""
+    """Write a model's LoRA adapter in this type, as peft does. ValueError where it cannot be written."""
     from peft import get_peft_model_state_dict
     from safetensors.torch import save_file
 
-    folder.mkdir()
     state = get_peft_model_state_dict(model, save_embedding_layers=False)
     tensors = {name: value.detach().to("cpu", dtype).contiguous() for name, value in state.items()}
-    save_file(tensors, folder / "adapter_model.safetensors")
-    model.peft_config["default"].save_pretrained(str(folder))
+    with _writing(folder):
+        save_file(tensors, folder / "adapter_model.safetensors")
+        model.peft_config["default"].save_pretrained(str(folder))
 
 
 def named_tensors(model: Any, dtype: torch.dtype) -> Iterator[tuple[str, torch.Tensor]]:

@@ -42,6 +42,11 @@ def chat(
     if not 0 < top_p <= 1:
         raise ValueError(f"--top-p {top_p:g}: needs more than 0 and at most 1")
     run, config = open_run_or_recipe(what, overrides or ())
+    if config.model.tiny is not None or config.debate.prompts == "tiny":
+        raise ValueError(
+            f"chat: {what} is a tiny model that knows its own problems and no English; read its debates by "
+            "debate inspect, give it a problem by debate play, or chat with a chat model (model.name_or_path)"
+        )
     path = weights_named(run, weights, what)
     plain = config.model_copy(update={"debate": config.debate.model_copy(update={"tools": "none"})})
     with policy_of(plain, path) as unopened:

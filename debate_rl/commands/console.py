@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
+MEMORY_S = 3600.0
+"""How far back a bar looks for the time that is left: rich's 30 s know none of units that take as long."""
 NARROW: Mapping[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}
 """How a table of many columns fits a terminal."""
 
@@ -66,14 +68,15 @@ def text_table(
     return table
 
 
-def progress_bar(*, transient: bool = True) -> Progress:
-    """Return a bar on stderr, where that is a terminal; its names are not read as markup."""
+def progress_bar() -> Progress:
+    """Return a bar on stderr, where that is a terminal, until it is done; names are not read as markup."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     name = TextColumn("{task.description}", markup=False)
     columns = name, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    return Progress(*columns, console=console, transient=transient, disable=not console.is_terminal)
+    shown = {"transient": True, "disable": not console.is_terminal, "speed_estimate_period": MEMORY_S}
+    return Progress(*columns, console=console, **shown)
 
 
 def write_json(file: str | Path, figures: object) -> None:

@@ -36,7 +36,7 @@ def doctor(
 ) -> None:
     """Say whether a recipe is ready to be trained: its inputs, then a few debates. Exit code 1: it is not."""
     from debate_rl.config.recipes import open_run_or_recipe
-    from debate_rl.doctor.check import is_go, summary
+    from debate_rl.doctor.check import Check, is_go, summary
     from debate_rl.problems import load_run_problems
 
     run, settings = open_run_or_recipe(config, overrides or ())
@@ -50,9 +50,14 @@ def doctor(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # each is a check
-        data = load_run_problems(settings)
-        note(_input_checks(settings, data))
-        if not quick and is_go(checks):
+        try:
+            data = load_run_problems(settings)
+        except (ValueError, OSError) as error:
+            data = None
+            note([Check("problems", "bad", None, one_line(error))])
+        if data is not None:
+            note(_input_checks(settings, data))
+        if data is not None and not quick and is_go(checks):
             note(_debate_checks(settings, data, run, problems))
     if not quick and not is_go(checks) and not any(check.name == "base accuracy" for check in checks):
         aside.print("no debate is held before these are mended")
@@ -70,21 +75,21 @@ def _input_checks(config: Config, data: Problems) -> list[Check]:
     """Return the checks that sample nothing; what a start would refuse is one of them."""
     from debate_rl.doctor import inputs
     from debate_rl.doctor.check import Check
+    from debate_rl.engines import refuse_missing_parts
     from debate_rl.training.start_problems import checked_problems
 
     found = [
         *inputs.data_checks(data),
-        inputs.template_check(config),
+        *inputs.model_checks(config, data),
         *inputs.prompt_checks(config, data),
-        *inputs.length_checks(config, data),
-        *inputs.memory_checks(config, data),
         *inputs.setting_checks(config),
     ]
     if config.model.policy == "openai":
         return found
     try:
         checked_problems(config)
-    except ValueError as error:
+        refuse_missing_parts(config)
+    except (ValueError, ImportError) as error:
         return [*found, Check("start", "bad", None, one_line(error))]
     return [*found, Check("start", "ok", None, "a run would begin with these settings")]
 

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import tomli_w
 
-from debate_rl.commands.console import plain_console, progress_bar, write_json
+from debate_rl.commands.console import plain_console, write_json
 from debate_rl.commands.errors import INTERRUPTED, Ended, one_line
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
-
     from debate import Policy, Problem
     from debate_rl.config import Config
     from debate_rl.evaluation.play import Tell, Unopened
@@ -288,18 +286,15 @@ def progress_of(folder: str) -> Iterator[Tell]:
 
     A command that is interrupted says what it leaves.
     """
-    tasks: dict[str, TaskID] = {}
+    from debate_rl.tracking.parts import parts_shown
+
     counts: dict[str, str] = {}
     try:
-        with progress_bar(transient=False) as bar:
+        with parts_shown("auto", plain_console(stderr=True), head=f"{folder}: ", keep=True) as parts:
 
-            def tell(part: str, done: int, total: int) -> None:
+            def tell(part: str, done: int, total: int, work: float) -> None:
                 counts[part] = f"{part} {done}/{total}"
-                if part not in tasks:
-                    tasks[part] = bar.add_task(part, total=total)
-                bar.update(tasks[part], completed=done)
-                if bar.disable and done == total:
-                    plain_console(stderr=True).print(f"{folder}: {counts[part]}")
+                parts.advance(part, work, total)
 
             yield tell
     except (KeyboardInterrupt, Ended) as stop:

@@ -27,6 +27,12 @@ class Command(TyperCommand):
         """Return options and arguments, each with the word that its page has for its value."""
         return _in_plain_words(super().get_params(ctx))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words of the command line; ValueError for a key of a recipe that has dashes before it."""
+        if any("KEY=" in (param.metavar or "") for param in self.params):
+            _refuse_dashes(args, known={name for param in self.params for name in param.opts})
+        return super().parse_args(ctx, args)
+
 
 class Group(TyperGroup):
     """All commands, with options named as theirs are."""
@@ -140,6 +146,26 @@ class InspectCommand(Command):
                 vars(param).update(metavar=f"{action} {about.arguments}", help=None)
         page.help, page.epilog = about.text, examples(*about.examples)
         return page
+
+
+def _refuse_dashes(words: Sequence[str], known: set[str]) -> None:
+    """ValueError for ``--KEY=VALUE`` or ``--KEY VALUE`` where KEY is no option and a key of a recipe.
+
+    >>> _refuse_dashes(["RECIPE", "--plan", "--unknown=1"], known={"--plan"})
+    """
+    for number, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if word == "--":
+            return
+        if not word.startswith("--") or name in known:
+            continue
+        from debate_rl.config import Config
+        from debate_rl.config.keys import key_type
+
+        key = name.removeprefix("--")
+        if key_type(Config, key.split(".")) is not None:
+            value = value if equals else " ".join(words[number + 1 : number + 2])
+            raise ValueError(f"{word}: a key of a recipe has no dashes; write {key}={value or 'VALUE'}")
 
 
 def refuse_unknown(words: Sequence[str], command: Any) -> None:

@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from debate_rl.commands.arguments import JsonFile, Overrides
-from debate_rl.commands.console import printed, text_table, write_json
-from debate_rl.formatting import GRADE_SIGNS, fixed
+from debate_rl.commands.console import plain_console, printed, text_table, write_json
+from debate_rl.formatting import GRADE_SIGNS, counted, fixed
 
 if TYPE_CHECKING:
     from debate import Debate, Message, Persona, Problem, Turn
@@ -61,15 +61,19 @@ def play(
     from debate.hold_many import debate_seed
     from debate.types import WITHOUT_TRUTH
     from debate_rl.config.recipes import open_run_or_recipe
-    from debate_rl.engines import open_policy, open_summarizer
+    from debate_rl.engines import open_policy, open_summarizer, refuse_no_gpu
     from debate_rl.evaluation.agreement import agreement
     from debate_rl.evaluation.grading import grade_debate, grade_turn
+    from debate_rl.evaluation.play import CountedReplies, turns_of
     from debate_rl.evaluation.verifying import checked_verifying
     from debate_rl.metrics.segments import segments
+    from debate_rl.tracking.parts import parts_shown
     from envs.registry import key_by_itself
     from rewards import score_debates
 
     run, settings = open_run_or_recipe(config, overrides or ())
+    if settings.model.policy == "vllm":
+        refuse_no_gpu(settings)
     environment, posed = _truth(settings.env.kind, problem, answer, kind)
     if kind == "rubric" and (settings.verifier.policy is None or settings.verifier.own_rubric() is None):
         raise ValueError("--kind rubric: needs a verifier model, verifier.policy, and verifier.rubric")
@@ -81,20 +85,28 @@ def play(
     with ExitStack() as stack:
         verifying = stack.enter_context(checked_verifying(settings))
         kept = None if out is None else stack.enter_context(_folder(out, settings))
+        console, protocol = Console(), settings.debate.of_level(posed.level)
+        turns = turns_of(protocol)
+        agents = counted(protocol.num_agents, "agent")
+        served = settings.model.policy == "openai"
+        what = f"{counted(turns, 'turn')} of {agents}"
+        plain_console(stderr=True, quiet=served).print(f"loading the model, then {what}")
         policy, summarizer = open_policy(settings, weights), open_summarizer(settings)
         agreed = agreement(environment, settings.grader.final)
-        console = Console()
+        parts = stack.enter_context(parts_shown("auto", console if console.is_terminal else None))
+        parts.advance("turns", 0, turns)
+        speaker = CountedReplies(policy, lambda: parts.advance("turns", min(speaker.count, turns), turns))
         console.print(Panel(_plain(posed.question), title="problem"))
 
         def grade(turn: Turn) -> Truth:
             return grade_turn(environment, posed, turn, settings.grader.final).verdict
 
         known = None if posed.kind in WITHOUT_TRUTH else grade
-        stage = Stage(console, settings.debate.of_level(posed.level).agent_personas, known, prompts=prompts)
+        stage = Stage(console, protocol.agent_personas, known, prompts=prompts)
         debate = run_async(
             hold_debate(
                 posed,
-                policy,
+                speaker,
                 settings.debate,
                 seed=debate_seed(seed, 0, posed),
                 name=debate_name(0, posed.id),

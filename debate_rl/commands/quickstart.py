@@ -6,13 +6,13 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from debate_rl.commands.arguments import JsonFile, Overrides
 from debate_rl.commands.console import text_table, write_json
@@ -28,6 +28,9 @@ FIRST, WINNER, MAJORITY = "debate/accuracy/round_0", "debate/winner/accuracy", "
 ATTACKED = "judge/pairs/attacked"
 PAIRS = 100
 """Fixed pairs on which the judge is compared with the start judge under attack."""
+HEADS = ("", "after the warm start", "after debate RL")
+KEPT = "quickstart.json"
+"""The file in the run folder that keeps what was measured."""
 RECIPES = {"pair_sum": "quickstart", "words": "quickstart_words"}
 
 
@@ -38,23 +41,25 @@ def quickstart(
     overrides: Overrides = None,
 ) -> None:
     """Train a tiny model by debate from nothing, on a CPU, in minutes; show what it learned."""
-    console = Console()
-    with end_on_stop():
-        figures, before, after, folder = _measured_run(family, seed, overrides or (), console)
-    console.print(_table(before, after))
-    console.print(_in_words(figures, before, after), soft_wrap=True)
+    console, config = Console(), _config_of(family, seed, overrides or ())
+    folder = Path(config.run.dir)
+    measured = _kept(folder, config)
+    if measured is None:
+        with end_on_stop():
+            measured = _measured_run(config, f"{family}, seed {seed}", console)
+        write_json(folder / KEPT, {"of": _measured_on(folder, config), **measured._asdict()})
+    else:
+        held = f"{folder} holds this run, finished, and these are its figures ({KEPT}); another --seed trains"
+        console.print(f"{held} another", soft_wrap=True, markup=False)
+    console.print(text_table(HEADS, measured.rows, title=measured.title))
+    console.print(measured.words, soft_wrap=True)
     console.print(_next_commands(family, folder), soft_wrap=True, markup=False)
     if json is not None:
-        write_json(json, [{"name": name, **values} for name, values in figures.items()])
+        write_json(json, [{"name": name, **values} for name, values in measured.figures.items()])
 
 
-def _measured_run(
-    family: str, seed: int, overrides: Sequence[str], console: Console
-) -> tuple[dict[str, dict[str, object]], Snapshot, Snapshot, Path]:
-    """Warm-start, evaluate, train, evaluate again; return figures, both snapshots and the run folder.
-
-    ValueError for an unknown family. A finished run in the same folder is only evaluated anew.
-    """
+def _config_of(family: str, seed: int, overrides: Sequence[str]) -> Config:
+    """Return the configuration of the run; ValueError for an unknown family, or where it has no figures."""
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
 
@@ -63,28 +68,75 @@ def _measured_run(
     folder = f"run.dir=runs/quickstart-{family}-{seed}"
     config = load_config(Config, RECIPES[family], [folder, f"seed={seed}", *overrides])
     _refuse_unmeasured(config)
-    config = _watching(config)
+    return _watching(config)
+
+
+class Measured(NamedTuple):
+    """What the quick-start prints: ``rows`` of its table, below ``HEADS``, and the figures behind them."""
+
+    figures: dict[str, dict[str, object]]
+    rows: list[tuple[str, ...]]
+    title: str
+    words: str
+
+
+def _measured_on(run: Path, config: Config) -> dict[str, str] | None:
+    """Return what the figures of a finished run rest on: its last weights, and the code; None before them."""
+    from debate_rl.runs.checkpoint_folder import MANIFEST, checkpoints, step_of
+    from debate_rl.runs.provenance import checksum, source_commit, versions
+
+    saved = [path for path in checkpoints(run / "checkpoints") if step_of(path) == config.train.steps]
+    if not saved:
+        return None
+    code = f"{versions().get('debate-rl')} {source_commit()}"
+    return {"weights": checksum(saved[-1] / MANIFEST), "code": code}
+
+
+def _kept(run: Path, config: Config) -> Measured | None:
+    """Return what was measured of a run of this very configuration, its weights and this code, if it was."""
+    from debate.files import read_json
+    from debate_rl.runs.changes import ChangeRules, refusal
+    from debate_rl.runs.folder import changed_settings
+
+    if not (run / KEPT).is_file() or not (run / "config.toml").is_file():
+        return None
+    if refusal(changed_settings(run, config), ChangeRules()):
+        return None  # opening the run says what is wrong
+    try:
+        kept = read_json(run / KEPT)
+        measured = Measured(**{name: kept[name] for name in Measured._fields})
+    except (ValueError, LookupError, TypeError):
+        return None
+    of = _measured_on(run, config)
+    return measured if of is not None and of == kept.get("of") else None
+
+
+def _measured_run(config: Config, name: str, console: Console) -> Measured:
+    """Warm-start, evaluate, train, evaluate again; a finished run in the folder is only evaluated anew."""
     steps = f"{config.train.steps} steps of training by debate"
-    console.print(f"{family}, seed {seed}: a warm start, {steps}, and a measurement before and after")
+    console.print(f"{name}: a warm start, {steps}, and a measurement before and after")
 
     from debate_rl.training.session import open_session  # torch takes seconds to load
     from debate_rl.training.train import train_steps
 
     started = time.process_time()
     with open_session(config) as session:
+        say = (
+            session.tracker.say
+            if console.is_terminal
+            else partial(console.print, soft_wrap=True, markup=False)
+        )
         parameters = sum(p.numel() for p in session.model.parameters())
-        console.print(f"{family}, seed {seed}: a Qwen3 model of {parameters:,} parameters, warm-started")
+        say(f"{name}: a Qwen3 model of {parameters:,} parameters, warm-started")
         before = _snapshot_before(session)
         spent = time.process_time() - started
-        console.print(f"after the warm start ({spent:.0f} CPU s): {_brief(before)}", soft_wrap=True)
+        say(f"after the warm start ({spent:.0f} CPU s): {_brief(before)}")
         if session.step == config.train.steps:
-            trained = f"{session.folder.path} holds this run, finished: it is only measured again; "
-            console.print(f"{trained}another --seed trains another", soft_wrap=True, markup=False)
+            say(f"{session.folder.path} holds this run, finished: it is only measured again")
         train_steps(session)
         after = snapshot(session)
-    spent = time.process_time() - started
-    figures = figures_of(before, after, spent) | _hack_gap(session.folder.path)
-    return figures, before, after, session.folder.path
+    figures = figures_of(before, after, time.process_time() - started) | _hack_gap(session.folder.path)
+    return Measured(figures, *_table(before, after), _in_words(figures, before, after))
 
 
 class Snapshot(NamedTuple):
@@ -149,10 +201,13 @@ def snapshot(session: Session) -> Snapshot:
     from debate_rl.metrics.judge_benchmark import judge_accuracy
 
     config = session.config
-    if session.step not in session.evaluations:
+    if session.step not in session.evaluations and not session.evaluate_first():
         session.evaluate(session.step)
-    greedy, sampled = (
-        judge_accuracy(
+
+    def judged(*, greedy: bool) -> Estimate:
+        part, count = f"judging pairs, {'greedy' if greedy else 'sampled'}", len(session.data.held_out)
+        session.tracker.advance(part, 0, count)
+        found = judge_accuracy(
             session.policy,
             _family(config),
             session.data.held_out,
@@ -160,8 +215,10 @@ def snapshot(session: Session) -> Snapshot:
             greedy=greedy,
             seed=derive_seed(config.held_out.seed, "judge"),
         )
-        for greedy in (True, False)
-    )
+        session.tracker.advance(part, count, count)
+        return found
+
+    greedy, sampled = judged(greedy=True), judged(greedy=False)
     return Snapshot(session.evaluations[session.step], greedy, sampled)
 
 
@@ -234,8 +291,8 @@ def _brief(shot: Snapshot) -> str:
     return f"accuracy by round {rounds}, winner {shot.of(WINNER).value:.2f}, judge {judged}"
 
 
-def _table(before: Snapshot, after: Snapshot) -> Table:
-    """Return the figures before and after, with 95% intervals clustered by problem."""
+def _table(before: Snapshot, after: Snapshot) -> tuple[list[tuple[str, ...]], str]:
+    """Return the rows of the figures before and after, with 95% intervals by problem, and their title."""
     shots = before, after
     rounds = zip(before.rounds, after.rounds, strict=True)
     samples = " / ".join(str(shot.scores.samples) for shot in shots)
@@ -255,8 +312,7 @@ def _table(before: Snapshot, after: Snapshot) -> Table:
         ("tokens of a debate: generated + read", *(_tokens(shot, "debate") for shot in shots)),
         ("tokens of self-consistency", *(_tokens(shot, "direct") for shot in shots)),
     ]
-    title = f"held-out problems, sampled at T = 1 (n = {before.of(WINNER).clusters})"
-    return text_table(("", "after the warm start", "after debate RL"), rows, title=title)
+    return rows, f"held-out problems, sampled at T = 1 (n = {before.of(WINNER).clusters})"
 
 
 def _cell(estimate: Estimate, *, sign: str = "") -> str:

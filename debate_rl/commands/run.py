@@ -40,7 +40,8 @@ def run_recipe(
     check_memory(memory, plan=plan)
     words = list(overrides or ())
     named = [word.removeprefix(STAGE) for word in words if word.startswith(STAGE)]
-    settings = settings_of(config, [word for word in words if not word.startswith(STAGE)])
+    keys = [word for word in words if not word.startswith(STAGE)]
+    settings = settings_of(config, keys, starts=not plan)
     only = named[-1] if named else None
     if settings.held_out.strategies:
         from debate_rl.commands.eval_strategies import strategies_named

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from debate_rl.config import Config
     from debate_rl.problems import Problems
     from debate_rl.sft.session import SftSession
+    from debate_rl.training.plan import Plan
     from debate_rl.training.session import Session
 
 
@@ -37,7 +39,8 @@ def sft(
     from debate_rl.commands.train import settings_of
 
     check_memory(memory, plan=plan)
-    sft_run(settings_of(config, overrides or ()), plan=plan, memory=memory, json=json)
+    settings = settings_of(config, overrides or (), starts=not plan)
+    sft_run(settings, plan=plan, memory=memory, json=json)
 
 
 def sft_run(settings: Config, *, plan: bool, memory: float | None, json: str | None) -> None:
@@ -66,33 +69,38 @@ def plan_replies(settings: Config, gib: float | None) -> list[str]:
     found = planned_replies(config, data, there=None if gib is None else int(gib * 2**30))
     steps = f"{config.train.steps} steps of {config.sft.batch_size} replies; nothing is started"
     lines = [*data.lines(), steps, *(found.memory_lines() if found is not None else ())]
-    return lines if found is None or gib is None else [*lines, replies_time_line(config, data, found)]
+    return lines if found is None else [*lines, replies_time_line(config, data, found, here=gib is None)]
 
 
 def learn_replies(settings: Config, *, quiet: bool) -> SftSession:
     """Do the steps that are left."""
-    from debate_rl.sft.plan import planned_replies
+    from debate_rl.sft.plan import planned_replies, replies_time_line
     from debate_rl.sft.session import SftSession
     from debate_rl.training.session import open_session
     from debate_rl.training.train import goes_on, train_steps
 
     tell = plain_console(stderr=True, quiet=quiet).print
+    needs: list[Plan] = []
 
     def look(data: Problems) -> Mapping[str, bool | float]:
         tell(*data.lines(), sep="\n")
         found = planned_replies(settings, data)
-        if found is None:
-            return {}
-        found.refuse_too_large()
-        tell(*found.memory_lines(), sep="\n")
-        return found.chosen
+        if found is not None:
+            found.refuse_too_large()
+            tell(*found.memory_lines(), sep="\n")
+            needs.append(found)
+        tell("loading the model")
+        return found.chosen if found is not None else {}
 
     while True:
         with open_session(settings, look=look, kind=SftSession) as session:
             assert isinstance(session, SftSession)
-            steps = session.config.train.steps
+            steps, say = session.config.train.steps, session.tracker.say
             done = f"resuming after {session.step} of " if session.step else ""
-            tell(f"{done}{steps} steps of {settings.sft.batch_size} replies")
+            say(f"{done}{steps} steps of {settings.sft.batch_size} replies")
+            for found in needs[-1:] if session.step < steps and not quiet else ():
+                plan = replace(found, done=session.step)
+                say(replies_time_line(session.config, session.data, plan, here=True, model=session.model))
             train_steps(session, SftSession.learn)
         if not goes_on(session):
             return session

@@ -15,6 +15,7 @@ from debate_rl.commands.arguments import JsonFile, Overrides, writable
 from debate_rl.commands.console import plain_console, write_json
 from debate_rl.commands.errors import INTERRUPTED, Ended, one_line
 from debate_rl.commands.play import Kind
+from debate_rl.formatting import duration
 
 if TYPE_CHECKING:
     from debate import Problem
@@ -258,7 +259,7 @@ def line_of(problem: Problem, found: Answered | Refused, posed: Posed) -> Line:
     from debate_rl.strategies.solving import Refused
 
     if isinstance(found, Refused):
-        return Line(problem.id, question_checksum(problem), refused=found.reason)
+        return Line(problem.id, question_checksum(problem), problem.question, refused=found.reason)
     right: bool | None = None
     if not posed.ungraded:
         right = False
@@ -282,7 +283,9 @@ def _tell(line: Line, kept: AnswersFile | None, count: int) -> None:
     mark = {True: ", right", False: ", wrong", None: ""}[line.right]
     share = f" ({line.shares[0][1]:.0%} of the weight)" if line.shares else ""
     text = "no answer" if line.answer is None else one_line(line.answer) or "(empty)"
-    say(f"{name}{text}{mark}{share}; {line.tokens_generated:,} tokens, {line.seconds:.1f} s, {line.ended}")
+    say(
+        f"{name}{text}{mark}{share}; {line.tokens_generated:,} tokens, {duration(line.seconds)}, {line.ended}"
+    )
 
 
 def _end(

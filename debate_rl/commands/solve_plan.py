@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from debate_rl.commands.console import plain_console, write_json
+from debate_rl.formatting import duration
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
@@ -97,22 +98,23 @@ def deployment(
     """Return bytes, replies at once, tokens of a problem and problems an hour.
 
     The engine takes 0.9 of the memory. The weights take bits / 8 bytes each and lie on all GPUs in equal
-    parts, the cache has 16 bits; 3 GiB of each GPU are for what is neither. ``speed_at_most``: all weights
-    are read once for a token of all replies at once, as fast as the data sheet's memory allows, with two
-    operations a weight and token.
+    parts, the cache has 16 bits; ``overhead_of`` each GPU is for what is neither. ``speed_at_most``: all
+    weights are read once for a token of all replies at once, as fast as the data sheet's memory allows, with
+    two operations a weight and token.
     """
     from debate_rl.models import sketch_model
-    from debate_rl.training.engine_memory import OVERHEAD, engine_memory
+    from debate_rl.training.engine_memory import engine_memory, overhead_of
     from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
     model, _ = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=True)
     parameters = sum(one.numel() for one in model.parameters())
-    there = int(of.gpus * of.card.found * 2**30)
+    room = int(of.card.found * 2**30)
+    there = of.gpus * room
     vllm = config.model.vllm.model_copy(update={"gpu_memory_utilization": SHARE})
     whole = config.model_copy(update={"model": config.model.model_copy(update={"vllm": vllm})})
     engine = engine_memory(model, whole, there, beside=False)
     weights = parameters * of.bits // 8
-    engine = replace(engine, weights=weights, share=engine.share - (of.gpus - 1) * OVERHEAD)
+    engine = replace(engine, weights=weights, overhead=of.gpus * overhead_of(room))
     protocol = config.debate
     each = protocol.max_tokens + protocol.thinking_tokens
     prompt = _prompt_tokens(config)
@@ -205,5 +207,6 @@ def plan_lines(figures: dict[str, Any]) -> list[str]:
         if figures["seconds"] is not None:
             fits = figures["hours"] * HOUR <= figures["seconds"]
             verdict = f", {'within' if fits else 'more than'} the {figures['seconds'] / HOUR:g} h there are"
-        lines.append(f"             {figures['problems']:,} problems take {figures['hours']:.2f} h{verdict}")
+        took = duration(figures["hours"] * HOUR)
+        lines.append(f"             {figures['problems']:,} problems take {took}{verdict}")
     return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -40,7 +41,7 @@ def train(
 ) -> None:
     """Train; the same command again, or with the run's folder, goes on with a run that stopped."""
     check_memory(memory, plan=plan)
-    settings = settings_of(config, overrides or ())
+    settings = settings_of(config, overrides or (), starts=not plan)
     if settings.stages:
         train_curriculum(settings, plan=plan, memory=memory, json=json)
     else:
@@ -63,7 +64,7 @@ def train_run(settings: Config, where: Path, *, plan: bool, memory: float | None
         say(f"{head}; nothing is started")
         say(*_plan_lines(settings, where, memory, ranks), sep="\n")
         return
-    tell(f"{head}; loading the model")
+    tell(head)
     with end_on_stop():
         session = _train(settings, ranks, tell)
     _report(session)
@@ -106,18 +107,34 @@ def train_curriculum(
 
 def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:
     """Return what a run needs, on this machine or on a GPU of so many GiB."""
-    from debate_rl.problems import load_run_problems
-    from debate_rl.training.plan import planned, time_line
+    from debate_rl.known_models import CHARACTERS
+    from debate_rl.models import is_known_only
+    from debate_rl.problems import assumed_problems, load_run_problems
+    from debate_rl.training.plan import planned
+    from debate_rl.training.time_line import time_line
+    from envs.errors import UnreachableError
 
     there = None if gib is None else int(gib * 2**30)
-    done = _steps_saved(settings)
-    needs = planned(settings, load_run_problems(settings), there=there, done=done, ranks=ranks.count)
+    done, known_only, assumed = _steps_saved(settings), is_known_only(settings.model), list[str]()
+    try:
+        data = load_run_problems(settings)
+    except UnreachableError:
+        if settings.env.max_prompt_tokens is not None and not known_only:
+            raise
+        data = assumed_problems(settings)
+        assumed.append(
+            f"problems of {len(data.train[0].question):,} characters: the data is not on this machine"
+        )
+    if known_only:
+        assumed.append(f"{CHARACTERS} characters a token: the tokenizer is not on this machine")
+    needs = planned(settings, data, there=there, done=done, ranks=ranks.count, assumed=known_only)
     if needs is None:
         raise ValueError(
             f"--plan: model.policy={settings.model.policy}: what another engine needs is not known"
         )
     time = time_line(needs, run if run.is_dir() else None, here=gib is None)
-    return [*needs.memory_lines(), *needs.work_lines(), time]
+    said = [f"  assumed {what}" for what in assumed]
+    return [*needs.memory_lines(), *said, *needs.work_lines(), time]
 
 
 def _train(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Session:
@@ -134,8 +151,9 @@ def _train_once(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Se
     from debate_rl.training.epochs import length_line
     from debate_rl.training.plan import planned  # torch takes seconds to load
     from debate_rl.training.ranks import joined
+    from debate_rl.training.schedules import baseline_lines
     from debate_rl.training.session import open_session
-    from debate_rl.training.speed import time_lines
+    from debate_rl.training.time_line import time_line
     from debate_rl.training.train import train_steps
 
     steps = settings.train.steps
@@ -144,25 +162,28 @@ def _train_once(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Se
     def look(data: Problems) -> Mapping[str, bool | float]:
         done = _steps_saved(settings)
         if done < steps:
-            tell(*data.lines(), length_line(settings, len(data.train)), sep="\n")
+            steps_line = length_line(settings, len(data.train))
+            tell(*data.lines(), steps_line, *baseline_lines(settings), sep="\n")
         found = planned(settings, data, done=done, ranks=ranks.count) if done < steps else None
-        if found is None:
-            return {}
-        found.refuse_too_large()
-        tell(*found.memory_lines(), sep="\n")
-        needs.append(found)
-        return found.chosen
+        if found is not None:
+            found.refuse_too_large()
+            tell(*found.memory_lines(), sep="\n")
+            needs.append(found)
+        tell("loading the model")
+        return found.chosen if found is not None else {}
 
     with joined(settings, ranks) as group, open_session(settings, look=look, group=group) as session:
+        say = session.tracker.say  # above the bar, where there is one
         if session.step:
-            tell(f"resuming after {session.step} of {steps} steps")
-        held_out = len(session.data.held_out)
-        timed = session.step < steps and settings.logging.progress != "none" and settings.model.policy is None
+            say(f"resuming after {session.step} of {steps} steps")
+        known = settings.model.policy is None or session.step
+        timed = session.step < steps and settings.logging.progress != "none" and known
         for found in needs if timed else ():
-            lines = time_lines(found.config, session.model, found.load, held_out=held_out, done=session.step)
-            tell(*lines, sep="\n")
+            run = session.folder.path if session.step else None
+            say(time_line(replace(found, done=session.step), run, here=True, model=session.model))
         if session.evaluates_first:
-            tell(f"evaluating {counted(held_out, 'held-out problem')} before the first step")
+            held_out = counted(len(session.data.held_out), "held-out problem")
+            say(f"evaluating {held_out} before the first step")
         train_steps(session)
     return session
 
@@ -195,11 +216,18 @@ def _report(session: Session) -> None:
     say(f"  look         debate inspect {folder}; debate report {folder}")
 
 
-def settings_of(name: str, overrides: Sequence[str]) -> Config:
-    """Return the configuration of a recipe, or of a run: it goes on where its folder lies now."""
+def settings_of(name: str, overrides: Sequence[str], *, starts: bool) -> Config:
+    """Return the configuration of a recipe, or of a run: it goes on where its folder lies now.
+
+    ``starts``: whether it is to run on this machine, which is refused first of all for want of a GPU.
+    """
     from debate_rl.config.recipes import open_run_or_recipe, parse_override
 
     run, settings = open_run_or_recipe(name, overrides)
+    if starts:
+        from debate_rl.engines import refuse_no_gpu  # torch takes seconds to load
+
+        refuse_no_gpu(settings)
     given = {".".join(parse_override(text)[0]) for text in overrides}
     longer = run is not None and "train.epochs" in given and "train.steps" not in given
     settings = _in_steps(settings, capped=False if longer else None)

@@ -19,7 +19,13 @@ from debate_rl.config.keys import check_key
 from debate_rl.config.likelihood import LikelihoodConfig
 from debate_rl.config.logging import LoggingConfig
 from debate_rl.config.models import ModelConfig
-from debate_rl.config.reward_checks import check_labels, check_likelihood, check_returns, check_rewards
+from debate_rl.config.reward_checks import (
+    check_keys,
+    check_labels,
+    check_likelihood,
+    check_returns,
+    check_rewards,
+)
 from debate_rl.config.sampling import AdaptiveConfig, SamplingConfig
 from debate_rl.config.sandbox import SandboxConfig
 from debate_rl.config.seats import check_seats
@@ -95,7 +101,8 @@ class TrainConfig(Settings):
     target: TargetConfig | None = None
     """A held-out figure whose interval, once it lies above a value, ends the run; None: none does."""
     hours: float | None = Field(default=None, gt=0)
-    """Hours of wall time, all starts together, after which the step that ends is the last; None: no limit."""
+    """Hours of wall time, all starts with their loading, after which the step that ends is the last; None: no
+    limit."""
     on_alarm: Action | dict[str, Action] = "warn"
     """What an alarm of a collapse detector does: "warn" says it, "checkpoint" also saves, "stop" ends the run
     with its steps saved, "rollback" goes back to the checkpoint before the alarm with half the learning rate,
@@ -201,6 +208,7 @@ class Config(Settings):
             check_scheme(protocol, self.rewards, verifiable=True, coins=self.train.draws_rewards)
         check_rewards(self.rewards, self.advantages, self.verifier)
         check_returns(self.debate, self.rewards, self.advantages)
+        check_keys(self.debate, self.advantages)
         if self.rewards.reads_likelihood:
             check_likelihood(self.learner, dynamic_sampling=self.train.dynamic_sampling)
         summed = self.debate.summary.enabled or self.debate.compress.over is not None
@@ -392,11 +400,16 @@ class Config(Settings):
         return config
 
     def resolved_learner(self, chosen: Mapping[str, bool | float] | None = None) -> LearnerConfig:
-        """Return the learner's settings with its seed, dr_grpo's constant and what was chosen filled in."""
+        """Return the learner's settings with its seed, dr_grpo's constant and what was chosen filled in.
+
+        Rows older than ``train.lookahead`` allows come from an error, and are dropped.
+        """
         whole = self.debate.max_tokens + self.debate.thinking_tokens
+        oldest = self.learner.max_staleness
         return self.with_chosen(chosen or {}).learner.model_copy(
             update={
                 "seed": derive_seed(self.seed, "learner", self.learner.seed),
                 "max_tokens": self.learner.max_tokens or whole,
+                "max_staleness": self.train.lookahead + 1 if oldest is None else oldest,
             }
         )

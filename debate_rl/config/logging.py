@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from debate.settings import Settings
 
 
 class WandbConfig(Settings):
-    """Weights & Biases; off until ``project`` is set. The API key comes from the environment only."""
+    """Weights & Biases; off until ``project`` is set. The API key comes from the environment only.
+
+    A name alone, as in ``logging.wandb = "debates"``, is that of the project.
+    """
 
     project: str | None = None
     """Project to log to; None turns wandb off."""
@@ -24,6 +27,11 @@ class WandbConfig(Settings):
     """Labels to filter by."""
     mode: Literal["online", "offline"] | None = None
     """None obeys WANDB_MODE, or else is online; offline leaves files that ``wandb sync`` uploads."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_project(cls, data: Any) -> Any:
+        return {"project": data} if isinstance(data, str) else data
 
 
 class LoggingConfig(Settings):
@@ -42,6 +50,6 @@ class LoggingConfig(Settings):
     """Whether transcripts hold token ids and log-probabilities; without them they are a tenth of the size."""
     transcript_groups: int | None = Field(default=None, ge=0)
     """Of how many problems of a step transcripts keep the debates; None: of all, 0: of none. A replay needs
-    all where advantages compare problems with each other (baseline "rae", scale "batch")."""
+    all where advantages compare problems with each other (baseline "rae", scale "batch", key "context")."""
     sample_share: float = Field(default=0.05, ge=0, le=1)
     """Share of the debates whose turns go to samples.jsonl, and to wandb as a table; 0 writes none."""

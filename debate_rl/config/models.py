@@ -117,7 +117,8 @@ class ModelConfig(Settings):
     """Which model plays and learns. Exactly one of ``name_or_path`` and ``tiny``."""
 
     name_or_path: str | None = None
-    """A hub id such as "Qwen/Qwen3-8B", or a folder with config.json; of a server's model, its name there."""
+    """A hub id such as "Qwen/Qwen3-8B", a folder with config.json, or a GGUF file (the extra ``gguf``), which
+    is unpacked to whole weights; of a server's model, its name there."""
     tiny: TinyConfig | None = None
     """Build a small model instead of loading one."""
     policy: str | None = None

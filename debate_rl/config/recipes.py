@@ -6,6 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -13,7 +14,7 @@ import tomli_w
 from pydantic import ValidationError
 
 from debate.files import DEEPEST, read_json, read_toml
-from debate.settings import Settings, did_you_mean
+from debate.settings import Settings
 from debate_rl.config import Config
 from debate_rl.config.judges import JUDGE, judge_tables
 from debate_rl.config.keys import key_type, table_of, takes_none_as_a_word
@@ -32,6 +33,8 @@ SHOTS = CONFIGS / "shots"
 MOST_BASES = 32
 """Recipes above each other, each based on the next."""
 _KEY = re.compile(r"[A-Za-z_]\w*")
+_GOT = re.compile(r"\bgot ")
+"""What a message has that says itself which value was given."""
 
 
 class ConfigError(ValueError):
@@ -72,9 +75,20 @@ def _find(name: str, shipped: Mapping[str, Path], home: Path, what: str) -> Path
     own = (path.relative_to(home) if path.is_relative_to(home) else path).with_suffix("").as_posix()
     if own in shipped:
         return shipped[own]
-    known = f"shipped {what}: {', '.join(shipped)}"
-    hint = did_you_mean(own, shipped, "")
-    raise ConfigError(f"{name}: no such file; {f'{hint} {known}' if hint else known}")
+    raise ConfigError(
+        f"{name}: no such file; {nearest(own, shipped)}the shipped {what} are in {_shipped(home)}"
+    )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the question which of the known names was meant, three at most; "" where none is like it.
+
+    >>> nearest("gsm8k_smok", ["gsm8k_smoke", "words"]), nearest("ord", ["words"]), nearest("x", ["words"])
+    ("did you mean 'gsm8k_smoke'? ", "did you mean 'words'? ", '')
+    """
+    names = list(known)
+    near = get_close_matches(name, names, n=3, cutoff=0.75) or [one for one in names if name in one][:3]
+    return f"did you mean {' or '.join(map(repr, near))}? " if near else ""
 
 
 def shipped_recipes() -> dict[str, Path]:
@@ -212,7 +226,11 @@ def _of_key(settings: Config, key: str) -> str:
 def read_tables(path: Path) -> dict[str, object]:
     """Return the tables of a TOML file; ConfigError with one clear line otherwise."""
     try:
-        return read_toml(path)
+        tables = read_toml(path)
+        logging = tables.get("logging")
+        if isinstance(logging, dict) and isinstance(project := logging.get("wandb"), str):
+            return _with(tables, ["logging", "wandb"], {"project": project}, str(path))
+        return tables
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
     except tomllib.TOMLDecodeError as error:
@@ -280,6 +298,8 @@ def apply_overrides(
     result = dict(tables)
     for text in overrides:
         path, value = parse_override(text)
+        if path == ["logging", "wandb"] and isinstance(value, str):  # a table, whose project alone is given
+            path = [*path, "project"]
         if value is None and model is not None and _is_a_word(model, path):
             value = "none"
         result = _with(result, path, value, text)
@@ -319,7 +339,8 @@ def explain(error: ValidationError, source: str, model: type[Settings], override
         written = f", written {key}.<name>=<value> or [{key}]" if key else ""
         message = f"is a table of settings{written}"
     given = first["input"]
-    shown = "" if isinstance(given, dict | Settings) or "unknown key" in message else f" (got {given!r})"
+    told = isinstance(given, dict | Settings) or "unknown key" in message or _GOT.search(message)
+    shown = "" if told else f" (got {given!r})"
     more = f" (and {len(inner) - 1} more)" if len(inner) > 1 else ""
     where = " ".join((source, *(text for text in overrides if text.startswith(key))))
     return f"{where}: {key + ': ' if key else ''}{message}{shown}{more}"

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from debate.config import DebateConfig
+from debate.protocols import GAMES
 from debate.ramps import values_of
 from debate_rl.config.verifier import VerifierConfig
 from learner.advantages import AdvantageConfig
+from learner.advantages.turns import CREDIT
 from learner.update.config import LearnerConfig
 from rewards import RewardConfig
 
 
 def check_rewards(rewards: RewardConfig, advantages: AdvantageConfig, verifier: VerifierConfig) -> None:
     """Raise ValueError, with the keys and a way out, for settings that contradict each other."""
-    if advantages.judge.key == "pair":
-        _refuse_blind_pairs(rewards)
-        _refuse_bonus_for_pairs(rewards)
+    for name in keys_by_truth(advantages):
+        _refuse_blind(name, rewards)
+        _refuse_bonus(name, rewards)
+        _refuse_later_labels(name, rewards)
     _refuse_wins_without_baseline(rewards, advantages)
     if max(values_of(rewards.judge_verdict_weight)) > 0 and verifier.policy is None:
         raise ValueError(
             "rewards.judge_verdict_weight: needs the verifier model whose preferences it weighs; "
             "name one as verifier.policy, or set it to 0"
         )
+
+
+def keys_by_truth(advantages: AdvantageConfig) -> list[str]:
+    """Return the keys of groups that look for right solutions, as a recipe has them."""
+    keys = advantages.group_keys.items()
+    return [f'advantages.{name}.key = "{key}"' for name, key in keys if key in ("pair", "context")]
 
 
 SHARED = ("flipped_votes", "shared_errors")
@@ -55,6 +64,23 @@ def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: Advan
         )
 
 
+def check_keys(debate: DebateConfig, advantages: AdvantageConfig) -> None:
+    """Raise ValueError where the agents of one debate are to be compared, and no two of them can be."""
+    named = [name for name, key in advantages.group_keys.items() if key == "debate"]
+    for key in (f'advantages.{name}.key = "debate"' for name in named):
+        if min(protocol.learners for protocol in debate.protocols()) < 2 or debate.protocol in GAMES:
+            one = f'debate.protocol = "{debate.protocol}"' if debate.protocol in GAMES else "one agent learns"
+            raise ValueError(
+                f"{key} compares the agents that speak at once in a debate, and with {one} there are no two; "
+                "choose another key"
+            )
+        if advantages.discount and key.split(".")[1] in CREDIT:
+            raise ValueError(
+                f"{key} compares a turn with others of its debate, and with advantages.discount = "
+                f"{advantages.discount:g} their later rewards depend on it; leave out one of the two"
+            )
+
+
 def check_likelihood(learner: LearnerConfig, *, dynamic_sampling: int) -> None:
     """Raise ValueError where a likelihood reward has no frozen reader, or comes too late to be looked at."""
     if not learner.needs_reference:
@@ -74,15 +100,15 @@ def check_likelihood(learner: LearnerConfig, *, dynamic_sampling: int) -> None:
         )
 
 
-def _refuse_blind_pairs(rewards: RewardConfig) -> None:
+def _refuse_blind(key: str, rewards: RewardConfig) -> None:
     if rewards.truth_correct in (rewards.truth_wrong, rewards.truth_missing):
         raise ValueError(
-            'advantages.judge.key = "pair" finds the right solution by its truth reward; '
-            f"others also get rewards.truth_correct = {rewards.truth_correct:g}"
+            f"{key} finds the right solution by its truth reward; others also get "
+            f"rewards.truth_correct = {rewards.truth_correct:g}"
         )
 
 
-def _refuse_bonus_for_pairs(rewards: RewardConfig) -> None:
+def _refuse_bonus(key: str, rewards: RewardConfig) -> None:
     parts = {
         f"rewards.form_bonus = {rewards.form_bonus}": rewards.form_bonus,
         'rewards.truth_credit = "partial"': rewards.truth_credit == "partial",
@@ -90,8 +116,16 @@ def _refuse_bonus_for_pairs(rewards: RewardConfig) -> None:
     }
     if named := [name for name, given in parts.items() if given]:
         raise ValueError(
-            'advantages.judge.key = "pair" finds the right solution by its truth reward, and '
-            f"{named[-1]} is part of that; leave out one of them"
+            f"{key} finds the right solution by its truth reward, and {named[-1]} is part of that; "
+            "leave out one of them"
+        )
+
+
+def _refuse_later_labels(key: str, rewards: RewardConfig) -> None:
+    if key.endswith('"context"') and rewards.pseudo in ("last_majority", "voted", "anchored"):
+        raise ValueError(
+            f'{key} is what was known before a turn, and rewards.pseudo = "{rewards.pseudo}" says what was '
+            'right only after it; set rewards.pseudo = "majority", or another key'
         )
 
 

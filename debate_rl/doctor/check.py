@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from debate_rl.formatting import number
+from debate_rl.formatting import number, short
 from debate_rl.statistics import Estimate
 
 Verdict: TypeAlias = Literal["ok", "warn", "bad", "not measured"]
@@ -42,7 +42,9 @@ class Check:
 
 
 def _figure(value: float | int) -> str:
-    return f"{value:,}" if isinstance(value, int) else number(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return short(value) if 0 < abs(value) < 0.0005 else number(value)
 
 
 def of_estimate(name: str, verdict: Verdict, estimate: Estimate, why: str, set: str = "") -> Check:

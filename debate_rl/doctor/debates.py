@@ -260,11 +260,12 @@ def mismatch_check(examined: Examined, model: Any) -> Check:
     if model is None:
         return Check(name, "not measured", None, "a server samples, and nothing here learns")
     try:
-        rows = make_rows(examined.transitions, examined.advantages, examined.config.advantages)[:ROWS]
+        every = [TurnAdvantage(None, None, None)] * len(examined.transitions)
+        rows = make_rows(examined.transitions, every, examined.config.advantages)[:ROWS]
     except ValueError as error:
         return Check(name, "not measured", None, str(error)[:200])
     if not rows:
-        return Check(name, "not measured", None, "no turn has an advantage")
+        return Check(name, "not measured", None, "there are no turns")
     kl = mismatch_kl(model, rows, examined.config)
     why = f"KL of {counted(len(rows), 'turn')}; {MISMATCH:g} is the most that rounding explains"
     return Check(name, "bad" if not kl <= MISMATCH else "ok", kl, why, "model.dtype=float32")

@@ -17,7 +17,7 @@ from debate_rl.doctor.check import Check
 from debate_rl.engines import counting_policy
 from debate_rl.evaluation.prompts import differences, sent_prompts, speech_of
 from debate_rl.formatting import counted
-from debate_rl.models import chat_flag, engine_dtype, resolve_dtype
+from debate_rl.models import chat_flag, engine_dtype, resolve_device, resolve_dtype
 from debate_rl.problems import Problems
 from debate_rl.reports.training.curves import no_curves
 from debate_rl.reports.training.files import flat
@@ -27,6 +27,7 @@ from debate_rl.runs.folder import plain_config
 from debate_rl.shots import shown_with
 from debate_rl.training.plan import planned
 from learner.update.forward import compute_type
+from learner.update.learner import check_dtypes
 
 FULL_LR, FULL_SIZE = 1e-5, 1.7e9
 """The highest learning rate that trained whole weights of so many parameters [RLVR experiment notes]."""
@@ -52,8 +53,8 @@ def data_checks(data: Problems) -> Iterator[Check]:
     yield Check("problems", "ok", len(train), f"to train on, {held_out}{levels}")
     open_ = sum(problem.kind in WITHOUT_TRUTH for problem in train)
     blank = sum(problem.kind not in WITHOUT_TRUTH and not problem.answer for problem in train)
-    answers = f"problems without an answer that should have one; {open_} are of open kinds"
-    yield Check("answers", "bad" if blank else "ok", blank, answers)
+    why = f"among {counted(len(train) - open_, 'problem')} to be graded; {open_:,} of open kinds need none"
+    yield Check("missing answers", "bad" if blank else "ok", blank, why)
     alike = len(train) - len({" ".join(problem.question.split()).casefold() for problem in train})
     verdict = "warn" if alike > MANY_ALIKE * len(train) else "ok"
     yield Check("repeated questions", verdict, alike, "of those that are trained on")
@@ -62,20 +63,35 @@ def data_checks(data: Problems) -> Iterator[Check]:
     yield Check("overlaps", "warn" if shared else "ok", shared, why, 'env.decontaminate="ngram"')
 
 
-def template_check(config: Config) -> Check:
-    """Return whether the prompts are of the form that the model has learnt: a chat, or plain text."""
-    from debate_rl.models import sketch_model
+def model_checks(config: Config, data: Problems) -> Iterator[Check]:
+    """Yield the checks that take the model's settings and tokenizer; what cannot be loaded is bad, once."""
+    from debate_rl.models import refuse_damaged_weights, sketch_model
     from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
     if config.model.policy not in (None, "vllm"):
-        return Check("template", "not measured", None, f"model.policy={config.model.policy} has it")
+        yield Check("template", "not measured", None, f"model.policy={config.model.policy} has it")
+    else:
+        try:
+            refuse_damaged_weights(config.model)
+            _, tokenizer = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=False)
+        except (ValueError, OSError, ImportError) as error:
+            yield Check("model", "bad", None, _line(error))
+            for name in ("template", "lengths", "memory"):
+                yield Check(name, "not measured", None, "the model cannot be loaded")
+            return
+        yield template_check(config, tokenizer)
+    yield from length_checks(config, data)
+    yield from memory_checks(config, data)
+
+
+def template_check(config: Config, tokenizer: Any) -> Check:
+    """Return whether the prompts are of the form that the model has learnt: a chat, or plain text."""
     try:
-        _, tokenizer = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=False)
-    except (ValueError, OSError) as error:
-        return Check("template", "not measured", None, _line(error))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        chat = chat_flag(config.model, tokenizer)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            chat = chat_flag(config.model, tokenizer)
+    except ValueError as error:
+        return Check("template", "bad", None, _line(error), "model.chat=false")
     if caught:
         return Check("template", "bad", None, _line(caught[0].message), "model.chat=false")
     named = (config.model.name_or_path or "").lower()
@@ -117,7 +133,7 @@ def length_checks(config: Config, data: Problems) -> Iterator[Check]:
     except PromptTooLongError as error:
         yield Check("lengths", "bad", None, _line(error), "env.max_prompt_tokens")
     except (ValueError, OSError) as error:
-        yield Check("lengths", "not measured", None, _line(error))
+        yield Check("lengths", "bad", None, _line(error))
     else:
         reply = config.debate.max_tokens + config.debate.thinking_tokens
         yield Check("lengths", "ok", reply, "tokens of a reply fit beside every problem's prompt")
@@ -127,8 +143,11 @@ def memory_checks(config: Config, data: Problems) -> Iterator[Check]:
     """Yield whether the run fits the memory, as ``--plan`` has it, the learning rate, the numeric types."""
     try:
         needs = planned(config, data)
-    except (ValueError, OSError) as error:
+    except PromptTooLongError as error:
         yield Check("memory", "not measured", None, _line(error))
+        return
+    except (ValueError, OSError) as error:
+        yield Check("memory", "bad", None, _line(error))
         return
     if needs is None or needs.memory is None:
         why = (
@@ -177,15 +196,25 @@ def lr_check(config: Config, parameters: int) -> Check:
 
 
 def dtype_check(config: Config, model: Any) -> Check:
-    """Return whether sampler and learner compute in one numeric type."""
+    """Return whether the learner takes the weights, and whether it computes in the sampler's numeric type."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            check_dtypes(trained)
+    except ValueError as error:
+        return Check("numeric types", "bad", None, _line(error), "model.dtype=float32")
+    if caught:
+        return Check("numeric types", "warn", None, _line(caught[0].message), "model.dtype=float32")
+    on_gpu = resolve_device(config.model.device).type == "cuda"
     weights = str(resolve_dtype(config.model)).removeprefix("torch.")
-    computes = str(compute_type(model, config.learner.compute) or weights).removeprefix("torch.")
-    samples = engine_dtype(config.model) if config.model.policy == "vllm" else computes
+    computes = str(compute_type(model, config.learner.compute, on_gpu=on_gpu) or weights)
+    computes = computes.removeprefix("torch.")
+    samples = engine_dtype(config.model) if config.model.policy == "vllm" else weights
     why = f"weights {weights}, the learner computes in {computes}, the sampler in {samples}"
-    mixed = samples != computes
-    return Check(
-        "numeric types", "warn" if mixed else "ok", None, why, f"learner.compute={samples}" if mixed else ""
-    )
+    if samples != computes:
+        return Check("numeric types", "warn", None, why, f"learner.compute={samples}")
+    return Check("numeric types", "ok", None, why)
 
 
 def setting_checks(config: Config) -> Iterator[Check]:

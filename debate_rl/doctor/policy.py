@@ -15,6 +15,7 @@ from debate_rl.engines import end_engines, freeze_start, local_settings, make_po
 from debate_rl.problems import Problems
 from debate_rl.runs.checkpoint import load_checkpoint
 from debate_rl.runs.kept_weights import newest_weights
+from debate_rl.tracking.parts import parts_shown
 from debate_rl.training.start_weights import weights_of
 from debate_rl.warm_start.training import warm_start
 
@@ -53,6 +54,12 @@ def opened_policy(
         elif started.steps:
             speaker = LocalPolicy(model, tokenizer, **local_settings(config))
             tell(f"first the warm start of {started.steps} steps, in memory, as a run would make it")
-            warm_start(model, tokenizer, config, data.environment, encode=speaker.encode, tell=tell)
+            with parts_shown() as parts:
+                loss = warm_start(
+                    *(model, tokenizer, config, data.environment),
+                    encode=speaker.encode,
+                    advance=parts.advance,
+                )
+            tell(f"warm start: loss {loss:.3f}")
         run_async(policy.update(model, policy.version))
         yield Opened(policy, model)

@@ -60,7 +60,7 @@ def identity(
         "debate": plain.get("debate", {}),
         "prompts": checksum(prompt_path(config.debate.prompts)),
         "model": plain.get("model", {}),
-        "files": _files(home) if config.model.name_or_path is not None and home.is_dir() else [],
+        "files": _files(home) if config.model.name_or_path is not None else [],
         "built": {"seed": config.seed, "env": plain.get("env", {})} if built else {},
         "weights": None if weights is None else checksum(weights / "manifest.json"),
         "problems": {"count": len(problems), "sha256": sha256(problem_text.encode()).hexdigest()},
@@ -82,8 +82,9 @@ def series_of(what: Mapping[str, object], mode: Mode = IN_A_BOX) -> str:
     return sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _files(folder: Path) -> list[list[object]]:
-    files = sorted(path for path in folder.iterdir() if path.is_file())
+def _files(home: Path) -> list[list[object]]:
+    """Return name, size and time of the files of a folder, or of one file; nothing of a hub id."""
+    files = sorted(path for path in (home.iterdir() if home.is_dir() else [home]) if path.is_file())
     return [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]
 
 

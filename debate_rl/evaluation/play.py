@@ -16,9 +16,10 @@ from statistics import fmean
 
 from msgspec import UNSET
 
-from debate import Debate, DebateConfig, Policy, Problem, run_debates
+from debate import Completion, Debate, DebateConfig, Policy, Problem, SampleRequest, run_debates
 from debate.early_stop import is_of_protocol
 from debate.hold_many import debate_seed
+from debate.policies.wrapped import WrappedPolicy
 from debate.policy import token_counts
 from debate.prompting.shown import rounds_held, speakers
 from debate.seeds import derive_seed
@@ -40,8 +41,9 @@ from envs.types import Mode
 from transcripts import Record, ShardWriter, TranscriptError, read_records
 from transcripts.names import shard_name
 
-Tell = Callable[[str, int, int], None]
-"""Called with what is played, how much of it is done, and how much there is."""
+Tell = Callable[[str, int, int, float], None]
+"""Called with what is played, how many debates of it are kept, how many there are, and how much is done with
+the replies in debates that still last, each as its part of a debate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,7 @@ def _part(
     agents = plan.protocol.num_agents
     part = name if name in ("debates", "direct") else f"{name}, {agents} at a time" if agents > 1 else name
     part = f"{part}, seed {seed}" if len(plan.seeds) > 1 else part
-    tell(part, len(done), len(problems))
+    tell(part, len(done), len(problems), len(done))
     if len(stored) == len(problems):
         return [done[index] for index in range(len(problems))]
     if plan.verifying is not None:
@@ -207,19 +209,24 @@ def _part(
         if folder is not None:
             writer = stack.enter_context(ShardWriter(folder / name, number, tokens=plan.tokens))
 
+        def tell_now() -> None:
+            begun = len(stored) + counted.count / turns_of(plan.protocol)
+            tell(part, len(done), len(problems), max(len(done), min(begun, len(problems) - 0.5)))
+
         def keep(debate: Debate, done_with: Graded | None) -> None:
             if writer is not None:
                 writer.write(_record(debate, number, done_with, plan.mode))
-            tell(part, len(done), len(problems))
+            tell_now()
 
         if folder is not None and not _is_one_reply(plan.protocol):
             speaker = stack.enter_context(KeptReplies(speaker, folder / OPEN_REPLIES))
+        counted = CountedReplies(speaker, tell_now)
         grading = stack.enter_context(
             BackgroundGrading(plan.environment, keep, done, plan.mode, plan.verifying)
         )
         run_debates(
             problems,
-            speaker,
+            counted,
             plan.protocol,
             seed=drawn,
             max_live=plan.live(),
@@ -242,6 +249,26 @@ def _record(debate: Debate, seed: int, marked: Graded | None, mode: Mode) -> Rec
     truth = marked.truth if marked else None
     verdicts = marked.verdicts if marked else None
     return Record(debate, seed, debate.problem.id, truth, mode=stored_mode(mode), verdicts=verdicts or UNSET)
+
+
+def turns_of(protocol: DebateConfig) -> int:
+    """Return how many turns a debate has that does not stop early."""
+    return sum(len(speakers(protocol, round_)) for round_ in range(rounds_held(protocol)))
+
+
+class CountedReplies(WrappedPolicy):
+    """A policy that counts its replies, and calls ``said`` after each."""
+
+    def __init__(self, inner: Policy, said: Callable[[], None]) -> None:
+        super().__init__(inner)
+        self._said, self.count = said, 0
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Have the inner policy answer a request."""
+        reply = await self.inner.sample(request)
+        self.count += 1
+        self._said()
+        return reply
 
 
 def _is_one_reply(protocol: DebateConfig) -> bool:

@@ -133,7 +133,7 @@ def speech_of(config: Config) -> tuple[Speech | None, str]:
 
     try:
         model, tokenizer = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=False)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ImportError) as error:
         return None, str(error)
     ends = ids_of_ends(tokenizer, model.generation_config)
     return Speech(tokenizer, ends=ends, chat=config.model.chat, **prompt_settings(config)), ""

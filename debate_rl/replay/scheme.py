@@ -37,7 +37,7 @@ class Scheme:
     @property
     def remembers(self) -> bool:
         """Whether a step's advantages depend on the steps before, by running means or measured votes."""
-        names = (*generator_streams(self.rewards), "judge", "persuasion")
+        names = (*generator_streams(self.rewards), "judge", "persuasion", "format")
         return self.rewards.peer_weight == "measured" or any(
             getattr(self.advantages, name).baseline == "rae" for name in names
         )

@@ -31,6 +31,7 @@ WRONG = "without a right answer", "accuracy:0"
 """Debates worth reading where nothing stands out, in words and as a filter: with winners, and without any."""
 CHANGES = ("judge/held_out", "judge/change")
 """What tells whether the judge changes, the better one first."""
+FAULTS = ("judge/blind_fault", "judge/weak_fault")
 Said = tuple[str, list[Paragraph]]
 """An answer in a word, and its sentences."""
 Found = Mapping[str, Finding]
@@ -103,9 +104,12 @@ def _judge(judged: Judged, found: Found) -> Said:
     }
     said = word.get(coin.state, "no better than a coin, as far as can be told")
     change = _change(found)
-    if change.tone == "bad":
-        return f"{said}, and getting worse", [change, first]
-    return said, [first, change]
+    parts = [first, change]
+    if fault := next((one for kind in FAULTS if (one := found.get(kind)) and one.tone), None):
+        said += ", but not on one kind of fault" if fault.tone == "bad" else ", less so on one kind of fault"
+        parts.insert(1, fault.paragraph())
+    said += {"bad": ", and getting worse", "warn": ", and perhaps getting worse"}.get(change.tone, "")
+    return said, sorted(parts, key=lambda part: ("bad", "warn", "good", "").index(part.tone or "good"))
 
 
 def _change(found: Found) -> Paragraph:
@@ -113,7 +117,9 @@ def _change(found: Found) -> Paragraph:
     looks = [found[kind] for kind in CHANGES if kind in found]
     told = [one for one in looks if one.state == "found"] or [one for one in looks if one.state != "too few"]
     if told:
-        return told[0].paragraph()
+        said, estimate = told[0].paragraph(), told[0].look.estimate
+        falling = told[0].doubt == "not sure" and estimate is not None and estimate.value < 0
+        return replace(said, tone="warn") if falling else said
     if not looks:
         return Paragraph("Whether that changes cannot be told: all votes are of one step.")
     look = looks[-1]

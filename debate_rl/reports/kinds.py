@@ -9,6 +9,10 @@ from debate_rl.reports.document import Tone
 Said = tuple[str, Tone]
 """What a difference is, in words, and how it is to be taken."""
 MORE_TRUTH = "read votes that went wrong; a higher rewards.truth_weight makes praise count less"
+UNSEEN_FAULT = (
+    "read such votes; give judges the check that they leave out (personas, prompts), or more truth "
+    "(rewards.truth_weight)"
+)
 BOTH_ORDERS = 'let judges see pairs in both orders: debate.order = "per_viewer"'
 
 
@@ -58,6 +62,22 @@ KINDS = {
             ("Judges tell right from wrong better than a coin", "good"),
             ("A coin would judge better", "bad"),
             MORE_TRUTH,
+        ),
+        Kind(
+            "judge/blind_fault",
+            "votes right on the kind of wrong solution on which fewest are, less on all others; not over 1/2",
+            0.1,
+            ("", ""),
+            ("Judges do not see one kind of fault", "bad"),
+            UNSEEN_FAULT,
+        ),
+        Kind(
+            "judge/weak_fault",
+            "the same, where votes on that kind are right more often than not",
+            0.2,
+            ("", ""),
+            ("Judges miss one kind of fault more than others", "warn"),
+            UNSEEN_FAULT,
         ),
         Kind(
             "learned/held_out",

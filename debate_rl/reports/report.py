@@ -35,7 +35,7 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
         damage, total = run.damage, run.count(filter)
         for id, record in run.records(filter):
             try:
-                study.add(record)
+                study.add(record, id)
             except MALFORMED as error:
                 raise TranscriptError(f"{name}: debate {id} cannot be read: {error!r}") from error
             tell(total)

@@ -25,6 +25,7 @@ from msgspec import to_builtins
 
 from debate.files import read_json
 from debate.values import Value
+from debate_rl.models import bars_hidden
 from debate_rl.runs.checkpoint_folder import (
     HIDDEN,
     MANIFEST,
@@ -229,19 +230,12 @@ def write_model(folder: Path, model: Any, weights: Mapping[str, Any] | None = No
     ``weights``: those to write, by name; None takes the model's own.
     Who may enter the folder may read its files: safetensors makes them for their owner alone.
     """
-    from transformers.utils import logging
-
     extra: dict[str, Any] = {"save_embedding_layers": False} if hasattr(model, "peft_config") else {}
     extra |= {"state_dict": weights} if weights is not None else {}
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # its bar would tear up ours
-    try:
+    with bars_hidden():
         model.save_pretrained(folder, **extra)
-        for path in folder.glob("*.safetensors"):
-            path.chmod(folder.stat().st_mode & 0o666)
-    finally:
-        if shown:
-            logging.enable_progress_bar()
+    for path in folder.glob("*.safetensors"):
+        path.chmod(folder.stat().st_mode & 0o666)
 
 
 def _sync_all(folder: Path) -> None:

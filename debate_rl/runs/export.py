@@ -15,6 +15,7 @@ from debate.files import read_json, write_text
 from debate.policies.local import end_tokens
 from debate_rl.config import Config
 from debate_rl.config.judges import judge_files
+from debate_rl.gguf_file import loads_by_name
 from debate_rl.runs.checkpoint import write_model
 from debate_rl.runs.checkpoint_folder import step_of
 from debate_rl.runs.kept_weights import load_kept, newest_weights, version_of
@@ -101,10 +102,10 @@ def _write_weights(
 ) -> None:
     if kind == "adapter":
         name = config.model.name_or_path
-        base = _base_name(name) if name else str(out.resolve() / BASE)
+        base = _base_name(name) if loads_by_name(name) else str(out.resolve() / BASE)
         model.peft_config["default"].base_model_name_or_path = base
         write_model(fresh, _typed(model, dtype))
-        if not name:
+        if not loads_by_name(name):
             write_model(fresh / BASE, model.unload())
         return
     if kind == "merged":

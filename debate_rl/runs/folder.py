@@ -128,12 +128,14 @@ def open_run(
     data_checksums: Mapping[str, str] | None = None,
     findings: Mapping[str, object] | None = None,
     rules: ChangeRules | None = None,
+    since: float | None = None,
 ) -> Iterator[RunFolder]:
     """Make the folder, or open it again for the same configuration, and hold its lock until the end.
 
     Nothing is written but the lock until ``RunFolder.record``, so a start that fails leaves all as it was.
     What differs from the run that is resumed, as ``rules`` allow, is kept in run.json, and so are
-    ``findings``, those of the latest start. RunFolderError for any other difference, for changed data, for a
+    ``findings``, those of the latest start, which began ``since``, in seconds since 1970; None: now.
+    RunFolderError for any other difference, for changed data, for a
     folder that is not a run, while another process holds it, and where nothing can be written.
     """
     folder = Path(path)
@@ -144,7 +146,8 @@ def open_run(
                 _refuse_foreign(folder)  # before a lock is left in it
             stack.enter_context(locked(folder))
             known = {"seed": seed, "data": dict(data_checksums or {}), **(findings or {})}
-            run = _enter(folder, config, known, rules or ChangeRules())
+            began = datetime.now(UTC) if since is None else datetime.fromtimestamp(since, UTC)
+            run = _enter(folder, config, known, rules or ChangeRules(), began)
         except OSError as error:
             raise _cannot_write(folder, error) from error
         yield run
@@ -155,17 +158,19 @@ def _cannot_write(folder: Path, error: OSError) -> RunFolderError:
     return RunFolderError(f"run.dir={folder}: cannot write {path}: {error.strerror}; choose another run.dir")
 
 
-def _enter(folder: Path, config: BaseModel, known: dict[str, object], rules: ChangeRules) -> RunFolder:
+def _enter(
+    folder: Path, config: BaseModel, known: dict[str, object], rules: ChangeRules, began: datetime
+) -> RunFolder:
     plain = plain_config(config)
     run = RunFolder(folder, resumed=(folder / "config.toml").exists())
     if not run.resumed:
         _refuse_foreign(folder)
-        facts: dict[str, object] = {**known, "starts": [_start({})]}
+        facts: dict[str, object] = {**known, "starts": [_start({}, began)]}
     else:
         changed = changed_settings(folder, config)
         if refused := refusal(changed, rules):
             raise RunFolderError(f"run.dir={folder} holds a run with another configuration: {refused}")
-        facts = _resumed_facts(folder, _read_facts(run.facts), known, changed, rules)
+        facts = _resumed_facts(folder, _read_facts(run.facts), known, changed, rules, began)
     texts = {"run.json": json.dumps(facts, indent=2).encode(), "config.toml": tomli_w.dumps(plain).encode()}
     return replace(run, texts=texts)
 
@@ -176,6 +181,7 @@ def _resumed_facts(
     known: dict[str, object],
     changed: Mapping[str, Change],
     rules: ChangeRules,
+    began: datetime,
 ) -> dict[str, object]:
     """Return the facts of a resumed run: data and starts are added to, the seed stays the first."""
     before, now = _mapping(facts.get("data")), _mapping(known["data"])
@@ -183,7 +189,7 @@ def _resumed_facts(
     others = data_changes(before, now)
     if refused := data_refusal(others, rules):
         raise RunFolderError(f"run.dir={folder}: {refused}")
-    starts = [*earlier, _start({**changed, **others})]
+    starts = [*earlier, _start({**changed, **others}, began)]
     latest = {key: value for key, value in known.items() if key != "seed"}
     spent = {"wall_seconds": wall_seconds(earlier)}
     return known | facts | latest | spent | {"data": before | now, "starts": starts}
@@ -193,10 +199,10 @@ def _mapping(value: object) -> dict[str, str]:
     return value if isinstance(value, dict) else {}
 
 
-def _start(changed: Mapping[str, Change]) -> dict[str, object]:
+def _start(changed: Mapping[str, Change], began: datetime) -> dict[str, object]:
     """Return what this start of the run runs on."""
     return {
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "time": began.isoformat(timespec="seconds"),
         "commit": source_commit(),
         "versions": versions(),
         "hardware": machine(),

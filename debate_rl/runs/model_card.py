@@ -14,6 +14,7 @@ import tomli_w
 from debate.files import read_json
 from debate_rl.config import Config
 from debate_rl.formatting import counted, interval, number, printable, title
+from debate_rl.gguf_file import loads_by_name
 from debate_rl.runs.folder import RunFolder, plain_config
 from debate_rl.statistics import clustered_mean, thirds
 from debate_rl.tracking.held_out import read_held_out, sentence
@@ -94,7 +95,7 @@ def _adapter_note(config: Config, kind: str) -> Iterator[str]:
     if kind == "adapter":
         yield "transformers needs peft beside it to load an adapter, and takes the generation settings of the"
         yield "base; those of training are in generation_config.json."
-        if config.model.name_or_path is None:
+        if not loads_by_name(config.model.name_or_path):
             yield "Its base lies in `base/`: if the folder is moved, adapter_config.json needs the new place."
         yield ""
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import fmean
-from typing import cast
+from typing import Any, cast
 
 from debate_rl.config import Config
-from debate_rl.formatting import counted, duration
 from debate_rl.problems import Problems
 from debate_rl.sft.replies import Replies
 from debate_rl.training.cards import card_of
 from debate_rl.training.passes import learner_passes
 from debate_rl.training.plan import Plan, planned
+from debate_rl.training.time_line import line_of, sheet_of, timed_here
 
 
 def planned_replies(config: Config, data: Problems, *, there: int | None = None) -> Plan | None:
@@ -27,16 +28,16 @@ def planned_replies(config: Config, data: Problems, *, there: int | None = None)
     return planned(config.model_copy(update={"debate": debate, "learner": learner}), data, there=there)
 
 
-def replies_time_line(config: Config, data: Problems, plan: Plan) -> str:
-    """Return the line about the least time of all steps on a card that is not here, by its data sheet."""
-    card, steps = card_of(plan.there), config.train.steps
-    if card is None:
+def replies_time_line(config: Config, data: Problems, plan: Plan, *, here: bool, model: Any = None) -> str:
+    """Return the line about the time of the steps that are left, as ``time_line`` has it of RL."""
+    if here:
+        speed, about, by = timed_here(plan, model)
+    elif (card := card_of(plan.there)) is not None:
+        speed, about, by = card.speed(plan.model, plan.load), "at least", sheet_of(card)
+    else:
         return "  time    not known: nothing was timed on that card, and no data sheet of it is known here"
     a_step = config.sft.batch_size * fmean(len(one.ids) for one in cast("Replies", data).learnt)
     passes = learner_passes(config.learner, adapter=config.model.lora_rank > 0, replies=True)
-    each = a_step * passes / card.speed(plan.model, plan.load).score
-    return (
-        f"  time    {duration(steps * each)} if an {card.name} does the peak of its data sheet: "
-        f"{counted(steps, 'step')} of {duration(each)}, {a_step:,.0f} tokens each, evaluations not counted; "
-        "nothing was run there"
-    )
+    plan, parts = replace(plan, config=config), f" with {a_step:,.0f} tokens"
+    by = f"evaluations not counted; {by}"
+    return line_of(plan, plan.done, a_step * passes / speed.score, 0.0, about, by, parts=parts)

@@ -15,6 +15,7 @@ from debate_rl.sft.encoding import Encoded, rows_of
 from debate_rl.sft.replies import Replies, load_replies, steps_of
 from debate_rl.training.session import Session
 from debate_rl.training.start_checks import BEST_BY, HELD_BACK
+from debate_rl.training.train import finished_steps_saved
 from learner.update.config import LearnerConfig
 
 LOSS = "learner.losses.cross_entropy:cross_entropy"
@@ -22,6 +23,7 @@ LOGGED = (
     *("loss", "grad_norm", "grad_norm_max", "grad_clipped", "update_per_lr", "lr", "updates"),
     *("skipped_updates", "bad_steps", "loss_scale", "entropy_mean", "entropy_max", "kl_mean", "kl_max"),
     *("rows", "action_tokens", "row_tokens", "read_tokens", "reference_step"),
+    *("sharing/difference", "sharing/noise"),
 )
 """The learner's metrics that say something of replies that nobody sampled."""
 
@@ -76,7 +78,8 @@ class SftSession(Session):
         started = time.perf_counter()
         drawn = [self.replies.learnt[index] for index in self.sampler.draw(step).problems]
         self.rest_engine()
-        metrics = self.learner.step(rows_of(drawn, self.learner.steps))
+        with finished_steps_saved(self):
+            metrics = self.learner.step(rows_of(drawn, self.learner.steps))
         if self.config.held_out.due(step + 1, self.config.train.steps):
             self.publish(step + 1)
         lapped("learn")

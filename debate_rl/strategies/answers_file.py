@@ -2,8 +2,8 @@
 
 The first line says how the answers were come by, each further line is a problem:
 
-    {"format": 1, "of": {"strategy": "majority", "samples": 16, ...}}
-    {"id": "aime-3", "question": "5f1c...", "answer": "204", "shares": [["204", 0.75]], ...}
+    {"format": 2, "of": {"strategy": "majority", "samples": 16, ...}}
+    {"id": "aime-3", "checksum": "5f1c...", "question": "Let N ...", "answer": "204", "samples": 16, ...}
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from debate_rl.strategies.types import Answered
 from envs import DataError
 from transcripts.append import LineFile
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Head(Value, frozen=True):
@@ -33,12 +33,13 @@ class Head(Value, frozen=True):
 
 
 class Line(Value, frozen=True):
-    """One problem with its answer. ``question``: its checksum; ``right``: None where nobody knows.
+    """One problem with its answer. ``checksum``: of the whole problem; ``right``: None where nobody knows.
 
     ``refused``: why it could not be asked, "" where it was. The other fields are those of ``Answered``.
     """
 
     id: str
+    checksum: str
     question: str
     answer: str | None = None
     right: bool | None = None
@@ -59,7 +60,8 @@ class Line(Value, frozen=True):
         """Return the line of an answer."""
         return cls(
             id=problem.id,
-            question=question_checksum(problem),
+            checksum=question_checksum(problem),
+            question=problem.question,
             answer=answered.answer,
             right=right,
             shares=tuple((one.answer, round(one.share, 6)) for one in answered.shares),
@@ -105,7 +107,7 @@ class AnswersFile:
 
         DataError where the file has an answer to another problem of the same id.
         """
-        known = {line.id: line.question for line in self.lines}
+        known = {line.id: line.checksum for line in self.lines}
         for problem in problems:
             if known.get(problem.id, question_checksum(problem)) != question_checksum(problem):
                 raise DataError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,11 @@ from envs.types import Mode
 ROWS = (".jsonl", ".json", ".parquet")
 """Files of problems as the data sets have them; any other file has a problem on each line."""
 SOURCE = "solve"
+_FILE = re.compile(
+    r"[^\s]+\.(jsonl|json|parquet|txt|csv)|(~?/|\.{1,2}/)[^\s]+|[A-Za-z][\w.-]*(/[A-Za-z][\w.-]*)+",
+    re.IGNORECASE,
+)
+"""A word that names a file and is no problem: by its ending, or as a path is written; 1/2+x/3 is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ def _posed(what: str, piped: str | None, config: Config, kind: Kind | None) -> P
     if path is None:
         if " " not in what and _is_there(what):
             raise DataError(f"{what}: is not a plain file; name one, or give - and a pipe")
-        if Path(what[:1000]).suffix.lower() in ROWS and "\n" not in what and " " not in what:
+        if _FILE.fullmatch(what):
             raise DataError(f"{what}: there is no such file")
         return _of_lines([what], "the problem", config, kind)
     if path.suffix.lower() in ROWS:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from debate_rl.formatting import counted, share
+from debate_rl.formatting import counted, duration, share
 from debate_rl.statistics import clustered_mean
 from debate_rl.strategies.answers_file import Line
 
@@ -48,7 +48,7 @@ def summary(lines: Sequence[Line], *, seconds: float, solved: int) -> dict[str, 
 def summary_lines(figures: Mapping[str, Any]) -> list[str]:
     """Return the figures in words.
 
-    >>> lines = [Line("p", "", "4", True, tokens_generated=30), Line("q", "", None, False)]
+    >>> lines = [Line("p", "", "", "4", True, tokens_generated=30), Line("q", "", "", None, False)]
     >>> summary_lines(summary(lines, seconds=2.0, solved=2))[0]
     '2 problems: 1 answered, .50 right of 2 graded (.00 to 1.00)'
     """
@@ -62,5 +62,5 @@ def summary_lines(figures: Mapping[str, Any]) -> list[str]:
     lines = [head + (f", {refused} refused" if refused else ""), cost]
     if figures["per_hour"]:
         speed = f"{figures['per_hour']:,.0f} problems an hour"
-        lines[1] += f"; {figures['seconds']:.1f} s here: {speed}"
+        lines[1] += f"; {duration(figures['seconds'])} here: {speed}"
     return lines

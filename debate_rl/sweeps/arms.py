@@ -22,6 +22,7 @@ from debate_rl.config.recipes import (
     explain,
     find_recipe,
     load_config,
+    nearest,
     parse_override,
     read_config,
     read_tables,
@@ -150,8 +151,9 @@ def _of_recipe(name: str, own: Sequence[str]) -> Sweep:
     try:
         find_recipe(name)
     except ConfigError as error:
-        known = ", ".join(shipped_sweeps())
-        raise ConfigError(f"{error}; shipped sweeps: {known}") from error
+        raise ConfigError(
+            f"{error}; {nearest(name, shipped_sweeps())}the shipped sweeps are in sweeps/ there"
+        ) from error
     try:
         return Sweep.model_validate(apply_overrides({"recipe": name}, own, Sweep))
     except ValidationError as error:

@@ -24,7 +24,7 @@ from pydantic import Field
 from debate.settings import Settings
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, read_facts
-from debate_rl.formatting import printable
+from debate_rl.formatting import duration, printable
 from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints
 from debate_rl.runs.folder import LOCK, changed_settings, is_locked, locked, write_whole
 from debate_rl.runs.provenance import usable_cores
@@ -259,7 +259,7 @@ class Runner:
         seconds = time.monotonic() - child.began
         if code == 0:
             self._note(seconds=self.state.seconds | {run.key: round(seconds, 1)})
-            self.tell(f"{run.name}: done after {seconds / 60:.1f} min")
+            self.tell(f"{run.name}: done after {duration(seconds)}")
         elif child.stopping:
             self.tell(f"{run.name}: stopped after the evaluation of step {until}")
         else:

@@ -1,22 +1,55 @@
-"""Trackers for other programs' charts, under the names of metrics.jsonl: Weights & Biases and TensorBoard."""
+"""Trackers for other programs' charts: Weights & Biases and TensorBoard.
+
+Their x-axis is the number of steps that are done: step 0 stands at 1, the evaluation before it at 0.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from debate.settings import install_hint
 from debate_rl.config.logging import WandbConfig
-from debate_rl.tracking.step_lines import SAMPLE, Sample
+from debate_rl.tracking.held_out import NAME, figures_at
+from debate_rl.tracking.step_lines import SAMPLE, Sample, read_metrics, read_rows
 from transcripts.errors import TranscriptWriteError
+
+PERF = ("seconds/", "idle/", "memory/", "tokens_per_second")
+"""How metrics begin that say how fast a run is and what it takes."""
+DONE = "steps_done"
+BEST = ("accuracy", "self_consistency", "majority")
+"""How held-out figures end whose highest value a summary has beside the last one."""
+TABLE_EVERY = 10
+"""Steps whose drawn turns are one table: each table is a file of its own, and is never changed."""
+
+
+def chart_name(name: str) -> str:
+    """Return what charts call a metric: each is in the group train, eval or perf.
+
+    >>> [chart_name(name) for name in ("loss", "judge/accuracy", "eval/direct/accuracy", "seconds/learn")]
+    ['train/loss', 'train/judge/accuracy', 'eval/direct/accuracy', 'perf/seconds/learn']
+    """
+    if name.startswith("eval/"):
+        return name
+    return f"perf/{name}" if name.startswith(PERF) else f"train/{name}"
+
+
+def _charted(metrics: Mapping[str, float]) -> dict[str, float]:
+    return {chart_name(name): value for name, value in metrics.items()}
 
 
 class WandbTracker:
-    """Logs to Weights & Biases; drawn turns become the table ``samples`` of their step."""
+    """Logs to Weights & Biases; the turns that are drawn in ``TABLE_EVERY`` steps become a table ``samples``.
 
-    def __init__(self, config: WandbConfig, folder: Path, settings: Mapping[str, object]) -> None:
+    A run that resumes sends again what its folder holds and W&B does not, as the last rows before a kill, and
+    nothing that W&B has. Offline that is not known, and all is sent. ``steps``: those of the whole run.
+    """
+
+    def __init__(
+        self, config: WandbConfig, folder: Path, settings: Mapping[str, object], steps: int = 0
+    ) -> None:
         try:
             import wandb
         except ImportError as error:
@@ -36,26 +69,71 @@ class WandbTracker:
                 mode=mode,  # type: ignore[arg-type]
                 id=_wandb_id(folder),
                 resume=None if mode == "offline" else "allow",
+                settings=wandb.Settings(console="off"),  # it would keep every frame of a live bar
             )
         except (wandb.Error, OSError) as error:
             raise ValueError(
                 f"logging.wandb.project={config.project}: {error}; set WANDB_API_KEY, "
                 "or logging.wandb.mode=offline"
             ) from error
-        self._table = wandb.Table
+        self._table, self._steps = wandb.Table, steps
+        self._next = self._run.step if mode == "online" else 0
+        self._turns: list[Sample] = []
+        self._known: set[str] = set()
+        for group in ("train/*", "eval/*", "perf/*"):
+            self._run.define_metric(group, step_metric=DONE)
+        done = 0
+        for done, figures in _kept(folder):
+            self._send(done, figures)
+        if done % TABLE_EVERY:
+            self._turns = [turn for turn in _turns(folder) if turn["step"] >= done - done % TABLE_EVERY]
+
+    def begin(self, figures: Mapping[str, float]) -> None:
+        """Log the held-out figures from before the first step."""
+        self._send(0, _charted(figures))
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Log one step."""
-        self._run.log(dict(metrics), step=step)
+        self._send(step + 1, _charted(metrics))
 
     def show(self, step: int, samples: Sequence[Sample]) -> None:
-        """Log the drawn turns as a table, a row for each."""
-        rows: Any = [[sample[name] for name in SAMPLE] for sample in samples]
-        self._run.log({"samples": self._table([*SAMPLE], rows)}, step=step)
+        """Keep the drawn turns for the next table."""
+        self._turns += samples
 
     def close(self) -> None:
         """Finish the upload."""
         self._run.finish()
+
+    def _send(self, done: int, figures: Mapping[str, float]) -> None:
+        """Send the figures of so many steps at once, so that a kill loses no row; none that W&B has."""
+        ends = done % TABLE_EVERY == 0 or done == self._steps
+        turns, self._turns = (self._turns, []) if ends else ([], self._turns)
+        if done < self._next:
+            return
+        for name in figures.keys() - self._known:
+            if name.startswith("eval/") and name.endswith(BEST):
+                self._run.define_metric(name, step_metric=DONE, summary="max,last")
+        self._known |= figures.keys()
+        rows: Any = [[turn[name] for name in SAMPLE] for turn in turns]
+        table = {"samples": self._table([*SAMPLE], rows)} if rows else {}
+        self._run.log({DONE: done, **figures, **table}, step=done, commit=True)
+
+
+def _turns(folder: Path) -> list[Sample]:
+    """Return the turns that were drawn in a run's steps."""
+    path = folder / "samples.jsonl"
+    return read_rows(path) if path.exists() else []
+
+
+def _kept(folder: Path) -> Iterator[tuple[int, dict[str, float]]]:
+    """Yield what a run's folder holds of each row, by the number of steps done, with the time it had then."""
+    if before := figures_at(folder / NAME, 0):
+        yield 0, before
+    path = folder / "metrics.jsonl"
+    for row in read_metrics(path) if path.exists() else []:
+        known = {name: value for name, value in row.items() if value is not None}
+        step, time = known.pop("step"), known.pop("time", None)
+        yield int(step) + 1, _charted(known) | ({} if time is None else {"_timestamp": time})
 
 
 def _wandb_id(folder: Path) -> str:
@@ -83,14 +161,18 @@ class TensorBoardTracker:
                 f"logging.tensorboard is set, but tensorboard is not installed: {install_hint('tensorboard')}"
             ) from error
         try:
-            self._writer = SummaryWriter(str(folder), purge_step=first_step)
+            self._writer = SummaryWriter(str(folder), purge_step=first_step + 1)
         except OSError as error:
             raise TranscriptWriteError.of(error, folder) from error
 
+    def begin(self, figures: Mapping[str, float]) -> None:
+        """Write the held-out figures from before the first step."""
+        self.log(-1, figures)
+
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Write one step."""
-        for name, value in metrics.items():
-            self._writer.add_scalar(name, value, step)
+        for name, value in _charted(metrics).items():
+            self._writer.add_scalar(name, value, step + 1)
         self._writer.flush()
 
     def close(self) -> None:

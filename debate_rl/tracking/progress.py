@@ -1,14 +1,15 @@
-"""What a person sees while a run goes on: one line a step, in a terminal above a live bar."""
+"""What a person sees while a run trains: one line a step, in a terminal above a live bar."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+import time
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from debate_rl.formatting import number, title
+from debate_rl.formatting import duration, number, title
+from debate_rl.tracking.parts import Kind, Pace, PartBar, PartLines, is_bar
+from debate_rl.tracking.step_lines import step_seconds
 
 HEADLINES = (
     *("accuracy", "winner/accuracy", "reward/peer/std", "judge/accuracy", "format/valid"),
@@ -25,6 +26,7 @@ HELD_OUT = (
     "eval/judge/accuracy",
 )
 """Metrics shown after a step with an evaluation."""
+EVALUATE = "seconds/evaluate"
 
 
 def headline(metrics: Mapping[str, float]) -> str:
@@ -72,24 +74,44 @@ ALL_CUT = (
 )
 
 
-class Lines:
-    """One plain line for each step, and one where nothing can be learned."""
+RECENT = 10
+"""The time that is left is told by the mean of so many steps."""
 
-    def __init__(self, console: Console, steps: int, *, verbose: bool = False) -> None:
+
+class Lines:
+    """One plain line for each step with the time that is left, and one where nothing can be learned."""
+
+    def __init__(
+        self,
+        console: Console,
+        steps: int,
+        *,
+        verbose: bool = False,
+        due: Callable[[int], bool] = lambda _: False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._console, self._steps, self._verbose = console, steps, verbose
         self._empty = 0
         self._cut = False
+        self.pace = Pace(steps, recent=RECENT, due=due, clock=clock)
+        self._parts = PartLines(self.say, ends=False, clock=clock)
+
+    def advance(self, part: str, done: float, total: int) -> None:
+        """Say how far an evaluation is, where that takes long."""
+        self._parts.advance(part, done, total)
 
     def begin(self, figures: Mapping[str, float]) -> None:
         """Print the held-out figures from before the first step."""
+        self.pace.wait(figures.get(EVALUATE, 0.0))
         shown = (headline(figures), held_out_line(figures))
         self.say("  ".join(("before the first step", *(text for text in shown if text))))
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Print the line, with the seconds of the step's phases, evaluation aside."""
-        phases = {name for name in metrics if name.startswith("seconds/")} - {"seconds/evaluate"}
-        spent = sum(metrics[name] for name in phases)
-        text = f"step {step} ({step + 1} of {self._steps} done)  {headline(metrics)}  {spent:.1f} s"
+        """Print the line, with the time of the step, evaluation aside, and what is left of all steps."""
+        took, evaluated = step_seconds(metrics), metrics.get(EVALUATE, 0.0)
+        self.pace.reach(step + 1, took_s=took + evaluated, apart_s=evaluated)
+        times = duration(took) + (f", {self.pace.words()}" if step + 1 < self._steps else "")
+        text = f"step {step} ({step + 1} of {self._steps} done)  {headline(metrics)}  {times}"
         more = optimizer_line(metrics) if self._verbose else None
         notes = (self._nothing(metrics), self._all_cut(metrics))
         for line in (text, more, held_out_line(metrics), *notes):
@@ -115,22 +137,29 @@ class Lines:
 
     def close(self) -> None:
         """Nothing is held back."""
+        self._parts.close()
 
 
 class Bar:
-    """The lines, and below them a bar with the time that remains."""
+    """The lines, and below them a bar with the time that is left."""
 
-    def __init__(self, console: Console, steps: int, done: int, *, verbose: bool = False) -> None:
-        columns = (
-            TextColumn("steps"),
-            MofNCompleteColumn(),
-            BarColumn(bar_width=24),
-            TimeRemainingColumn(),
-        )
-        self._progress = Progress(*columns, console=console)
-        self._task = self._progress.add_task("train", total=steps, completed=done)
-        self._lines = Lines(self._progress.console, steps, verbose=verbose)
-        self._progress.start()
+    def __init__(
+        self,
+        console: Console,
+        steps: int,
+        done: int,
+        *,
+        verbose: bool = False,
+        due: Callable[[int], bool] = lambda _: False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._parts = PartBar(console, clock=clock)
+        self._lines = Lines(self._parts.progress.console, steps, verbose=verbose, due=due, clock=clock)
+        self._parts.add("steps", steps, done, self._lines.pace)
+
+    def advance(self, part: str, done: float, total: int) -> None:
+        """Show how far an evaluation is, in a bar of its own."""
+        self._parts.advance(part, done, total)
 
     def begin(self, figures: Mapping[str, float]) -> None:
         """Print the held-out figures from before the first step."""
@@ -143,25 +172,29 @@ class Bar:
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Move the bar: steps count from 0, so ``step + 1`` are done."""
         self._lines.log(step, metrics)
-        self._progress.update(self._task, completed=step + 1)
+        self._parts.move("steps", step + 1)
 
     def close(self) -> None:
         """Leave the bar as it stands."""
-        self._progress.stop()
+        self._parts.close()
 
 
 def progress_of(
-    kind: Literal["auto", "bar", "lines", "none"],
+    kind: Kind,
     steps: int,
     *,
     done: int = 0,
     console: Console | None = None,
     verbose: bool = False,
+    due: Callable[[int], bool] = lambda _: False,
 ) -> Lines | Bar | None:
-    """Return the display; auto takes the bar in a terminal. ``verbose``: with what the optimizer did."""
+    """Return the display; auto takes the bar in a terminal. ``verbose``: with what the optimizer did.
+
+    ``due``: whether an evaluation follows so many steps.
+    """
     console = console or Console(stderr=True)
     if kind == "none":
         return None
-    if kind == "bar" or (kind == "auto" and console.is_terminal):
-        return Bar(console, steps, done, verbose=verbose)
-    return Lines(console, steps, verbose=verbose)
+    if is_bar(kind, console):
+        return Bar(console, steps, done, verbose=verbose, due=due)
+    return Lines(console, steps, verbose=verbose, due=due)

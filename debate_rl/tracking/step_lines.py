@@ -36,6 +36,19 @@ def metrics_line(step: int, metrics: Mapping[str, float], *, at: float) -> bytes
     return json.dumps(line, allow_nan=False).encode("ascii")
 
 
+PHASES = ("rollout", "verify", "reward", "learn", "record")
+"""The phases of a step. Other metrics in seconds are parts of these, or of the evaluation behind the step."""
+
+
+def step_seconds(metrics: Mapping[str, float | None]) -> float:
+    """Return the wall seconds of a step by its phases, without the evaluation behind it.
+
+    >>> step_seconds({"seconds/rollout": 2.0, "seconds/reward": 0.5, "seconds/grade": 0.4})
+    2.5
+    """
+    return sum(metrics.get(f"seconds/{phase}") or 0.0 for phase in PHASES)
+
+
 class MetricsLog(LineFile):
     """Appends to metrics.jsonl, one line a step, on the disk before ``log`` returns control to the loop."""
 

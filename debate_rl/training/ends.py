@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import nan
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from debate_rl.formatting import counted
+from debate_rl.formatting import counted, duration
 from debate_rl.runs.ending import wall_seconds
 from debate_rl.runs.folder import RunFolderError
 from debate_rl.tracking.goals import look_at
@@ -33,11 +34,11 @@ class End:
 
 
 class Limits:
-    """The goal, the target and the hours of a run; hours count all its starts."""
+    """The goal, the target and the hours of a run; hours count all its starts, each with its loading."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._spent = wall_seconds(session.folder.starts)
+        self._spent = wall_seconds(session.folder.starts) + time.monotonic() - session.began
         self._since = session.clock()
 
     def end_of(self, figures: Mapping[str, float]) -> End | None:
@@ -68,7 +69,7 @@ class Limits:
         spent = self._spent + self._session.clock() - self._since
         if hours is None or spent < hours * HOUR_S:
             return None
-        return End("hours", f"{spent / HOUR_S:.2f} hours are spent, of train.hours = {hours:g}")
+        return End("hours", f"{duration(spent)} are spent, of train.hours = {hours:g}")
 
 
 def all_done(session: Session) -> End:

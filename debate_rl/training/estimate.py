@@ -39,7 +39,12 @@ from learner.types import Row
 from learner.update import head
 from learner.update.batches import MicroBatch, collate, micro_batches
 from learner.update.config import LearnerConfig
-from learner.update.forward import action_logprobs, compute_type, train_only_checkpointed_layers
+from learner.update.forward import (
+    CHECKPOINTING,
+    action_logprobs,
+    compute_type,
+    train_only_checkpointed_layers,
+)
 from learner.update.prefixes import common_prefix
 from learner.update.sharing import reading
 
@@ -356,7 +361,7 @@ def _learning_bytes(
 ) -> int:
     """Return the peak of forward and backward passes of the learner, with the gradients."""
     if config.gradient_checkpointing is True:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
+        model.gradient_checkpointing_enable(CHECKPOINTING)
     train_only_checkpointed_layers(model)
     for parameter in model.parameters():
         parameter.grad = None
@@ -382,9 +387,8 @@ def _learning_bytes(
 
 
 HEAD_OF_A_GPU = {
-    "_operand": lambda matrix, product: matrix.to(product),
+    "_widens": lambda _, product: product.itemsize < 4,
     "_add_product": lambda total, *_, **__: total,
-    "wide_logits": lambda module, features: module(features).float(),
 }
 """What a head does on a GPU, whose products of 16 bits are float32 without copies of what is multiplied."""
 

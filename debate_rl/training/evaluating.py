@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 def evaluate_on(session: Session, part: HeldOutProblems, step: int) -> Scores:
     """Return the figures of a held-out set; what is said is kept as ``debate eval`` keeps it."""
     config = session.config
+
+    def tell(name: str, _done: int, total: int, work: float) -> None:
+        session.tracker.advance(
+            f"evaluating {part.name}: {name}" if part.name else f"evaluating: {name}", work, total
+        )
+
     plan = EvalPlan(
         part.problems,
         part.environment,
@@ -34,9 +40,9 @@ def evaluate_on(session: Session, part: HeldOutProblems, step: int) -> Scores:
         summarizer=lambda: session.summarizer,
     )
     if not config.logging.evaluation_transcripts:
-        return evaluate(plan, session.policy, modes=config.grader.beside)
+        return evaluate(plan, session.policy, modes=config.grader.beside, tell=tell)
     what = identity(config, part.problems, None, plan.seeds, direct=plan.direct) | {TRAINING: step}
     with training_folder(session.folder.path, step, part.name, what) as folder:
-        scores = evaluate(plan, session.policy, folder, modes=config.grader.beside)
+        scores = evaluate(plan, session.policy, folder, modes=config.grader.beside, tell=tell)
         write_whole(folder / FIGURES, json.dumps(plain_rows({str(session.folder.path): scores})).encode())
     return scores

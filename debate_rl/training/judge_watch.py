@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from debate_rl.training.session import Session
 
 
+JUDGING = "judging fixed pairs"
+
+
 def watch_judge(session: Session, scores: Scores, step: int) -> tuple[Scores, dict[str, float]]:
     """Have the pairs judged after so many steps; return the scores with their accuracies, and what is above.
 
@@ -107,8 +110,10 @@ def _judged(session: Session, pairs: list[JudgePair], step: int) -> list[Judgmen
             f"{folder_of(run) / PAIRS}: {strange[0]!r} is not held out here; not judged: {len(strange)}"
             f" of {len(pairs)} pairs"
         )
+    session.tracker.advance(JUDGING, 0, len(pairs))
     with generators_kept():
         judgments = judge_pairs(session.policy, pairs, problems, config.debate, seed)
+    session.tracker.advance(JUDGING, len(pairs), len(pairs))
     path.parent.mkdir(exist_ok=True)
     write_whole(path, as_lines(judgments))
     return judgments

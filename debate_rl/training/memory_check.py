@@ -34,7 +34,9 @@ def checked_step(session: Session, rows: Sequence[Row]) -> dict[str, float]:
     session.memory_checked, device = True, session.model.device
     try:
         estimated = learning_bytes(session.model, rows, learner.config)
-    except (RuntimeError, TypeError, ValueError):  # a model that looks at its data cannot be counted
+    except Exception as error:  # it is advice: no model that cannot be counted ends a run
+        why = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+        warnings.warn(f"what learning takes is not compared with the estimate: {why}", stacklevel=3)
         return learner.step(rows)
     gpu.reset_peak_memory_stats(device)
     held = gpu.memory_allocated(device)

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import torch
@@ -19,14 +18,10 @@ from debate.policies.local import LocalPolicy
 from debate.prompting.prompt import check_fits
 from debate_rl.config import Config
 from debate_rl.engines import local_settings, shares_gpu
-from debate_rl.formatting import counted, duration
-from debate_rl.models import resolve_device, sketch_model
+from debate_rl.formatting import counted
+from debate_rl.models import resolve_device, samples_wider, sketch_model
 from debate_rl.problems import Problems
 from debate_rl.quantization import quantized_bytes
-from debate_rl.runs.folder import RunFolder
-from debate_rl.runs.kept_weights import load_run_model
-from debate_rl.tracking.step_lines import read_metrics
-from debate_rl.training.cards import Card, card_of, least_seconds
 from debate_rl.training.engine_memory import EngineMemory, engine_memory
 from debate_rl.training.estimate import (
     Load,
@@ -39,15 +34,14 @@ from debate_rl.training.estimate import (
     of_first_rank,
     size,
 )
-from debate_rl.training.speed import Speed, evaluation_seconds, evaluations_of, limit_of, probe, seconds_of
+from debate_rl.training.speed import evaluations_of
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
+from learner.update.config import FROM_SAMPLER
 
-PHASES = ("seconds/rollout", "seconds/reward", "seconds/learn", "seconds/record")
-"""The metrics that make up the time of a step."""
 CROWDED = 0.9
 """Share of the memory over which ``learner.gradient_checkpointing = "auto"`` saves some."""
 USUAL_CAP = 2.0
-"""Of importance weights, where ``learner.tis_cap`` is "auto" and an engine samples [Yao et al., 2025]."""
+"""Of importance weights, where ``learner.tis_cap`` is "auto" and the sampler differs [Yao et al., 2025]."""
 
 
 class TooLargeError(ValueError):
@@ -174,18 +168,27 @@ class Plan:
 
 
 def planned(
-    config: Config, data: Problems, *, there: int | None = None, done: int = 0, ranks: int = 1
+    config: Config,
+    data: Problems,
+    *,
+    there: int | None = None,
+    done: int = 0,
+    ranks: int = 1,
+    assumed: bool = False,
 ) -> Plan | None:
     """Return what the steps of a run need that follow ``done`` others; None where a policy of yours samples.
 
     ``there``: bytes of the memory of the GPU it is planned for; None means this machine. ``ranks``: processes
-    that learn together, with engines on other GPUs. ValueError where the context is too small for a prompt.
+    that learn together, with engines on other GPUs. ``assumed``: whether the model's settings are those that
+    are known of its name, and its tokenizer one that counts characters.
+    ValueError where the context is too small for a prompt.
     """
     if config.model.policy not in (None, "vllm"):
         return None
     device = None if there is not None else resolve_device(config.model.device)
     on_gpu = device is None or device.type != "cpu"
-    model, tokenizer = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=on_gpu)
+    pieces = tiny_vocabulary(config)
+    model, tokenizer = sketch_model(config.model, vocabulary=pieces, on_gpu=on_gpu, assumed=assumed)
     policy = LocalPolicy(model, tokenizer, **local_settings(config))
     problem = data.train[0]
     check_fits(problem, policy, config.debate)
@@ -210,7 +213,7 @@ def planned(
         text,
         done=done,
         engine=engine,
-        chosen=chosen_correction(config),
+        chosen=chosen_correction(config, on_gpu=cuda),
         ranks=ranks,
     )
     try:
@@ -253,85 +256,24 @@ def _memory(plan: Plan, config: Config, *, on_gpu: bool) -> Memory:
     return of_first_rank(memory, plan.model, plan.ranks, samples=config.model.policy is None)
 
 
-def chosen_correction(config: Config) -> dict[str, float]:
-    """Return the cap of importance weights where it is "auto" and an engine has weights of its own."""
-    learner, engine = config.learner, config.model.policy == "vllm"
-    applies = engine and learner.tis_cap == "auto" and learner.old_logprobs == "recompute"
+def chosen_correction(config: Config, *, on_gpu: bool) -> dict[str, float]:
+    """Return the cap of importance weights where it is "auto" and the sampler is not quite the trainer.
+
+    That is where an engine has weights of its own, or the model samples in another type than it learns in.
+    """
+    learner = config.learner
+    unlike = config.model.policy == "vllm" or samples_wider(config, on_gpu=on_gpu)
+    applies = unlike and learner.tis_cap == "auto" and learner.old_logprobs == "recompute"
+    applies = applies and learner.loss not in FROM_SAMPLER
     return {"learner.tis_cap": USUAL_CAP} if applies else {}
 
 
 def chosen_here(config: Config, data: Problems) -> Mapping[str, bool | float]:
     """Return what is chosen of the learner's settings on this machine; by the estimate on a GPU alone."""
     if resolve_device(config.model.device).type == "cpu":
-        return chosen_correction(config)
+        return chosen_correction(config, on_gpu=False)
     plan = planned(config, data)
     return plan.chosen if plan is not None else {}
-
-
-def time_line(needs: Plan, run: Path | None, *, here: bool) -> str:
-    """Return the line about the time of all steps, and what it rests on: steps done, a probe, a bound.
-
-    ``here``: whether the run is planned for this machine, so that something can be timed.
-    """
-    if run is not None and (line := _measured_time(needs, run)):
-        return line
-    if not here and (card := card_of(needs.there)) is not None:
-        return _sheet_time(needs, card)
-    if needs.config.model.policy is not None:
-        return "  time    not known: --plan RUN tells what the steps took that a run with vLLM has done"
-    if not here:
-        return (
-            "  time    not known: nothing was timed on that card; --plan on its machine gives a bound, and "
-            "--plan RUN what the steps took that a run has done"
-        )
-    config, load = needs.config, needs.load
-    device = resolve_device(config.model.device)
-    if config.model.tiny is not None:
-        speed, words = probe(load_run_model(config)[0], load), ("about", "from a short probe of this model")
-    else:
-        speed = limit_of(needs.model, load, device)
-        words = "at least", "matrix products and memory timed on this machine; this model was not run"
-    return f"  time    {words[0]} {_time(needs, speed)} ({words[1]})"
-
-
-def _sheet_time(needs: Plan, card: Card) -> str:
-    """Return the line about a card that is not here."""
-    config = needs.config
-    step, each = least_seconds(config, needs.model, needs.load, needs.held_out, card)
-    count = evaluations_of(config, needs.held_out)
-    whole = duration(config.train.steps * step + count * each)
-    parts = f"{counted(config.train.steps, 'step')} of {duration(step)}"
-    also = f", {counted(count, 'evaluation')} of {duration(each)}" if count else ""
-    peak = f"if every reply spends its limit and an {card.name} does the peak of its data sheet"
-    return f"  time    {whole} {peak}: {parts}{also}; nothing was run there"
-
-
-def _time(needs: Plan, speed: Speed) -> str:
-    """Return how long all steps and evaluations take at a speed, and each of them."""
-    config = needs.config
-    took = seconds_of(needs.load, speed, config, adapter=config.model.lora_rank > 0)
-    step, count = took.sampling + took.learning, evaluations_of(config, needs.held_out)
-    each = evaluation_seconds(needs.load, speed, config, needs.held_out) if count else 0.0
-    parts = f"{counted(config.train.steps, 'step')} of {duration(step)}"
-    evaluated = f", {counted(count, 'evaluation')} of {duration(each)}" if count else ""
-    return f"{duration(config.train.steps * step + count * each)}: {parts}{evaluated}"
-
-
-def _measured_time(needs: Plan, run: Path) -> str:
-    """Return the line from what the steps of a run took; "" where it has none."""
-    metrics, steps = RunFolder(run).metrics, needs.config.train.steps
-    rows = read_metrics(metrics) if metrics.exists() else []
-    if not rows:
-        return ""
-    step = fmean(sum(row.get(name) or 0.0 for name in PHASES) for row in rows)
-    evaluated = [value for row in rows if (value := row.get("seconds/evaluate"))]
-    each = fmean(evaluated) if evaluated else 0.0
-    left = range(len(rows) + 1, steps + 1)
-    count = sum(needs.config.held_out.due(done, steps) for done in left) if each else 0
-    parts = f"{counted(len(left), 'step')} of {duration(step)}"
-    also = f", {counted(count, 'evaluation')} of {duration(each)}" if count else ""
-    whole = duration(len(left) * step + count * each)
-    return f"  time    about {whole} left: {parts}{also} (means of the {counted(len(rows), 'step')} done)"
 
 
 def _tokens(count: float) -> str:

@@ -146,6 +146,11 @@ class RankedLearner:
         return self._own.bad_steps
 
     @property
+    def halfway(self) -> bool:
+        """Whether a step has begun its updates and not ended."""
+        return self._own.halfway
+
+    @property
     def worst(self) -> WorstTokens:
         """The worst tokens among the rows of the first rank."""
         return self._own.worst
@@ -301,6 +306,8 @@ def _device_of(config: Config, ranks: Ranks) -> str:
             f'model.quantization = "{config.model.quantization}": a quantized base is not shared by several '
             "ranks; start one process, or leave it out"
         )
+    if config.learner.compile:
+        raise ValueError("learner.compile = true: is for one process that learns; leave it out")
     if resolve_dtype(config.model) == torch.float16:
         raise ValueError("model.dtype=float16: is not learnt in by several ranks; set bfloat16 or float32")
     return device.type

@@ -70,7 +70,8 @@ class Session:
     ``best``: the step with the highest ``train.keep_best`` so far, and that figure. ``saved``: the newest
     checkpoint's step; ``saved_at``: when it was written, or the run opened, in seconds of ``clock``.
     ``memory_checked``: whether the estimate was compared with what learning takes. ``end``: why its steps
-    ended. ``reader``: of the likelihood reward, if there is one.
+    ended. ``reader``: of the likelihood reward, if there is one. ``began``: when the run began to be opened,
+    in seconds of ``time.monotonic``.
     """
 
     config: Config
@@ -89,6 +90,7 @@ class Session:
     memory_checked: bool = False
     clock: Callable[[], float] = time.monotonic
     saved_at: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=time.monotonic)
     stops: Stops = field(default_factory=Stops)
     writer: CheckpointWriter = field(default_factory=CheckpointWriter)
     canary: Canary | None = None
@@ -202,8 +204,10 @@ class Session:
 
     def evaluate_first(self) -> dict[str, float]:
         """Keep the held-out figures from before the first step, unless they are kept already; return them."""
+        started = time.perf_counter()
         figures = self.evaluate(0) if self.evaluates_first else {}
         if figures:
+            figures["seconds/evaluate"] = time.perf_counter() - started
             self.tracker.begin(figures)
         return figures
 
@@ -339,9 +343,11 @@ def open_session(
 def _opened(
     config: Config, stops: Stops, look: Look, group: RankGroup | None, kind: type[Session]
 ) -> Iterator[Session]:
+    began, since = time.monotonic(), time.time()
     config, data = kind.prepared(config)
     chosen = look(data)
     facts = {"data_checksums": data.checksums, "findings": data.findings() | {"chosen": dict(chosen)}}
+    facts |= {"since": since}
     run = open_run(config.run.dir, config, seed=config.seed, rules=change_rules(config), **facts)
     with checked_verifying(config) as verifying, run as folder, ExitStack() as stack:
         learners = group.ranks.count if group else 1
@@ -359,7 +365,7 @@ def _opened(
         learning = lowered(kind.learner_settings(config, chosen), folder.starts)
         learner = _learner(model, config, learning, group)
         session = kind(config, folder, data, model, tokenizer, policy, learner, stops=stops, group=group)
-        session.verifying = verifying
+        session.verifying, session.began = verifying, began
         session.reader = open_reader(config, learner, tokenizer, folder.path)
         if group is not None:
             group.saved = session.saved_words
@@ -372,7 +378,9 @@ def _opened(
         tidy(folder.checkpoints, session.step, best=best, keep_last=config.train.keep_last)
         set_aside_from(folder.transcripts, session.step)
         seal_before(folder.transcripts, session.step)
-        about = {"steps": config.train.steps, "first_step": session.step, "settings": plain_config(config)}
+        steps, first = config.train.steps, session.step
+        due = (lambda done: config.held_out.due(done, steps)) if data.held_out else (lambda _: False)
+        about = {"steps": steps, "first_step": first, "settings": plain_config(config), "due": due}
         with open_trackers(folder.path, config.logging, **about) as session.tracker:
             try:
                 yield session

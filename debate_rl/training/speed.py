@@ -11,7 +11,6 @@ import torch
 
 from debate.policies.steps import steps_for
 from debate_rl.config import Config
-from debate_rl.formatting import counted
 from debate_rl.training.estimate import Load
 from debate_rl.training.passes import learner_passes
 from learner.update.forward import action_logprobs
@@ -126,19 +125,3 @@ def evaluations_of(config: Config, held_out: int, *, done: int = 0) -> int:
     steps = config.train.steps
     left = range(done + 1 if done else 0, steps + 1)
     return sum(config.held_out.due(step, steps) for step in left) if held_out else 0
-
-
-def time_lines(config: Config, model: Any, load: Load, *, held_out: int, done: int) -> list[str]:
-    """Return the lines about time to print before the steps that are left; the model is probed for them."""
-    speed = probe(model, load)
-    took = seconds_of(load, speed, config, adapter=hasattr(model, "peft_config"))
-    lines = [
-        f"  time    about {took.sampling + took.learning:.2g} s a step: sampling {took.sampling:.2g} s, "
-        f"learning {took.learning:.2g} s (from a short probe)"
-    ]
-    if count := evaluations_of(config, held_out, done=done):
-        each = evaluation_seconds(load, speed, config, held_out)
-        evaluated = f"{counted(count, 'evaluation')} of {held_out} held-out problems"
-        first = "" if done else ", one before the first step"
-        lines.append(f"          and about {each:.2g} s for each of {evaluated}{first}")
-    return lines

@@ -14,6 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Self
 
+from debate_rl.formatting import duration
+
 STALLED_S, LOOK_S = 600.0, 5.0
 NEXT = {"": "rollout", "rollout": "reward", "reward": "learn", "verify": "reward", "learn": "record"}
 """The phase that follows another; of further debates in a step, ``reward`` stands before ``rollout``."""
@@ -76,7 +78,7 @@ class StallWatch:
         under_way = NEXT.get(phase, "evaluating or saving")
         where = innermost(sys._current_frames().get(self._main))
         at = f", at {where}" if where else ""
-        return f"step {step}: no phase has ended for {silent / 60:.0f} min; under way: {under_way}{at}"
+        return f"step {step}: no phase has ended for {duration(silent)}; under way: {under_way}{at}"
 
 
 def innermost(frame: FrameType | None) -> str:

@@ -11,6 +11,7 @@ from debate.prompting.seating import prompts_of, seat_debate
 from debate.ramps import values_of
 from debate.types import WITHOUT_TRUTH
 from debate_rl.config import Config, TrainConfig
+from debate_rl.config.reward_checks import keys_by_truth
 from debate_rl.evaluation.grading import IN_A_BOX
 from debate_rl.evaluation.play import is_alone
 from debate_rl.likelihood.reasoning import gold_of
@@ -144,12 +145,13 @@ def refuse_unlikely(config: Config, data: Problems) -> None:
 
 
 def refuse_verdicts_as_truth(config: Config, data: Problems) -> None:
-    """Refuse judges' advantages that look for the right solution where a verifier model stands for truth."""
+    """Refuse advantages that look for the right solution where a verifier model stands for truth."""
     known = next((problem.id for problem in data.train if problem.kind == "rubric"), None)
-    if known is not None and config.advantages.judge.key == "pair":
+    keys = keys_by_truth(config.advantages)
+    if known is not None and keys:
         raise ValueError(
-            f'advantages.judge.key = "pair": finds the right solution by its truth reward, and the problem '
-            f"{known!r} has verdicts of a verifier model in its place; choose another key"
+            f"{keys[0]}: finds the right solution by its truth reward, and the problem {known!r} has "
+            "verdicts of a verifier model in its place; choose another key"
         )
 
 
@@ -215,6 +217,12 @@ def check_labels(config: Config, data: Problems) -> None:
         raise ValueError(
             f"rewards.label_levels: no training problem with a gold answer is of level {min(absent)!r}; "
             f"there are {', '.join(sorted({repr(problem.level) for problem in known}))}"
+        )
+    told = (known and rewards.labels) or rewards.pseudo != "none" or config.train.draws_rewards
+    if (keys := keys_by_truth(config.advantages)) and not told:
+        raise ValueError(
+            f"{keys[0]}: finds the right solution by its truth reward, and no problem has one "
+            f"(rewards.labels = {rewards.labels:g}); choose another key"
         )
     if rewards.peer_weight == "measured" and not (known and rewards.labels):
         lacks = f"rewards.labels = {rewards.labels:g}" if known else "no training problem has a gold answer"

@@ -19,6 +19,7 @@ from debate_rl.runs.checkpoint import TrainState, latest_good, load_checkpoint, 
 from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints
 from debate_rl.runs.folder import RunFolder
 from debate_rl.runs.kept_weights import named_weights
+from debate_rl.tracking.parts import parts_shown
 from debate_rl.warm_start.training import warm_start
 
 JITTER = 1e-6
@@ -53,7 +54,11 @@ def start_weights(
         engine = engine_of(policy)
         local = isinstance(engine, LocalPolicy)
         speaker = engine if local else LocalPolicy(model, tokenizer, **local_settings(config))
-        warm_start(model, tokenizer, config, data.environment, encode=speaker.encode)
+        with parts_shown(config.logging.progress) as parts:
+            loss = warm_start(
+                *(model, tokenizer, config, data.environment), encode=speaker.encode, advance=parts.advance
+            )
+            parts.say(f"warm start: loss {loss:.3f}")
     if config.train.jitter:
         perturb(model, derive_seed(config.seed, "jitter", config.train.jitter))
     if wanted:

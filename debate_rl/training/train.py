@@ -10,18 +10,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+import torch
+
 from debate.policies.tools import engine_of
 from debate.policies.vllm import VLLMPolicy
-from debate.remote import RemoteError
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import of_learners
 from debate_rl.metrics.debates import compression_metrics, debate_metrics, size_metrics
+from debate_rl.models import resolve_dtype
+from debate_rl.reports.training.learning_alarms import MISMATCH
 from debate_rl.runs.trainer_state import generators_kept_on_error
 from debate_rl.training.adaptive import adaptive_metrics
 from debate_rl.training.ends import End, Limits, all_done, end_recorded
 from debate_rl.training.guards import Guards
 from debate_rl.training.judge_watch import check_watched
 from debate_rl.training.memory_check import checked_step
+from debate_rl.training.ranks import RankError
 from debate_rl.training.rollouts import Clock, Rollout, of_groups, step_records
 from debate_rl.training.schedules import schedule_metrics
 from debate_rl.training.session import Session, open_session
@@ -92,7 +96,7 @@ def _end_of_steps(session: Session, do: Do) -> End:
             watch.begin(step)
             with session.stops.deferred():
                 metrics = do(session, step, watch.lap)
-                _refuse_first_mismatch(session, metrics)
+                _check_first_mismatch(session, metrics)
                 figures = session.finish_step(step, metrics)
                 _refuse_stuck(session)
                 end = guards.after(step) or limits.end_of(figures)
@@ -107,24 +111,24 @@ def train_step(session: Session, step: int, lapped: Callable[[str], None] | None
     """Do one step of the run and return its metrics; ``lapped`` hears of each phase that ends."""
     config, clock = session.config, Clock(lapped)
     ledger = session.ledger if hides_any(config.rewards) else None
-    with _finished_steps_saved(session):
+    with finished_steps_saved(session):
         busy = session.engine_seconds()
         played = session.rollouts.roll_out(step, session.sampler.draw, session.ema, clock)
-    session.sampler.remember(step, played.debates, played.visible())
-    labels = ledger.use(step, played) if ledger is not None else {}
-    now = config.at_step(step)
-    if session.reader is not None and now.rewards.reads_likelihood:
-        session.rest_engine()
-        played.take_likelihoods(session.reader.read(played.debates, step), now.rewards)
-    transitions = played.transitions()
-    advantages = turn_advantages(transitions, now.rewards, now.advantages, session.ema)
-    if now.rewards.peer_weight == "measured":
-        labels |= measured_metrics(session.ema)
-        measure(session.ema, played.debates, played.visible(), key_by_itself)
-    clock.lap("reward")
+        session.sampler.remember(step, played.debates, played.visible())
+        labels = ledger.use(step, played) if ledger is not None else {}
+        now = config.at_step(step)
+        if session.reader is not None and now.rewards.reads_likelihood:
+            session.rest_engine()
+            played.take_likelihoods(session.reader.read(played.debates, step), now.rewards)
+        transitions = played.transitions()
+        advantages = turn_advantages(transitions, now.rewards, now.advantages, session.ema)
+        if now.rewards.peer_weight == "measured":
+            labels |= measured_metrics(session.ema)
+            measure(session.ema, played.debates, played.visible(), key_by_itself)
+        clock.lap("reward")
 
-    session.rest_engine()
-    learnt = _learn(session, played, transitions, advantages.turns)
+        session.rest_engine()
+        learnt = _learn(session, played, transitions, advantages.turns)
     session.publish(step + 1)
     session.rollouts.published(step + 1, session.ema)
     clock.lap("learn")
@@ -172,17 +176,26 @@ def train_step(session: Session, step: int, lapped: Callable[[str], None] | None
 
 
 @contextmanager
-def _finished_steps_saved(session: Session) -> Iterator[None]:
-    """Save the finished steps where a step's debates cannot be held: the weights are still those of them.
+def finished_steps_saved(session: Session) -> Iterator[None]:
+    """Save the finished steps where the next cannot be done, if its updates have not begun.
 
-    What debates that are given up drew is put back.
+    What the step drew, and what it took into means and memories, is put back. A GPU without memory left ends
+    the run with ValueError, which says what to lower.
     """
+    means, memory = dict(session.ema), dict(session.sampler.memory)
     try:
         with generators_kept_on_error():
             yield
-    except (ValueError, RemoteError):
-        if session.step:
+    except Exception as error:
+        session.ema, session.sampler.memory = means, memory
+        if session.step and not session.learner.halfway and not isinstance(error, RankError):
             session.save_finished()
+        if isinstance(error, torch.OutOfMemoryError):
+            raise ValueError(
+                f"step {session.step}: {str(error).partition('. ')[0]}; lower learner.micro_batch_tokens, "
+                "set learner.gradient_checkpointing=true or, where the model itself samples, lower "
+                f"train.batch_size; {session.saved_words()}"
+            ) from error
         raise
 
 
@@ -216,17 +229,33 @@ def _learn(
     return metrics | checked_step(session, make_rows(transitions, advantages, session.config.advantages))
 
 
-def _refuse_first_mismatch(session: Session, metrics: Mapping[str, float]) -> None:
-    """End a run whose first step was sampled by what the trainer does not compute; nothing of it is kept."""
+def _check_first_mismatch(session: Session, metrics: Mapping[str, float]) -> None:
+    """Warn of a first step whose sampler and trainer differ by more than rounding.
+
+    Beyond a limit the run ends, and nothing of it is kept.
+    """
     found, most = metrics.get("mismatch_kl", 0.0), session.config.train.max_first_mismatch
-    if session.step or most is None or found <= most:
+    if session.step or found <= MISMATCH:
         return
     apart = f"mismatch_mean {metrics['mismatch_mean']:.3g}, mismatch_max {metrics['mismatch_max']:.3g}"
-    raise ValueError(
-        f"step 0: mismatch_kl is {found:.3g}, over train.max_first_mismatch = {most:g}: sampler and trainer "
-        f"give the same tokens other probabilities ({apart}). Check that temperature, model, adapter and "
-        f"numeric type are one for both; nothing was saved"
-    )
+    why = f"sampler and trainer give the same tokens other probabilities ({apart}). {_why_apart(session)}"
+    if most is not None and found > most:
+        raise ValueError(
+            f"step 0: mismatch_kl is {found:.3g}, over train.max_first_mismatch = {most:g}: {why}; nothing "
+            "was saved"
+        )
+    session.tracker.say(f"step 0: mismatch_kl is {found:.3g} nats a token, over {MISMATCH:g}: {why}")
+
+
+def _why_apart(session: Session) -> str:
+    """Return what makes sampler and trainer differ, as far as it is known, and what to do."""
+    computes = session.learner.compute
+    if session.config.model.policy is None and computes not in (None, resolve_dtype(session.config.model)):
+        return (
+            f"The learner multiplies in {str(computes).removeprefix('torch.')}, the sampler in the weights' "
+            'own type, and this model does not bear that rounding: set learner.compute = "float32"'
+        )
+    return "Check that temperature, model, adapter and numeric type are one for both"
 
 
 def _refuse_stuck(session: Session) -> None:

@@ -37,11 +37,12 @@ def warm_start(
     environment: Environment,
     *,
     encode: Encode,
-    tell: Callable[[str], None] = print,
+    advance: Callable[[str, float, int], None] = lambda *_: None,
 ) -> float:
     """Train the model on demonstrations of the environment's family, in place; return the last loss.
 
     ``encode`` is that of the policy which is to speak with the model, so that both see the same prompts.
+    ``advance`` is called with a name, the steps done and the number of steps, first with none done.
     """
     import torch
 
@@ -49,6 +50,7 @@ def warm_start(
     rng = Random(derive_seed(config.seed, "warm start"))
     optimizers = _optimizers(model, settings)
     loss = torch.zeros(())
+    advance("warm start", 0, settings.steps)
     for step, batches in enumerate(_steps(Encoder(tokenizer, encode), config, environment, rng)):
         _set_lr(optimizers, settings, step)
         loss = sum((_loss(model, batch) for batch in batches), torch.zeros(()))
@@ -57,8 +59,7 @@ def warm_start(
         for optimizer in optimizers:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-        if (step + 1) % 50 == 0:
-            tell(f"warm start {step + 1}/{settings.steps}: loss {loss.item():.3f}")
+        advance("warm start", step + 1, settings.steps)
     return loss.item()
 
 

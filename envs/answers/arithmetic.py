@@ -82,18 +82,18 @@ def _value_at(name: str, point: int) -> Any:
     return -value if point == 2 else value * (1 + 2 * point)
 
 
-def unknown_function(name: str) -> Callable[[Any], Any]:
-    """Return a function that nobody defined: some fixed number for each value of its argument.
+def unknown_function(name: str) -> Callable[..., Any]:
+    """Return a function that nobody defined: some fixed number for the values of its arguments.
 
     >>> f = unknown_function("f")
     >>> f(2) == f(1 + 1), f(2) == f(3), f(2) == unknown_function("g")(2)
     (True, False, False)
     """
 
-    def function(value: Any) -> Any:
+    def function(*values: Any) -> Any:
         mp = context()
-        digits = mp.nstr(value if abs(value) > mp.mpf(10) ** -50 else mp.mpf(0), 50)
-        return mp.mpf(_value_at_seed(f"{name} of {digits}"))
+        digits = (mp.nstr(value if abs(value) > mp.mpf(10) ** -50 else mp.mpf(0), 50) for value in values)
+        return mp.mpf(_value_at_seed(f"{name} of {' '.join(digits)}"))
 
     return function
 

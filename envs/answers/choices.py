@@ -91,20 +91,19 @@ def letter_of(answer: str, choices: Sequence[str] = ()) -> str | None:
     marked = match.end() > match.end(match.lastindex or 0)
     if _REFUSED.match(rest) or (not marked and (_FORMULA.match(rest) or _opens_a_phrase(letter, rest))):
         return None
-    if _DOUBTED.search(rest) or _names_another(
-        _without_denials(rest, letter), letter, LETTERS[: len(choices) or 5]
-    ):
-        return None
-    return letter
+    claim = _without_denials(text[match.end(match.lastindex or 0) :], letter)
+    doubted = _DOUBTED.search(rest) or _names_another(claim, letter, LETTERS[: len(choices) or 5])
+    return None if doubted else letter
 
 
 def _without_denials(rest: str, letter: str) -> str:
     """Return the text after a letter up to a clause that denies other letters: "it can't be A or B"."""
-    clause = _CLAUSE.search(rest)
-    if clause is None or not _DENIED.search(rest, clause.start()):
+    if (denied := _DENIED.search(rest)) is None:
         return rest
-    own = re.search(rf"(?<![\w']){letter}(?![\w'])", rest[clause.start() :])
-    return f"{rest} or {'B' if letter == 'A' else 'A'}" if own else rest[: clause.start()]
+    if re.search(rf"(?<![\w']){letter}(?![\w'])", rest[denied.end() :]):
+        return f"{rest} or {'B' if letter == 'A' else 'A'}"  # it denies the letter itself
+    clause = _CLAUSE.search(rest)
+    return rest[: clause.start()] if clause and _DENIED.search(rest, clause.start()) else rest
 
 
 def _opens_a_phrase(letter: str, rest: str) -> bool:

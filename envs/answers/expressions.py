@@ -42,7 +42,7 @@ _MIXED = re.compile(r"(?:\{\d+\}|\d)(?:\{\d+\}|\d)")
 _ATOM_SIGNS = frozenset("({")
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<command>\\[A-Za-z]+)|(?P<name>[A-Za-z]+)"
-    r"|(?P<sign>[-+*/^!(){}\[\]|_'°]))",
+    r"|(?P<sign>[-+*/^!(){}\[\]|_'°=]))",
     re.ASCII,
 )
 _PLAIN = str.maketrans(
@@ -68,7 +68,12 @@ GREEK = frozenset(
         *("nu", "xi", "rho", "sigma", "tau", "phi", "varphi", "omega", "Delta", "Omega", "Gamma", "ell"),
     )
 )
-_OPENERS = frozenset((r"\pi", r"\sqrt", r"\log", r"\lfloor", r"\lceil", *_FRACTIONS, *_BINOMIALS, *GREEK))
+_BINDERS = {r"\sum": "=", r"\prod": "=", r"\lim": r"\to", r"\int": ""}
+"""What binds a letter, and the sign between the letter and where it starts."""
+_OPENERS = frozenset(
+    (r"\pi", r"\sqrt", r"\log", r"\lfloor", r"\lceil", *_FRACTIONS, *_BINOMIALS, *GREEK, *_BINDERS)
+)
+_END = "$"  # of an integral: no sign of the grammar
 _WORDS = frozenset(("or", "and", "not", "nor", "if", "is", "no", "but", "to"))
 _HIDDEN = re.compile("pi|ln|exp|sin|cos|tan")
 _RADICAL = re.compile(r"√\s?(\d+(?:\.\d+)?)", re.ASCII)  # a line over all digits, unlike \sqrt12
@@ -101,6 +106,8 @@ class _Parser:
         self.at = 0
         self.level = 0
         self.in_function = 0
+        self.in_bounds = 0
+        self.bound: dict[str, str] = {}
 
     def deeper(self, parse: Callable[[], Node]) -> Node:
         """Parse one level down: nothing here calls itself any deeper than ``MAX_LEVELS``."""
@@ -233,9 +240,11 @@ class _Parser:
 
     def letter(self) -> Node:
         name = self.take()
-        if name in ("e", "i"):
+        if name in self.bound:
+            name = self.bound[name]
+        elif name in ("e", "i"):
             return constant(name)
-        if name not in GREEK and not (len(name) == 1 and name.isalpha()):
+        elif name not in GREEK and not (len(name) == 1 and name.isalpha()):
             raise Unknown(name)
         name += self.subscript()
         while self.peek() == "'":
@@ -255,11 +264,11 @@ class _Parser:
             return ""
         self.take()
         if self.peek() != "{":
-            return "_" + self.take()
+            return "_" + self.bound.get(self.peek(), self.take())
         self.take()
         name = "_"
         while self.peek() != "}":
-            name += self.take()
+            name += self.bound.get(self.peek(), self.take())
         self.take()
         return name
 
@@ -268,6 +277,10 @@ class _Parser:
         if token in GREEK:
             return self.letter()
         self.take()
+        if token == r"\infty" and self.in_bounds:
+            return variable(token)
+        if token in _BINDERS:
+            return self.binder(token)
         if token in (r"\pi", r"\infty"):
             return constant(token)
         if token in _FRACTIONS:
@@ -290,6 +303,38 @@ class _Parser:
             return FUNCTIONS[token]
         self.at += 5 if ahead.startswith("^{") else 3
         return inverse
+
+    def binder(self, token: str) -> Node:
+        """Return what nobody evaluates: some fixed number for the ends and the term, its letter nameless."""
+        self.in_bounds += 1
+        self.take("_")
+        letter = "" if token == r"\int" else self.take("{") and self.take()
+        ends = [self.argument() if token == r"\int" else self.start(_BINDERS[token])]
+        if token != r"\lim":
+            self.take("^")
+            ends.append(self.argument())
+        self.in_bounds -= 1
+        outer = self.bound
+        self.bound = {**outer, letter or self.variable_of_integral(): f"bound {len(outer)}"}
+        term = self.product() if letter else self.sum()
+        self.bound = outer
+        if not letter:
+            self.take(_END)
+        return _apply(unknown_function(token), term, *ends)
+
+    def start(self, sign: str) -> Node:
+        self.take(sign)
+        node = self.sum()
+        self.take("}")
+        return node
+
+    def variable_of_integral(self) -> str:
+        """Return the letter behind the next d, both of which become the end of the integral."""
+        at = next((k for k in range(self.at, len(self.tokens) - 1) if self.tokens[k] == "d"), None)
+        if at is None or not self.tokens[at + 1].isalpha():
+            raise Unknown("an integral without a variable")
+        letter, self.tokens[at : at + 2] = self.tokens[at + 1], [_END]
+        return letter
 
     def radical(self) -> Node:
         degree: Node = self.group() if self.peek() == "[" else lambda _: number("2")

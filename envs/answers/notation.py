@@ -61,6 +61,8 @@ _SHORT_UNITS = frozenset(
 )
 _ANGLE = re.compile(r"\\angle\s?([A-Z]{3})(?![A-Za-z])")
 _REVERSED = re.compile(r"([\[\]])([^\[\](),;]{1,60}[,;][^\[\](),;]{1,60})([\[\]])(?!\()")
+_CHAIN = re.compile(r"^\(([^(),;=]+=[^(),;]+)\)$")
+"""A chain of equations in brackets."""
 _DROPPED = str.maketrans("", "", "$°")
 _WRAPPERS = (("\\boxed{", "}"), ("$$", "$$"), ("\\(", "\\)"), ("\\[", "\\]"), ("$", "$"), ("**", "**"))
 _MAX_WRAPPED = 4
@@ -175,7 +177,7 @@ def clean(text: str) -> str:
     text = re.sub(r"\s+", " ", text).strip()
     text = re.sub(r" ?([{(\[+=^]) ?| ?([})\]]) ?(?![A-Za-z]{2})", r"\1\2", text)
     text = _ANGLE.sub(lambda match: rf"\angle {min(match[1], match[1][::-1])}", text)
-    text = _REVERSED.sub(_straight, text) if "[" in text or "]" in text else text
+    text = _CHAIN.sub(r"\1", _REVERSED.sub(_straight, text) if "[" in text or "]" in text else text)
     return _starless((text if text.endswith("...") else text.rstrip(".")).strip())
 
 

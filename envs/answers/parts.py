@@ -134,7 +134,7 @@ def _bracketed(text: str) -> Parts | None:
         inside = [row[1] for row in rows if row and row[0] == "[]"]
         if len(inside) == len(items) and len(set(map(len, inside))) == 1:  # [[1,2],[3,4]]
             return Parts(f"matrix {len(items)}", tuple(cell for row in inside for cell in row))
-    return Parts("list", tuple(items), "set") if brackets == "{}" else Parts(brackets, tuple(items))
+    return Parts("list", tuple(items), "commas") if brackets == "{}" else Parts(brackets, tuple(items))
 
 
 def bracketed_pair(text: str) -> tuple[str, tuple[str, ...]] | None:

@@ -25,7 +25,7 @@ Piece: TypeAlias = tuple[Any, bool, Any, bool]
 MAX_CHARS = 300
 MAX_PIECES = 16
 _LETTER = re.compile(
-    r"(?:(?![ei]$)[A-Za-z]|\\(?:alpha|beta|gamma|theta|lambda|mu|phi|omega))(?:_\{?\w{1,3}\}?)?"
+    r"(?:(?![ei]$)[A-Za-z]|\\(?:alpha|beta|gamma|theta|lambda|mu|phi|omega))(?:_\{?\w{1,3}\}?)?(?:\([a-z]\))?"
 )
 _MEMBER = re.compile(rf"({_LETTER.pattern.replace('$', '(?![A-Za-z])')})\s*\\in(?![A-Za-z])\s*")
 _BUILDER = re.compile(r"\\\{(.+?)(?:\\mid(?![A-Za-z])|\||:)(.+)\\\}", re.DOTALL)

@@ -121,8 +121,8 @@ def unit_of(rest: str) -> Unit | None:
     if _PERCENT.fullmatch(rest):
         return Unit(measure="percent")
     rest = re.sub(r"^(?:%|percent\b|pct\b)|^\^?\{?(?:th|st|nd|rd)\}?$", "", rest).strip()
-    if rest in ("", ".", "°"):
-        return Unit(measure=_MEASURES["°"] if rest == "°" else "")
+    if rest in ("", ".", "°", "$"):
+        return Unit(measure=_MEASURES.get(rest, ""))
     if not attached and (symbols := _in_symbols(rest)):
         return symbols
     rest = re.sub(r"\s*/\s*", "/", rest)

@@ -12,7 +12,15 @@ from pathlib import Path
 
 from debate.files import LARGEST_DATA, open_plain, plain_lines, read_plain
 from debate.settings import install_hint
-from envs.errors import HALF_CHARACTER, DataError, MissingPackageError, row_error, shorten
+from envs.errors import (
+    HALF_CHARACTER,
+    DataError,
+    MissingPackageError,
+    UnreachableError,
+    row_error,
+    shorten,
+)
+from envs.hub import is_reachable, spare_retries, why_not
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Control characters and line breaks, which no name and no option may hold."""
@@ -184,6 +192,7 @@ def _hub_rows(
     location: str, hub_id: str, config: str | None, split: str, *, streamed: bool, seed: int | None
 ) -> Iterator[object]:
     try:
+        spare_retries()
         import datasets
     except ImportError as error:
         raise MissingPackageError(
@@ -197,6 +206,8 @@ def _hub_rows(
         else:
             yield from datasets.load_dataset(hub_id, config, split=split)
     except Exception as error:  # whatever the client raises, also in the middle of a stream: it is not here
+        if isinstance(error, OSError) and not is_reachable():
+            raise UnreachableError(f"{location}: {why_not()}; path= reads a local copy (env.path)") from error
         raise DataError(
             f"{location}: could not be loaded ({shorten(str(error), 200)}); "
             "path= reads a local copy (env.path)"

@@ -23,7 +23,7 @@ _STRICT = re.compile(r"#### (-?[0-9.,]+)", re.ASCII)
 _FLEXIBLE = re.compile(r"-?[$0-9.,]{2,}|-?[0-9]+", re.ASCII)
 _MINERVA, _HOPE = "Final Answer: The final answer is", "I hope it is correct."
 _BEFORE_HOPE = re.compile(rf". {_HOPE[:-1]}.")  # any character before and after, as there
-_FINAL = re.compile(r"\bfinal answer is\b[ \t:]*+([^\n]*)", re.IGNORECASE)
+_FINAL = re.compile(r"\bfinal answer is\b[ \t:]*+", re.IGNORECASE)
 _FINAL_END = re.compile(r"\.?\s*I hope|\.(?=\s|$)")
 _DELIMITERS = re.compile(r"\\\$|\$\$|\$|\\\(|\\\)|\\\[|\\\]")
 _CLOSED_BY = {"$$": "$$", "$": "$", r"\(": r"\)", r"\[": r"\]"}
@@ -95,8 +95,9 @@ def final_answer(text: str) -> Span | None:
     last = last_match(_FINAL, text)
     if last is None:
         return None
-    end = _FINAL_END.search(text, last.start(1), last.end(1))
-    start, stop = last.start(1), end.start() if end else last.end(1)
+    start, line = last.end(), text.find("\n", last.end())
+    end = _FINAL_END.search(text, start, line if line >= 0 else len(text))
+    stop = end.start() if end else line if line >= 0 else len(text)
     while start < stop and text[start] in ' *\t"\\' and text[start : start + 2] not in ("\\(", "\\["):
         start += 1
     while stop > start and text[stop - 1] in ' *\t"\\':

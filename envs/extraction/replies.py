@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeAlias
 
 from debate.types import Span
-from envs.answers.choices import LETTERS, letter_alone, texts_of
+from envs.answers.choices import LETTERS, letter_of, texts_of
 from envs.answers.scripts import in_ascii, with_ascii_digits
 from envs.extraction import harness
 from envs.extraction.boxes import all_boxes, joined, last_box
@@ -31,11 +31,12 @@ _OTHER_LETTER = re.compile(  # "B or C" and "not C" are answers, and wrong ones
     r"(?:[ \t]{1,4}be)?)[ \t]{1,4}\(?$",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"(?<![\\A-Za-z])(?!(?:pi|sqrt|sin|cos|tan|log|ln|exp)(?![A-Za-z]))[A-Za-z]{2,}")
+_WORD = re.compile(r"(?<![\\A-Za-z])(?!(?:pi|sqrt|sin|cos|tan|log|ln|exp|[a-z]?matrix|array)(?![A-Za-z]))[A-Za-z]{2,}")
 _FOREIGN = re.compile(r"[\u00c0-\u024f\u0400-\u1fff\u3040-\u9fff\uac00-\ud7af]")
 _BARE_CHARS = 200
 _CORRECT = r"\s(?:is|must be)\s(?:the\s)?(?:correct|right|true)\b(?!\s?\?)"
 _OPTION_CHARS = 4000
+_ASKED, _WHETHER = re.compile(r"[^.\n!?]{0,200}\?"), re.compile(r"\bwhether\b[^.\n!?]*\Z")
 _NUMBER = re.compile(
     r"\\[dt]?frac\{\d+\}\{\d+\}"
     r"|(?<![A-Za-z_\d])(?:(?<![.,:/])\d{1,2}(?::\d\d){1,2}(?![\d:])(?:\s?[ap]\.?m\b)?"
@@ -49,9 +50,9 @@ _NUMBER = re.compile(
 _ANY_ANSWER = re.compile(r"\\boxed\s*[{\dA-Z]|####|\banswer[ \t]*(?:is\b|[:=])", re.IGNORECASE)
 _STOPS = str.maketrans("\u3002\uff61\u06d4\u0964", "\n\n\n\n")
 _STOP = re.compile(
-    r"<\|(?:im_end|endoftext|eot_id|end|end_of_text)\|>|</s>|\n\s{0,8}(?:Question|Problem"
-    r"|Q)\s{0,4}\d{0,4}\s{0,4}:"
+    r"<\|[a-z_]{1,24}\|>|</s>|(?:\n\s{0,8}(?:Question|Problem|Q)|[.!$*}]\s{1,4}(?:Question|Problem))\s{0,4}\d{0,4}\s{0,4}:"
 )
+"""A sign between turns of a chat, or another question."""
 
 
 def extract(
@@ -160,7 +161,7 @@ def _rules(mode: Mode, letters: str, choices: Sequence[str]) -> Rules:
     def option(text: str) -> Span | None:
         span = _one_line(text)
         reply = span.of(text) if span and span.end - span.start <= _OPTION_CHARS else ""
-        return span if reply and (letter_alone(reply, choices) or texts_of(reply, choices)) else None
+        return span if reply and (letter_of(reply, choices) or texts_of(reply, choices)) else None
 
     def last_letter(text: str) -> Span | None:
         span = _last(re.compile(rf"(?<![A-Za-z'])[{letters}](?:(?![A-Za-z']|\s[a-z])|(?={_CORRECT}))"), text)
@@ -229,8 +230,9 @@ def _last_number(text: str) -> Span | None:
     span = _last(_NUMBER, text)
     if span is None:
         return None
-    if "__" in text[text.rfind("\n", 0, span.start) + 1 : span.end]:
-        return None  # a line of code states no answer
+    line = text[text.rfind("\n", 0, span.start) + 1 : span.end]
+    if "__" in line or _ASKED.match(text, span.end) or _WHETHER.search(line, max(0, len(line) - 200)):
+        return None  # a line of code states no answer, nor does a question
     formula = harness.last_formula(text)
     if formula and formula.start <= span.start and span.end <= formula.end:
         return formula  # a number in a formula is not the answer

@@ -66,6 +66,15 @@ class PairSum(SyntheticFamily):
         pair = read_pair(answer)
         return f"{min(pair)} {max(pair)}" if pair else plain_key(problem, answer)
 
+    def fault(self, problem: Problem, answer: str) -> str | None:
+        """Return whether numbers are not listed, or miss the target; None for what is no pair."""
+        pair, (target, numbers) = read_pair(answer), read_question(problem.question)
+        if pair is None:
+            return None
+        if pair[0] == pair[1] or not set(pair) <= set(numbers):
+            return "a number that is not listed"
+        return None if sum(pair) == target else "a sum that misses the target"
+
     def attempt(self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0) -> Pair:
         """Return a pair: the right one with probability ``right``, the first two of the list with ``lure``,
         and else a random one (which is right now and then). The number listed later comes first.

@@ -92,6 +92,10 @@ class SyntheticFamily(ABC):
     def is_right(self, problem: Problem, answer: str) -> bool:
         """Return whether an answer as written is right."""
 
+    def fault(self, problem: Problem, answer: str) -> str | None:
+        """Return what is wrong with a wrong answer, as a noun; None where the family knows no kinds."""
+        return None
+
     @abstractmethod
     def attempt(self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0) -> Any:
         """Return one attempt: right with probability ``right``, the planted mistake with ``lure``."""

@@ -64,6 +64,11 @@ class Words(SyntheticFamily):
         number = read_answer(answer)
         return plain_key(problem, answer) if number is None else str(number)
 
+    def fault(self, problem: Problem, answer: str) -> str | None:
+        """Return whether the answer is that of the planted habit; None for any other."""
+        told = read_answer(answer) == sum(_habit(read_story(problem.question)))
+        return '"loses" read as "gets"' if told else None
+
     def attempt(
         self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0
     ) -> Reading:

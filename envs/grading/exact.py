@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from envs.answers.bound import without_bound_names
 from envs.answers.expressions import parse_formula
 from envs.answers.names import names_differ
 from envs.answers.notation import BOUND, clean, sides, spelling, value_stated, without_unit
@@ -85,14 +84,16 @@ def exact(answer: str, gold: str, *, library: bool = False) -> Grade | None:
         return decided(False, "empty")
     if spelling(plain) == spelling(truth) and len(answer) <= MAX_CLEANED:
         return decided(True, "spelling")
-    if BOUND.search(plain) and BOUND.search(truth) and _differ_in_bound_names(plain, truth):
-        return decided(True, "bound names")
     if broken := refusal(answer):
         return decided(False, f"refused: {broken}")
     if broken := refusal(gold):  # of a source that checks none: no rule may read it, and nothing was graded
         return Grade(GradeStatus.CRASH, f"gold refused: {broken}")
-    if (same := _approximation(plain, truth)) is not None:
+    truth = _without_rounding(truth, "") or truth
+    if (same := _approximation(plain, truth, library=library)) is not None:
         return decided(same, "approximation")
+    if (stated := _without_rounding(plain, truth)) is None:
+        return decided(False, "approximation")
+    plain = stated
     if (plain := _on_scale(plain, truth)) is None:
         return decided(False, "degrees")
     truth = _ON_SCALE.sub("°", _without_near(truth))
@@ -107,10 +108,6 @@ def exact(answer: str, gold: str, *, library: bool = False) -> Grade | None:
             or _as_relation(plain, truth, library=library)
             or _as_mathematics(plain, truth)
         )
-
-
-def _differ_in_bound_names(plain: str, truth: str) -> bool:
-    return spelling(without_bound_names(plain)) == spelling(without_bound_names(truth))
 
 
 def _plain_numbers(answer: str, gold: str) -> bool | None:
@@ -188,32 +185,25 @@ def _same_letters(left: list[str], right: list[str]) -> bool:
     return sorted("".join(left).casefold()) == sorted("".join(right).casefold())
 
 
-def _approximation(plain: str, truth: str) -> bool | None:
+def _approximation(plain: str, truth: str, *, library: bool) -> bool | None:
     """Return whether an approximate value equals a gold decimal; None if the answer is not approximate."""
     near = _NEAR.match(plain)
     if near is None:
-        return _with_rounding(plain, truth)
+        return None
     claims = sides(_without_near(truth))
     number, gold = parse_number(plain[near.end() :]), parse_number(claims[0]) if len(claims) == 1 else None
-    return number is not None and gold is not None and number.same(gold) and "." in claims[0]
+    return number is not None and gold is not None and number.same(gold) and (library or "." in claims[0])
 
 
-def _with_rounding(plain: str, truth: str) -> bool | None:
-    r"""Return whether the closed form before its own rounding is the gold answer; None for other answers.
-
-    ``12\\pi \\approx 37.7`` states both: they must agree to the digits given.
-    """
-    form, near, rounded = plain.partition(r"\approx")
-    if not near or not form.strip() or not _PLACES.fullmatch(rounded.strip()):
-        return None
-    claims = sides(form.strip())
-    value, places = constant_of(claims[-1]), len(rounded.strip().partition(".")[2])
+def _without_rounding(plain: str, truth: str) -> str | None:
+    r"""Return what ``12\\pi \\approx 37.7`` states, the decimal if the gold answer is one; None if they differ."""
+    form, _, rounded = plain.partition(r"\approx")
+    if not form.strip() or not _PLACES.fullmatch(rounded := rounded.strip()):
+        return plain
+    value, places = constant_of(sides(form.strip())[-1]), len(rounded.partition(".")[2])
     if value is None or abs(value - float(rounded)) > 0.5000001 * 10**-places:
-        return False
-    if (number := parse_number(truth)) and "." in truth:
-        return number.same(Number(Fraction(rounded.strip())))
-    grade = exact(form, truth)
-    return grade is not None and grade.status == GradeStatus.CORRECT
+        return None
+    return rounded if "." in truth and parse_number(truth) else form.strip()
 
 
 def _without_near(truth: str) -> str:

@@ -37,7 +37,7 @@ _NO_FORMULA = re.compile(
     r"[%<>,;]|\\[{}()\[\]]|\\(?:text\w*|mbox|begin|in|cup|cap|pm|mp|infty|[lg]eq?|lt|gt|neq?|cfrac"
     r"|math(?:rm|bf)|operatorname)(?![A-Za-z])|^\[|\]$|(?<!\d)\.\d|\d\.(?!\d)|\\$|_\{?\d"
 )
-_INTEGER = re.compile(r"-?\d+(?:,\d{3})*", re.ASCII)
+_INTEGER = re.compile(r"-?\d+(?:,\d{3})*(?:\.0*)?", re.ASCII)
 
 _DROPPED = ("\n", "\\!")
 _REWRITTEN = (

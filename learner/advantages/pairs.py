@@ -21,12 +21,18 @@ def sides_of(transitions: Sequence[Transition], truth_correct: float) -> list[in
 
     ``truth_correct`` is the truth reward of a right solution, and of no other.
     """
+    right = right_by_debate(transitions, truth_correct)
+    return [right_side(one.turn.compared, right[one.debate]) for one in transitions]
+
+
+def right_by_debate(transitions: Sequence[Transition], truth_correct: float) -> dict[int, dict[TurnId, bool]]:
+    """Return for each debate whether its graded solutions are right, by their truth rewards."""
     right: dict[int, dict[TurnId, bool]] = {}
     for one in transitions:
         of_debate = right.setdefault(one.debate, {})
         if one.truth is not None:
             of_debate[one.turn.id] = one.truth == truth_correct
-    return [right_side(one.turn.compared, right[one.debate]) for one in transitions]
+    return right
 
 
 def right_side(compared: Sequence[TurnId], right: Mapping[TurnId, bool]) -> int:

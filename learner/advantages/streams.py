@@ -2,7 +2,8 @@
 
 Sources: GRPO (arXiv 2402.03300) subtracts the group's mean and divides by its standard deviation;
 RLOO (arXiv 2402.14740) subtracts the mean of the others; Dr. GRPO (arXiv 2503.20783) drops the
-division; role-conditioned estimation (SPIRAL, arXiv 2506.24119) subtracts a running mean per persona.
+division; role-conditioned estimation (SPIRAL, arXiv 2506.24119) subtracts a running mean per persona. What
+a context adds to the mean of a group: ``learner.advantages.contexts``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from learner.advantages.contexts import Effects, context_effects
 
 Baseline: TypeAlias = Literal["group", "rloo", "rae", "none"]
 Scale: TypeAlias = Literal["group", "batch", "none"]
@@ -36,8 +39,9 @@ def stream_advantages(
 
     ``groups`` names each value's group. A group with fewer than two values, or with equal values, has
     no contrast: all its advantages are None under the baselines "group" and "rloo", and wherever the
-    scale would divide by its standard deviation. "rae" reads the running mean of the group's name in
-    ``ema`` (0 at first) before it takes the value in, value by value; pass the same ``ema`` each step.
+    scale would divide by its standard deviation. "rae" subtracts the running mean of the group's name in
+    ``ema`` (0 at first), and then takes in the mean of the step's values: the first as it is, each later one
+    by 1 - ``decay``. Pass the same ``ema`` each step.
 
     >>> stream_advantages([1.0, 0.0, None, 1.0], ["p", "p", "p", "q"], baseline="group", scale="none")
     [0.5, -0.5, None, None]
@@ -53,7 +57,7 @@ class GroupParts:
 
     ``members``: the indices of the values. ``centre`` (n,) is taken off the values; None under "none".
     ``std`` is the standard deviation of the group or of the batch, and ``divisor`` what it makes; None under
-    "none". ``advantages`` (n,): None without contrast.
+    "none". ``advantages`` (n,): None without contrast. ``effects`` (n,): of the values' contexts.
     """
 
     members: list[int]
@@ -62,6 +66,7 @@ class GroupParts:
     std: float | None
     divisor: float | None
     advantages: Values | None
+    effects: Effects | None = None
 
     @property
     def mean(self) -> float:
@@ -77,29 +82,35 @@ def stream_parts(
     scale: Scale,
     ema: MutableMapping[str, float] | None = None,
     decay: float = 0.95,
+    contexts: Sequence[Hashable] | None = None,
+    keep_equal: bool = False,
 ) -> tuple[list[float | None], dict[Hashable, GroupParts]]:
     """Return ``stream_advantages`` and what made those of each group.
 
-    There are no parts where values are taken as they are: baseline and scale "none".
+    There are no parts where values are taken as they are: baseline and scale "none". With ``contexts``, of
+    each value, "group" and "rloo" subtract a fit of group and context (``learner.advantages.contexts``); with
+    ``keep_equal`` equal values that were not expected alike are then a signal, but for a scale "group".
     """
     members = group_members(values, groups)
     if baseline == "none" and scale == "none":
         return [None if value is None else float(value) for value in values], {}
     batch_std = _std([value for value in values if value is not None]) if scale == "batch" else 0.0
     means = {} if ema is None else ema
+    effects = None if contexts is None else context_effects(values, groups, contexts)
     result: list[float | None] = [None] * len(values)
     parts: dict[Hashable, GroupParts] = {}
     for key, indices in members.items():
         group = np.array([values[index] for index in indices], np.float64)
-        centre = _centre(group, baseline, key=str(key), ema=means, decay=decay)
+        own = None if effects is None else effects.of(indices)
+        centre = _centre(group, baseline, key=str(key), ema=means, decay=decay, effects=own)
         std, divisor = _divisor(group, scale, batch_std)
-        advantages = None
-        if has_contrast(group) or (baseline in ("rae", "none") and scale != "group"):
-            centred = group if centre is None else group - centre
+        advantages, centred = None, group if centre is None else group - centre
+        told_apart = baseline in ("rae", "none") or (keep_equal and has_contrast(centred))
+        if has_contrast(group) or (told_apart and scale != "group"):
             advantages = centred if divisor is None else centred / divisor
             for index, advantage in zip(indices, advantages.tolist(), strict=True):
                 result[index] = advantage
-        parts[key] = GroupParts(indices, group, centre, std, divisor, advantages)
+        parts[key] = GroupParts(indices, group, centre, std, divisor, advantages, own)
     return result, parts
 
 
@@ -129,28 +140,41 @@ def has_contrast(group: Sequence[float] | Values) -> bool:
 
 
 def _centre(
-    group: Values, baseline: Baseline, *, key: str, ema: MutableMapping[str, float], decay: float
+    group: Values,
+    baseline: Baseline,
+    *,
+    key: str,
+    ema: MutableMapping[str, float],
+    decay: float,
+    effects: Effects | None,
 ) -> Values | None:
+    if effects is not None and baseline in ("group", "rloo"):
+        return _fitted(group, effects, without_own=baseline == "rloo")
     if baseline == "group":
         return np.full_like(group, group.mean())
     if baseline == "rloo":
         return (group.sum() - group) / max(len(group) - 1, 1)
     if baseline == "rae":
-        return _running_means(group, key, ema, decay)
+        return _running_mean(group, key, ema, decay)
     if baseline == "none":
         return None
     raise ValueError(f"baseline must be group, rloo, rae or none, got {baseline!r}")
 
 
-def _running_means(group: Values, key: str, ema: MutableMapping[str, float], decay: float) -> Values:
-    """Return the mean that stood before each value came; ``ema[key]`` is left after the last."""
-    before = np.empty_like(group)
-    mean = ema.get(key, 0.0)
-    for index, value in enumerate(group):
-        before[index] = mean
-        mean = decay * mean + (1 - decay) * float(value)
-    ema[key] = mean
-    return before
+def _fitted(group: Values, effects: Effects, *, without_own: bool) -> Values:
+    """Return the group's mean and each context's effect; ``without_own``: fitted without the value itself."""
+    fit = group.mean() + effects.offset
+    if not without_own or len(group) < 2:
+        return fit
+    weight = 1 / len(group) + effects.leverage
+    return (fit - weight * group) / (1 - weight)
+
+
+def _running_mean(group: Values, key: str, ema: MutableMapping[str, float], decay: float) -> Values:
+    """Return the mean as it stood before the step; ``ema[key]`` is left as it stands after it."""
+    before, mean = ema.get(key, 0.0), float(group.mean())
+    ema[key] = decay * before + (1 - decay) * mean if key in ema else mean
+    return np.full_like(group, before)
 
 
 def _divisor(group: Values, scale: Scale, batch_std: float) -> tuple[float | None, float | None]:

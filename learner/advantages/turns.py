@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, MutableMapping, Sequence
+from collections.abc import Hashable, MutableMapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -10,8 +10,9 @@ from msgspec import UNSET
 
 from debate.ramps import number
 from debate.types import Turn
-from learner.advantages.config import AdvantageConfig, StreamSettings
-from learner.advantages.pairs import balanced, side_counts, sides_of
+from learner.advantages.config import AdvantageConfig, Key, StreamSettings
+from learner.advantages.contexts import context_of
+from learner.advantages.pairs import balanced, right_by_debate, side_counts, sides_of
 from learner.advantages.returns import returns
 from learner.advantages.streams import GroupParts, group_members, has_contrast, stream_parts
 from learner.types import Transition
@@ -20,8 +21,9 @@ from rewards.measured import stream_weights
 if TYPE_CHECKING:
     from rewards import RewardConfig
 
-StreamName: TypeAlias = Literal["peer", "truth", "judge", "mixed", "shaping", "likelihood", "persuasion"]
-
+StreamName: TypeAlias = Literal[
+    "peer", "truth", "judge", "mixed", "shaping", "likelihood", "persuasion", "format"
+]
 
 CREDIT: tuple[StreamName, ...] = ("peer", "truth", "mixed")
 """The streams of which later rounds may count for earlier ones (``advantages.discount``)."""
@@ -31,7 +33,7 @@ BESIDE: tuple[Literal["shaping", "likelihood"], ...] = ("shaping", "likelihood")
 
 @dataclass(frozen=True, slots=True)
 class TurnAdvantage:
-    """What each kind of token of a turn gets, None without signal; ``format`` goes to all of them.
+    """What each kind of token of a turn gets, None without signal; ``format`` is added to ``judge``.
 
     ``peer``, ``truth``, ``shaping`` and ``likelihood`` are what ``generator`` is the sum of; the first two
     are None where the rewards were mixed before. ``critic``: of criticism.
@@ -51,10 +53,11 @@ class TurnAdvantage:
 class StreamOf:
     """One stream over all turns: values, the keys of their baseline groups, and advantages.
 
-    ``groups`` has the parts of the advantages by key: ``stream_parts``. ``sides`` counts the advantages by
-    side, for the weights of ``key = "pair"``.
+    ``key``: the setting of that name, and what "auto" came to. ``groups`` has the parts of the advantages by
+    key: ``stream_parts``. ``sides`` counts the advantages by side, for the weights of ``key = "pair"``.
     """
 
+    key: Key
     values: list[float | None]
     keys: list[Hashable]
     groups: dict[Hashable, GroupParts]
@@ -91,19 +94,20 @@ def turn_advantages(
 
     generator = lambda_gen * ((1 - w) A_peer + w A_truth + A_shaping + v A_likelihood) with w = truth_weight
     and v = likelihood_weight, judge = lambda_judge * A_judge, critic = lambda_critic * A_persuasion, format =
-    the format penalty itself. A missing part counts as 0, without reweighting; a part of weight 0 is missing.
+    A_format, of the turns that owed a comparison. A missing part counts as 0, without reweighting; a part of
+    weight 0 is missing.
     With ``mix = "rewards"`` peer and truth are mixed so before they are centred; with ``peer_weight =
     "routed"`` each has weight 1, for of the two there is only one; with "measured" peer has a share of 1 - w,
     by what ``ema`` has of the steps before (``rewards.measured``).
     """
     looked = (counted and rewards.tells_right) or config.judge.key == "pair"
     sides = sides_of(transitions, rewards.truth_correct) if looked else [0] * len(transitions)
-    names: tuple[StreamName, ...] = ("judge", *generator_streams(rewards))
+    names: tuple[StreamName, ...] = ("judge", "format", *generator_streams(rewards))
     if any(one.persuasion is not None for one in transitions):
         names = (*names, "persuasion")
     weights = stream_weights(rewards, ema)
     streams: dict[StreamName, StreamOf] = {
-        name: _stream(name, transitions, sides, weights, config, ema) for name in names
+        name: _stream(name, transitions, sides, rewards, weights, config, ema) for name in names
     }
     turns = [
         _combined(streams, index, one, rewards, weights, config) for index, one in enumerate(transitions)
@@ -123,40 +127,78 @@ def _stream(
     name: StreamName,
     transitions: Sequence[Transition],
     sides: Sequence[int],
+    rewards: RewardConfig,
     weights: tuple[float, float],
     config: AdvantageConfig,
     ema: MutableMapping[str, float],
 ) -> StreamOf:
     settings: StreamSettings = getattr(config, name)
+    key = resolved_key(settings.key, {one.persona.temperature for one in transitions})
     values = [_value(one, name, weights) for one in transitions]
     if name in CREDIT:
         values = returns(transitions, values, config.discount)
-    keys = [_group_key(one, side, name, settings) for one, side in zip(transitions, sides, strict=True)]
+    rae = settings.baseline == "rae"
+    keys = [_group_key(one, side, name, key, rae=rae) for one, side in zip(transitions, sides, strict=True)]
     centred, groups = stream_parts(
-        values, keys, baseline=settings.baseline, scale=settings.scale, ema=ema, decay=config.ema_decay
+        values,
+        keys,
+        baseline=settings.baseline,
+        scale=settings.scale,
+        ema=ema,
+        decay=config.ema_decay,
+        contexts=None if rae else _contexts(key, transitions, rewards.truth_correct),
+        keep_equal=key == "context",
     )
     counts = side_counts(centred, sides)
-    weighted = balanced(centred, sides, counts) if settings.key == "pair" else centred
-    return StreamOf(values, keys, groups, counts, weighted)
+    weighted = balanced(centred, sides, counts) if key == "pair" else centred
+    return StreamOf(key, values, keys, groups, counts, weighted)
+
+
+def resolved_key(key: Key, temperatures: Set[float]) -> Key:
+    """Return the key of a stream whose personas have these temperatures.
+
+    >>> resolved_key("auto", {1.0}), resolved_key("auto", {0.6, 1.0}), resolved_key("round", {0.6, 1.0})
+    ('round', 'persona_effect', 'round')
+    """
+    if key != "auto":
+        return key
+    return "persona_effect" if len(temperatures) > 1 else "round"
 
 
 def _value(transition: Transition, name: StreamName, weights: tuple[float, float]) -> float | None:
     if name == "mixed":
         return mixed(transition.peer, transition.truth, weights)
+    if name == "format" and not owes(transition.turn):
+        return None
     return getattr(transition, name)
 
 
-def _group_key(transition: Transition, side: int, stream: StreamName, settings: StreamSettings) -> Hashable:
+def owes(turn: Turn) -> bool:
+    """Return whether a comparison was due in a turn: its prompt showed at least one pair."""
+    return len(turn.compared) >= 2
+
+
+def _group_key(transition: Transition, side: int, stream: StreamName, key: Key, *, rae: bool) -> Hashable:
     """Return the name of a turn's group; running means belong to a persona, whatever the problem.
 
     A ballot is compared with ballots: where a debate of a group stopped, others still debate or criticise
     in its round.
     """
     persona = transition.persona.name
-    if settings.baseline == "rae":
+    if rae:
         return f"{stream}/{persona}"
-    part = persona if settings.key == "persona" else side if settings.key == "pair" else ""
-    return *_round_key(transition), part
+    parts: dict[Key, Hashable] = {"persona": persona, "pair": side, "debate": transition.debate}
+    return *_round_key(transition), parts.get(key, "")
+
+
+def _contexts(key: Key, transitions: Sequence[Transition], truth_correct: float) -> list[Hashable] | None:
+    """Return each turn's context, of its round, for rounds are fitted apart; None for keys without any."""
+    if key == "persona_effect":
+        return [(_round_key(one)[1:], one.persona.name) for one in transitions]
+    if key != "context":
+        return None
+    right = right_by_debate(transitions, truth_correct)
+    return [(_round_key(one)[1:], context_of(one.turn, right[one.debate])) for one in transitions]
 
 
 def _round_key(transition: Transition) -> tuple[int, int, bool, bool]:
@@ -193,12 +235,12 @@ def _combined(
     ]
     persuasion = streams["persuasion"].advantages[index] if "persuasion" in streams else None
     critic = scaled(persuasion, number(config.lambda_critic))
-    generator, penalty = scaled(_sum(whole, *beside), scale), transition.format or None
-    unrewarded = _sum(generator, judge, penalty, critic) is None
+    generator, form = scaled(_sum(whole, *beside), scale), streams["format"].advantages[index]
+    unrewarded = _sum(generator, judge, form, critic) is None
     if is_masked(transition.turn, rewards) or (unrewarded and not config.keep_unrewarded):
         return None
     parts = (scaled(part, scale) for part in (peer, truth, *beside))
-    return TurnAdvantage(generator, judge, penalty, *parts, critic=critic)
+    return TurnAdvantage(generator, judge, form, *parts, critic=critic)
 
 
 def _sum(*parts: float | None) -> float | None:
@@ -236,7 +278,7 @@ def _statistics(
 ) -> dict[str, float]:
     """Return the counts; a share of nothing is left out rather than written as 0."""
     metrics = {"advantage/turns": float(len(turns)), "advantage/rows_dropped": float(turns.count(None))}
-    due = [index for index, one in enumerate(transitions) if len(one.turn.compared) >= 2]
+    due = [index for index, one in enumerate(transitions) if owes(one.turn)]
     if due:
         metrics["advantage/judge_signal_share"] = sum(
             judge.advantages[index] is not None for index in due

@@ -13,6 +13,7 @@ from typing import TypeAlias, cast
 from debate.settings import load_function, require_call
 from learner.losses.cispo import cispo
 from learner.losses.dapo import dapo
+from learner.losses.dppo import dppo_kl, dppo_tv
 from learner.losses.dr_grpo import dr_grpo
 from learner.losses.grpo import grpo
 from learner.losses.gspo import gspo
@@ -37,6 +38,8 @@ LOSSES: Mapping[str, Loss] = MappingProxyType(
         "gspo": gspo,
         "cispo": cispo,
         "ppo": ppo,
+        "dppo_tv": dppo_tv,
+        "dppo_kl": dppo_kl,
         "importance_sampling": importance_sampling,
     }
 )

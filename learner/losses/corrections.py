@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor, where
 
-from learner.losses.types import LossInputs, Totals, token_share, token_statistics
+from learner.losses.types import LossInputs, Totals, stream_sum, token_share, token_statistics
+
+MOST = 20.0
+"""Nats of a sequence's weight from which on it is said to be so many."""
 
 
 def truncated_importance(inputs: LossInputs, cap: float) -> tuple[Tensor, dict[str, Tensor]]:
@@ -23,6 +26,23 @@ def truncated_importance(inputs: LossInputs, cap: float) -> tuple[Tensor, dict[s
     metrics = token_statistics("tis", weights, mask)
     metrics |= token_share("tis_truncated", weights > cap, mask)
     return weights.clamp(max=cap) * inputs.advantages, metrics
+
+
+def masked_importance(inputs: LossInputs, cap: float) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the advantages (B, T) times exp(sum of old_logprob - sampling_logprob), and the metrics.
+
+    The sum is over the tokens of one stream of a row, as in gspo; where the weight is over ``cap`` it is 0:
+    nothing is learnt from these tokens, which still count in denominators [masked importance sampling of
+    sequences: Liu et al., "When speed kills stability", 2025; the default of TRL 1.16, ``sequence_mask``,
+    with a cap of 3]. One bound is enough: a weight far below 1 is next to 0 by itself. The metrics are those
+    of ``truncated_importance``, of the weights of sequences.
+    """
+    mask = inputs.mask.bool()
+    gap = where(mask, inputs.old_logprobs, 0.0) - where(mask, inputs.sampling_logprobs, 0.0)
+    weights = stream_sum(gap.detach(), inputs).clamp(max=MOST).exp()
+    beyond = weights > cap
+    metrics = token_statistics("tis", weights, mask) | token_share("tis_truncated", beyond, mask)
+    return where(beyond, 0.0, weights) * inputs.advantages, metrics
 
 
 def entropy_bonus(entropy: Tensor, weight: float, totals: Totals) -> Tensor:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from torch import Tensor, where
+from torch import where
 
 from learner.losses.grpo import clipped_surrogate
 from learner.losses.kl import kl_penalty
@@ -24,26 +24,18 @@ from learner.losses.types import (
     LossOutputs,
     difference,
     sequence_mean,
+    stream_sum,
 )
-from learner.tokens import GENERATOR, JUDGE
 
 
 def gspo(inputs: LossInputs, config: LossConfig) -> LossOutputs:
     """Return the loss and its metrics; a token's ratio is that of its stream in its row."""
     mask = inputs.mask.bool()
     logprobs = where(mask, inputs.logprobs, 0.0)
-    shared = logprobs - logprobs.detach() + stream_mean(difference(inputs, inputs.old_logprobs), inputs)
+    gap = difference(inputs, inputs.old_logprobs).detach()
+    mean = stream_sum(gap, inputs) / stream_sum(torch.ones_like(gap), inputs).clamp(min=1)
+    shared = logprobs - logprobs.detach() + mean
     of_streams = replace(inputs, logprobs=shared, old_logprobs=torch.zeros_like(shared))
     surrogate, metrics = clipped_surrogate(of_streams, config)
     penalty, kl_metrics = kl_penalty(inputs, config)
     return LossOutputs(sequence_mean(surrogate + penalty, inputs, config), metrics | kl_metrics)
-
-
-def stream_mean(values: Tensor, inputs: LossInputs) -> Tensor:
-    """Return for each token (B, T) the detached mean of the values over its stream in its row."""
-    mean = torch.zeros_like(values)
-    for stream in (GENERATOR, JUDGE):
-        own = inputs.mask.bool() & (inputs.stream == stream)
-        sums = where(own, values.detach(), 0.0).sum(dim=1, keepdim=True)
-        mean = where(own, sums / own.sum(dim=1, keepdim=True).clamp(min=1), mean)
-    return mean

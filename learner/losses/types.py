@@ -145,6 +145,15 @@ def normalised(mean: Callable[[Tensor, Totals], Tensor], inputs: LossInputs, con
     )
 
 
+def stream_sum(values: Tensor, inputs: LossInputs) -> Tensor:
+    """Return for each token (B, T) the sum of the values over its stream in its row, 0 outside the mask."""
+    sums = values.new_zeros(values.shape)
+    for stream in STREAMS:
+        own = inputs.mask.bool() & (inputs.stream == stream)
+        sums = where(own, where(own, values, 0.0).sum(dim=1, keepdim=True), sums)
+    return sums
+
+
 def token_share(name: str, chosen: Tensor, mask: Tensor) -> dict[str, Tensor]:
     """Return the share of the masked tokens that are chosen, as ``name``; nan where there are none."""
     mask = mask.bool()

@@ -16,7 +16,7 @@ from debate.types import TurnId
 from learner.losses.types import Totals
 from learner.types import Row
 from learner.update.prefixes import LEAST, common_prefix, lexicographic, pack
-from learner.update.tree_attention import Call, calls_of
+from learner.update.tree_attention import Calls, calls_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +28,7 @@ class Tree:
 
     input_ids: Tensor
     positions: Tensor
-    calls: list[Call]
+    calls: Calls
     sources: Tensor
 
 

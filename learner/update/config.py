@@ -9,18 +9,32 @@ from pydantic import Field, field_validator, model_validator
 
 from debate.settings import Settings
 
-LOSS_NAMES = ("grpo", "dr_grpo", "dapo", "gspo", "cispo", "ppo", "importance_sampling")
+LOSS_NAMES = (
+    "grpo",
+    "dr_grpo",
+    "dapo",
+    "gspo",
+    "cispo",
+    "ppo",
+    "dppo_tv",
+    "dppo_kl",
+    "importance_sampling",
+)
+FROM_SAMPLER = ("dppo_tv", "dppo_kl")
+"""Losses whose ratios are relative to the sampler: importance weights would correct for it twice."""
 
 
 class LearnerConfig(Settings):
     """Loss, optimizer and batching of one learner step."""
 
     loss: str = "grpo"
-    """grpo, dr_grpo, dapo, gspo, cispo, ppo, importance_sampling, or your own as "module:function". The
-    gradients of dr_grpo are about 5 times weaker than those of grpo at the same learning rate: raise lr when
-    you choose it. The ratios of gspo hardly leave 1: its paper has eps 3e-4 and eps_hi 4e-4."""
+    """grpo, dr_grpo, dapo, gspo, cispo, ppo, dppo_tv, dppo_kl, importance_sampling, or your own as
+    "module:function". The gradients of dr_grpo are about 5 times weaker than those of grpo at the same
+    learning rate: raise lr when you choose it. The ratios of gspo hardly leave 1: its paper has eps 3e-4 and
+    eps_hi 4e-4. Those of dppo_tv and dppo_kl are relative to the sampler."""
     eps: float = Field(default=0.2, gt=0)
-    """Clip range of the ratio below 1; cispo has none."""
+    """Clip range of the ratio below 1; cispo has none. Of dppo_tv how much probability a token may lose, of
+    dppo_kl the divergence in nats; there .05 is usual."""
     eps_hi: float | None = Field(default=None, gt=0)
     """Clip range above 1; None means eps, and 0.28 for dapo."""
     dual_clip: float = Field(default=3.0, gt=1)
@@ -48,10 +62,16 @@ class LearnerConfig(Settings):
     """Weight of the mean entropy, which is added to what is maximised."""
     tis_cap: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
     """Weight each token by exp(trainer - sampler), at most this (truncated importance sampling; 2 is usual);
-    0 does not. "auto" is 2 where an engine with weights of its own samples, whose log-probabilities are not
-    quite the trainer's (``mismatch_kl``), and 0 otherwise, also for a learner of your own loop."""
+    0 does not. "auto" is 2 where the sampler's log-probabilities are not quite the trainer's
+    (``mismatch_kl``): an engine has weights of its own, or the model samples in float32 and learns in
+    bfloat16 (``compute``). It is 0 otherwise, also for a learner of your own loop, and for dppo_tv and
+    dppo_kl."""
+    tis: Literal["token", "sequence_mask"] = "token"
+    """What ``tis_cap`` bounds: the weight of each token, or with "sequence_mask" that of all tokens of a
+    stream in a row together, which are left out where it is larger (TRL's default, with a cap of 3)."""
     max_staleness: int | None = Field(default=None, ge=0)
-    """Drop rows sampled from weights more than so many steps old; None keeps all."""
+    """Drop rows sampled from weights more than so many steps old; None is ``train.lookahead`` + 1 in a run,
+    and in a learner of your own loop keeps all."""
     lr: float = Field(default=3e-5, gt=0, le=100)
     """Peak learning rate."""
     betas: tuple[float, float] = (0.9, 0.95)
@@ -79,6 +99,10 @@ class LearnerConfig(Settings):
     compute: Literal["auto", "float32", "bfloat16"] = "auto"
     """The type in which matrices are multiplied, whatever that of the weights: "auto" is bfloat16 for float32
     weights on a GPU and the base's type under an adapter. Gradients, logits and losses stay float32."""
+    compile: bool = False
+    """Compile the layers that learn by torch.compile, which needs Triton or a C compiler, and minutes in the
+    first step. The same result but for rounding; what samples is not compiled. For one process. Not measured
+    on a GPU yet, and off for that reason."""
     gradient_checkpointing: bool | Literal["auto"] = "auto"
     """Keep no activations of the layers and compute them again in the backward pass: the same result in a
     fraction of the memory. A step of full weights takes 8 units of work in place of 6, one of an adapter 6 in
@@ -110,6 +134,15 @@ class LearnerConfig(Settings):
             raise ValueError(
                 'tis_cap weighs the trainer against the sampler, and with old_logprobs = "sampling" both are '
                 'the sampler; leave out tis_cap, or set old_logprobs = "recompute"'
+            )
+        if self.caps_weights and self.loss in FROM_SAMPLER:
+            raise ValueError(
+                f"tis_cap = {self.tis_cap} weighs the trainer against the sampler, and the ratios of "
+                f"{self.loss} do that already; leave out tis_cap"
+            )
+        if self.tis == "sequence_mask" and self.tis_cap == 0:
+            raise ValueError(
+                'tis = "sequence_mask" leaves out by tis_cap, which is 0; set it to 3, for instance'
             )
         return self
 
@@ -152,3 +185,27 @@ def check_settings(config: LearnerConfig, total_steps: int | None) -> None:
             'choose k2 or k3, or learner.kl_in="reward"',
             stacklevel=4,
         )
+    if idle := idle_settings(config):
+        warnings.warn(
+            f"{'; '.join(idle)}: with one update in a step (learner.epochs = learner.minibatches = 1) and "
+            "recomputed old log-probabilities every ratio is 1; raise learner.minibatches, or leave it out",
+            stacklevel=4,
+        )
+
+
+def idle_settings(config: LearnerConfig) -> list[str]:
+    """Return what of the settings does nothing because no ratio leaves 1, each with what it comes to.
+
+    >>> idle_settings(LearnerConfig(loss="gspo", eps=3e-4))
+    ['learner.loss = "gspo" has the gradient of grpo', 'learner.eps = 0.0003 does nothing']
+    >>> idle_settings(LearnerConfig(eps=0.1, minibatches=2))
+    []
+    """
+    elsewhere = config.old_logprobs == "sampling" or ":" in config.loss or config.loss in FROM_SAMPLER
+    if config.epochs * config.minibatches > 1 or elsewhere:
+        return []
+    same = {"gspo": "grpo", "cispo": "dapo", "ppo": "dapo"}.get(config.loss)
+    clips = {key: getattr(config, key) for key in ("eps", "eps_hi", "dual_clip")}
+    named = {key: one for key, one in clips.items() if one != LearnerConfig.model_fields[key].default}
+    loss = [f'learner.loss = "{config.loss}" has the gradient of {same}'] if same else []
+    return loss + [f"learner.{key} = {value:g} does nothing" for key, value in named.items()]

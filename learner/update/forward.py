@@ -16,6 +16,8 @@ RESHAPED_LOGITS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
 """Configuration fields of models that change the logits after the head; those take the plain path."""
 
 
+CHECKPOINTING = {"use_reentrant": False, "preserve_rng_state": False}
+"""How layers are computed again: nothing in them is random, so no generator's state is kept for it."""
 READ = "read_batch"
 """The method of a model whose tensors are cut over ranks, which has them whole within: ``read_batch``."""
 
@@ -85,7 +87,8 @@ def _features_and_head(base: Any, batch: MicroBatch) -> tuple[Tensor, Head]:
     """Return what the head reads, (B, T, H), and the head; whole logits and identity for unusual heads."""
     read: dict[str, Any] = {"input_ids": batch.input_ids[:, :-1], "use_cache": False}
     if (tree := batch.tree) is not None:
-        read |= {"input_ids": tree.input_ids, "position_ids": tree.positions, "tree": tree.calls}
+        read |= {"input_ids": tree.input_ids, "position_ids": tree.positions}
+        read |= {"tree": tree.calls, "tree_number": tree.calls.number}
     if any(getattr(base.config, name, None) for name in RESHAPED_LOGITS):
         return base(**read).logits, nn.Identity()
     return base.base_model(**read).last_hidden_state, base.get_output_embeddings()

@@ -25,12 +25,15 @@ def head_logprobs(
     """
     width = getattr(head, "out_features", features.shape[-1])
     size = max(TILE.get(features.device.type, 2**24) // width, 1)
-    if len(features) <= size:
-        return token_logprobs(head, features, targets, temperature, entropy_gradient)
     if isinstance(head, nn.Linear) and head.bias is None:
         product = _product_type(features, head.weight)
-        columns = targets[:, None], temperature[:, None]
-        return _TiledHead.apply(features, head.weight, *columns, product, size, entropy_gradient)  # pyright: ignore[reportReturnType]
+        if len(features) > size or _widens(features, product):
+            columns = targets[:, None], temperature[:, None]
+            size = max(min(size, len(features)), 1)
+            with torch.autocast(features.device.type, enabled=False):
+                return _TiledHead.apply(features, head.weight, *columns, product, size, entropy_gradient)  # pyright: ignore[reportReturnType]
+    if len(features) <= size:
+        return token_logprobs(head, features, targets, temperature, entropy_gradient)
     parts = [
         checkpoint(token_logprobs, head, *part, entropy_gradient, use_reentrant=False)
         for part in zip(features.split(size), targets.split(size), temperature.split(size), strict=True)
@@ -62,9 +65,9 @@ def wide_logits(head: Head, features: Tensor) -> Tensor:
         logits = head(features)
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
     product = _product_type(features, head.weight)
+    wide = torch.promote_types(product, torch.float32)
     with torch.autocast(features.device.type, enabled=False):
-        read, weight = _operand(features, product), _operand(head.weight, product)
-        return torch.mm(read, weight.t(), **_wide(read))
+        return features.to(product).to(wide) @ head.weight.to(product).to(wide).t()
 
 
 def _product_type(features: Tensor, weight: Tensor) -> torch.dtype:
@@ -72,20 +75,24 @@ def _product_type(features: Tensor, weight: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
 
 
+def _widens(matrix: Tensor, product: torch.dtype) -> bool:
+    """Return whether products of 16 bits can be float32 without copies: on a GPU.
+
+    Torch 2.13 has no derivative for such a product (``out_dtype``), so autograd must never record one.
+    """
+    return matrix.is_cuda and product.itemsize < 4
+
+
 def _operand(matrix: Tensor, product: torch.dtype) -> Tensor:
     """Return a matrix in the type of products; on a CPU widened again, as its kernels keep their type."""
     rounded = matrix.to(product)
-    return rounded if matrix.is_cuda or product.itemsize >= 4 else rounded.float()
-
-
-def _wide(operand: Tensor) -> dict[str, Any]:
-    """Return what lets a product be float32 where what is multiplied is narrower."""
-    return {} if operand.element_size() >= 4 else {"out_dtype": torch.float32}
+    return rounded if product.itemsize >= 4 or _widens(matrix, product) else rounded.float()
 
 
 def _add_product(total: Tensor, a: Tensor, b: Tensor, *, beta: int = 1) -> Tensor:
     """Return beta * total + a @ b, in the place of the total."""
-    return torch.addmm(total, a, b, beta=beta, out=total, **_wide(a))
+    wide: dict[str, Any] = {"out_dtype": torch.float32} if a.element_size() < 4 else {}
+    return torch.addmm(total, a, b, beta=beta, out=total, **wide)
 
 
 class _TiledHead(torch.autograd.Function):

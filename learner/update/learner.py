@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from debate.seeds import derive_seed
 from learner.losses import LossConfig, LossInputs, Totals, find_loss
-from learner.losses.corrections import entropy_bonus, truncated_importance
+from learner.losses.corrections import entropy_bonus, masked_importance, truncated_importance
 from learner.losses.kl import kl_as_reward
 from learner.losses.types import token_statistics
 from learner.types import Row
@@ -29,12 +29,18 @@ from learner.update.batches import (
     stars,
     unit_tokens,
 )
+from learner.update.compiled import CompiledLayers
 from learner.update.config import LearnerConfig, check_settings
-from learner.update.forward import action_logprobs, compute_type, train_only_checkpointed_layers
+from learner.update.forward import (
+    CHECKPOINTING,
+    action_logprobs,
+    compute_type,
+    train_only_checkpointed_layers,
+)
 from learner.update.optimizer import adamw, settings_of, update_per_lr
 from learner.update.ranks import ALONE, Ranks, deal, whole
 from learner.update.reference import Reference
-from learner.update.sharing import reading, wrong_sharing
+from learner.update.sharing import check_sharing, reading
 from learner.update.tally import Tally, floats, sizes, tally_mismatch
 from learner.update.worst import WorstTokens
 
@@ -45,8 +51,9 @@ class Learner:
     The reference (``learner.update.reference``) is by default the model as it is now: build the learner
     before a checkpoint's weights are loaded, or pass the ``reference`` of full weights. Only parameters that
     require a gradient are trained. ``bad_steps`` counts the last steps in a row that could not move the
-    weights; who holds the loop compares it with ``config.max_bad_steps``. ``worst`` has those tokens of
-    the last step that are furthest from reference and sampler.
+    weights; who holds the loop compares it with ``config.max_bad_steps``. ``halfway``: whether a step has
+    begun its updates and not ended, so that an error left the weights between two steps. ``worst`` has those
+    tokens of the last step that are furthest from reference and sampler.
 
     With several ``ranks`` the model and its reference are cut (``learner.update.shards``). All ranks call the
     same methods with the same rows, each learns from its share of them, and the update and the metrics are
@@ -68,15 +75,18 @@ class Learner:
         self.total_steps = total_steps
         self.ranks = ranks
         self.steps = self.bad_steps = 0
+        self.halfway = False
         self.worst = WorstTokens()
-        self._shares: bool | None = None  # not known before the first star
+        self._shares: bool | None = None if config.share_prefixes else False  # None until a star has shown it
         self.reference = Reference(model, reference) if config.needs_reference else None
         self.compute = compute_type(model, config.compute)
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         check_dtypes(self.parameters)
+        models = (model, self.reference.module if self.reference else None) if config.compile else ()
+        self._compiled = CompiledLayers(*models)
         if config.gradient_checkpointing is True:  # in training mode alone: sampling is as it was
             checkpointing: Any = model
-            checkpointing.gradient_checkpointing_enable({"use_reentrant": False})
+            checkpointing.gradient_checkpointing_enable(CHECKPOINTING)
         self.optimizer = adamw(self.parameters, config)
         half = any(parameter.dtype == torch.float16 for parameter in model.parameters())
         self.scaler = torch.amp.GradScaler(self.parameters[0].device.type, enabled=half)
@@ -103,10 +113,11 @@ class Learner:
         lr = self._set_lr()
         refreshed = self._refreshed_reference()
         rows, ages = fresh_rows(rows, self.steps, self.config.max_staleness)
-        sharing = self._is_sharing(rows)
+        checked = self._check_sharing(rows)
+        sharing = bool(self._shares)
         minibatches = self._minibatches(rows, sharing)
         models = self.model, self.reference.module if self.reference else None
-        with reading(*models, share=sharing, compute=self.compute):
+        with self._compiled.used(), reading(*models, share=sharing, compute=self.compute):
             self._before_updates(minibatches, tally)
             train_only_checkpointed_layers(self.model)
             outcomes = [
@@ -123,7 +134,7 @@ class Learner:
         scale = {"loss_scale": self.scaler.get_scale()} if self.scaler.is_enabled() else {}
         read = sum(minibatch.positions for minibatch in minibatches)
         counts = sizes(rows, sum(self.ranks.gathered(read)))
-        return tally.result(self.ranks) | counts | ages | updates | scale | refreshed
+        return tally.result(self.ranks) | counts | ages | updates | scale | refreshed | checked
 
     def skip(self) -> dict[str, float]:
         """Leave a step out whose rewards are of no use, count it as bad, and return the metrics."""
@@ -134,6 +145,7 @@ class Learner:
     def _count_step(self, outcomes: Sequence[bool]) -> None:
         """Count a step by whether its updates were applied; one without any is neither good nor bad."""
         self.steps += 1
+        self.halfway = False
         self.bad_steps = 0 if any(outcomes) else self.bad_steps + bool(outcomes)
 
     @torch.no_grad()
@@ -217,23 +229,23 @@ class Learner:
     ) -> tuple[Tensor, Tensor]:
         return action_logprobs(model, batch, entropy_gradient=entropy_gradient, compute=self.compute)
 
-    def _is_sharing(self, rows: Sequence[Row]) -> bool:
-        """Return whether what rows share is read once: if asked for, and once a star has shown it right."""
-        if not self.config.share_prefixes or self._shares is False:
-            return False
-        star = max(stars(rows), key=len, default=[])
-        if self._shares is None and len(star) > 1:
-            problem = wrong_sharing(
+    def _check_sharing(self, rows: Sequence[Row]) -> dict[str, float]:
+        """Find out with the first star whether what rows share may be read once; return what was measured."""
+        star = max(stars(rows), key=len, default=[]) if self._shares is None else []
+        if len(star) < 2:
+            return {}
+        with self._compiled.used():
+            problem, found = check_sharing(
                 self.model,
                 star,
                 max_tokens=self.config.micro_batch_tokens,
                 compute=self.compute,
                 ranks=self.ranks,
             )
-            self._shares = not problem
-            if problem:
-                warnings.warn(f"learner.share_prefixes: {problem}; every row is read whole", stacklevel=3)
-        return bool(self._shares)
+        self._shares = not problem
+        if problem:
+            warnings.warn(f"learner.share_prefixes: {problem}; every row is read whole", stacklevel=3)
+        return found
 
     @torch.no_grad()
     def _before_updates(self, minibatches: Sequence[Minibatch], tally: Tally) -> None:
@@ -267,6 +279,7 @@ class Learner:
         norm, *losses = floats([whole(norm), *losses])
         finite = math.isfinite(norm)
         if finite:
+            self.halfway = True
             self.scaler.step(self.optimizer)
             clipped, loss = float(norm > self.config.max_grad_norm), sum(self.ranks.gathered(sum(losses)))
             tally.add({"loss": loss, "grad_norm": norm, "grad_norm_max": norm, "grad_clipped": clipped})
@@ -302,7 +315,8 @@ class Learner:
         if self.config.kl_in == "reward":
             inputs = replace(inputs, advantages=kl_as_reward(inputs, self._loss_config))
         if self.config.caps_weights:
-            advantages, metrics = truncated_importance(inputs, float(self.config.tis_cap))
+            weigh = masked_importance if self.config.tis == "sequence_mask" else truncated_importance
+            advantages, metrics = weigh(inputs, float(self.config.tis_cap))
             inputs = replace(inputs, advantages=advantages)
         return inputs, metrics
 

@@ -8,12 +8,12 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from learner.types import Row
 from learner.update.batches import micro_batches
 from learner.update.forward import action_logprobs, train_only_checkpointed_layers, without_copies
 from learner.update.ranks import ALONE, Ranks, own_part
+from learner.update.tally import floats
 from learner.update.tree_attention import attending_in_trees
 
 
@@ -29,43 +29,67 @@ def reading(*models: Any, share: bool, compute: torch.dtype | None) -> Iterator[
         yield
 
 
-def wrong_sharing(
+def check_sharing(
     model: Any,
     star: Sequence[Row],
     *,
     max_tokens: int,
     compute: torch.dtype | None,
     ranks: Ranks = ALONE,
-) -> str:
-    """Return how the gradient of a star differs from that of its rows apart; "" where it does not.
+) -> tuple[str, dict[str, float]]:
+    """Return why the rows of a star must not be read together, "" where they may, and what was measured.
 
-    The bound is 1/1000 of its size, and 1/20 where products are rounded to 16 bits. All ``ranks`` call this
-    together and come to the same.
+    ``sharing/difference``: how far the gradient of the rows together is from that of the rows apart, as a
+    share of the latter's norm; ``sharing/noise``: how far that of padded rows is from that of the rows one by
+    one, which is rounding alone. The bound is 1/1000, 1/20 where products are rounded to 16 bits, or four
+    times the noise. All ``ranks`` call this together and come to the same. OutOfMemoryError passes.
     """
+    together, padded, single = (True, max_tokens), (False, max_tokens), (False, 1)
     try:
-        shared, plain = (_gradient(model, star, max_tokens, compute, share=share) for share in (True, False))
+        size, noise = _norms(model, star, compute, ranks, padded, single)
+        _, away = _norms(model, star, compute, ranks, together, padded)
+    except torch.OutOfMemoryError:
+        raise
     except (RuntimeError, TypeError, ValueError) as error:
-        return f"does not work with this model ({type(error).__name__}: {str(error).splitlines()[0]})"
-    away = sum(ranks.gathered(sum(float((a - b).square().sum()) for a, b in zip(shared, plain, strict=True))))
-    whole = sum(ranks.gathered(sum(float(b.square().sum()) for b in plain)))
+        return f"does not work with this model ({type(error).__name__}: {str(error).splitlines()[0]})", {}
     half = compute is not None or any(parameter.element_size() < 4 for parameter in model.parameters())
-    unlike = math.sqrt(away / whole) if whole else 0.0
-    if unlike <= (0.05 if half else 1e-3):
-        return ""
-    return f"the first star's gradient is {unlike:.2g} of its size away from that of its rows apart"
+    unlike, noise = (part / size if size else 0.0 for part in (away, noise))
+    found = {"sharing/difference": unlike, "sharing/noise": noise}
+    if unlike <= max(0.05 if half else 1e-3, 4 * noise):
+        return "", found
+    return (
+        f"the first star's gradient is {unlike:.2g} of its size away from that of its rows apart, and "
+        f"rounding moves it by {noise:.2g}"
+    ), found
 
 
-def _gradient(
-    model: Any, star: Sequence[Row], max_tokens: int, compute: torch.dtype | None, *, share: bool
-) -> list[Tensor]:
-    """Return the gradient of the rows' summed log-probabilities, one tensor for each trained parameter."""
+def _norms(
+    model: Any,
+    star: Sequence[Row],
+    compute: torch.dtype | None,
+    ranks: Ranks,
+    first: tuple[bool, int],
+    second: tuple[bool, int],
+) -> tuple[float, float]:
+    """Return the norm of the gradient when the rows are read in one way, and of its difference from another.
+
+    A way: whether what rows share is read once, and the tokens of a pass. What has a gradient is the sum of
+    log-probabilities, each with the sign of its advantage. The second gradient is taken off the first in
+    place, so a model's gradients are held once. None is left behind.
+    """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    train_only_checkpointed_layers(model)
-    with reading(model, share=share, compute=compute):
-        for batch in micro_batches(star, max_tokens, device=parameters[0].device, share=share):
-            action_logprobs(model, batch, compute=compute)[0].sum().backward()
-    model.eval()
-    gradients = [own_part(p.grad if p.grad is not None else torch.zeros_like(p)) for p in parameters]
-    for parameter in parameters:
-        parameter.grad = None
-    return gradients
+    norms: list[float] = []
+    try:
+        train_only_checkpointed_layers(model)
+        for sign, (share, tokens) in ((1.0, first), (-1.0, second)):
+            with reading(model, share=share, compute=compute):
+                for batch in micro_batches(star, tokens, device=parameters[0].device, share=share):
+                    signs = torch.where(batch.advantages < 0, -sign, sign)
+                    (action_logprobs(model, batch, compute=compute)[0] * signs).sum().backward()
+            own = [own_part(p.grad).norm().square() for p in parameters if p.grad is not None]
+            norms.append(math.sqrt(sum(ranks.gathered(sum(floats(own))))))
+    finally:
+        model.eval()
+        for parameter in parameters:
+            parameter.grad = None
+    return norms[0], norms[1]

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor
@@ -48,7 +49,23 @@ class Call:
     causal: bool
 
 
-def calls_of(segments: Sequence[Segment], device: torch.device) -> list[Call]:
+class Calls(list[Call]):
+    """The kernel calls of a packed sequence. ``number`` () stands for them in a compiled graph, on the CPU.
+
+    A graph that saw the calls themselves would be compiled anew for each packed sequence.
+    """
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        super().__init__(calls)
+        self.number = torch.tensor(next(_NUMBERS))
+        _NUMBERED[int(self.number)] = self
+
+
+_NUMBERS = count()
+_NUMBERED: WeakValueDictionary[int, Calls] = WeakValueDictionary()
+
+
+def calls_of(segments: Sequence[Segment], device: torch.device) -> Calls:
     """Return the kernel calls of a packed sequence: of every segment on itself, and of each level."""
     own = _runs([(segment.start, segment.end) for segment in segments], device)
     calls = [Call(own, own, causal=True)]
@@ -57,7 +74,7 @@ def calls_of(segments: Sequence[Segment], device: torch.device) -> list[Call]:
         if read:
             further = _runs([(s.end, s.stop) for s in read], device)
             calls.append(Call(further, _runs([(s.start, s.end) for s in read], device), causal=False))
-    return calls
+    return Calls(calls)
 
 
 def _runs(runs: Sequence[tuple[int, int]], device: torch.device) -> Runs:
@@ -91,14 +108,20 @@ def tree_attention(
     attention_mask: Tensor | None,
     *,
     tree: Sequence[Call],
+    tree_number: Tensor | None = None,
     scaling: float | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """Return (1, U, H, D) of queries (1, H, U, D); keys and values have as many heads or a divisor of it."""
+    """Return (1, U, H, D) of queries (1, H, U, D); keys and values have as many heads or a divisor of it.
+
+    ``tree_number``: that of the calls, which a layer that is compiled reads in their place.
+    """
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     if torch.is_autocast_enabled(query.device.type):
         kind = torch.get_autocast_dtype(query.device.type)
         query, key, value = query.to(kind), key.to(kind), value.to(kind)
+    if tree_number is not None and torch.compiler.is_compiling():
+        return _opaque(query, key, value, scale, tree_number)[0].transpose(1, 2), None
     out = _TreeAttention.apply(query, key, value, scale, tree)
     return out.transpose(1, 2), None  # pyright: ignore[reportOptionalMemberAccess]
 
@@ -108,42 +131,108 @@ class _TreeAttention(torch.autograd.Function):
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, scale: float, calls: Sequence[Call]
     ) -> Tensor:
-        own, *levels = calls
-        out, total = _forward(query, key, value, own, scale)
-        out = out.to(torch.promote_types(out.dtype, torch.float32))
-        for call in levels:
-            q, k = call.queries.at, call.keys.at
-            part, part_total = _forward(query[:, :, q], key[:, :, k], value[:, :, k], call, scale)
-            _merge(out, total, part, part_total, q)
-        out = out.to(query.dtype)
+        out, total = _attended(query, key, value, scale, calls)
         ctx.save_for_backward(query, key, value, out, total)
         ctx.scale, ctx.calls = scale, calls
         return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, value, out, total = ctx.saved_tensors
-        own, *levels = ctx.calls
-        grad = grads[0].contiguous()
-        sums = [
-            g.to(torch.promote_types(g.dtype, torch.float32))
-            for g in _backward(grad, query, key, value, out, total, own, ctx.scale)
-        ]
-        for call in levels:
-            q, k = call.queries.at, call.keys.at
-            parts = _backward(
-                grad[:, :, q],
-                query[:, :, q],
-                key[:, :, k],
-                value[:, :, k],
-                out[:, :, q],
-                total[:, :, q],
-                call,
-                ctx.scale,
-            )
-            for whole, part, places in zip(sums, parts, (q, k, k), strict=True):
-                whole[:, :, places] += part
-        return *(g.to(query.dtype) for g in sums), None, None
+        return *_gradients(grads[0], *ctx.saved_tensors, ctx.scale, ctx.calls), None, None
+
+
+def _attended(
+    query: Tensor, key: Tensor, value: Tensor, scale: float, calls: Sequence[Call]
+) -> tuple[Tensor, Tensor]:
+    """Return the output (1, H, U, D) over all calls, and the log of the softmax sums (1, H, U)."""
+    own, *levels = calls
+    out, total = _forward(query, key, value, own, scale)
+    out = out.to(torch.promote_types(out.dtype, torch.float32))
+    for call in levels:
+        q, k = call.queries.at, call.keys.at
+        part, part_total = _forward(query[:, :, q], key[:, :, k], value[:, :, k], call, scale)
+        _merge(out, total, part, part_total, q)
+    return out.to(query.dtype), total
+
+
+def _gradients(
+    grad: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    total: Tensor,
+    scale: float,
+    calls: Sequence[Call],
+) -> list[Tensor]:
+    """Return the gradients of queries, keys and values over all calls."""
+    own, *levels = calls
+    grad = grad.contiguous()
+    sums = [
+        g.to(torch.promote_types(g.dtype, torch.float32))
+        for g in _backward(grad, query, key, value, out, total, own, scale)
+    ]
+    for call in levels:
+        q, k = call.queries.at, call.keys.at
+        parts = _backward(
+            grad[:, :, q],
+            query[:, :, q],
+            key[:, :, k],
+            value[:, :, k],
+            out[:, :, q],
+            total[:, :, q],
+            call,
+            scale,
+        )
+        for whole, part, places in zip(sums, parts, (q, k, k), strict=True):
+            whole[:, :, places] += part
+    return [g.to(query.dtype) for g in sums]
+
+
+@torch.library.custom_op(
+    "debate_rl::tree_attention",
+    mutates_args=(),
+    schema="(Tensor query, Tensor key, Tensor value, float scale, Tensor number) -> (Tensor, Tensor)",
+)
+def _opaque(query: Tensor, key: Tensor, value: Tensor, scale: float, number: Tensor) -> tuple[Tensor, Tensor]:
+    """Do ``_attended`` as one operation, into which a compiler does not look."""
+    out, total = _attended(query, key, value, scale, _NUMBERED[int(number)])
+    return out.contiguous(), total.contiguous()
+
+
+@torch.library.custom_op(
+    "debate_rl::tree_attention_backward",
+    mutates_args=(),
+    schema="(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor out, Tensor total, float scale, "
+    "Tensor number) -> Tensor[]",
+)
+def _opaque_backward(*given: Any) -> list[Tensor]:
+    *tensors, scale, number = given
+    return [g.contiguous() for g in _gradients(*tensors, scale, _NUMBERED[int(number)])]
+
+
+@_opaque.register_fake
+def _(query: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    wide = torch.promote_types(query.dtype, torch.float32)
+    return query.new_empty(query.shape), query.new_empty(query.shape[:3], dtype=wide)
+
+
+@_opaque_backward.register_fake
+def _(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: Any) -> list[Tensor]:
+    return [one.new_empty(one.shape) for one in (query, key, value)]
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    query, key, value, ctx.scale, number = inputs
+    ctx.save_for_backward(query, key, value, *output, number)
+
+
+def _backward_of_opaque(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    *tensors, number = ctx.saved_tensors
+    return *_opaque_backward(grad, *tensors, ctx.scale, number), None, None
+
+
+_opaque.register_autograd(_backward_of_opaque, setup_context=_save)
 
 
 def _merge(out: Tensor, total: Tensor, part: Tensor, part_total: Tensor, places: At) -> None:

@@ -35,6 +35,10 @@ handles = ["K7", "Q2", "M4"]
 [rewards]
 truth_weight = 0.5
 
+[advantages.format]
+baseline = "none"  # no reply of a model without training has its votes: against each other they teach nothing
+scale = "none"
+
 [model]
 device = "cpu"
 chat = true
@@ -163,7 +167,7 @@ def tiny_recipe(tmp_path_factory) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tiny_recipe, tmp_path_factory):
-    """A run of two steps of four debates; peer rewards have running means, fines are there from the start."""
+    """A run of two steps of four debates; peer rewards have running means, and no reply has its votes."""
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
     from debate_rl.training.train import train

@@ -36,6 +36,8 @@ def refused(debate_command):
         assert (code, out) == (2, ""), err
         assert line.startswith("debate: "), err
         about = (
+            " steps of ",
+            "baselines include an effect of each persona",
             "loading the model",
             "problems: ",
             "an epoch is ",
@@ -57,6 +59,7 @@ def refused(debate_command):
         (["debate.num_agents=three"], "debate.num_agents: Input should be a valid integer"),
         (["debate.num_agents=true"], "debate: num_agents: needs a number (got True)"),
         (["learner.lr=fast"], "learner.lr: Input should be a valid number"),
+        (["rewards.truth_weight=3"], "should be less than or equal to 1, got 3\n"),
         (["debate=3"], "debate: is a table of settings, written debate.<name>=<value> or [debate] (got 3)"),
         (["env.limit.of=3"], "'env.limit.of=3': limit is a value, not a table"),
         (["debate.num_agents=0"], "debate.num_agents: Input should be greater than or equal to 1 (got 0)"),
@@ -84,6 +87,24 @@ def test_the_file_and_the_override_at_fault_are_named(tiny_recipe, refused):
     assert line.startswith(f"debate: {tiny_recipe} debate.num_agents=0: debate.num_agents: ")
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["train", "mine.toml", "--learner.lr=1e-4"],
+            "--learner.lr=1e-4: a key of a recipe has no dashes; write learner.lr=1e-4",
+        ),
+        (["eval", "mine.toml", "--seed", "3"], "--seed: a key of a recipe has no dashes; write seed=3"),
+        (
+            ["play", "mine.toml", "--logging.wandb"],
+            "--logging.wandb: a key of a recipe has no dashes; write logging.wandb=VALUE",
+        ),
+    ],
+)
+def test_a_key_that_is_written_as_an_option(refused, words, told):
+    assert refused(*words) == f"debate: {told}\n"
+
+
 @pytest.mark.parametrize("command", [("train",), ("play", "a problem")])
 @pytest.mark.parametrize(
     ("content", "told"),
@@ -103,7 +124,11 @@ def test_a_configuration_file_that_cannot_be_read(refused, command, content, tol
 
 
 def test_a_configuration_that_is_not_there(refused):
-    assert "nothing.toml: no such file; shipped recipes: " in refused("train", "nothing.toml")
+    folder = HOME / "configs"
+    line = refused("train", "nothing.toml")
+    assert line == f"debate: nothing.toml: no such file; the shipped recipes are in {folder}\n"
+    line = refused("train", "gsm8k_smok")
+    assert line.endswith(f"no such file; did you mean 'gsm8k_smoke'? the shipped recipes are in {folder}\n")
     assert "did you mean 'quickstart'? " in refused("train", "configs/quickstat.toml")
     assert "elsewhere/quickstart.toml: no such file" in refused("train", "elsewhere/quickstart.toml")
     assert "is a folder, and a configuration is a TOML file" in refused("train", ".")
@@ -312,7 +337,7 @@ def test_a_prompt_file_that_changed_is_another_run(refused, tiny_recipe, debate_
         ("held_out.limit=0", "held_out.limit=0: the quick-start measures on held-out problems"),
         (
             "held_out.kind=gsm8k",
-            "the judge's pairs are made of held-out problems of pair_sum or words or products; "
+            "the judge's pairs are made of held-out problems of pair_sum or words or products or sorting; "
             "these are of 'gsm8k'",
         ),
         ("warm_start.batch=[0,0,0,0]", "warm_start.batch: needs four counts of 0 or more, and one of them"),
@@ -323,3 +348,14 @@ def test_a_prompt_file_that_changed_is_another_run(refused, tiny_recipe, debate_
 def test_a_quick_start_that_could_not_be_measured_is_refused_at_once(refused, override, told):
     assert told in refused("quickstart", override)
     assert not Path("runs").exists()
+
+
+def test_a_recipe_for_a_gpu_says_first_that_there_is_none(refused, monkeypatch):
+    monkeypatch.setattr("debate_rl.engines._vllm_runs_on_a_cpu", lambda: False)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("envs.hub.is_reachable", None)  # nobody looks for anything in the hub
+    for command in ("train", "run"):
+        assert refused(command, "gsm8k_qwen3_8b_1gpu").startswith(
+            "debate: no GPU here: torch sees none, and "
+        )
+    assert refused("play", "gsm8k_qwen3_8b_1gpu", "2 + 2?").startswith("debate: no GPU here: ")

@@ -57,8 +57,20 @@ def test_what_a_start_would_refuse_is_a_check(tiny_recipe, debate_command):
     assert "did you mean 'kl'?" in str(start["why"])
 
 
+def test_problems_or_an_engine_that_are_not_there_are_no_go(tiny_recipe, debate_command, monkeypatch):
+    code, out, _ = debate_command(
+        "doctor", tiny_recipe, "env.path=/nowhere.jsonl", "env.kind=gsm8k", "--json"
+    )
+    assert (code, checks_of(out)["problems"]["verdict"]) == (1, "bad")
+    assert "/nowhere.jsonl" in str(checks_of(out)["problems"]["why"])
+    monkeypatch.setattr("debate_rl.engines.find_spec", lambda name: None)
+    code, out, _ = debate_command("doctor", tiny_recipe, "model.policy=vllm", "--quick", "--json")
+    assert (code, checks_of(out)["start"]["verdict"]) == (1, "bad")
+    assert "the package 'vllm' is not installed" in str(checks_of(out)["start"]["why"])
+
+
 def test_what_cannot_be_looked_at_is_one_line_and_exit_code_2(tiny_recipe, debate_command):
-    code, out, err = debate_command("doctor", tiny_recipe, "env.path=/nowhere.jsonl", "env.kind=none")
+    code, out, err = debate_command("doctor", tiny_recipe, "train.steps=many")
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
 
@@ -72,7 +84,9 @@ def test_a_warm_start_is_announced_and_leaves_the_json_alone(debate_command, tmp
     lines = err.splitlines()
     assert lines[0].startswith("1 problem x 4 debates")
     assert lines[1] == "first the warm start of 50 steps, in memory, as a run would make it"
-    assert lines[2].startswith("warm start 50/50: loss")
+    assert lines[2] == "warm start 0/50"
+    assert lines[3].startswith("warm start 50/50 in ")
+    assert lines[4].startswith("warm start: loss ")
 
 
 @pytest.mark.slow

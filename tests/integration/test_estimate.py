@@ -6,23 +6,26 @@ import re
 import pytest
 
 from debate_rl.tracking.held_out import read_held_out, sentences
+from envs.hub import is_reachable
 
 
 def test_train_tells_the_estimate_first(debate_command, tiny_recipe, tmp_path):
     command = ("train", tiny_recipe, f"run.dir={tmp_path / 'run'}")
     code, _, err = debate_command(*command)
     assert code == 0
-    start, problems, epoch, first, model, memory, seconds, step = err.splitlines()[:8]
-    assert start == f"{tmp_path / 'run'}: 2 steps of 2 problems x 2 debates; loading the model"
+    start, problems, epoch, baselines, first, model, memory, loading, seconds, step = err.splitlines()[:10]
+    assert start == f"{tmp_path / 'run'}: 2 steps of 2 problems x 2 debates"
     assert problems == "problems: 20 to train on, 2 held out"
     assert epoch == "an epoch is 10.0 steps of 2 problems; 2 steps are 0.20 epochs"
+    assert baselines.startswith("baselines include an effect of each persona, as their temperatures differ")
     assert first.startswith("estimate, if every reply spends its 24 tokens and prompts have up to ")
     assert re.fullmatch(r"  model   ([\d,]+) parameters, \1 of them trained", model)
     assert memory.startswith("  memory  about ")
-    assert seconds.startswith("  time    about ")
+    assert loading == "loading the model"
+    assert re.fullmatch(r"  time    about .*: 2 steps of .*; by a short probe of this model", seconds)
     assert step.startswith("step 0 (1 of 2 done)")
     code, out, err = debate_command(*command)
-    assert (code, err.splitlines()) == (0, [start, "resuming after 2 of 2 steps"])
+    assert (code, err.splitlines()) == (0, [start, loading, "resuming after 2 of 2 steps"])
     assert out.startswith("done: 2 steps")  # this recipe never evaluates
 
 
@@ -36,7 +39,7 @@ def test_a_plan_starts_nothing(debate_command, tiny_recipe, tmp_path, monkeypatc
     assert [line.split()[0] for line in lines] == ["model", "memory", "work", "disk", "time"]
     _, out, _ = debate_command("train", tiny_recipe, "--plan", "--memory", "80")
     assert " of 80.0 GiB, " in out
-    assert "if every reply spends its limit and an H100 SXM does the peak of its data sheet" in out
+    assert "; by the peak of an H100 SXM's data sheet; nothing was run there" in out
 
 
 @pytest.mark.parametrize(
@@ -73,8 +76,8 @@ def test_train_evaluates_first_and_ends_with_what_changed(debate_command, tiny_r
     command = ("train", tiny_recipe, f"run.dir={tmp_path / 'run'}", "held_out.every=9", "held_out.limit=3")
     code, out, err = debate_command(*command)
     assert code == 0
-    told = err.splitlines()[7:11]
-    assert "s for each of 2 evaluations of 3 held-out problems, one before the first step" in told[0]
+    told = err.splitlines()[8:12]
+    assert re.search(r": 2 steps of .*\), 2 evaluations of .*; by a short probe of this model$", told[0])
     assert told[1] == "evaluating 3 held-out problems before the first step"
     assert told[2].startswith("before the first step  held out (3 problems): direct accuracy ")
     assert told[3].startswith("step 0 (1 of 2 done)")
@@ -85,4 +88,18 @@ def test_train_evaluates_first_and_ends_with_what_changed(debate_command, tiny_r
     again = debate_command(*command)
     times = re.compile(r"(  ended .*; ).*")  # both starts took their time
     assert (again[0], times.sub(r"\1", again[1])) == (0, times.sub(r"\1", out))
-    assert again[2].splitlines()[1:] == ["resuming after 2 of 2 steps"]
+    assert again[2].splitlines()[1:] == ["loading the model", "resuming after 2 of 2 steps"]
+
+
+@pytest.mark.slow
+def test_a_recipe_of_a_known_model_is_planned_without_the_hub(debate_command, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    is_reachable.cache_clear()
+    code, out, err = debate_command("train", "gsm8k_qwen3_1b7_24gb", "--plan", "--memory", "24")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert "  assumed problems of 400 characters: the data is not on this machine" in lines
+    assert "  assumed 4 characters a token: the tokenizer is not on this machine" in lines
+    assert lines[-1].startswith("  time    at least ")
+    is_reachable.cache_clear()

@@ -1,16 +1,101 @@
-"""What ``benchmarks/gpu.py`` does on a GPU, done on a CPU with a small shape."""
+"""What the benchmarks of a GPU do there, done on a CPU with a small shape."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
+import torch
 
 HOME = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    """Return import_(name) of a benchmark, imported anew."""
+    monkeypatch.syspath_prepend(str(HOME / "benchmarks"))
+
+    def import_(name):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        return importlib.import_module(name)
+
+    return import_
+
+
+def test_each_figure_is_written_as_it_comes_and_none_is_lost_to_what_fails(benchmark, tmp_path, capsys):
+    gpu = benchmark("gpu")
+    path = tmp_path / "figures.json"
+    log = gpu.Log(path)
+
+    def raises(error):
+        raise error
+
+    def names():
+        return [row["name"] for row in json.loads(path.read_text())]
+
+    log.add("a", lambda: [gpu.Figure("a", 1.5, "s", 1)])
+    assert names() == ["a"]
+    log.add("large", lambda: raises(torch.OutOfMemoryError("CUDA out of memory.\nTried")))
+    assert (log.failed, names()) == (False, ["a"])
+    log.add("wrong", lambda: raises(RuntimeError("no kernel")))
+    log.add("b", lambda: [gpu.Figure("b", 2.0, "s", 1)])
+    assert (log.failed, names()) == (True, ["a", "b"])
+    out, err = capsys.readouterr()
+    assert out.splitlines() == ["a: 1.5 s", "large: left out, CUDA out of memory.", "wrong: FAILED", "b: 2 s"]
+    assert err.endswith("RuntimeError: no kernel\n")
+
+
+def test_what_would_fill_a_card_to_the_brim_is_left_out(benchmark, monkeypatch):
+    gpu = benchmark("gpu")
+    monkeypatch.setattr(gpu, "memory_there", lambda _: 84.9e9)  # an H100
+    assert not gpu.fits(48.3e9 + 31.3e9, None)  # 4B, full weights: .94 of it, .95 with a GiB beside
+    assert gpu.fits(73.6e9, None)  # .88 * 84.9 - 1.07 = 73.64
+    assert not gpu.fits(73.7e9, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "peak"),
+    [
+        ("NVIDIA H100 80GB HBM3", 989e12),
+        ("NVIDIA H100 PCIe", 756e12),
+        ("NVIDIA H100 NVL", 835e12),
+        ("NVIDIA H200", 989e12),
+        ("NVIDIA H200 NVL", 835e12),
+        ("NVIDIA GeForce RTX 4090", 165e12),
+        ("another card", 7.0),
+    ],
+)
+def test_a_card_counts_by_its_own_data_sheet(name, peak, benchmark):
+    assert benchmark("gpu").peak_of(name, 7.0) == peak
+
+
+def test_vllm_answers_as_many_requests_at_once_as_the_card_is_large(benchmark):
+    expected = benchmark("expected_step")
+    cards = expected.RTX4090, expected.L40S, expected.H100, expected.H200
+    assert [expected.most_live(card) for card in cards] == [256, 256, 1024, 1024]
+
+
+@pytest.mark.parametrize("on_gpu", [True, False])
+def test_an_engine_on_a_gpu_is_not_given_the_settings_of_a_cpu(on_gpu, benchmark, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: on_gpu)
+    found = benchmark("cpu_engine").FOR_VLLM
+    assert ("TORCH_COMPILE_DISABLE" in found) is not on_gpu
+    assert (found == {}) is on_gpu
+
+
+def test_the_quick_starts_steps_are_learnt_where_the_engine_samples(benchmark, monkeypatch, tmp_path):
+    step, commands = benchmark("step"), []
+    monkeypatch.setattr(step.subprocess, "run", lambda command, **_: commands.append(command))
+    (tmp_path / "lookahead_0").mkdir()
+    (tmp_path / "lookahead_0/metrics.jsonl").write_text("")
+    assert step.trained(tmp_path, 0, Namespace(recipe="quickstart", steps=3, times=1)) == []
+    assert "model.device=auto" in commands[0]  # the recipe's own is the CPU
 
 
 @pytest.mark.slow
@@ -44,3 +129,60 @@ def test_without_a_gpu_the_benchmark_says_what_to_do():
     assert done.stderr.strip() == (
         "torch sees no GPU here; --device cpu --shapes toy --shrink 16 --alone runs this without one"
     )
+
+
+@pytest.mark.slow
+def test_the_smoke_test_of_a_gpu_runs_without_one(tmp_path):
+    path = tmp_path / "smoke.json"
+    command = [sys.executable, HOME / "benchmarks/gpu_smoke.py", "--device", "cpu", "--json", path]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    names = "room, rounding, few tokens, tiny vocabulary, noise, shared rows, shared step, resume"
+    assert [row["name"] for row in json.loads(path.read_text())] == names.split(", ")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["ok"] * 8
+
+
+def test_a_check_that_misses_its_bounds_or_raises_is_a_failure(benchmark, monkeypatch, capsys, tmp_path):
+    smoke, path = benchmark("gpu_smoke"), tmp_path / "smoke.json"
+
+    def few(_):
+        return smoke.Found(0.04, high=0.05, more="words")
+
+    def many(_):
+        return smoke.Found(0.06, high=0.05)
+
+    def broken(_):
+        raise RuntimeError("derivative for aten::mm is not implemented\nand more")
+
+    def result(*checks):
+        monkeypatch.setattr(smoke, "ANYWHERE", checks)
+        monkeypatch.setattr(sys, "argv", ["gpu_smoke.py", "--device", "cpu", "--json", str(path)])
+        with pytest.raises(SystemExit) as ended:
+            smoke.main()
+        return int(ended.value.code), [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+
+    assert result(few) == (0, [["ok", "few"]])
+    assert result(many, few) == (1, [["FAILED", "many"], ["ok", "few"]])
+    assert result(few, broken) == (1, [["ok", "few"], ["FAILED", "broken"]])
+    row = json.loads(path.read_text())[1]
+    assert row == {
+        "name": "broken",
+        "ok": False,
+        "value": None,
+        "low": 0.0,
+        "high": None,
+        "more": "RuntimeError: derivative for aten::mm is not implemented",
+    }
+
+
+def test_the_smoke_test_says_that_torch_sees_no_gpu(benchmark, monkeypatch, capsys):
+    smoke = benchmark("gpu_smoke")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(sys, "argv", ["gpu_smoke.py"])
+    with pytest.raises(SystemExit) as ended:
+        smoke.main()
+    assert ended.value.code == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("FAILED  gpu ")
+    assert "driver" in line

@@ -124,7 +124,9 @@ def test_an_alarm_of_the_ratio_names_the_tokens_that_are_furthest_from_the_sampl
     assert capsys.readouterr().err.count("  token ") == 3
 
 
-def test_a_first_step_that_another_temperature_sampled_is_refused_and_leaves_nothing(config, monkeypatch):
+def test_a_first_step_that_another_temperature_sampled_is_refused_and_leaves_nothing(
+    config, monkeypatch, capsys
+):
     import debate_rl.training.train
 
     made = debate_rl.training.train.make_rows
@@ -138,7 +140,10 @@ def test_a_first_step_that_another_temperature_sampled_is_refused_and_leaves_not
     folder = RunFolder(Path(config().run.dir))
     assert not read_metrics(folder.metrics)
     assert not checkpoints(folder.checkpoints)
-    train(config("train.max_first_mismatch=1e9"))
+    capsys.readouterr()
+    train(config("train.max_first_mismatch=1e9", "logging.progress=lines"))
+    [line] = [one for one in capsys.readouterr().err.splitlines() if "mismatch_kl is" in one]
+    assert "nats a token, over 0.01: sampler and trainer give the same tokens other probabilities" in line
     assert len(read_metrics(folder.metrics)) == 4
 
 

@@ -41,16 +41,18 @@ def inspect(folder, debate_command, monkeypatch):
 def test_every_debate_is_listed_by_pages(inspect):
     code, out, err = inspect("run", "ls")
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()] == [f"{s}.{p}" for s in range(2) for p in range(4)]
+    headings, *lines = out.splitlines()
+    assert headings.split()[:4] == ["id", "step", "problem", "winner"]
+    assert headings.index("step") + 3 == lines[0].index(" 0 ") + 1  # numbers end below their heading
+    assert [line.split()[0] for line in lines] == [f"{s}.{p}" for s in range(2) for p in range(4)]
     assert err == "8 debates\n"
     assert inspect("run") == (code, out, err)  # where there is no terminal, ls is the action
 
     _, first, err = inspect("run", "ls", "step:0..", "votes:>=0", "--limit", "5", "--newest")
     assert err.startswith("8 debates of step:0.. votes:>=0; next page: debate inspect run ls ")
     _, second, err = inspect(*shlex.split(err.split("next page: debate inspect ")[1]))
-    assert [line.split()[0] for line in (first + second).splitlines()] == [
-        f"{s}.{p}" for s in (1, 0) for p in (3, 2, 1, 0)
-    ]
+    pages = (*first.splitlines()[1:], *second.splitlines()[1:])
+    assert [line.split()[0] for line in pages] == [f"{s}.{p}" for s in (1, 0) for p in (3, 2, 1, 0)]
     assert err == "8 debates of step:0.. votes:>=0\n"
 
 
@@ -62,7 +64,7 @@ def test_both_filters_hold(inspect):
 
 def test_a_filter_may_begin_with_what_is_not_wanted(inspect):
     _, out, _ = inspect("run", "ls", "-step:0", "-id:1.0")
-    assert [line.split()[0] for line in out.splitlines()] == ["1.1", "1.2", "1.3"]
+    assert [line.split()[0] for line in out.splitlines()] == ["id", "1.1", "1.2", "1.3"]
     code, _, err = inspect("run", "ls", "--limt", "5")
     assert (code, err) == (2, "debate: no option is named --limt; did you mean '--limit'?\n")
 
@@ -93,7 +95,7 @@ def test_figures_and_searches(inspect):
 
 
 def test_a_folder_of_runs_is_listed_and_one_in_it_is_opened(inspect, folder, tmp_path):
-    assert inspect(".", "ls", "--limit", "1")[1].split()[0] == "0.0"
+    assert inspect(".", "ls", "--limit", "1")[1].splitlines()[1].split()[0] == "0.0"
     for name in ("a", "b"):
         (tmp_path / name).symlink_to(folder / "run")
     code, out, _ = inspect(tmp_path)

@@ -33,15 +33,28 @@ def test_word_problems_learn_too(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_finished_one_is_only_measured_again_and_says_so(debate_command, tmp_path, monkeypatch):
+def test_a_finished_one_shows_its_figures_again_and_says_so(debate_command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     brief = ["warm_start.solve_steps=1", "warm_start.debate_steps=1", "held_out.limit=4", "train.steps=1"]
-    (_, first, _), (_, again, _) = (debate_command("quickstart", *brief) for _ in range(2))
+    run = "runs/quickstart-pair_sum-0"
+    _, first, err = debate_command("quickstart", *brief)
+    assert [line for line in err.splitlines() if line.startswith("warm start 0/2")]
     for command in ("inspect", "report"):
-        assert f" {command} runs/quickstart-pair_sum-0\n" in first
-    told = "runs/quickstart-pair_sum-0 holds this run, finished: it is only measured again; another --seed "
-    assert (told in first, told in again) == (False, True)
+        assert f" {command} {run}\n" in first
+    with monkeypatch.context() as patch:
+        patch.setattr("debate_rl.training.session.open_session", None)  # whoever loads the model fails
+        _, again, _ = debate_command("quickstart", *brief, "logging.progress=none", "--json", "f.json")
+    told, *table = again.splitlines()
+    assert told.startswith(f"{run} holds this run, finished, and these are its figures (quickstart.json); ")
+    assert table == first.splitlines()[-len(table) :]
     assert " often as one agent in round 0, as far as can be told: +" in again  # four problems
+    assert json.loads((tmp_path / "f.json").read_text())[0]["name"] == "accuracy_round_0_before"
+    kept = tmp_path / run / "quickstart.json"
+    kept.write_text(kept.read_text().replace('"weights": "', '"weights": "other'))
+    _, measured, _ = debate_command("quickstart", *brief)
+    assert f"{run} holds this run, finished: it is only measured again" in measured
+    code, _, err = debate_command("quickstart", *brief, "learner.lr=1.0")
+    assert (code, "holds a run with another configuration" in err) == (2, True)
 
 
 def quick_start(tmp_path, family, *options):

@@ -9,7 +9,9 @@ import sys
 import pytest
 
 import debate_rl
+from debate import Problem
 from debate.policies.scripted import ScriptedPolicy
+from debate_rl.difficulty import question_checksum
 
 RECIPE = """
 [env]
@@ -69,10 +71,18 @@ def solver(tmp_path, monkeypatch, debate_command):
 def test_a_problem_is_answered_with_shares_and_costs(solver):
     code, out, err, _ = solver("solve", "r.toml", "What is 3 + 2?", "--samples", "4")
     [line] = map(json.loads, out.splitlines())
+    problem = Problem(line["id"], "What is 3 + 2?", "", kind="expression", source="solve")
+    assert (line["question"], line["checksum"]) == ("What is 3 + 2?", question_checksum(problem))
     assert (code, line["answer"], line["right"], line["samples"]) == (0, "5", None, 3)
     assert (line["ended"], line["shares"]) == ("settled", [["5", 1.0]])
     assert line["tokens_generated"] == 3 * len("<solution>\\boxed{5}</solution>")
     assert err.startswith("5 (100% of the weight); ")
+
+
+@pytest.mark.parametrize("text", ["1/2+1/3", "3/x=4/5", "17.25", "x^2/y"])
+def test_a_problem_without_blanks_is_no_file(solver, text):
+    code, out, _, _ = solver("solve", "r.toml", text, "--strategy", "greedy")
+    assert (code, json.loads(out)["question"]) == (0, text)
 
 
 def test_a_file_is_graded_and_summed_up(solver, tmp_path):
@@ -130,6 +140,10 @@ def test_a_file_of_answers_goes_on_and_asks_nothing_twice(solver, tmp_path):
         (["x", "--judge", "r.toml"], "--judge r.toml: majority asks no judge"),
         (["x", "debate.num_agents=2", "--strategy", "swiss"], "judge without ballots: debate.num_agents = 2"),
         (["none.jsonl"], "none.jsonl: there is no such file"),
+        (["none.TXT"], "none.TXT: there is no such file"),
+        (["none.csv"], "none.csv: there is no such file"),
+        (["problems/mine"], "problems/mine: there is no such file"),
+        (["./mine"], "./mine: there is no such file"),
         (["/dev/null"], "/dev/null: is not a plain file; name one, or give - and a pipe"),
         (["empty.txt"], "empty.txt: is empty; it needs at least one problem"),
         (["empty.jsonl"], "empty.jsonl: the data set is empty"),
@@ -230,6 +244,14 @@ def test_chat_goes_on_forgets_and_ends(solver, tmp_path):
     assert [one["role"] for one in json.loads((tmp_path / "c.json").read_text())] == ["user", "assistant"] * 3
 
 
+@pytest.mark.parametrize("tiny", ["quickstart", "r.toml"])
+def test_a_tiny_model_does_not_chat(solver, tiny):
+    settings = ["debate.prompts=tiny"] if tiny == "r.toml" else []
+    code, out, err, policy = solver("chat", tiny, *settings, piped="hello\n")
+    assert (code, out, err.count("\n"), policy.requests) == (2, "", 1, [])
+    assert f"chat: {tiny} is a tiny model that knows its own problems and no English" in err
+
+
 def test_chat_forgets_the_oldest_where_the_context_is_full(solver, monkeypatch):
     monkeypatch.setattr(Adds, "context_tokens", 120, raising=False)
     code, out, _, policy = solver(
@@ -268,7 +290,7 @@ def test_a_plan_counts_what_fits_and_how_many_problems_an_hour(debate_command, t
     assert plan["cache_tokens"] == pytest.approx((0.9 * 90 * gib - 12 * gib - 304_768) / token, abs=1)
     assert plan["tokens_per_problem"] == 16 * 48
     assert plan["per_hour"] == 900 * 3600 / 768
-    assert "50 problems take 0.01 h, within the 5 h there are" in out
+    assert "50 problems take 43 s, within the 5 h there are" in out
     (tmp_path / "s.json").write_text('{"tokens_per_second": 100.0, "tokens_generated": 400, "problems": 4}')
     code, out, _ = debate_command(*words, "--measured", "s.json")
     assert "measured:    100 tokens a second, 100 tokens a problem (measured): 3,600 problems an hour" in out

@@ -34,6 +34,7 @@ from learner.advantages import turn_advantages
 from learner.losses import LossOutputs
 from learner.types import group_indices, transitions_of
 from learner.update.config import LOSS_NAMES
+from learner.update.learner import Learner
 from rewards import score_debate
 from rewards.peer import margin
 from transcripts import read_records
@@ -312,6 +313,32 @@ def test_debates_that_cannot_be_held_end_the_run_with_its_finished_steps_saved(
     with pytest.raises(kind, match=r"^they cannot be held$"):
         train(config_of(tmp_path / "run", train={"save_every": 0, "keep_best": ""}))
     assert [path.name for path in checkpoints(tmp_path / "run/checkpoints")] == saved
+
+
+@pytest.mark.parametrize("updates", [0, 1])
+def test_a_step_that_cannot_be_learnt_ends_the_run_with_its_finished_steps_saved(
+    updates, straight, tmp_path, monkeypatch
+):
+    """In the third step, of two updates each; after the first of them the weights are between two steps."""
+    once, calls = Learner._update, iter(range(99))
+
+    def update(learner, *rest):
+        if next(calls) == 2 * 2 + updates:
+            torch.rand(7)
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        return once(learner, *rest)
+
+    config = config_of(tmp_path / "run", **merged(FOUR_STEPS, {"train": {"save_every": 0, "keep_best": ""}}))
+    monkeypatch.setattr(Learner, "_update", update)
+    found = "2 of 4 steps are saved" if updates == 0 else "no step was finished"
+    with pytest.raises(ValueError, match=rf"^step 2: CUDA out of memory; lower learner.*; {found}"):
+        train(config)
+    monkeypatch.undo()
+    saved = [path.name for path in checkpoints(tmp_path / "run/checkpoints")]
+    assert saved == (["step_000002"] if updates == 0 else [])
+    if saved:
+        assert_equal_weights(weights_of(train(config)), weights_of(straight))
+        assert untimed(read_metrics(tmp_path / "run/metrics.jsonl")) == untimed(metrics_of(straight))
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from debate.policies.vllm import _lora_settings
 from debate_rl.engines import _model_files
 
 HERE = Path(__file__)
+CHOSEN = r"vLLM [\d.]+\S*: model runner V1, synchronous scheduling, a cache of [\d,]{6,} tokens\n"
+"""What vLLM is on a CPU."""
 RECIPE = """\
 [debate]
 num_rounds = 1
@@ -75,6 +78,7 @@ def test_play_speaks_through_vllm(bench_python, tmp_path, base_model):
     done = bench_python.debate(*play, f"model.name_or_path={base_model}", cwd=tmp_path)
     assert (done.returncode, done.stdout.count("round 0 ·")) == (0, 3), done.stderr
     assert "INFO" not in done.stdout
+    assert re.search(CHOSEN, done.stderr)
     done = bench_python.debate(*play, "model.name_or_path=./nowhere", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("debate: vLLM cannot serve './nowhere': ")
@@ -132,6 +136,8 @@ def test_training_samples_through_vllm(bench_python, tmp_path, base_model, lora,
         assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "loss" in line] == [0, 1, 2]
+    said = (tmp_path / "run/engines.log").read_text() if engines else done.stderr
+    assert re.search(CHOSEN, said)
     for line in lines:
         assert line.get("mismatch_max", 0.0) < 3e-4
     assert all(line["updates"] == 1 for line in lines if "loss" in line)

@@ -39,8 +39,8 @@ SCHEMES = st.builds(
 )
 CENTRED = st.builds(
     AdvantageConfig,
-    truth=st.builds(StreamSettings, baseline=st.sampled_from(["group", "rae"])),
-    judge=st.builds(StreamSettings, key=st.sampled_from(["round", "pair"])),
+    truth=st.sampled_from([StreamSettings(), StreamSettings(baseline="rae"), StreamSettings(key="context")]),
+    judge=st.builds(StreamSettings, key=st.sampled_from(["round", "pair", "context"])),
     discount=st.sampled_from([0.0, 0.5]),
 )
 

@@ -111,7 +111,7 @@ _ALL = (
     _number("reward.peer", "mean peer reward of the turns that have one", "reward.peer:>0"),
     _number("reward.truth", "mean truth reward", "reward.truth:1"),
     _number("reward.judge", "mean judge reward", "reward.judge:<0"),
-    _number("reward.format", "mean format penalty, with that of overlong replies", "reward.format:<0"),
+    _number("reward.format", "mean format penalty", "reward.format:<0"),
     _number("policy_version", "version of the policy", "policy_version:10..20"),
     _number("agents", "agents", "agents:3"),
     _number("rounds", "rounds, the final ballot not counted", "rounds:>1"),

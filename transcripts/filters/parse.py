@@ -1,8 +1,9 @@
 """Reads a filter: terms joined by blanks, OR, parentheses, and ``-`` or NOT before what is not wanted.
 
-filter = all (OR all)*       all = part+       part = (- | NOT) part | ( filter ) | term
+filter = all (OR all)*       all = part+ | words       part = (- | NOT) part | ( filter ) | term
 term   = field : [> >= < <= =] value | field : [value] .. [value]
 value  = "anything; a quote is doubled" | characters up to a blank or a closing parenthesis
+words  = words without any field, quote or sign of their own, which are searched for together as text:"words"
 """
 
 from __future__ import annotations
@@ -77,12 +78,16 @@ LONGEST, DEEPEST = 10_000, 50
 BLANKS = re.compile(r"\s*")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 OPERATOR = re.compile(r">=|<=|>|<|=")
+_WORD = r"(?!(?:OR|NOT)(?:[\s()]|$))[\w\\][^\s():\"]*+"
+WORDS = re.compile(rf"{_WORD}(?:\s++{_WORD})*+(?=\s*+(?:\)|$|OR[\s(]))")
 QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 
 def parse(text: str) -> Node:
     """Return the tree of a filter; FilterError points at the character where it cannot be read.
 
+    >>> parse("Target 17").parts[0]
+    Term(field='text', op='=', values=(Value(text='Target 17', start=0, quoted=True),), start=0)
     >>> parse("step:>200").parts[0]
     Term(field='step', op='>', values=(Value(text='200', start=6, quoted=False),), start=0)
     """
@@ -138,7 +143,10 @@ class _Reader:
             parts.append(following)
 
     def _all(self, depth: int) -> All:
-        parts: list[Node] = []
+        start, parts = self.at, list[Node]()
+        if words := self._take(WORDS):
+            parts.append(Term("text", "=", (Value(words, start, quoted=True),), start))
+            self._blanks()
         while self.at < len(self.text) and self.text[self.at] != ")" and not self._at_or():
             parts.append(self._part(depth))
             self._blanks()

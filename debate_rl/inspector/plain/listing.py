@@ -36,7 +36,7 @@ def print_list(
 ) -> tuple[int, str | None]:
     """Print a page; return how many debates match, and the id after which the next page begins.
 
-    The id is None on the last page. On a terminal there is a line of headings, and the lines fit.
+    The id is None on the last page. Above the lines are headings; on a terminal the lines fit.
     """
     page = store.debates(filter, newest=newest, after=after, limit=limit + 1)
     rows, more = page[:limit], len(page) > limit
@@ -50,12 +50,12 @@ def print_list(
 
 def _print_rows(printer: Printer, rows: Sequence[DebateRow]) -> None:
     lines = [cells_of(row) for row in rows]
-    widths = widths_of([COLUMNS, *lines] if printer.width is not None else lines)
+    widths = widths_of([COLUMNS, *lines])
     if printer.width is not None:
         others = sum(widths) - widths[PROBLEM] + 2 * (len(widths) - 1)
         widths[PROBLEM] = max(LEAST, min(widths[PROBLEM], printer.width - others))
         widths = fitting(widths, printer.width)
-        printer.line(_line(printer, COLUMNS, widths, bold=True))
+    printer.line(_line(printer, COLUMNS, widths, bold=True))
     for cells in lines:
         printer.line(_line(printer, cells, widths))
     printer.lines(left_out(printer, COLUMNS, widths))

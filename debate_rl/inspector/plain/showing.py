@@ -123,9 +123,10 @@ def _prompt(prompts: DebatePrompts, prompt: PromptView, printer: Printer) -> Ite
         yield printer.paint(f"   prompt, {message.role}:", "dim")
         yield from _block(message.content)
     if prompt.title:
-        yield printer.paint(f"   prompt, {prompt.title}" + (":" if prompt.text else ""), "dim")
-    if prompt.text:
+        yield printer.paint(f"   prompt, {prompt.title}:", "dim")
         yield from _block(prompt.text)
+    elif prompt.unseen:
+        yield printer.paint(f"   {prompt.unseen}", "dim")
 
 
 def _turn(turn: TurnView, printer: Printer, *, raw: bool) -> Iterator[str]:

@@ -37,11 +37,15 @@ class PromptView:
 
     @property
     def title(self) -> str:
-        """How the text is headed: as sent, in so many tokens; "" where neither is known."""
-        counted = f"{self.tokens:,} tokens" if self.tokens else ""
-        if self.text:
-            return f"as sent, {counted}" if counted else "as sent"
-        return f"{counted}, in the marks that the model wants" if counted else ""
+        """The heading of the text; "" where there is none."""
+        return ("as sent" + (f", {self.tokens:,} tokens" if self.tokens else "")) if self.text else ""
+
+    @property
+    def unseen(self) -> str:
+        """What is known of a text that cannot be shown, as a sentence; "" where nothing is or it can."""
+        if self.text or not self.tokens:
+            return ""
+        return f"It was sent as {self.tokens:,} tokens; the tokenizer to show them is not on this machine."
 
 
 class DebatePrompts:

@@ -41,7 +41,7 @@ from debate_rl.inspector.views.reward_votes import (
 )
 from debate_rl.replay.scheme import scheme_of
 from learner.advantages import AdvantageConfig, Author
-from learner.advantages.turns import BESIDE, is_masked
+from learner.advantages.turns import BESIDE, is_masked, owes
 from transcripts import Record, RunStore, TranscriptError
 from transcripts.record import named
 
@@ -168,6 +168,8 @@ def _concerns(stream: StreamWhy, record: Record, turn: TurnId) -> bool:
     of = record.debate.turn(turn)
     if stream.name == "persuasion":
         return of.parsed.criticisms is not UNSET
+    if stream.name == "format":
+        return owes(of)
     return stream.name == "judge" or not of.ballot
 
 

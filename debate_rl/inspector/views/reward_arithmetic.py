@@ -26,7 +26,7 @@ def streams_why(numbers: Numbers) -> Iterator[StreamWhy]:
         critics: tuple[StreamName, ...] = (
             ("persuasion",) if "persuasion" in numbers.step.advantages.streams else ()
         )
-        for name in (*generator_streams(numbers.step.scheme.rewards), "judge", *critics):
+        for name in (*generator_streams(numbers.step.scheme.rewards), "judge", *critics, "format"):
             yield _stream_why(numbers, numbers.step, name)
 
 
@@ -37,12 +37,12 @@ def _stream_why(numbers: Numbers, step: Step, name: StreamName) -> StreamWhy:
     compares = settings.baseline in ("group", "rloo") or settings.scale == "group"
     centre = spread = None
     if group is not None and value is not None:
-        centre, spread = _centre(step, settings, group), _spread(settings, stream, group)
+        centre, spread = _centre(step, settings, stream, group), _spread(settings, stream, group)
     return StreamWhy(
         name=name,
         baseline=settings.baseline,
         scale=settings.scale,
-        key="persona" if settings.baseline == "rae" else settings.key,
+        key="persona" if settings.baseline == "rae" else stream.key,
         reward=_value(numbers, step, name),
         members=tuple(_members(step, group)) if group is not None and compares else (),
         centre=centre,
@@ -145,7 +145,7 @@ def weights_written(step: Step) -> tuple[str, str]:
     return f"(1 - {weight})", weight
 
 
-def _centre(step: Step, settings: StreamSettings, group: GroupParts) -> Number | None:
+def _centre(step: Step, settings: StreamSettings, stream: StreamOf, group: GroupParts) -> Number | None:
     """Return what is taken off the value, None where nothing is."""
     if group.centre is None:
         return None
@@ -155,8 +155,10 @@ def _centre(step: Step, settings: StreamSettings, group: GroupParts) -> Number |
     centre = float(group.centre[at])
     if settings.baseline == "rae":
         decay = step.scheme.advantages.ema_decay
-        source = f"the persona's running mean before this turn, decay {decay:g}; {step.means_source}"
+        source = f"the persona's running mean before this step, decay {decay:g}; {step.means_source}"
         return Number(centre, written(centre), source=source)
+    if group.effects is not None:
+        return _fitted(settings, stream, group, at)
     if settings.baseline == "group":
         return Number(centre, f"({added(values)}) / {len(values)}", source="mean of the group")
     others = values[:at] + values[at + 1 :]
@@ -164,6 +166,21 @@ def _centre(step: Step, settings: StreamSettings, group: GroupParts) -> Number |
         return Number(source="no others in the group")
     formula = f"({added(others)}) / {len(others)}"
     return Number(centre, formula, source="mean of the others in the group")
+
+
+def _fitted(settings: StreamSettings, stream: StreamOf, group: GroupParts, at: int) -> Number | None:
+    """Return the mean of the group and what the turn's context adds, with or without the turn itself."""
+    if group.centre is None or group.effects is None:
+        return None
+    values, offset = group.values.tolist(), float(group.effects.offset[at])
+    fit, source = f"({added(values)}) / {len(values)} + {written(offset)}", "mean of the group, and the "
+    context = "context: own last solution right or not, right ones shown"
+    source += f"effect of the {context if stream.key == 'context' else 'persona'}"
+    if settings.baseline == "rloo" and len(values) > 1:
+        weight = f"(1 / {len(values)} + {written(float(group.effects.leverage[at]))})"
+        fit = f"({fit} - {weight} * {written(values[at])}) / (1 - {weight})"
+        source += "; the turn itself left out"
+    return Number(float(group.centre[at]), fit, source=source)
 
 
 def _spread(settings: StreamSettings, stream: StreamOf, group: GroupParts) -> Number | None:
@@ -199,7 +216,7 @@ def _advantage(step: Step, name: StreamName, centre: Number | None, spread: Numb
         divisors = {"group": f"({std} + {GROUP_STD_EPS!r})", "batch": f"max({std}, {BATCH_STD_FLOOR!r})"}
         formula += f" / {divisors[settings.scale]}"
     side = step.advantages.sides[step.index]
-    if settings.key == "pair" and side:
+    if stream.key == "pair" and side:
         formula = f"({sum(stream.sides.values())} / (2 * {stream.sides[side]})) * {formula}"
     return Number(advantage, formula, source=f"baseline {settings.baseline}, scale {settings.scale}")
 
@@ -220,10 +237,11 @@ def total_why(numbers: Numbers) -> TotalWhy:
     of: dict[StreamName, float | None] = {name: stream.advantages[step.index] for name, stream in streams}
     of_peer, of_truth = weights_written(step)
     judge = f"{written(number(step.scheme.advantages.lambda_judge))} * {written(of['judge'])}"
+    where = "A_format, on the judge's tokens; without any, on the token that ended the reply"
     return TotalWhy(
         generator=_generator(numbers, step, of),
         judge=numbers.total("judge", "lambda_judge * A_judge", judge, known=step.knows("judge")),
-        format=numbers.total("format", "the format penalty itself, on every token of the turn"),
+        format=numbers.total("format", where, written(of["format"]), known=step.knows("format")),
         peer=_share(numbers, step, "peer", of_peer, of.get("peer")),
         truth=_share(numbers, step, "truth", of_truth, of.get("truth")),
         **{name: _share_beside(step, name, of[name]) for name in BESIDE if name in of},

@@ -47,17 +47,17 @@ def sentence(
     A sum that rounding leaves open names what is left.
     """
     by_name = {stream.name: stream for stream in streams}
-    fine = [Term(value, _fine(format)) for value in _values(total.format) if abs(value) > NOTHING]
+    form = [Term(value, _formed(format)) for value in _values(total.format) if abs(value) > NOTHING]
     parts: list[str] = []
     if peer is not None and truth is not None:
-        terms = [*_generator_terms(peer, truth, by_name, total), *fine]
-        earned = _sum(terms, sum(_values(total.generator, total.format)))
+        terms = list(_generator_terms(peer, truth, by_name, total))
+        earned = _sum(terms, sum(_values(total.generator)))
         parts.append(earned + _silent(by_name, ("peer", "truth", "mixed")))
     if total.critic is not None:
-        terms = [*(Term(value, "fallen scores of its targets") for value in _values(total.critic)), *fine]
-        parts.append("its criticism: " + _sum(terms, sum(_values(total.critic, total.format))))
-    if peer is None or judge.votes or list(_values(total.judge)):
-        terms = [*(Term(value, _judged(judge)) for value in _values(total.judge)), *fine]
+        terms = [Term(value, "fallen scores of its targets") for value in _values(total.critic)]
+        parts.append("its criticism: " + _sum(terms, sum(_values(total.critic))))
+    if peer is None or judge.votes or form or list(_values(total.judge)):
+        terms = [*(Term(value, _judged(judge)) for value in _values(total.judge)), *form]
         earned = _sum(terms, sum(_values(total.judge, total.format)), none=_no_judge_signal(judge))
         parts.append(("" if peer is None else "its votes: ") + earned + _silent(by_name, ("judge",)))
     return "; ".join(parts)
@@ -149,10 +149,8 @@ def _no_judge_signal(judge: JudgeWhy) -> str:
     return "no signal" if valued else "none of its votes has a value"
 
 
-def _fine(format: FormatWhy) -> str:
-    reasons = ["no valid vote, and one was due"] if format.due and not format.counted else []
-    reasons += ["near its token limit"] if format.overlong else []
-    return "; ".join(reasons) or "format penalty"
+def _formed(format: FormatWhy) -> str:
+    return "a valid vote, as was due" if format.counted else "no valid vote, and one was due"
 
 
 def _silent(streams: dict[str, StreamWhy], names: Sequence[str]) -> str:

@@ -146,7 +146,7 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
 
 
 class _Before(NamedTuple):
-    """Running means before a step, and how many values moved each, from step ``first`` on."""
+    """Running means before a step, and how many steps moved each, from step ``first`` on."""
 
     means: dict[str, float]
     moves: Counter[str]
@@ -168,9 +168,9 @@ def _advantages(step: ScoredStep, scheme: Scheme, means: dict[str, float]) -> Ad
 
 
 def _moves(advantages: Advantages) -> Counter[str]:
-    """Return how many values moved each running mean."""
-    groups = (item for stream in advantages.streams.values() for item in stream.groups.items())
-    return Counter({key: len(group.members) for key, group in groups if isinstance(key, str)})
+    """Return once each running mean that a step moved."""
+    keys = (key for stream in advantages.streams.values() for key in stream.groups)
+    return Counter(key for key in keys if isinstance(key, str))
 
 
 def _reach(store: RunStore, step: int) -> tuple[int, int]:
@@ -185,7 +185,7 @@ def _reach(store: RunStore, step: int) -> tuple[int, int]:
 def _means_source(step: int, before: _Before, *, forgotten: bool) -> tuple[bool, str]:
     """Return whether the running means before a step are known, and from which steps or why not.
 
-    Means forget: any start is the same after enough values, each of which leaves ``ema_decay`` of it.
+    Means forget: any start is the same after enough steps, each of which leaves ``ema_decay`` of it.
     """
     if step == 0:
         return True, "no step before: the running means begin at 0"

@@ -166,16 +166,12 @@ class JudgeWhy:
 
 @dataclass(frozen=True, slots=True)
 class FormatWhy:
-    """The format penalty: whether comparisons were due, how many votes are valid, and what is malformed.
-
-    ``overlong`` is the part of it for a reply near its token limit, 0.0 without one.
-    """
+    """The format penalty: whether comparisons were due, how many votes are valid, and what is malformed."""
 
     due: bool
     comparable: tuple[TurnId, ...]
     counted: int
     failures: tuple[tuple[str, str], ...]
-    overlong: float
     reward: Number
 
 

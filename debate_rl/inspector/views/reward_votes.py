@@ -28,7 +28,6 @@ from rewards import ballot_box, drop_reasons
 from rewards.consistency import consistencies
 from rewards.graph import Results, results_by_opponent, total
 from rewards.judging import VoteValue, values_of_votes
-from rewards.overlong import overlong_penalties
 from rewards.peer import fitted_together, preference
 from rewards.truth import TRUTH_SETTINGS, counts_partly, grade_of, score_of, truth_turns
 from rewards.types import value_of
@@ -307,12 +306,4 @@ def format_why(numbers: Numbers, votes: Votes) -> FormatWhy:
     if not due or counted:
         source = f"valid votes: {counted}, so no format penalty" if due else "no comparison was due"
     failures = tuple((failure.reason.value, failure.detail) for failure in turn.parsed.failures)
-    scheme, formula = numbers.scheme, None
-    overlong = overlong_penalties(numbers.record.debate, scheme).get(numbers.turn, 0.0) if scheme else 0.0
-    if scheme and overlong:
-        penalty = scheme.format_penalty if due and not counted else 0.0
-        formula = f"{written(penalty)} + {written(overlong)}"
-        source = f"{source}; the reply is near its token limit: rewards.overlong_penalty"
-    return FormatWhy(
-        due, turn.compared, counted, failures, overlong, numbers.reward("format", source, formula)
-    )
+    return FormatWhy(due, turn.compared, counted, failures, numbers.reward("format", source))

@@ -29,8 +29,8 @@ NONE_STORED = "no token arrays are stored of this turn (logging.transcript_token
 class TokenPiece:
     """One token, at its ``index`` from 0, with the ``text`` from where it begins to where the next begins.
 
-    ``section`` is that of its first character. ``advantage``: what the loss weighted it with, the format
-    penalty included, None where its turn had no signal; ``logprob`` in nats at the persona's
+    ``section`` is that of its first character. ``advantage``: what the loss weighted it with, that of the
+    format included, None where its turn had no signal; ``logprob`` in nats at the persona's
     temperature. A forced token has neither.
     """
 
@@ -105,7 +105,8 @@ def _tokens(record: Record, turn: Turn, evaluation: Author) -> Iterator[TokenPie
     completion = turn.completion
     part = next((part for part in record.advantages if part.turn == turn.id), None)
     streams = token_streams(turn, evaluation=evaluation)
-    weights = token_advantages(streams, _advantage(part)) if part else None
+    ended = completion.stop_reason == "stop"
+    weights = token_advantages(streams, _advantage(part), ended=ended) if part else None
     starts = [min(int(at), len(completion.text)) for at in first_characters(turn)]
     ends = [*starts[1:], len(completion.text)]
     kinds = _sections(pieces_of(turn.parsed, len(completion.text)), starts)

@@ -198,13 +198,17 @@ MOST_OF_A_PROMPT = 60_000
 
 @dataclass(frozen=True, slots=True)
 class ShownPrompt:
-    """A prompt as a page shows it: whose, its messages by role, why there are none, and its text as sent."""
+    """A prompt as a page shows it: whose, its messages by role, why there are none, and its text as sent.
+
+    ``unseen``: what is known of a text that cannot be shown.
+    """
 
     reader: str
     messages: tuple[tuple[str, Clip], ...]
     why: str
     title: str
     sent: Clip | None
+    unseen: str
 
 
 def prompt(request: PageRequest) -> Response:
@@ -224,7 +228,7 @@ def prompt(request: PageRequest) -> Response:
 def _shown_prompt(reader: str, read: PromptView) -> ShownPrompt:
     messages = tuple((message.role, clip(message.content, MOST_OF_A_PROMPT)) for message in read.messages)
     sent = clip(read.text, MOST_OF_A_PROMPT) if read.text else None
-    return ShownPrompt(reader, messages, read.why, read.title, sent)
+    return ShownPrompt(reader, messages, read.why, read.title, sent, read.unseen)
 
 
 def download(request: PageRequest) -> Response:

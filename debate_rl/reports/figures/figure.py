@@ -128,7 +128,7 @@ MEANINGS: dict[str, Meaning] = {
 """By name; `<group>` is one of ``debate_rl.reports.figures.figure.GROUPS``, `<label>` what it is of."""
 
 
-GROUPS = ("persona", "round", "agent", "length", "step", "level", "subject")
+GROUPS = ("persona", "fault", "round", "agent", "length", "step", "level", "subject")
 """What accuracy, strict accuracy and coverage are also grouped by, as in ``judge/accuracy/round/1``."""
 
 

@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 
 from debate.types import Problem, Turn, TurnId, Vote
 from envs.answers.keys import plain_key
+from envs.causes.faults import fault_of
 from rewards import ballot_box, valid_votes, voted_winner
 from rewards.graph import Edge, majorities
 from rewards.peer import margins
@@ -14,6 +15,7 @@ from rewards.truth import is_right
 from rewards.types import Stream
 from rewards.votes import BallotBox, DuePair, due_pairs
 from transcripts import Record
+from transcripts.causes import wrong_reply
 
 RIGHT = "\0right"
 """The key of every right answer, however it is written."""
@@ -66,6 +68,12 @@ class JudgedDebate:
     def solutions(self) -> dict[TurnId, Turn]:
         """The turns that hold a solution."""
         return {turn.id: turn for turn in self.record.debate.turns if not turn.ballot}
+
+    def fault(self, turn: TurnId) -> str:
+        """Return what can be seen to be wrong in a wrong solution."""
+        said = self.solutions.get(turn)
+        reply = said and wrong_reply(self.record, said)
+        return fault_of(reply, said.parsed.answer) if said and reply else "no answer"
 
     def answer(self, turn: TurnId) -> str | None:
         """Return a text that is equal for equal answers; None where there is none."""

@@ -70,6 +70,7 @@ def _groups(study: Study, decidable: NDArray[np.bool_]) -> Iterator[Group]:
     table = study.pairs
     # "persona:" finds debates in which one took part, whether or not it was its vote
     yield from _labelled("persona", [*study.personas], table["persona"][decidable], None)
+    yield from _labelled("fault", [*study.faults], table["fault"][decidable], None)
     yield from _numbered("round", table["round"][decidable])
     yield from _numbered("agent", table["agent"][decidable])
     yield from _lengths((table["length"] * table["better"])[decidable])

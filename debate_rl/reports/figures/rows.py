@@ -23,6 +23,7 @@ from debate_rl.reports.figures.orders import (
     kendall_zeta,
     slater_distance,
 )
+from debate_rl.statistics import Numbered
 from rewards.graph import condorcet_winner, cycles, last_voted_round
 from rewards.judging import better_side
 from rewards.peer import best_voted
@@ -66,16 +67,22 @@ SLATER_MOST = 8
 
 PAIRS = {
     **{"debate": "i", "round": "b", "agent": "b", "persona": "h", "first": "b", "second": "b"},
-    **{"better": "b", "own": "b", "outcome": "b", "length": "f", "self": "b"},
+    **{"better": "b", "own": "b", "outcome": "b", "length": "f", "self": "b", "fault": "h"},
 }
-"""Due pairs. ``better``: as rewards.judging.better_side; ``own``: 1 the first is the judge's, -1 second."""
+"""Due pairs. ``better``: as rewards.judging.better_side; ``own``: 1 the first is the judge's, -1 second.
+``fault``: of the wrong side of a decidable pair, -1 of others."""
 
 
-def add_pairs(table: Columns, debate: JudgedDebate) -> None:
+def add_pairs(table: Columns, debate: JudgedDebate, faults: Numbered) -> None:
     """A row for each due pair; ``length`` is ln(first / second), ``self`` the grade of the judge's answer."""
+    seen: dict[TurnId, int] = {}
     for pair in debate.due:
         agent, round_ = pair.judge.agent, pair.judge.round
         alone = debate.grade(TurnId(agent, min(round_, debate.rounds) - 1))
+        better = better_side(pair.first, pair.second, debate.record.correct)
+        wrong = {1: pair.second, -1: pair.first}.get(better)
+        if wrong is not None and wrong not in seen:
+            seen[wrong] = faults[debate.fault(wrong)]
         table.add(
             debate.index,
             round_,
@@ -83,11 +90,12 @@ def add_pairs(table: Columns, debate: JudgedDebate) -> None:
             debate.personas[agent],
             debate.grade(pair.first),
             debate.grade(pair.second),
-            better_side(pair.first, pair.second, debate.record.correct),
+            better,
             (pair.first.agent == agent) - (pair.second.agent == agent),
             NO_VOTE if pair.verdict is None else pair.verdict,
             log(debate.size(pair.first) / debate.size(pair.second)),
             alone,
+            -1 if wrong is None else seen[wrong],
         )
 
 

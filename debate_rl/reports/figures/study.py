@@ -30,13 +30,15 @@ class Rows(NamedTuple):
 class Study:
     """The rows of all debates added so far; each table has a column ``debate``, an index into ``debates``.
 
-    ``problems``, ``personas``, ``levels`` and ``sources`` have the texts behind the numbers in the tables.
+    ``problems``, ``personas``, ``levels``, ``sources`` and ``faults`` have the texts behind the numbers in
+    the tables, ``ids`` the id of each debate in its run.
 
     About 20 bytes for a vote and 100 for a debate: a hundred thousand debates need some tens of megabytes.
     """
 
     def __init__(self) -> None:
         self.problems, self.personas, self.levels, self.sources = (Numbered() for _ in range(4))
+        self.faults, self.ids = Numbered(), list[str]()
         self.debates = Columns({"problem": "i", "step": "i", "level": "i", "source": "i", "final": "b"})
         self.pairs = Columns(rows.PAIRS)
         self.swaps = Columns(rows.SWAPS)
@@ -48,10 +50,11 @@ class Study:
         self.talk = Columns(rows.TALK)
         self._rounds: set[int] = set()
 
-    def add(self, record: Record) -> JudgedDebate:
+    def add(self, record: Record, id: str = "") -> JudgedDebate:
         """Add a record, and return it as the measures see it."""
         judged = self._judged(record)
-        rows.add_pairs(self.pairs, judged)
+        self.ids.append(id)
+        rows.add_pairs(self.pairs, judged, self.faults)
         rows.add_swaps(self.swaps, judged)
         rows.add_winner(self.winners, judged)
         rows.add_flips(self.flips, judged)

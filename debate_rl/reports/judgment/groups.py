@@ -1,4 +1,4 @@
-"""Accuracy, strict accuracy and coverage by persona, round, agent, length, step, level and subject."""
+"""Accuracy, strict accuracy and coverage by persona, fault, round, agent, length, step, level and subject."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ COIN = (("a coin", 0.5),)
 NOTES = {
     "round": "A judge's round: it judges the solutions of the round before; the last is the final ballot, "
     "where there is one.",
+    "fault": "What can be seen to be wrong in the wrong solution, by rules (docs/judging.md).",
     "length": "The right solution against the wrong one, in characters; about as long: within 1.2 times.",
     "step": "Up to ten equal ranges of steps.",
     "subject": "What follows the first slash of a problem's source.",

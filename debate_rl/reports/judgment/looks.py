@@ -10,15 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from debate_rl import statistics
 from debate_rl.formatting import percent
-from debate_rl.reports.cells import Judged, combined_filter, points_of
+from debate_rl.reports.cells import Judged, combined_filter, percent_of, points_of
 from debate_rl.reports.document import Behind
 from debate_rl.reports.figures.bias import less_half, own_work
 from debate_rl.reports.figures.figure import Figure
 from debate_rl.reports.figures.judging import pair_rows
-from debate_rl.reports.findings import Look
+from debate_rl.reports.figures.rows import NO_VOTE
+from debate_rl.reports.figures.study import Rows
+from debate_rl.reports.findings import Look, chance
 from debate_rl.statistics import Codes, Estimate, thirds
 
 WRONG_VOTES = "judge.accuracy:<0.5"
+MOST_IDS = 20
+"""Debates that are named, the newest, where no filter has words for what they have in common."""
 
 
 def judgment_looks(judged: Judged) -> Iterator[Look]:
@@ -29,6 +33,7 @@ def judgment_looks(judged: Judged) -> Iterator[Look]:
     rows = pair_rows(judged.study)["judge/accuracy"]
     coin = less_half(rows.values[rows.counted], rows.clusters[rows.counted])
     yield _look(judged, "judge/coin", coin, _right(accuracy), WRONG_VOTES)
+    yield _weakest_fault(judged)
     lift = figures["winner/lift"].estimate
     text = f"{_points(lift)} against an answer of its round drawn at random"
     yield _look(judged, "winner/lift", lift, text, "winner:wrong accuracy.last_round:>0")
@@ -40,6 +45,41 @@ def judgment_looks(judged: Judged) -> Iterator[Look]:
     text = f"{_points(followed)} against a random other, of {_count(followed):,} answers taken over"
     yield _look(judged, "cascade/first_listed", followed, text, None)
     yield _praise(judged, figures["collusion/gap_trend"].estimate)
+
+
+def _weakest_fault(judged: Judged) -> Look:
+    """Return the look at the kind of wrong solution on which votes are worst, against those on all others.
+
+    Its p is that of the worst of so many kinds [Bonferroni].
+    """
+    study, rows = judged.study, pair_rows(judged.study)["judge/accuracy"]
+    votes = rows.of(rows.counted)
+    codes = study.pairs["fault"][study.pairs["better"] != 0][rows.counted]
+    looks = [_fault(judged, votes, codes, code) for code in np.unique(codes).tolist()]
+    enough = [(look, look.estimate) for look in looks if look.enough and look.estimate]
+    if not enough:
+        few = max(looks, key=lambda look: look.cases, default=None)
+        return few or Look("judge/weak_fault", judged.run, None, 0, 0, "no votes")
+    look, worst = min(enough, key=lambda one: (one[1].value >= 0, chance(one[1])))
+    p = len(enough) * chance(worst) if worst.value < 0 else 1.0
+    return replace(look, estimate=replace(worst, p=min(1.0, p)))
+
+
+def _fault(judged: Judged, votes: Rows, codes: NDArray[np.int16], code: int) -> Look:
+    study, side = judged.study, codes == code
+    own = statistics.mean(votes.values[side], votes.clusters[side])
+    rest = f" against {percent(float(votes.values[~side].mean()))} on all others" if not side.all() else ""
+    text = (
+        f"{[*study.faults][code]}, {percent(float(side.mean()))} of the votes on decidable pairs, of which "
+    )
+    text += f"{percent_of(own) if own else 'none'} are right{rest}"
+    # another kind of finding where votes on it are not shown to be right more often than a coin
+    kind = "judge/blind_fault" if own and own.low <= 0.5 else "judge/weak_fault"
+    table = study.pairs
+    wrong = (table["fault"] == code) & (table["outcome"] != NO_VOTE) & (table["outcome"] != table["better"])
+    ids = [study.ids[debate] for debate in np.unique(table["debate"][wrong])[-MOST_IDS:]]
+    filter = " OR ".join(f"id:{id}" for id in ids) if all(ids) and ids else WRONG_VOTES
+    return _compared(judged, kind, (votes.values, side, votes.clusters), text, filter)
 
 
 def judge_change(judged: Judged) -> Iterator[Look]:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from debate.policies.vllm import EngineLoop
+from debate.policies.vllm import EngineLoop, engine_words
 
 
 class Engine:
@@ -134,3 +134,19 @@ def test_nothing_is_computed_while_the_loop_is_paused():
 
     assert asyncio.run(paused()) == (0, True, ["answer 0"])
     assert engine.steps == 2
+
+
+@pytest.mark.parametrize(
+    ("on_a_gpu", "words"),
+    [
+        (True, "model runner V2, asynchronous scheduling, a cache of 164,000 tokens"),
+        (False, "model runner V1, synchronous scheduling, a cache of 164,000 tokens"),
+    ],
+)
+def test_what_vllm_chose_is_said(on_a_gpu, words):
+    config = SimpleNamespace(
+        use_v2_model_runner=on_a_gpu,
+        scheduler_config=SimpleNamespace(async_scheduling=on_a_gpu),
+        cache_config=SimpleNamespace(num_gpu_blocks=10_250, block_size=16),
+    )
+    assert engine_words(config) == words

@@ -84,7 +84,7 @@ def test_a_file_of_a_sweep_is_checked_too(tmp_path):
         path.write_text(text)
         with pytest.raises(ConfigError, match=said):
             open_sweep(str(path), [])
-    with pytest.raises(ConfigError, match=r"shipped sweeps: .*quickstart_rewards"):
+    with pytest.raises(ConfigError, match=r"; did you mean 'quickstart_rewards'\? the shipped sweeps"):
         open_sweep("quickstart_reward", [])
 
 

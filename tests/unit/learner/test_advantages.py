@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import sqrt
+from itertools import product
+from math import prod, sqrt
 
+import numpy as np
 import pytest
 from msgspec.structs import replace as msgspec_replace
 
@@ -16,6 +18,7 @@ from learner import (
     turn_advantages,
 )
 from learner.advantages import StreamSettings
+from learner.advantages.streams import stream_parts
 from rewards import RewardConfig
 
 PLAIN = StreamSettings(baseline="none", scale="none")
@@ -85,17 +88,26 @@ def test_batch_scale_has_a_floor():
     assert advantages == approx([0.01 / 0.1, -0.01 / 0.1])
 
 
-def test_rae_reads_the_mean_before_it_takes_the_value_in():
+def test_rae_reads_the_mean_before_it_takes_the_step_in():
     ema = {"x": 0.5}
-    advantages = stream_advantages([1.0, None, 0.0, 1.0], "xxxy", baseline="rae", scale="none", ema=ema)
-    # x: 1 - 0.5; then the mean is 0.95 * 0.5 + 0.05 * 1 = 0.525; y starts at 0
-    assert advantages == approx([0.5, None, -0.525, 1.0])
-    assert ema == {"x": pytest.approx(0.95 * 0.525), "y": pytest.approx(0.05)}
+    advantages = stream_advantages([1.0, None, 0.0, 0.5, 1.0], "xxxxy", baseline="rae", scale="none", ema=ema)
+    # x: less 0.5, whatever the order of the values; y has no step before
+    assert advantages == approx([0.5, None, -0.5, 0.0, 1.0])
+    assert ema == {"x": pytest.approx(0.95 * 0.5 + 0.05 * 0.5), "y": 1.0}
+
+
+def test_rae_remembers_steps_and_not_the_last_few_values_of_one():
+    """A step of 100 values, the last 20 of them 0, counts by its mean of 0.8."""
+    ema = {"x": 0.4}
+    stream_advantages([1.0] * 80 + [0.0] * 20, "x" * 100, baseline="rae", scale="none", ema=ema)
+    assert ema == {"x": pytest.approx(0.95 * 0.4 + 0.05 * 0.8)}
 
 
 def test_rae_decay_is_an_option_and_no_ema_starts_at_zero():
-    advantages = stream_advantages([1.0, 1.0], "xx", baseline="rae", scale="none", decay=0.5)
-    assert advantages == [1.0, 0.5]
+    assert stream_advantages([1.0, 1.0], "xx", baseline="rae", scale="none") == [1.0, 1.0]
+    ema = {"x": 1.0}
+    stream_advantages([0.0], "x", baseline="rae", scale="none", ema=ema, decay=0.5)
+    assert ema == {"x": 0.5}
 
 
 def test_no_values_at_all():
@@ -126,7 +138,8 @@ def transition(
     compared = (TurnId(1, 0), TurnId(2, 0)) if due else ()
     completion = Completion((1,), (2,), (-1.0,), "x", "stop", 0, (0,))
     turn = Turn(TurnId(agent, round_), "K7", compared, completion, ParsedTurn(), compared)
-    return Transition(turn, PERSONAS[agent % 5], "p", debate=debate, **rewards)
+    persona = msgspec_replace(PERSONAS[agent % 5], temperature=1.0)
+    return Transition(turn, persona, "p", debate=debate, **rewards)
 
 
 def turns_of(groups: list[list[Transition]]) -> list[Transition]:
@@ -201,6 +214,122 @@ def test_the_key_persona_splits_a_round():
     config = AdvantageConfig(truth=StreamSettings(scale="none", key="persona"))
     parts = parts_of(groups, config=config, truth_weight=1.0)
     assert [part and part.generator for part in parts] == [0.5, -0.5, None]
+
+
+def test_the_key_debate_compares_the_agents_of_one_debate():
+    groups = [
+        [
+            *(transition(agent, 1, debate=0, truth=truth) for agent, truth in enumerate([1.0, 1.0, 0.0])),
+            *(transition(agent, 1, debate=1, truth=truth) for agent, truth in enumerate([0.0, 0.0, 0.0])),
+        ]
+    ]
+    config = AdvantageConfig(truth=StreamSettings(scale="none", key="debate"))
+    parts = parts_of(groups, config=config, truth_weight=1.0)
+    assert [part and part.generator for part in parts] == approx([1 / 3, 1 / 3, -2 / 3, None, None, None])
+
+
+def test_personas_of_other_temperatures_have_a_part_of_the_baseline_unless_a_key_is_named():
+    """Two problems of two debates: the cold persona is right in 3 of 4, the hot one in 1 of 4."""
+
+    def truth(*, hot: float, **own: str):
+        values = [[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]]  # cold, hot, cold, hot
+        of = [[transition(n % 2, 0, debate=n // 2, truth=one) for n, one in enumerate(v)] for v in values]
+        turns = [
+            replace(one, persona=msgspec_replace(one.persona, temperature=hot if one.turn.id.agent else 1.0))
+            for one in turns_of(of)
+        ]
+        config = AdvantageConfig(truth=StreamSettings(scale="none", **own))
+        found = turn_advantages(turns, RewardConfig(truth_weight=1.0), config, {})
+        return [part and part.generator for part in found.turns], found.streams["truth"].key
+
+    # Indicators are x = +-1/2 about each problem's mean, 4 turns a persona: the least of
+    # sum ((r - m) - (e1 - e2) x)^2 + e1^2 + e2^2 is at e1 = -e2 = 1/5, four fifths of the 1/4 seen.
+    alike = [0.25, 0.25, 0.25, -0.75, 0.75, -0.25, -0.25, -0.25]
+    assert truth(hot=1.0) == (approx(alike), "round")
+    assert truth(hot=1.5, key="round") == (approx(alike), "round")
+    offset = [a - 0.2 * (-1) ** n for n, a in enumerate(alike)]
+    assert truth(hot=1.5) == (approx(offset), "persona_effect")
+
+
+def in_context(debate: int, *turns: tuple[bool, bool]) -> list[Transition]:
+    """One debate: whether each agent is right in round 0, and in round 1, in which it reads the others."""
+    agents = range(len(turns))
+    first = [transition(agent, 0, debate=debate, truth=float(turns[agent][0])) for agent in agents]
+    shown = [tuple(TurnId(other, 0) for other in agents if other != agent) for agent in agents]
+    second = [transition(agent, 1, debate=debate, truth=float(turns[agent][1])) for agent in agents]
+    turn = [msgspec_replace(one.turn, shown=seen) for one, seen in zip(second, shown, strict=True)]
+    return [*first, *(replace(one, turn=turn[agent]) for agent, one in enumerate(second))]
+
+
+def test_the_key_context_takes_off_what_the_turn_was_shown():
+    """Two problems of one debate each. Who was right stays right, the other of p copies, of q does not."""
+    groups = [in_context(0, (True, True), (False, True)), in_context(1, (True, True), (False, False))]
+
+    def truth(baseline, scale="none"):
+        settings = StreamSettings(baseline=baseline, scale=scale, key="context")
+        parts = parts_of(groups, config=AdvantageConfig(truth=settings), truth_weight=1.0)
+        return [part and part.generator for part in parts]
+
+    # Round 1: contexts (right, 0) and (wrong, 1), each once in p and once in q. Within problems an indicator
+    # is +-1/2; minimising (1 - m - e)^2 + ... + e^2 gives e = +-1/6, the half of 1/2 times 2 / (2 + 1), and
+    # so +-1/6 about the means 1 and 1/2; the weight of a turn in its own fit is 1/2 + 1/6.
+    assert truth("group") == approx([0.5, -0.5, -1 / 6, 1 / 6, 0.5, -0.5, 1 / 3, -1 / 3])
+    assert truth("rloo") == approx([1.0, -1.0, -1 / 2, 1 / 2, 1.0, -1.0, 1.0, -1.0])
+    # where a standard deviation divides, two right ones have none
+    assert truth("group", "group")[2:4] == [None, None]
+
+
+def test_where_nothing_was_shown_the_key_context_is_the_key_round():
+    groups = [
+        [transition(agent, 0, truth=truth) for agent, truth in enumerate([1.0, 0.0, 0.0])],
+        [transition(agent, 0, truth=1.0) for agent in range(3)],
+        [transition(0, 0, truth=1.0)],
+    ]
+    for baseline, scale in product(("group", "rloo"), ("group", "batch", "none")):
+        settings = (StreamSettings(baseline=baseline, scale=scale, key=key) for key in ("round", "context"))
+        configs = (AdvantageConfig(truth=own) for own in settings)
+        by_round, by_context = (
+            [part and part.truth for part in parts_of(groups, config=config)] for config in configs
+        )
+        assert by_context == approx(by_round)
+
+
+@pytest.mark.parametrize("baseline", ["group", "rloo"])
+def test_a_baseline_of_context_leaves_the_gradient_where_it_points(baseline):
+    """All outcomes of five turns: the expected advantage times score is p (1 - p), that of the reward alone.
+
+    With "group" it is less by the turn's weight in its own baseline, whatever the others do.
+    """
+    groups, contexts, chances = "pppqq", "xxyxy", [0.9, 0.8, 0.3, 0.6, 0.2]
+    expected = np.zeros(5)
+    for outcome in product((0.0, 1.0), repeat=5):
+        chance = prod(p if right else 1 - p for p, right in zip(chances, outcome, strict=True))
+        found, parts = stream_parts(
+            outcome, groups, baseline=baseline, scale="none", contexts=contexts, keep_equal=True
+        )
+        advantages = np.array([advantage or 0.0 for advantage in found])
+        expected += chance * advantages * (np.array(outcome) - chances)
+    true = np.array([p * (1 - p) for p in chances])
+    weights = np.array([weight + 1 / 3 for weight in parts["p"].effects.leverage])
+    assert expected[:3] == pytest.approx(true[:3] * (1 if baseline == "rloo" else 1 - weights))
+    assert (expected > 0).all()
+
+
+def test_advantages_by_context_sum_to_zero_in_a_group_and_do_not_depend_on_its_level():
+    values, groups, contexts = [1.0, 0.0, 0.25, 0.5, None, 1.0], "ppqqqq", "xyxxyz"
+    found, _ = stream_parts(values, groups, baseline="group", scale="none", contexts=contexts)
+    assert sum(found[:2]) == pytest.approx(0)
+    assert sum(advantage for advantage in found[2:] if advantage is not None) == pytest.approx(0)
+    shifted = [value and value + 3.0 for value in values[:2]] + values[2:]
+    shifted[1] = 3.0
+    moved, _ = stream_parts(shifted, groups, baseline="group", scale="none", contexts=contexts)
+    assert moved == approx(found)
+
+
+@pytest.mark.parametrize("key", ["context", "debate", "persona_effect"])
+def test_a_key_that_its_baseline_does_not_read_is_refused(key):
+    with pytest.raises(ValueError, match=f'key = "{key}" changes the baselines "group" and "rloo"'):
+        StreamSettings(baseline="rae", key=key)
 
 
 def judged(debate: int, votes: str, *, right_first: bool) -> list[Transition]:
@@ -289,12 +418,12 @@ def test_running_means_belong_to_persona_and_stream():
     rae = StreamSettings(baseline="rae", scale="none")
     ema: dict[str, float] = {}
     parts = parts_of(groups, config=AdvantageConfig(peer=rae, judge=rae), ema=ema, truth_weight=0.0)
-    assert [part.generator for part in parts] == approx([1.0, 1.0, 0.95])
+    assert [part.generator for part in parts] == approx([1.0, 1.0, 1.0])
     first, second = PERSONAS[0].name, PERSONAS[1].name
     assert ema == {
-        f"judge/{first}": pytest.approx(0.025),
-        f"peer/{first}": pytest.approx(0.0975),
-        f"peer/{second}": pytest.approx(0.05),
+        f"judge/{first}": 0.5,
+        f"peer/{first}": 1.0,
+        f"peer/{second}": 1.0,
     }
 
 
@@ -309,9 +438,16 @@ def test_lambdas_weigh_the_roles_and_zero_takes_a_role_out():
     assert [part.judge for part in parts_of(groups, config=muted)] == [None, None]
 
 
-def test_a_fine_is_added_as_it_is_and_no_fine_is_no_signal():
-    groups = [[transition(0, 1, format=-0.5), transition(1, 1, format=0.0), transition(2, 1)]]
-    assert parts_of(groups) == [TurnAdvantage(None, None, -0.5), None, None]
+def test_a_missing_comparison_is_compared_with_the_turns_that_owed_one():
+    """Mean of -0.5, 0, 0 and 0; a turn that owed none takes no part."""
+    owing = [transition(agent, 1, due=True, format=-0.5 * (agent == 0)) for agent in range(4)]
+    parts = parts_of([[*owing, transition(4, 1, format=0.0)]])
+    assert [part and part.format for part in parts] == [-0.375, 0.125, 0.125, 0.125, None]
+    assert parts[0] == TurnAdvantage(None, None, -0.375)
+
+
+def test_where_all_comparisons_are_missing_none_is_told_apart():
+    assert parts_of([[transition(agent, 1, due=True, format=-0.5) for agent in range(3)]]) == [None] * 3
 
 
 def test_an_advantage_of_zero_is_a_signal():

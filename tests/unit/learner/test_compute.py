@@ -12,9 +12,10 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from debate_rl.training.estimate import LiveBytes
 from learner import LearnerConfig
+from learner.update import head as head_module
 from learner.update.batches import collate
 from learner.update.forward import action_logprobs, compute_type, without_copies
-from learner.update.head import wide_logits
+from learner.update.head import head_logprobs, wide_logits
 from learner.update.learner import Learner
 
 BF16 = torch.bfloat16
@@ -60,6 +61,46 @@ def test_logits_are_not_rounded(autocast):
     assert logits.dtype == torch.float32
     torch.testing.assert_close(logits.double(), exact, atol=1e-5, rtol=1e-5)
     assert (rounded.double() - exact).abs().max() > 1e-3
+
+
+def as_on_a_gpu(product):
+    """Return a product that can be wider than what it multiplies, and that autograd has no derivative for."""
+
+    def wide(*matrices, out_dtype=None, **kwargs):
+        if out_dtype is None:
+            return product(*matrices, **kwargs)
+        assert not torch.is_grad_enabled(), "a product with out_dtype has no derivative"
+        *total, a, b = matrices
+        return product(*total, a.to(out_dtype), b.to(out_dtype), **kwargs)
+
+    return wide
+
+
+@pytest.mark.parametrize("entropy_gradient", [False, True])
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("tokens", [0, 1, 5])
+def test_a_gpus_products_of_few_tokens_have_a_gradient(tokens, autocast, entropy_gradient, monkeypatch):
+    torch.manual_seed(0)
+    kind = torch.float32 if autocast else BF16
+    given = torch.randn(tokens, 16).to(kind), torch.randn(30, 16).to(kind), torch.randn(2, tokens)
+    targets, temperature = torch.arange(tokens), torch.linspace(0.5, 1.5, tokens)
+
+    def results():
+        read, head = given[0].clone().requires_grad_(), nn.Linear(16, 30, bias=False, dtype=kind)
+        head.weight.data.copy_(given[1])
+        with torch.autocast("cpu", BF16, enabled=autocast):
+            found = head_logprobs(head, read, targets, temperature, entropy_gradient=entropy_gradient)
+        sum((weight * one).sum() for weight, one in zip(given[2], found, strict=True)).backward()
+        return *(one.detach() for one in found), read.grad, head.weight.grad
+
+    here = results()
+    monkeypatch.setattr(head_module, "_widens", lambda matrix, product: product.itemsize < 4)
+    for name in ("mm", "addmm"):
+        monkeypatch.setattr(torch, name, as_on_a_gpu(getattr(torch, name)))
+    there = results()
+    for got, expected, tolerance in zip(there, here, (1e-5, 1e-5, 1e-2, 1e-2), strict=True):
+        torch.testing.assert_close(got.float(), expected.float(), atol=tolerance, rtol=tolerance)
+    assert here[3].abs().sum() > 0 or not tokens
 
 
 def kept_bytes(compute, rows):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from math import exp, log
 from pathlib import Path
 
@@ -14,10 +14,10 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTens
 
 import learner
 from learner.losses import LOSSES, LossConfig, LossInputs, Totals, find_loss
-from learner.losses.corrections import entropy_bonus, truncated_importance
+from learner.losses.corrections import entropy_bonus, masked_importance, truncated_importance
 from learner.losses.kl import kl_as_reward, kl_penalty
 from learner.losses.types import KlEstimator
-from learner.update.config import LOSS_NAMES
+from learner.update.config import LOSS_NAMES, LearnerConfig
 
 NAMES = sorted(LOSSES)
 
@@ -34,7 +34,7 @@ def inputs_of(
     return LossInputs(
         logprobs=logprobs.requires_grad_(),
         old_logprobs=logprobs.detach() - ratios.log(),
-        sampling_logprobs=torch.zeros_like(ratios),
+        sampling_logprobs=logprobs.detach() - ratios.log(),
         ref_logprobs=None if ref_ratios is None else logprobs.detach() + ref_ratios.log(),
         advantages=advantages,
         mask=torch.ones_like(ratios) if mask is None else mask,
@@ -309,7 +309,83 @@ def test_what_each_estimators_gradient_is_the_gradient_of():
     assert not torch.allclose(expected_gradient("k3", reward=True), reverse, rtol=0.1)
 
 
+# DPPO ---------------------------------------------------------------------------------------------
+
+
+def moved(now: Tensor, before: Tensor, advantages: Tensor) -> LossInputs:
+    """Inputs of one stream with these probabilities of policy and sampler."""
+    return replace(
+        inputs_of(torch.ones_like(now), advantages),
+        logprobs=now.log().requires_grad_(),
+        sampling_logprobs=before.log(),
+    )
+
+
+def test_dppo_by_total_variation_by_hand():
+    """Two go too far with their advantage, .5 up and .4 down; one goes back, two stay near, one tripled."""
+    now = table([0.9, 0.5, 0.5, 0.003, 0.3])
+    before = table([0.4, 0.9, 0.9, 0.001, 0.5])
+    inputs = moved(now, before, table([1.0, -1.0, 1.0, 1.0, -1.0]))
+    outputs = LOSSES["dppo_tv"](inputs, LossConfig(eps=0.2, eps_hi=0.3))
+    (gradient,) = torch.autograd.grad(outputs.loss, inputs.logprobs)
+    # -r A of the tokens that are kept, and of a fall of just .2 too
+    assert gradient[0].tolist() == pytest.approx([0.0, 0.0, -(0.5 / 0.9) / 5, -3 / 5, 0.6 / 5])
+    assert outputs.metrics["clip_fraction"].item() == pytest.approx(2 / 5)
+    tighter = LOSSES["dppo_tv"](inputs, LossConfig(eps=0.19, eps_hi=0.3))
+    assert tighter.metrics["clip_fraction"].item() == pytest.approx(3 / 5)
+
+
+def test_dppo_by_kl_by_hand():
+    """From .99 to .75: .99 log(.99 / .75) + .01 log(.01 / .25) = .243; from .5 to .6: .0204."""
+    inputs = moved(table([0.75, 0.75, 0.6]), table([0.99, 0.99, 0.5]), table([-1.0, 1.0, 1.0]))
+    for eps, left_out in ((0.25, 0), (0.24, 1), (0.0205, 1), (0.0203, 2)):
+        outputs = LOSSES["dppo_kl"](inputs, LossConfig(eps=eps))
+        assert outputs.metrics["clip_fraction"].item() == pytest.approx(left_out / 3)
+
+
+def test_dppo_needs_no_second_weight_against_the_sampler():
+    with pytest.raises(
+        ValueError, match=r"tis_cap = 2.0 weighs .* and the ratios of dppo_tv do that already"
+    ):
+        LearnerConfig(loss="dppo_tv", tis_cap=2.0)
+    with pytest.raises(ValueError, match=r"sequence_mask\" leaves out by tis_cap, which is 0"):
+        LearnerConfig(tis="sequence_mask", tis_cap=0)
+
+
 # Corrections --------------------------------------------------------------------------------------
+
+
+def test_a_sequence_whose_weight_is_too_large_is_left_out_by_stream():
+    """Row 0: the solution's tokens weigh 2 * 1.25 = 2.5, its judge's .5 * 8 = 4; row 1: .25 and 1."""
+    inputs = replace(
+        inputs_of(
+            torch.ones(2, 4, dtype=torch.float64),
+            table([1.0, -1.0, 3.0, 2.0], [4.0, 4.0, 4.0, 4.0]),
+            mask=table([1, 1, 1, 1], [1, 0, 0, 1]).bool(),
+            stream=torch.tensor([[1, 1, 2, 2], [1, 1, 2, 2]]),
+        ),
+        old_logprobs=torch.full((2, 4), -2.0, dtype=torch.float64),
+        sampling_logprobs=-2 - table([2.0, 1.25, 0.5, 8.0], [0.25, 99.0, 99.0, 1.0]).log(),
+    )
+    advantages, metrics = masked_importance(inputs, 3.0)
+    assert advantages[0].tolist() == pytest.approx([2.5, -2.5, 0.0, 0.0])
+    assert [advantages[1, 0].item(), advantages[1, 3].item()] == pytest.approx([1.0, 4.0])
+    assert metrics["tis_truncated"].item() == pytest.approx(2 / 6)
+    assert metrics["tis_max"].item() == pytest.approx(4)
+    assert metrics["tis_mean"].item() == pytest.approx((2.5 * 2 + 4 * 2 + 0.25 + 1) / 6)
+
+
+def test_a_mask_of_sequences_is_the_reference_row_by_row():
+    inputs = random_inputs(seed=7)
+    expected = torch.zeros_like(inputs.advantages)
+    for row, stream in product(range(5), (1, 2)):
+        own = [t for t in range(7) if inputs.mask[row, t] and inputs.stream[row, t] == stream]
+        weight = exp(sum((inputs.old_logprobs - inputs.sampling_logprobs)[row, t].item() for t in own))
+        for t in own:
+            expected[row, t] = weight * inputs.advantages[row, t] if weight <= 1.2 else 0.0
+    got, metrics = masked_importance(inputs, 1.2)
+    torch.testing.assert_close(got[inputs.mask], expected[inputs.mask])
+    assert 0 < metrics["tis_truncated"].item() < 1
 
 
 def test_truncated_importance_weights_by_hand():
@@ -398,13 +474,13 @@ def reference_loss(
     if name == "dr_grpo":
         assert config.max_tokens
         return sum(map(sum, sequences)) / (rows * config.max_tokens)
-    if name in ("dapo", "cispo", "ppo"):
+    if name in ("dapo", "cispo", "ppo", "dppo_tv", "dppo_kl"):
         return sum(map(sum, sequences)) / sum(map(len, sequences))
     return sum(sum(tokens) / len(tokens) for tokens in sequences) / len(sequences)
 
 
 def table_of(inputs: LossInputs) -> dict[str, np.ndarray]:
-    names = ("logprobs", "old_logprobs", "ref_logprobs", "advantages", "mask", "stream")
+    names = ("logprobs", "old_logprobs", "sampling_logprobs", "ref_logprobs", "advantages", "mask", "stream")
     return {name: np.asarray(getattr(inputs, name).detach(), np.float64) for name in names}
 
 
@@ -414,6 +490,13 @@ def reference_objective(name: str, own, held, i: int, t: int, config: LossConfig
         high = 1.28
     advantage = own["advantages"][i, t]
     ratio = exp(own["logprobs"][i, t] - own["old_logprobs"][i, t])
+    if name.startswith("dppo"):
+        p, m = exp(held["logprobs"][i, t]), exp(held["sampling_logprobs"][i, t])
+        kl = m * log(m / p) + (1 - m) * log((1 - m) / (1 - p))
+        away = (p - m) * (1 if advantage > 0 else -1)
+        gone = away if name == "dppo_tv" else kl * (away > 0)
+        bound = high - 1 if advantage > 0 else config.eps
+        return 0.0 if gone > bound else min(p / m, 20) * advantage * own["logprobs"][i, t]
     if name == "cispo":
         held_ratio = exp(held["logprobs"][i, t] - held["old_logprobs"][i, t])
         return min(held_ratio, high) * advantage * own["logprobs"][i, t]
@@ -446,6 +529,7 @@ CONFIGS = [
     LossConfig(beta=0.1, beta_judge=0.7, max_tokens=5),
     LossConfig(eps=0.05, eps_hi=0.1, beta=0.2, kl="k2", max_tokens=5, dual_clip=1.2),
     LossConfig(beta=0.2, kl="k1", max_tokens=5, dual_clip=1.05),
+    LossConfig(eps=0.002, eps_hi=0.01, max_tokens=5),
 ]
 
 
@@ -545,7 +629,7 @@ BY_STREAM = {  # of each token's A = 1: solutions of 3 and 1 tokens, a judgment 
         "constant": [[1 / 20] * 3 + [1 / 10] * 2, [1 / 20, 0, 0, 0, 0]],
     },
 }
-MEANS = {"dr_grpo": "constant"} | dict.fromkeys(("dapo", "cispo", "ppo"), "token")
+MEANS = {"dr_grpo": "constant"} | dict.fromkeys(("dapo", "cispo", "ppo", "dppo_tv", "dppo_kl"), "token")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -626,6 +710,7 @@ def test_no_gpu_is_waited_for(name, normalise):
     with fakes:
         outputs = LOSSES[name](fake, config)
         truncated_importance(fake, 2.0)
+        masked_importance(fake, 2.0)
         kl_as_reward(fake, config)
         assert outputs.metrics
         with pytest.raises(DataDependentOutputException):

@@ -16,9 +16,12 @@ from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
 
 from debate.types import TurnId
 from learner import LearnerConfig, Row
-from learner.update.batches import micro_batches, stars
+from learner.update.batches import collate, micro_batches, stars
+from learner.update.forward import action_logprobs
 from learner.update.learner import Learner
 from learner.update.prefixes import pack
+from learner.update.ranks import ALONE
+from learner.update.sharing import _norms, check_sharing
 from learner.update.tree_attention import (
     _cuda_backward,
     _cuda_forward,
@@ -306,6 +309,7 @@ def test_a_model_that_attends_in_its_own_way_is_read_row_by_row(monkeypatch, deb
         weights, metrics = learnt(model, debate_rows, share=True)
     plain, expected = learnt(model, debate_rows, share=False)
     assert all(map(torch.equal, weights, plain))
+    assert metrics[0].pop("sharing/difference") > 4 * metrics[0].pop("sharing/noise")
     assert metrics == expected
 
 
@@ -317,3 +321,101 @@ def test_a_model_that_cannot_pack_is_read_row_by_row(monkeypatch, debate_rows):
     with pytest.warns(UserWarning, match=r"does not work with this model \(TypeError: no such argument"):
         _, metrics = learnt(qwen3(), debate_rows, share=True)
     assert metrics[0]["read_tokens"] >= metrics[0]["row_tokens"]
+
+
+def test_the_first_star_is_measured_with_the_signs_of_its_advantages(debate_rows):
+    """The norm by the definition; what rounding does to it is below a millionth."""
+    model, star = qwen3(), stars(debate_rows())[0]
+    batch = collate(star)
+    logprobs, _ = action_logprobs(model, batch)
+    assert len(batch.advantages[batch.mask].sign().unique()) == 2
+    total = (logprobs * batch.advantages.sign())[batch.mask].sum()
+    expected = sum(float(g.square().sum()) for g in torch.autograd.grad(total, list(model.parameters())))
+    size, noise = _norms(model, star, None, ALONE, (False, 10_000), (False, 1))
+    assert size == pytest.approx(expected**0.5, rel=1e-5)
+    assert 0 < noise < 1e-5 * size
+    problem, found = check_sharing(model, star, max_tokens=10_000, compute=None)
+    assert (problem, found["sharing/noise"]) == ("", noise / size)
+    assert 0 < found["sharing/difference"] < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("compute", "away", "noise", "right"),
+    [
+        (None, 0.0009, 0.0, True),
+        (None, 0.0011, 0.0, False),
+        (torch.bfloat16, 0.049, 0.0, True),
+        (torch.bfloat16, 0.07, 0.02, True),
+        (torch.bfloat16, 0.07, 0.017, False),
+    ],
+)
+def test_a_star_may_differ_by_four_times_what_rounding_does(compute, away, noise, right, monkeypatch):
+    norms = iter([(2.0, 2 * noise), (2.0, 2 * away)])
+    monkeypatch.setattr("learner.update.sharing._norms", lambda *_: next(norms))
+    problem, found = check_sharing(qwen3(), [], max_tokens=1, compute=compute)
+    assert found == {"sharing/difference": away, "sharing/noise": noise}
+    assert (not problem) == right
+
+
+@pytest.mark.parametrize("error", [RuntimeError, torch.OutOfMemoryError])
+def test_a_check_that_fails_half_way_leaves_no_gradient(error, monkeypatch, debate_rows):
+    passes = iter(range(99))
+
+    def third(*args, **kwargs):
+        if next(passes) == 2:
+            raise error("no more")
+        return action_logprobs(*args, **kwargs)
+
+    monkeypatch.setattr("learner.update.sharing.action_logprobs", third)
+    learner = Learner(qwen3(), LearnerConfig(share_prefixes=True, gradient_checkpointing=True))
+    if error is RuntimeError:
+        with pytest.warns(UserWarning, match="does not work with this model"):
+            assert learner._check_sharing(debate_rows()) == {}
+    else:
+        with pytest.raises(torch.OutOfMemoryError, match="no more"):  # it says nothing of the model
+            learner._check_sharing(debate_rows())
+    assert all(parameter.grad is None for parameter in learner.parameters)
+    assert not any(module.training for module in learner.model.modules())
+
+
+@pytest.mark.parametrize(
+    ("make", "changes", "backend"),
+    [
+        (qwen3, {"gradient_checkpointing": True}, "eager"),
+        pytest.param(lora, {"gradient_checkpointing": True, "beta": 0.1}, "inductor", marks=pytest.mark.slow),
+        pytest.param(qwen3, {"minibatches": 2, "beta": 0.1}, "inductor", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")
+def test_compiled_layers_learn_the_same_and_are_compiled_for_no_other_length(
+    make, changes, backend, monkeypatch, debate_rows
+):
+    """ "eager" has the graphs of "inductor" without its kernels, which a C compiler makes."""
+    monkeypatch.setattr("learner.update.compiled.BACKEND", backend)
+    torch._dynamo.reset()
+    graphs = []
+
+    def rows_of(seed):
+        graphs.append(torch._dynamo.utils.counters["stats"]["unique_graphs"])
+        return debate_rows(seed=seed, agents=3 + seed)
+
+    model = make()
+    compiled, metrics = learnt(model, rows_of, share=True, compile=True, **changes)
+    graphs.append(torch._dynamo.utils.counters["stats"]["unique_graphs"])
+    assert graphs[0] < graphs[1] == graphs[2]
+    plain, expected = learnt(model, rows_of, share=True, **changes)
+    for one, other in zip(compiled, plain, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+    for got, wanted in zip(metrics, expected, strict=True):
+        assert got["read_tokens"] < 0.6 * got["row_tokens"]
+        for name in wanted:
+            assert got[name] == pytest.approx(wanted[name], rel=1e-4, abs=1e-5), name
+
+
+def test_layers_are_plain_outside_of_a_step(monkeypatch):
+    monkeypatch.setattr("learner.update.compiled.BACKEND", "eager")
+    learner = Learner(qwen3(), LearnerConfig(compile=True))
+    layers = learner.model.model.layers
+    with learner._compiled.used():
+        assert all(layer._compiled_call_impl is not None for layer in layers)
+    assert all(layer._compiled_call_impl is None for layer in layers)

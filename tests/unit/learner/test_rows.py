@@ -113,22 +113,35 @@ def test_each_stream_gets_its_own_advantage_only():
 
 
 @pytest.mark.parametrize(
-    ("evaluation", "advantage", "stream"), [("generator", 0.5, 1), ("judge", -2.5, 2), ("both", -1.5, 2)]
+    ("evaluation", "advantage", "stream"), [("generator", 1.0, 1), ("judge", -2.5, 2), ("both", -1.5, 2)]
 )
 def test_an_evaluation_gets_whose_advantage_it_is_said_to_get(evaluation, advantage, stream):
-    """Generator +1, judge -2, fine -0.5: the sum of both is -1, and the fine comes once."""
+    """Generator +1, judge -2, format -0.5: the sum of the former is -1, and the last is the judge's, once."""
     review = "<evaluation>A errs.</evaluation>"
     text = f"{SOLVE}{review}<comparison>A > B</comparison>"
     (row,) = rows_of(TurnAdvantage(1.0, -2.0, -0.5), text=text, config=AdvantageConfig(evaluation=evaluation))
     before, judge = len(SOLVE), len(text) - len(SOLVE) - len(review) + 1
-    assert row.advantages.tolist() == [0, 0] + [0.5] * before + [advantage] * len(review) + [-2.5] * judge
+    assert row.advantages.tolist() == [0, 0] + [1.0] * before + [advantage] * len(review) + [-2.5] * judge
     assert row.stream.tolist() == [0, 0] + [1] * before + [stream] * len(review) + [2] * judge
 
 
-def test_a_stream_without_signal_gets_zero_and_a_fine_goes_everywhere():
+def test_a_stream_without_signal_gets_zero_and_the_format_goes_to_the_judge():
     (row,) = rows_of(TurnAdvantage(None, 1.0, -0.5))
     judge = len(JUDGED) - len(SOLVE) + 1
-    assert row.advantages.tolist() == [0, 0] + [-0.5] * len(SOLVE) + [0.5] * judge
+    assert row.advantages.tolist() == [0, 0] + [0.0] * len(SOLVE) + [0.5] * judge
+
+
+@pytest.mark.parametrize(("stop_reason", "last"), [("stop", 0.5), ("length", 1.0)])
+def test_no_token_of_a_right_solution_is_fined_for_the_comparison_behind_it(stop_reason, last):
+    """Generator +1; the end token came in the comparison's place, but where the reply was cut off."""
+    turn = turn_of(SOLVE, 0, 1)
+    turn = replace(turn, completion=replace(turn.completion, stop_reason=stop_reason))
+    debate = replace(debate_of(), turns=(turn,), personas=PERSONAS[:1])
+    rewards = Rewards(((None, None),), ((None, None),), ((None, None),), ((None, None),))
+    (row,) = make_rows(
+        transitions_of([debate], [rewards], [0]), [TurnAdvantage(1.0, None, -0.5)], AdvantageConfig()
+    )
+    assert row.advantages.tolist() == [0, 0] + [1.0] * len(SOLVE) + [last]
 
 
 def test_turns_without_signal_give_no_row():
@@ -144,10 +157,12 @@ def learned(debates: list[Debate], rewards: list[Rewards]) -> list[Row]:
 
 def test_a_ballot_is_all_judge():
     rows = learned([debate_of()], [REWARDS])
-    # generators 0 and 1, and the two fined ballots: ballot 2 is alone with its judge reward
-    assert [row.turn for row in rows] == [TurnId(0, 0), TurnId(0, 1), TurnId(1, 0), TurnId(1, 1)]
+    # generators 0 and 1, two ballots without a vote and one with: -0.5 and 0 less their mean -1/3, and of
+    # the rest a half is taken for the persona's, which has one turn and another temperature
+    assert [row.turn for row in rows] == [*(TurnId(a, r) for a in (0, 1) for r in (0, 1)), TurnId(2, 1)]
     assert set(rows[1].stream[rows[1].action_mask]) == {2}
-    assert set(rows[1].advantages[rows[1].action_mask]) == {-0.5}
+    assert set(rows[1].advantages[rows[1].action_mask]) == {np.float32(-1 / 12)}
+    assert set(rows[4].advantages[rows[4].action_mask]) == {np.float32(1 / 6)}
 
 
 def test_temperature_zero_is_learned_at_temperature_one():
@@ -216,7 +231,7 @@ def truthful(left: bool, right: bool) -> Outcome:
     return "tie" if left == right else "left" if left else "right"
 
 
-def test_a_critics_tokens_get_its_advantage_and_the_format_penalty():
+def test_a_critics_tokens_get_its_advantage_and_the_votes_beside_it_that_of_the_format():
     stream = np.array([0, 4, 4, 2, 1], np.int8)
     part = TurnAdvantage(1.0, 2.0, -0.5, critic=3.0)
-    assert token_advantages(stream, part).tolist() == [0.0, 2.5, 2.5, 1.5, 0.5]
+    assert token_advantages(stream, part).tolist() == [0.0, 3.0, 3.0, 1.5, 1.0]

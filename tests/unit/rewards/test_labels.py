@@ -7,7 +7,7 @@ from msgspec.structs import replace as with_fields
 
 from debate import Persona
 from debate.types import Completion, ParsedTurn, Problem, TurnId, Vote
-from rewards import Credit, RewardConfig, score_debates
+from rewards import Credit, RewardConfig, score_debate, score_debates
 from rewards.labels import OF_TRUTH, credits_of, is_labelled
 from rewards.likelihood import Likelihoods
 from rewards.pseudo import Answered, anchored, best, last_majority, majority, verified, voted
@@ -85,13 +85,20 @@ def test_the_last_round_is_that_of_each_debate():
     assert last_majority(stopped) == [{"4": 3, "6": 1}] * 2
 
 
-def test_the_voted_label_is_what_won_more_votes_than_it_lost():
+def test_the_voted_label_has_the_most_wins_less_losses():
     # 4 is given twice and loses both times to 5; 6 wins once and loses once.
     one, other = [["4"], ["5"], ["6"]], [["4"], ["5"], ["4"]]
     votes = [wins((B, A), (C, A), (B, C)), wins((B, A), (C, A))]
     assert voted(group(one, other, votes=votes)) == [{"5": 3.0}]  # C over A there is 4 over 4
     assert voted(group(one, votes=[wins((A, B), (B, C), (C, A))])) == [{}]  # a cycle favours none
     assert voted(group([["4"], [None]], votes=[wins((A, B))])) == [{"4": 1.0}]
+
+
+def test_an_answer_with_many_wins_outweighs_a_rare_one_that_beat_it():
+    """L beats X in four debates, R beats L in the fifth: 4 - 1 wins against 1."""
+    common, rare = [["L"], ["X"]], [["R"], ["L"]]
+    votes = [*[wins((A, B))] * 4, wins((A, B))]
+    assert voted(group(*[common] * 4, rare, votes=votes)) == [{"L": 3.0, "R": 1.0}]
 
 
 def test_a_label_is_kept_where_most_verdicts_on_it_pass():
@@ -205,6 +212,18 @@ def test_votes_are_routed_to_rounds_in_which_truth_is_silent(answering):
     assert (other.peer, other.truth) == (((None,), (1.0,), (-1.0,)), ((None,),) * 3)
     [one, other], _ = score_debates([differ, agree], [right, wrong], ["p", "p"], scheme, seed=0)
     assert (one.peer, other.peer) == (((None,),) * 3,) * 2  # in one group some are right
+
+
+@pytest.mark.parametrize("own", [{"truth_missing": -1.0}, {"form_bonus": 0.1}])
+def test_a_form_bonus_or_a_missing_answer_does_not_make_truth_tell(answering, monkeypatch, own):
+    """Nobody is right: votes count, though one wrong solution wrote a box and another has no answer."""
+    monkeypatch.setattr("rewards.score.formed_turns", lambda debate, form: {A})
+    debate, grades = answering("112", [(0, B, C, "left")]), ((False,), (False,), ("missing",))
+    plain = RewardConfig(**own)
+    assert len({value for (value,) in score_debate(debate, grades, plain).truth}) == 2
+    scheme = RewardConfig(peer_weight="routed", **own)
+    [one], _ = score_debates([debate], [grades], ["p"], scheme, seed=0)
+    assert (one.peer, one.truth) == (((None,), (1.0,), (-1.0,)), ((None,),) * 3)
 
 
 @pytest.mark.parametrize(

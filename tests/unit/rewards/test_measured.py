@@ -31,30 +31,24 @@ def state_of(*steps):
     return state
 
 
-def test_the_bound_is_that_of_the_smaller_margin():
-    """Ten problems of one vote: 9 right; the crowd right on 6, all of them among these."""
-    rows = [(1.0, 1.0, 1.0)] * 6 + [(1.0, 1.0, 0.0)] * 3 + [(1.0, 0.0, 0.0)]
-    found = measured(state_of(rows))
-    assert (found.votes, found.crowd) == pytest.approx((0.9, 0.6))
-    # p_v - p_c = .3: 3 of 10 differ by 1, squared residuals 7 * .09 + 3 * .49 = 2.1
-    over_crowd = 0.3 - SURE * sqrt(2.1 * 10 / 9) / 10
-    # p_v - 1/2 = .4: squared residuals 9 * .01 + .81 = .9
-    over_even = 0.4 - SURE * sqrt(0.9 * 10 / 9) / 10
-    assert over_crowd < over_even
-    assert found.low == pytest.approx(over_crowd)
-    assert vote_weight(found) == pytest.approx(2 * over_crowd)
+def test_the_weight_is_twice_the_lower_bound_of_p_v_over_a_coin():
+    """Ten problems of one vote, 9 of them right: squared residuals 9 * .01 + .81 = .9."""
+    found = measured(state_of([(1.0, 1.0)] * 9 + [(1.0, 0.0)]))
+    assert found.votes == pytest.approx(0.9)
+    assert found.low == pytest.approx(0.4 - SURE * sqrt(0.9 * 10 / 9) / 10)
+    assert vote_weight(found) == pytest.approx(2 * found.low)
 
 
 def test_older_steps_count_less():
     """Ten problems with right votes, then ten with wrong ones: .9 * 10 of 19."""
-    found = measured(state_of([(1.0, 1.0, 0.0)] * 10, [(1.0, 0.0, 0.0)] * 10))
+    found = measured(state_of([(1.0, 1.0)] * 10, [(1.0, 0.0)] * 10))
     assert found.votes == pytest.approx(DECAY * 10 / (DECAY * 10 + 10))
     assert found.low < 0
     assert vote_weight(found) == 0
 
 
 def test_of_few_problems_nothing_is_known_and_votes_do_not_count():
-    few = state_of([(4.0, 4.0, 0.0)] * 9)
+    few = state_of([(4.0, 4.0)] * 9)
     assert measured(few) is None
     assert stream_weights(MEASURED, few) == (0.0, 0.25)
     assert measured_metrics(few) == {"labels/vote_weight": 0.0}
@@ -62,21 +56,12 @@ def test_of_few_problems_nothing_is_known_and_votes_do_not_count():
 
 
 def test_problems_that_all_say_the_same_leave_room_for_others():
-    """Of ten alike .025^(1/10) = .6915 of all problems are known: p_v - 1/2 is .1915, p_v - p_c .383."""
-    state = state_of([(2.0, 2.0, 0.0)] * 10)
+    """Of ten alike .025^(1/10) = .6915 of all problems are known: p_v - 1/2 is .1915."""
+    state = state_of([(2.0, 2.0)] * 10)
     assert stream_weights(MEASURED, state) == pytest.approx((0.75 * 0.3830, 0.25), abs=1e-4)
-    assert measured_metrics(state) == pytest.approx(
-        {
-            "labels/vote_weight": 0.3830,
-            "labels/votes_right": 1.0,
-            "labels/commoner_right": 0.0,
-            "labels/margin_low": 0.1915,
-        },
-        abs=1e-4,
-    )
-    # Votes and crowd always right: p_v - p_c is 0, and may be -1 on the others.
-    assert measured(state_of([(2.0, 2.0, 2.0)] * 10)).low == pytest.approx(0.6915 - 1, abs=1e-4)
-    assert vote_weight(measured(state_of([(2.0, 2.0, 0.0)] * 1000))) > 0.99
+    known = {"labels/vote_weight": 0.3830, "labels/votes_right": 1.0, "labels/margin_low": 0.1915}
+    assert measured_metrics(state) == pytest.approx(known, abs=1e-4)
+    assert vote_weight(measured(state_of([(2.0, 2.0)] * 1000))) > 0.99
 
 
 def test_other_schemes_ask_nothing_of_the_state():
@@ -85,9 +70,7 @@ def test_other_schemes_ask_nothing_of_the_state():
 
 
 ROWS = st.lists(
-    st.integers(1, 6).flatmap(
-        lambda n: st.tuples(st.just(float(n)), st.integers(0, n).map(float), st.integers(0, n).map(float))
-    ),
+    st.integers(1, 6).flatmap(lambda n: st.tuples(st.just(float(n)), st.integers(0, n).map(float))),
     max_size=30,
 )
 
@@ -102,7 +85,7 @@ def test_weights_lie_in_their_range_and_do_not_depend_on_the_order_of_problems(s
     assert truth == 0.25
     found = measured(state)
     if found is not None:
-        assert found.low <= found.votes - max(found.crowd, 0.5) + 1e-9
+        assert found.low <= found.votes - 0.5 + 1e-9
 
 
 HANDLES = ("K7", "Q2", "M4")

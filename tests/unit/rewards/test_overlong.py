@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from debate.config import DebateConfig
 from debate.personas import PERSONAS
@@ -38,24 +39,25 @@ def test_a_longer_reply_never_has_a_smaller_penalty(tokens, more, buffer):
     assert -1.0 <= longer <= shorter <= 0.0
 
 
-def test_the_penalty_is_added_to_the_format_stream_and_counts_as_no_missing_vote(make_debate):
-    """Limit 2048 (the default); 2023 tokens are 75 of the last 100. Agent 1 owes a vote, too."""
+def test_the_penalty_is_added_to_the_shaping_of_solutions_and_counts_as_no_missing_vote(make_debate):
+    """Limit 2048 (the default); 2023 tokens are 75 of the last 100. A ballot that was cut off has none."""
     debate = make_debate()
     long = {TurnId(0, 0): reply(2023), TurnId(1, 1): reply(5, "length")}
     turns = tuple(replace(turn, completion=long.get(turn.id, turn.completion)) for turn in debate.turns)
     debate = replace(debate, turns=turns)
     rewards = score_debate(debate, None, SOFT)
-    assert rewards.format == ((-0.75, -0.5), (0.0, -1.5), (0.0, -0.5))
+    assert rewards.shaping == ((-0.75,), (0.0,), (0.0,))
+    assert rewards.format == ((0.0, -0.5),) * 3
     assert rewards.count("format/penalties") == 3
     for other in ("keep", "mask"):
         plain = score_debate(debate, None, SOFT.model_copy(update={"overlong": other}))
-        assert plain.format == ((0.0, -0.5),) * 3
+        assert (plain.shaping, plain.format) == (UNSET, rewards.format)
 
 
 def transition(stop_reason: str, truth: float) -> Transition:
     completion = Completion((1,), (2,), (-1.0,), "x", stop_reason, 0, (0,))
     turn = Turn(TurnId(0, 0), "K7", (), completion, ParsedTurn())
-    return Transition(turn, PERSONAS[0], "p", truth=truth, format=-0.5)
+    return Transition(turn, PERSONAS[0], "p", truth=truth)
 
 
 def test_a_masked_reply_leaves_the_loss_and_still_counts_in_the_baseline():
@@ -68,7 +70,7 @@ def test_a_masked_reply_leaves_the_loss_and_still_counts_in_the_baseline():
         advantages = turn_advantages(turns, rewards, config, {})
         return [float(row.advantages[-1]) for row in make_rows(turns, advantages.turns, config)]
 
-    high, low = (1 / 3) / (0.4714045 + 1e-4) - 0.5, (-2 / 3) / (0.4714045 + 1e-4) - 0.5
+    high, low = (1 / 3) / (0.4714045 + 1e-4), (-2 / 3) / (0.4714045 + 1e-4)
     assert rows("keep") == pytest.approx([high, high, low], abs=1e-5)
     assert rows("mask") == pytest.approx([high, high], abs=1e-5)
 

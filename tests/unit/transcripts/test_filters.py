@@ -34,6 +34,15 @@ def term(name: str, value: str, start: int = 0, op: str = "=", *, quoted: bool =
         ("step:1 OR step:2", Any((All((term("step", "1"),)), All((term("step", "2", 10),))))),
         ("ORder:1", All((term("ORder", "1"),))),
         ("step:1..", All((Term("step", "..", (Value("1", 5), None), 0),))),
+        ("Target  17 ", All((Term("text", "=", (Value("Target  17", 0, True),), 0),))),
+        (
+            "(3 wrong) step:1",
+            All((All((Term("text", "=", (Value("3 wrong", 1, True),), 1),)), term("step", "1", 10))),
+        ),
+        (
+            "a OR step:1",
+            Any((All((Term("text", "=", (Value("a", 0, True),), 0),)), All((term("step", "1", 5),)))),
+        ),
         (r"answer:\frac{1}{2}", All((term("answer", r"\frac{1}{2}"),))),
     ],
 )
@@ -67,8 +76,9 @@ def test_trees(text, tree):
         ("seed:99999999999999999999", 5, "is too large"),
         ("seed:" + "9" * 400, 5, "is too large"),
         ("seed:1..-" + "9" * 5000, 8, "is too large"),
-        ("step", 4, "expected a colon and a value after 'step', as in winner:wrong"),
-        ("wrong answers", 5, 'to search words: text:"wrong"'),
+        ("winner:wrong step", 17, "expected a colon and a value after 'step', as in winner:wrong"),
+        ("wrong winner:wrong", 5, 'to search words: text:"wrong"'),
+        ("Target NOT 17", 6, 'to search words: text:"Target"'),
         ("step:1 ) step:2", 7, "this parenthesis was never opened"),
         ("step:1 (step:2", 7, "this parenthesis is never closed"),
         ('text:"abc', 5, "this quote is never closed"),

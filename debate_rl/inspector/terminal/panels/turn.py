@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from debate_rl.formatting import fixed, one_line, safe_lines
+from debate_rl.formatting import duration, fixed, one_line, safe_lines
 from debate_rl.inspector.terminal.style import DOUBT, FAINT, JUDGE, STRONG, heading, line, sign
 from debate_rl.inspector.views.debate import ADVANTAGES, DebateView, StreamValues, TurnView, is_markup
 from debate_rl.inspector.views.parsing import Excerpt, FailureView, FieldChange, TurnForensics
@@ -54,6 +54,8 @@ def prompt_lines(note: str, prompt: PromptView, summed: PromptView | None) -> li
             lines += _read(f"{message.role}{about}", message.content)
         if one is not None and one.title:
             lines += _read(f"{one.title}{about}", one.text)
+        elif one is not None and one.unseen:
+            lines += ["", line((one.unseen, DOUBT))]
     return lines
 
 
@@ -116,7 +118,7 @@ def problem_lines(view: DebateView) -> list[Text | str]:
         temperature = f"  temperature {persona.temperature:g}"
         lines.append(line((one_line(view.who(agent)), STRONG), (temperature, FAINT)))
         lines += _section(persona.instructions, FAINT)
-    seconds = "" if view.seconds is None else f", {view.seconds:.1f} s"
+    seconds = "" if view.seconds is None else f", {duration(view.seconds)}"
     lines += [
         "",
         line((f"step {view.step}, policy version {view.policy_version}, seed {view.seed}{seconds}", FAINT)),

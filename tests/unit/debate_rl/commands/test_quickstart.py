@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from debate_rl.commands.console import text_table
 from debate_rl.commands.quickstart import (
     ATTACKED,
+    HEADS,
     MAJORITY,
     WINNER,
     Snapshot,
@@ -41,9 +43,14 @@ def snapshot(*rounds: float) -> Snapshot:
     return Snapshot(Scores(values | dict.fromkeys(spent, tokens), {}, samples=6), one, one)
 
 
+def print_table(out: io.StringIO, before: Snapshot, after: Snapshot) -> None:
+    rows, title = _table(before, after)
+    Console(file=out, width=100).print(text_table(HEADS, rows, title=title))
+
+
 def test_every_round_has_its_line_counted_from_0():
     out = io.StringIO()
-    Console(file=out, width=100).print(_table(snapshot(0, 0.25, 0.5), snapshot(0.75, 1, 0.5)))
+    print_table(out, snapshot(0, 0.25, 0.5), snapshot(0.75, 1, 0.5))
     rows = [line.split("│")[1:4] for line in out.getvalue().splitlines() if "accuracy, round" in line]
     assert [[name.strip(), *(cell.strip()[:6] for cell in cells)] for name, *cells in rows] == [
         ["accuracy, round 0", "0.00 [", "0.75 ["],
@@ -79,12 +86,12 @@ def test_figures_keep_their_bounds():
 def test_the_judge_under_attack_has_its_line_where_it_was_watched():
     before, after = snapshot(0.25, 0.5), snapshot(0.5, 0.5)
     out = io.StringIO()
-    Console(file=out, width=100).print(_table(before, after))
+    print_table(out, before, after)
     assert "attacked" not in out.getvalue()
     assert "judge_attacked_after" not in figures_of(before, after, 1.0)
     for shot, right in ((before, 3), (after, 1)):
         shot.scores.values[ATTACKED] = {f"p{i}": [float(i < right)] for i in range(4)}
-    Console(file=out, width=100).print(_table(before, after))
+    print_table(out, before, after)
     row = next(line for line in out.getvalue().splitlines() if "attacked pairs" in line)
     assert [cell.strip()[:4] for cell in row.split("│")[2:4]] == ["0.75", "0.25"]
     figures = figures_of(before, after, 1.0)

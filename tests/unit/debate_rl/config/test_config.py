@@ -25,12 +25,36 @@ def test_defaults_hold_together():
             {"advantages": {"judge": {"key": "pair"}}, "rewards": {"truth_missing": 1.0}},
             'advantages.judge.key = "pair" finds the right solution by its truth reward',
         ),
+        (
+            {"advantages": {"truth": {"key": "context"}}, "rewards": {"form_bonus": 0.1}},
+            'advantages.truth.key = "context" finds the right solution by its truth reward, and '
+            "rewards.form_bonus = 0.1 is part of that",
+        ),
+        (
+            {"advantages": {"truth": {"key": "context"}}, "rewards": {"labels": 0.5, "pseudo": "voted"}},
+            'rewards.pseudo = "voted" says what was right only after it',
+        ),
+        (
+            {
+                "advantages": {"truth": {"key": "debate"}},
+                "debate": {"seats": ["learning", "frozen", "frozen"]},
+            },
+            'advantages.truth.key = "debate" compares the agents .* with one agent learns there are no two',
+        ),
+        (
+            {"advantages": {"judge": {"key": "debate"}}, "debate": {"protocol": "zero_sum", "num_rounds": 1}},
+            'with debate.protocol = "zero_sum" there are no two',
+        ),
+        (
+            {"advantages": {"truth": {"key": "debate"}, "discount": 0.5}},
+            "with advantages.discount = 0.5 their later rewards depend on it",
+        ),
         ({"debate": {"judge_own": True}}, "rewards.judge_own and debate.judge_own must be equal"),
         ({"rewards": {"judge_truth_weight": 0.0}}, "no pair has two judges"),
         ({"debate": {"num_agents": 1}, "rewards": {"truth_weight": 0.0}}, "nothing to learn from"),
         (
             {"warm_start": {"solve_steps": 1}},
-            "demonstrations of pair_sum, words, products and not of env.kind = 'gsm8k'",
+            "demonstrations of pair_sum, words, products, sorting and not of env.kind = 'gsm8k'",
         ),
         (
             {
@@ -59,6 +83,15 @@ def test_defaults_hold_together():
 def test_impossible_settings_are_refused_in_words(changes, message):
     with pytest.raises(ValidationError, match=message):
         config(**changes)
+
+
+@pytest.mark.parametrize(("own", "ahead", "oldest"), [({}, 0, 1), ({}, 4, 5), ({"max_staleness": 9}, 4, 9)])
+def test_rows_older_than_the_debates_held_ahead_are_dropped_unless_a_bound_is_named(own, ahead, oldest):
+    model = {"tiny": {}, "policy": "vllm"} if ahead else {"tiny": {}}
+    assert (
+        config(learner=own, train={"lookahead": ahead}, model=model).resolved_learner().max_staleness
+        == oldest
+    )
 
 
 def test_data_may_be_allowed_to_change_beside_keys():

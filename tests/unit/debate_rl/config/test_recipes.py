@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from debate_rl.config.recipes import (
     find_recipe,
     load_config,
     shipped_recipes,
+    shipped_sweeps,
 )
 
 
@@ -40,6 +44,39 @@ def test_a_shipped_recipe_is_valid_and_opens_with_what_it_runs_where_and_how_lon
     assert len(head) >= 2
     assert "Hardware: " in " ".join(head)
     assert "Time: " in " ".join(head)
+
+
+RECIPES = shipped_recipes() | {f"sweeps/{name}": path for name, path in shipped_sweeps().items()}
+
+
+@cache
+def needs_gpu(name: str) -> bool:
+    """Return whether a recipe, or the one that a sweep varies, is of a model that is downloaded."""
+    table = tomllib.loads(RECIPES[name].read_text(encoding="utf-8"))
+    recipe = table["recipe"] if name.startswith("sweeps/") else name
+    return load_config(Config, recipe).model.name_or_path is not None
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_a_recipe_that_needs_a_gpu_says_that_none_has_run_it(name):
+    lines = RECIPES[name].read_text(encoding="utf-8").splitlines()
+    header = list(takewhile(lambda line: line.startswith("#"), lines))
+    assert header.count("# Not yet run on a GPU: memory and time are computed.") == needs_gpu(name)
+
+
+DOCS = Path(__file__).parents[4] / "docs"
+COMMAND = re.compile(r"^ *(?:\S*/)?debate (?:train|run|sft|sweep|passrate|eval|play) (.*)", re.MULTILINE)
+
+
+def test_a_page_with_commands_for_a_gpu_says_that_none_has_run_them():
+    names = {name.removeprefix("sweeps/") for name in RECIPES if needs_gpu(name)}
+    silent = set()
+    for page in DOCS.glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        words = re.split(r"[\s`]+|configs/|\.toml", " ".join(COMMAND.findall(text)))
+        if names.intersection(words) and not re.search(r"not yet been run on\s+a GPU", text):
+            silent.add(page.name)
+    assert silent == set()
 
 
 def test_the_recipes_of_the_project_are_shipped():
@@ -201,6 +238,15 @@ def test_a_recipe_is_put_over_its_base_key_by_key(tmp_path):
     learner = config.learner
     assert (learner.lr, learner.beta, learner.betas) == (3e-4, 0.25, (0.7, 0.8))
     assert config.run.dir == "runs/mine"
+
+
+def test_the_name_of_a_wandb_project_is_put_over_that_of_the_base(tmp_path):
+    written(tmp_path, "under.toml", '[model]\ntiny = {}\n[logging.wandb]\nproject = "a"\nmode = "offline"')
+    path = str(written(tmp_path, "mine.toml", 'base = "under.toml"\n[logging]\nwandb = "b"'))
+    wandb = load_config(Config, path).logging.wandb
+    assert (wandb.project, wandb.mode) == ("b", "offline")
+    wandb = load_config(Config, path, ["logging.wandb=c", "logging.wandb.group=d"]).logging.wandb
+    assert (wandb.project, wandb.mode, wandb.group) == ("c", "offline", "d")
 
 
 def test_a_shipped_recipe_is_a_base_by_its_name(tmp_path):

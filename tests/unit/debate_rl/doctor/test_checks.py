@@ -3,12 +3,23 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from debate import Problem
 from debate_rl.config import Config
 from debate_rl.doctor.check import Check, is_go, of_estimate, summary
 from debate_rl.doctor.debates import chosen_problems, coverage_checks
-from debate_rl.doctor.inputs import data_checks, lr_check, setting_checks, suggested_lr, template_check
+from debate_rl.doctor.inputs import (
+    data_checks,
+    dtype_check,
+    lr_check,
+    memory_checks,
+    model_checks,
+    setting_checks,
+    suggested_lr,
+    template_check,
+)
 from debate_rl.statistics import Estimate, clustered_mean
 from learner.advantages import TurnAdvantage
 
@@ -47,30 +58,106 @@ def test_data_without_answers_or_with_repeated_questions_is_named():
         Problem("3", "Write.", "", kind="open"),
     ]
     checks = {check.name: check for check in data_checks(data_of(*problems, overlaps=2))}
-    assert [checks[name].value for name in ("problems", "answers", "repeated questions", "overlaps")] == [
+    assert [
+        checks[name].value for name in ("problems", "missing answers", "repeated questions", "overlaps")
+    ] == [
         3,
         1,
         1,
         2,
     ]
-    assert [checks[name].verdict for name in ("answers", "repeated questions", "overlaps")] == [
+    assert [checks[name].verdict for name in ("missing answers", "repeated questions", "overlaps")] == [
         "bad",
         "warn",
         "warn",
     ]
 
 
-def test_a_base_tokenizer_that_brings_a_template_is_no_go(monkeypatch):
-    monkeypatch.setattr(
-        "debate_rl.models.sketch_model", lambda *_, **__: (None, SimpleNamespace(chat_template="{{ x }}"))
-    )
+def test_a_base_tokenizer_that_brings_a_template_is_no_go():
+    def checked(template: str | None = "{{ x }}", **model: object) -> Check:
+        tokenizer = SimpleNamespace(chat_template=template)
+        return template_check(Config.model_validate({"model": model}), tokenizer)
+
     base = {"name_or_path": "Qwen/Qwen3-8B-Base"}
-    check = template_check(Config.model_validate({"model": base}))
-    assert (check.verdict, check.set) == ("bad", "model.chat=false")
-    assert template_check(Config.model_validate({"model": base | {"chat": False}})).verdict == "ok"
-    instructed = {"name_or_path": "m/Some-Instruct", "chat": False}
-    check = template_check(Config.model_validate({"model": instructed}))
+    assert (checked(**base).verdict, checked(**base).set) == ("bad", "model.chat=false")
+    assert checked(**base, chat=False).verdict == "ok"
+    check = checked(name_or_path="m/Some-Instruct", chat=False)
     assert (check.verdict, check.set) == ("bad", "model.chat=true")
+    check = checked(template=None, name_or_path="m", chat=True)
+    assert (check.verdict, check.set) == ("bad", "model.chat=false")
+
+
+def loaded(folder: object) -> dict[str, Check]:
+    config = Config.model_validate({"model": {"name_or_path": str(folder), "device": "cpu"}})
+    return {check.name: check for check in model_checks(config, data_of(Problem("1", "2 + 2?", "4")))}
+
+
+def test_a_model_that_cannot_be_loaded_is_bad_once(tmp_path):
+    checks = loaded(tmp_path)
+    assert "no model in" in checks["model"].why
+    assert {name: check.verdict for name, check in checks.items()} == {
+        "model": "bad",
+        "template": "not measured",
+        "lengths": "not measured",
+        "memory": "not measured",
+    }
+
+
+def test_weights_that_are_missing_or_cut_off_are_bad_without_being_read(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    assert "has settings but no weights" in loaded(tmp_path)["model"].why
+    file = tmp_path / "model.safetensors"
+    save_file({"weight": torch.zeros(100)}, file)
+    file.write_bytes(file.read_bytes()[:-8])
+    assert f"{file} is missing or cut off" in loaded(tmp_path)["model"].why
+    (tmp_path / "model.safetensors.index.json").write_text('{"weight_map": {"weight": "part-2.safetensors"}}')
+    assert "part-2.safetensors is missing or cut off" in loaded(tmp_path)["model"].why
+
+
+def test_a_device_that_is_not_there_is_bad(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    config = Config.model_validate({"model": {"tiny": {}, "device": "cuda"}})
+    (check,) = memory_checks(config, data_of(Problem("1", "2 + 2?", "4")))
+    assert (check.name, check.verdict) == ("memory", "bad")
+    assert "torch sees no CUDA device" in check.why
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(3e-5, "3e-05"), (0.0004, "0.0004"), (0.0005, "0.001"), (0.0, "0.000"), (1.0, "1.000"), (0, "0")],
+)
+def test_a_small_figure_is_not_shown_as_zero(value, shown):
+    assert Check("learning rate", "warn", value, "why").line() == f"warn          learning rate: {shown}; why"
+
+
+def test_data_that_lacks_no_answer_does_not_read_as_no_answers():
+    lines = [check.line() for check in data_checks(data_of(Problem("1", "2 + 2?", "4")))]
+    assert lines[1] == (
+        "ok            missing answers: 0; among 1 problem to be graded; 0 of open kinds need none"
+    )
+
+
+def types(dtype: str, compute: str = "auto", lora_rank: int = 0) -> Check:
+    model = {"name_or_path": "m", "dtype": dtype, "lora_rank": lora_rank, "device": "cpu"}
+    config = Config.model_validate({"model": model, "learner": {"compute": compute}})
+    layer = torch.nn.Linear(1, 1, dtype=getattr(torch, dtype))
+    layer.requires_grad_(lora_rank == 0)
+    return dtype_check(config, layer)
+
+
+def test_numeric_types_are_judged_as_the_learner_judges_them():
+    assert types("float32").verdict == "ok"
+    half = types("bfloat16")
+    assert (half.verdict, half.set) == ("warn", "model.dtype=float32")
+    assert "updates below 1/256 of a weight are lost" in half.why
+    assert types("float16").verdict == "bad"
+    assert types("bfloat16", lora_rank=8).verdict == "ok"
+
+
+def test_a_learner_of_another_type_than_the_model_that_samples_here_warns():
+    check = types("float32", compute="bfloat16")
+    assert (check.verdict, check.set) == ("warn", "learner.compute=float32")
+    assert check.why.endswith("the learner computes in bfloat16, the sampler in float32")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +179,26 @@ def test_a_learning_rate_outside_of_a_tenth_to_once_warns(lr, verdict):
     config = Config.model_validate({"model": {"name_or_path": "m"}, "learner": {"lr": lr}})
     check = lr_check(config, 6_800_000_000)
     assert (check.verdict, check.set) == (verdict, "learner.lr=5e-06")
+
+
+@pytest.mark.parametrize(
+    ("on_gpu", "policy", "compute", "samples", "verdict"),
+    [
+        (False, None, "auto", "float32", "ok"),
+        (False, None, "bfloat16", "float32", "warn"),
+        (True, None, "auto", "float32", "warn"),
+        (True, None, "float32", "float32", "ok"),
+        (True, "vllm", "auto", "bfloat16", "ok"),
+    ],
+)
+def test_full_weights_sample_in_their_own_type(on_gpu, policy, compute, samples, verdict, monkeypatch):
+    device = torch.device("cuda" if on_gpu else "cpu")
+    for module in ("models", "doctor.inputs"):
+        monkeypatch.setattr(f"debate_rl.{module}.resolve_device", lambda _: device)
+    config = config_of(model={"tiny": {}, "policy": policy}, learner={"compute": compute})
+    check = dtype_check(config, torch.nn.Linear(2, 2))
+    assert (check.verdict, check.set) == (verdict, f"learner.compute={samples}" * (verdict == "warn"))
+    assert check.why.endswith(f", the sampler in {samples}")
 
 
 def test_settings_that_a_source_warns_of_are_those_of_the_report():

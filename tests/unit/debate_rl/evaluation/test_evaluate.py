@@ -229,6 +229,21 @@ def test_problems_without_a_verdict_are_left_out_and_counted():
         evaluate(EvalPlan(PROBLEMS, Unsure("1", "2", "3"), CONFIG, (0,)), policy)
 
 
+def test_progress_counts_the_replies_of_debates_that_are_still_held():
+    told: list[tuple[str, int, int, float]] = []
+    environment = Exact()
+    environment.main_thread_only = True  # type: ignore[attr-defined]
+    plan = EvalPlan(PROBLEMS, environment, CONFIG, (0,))
+    evaluate(plan, ScriptedPolicy(script(), tokens=True), tell=lambda *how: told.append(how))
+    debates = [how[1:] for how in told if how[0] == "debates"]
+    assert debates[0] == (0, 2, 0)
+    assert debates[-1] == (2, 2, 2)
+    work = [how[2] for how in debates]
+    assert work == sorted(work)
+    assert {round(1 / 9, 6), 1.0, 1.5} <= {round(one, 6) for one in work}  # 3 agents x 2 rounds and a ballot
+    assert max(done for kept, _, done in debates if kept < 2) == 1.5  # it ends when the last one is graded
+
+
 def test_open_problems_are_refused():
     policy = ScriptedPolicy(lambda request: solution("1"), tokens=True)
     with pytest.raises(EnvironmentSpecError, match="problem o: an open problem"):

@@ -209,9 +209,16 @@ def test_with_a_chat_template_the_text_is_decoded_by_the_tokenizer_of_an_export(
     debate = replace(debate, turns=turns)
     (tmp_path / "config.toml").write_text('[model]\nname_or_path = "nobody/has-this"\n')
     before = DebatePrompts(debate, tmp_path).of(TurnId(0, 0))
-    assert (before.text, before.title) == ("", f"{len(ids)} tokens, in the marks that the model wants")
+    assert (before.text, before.title) == ("", "")
+    assert before.unseen == (
+        f"It was sent as {len(ids)} tokens; the tokenizer to show them is not on this machine."
+    )
+    shown = printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, tmp_path))
+    assert before.unseen in shown
+    assert "prompt, as sent" not in shown
     tokenizer.save_pretrained(tmp_path / "export")
     after = DebatePrompts(debate, tmp_path).of(TurnId(0, 0))
+    assert (after.title, after.unseen) == (f"as sent, {len(ids)} tokens", "")
     assert (after.text, after.tokens) == ("<|user|>two\n+2<|assistant|>", len(ids))
     assert "prompt, as sent" in printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, tmp_path))
     (tmp_path / "export/tokenizer.json").write_text("{")

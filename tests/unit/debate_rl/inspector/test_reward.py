@@ -117,7 +117,7 @@ VOTES = [
 
 def test_the_chain_of_a_margin_worked_out_by_hand(tmp_path):
     config = configured()
-    # in the other debate nobody is right, and everybody is fined
+    # in the other debate nobody is right, and nobody votes
     write(tmp_path, config, [[held(VOTES), held((), ("5", "5", "5", None))]])
     found = explained(tmp_path, config, "0.0", A)
     assert found.matches is True
@@ -199,31 +199,35 @@ def test_the_chain_of_a_ballot_worked_out_by_hand(tmp_path):
     fined = explained(tmp_path, config, "0.1", TurnId(3, 1))
     assert fined.format.reward.value == -0.5
     assert fined.format.reward.source.startswith("comparisons were due and no vote is valid")
-    assert fined.total.format.value == -0.5
+    assert fined.total.format.value == -0.1875  # of the 8 that owed a vote 5 gave none: -0.5 + 0.3125
     assert fined.judge.reward.source == "the turn gave no valid vote"
     assert fined.matches is True
 
 
 @pytest.mark.parametrize("overlong", ["penalize", "mask"])
 def test_a_reply_that_ended_at_its_limit_is_explained(tmp_path, overlong):
-    """Dan owes a vote, too: -0.5 for that, and -0.25 for the length."""
+    """Dan's solution, the one of 8: -0.25 less the mean of the group; and his ballot, no solution."""
     config = configured(rewards={"overlong": overlong, "overlong_penalty": -0.25})
-    dan, debate = TurnId(3, 1), held(())
+    dan, debate = (TurnId(3, 0), TurnId(3, 1)), held(())
     turns = tuple(
-        replace(turn, completion=replace(turn.completion, stop_reason="length")) if turn.id == dan else turn
+        replace(turn, completion=replace(turn.completion, stop_reason="length")) if turn.id in dan else turn
         for turn in debate.turns
     )
     write(tmp_path, config, [[replace(debate, turns=turns), held(VOTES)]])
-    found = explained(tmp_path, config, "0.0", dan)
-    assert found.matches is True
+    solution, ballot = (explained(tmp_path, config, "0.0", turn) for turn in dan)
+    assert (solution.matches, ballot.matches) == (True, True)
+    assert ballot.format.reward.value == -0.5
     if overlong == "mask":
-        assert (found.format.reward.value, found.total.format.value) == (-0.5, None)
-        assert found.notes[0].startswith('rewards.overlong = "mask": the reply ended at its token limit')
+        assert ballot.total.format.value is None
+        for found in (solution, ballot):
+            assert found.notes[0].startswith('rewards.overlong = "mask": the reply ended at its token limit')
         return
-    assert (found.format.reward.value, found.format.reward.formula) == (-0.75, "(-0.5) + (-0.25)")
-    assert found.format.reward.source.endswith("the reply is near its token limit: rewards.overlong_penalty")
-    assert found.sentence == "-0.75 (no valid vote, and one was due; near its token limit)"
-    assert found.notes == ()
+    assert ballot.total.format.value == -0.1875  # 5 of 8 gave no vote
+    shaping = next(stream for stream in solution.streams if stream.name == "shaping")
+    assert (shaping.reward.value, shaping.reward.formula) == (-0.25, "0.0 + 0.0 + (-0.25)")
+    assert solution.total.shaping.value == pytest.approx(-0.25 + 0.25 / 8)
+    assert "0.22 (shaping: new, copied or long)" in solution.sentence
+    assert solution.notes == ()
 
 
 def test_what_each_weighed_vote_is_worth(tmp_path):
@@ -299,7 +303,8 @@ def test_sides_that_are_weighed_alike_show_their_weight(tmp_path):
     second = held([(0, B, C, "left"), (1, A, C, "right"), (2, A, D, "right")], ("5", "5", "4", "4"))
     write(tmp_path, config, [[first, second]])
     found = explained(tmp_path, config, "0.0", TurnId(2, 1))
-    [judge] = found.streams
+    judge, form = found.streams
+    assert form.name == "format"
     assert [(one.id, one.value) for one in judge.members] == [("0.0", 1.0), ("0.0", -1.0)]
     # 5 turns, 2 of them with the right solution first
     assert judge.advantage.formula == "(5 / (2 * 2)) * (1.0 - 0.0) / (1.0 + 0.0001)"
@@ -320,8 +325,10 @@ def test_it_begins_with_one_sentence_that_adds_up(tmp_path):
     assert said(D) == f"+0.21 = +0.50 (its one judge preferred it) - 0.29 ({wrong})"
     lost = "-0.33 (0 of 3 votes preferred it, 1 tie)"
     assert said(B) == f"+0.53 = {lost} + 0.87 ({right}) - 0.01 (rounding)"
-    assert said(TurnId(0, 1)) == "-0.50 (no valid vote, and one was due)"
-    assert said(TurnId(1, 1)) == "+1.22 (1 of 1 decidable vote right)"
+    # format: 5 of the 8 ballots have no vote, -0.5 + 0.3125 = -0.1875, and 0 + 0.3125
+    assert said(TurnId(0, 1)) == "-0.19 (no valid vote, and one was due)"
+    voted = "+ 0.31 (a valid vote, as was due)"
+    assert said(TurnId(1, 1)) == f"+1.54 = +1.22 (1 of 1 decidable vote right) {voted} + 0.01 (rounding)"
     assert said(A, None) == "+1.12 = +0.25 (3 of 4 votes preferred it) + 0.87 (right)"  # as stored
     out = StringIO()
     print_why(explained(tmp_path, config, "0.0", A), Printer(out))
@@ -333,7 +340,7 @@ def test_it_begins_with_one_sentence_that_adds_up(tmp_path):
 
 
 def test_what_is_silent_is_named(tmp_path):
-    config = configured()
+    config = configured(rewards={"format_penalty": 0.0})
     both = [(2, A, B, "left"), (3, A, B, "left")]
     write(tmp_path, config, [[held(both, ("4",) * 4), held(both, ("4",) * 4)]])
     equal = "nothing from truth: all 8 values of its group are equal"
@@ -502,11 +509,11 @@ def test_what_there_is_not_is_one_line(tmp_path, id, turn, said):
 def test_running_means_come_from_the_steps_before(tmp_path, monkeypatch):
     means = {"truth": {"baseline": "rae", "scale": "none"}, "ema_decay": 0.5}
     config = configured(size=1, advantages=means)
-    write(tmp_path, config, [[held(())], [held(())], [held(())]])
+    write(tmp_path, config, [[held(())], [held((), ("5",) * 4)], [held(())]])
     found = explained(tmp_path, config, "2.0", A)
     of_truth = found.streams[1]
-    # from 0, two rewards of 1 with decay 1/2: 1/2, then 3/4
-    assert (of_truth.centre.value, of_truth.advantage.value) == (0.75, 0.25)
+    # step 0 has the mean 1, and step 1 takes a half of it away
+    assert (of_truth.centre.value, of_truth.advantage.value) == (0.5, 0.5)
     assert of_truth.centre.source.endswith("running means from the 2 debates of steps 0 to 1")
     assert of_truth.members == ()
     assert found.matches is True
@@ -516,23 +523,23 @@ def test_running_means_come_from_the_steps_before(tmp_path, monkeypatch):
     assert found.streams[1].centre.value is None
     assert found.streams[1].centre.source.endswith("the running means reach back further than 1 debates")
     assert found.total.generator.value is None
-    assert found.total.generator.stored == 0.125
+    assert found.total.generator.stored == 0.25
     assert (found.total.generator.matches, found.total.judge.matches) == (None, True)
 
     monkeypatch.setattr("debate_rl.inspector.views.reward_step.FORGOTTEN", 0.6)
-    found = explained(tmp_path, config, "2.0", A)  # only step 1 is gone through, from 0
-    assert found.streams[1].centre.value == 0.5
+    found = explained(tmp_path, config, "2.0", A)  # only step 1 is gone through
+    assert found.streams[1].centre.value == 0.0
 
 
 def test_a_running_mean_that_no_step_within_reach_moved_is_not_known(tmp_path, monkeypatch):
     config = configured(size=1, advantages={"truth": {"baseline": "rae", "scale": "none"}, "ema_decay": 0.5})
     write(tmp_path, config, [[held(())], [held((), gold=None)], [held(())]])
-    assert explained(tmp_path, config, "2.0", A).streams[1].centre.value == 0.5
+    assert explained(tmp_path, config, "2.0", A).streams[1].centre.value == 1.0
     monkeypatch.setattr("debate_rl.inspector.views.reward_step.MOST_BEFORE", 1)
     found = explained(tmp_path, config, "2.0", A)  # step 1, of a problem without an answer, tells nothing
     assert found.streams[1].centre.value is None
     assert found.streams[1].centre.source.endswith("the running means reach back further than 1 debates")
-    assert (found.total.generator.stored, found.total.generator.matches) == (0.25, None)
+    assert (found.total.generator.stored, found.total.generator.matches) == (0.0, None)
 
 
 OUTCOMES = st.sampled_from(["left", "right", "tie"])
@@ -544,8 +551,11 @@ ANSWERS = st.lists(st.sampled_from(["4", "5", None]), min_size=4, max_size=4)
 STREAM = [
     StreamSettings(baseline=baseline, scale=scale, key=key)
     for baseline, scale, key in product(
-        ("group", "rloo", "rae", "none"), ("group", "batch", "none"), ("round", "persona")
+        ("group", "rloo", "rae", "none"),
+        ("group", "batch", "none"),
+        ("round", "persona", "persona_effect", "debate", "context"),
     )
+    if key in ("round", "persona") or baseline in ("group", "rloo")
 ]
 SCHEMES = st.builds(
     RewardConfig,

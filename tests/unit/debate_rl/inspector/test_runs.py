@@ -42,7 +42,7 @@ def test_a_folder_of_one_run_is_listed_and_a_run_shows_its_debates(tmp_path, cap
     [listed] = lines_of(run.parent, capsys)
     assert listed.split()[0] == str(run)
     debates = lines_of(run, capsys)
-    assert [line.split()[0] for line in debates] == ["5.0"]
+    assert [line.split()[0] for line in debates] == ["id", "5.0"]
     for asked in ({"action": "ls"}, {"filter": "step:5"}):
         assert lines_of(run.parent, capsys, **asked) == debates
 
@@ -55,7 +55,7 @@ print_lines("ls", [], LineOptions({str(runs / "a")!r}, "", None, None, False, Fa
 print([name for name in ("scipy", "debate_rl.inspector.overview") if name in sys.modules], file=sys.stderr)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert len(done.stdout.splitlines()) == 2
+    assert len(done.stdout.splitlines()) == 3
     assert done.stderr.splitlines()[-1] == "[]"
 
 

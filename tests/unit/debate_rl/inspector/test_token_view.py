@@ -63,7 +63,7 @@ def test_a_turn_without_signal_has_no_advantage(record):
 
 
 def test_sections_streams_and_totals_by_hand(record):
-    """Two letters, one forced, in the tags of a solution; generator +2, fine -0.5."""
+    """Two letters, one forced, in the tags of a solution; generator +2, and -0.5 for the missing votes."""
     old = record.debate.turn(TurnId(0, 1))
     text = "<solution>ab</solution>"
     parsed = replace(old.parsed, solution=type(old.parsed.solution)(10, 12), evaluation=None)
@@ -81,11 +81,11 @@ def test_sections_streams_and_totals_by_hand(record):
     view = token_view(changed, old.id, evaluation="judge")
     assert [token.text for token in view.tokens] == ["<solution>", "a", "b", "</solution>", ""]
     assert [token.section for token in view.tokens] == ["other", "solution", "solution", "other", "other"]
-    assert [token.advantage for token in view.tokens] == [1.5, 1.5, None, 1.5, 1.5]
+    assert [token.advantage for token in view.tokens] == [2.0, 2.0, None, 2.0, 1.5]
     assert [token.logprob for token in view.tokens] == [-1.0, -0.5, None, -0.25, -2.0]
     assert view.totals == (
-        TokenTotal("other", "generator", 3, 4.5, -3.25 / 3),
-        TokenTotal("solution", "generator", 1, 1.5, -0.5),
+        TokenTotal("other", "generator", 3, 5.5, -3.25 / 3),
+        TokenTotal("solution", "generator", 1, 2.0, -0.5),
         TokenTotal("solution", "forced", 1, None, None),
     )
 

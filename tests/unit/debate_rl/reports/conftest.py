@@ -11,7 +11,9 @@ from transcripts import Record
 WHO = ("Analyst", "Advocate", "Solver", "Fourth")
 
 
-def make(votes, correct, answers, *, problem="p", step=0, own=False, order=None, sizes=None, **about):
+def make(
+    votes, correct, answers, *, problem="p", step=0, own=False, order=None, sizes=None, question="?", **about
+):
     """A debate; a vote is (judge, its round, left, right, outcome), about the newest solutions."""
     agents, rounds = len(correct), len(correct[0])
 
@@ -25,7 +27,7 @@ def make(votes, correct, answers, *, problem="p", step=0, own=False, order=None,
         return Turn(TurnId(agent, round_), "K7", shown, said, parsed, shown, ballot=ballot)
 
     debate = Debate(
-        Problem(problem, "?", **about),
+        Problem(problem, question, **about),
         tuple(Persona(name, "") for name in WHO[:agents]),
         tuple(turn(a, r) for r in range(rounds + 1) for a in range(agents)),
         tuple(

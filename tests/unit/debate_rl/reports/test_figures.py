@@ -87,6 +87,7 @@ def test_groups_have_their_own_pairs_and_filters(found):
         "persona/Advocate": 1.0,
         "persona/Analyst": 0.0,  # a tie
         "persona/Solver": 0.0,
+        "fault/no visible fault": 1 / 3,
         "round/1": 1 / 2,
         "round/2": 0.0,
         "agent/0": 0.0,

@@ -11,11 +11,14 @@ import debate_rl
 from debate_rl.reports.answers import answers
 from debate_rl.reports.cells import Judged
 from debate_rl.reports.figures import figures_of, gather
+from debate_rl.reports.figures.judging import pair_rows
+from debate_rl.reports.figures.study import Study
 from debate_rl.reports.findings import Look, findings
 from debate_rl.reports.judgment.looks import judgment_looks
 from debate_rl.reports.kinds import KINDS
 from debate_rl.reports.report import whole_report
-from debate_rl.statistics import Estimate
+from debate_rl.statistics import Estimate, difference
+from transcripts import compile_filter
 
 DOCS = Path(debate_rl.__file__).parents[1] / "docs"
 
@@ -66,8 +69,8 @@ def test_what_is_not_sure_says_so():
         for finding in findings([unsure, sure, look("flip/net", p=0.5)])
     }
     assert found["bias/position"] == "Judges prefer the solution shown first: so and so."
-    assert found["bias/length"].startswith(
-        "Not sure: so and so; of all that this page looks for, luck finds as much"
+    assert found["bias/length"] == (
+        "Not sure: so and so; by luck alone, 6% of such pages would show one like it."
     )
     assert found["flip/net"] == "No difference can be told: so and so."
 
@@ -122,12 +125,96 @@ def test_a_judge_that_stays_as_it_is_gets_no_warning(make_debate):
     assert judge.text[1].text.startswith("No difference can be told: right in 90.0% of 100 votes")
 
 
+LISTED, MADE_UP, MISSES = "2 3", "1 4", "2 6"
+"""Right, and two kinds of wrong, for a target of 5 among 2 3 6."""
+
+
+def of_faults(make_debate, rates, count=60):
+    """A run of one decidable vote a debate: ``rates`` has how often it is right, by the wrong answer."""
+    return judged(
+        make_debate(
+            [(2, 1, 0, 1, "left" if number < rate * count else "right")],
+            [[True], [False], [False]],
+            [[LISTED], [wrong], [None]],
+            problem=f"{wrong}.{number}",
+            question="Target 5. Numbers 2 3 6.",
+            source="pair_sum",
+        )
+        for wrong, rate in rates.items()
+        for number in range(count)
+    )
+
+
+def faults(run):
+    return [one for one in findings([*judgment_looks(run)]) if one.look.kind.endswith("_fault")]
+
+
+def test_a_kind_of_fault_that_judges_do_not_see_is_red_on_the_first_screen(make_debate):
+    run = of_faults(make_debate, {MADE_UP: 0.5, MISSES: 0.95})
+    [found] = faults(run)
+    assert (found.look.kind, found.state, found.tone) == ("judge/blind_fault", "found", "bad")
+    text = "a number that is not listed, 50.0% of the votes on decidable pairs, of which 50.0% "
+    assert found.look.detail.startswith(text)
+    assert "are right against 95.0% on all others, -45.0 points" in found.look.detail
+    judge, following = whole_report([run]).answers[1:]
+    assert (judge.word, judge.tone) == ("better than a coin, but not on one kind of fault", "bad")
+    assert judge.text[0].text.startswith("Judges do not see one kind of fault: a number that is not listed")
+    assert following.text[0].text.startswith("Judges do not see one kind of fault: read such votes")
+
+
+def test_a_fault_that_judges_see_less_often_than_others_is_amber(make_debate):
+    run = of_faults(make_debate, {MADE_UP: 0.7, MISSES: 0.95})
+    [found] = faults(run)
+    assert (found.look.kind, found.tone) == ("judge/weak_fault", "warn")
+    judge = whole_report([run]).answers[1]
+    assert (judge.word, judge.tone) == ("better than a coin, less so on one kind of fault", "warn")
+
+
+@pytest.mark.parametrize(
+    "rates", [{MADE_UP: 0.85, MISSES: 0.9}, {MADE_UP: 0.9}, {MADE_UP: 0.5, MISSES: 0.55}, {}]
+)
+def test_faults_that_judges_see_alike_are_no_finding(make_debate, rates):
+    run = of_faults(make_debate, rates) if rates else judged(votes(make_debate, [True], first=[True]))
+    [found] = faults(run)
+    assert found.state in ("nothing found", "too few")
+    assert "fault" not in whole_report([run]).answers[1].word
+
+
+def test_the_worst_of_several_kinds_pays_for_having_been_chosen(make_debate):
+    run = of_faults(make_debate, {MADE_UP: 0.8, MISSES: 0.95})
+    [look] = [look for look in judgment_looks(run) if look.kind.endswith("_fault")]
+    rows, table = pair_rows(run.study)["judge/accuracy"], run.study.pairs
+    made_up = table["fault"][table["better"] != 0] == run.study.faults["a number that is not listed"]
+    cast = rows.of(rows.counted)
+    alone = difference(cast.values, made_up[rows.counted], cast.clusters)
+    assert look.estimate.p == pytest.approx(2 * alone.p)  # two kinds were looked at
+
+
+def test_the_debates_with_such_castare_named(make_debate):
+    study = Study()
+    for number, debate in enumerate(votes(make_debate, [n % 2 == 0 for n in range(40)])):
+        study.add(debate, f"0.{number}")
+    run = Judged("run", study, figures_of(study))
+    [look] = [look for look in judgment_looks(run) if look.kind.endswith("_fault")]
+    assert look.behind.filter == " OR ".join(f"id:0.{number}" for number in range(1, 40, 2))
+    compile_filter(look.behind.filter)
+
+
+def test_a_fall_that_is_not_sure_is_amber(make_debate):
+    run = of_rates(make_debate, 0.97, 0.95, 0.93, 0.9)
+    [change] = [one for one in findings([*judgment_looks(run)]) if one.look.kind == "judge/change"]
+    assert change.doubt == "not sure"
+    judge = whole_report([run]).answers[1]
+    assert (judge.word, judge.tone) == ("better than a coin, and perhaps getting worse", "warn")
+    assert judge.text[0].text.startswith("Not sure: right in 97.0%")
+
+
 def test_a_judge_worse_than_a_coin_is_not_trusted(make_debate):
     judge = whole_report([of_rates(make_debate, 0.3, 0.3)]).answers[1]
     assert (judge.word, judge.tone) == ("no", "bad")
 
 
-def test_few_votes_say_that_they_are_few(make_debate):
+def test_few_castsay_that_they_are_few(make_debate):
     judge = whole_report([judged(votes(make_debate, [True] * 8))]).answers[1]
     assert judge.word == "too few votes to tell"
     assert judge.text[1].text == "Whether that changes cannot be told: all votes are of one step."

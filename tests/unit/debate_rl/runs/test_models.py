@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 
 import pytest
 import torch
+from huggingface_hub import constants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from debate_rl.config import Config
 from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.config.recipes import load_config, shipped_recipes
+from debate_rl.known_models import known_settings
 from debate_rl.models import (
     ChatWarning,
     chat_flag,
+    is_known_only,
     load_model,
     resolve_device,
     resolve_dtype,
+    sketch_model,
 )
 from debate_rl.warm_start.tokenizer import build_tokenizer
+from envs import hub
 
 PIECES = [
     *(f" {n}" for n in range(31)),
@@ -157,7 +165,7 @@ def test_lora_trains_the_adapter_alone():
     ("fields", "message"),
     [
         ({"name_or_path": "/no/such/model"}, r"model\.name_or_path: no model in '/no/such/model'"),
-        ({"name_or_path": "./nothing-here"}, r"no config\.json there"),
+        ({"name_or_path": "./nothing-here"}, r"neither config\.json nor a \.gguf file there"),
         ({"name_or_path": "nobody-0/nothing-0"}, r"model\.name_or_path: cannot load 'nobody-0/nothing-0': "),
         ({"tiny": {}, "device": "gpu7"}, r"model\.device: unknown device 'gpu7'"),
         ({"tiny": {}, "device": "meta"}, r"model\.device: 'meta', but torch sees no META device"),
@@ -261,6 +269,40 @@ def test_auto_takes_the_gpu_that_is_there_and_halves_only_what_is_not_trained(
     assert (resolve_device("auto").type, resolve_dtype(whole), resolve_dtype(adapter)) == expected
 
 
+DRIVER = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\nGCC\n"
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "visible", "refused"),
+    [
+        (DRIVER, "13.0", None, True),
+        (DRIVER, "13.0", "0", True),
+        (DRIVER, "13.0", "", False),
+        (DRIVER, None, None, False),
+        (None, "13.0", None, False),
+    ],
+    ids=["old-driver", "old-driver-visible", "hidden", "torch-of-a-cpu", "no-driver"],
+)
+def test_auto_is_not_the_cpu_where_a_gpu_cannot_be_used(
+    driver, cuda, visible, refused, monkeypatch, tmp_path
+):
+    for library in (torch.cuda, torch.backends.mps):
+        monkeypatch.setattr(library, "is_available", lambda: False)
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    monkeypatch.setattr("debate_rl.models.NVIDIA_DRIVER", tmp_path / "version")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    if driver is not None:
+        (tmp_path / "version").write_text(driver)
+    assert resolve_device("cpu").type == "cpu"
+    if not refused:
+        assert resolve_device("auto").type == "cpu"
+        return
+    with pytest.raises(ValueError, match=r'^model\.device: "auto", .* 535\.183\.01 .* driver 580 or later'):
+        resolve_device("auto")
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -300,6 +342,52 @@ def test_chat_is_a_property_of_the_entry():
     assert chat_flag(ModelConfig(tiny=TinyConfig()), tokenizer) is False
     with pytest.raises(ValueError, match=r"model\.chat: true, .* set model\.chat = false"):
         chat_flag(ModelConfig(tiny=TinyConfig(), chat=True), tokenizer)
+
+
+def test_a_model_that_is_neither_here_nor_reached_is_one_line_at_once(monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    hub.is_reachable.cache_clear()
+    with pytest.raises(
+        ValueError, match="'some/body': it is not in the cache of this machine, and the hub"
+    ) as e:
+        load_model(ModelConfig(name_or_path="some/body", device="cpu"), seed=0)
+    assert str(e.value).endswith("cannot be reached; give a folder with the model")
+    assert is_known_only(ModelConfig(name_or_path="Qwen/Qwen3-8B"))
+    assert not is_known_only(ModelConfig(name_or_path="some/body"))
+    hub.is_reachable.cache_clear()
+
+
+def test_a_known_model_can_be_planned_with_without_the_hub():
+    config = ModelConfig(name_or_path="Qwen/Qwen3-0.6B", lora_rank=8)
+    model, tokenizer = sketch_model(config, on_gpu=True, assumed=True)
+    trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    ends = 28 * (
+        (1024 + 2048) * 2 + (1024 + 1024) * 2 + (1024 + 3072) * 3
+    )  # q and o, k and v, the MLP's three
+    assert (trained, sum(p.numel() for p in model.parameters()) - trained) == (8 * ends, 596_049_920)
+    assert tokenizer.encode("x" * 400, add_special_tokens=False) == [2] * 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        ("Qwen/Qwen3-1.7B-Base", 1.72e9),
+        ("Qwen/Qwen3-4B-Instruct-2507", 4.02e9),
+        ("Qwen/Qwen3-8B", 8.19e9),
+        ("Qwen/Qwen2.5-0.5B", 0.49e9),
+        ("Qwen/Qwen2.5-14B", 14.8e9),
+        ("HuggingFaceTB/SmolLM2-1.7B-Instruct", 1.71e9),
+    ],
+)
+def test_the_models_of_recipes_are_known_with_their_sizes(name, published):
+    model, _ = sketch_model(ModelConfig(name_or_path=name), on_gpu=True, assumed=True)
+    assert sum(p.numel() for p in model.parameters()) == pytest.approx(published, rel=0.01)
+
+
+def test_every_model_of_a_shipped_recipe_is_known():
+    names = {load_config(Config, name).model.name_or_path for name in shipped_recipes()} - {None}
+    assert not {name for name in names if known_settings(name) is None}
 
 
 def test_dtypes():
@@ -347,6 +435,15 @@ def test_a_loaded_model_is_the_one_that_others_load(qwen3_folder, rank):
     assert {name: b.dtype for name, b in plain.named_buffers()} == {
         name.removeprefix("base_model.model."): b.dtype for name, b in ours.named_buffers()
     }
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_bar_of_weights_that_are_loaded_is_for_terminals_alone(
+    qwen3_folder, terminal, capsys, monkeypatch
+):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    load_model(ModelConfig(name_or_path=qwen3_folder, device="cpu"), seed=0)
+    assert ("Loading weights" in capsys.readouterr().err) is terminal
 
 
 def test_the_weights_of_a_tiny_model_are_cast_and_no_buffer():

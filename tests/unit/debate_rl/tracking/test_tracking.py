@@ -7,7 +7,9 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -20,8 +22,16 @@ from debate_rl.config import LoggingConfig
 from debate_rl.config.logging import WandbConfig
 from debate_rl.config.recipes import apply_overrides
 from debate_rl.tracking.charts import TensorBoardTracker, WandbTracker
+from debate_rl.tracking.held_out import HeldOut, append_held_out
 from debate_rl.tracking.progress import Bar, Lines, progress_of
-from debate_rl.tracking.step_lines import MetricsLog, metrics_line, read_metrics, rewind
+from debate_rl.tracking.step_lines import (
+    SAMPLE,
+    MetricsLog,
+    SamplesLog,
+    metrics_line,
+    read_metrics,
+    rewind,
+)
 from debate_rl.tracking.trackers import open_trackers
 from transcripts import Record, write_step
 
@@ -32,6 +42,15 @@ def test_the_project_is_set_from_the_command_line():
     tables = apply_overrides({}, ["logging.wandb.project=debates", "logging.wandb.mode=offline"])
     config = LoggingConfig.model_validate(tables["logging"])
     assert (config.wandb.project, config.wandb.mode) == ("debates", "offline")
+    tables = apply_overrides(tables, ["logging.wandb=others"])  # the name of a project alone
+    assert LoggingConfig.model_validate(tables["logging"]).wandb == WandbConfig(
+        project="others", mode="offline"
+    )
+    tables = apply_overrides({}, ["logging.wandb=debates", "logging.wandb.mode=offline"])
+    assert LoggingConfig.model_validate(tables["logging"]).wandb == WandbConfig(
+        project="debates", mode="offline"
+    )
+    assert LoggingConfig.model_validate({"wandb": "debates"}).wandb == WandbConfig(project="debates")
     with pytest.raises(ValidationError, match="unknown key 'projcet'; did you mean 'project'"):
         WandbConfig.model_validate({"projcet": "x"})
 
@@ -95,8 +114,8 @@ def test_piped_output_is_one_plain_line_a_step():
     display.log(0, {"accuracy": 0.5, "other": 9.0, "seconds/rollout": 2.0, "seconds/learn": 0.5})
     display.log(1, {"accuracy": 1.0, "[red]": 1.0})
     first, second = out.getvalue().splitlines()
-    assert first == "step 0 (1 of 3 done)  accuracy 0.500  2.5 s"
-    assert second == "step 1 (2 of 3 done)  accuracy 1.000  0.0 s"
+    assert first == "step 0 (1 of 3 done)  accuracy 0.500  2.5 s, about 5 s left"
+    assert second.startswith("step 1 (2 of 3 done)  accuracy 1.000  0.01 s, about ")
     assert "\x1b" not in out.getvalue()
 
 
@@ -168,6 +187,125 @@ def test_wandb_is_not_loaded_unless_asked(tmp_path: Path):
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
+class FakeRun:
+    """A run of W&B that holds ``there`` rows when it begins, and keeps what it is told."""
+
+    def __init__(self, there: int) -> None:
+        self.step = there
+        self.rows: list[tuple[int, dict[str, Any]]] = []
+        self.metrics: dict[str, dict[str, str]] = {}
+
+    def define_metric(self, name: str, **about: str) -> None:
+        self.metrics[name] = about
+
+    def log(self, row: dict[str, Any], *, step: int, commit: bool) -> None:
+        assert commit  # a row that is not committed is lost in a kill
+        self.rows.append((step, row))
+
+    def finish(self) -> None:
+        pass
+
+
+@pytest.fixture
+def fake_wandb(monkeypatch):
+    """Return call(there, mode) -> the run that the next tracker gets."""
+    made: list[FakeRun] = []
+
+    def init(**settings: Any) -> FakeRun:
+        assert settings["settings"] == {"console": "off"}
+        return made[-1]
+
+    def table(columns: list[str], rows: list[list[object]]) -> list[list[object]]:
+        return rows
+
+    fake = SimpleNamespace(init=init, Table=table, Settings=dict, Error=RuntimeError)
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+
+    def call(there: int = 0) -> FakeRun:
+        made.append(FakeRun(there))
+        return made[-1]
+
+    return call
+
+
+WANDB = WandbConfig(project="p", mode="online")
+
+
+def test_figures_are_charted_in_groups_by_the_steps_done_with_those_before_the_first(tmp_path, fake_wandb):
+    run = fake_wandb()
+    tracker = WandbTracker(WANDB, tmp_path, {})
+    tracker.begin({"eval/direct/accuracy": 0.25, "seconds/evaluate": 9.0})
+    tracker.log(0, {"loss": 0.5, "tokens_per_second": 3.0, "eval/direct/accuracy/low": 0.1})
+    assert run.rows == [
+        (0, {"steps_done": 0, "eval/direct/accuracy": 0.25, "perf/seconds/evaluate": 9.0}),
+        (
+            1,
+            {
+                "steps_done": 1,
+                "train/loss": 0.5,
+                "perf/tokens_per_second": 3.0,
+                "eval/direct/accuracy/low": 0.1,
+            },
+        ),
+    ]
+    by_steps = {"step_metric": "steps_done"}
+    assert run.metrics == {
+        **dict.fromkeys(("train/*", "eval/*", "perf/*"), by_steps),
+        "eval/direct/accuracy": by_steps | {"summary": "max,last"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("mode", "there", "sent"),
+    [("online", 2, [2, 3]), ("online", 0, [0, 1, 2, 3]), ("online", 4, []), ("offline", 0, [0, 1, 2, 3])],
+)
+def test_a_resumed_run_sends_what_wandb_lacks(tmp_path, fake_wandb, mode, there, sent):
+    held_out = HeldOut(0, {"p": "x", "q": "y"}, {"direct/accuracy": {"p": (1.0, 1), "q": (0.0, 1)}})
+    append_held_out(tmp_path / "held_out.jsonl", held_out)
+    with open_trackers(tmp_path, QUIET, steps=9) as trackers:
+        for step in range(5):
+            trackers.log(step, {"loss": step / 10, "kl_mean": float("nan")})
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    run = fake_wandb(there)
+    config = QUIET.model_copy(update={"wandb": WandbConfig(project="p", mode=mode)})
+    with open_trackers(tmp_path, config, steps=9, first_step=3) as trackers:
+        trackers.log(3, {"loss": 7.0})  # after 4 steps, as W&B has it in one case
+    assert [done for done, _ in run.rows] == [*sent, 4]
+    known = dict(run.rows)
+    if 0 in sent:
+        assert known[0]["eval/direct/accuracy"] == 0.5
+    for done in (done for done in sent if done):
+        again = {"steps_done": done, "train/loss": (done - 1) / 10, "_timestamp": rows[done - 1]["time"]}
+        assert known[done] == again
+    assert known[4]["train/loss"] == 7.0
+
+
+def test_drawn_turns_are_a_table_every_ten_steps_and_at_the_end(tmp_path, fake_wandb):
+    def log(tracker: WandbTracker, samples: SamplesLog, step: int) -> None:
+        turn = dict.fromkeys(SAMPLE, "") | {"step": step}
+        samples.show(step, [turn])
+        tracker.show(step, [turn])
+        tracker.log(step, {"loss": 0.0})
+
+    with closing(SamplesLog(tmp_path / "samples.jsonl")) as samples:
+        with closing(MetricsLog(tmp_path / "metrics.jsonl")) as metrics:
+            first = fake_wandb()
+            tracker = WandbTracker(WANDB, tmp_path, {}, 14)
+            for step in range(12):
+                log(tracker, samples, step)
+                metrics.log(step, {"loss": 0.0})
+        second = fake_wandb(there=13)
+        tracker = WandbTracker(WANDB, tmp_path, {}, 14)  # 12 steps are done
+        for step in (12, 13):
+            log(tracker, samples, step)
+    tables = [
+        (done, [turn[SAMPLE.index("step")] for turn in row["samples"]])
+        for done, row in (*first.rows, *second.rows)
+        if "samples" in row
+    ]
+    assert tables == [(10, [*range(10)]), (14, [10, 11, 12, 13])]
+
+
 OFFLINE = """
 import sys
 from pathlib import Path
@@ -177,9 +315,11 @@ from debate_rl.tracking.trackers import open_trackers
 from transcripts import read_records
 config = LoggingConfig(progress="none", sample_share=1.0, wandb=WandbConfig(project="debates"))
 with open_trackers(Path(sys.argv[1]), config, steps=2, settings={"seed": 3}) as trackers:
+    trackers.begin({"eval/direct/accuracy": 0.5})
     trackers.show(0, list(read_records(sys.argv[2])))
     trackers.log(0, {"reward/peer/mean": 0.25})
-    trackers.log(1, {"reward/peer/mean": 0.5, "kl_mean": float("inf")})
+with open_trackers(Path(sys.argv[1]), config, steps=2, first_step=1, settings={"seed": 3}) as trackers:
+    trackers.log(1, {"reward/peer/mean": 0.5, "kl_mean": float("inf"), "eval/direct/accuracy": 0.25})
 """
 
 
@@ -220,28 +360,47 @@ def wandb_records(path: Path) -> Iterator[Any]:
             whole = b""
 
 
-@pytest.mark.slow
-def test_wandb_offline_holds_our_run_and_names(wandb_run):
-    run, _ = wandb_run
-    [path] = run.glob("wandb/offline-run-*/run-*.wandb")
-    records = list(wandb_records(path))
-    [start] = [record.run for record in records if record.WhichOneof("record_type") == "run"]
-    assert (start.run_id, start.project) == ((run / "wandb_id").read_text(), "debates")
-    assert {item.key: item.value_json for item in start.config.update}["seed"] == "3"
-    history = [
+def offline_files(run: Path) -> list[Path]:
+    """Return the .wandb files of the starts of a run, in their order."""
+    return sorted(run.glob("wandb/offline-run-*/run-*.wandb"), key=lambda path: path.stat().st_ctime_ns)
+
+
+def history_of(records: list[Any]) -> list[dict[str, Any]]:
+    """Return the rows that a .wandb file holds."""
+    return [
         {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
         for record in records
         if record.WhichOneof("record_type") == "history"
     ]
-    assert [(row["_step"], row["reward/peer/mean"]) for row in history] == [(0, 0.25), (1, 0.5)]
-    assert history[1]["kl_mean"] == float("inf")
-    assert len(read_metrics(run / "metrics.jsonl")) == 2
+
+
+@pytest.mark.slow
+def test_wandb_offline_holds_our_run_and_names(wandb_run):
+    run, _ = wandb_run
+    first, second = (list(wandb_records(path)) for path in offline_files(run))
+    assert [row["_step"] for row in history_of(first)] == [0, 1]
+    records = second  # of a run that was resumed: all of it
+    [start] = [record.run for record in records if record.WhichOneof("record_type") == "run"]
+    assert (start.run_id, start.project) == ((run / "wandb_id").read_text(), "debates")
+    assert {item.key: item.value_json for item in start.config.update}["seed"] == "3"
+    history = history_of(records)
+    shown = [(row["_step"], row["steps_done"], row["train/reward/peer/mean"]) for row in history]
+    assert shown == [(1, 1, 0.25), (2, 2, 0.5)]
+    rows = read_metrics(run / "metrics.jsonl")
+    assert [row["_timestamp"] for row in history[:1]] == [rows[0]["time"]]
+    assert history[1]["train/kl_mean"] == float("inf")
+    metrics = [record.metric for record in records if record.WhichOneof("record_type") == "metric"]
+    [accuracy] = [metric for metric in metrics if metric.name == "eval/direct/accuracy"]
+    assert accuracy.summary.max
+    assert {metric.glob_name for metric in metrics} >= {"train/*", "eval/*", "perf/*"}
+    assert not [record for record in records if record.WhichOneof("record_type") == "output_raw"]
+    assert len(rows) == 2
 
 
 @pytest.mark.slow
 def test_wandb_gets_drawn_debates_as_a_table(wandb_run):
     run, debate = wandb_run
-    [path] = run.glob("wandb/offline-run-*/files/media/table/samples_*.json")
+    [path] = run.glob("wandb/offline-run-*/files/media/table/samples_*.json")  # one for both steps
     table = json.loads(path.read_text())
     texts = [row[table["columns"].index("text")] for row in table["data"]]
     assert texts == [turn.completion.text for turn in debate.turns]
@@ -249,19 +408,22 @@ def test_wandb_gets_drawn_debates_as_a_table(wandb_run):
     assert [json.loads(line)["text"] for line in lines] == texts
 
 
-def test_tensorboard_holds_the_same_names_and_a_resumed_run_goes_on(tmp_path: Path):
+def test_tensorboard_has_the_names_of_charts_and_a_resumed_run_continues_there(tmp_path: Path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     config = LoggingConfig(progress="none", tensorboard=True)
     with open_trackers(tmp_path, config, steps=3) as trackers:
+        trackers.begin({"eval/direct/accuracy": 0.25})
         for step in range(3):
-            trackers.log(step, {"reward/peer/mean": step / 4, "pass@4": 1.0})
+            trackers.log(step, {"reward/peer/mean": step / 4, "pass@4": 1.0, "seconds/learn": 2.0})
     with open_trackers(tmp_path, config, steps=3, first_step=1) as trackers:
         trackers.log(1, {"reward/peer/mean": 0.75})
     events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
-    assert set(events.Tags()["scalars"]) == {"reward/peer/mean", "pass@4"}
-    found = [(event.step, event.value) for event in events.Scalars("reward/peer/mean")]
-    assert found == [(0, 0.0), (1, 0.75)]
+    names = {"train/reward/peer/mean", "train/pass@4", "perf/seconds/learn", "eval/direct/accuracy"}
+    assert set(events.Tags()["scalars"]) == names
+    found = [(event.step, event.value) for event in events.Scalars("train/reward/peer/mean")]
+    assert found == [(1, 0.0), (2, 0.75)]  # by the steps that are done
+    assert [(event.step, event.value) for event in events.Scalars("eval/direct/accuracy")] == [(0, 0.25)]
 
 
 def test_a_missing_tensorboard_is_one_clear_line(tmp_path: Path, monkeypatch):

@@ -19,8 +19,9 @@ PROBLEMS = [Problem(str(n), "?") for n in range(10)]
 
 
 def group_of(*rewards: dict[str, float | None]) -> list[Transition]:
-    """Each dictionary is the rewards of one agent's turn in the same round of a debate of its own."""
-    turn = Turn(TurnId(0, 0), "K7", (), Completion((1,), (2,), (-1.0,), "x", "stop", 0, (0,)), ParsedTurn())
+    """Each dictionary is the rewards of one turn that owes votes, in round 1 of a debate of its own."""
+    shown, said = (TurnId(1, 0), TurnId(2, 0)), Completion((1,), (2,), (-1.0,), "x", "stop", 0, (0,))
+    turn = Turn(TurnId(0, 1), "K7", shown, said, ParsedTurn(), shown)
     return [Transition(turn, PERSONAS[0], "p", debate=k, **one) for k, one in enumerate(rewards)]
 
 

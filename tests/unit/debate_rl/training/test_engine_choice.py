@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -115,21 +116,31 @@ def test_an_engine_is_on_the_learners_gpu_where_there_is_no_other(given, gpus, s
     assert shares_gpu(config_of(**given), gpus) is shared
 
 
-@pytest.mark.parametrize("given", [{"lookahead": 1}, {"engines": 2}])
-def test_engines_leave_the_first_gpu_to_the_learner(given, monkeypatch):
+@pytest.mark.parametrize("given", [{}, {"lookahead": 1}, {"engines": 2}])
+def test_the_learner_has_the_first_gpu_since_vllm_counts_from_there(given, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(engines, "find_spec", lambda _: True)  # vLLM is there
     said = r"^model\.device='cuda:1': .* set auto, and CUDA_VISIBLE_DEVICES to the GPUs in that order$"
-    with pytest.raises(ValueError, match=said):
-        make_policy(config_on("cuda:1", **given))
+    for make in (make_policy, lambda config: engines.open_policy(config, None)):
+        with pytest.raises(ValueError, match=said):
+            make(config_on("cuda:1", **given))
     for device in ("cuda:0", "cuda", "auto"):
         engines._refuse_other_gpu(config_on(device, **given))
 
 
-@pytest.mark.parametrize("given", [{}, {"servers": [URL], "lora_rank": 4}])
-def test_a_learner_without_engines_behind_it_has_any_gpu(given, monkeypatch):
+def test_a_learner_beside_servers_has_any_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    engines._refuse_other_gpu(config_on("cuda:1", **given))
+    engines._refuse_other_gpu(config_on("cuda:1", servers=[URL], lora_rank=4))
+
+
+def test_an_engine_within_this_process_is_so_whatever_is_exported(monkeypatch):
+    monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "1")
+    found = []
+    monkeypatch.setattr(
+        "debate.policies.vllm.VLLMPolicy", lambda **_: found.append(os.environ[engines.IN_THIS_PROCESS])
+    )
+    engines.open_policy(config_on("cpu"), None)
+    assert found == ["0"]
 
 
 @pytest.mark.parametrize(
@@ -153,3 +164,25 @@ def test_a_folder_for_adapters_must_be_there(tmp_path):
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(ValueError, match=r"model\.vllm\.adapter_folder=.*/none: is no folder"):
         _servers_folder(str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize(
+    ("given", "gpu", "for_cpus", "refused"),
+    [
+        ({}, False, False, True),
+        ({"lookahead": 1}, False, False, True),
+        ({}, True, False, False),
+        ({}, False, True, False),
+        ({"servers": [URL], "lora_rank": 4}, False, False, False),
+    ],
+)
+def test_vllm_on_a_machine_without_a_gpu_is_refused_in_one_line(given, gpu, for_cpus, refused, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    monkeypatch.setattr(engines, "_vllm_runs_on_a_cpu", lambda: for_cpus)
+    if not refused:
+        engines.refuse_no_gpu(config_of(**given))
+        return
+    with pytest.raises(
+        ValueError, match=r"^no GPU here: torch sees none, and model.policy = \"vllm\" needs one;"
+    ):
+        engines.refuse_no_gpu(config_of(**given))

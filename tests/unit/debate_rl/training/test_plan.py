@@ -17,7 +17,9 @@ from debate_rl.curriculum.drive import stage_configs
 from debate_rl.models import load_model, sketch_model
 from debate_rl.problems import load_run_problems
 from debate_rl.training.estimate import Memory, cure, memory_of, size
-from debate_rl.training.plan import TooLargeError, chosen_here, planned, time_line
+from debate_rl.training.plan import TooLargeError, chosen_here, planned
+from debate_rl.training.speed import Speed
+from debate_rl.training.time_line import time_line
 
 TINY = {
     "hidden_size": 32,
@@ -184,17 +186,28 @@ def test_an_engine_has_its_share_of_the_gpu(tmp_path):
     found.refuse_too_large()
 
 
+@pytest.mark.parametrize(("room", "kept"), [(69.9, 3.0), (79.0, 4.5)])
+def test_vllm_keeps_more_of_a_large_gpu_where_it_takes_larger_batches(room, kept, tmp_path):
+    found = beside(tmp_path, 0.5, room=int(room * 2**30))
+    cached = found.engine.tokens * found.engine.token / 2**30
+    assert cached == pytest.approx(room / 2 - kept - found.engine.weights / 2**30, abs=1e-3)
+    assert found.engine.asleep(found.memory).engine == kept * 2**30
+
+
 @pytest.mark.parametrize(
     ("learner", "policy", "cap"),
     [
         ({}, "vllm", 2.0),
         ({}, None, "auto"),
+        ({"compute": "bfloat16"}, None, 2.0),
+        ({"compute": "bfloat16", "tis_cap": 0}, None, 0),
         ({"tis_cap": 0}, "vllm", 0),
         ({"tis_cap": 3}, "vllm", 3),
         ({"old_logprobs": "sampling"}, "vllm", "auto"),
+        ({"loss": "dppo_tv"}, "vllm", "auto"),
     ],
 )
-def test_importance_weights_are_chosen_where_an_engine_samples(learner, policy, cap, tmp_path):
+def test_importance_weights_are_chosen_where_sampler_and_trainer_differ(learner, policy, cap, tmp_path):
     config = config_of(tmp_path, model=BESIDE | {"policy": policy}, learner=learner)
     data = load_run_problems(config)
     found = planned(config, data)
@@ -203,6 +216,23 @@ def test_importance_weights_are_chosen_where_an_engine_samples(learner, policy, 
     assert ("          learner.tis_cap = 2.0 was chosen" in found.memory_lines()) is bool(chosen)
     resolved = config.resolved_learner(found.chosen)
     assert (resolved.tis_cap, resolved.caps_weights) == (cap, cap not in (0, "auto"))
+
+
+@pytest.mark.parametrize(
+    ("model", "compute", "cap"),
+    [
+        ({}, "auto", {"learner.tis_cap": 2.0}),
+        ({"lora_rank": 4}, "auto", {}),
+        ({"lora_rank": 4, "dtype": "float32"}, "auto", {"learner.tis_cap": 2.0}),
+        ({"dtype": "bfloat16"}, "auto", {}),
+        ({}, "float32", {}),
+    ],
+)
+def test_full_weights_on_a_gpu_sample_in_float32_and_learn_in_bfloat16(model, compute, cap, tmp_path):
+    config = config_of(
+        tmp_path, model=BESIDE | {"policy": None, "lora_rank": 0} | model, learner={"compute": compute}
+    )
+    assert planned(config, load_run_problems(config), there=2**34).chosen == cap
 
 
 def test_learner_and_engine_must_fit_one_gpu(tmp_path):
@@ -329,22 +359,40 @@ def test_the_time_rests_on_what_was_measured(needs, tmp_path):
     ]
     (tmp_path / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     assert time_line(needs, tmp_path, here=False) == (
-        "  time    about 13 min left: 1 step of 3 min, 1 evaluation of 10 min (means of the 2 steps done)"
+        "  time    about 13 min left: 1 step of 3 min, 1 evaluation of 10 min; by the 2 steps done"
     )
     unknown = replace(needs, there=2**30)
     assert time_line(unknown, None, here=False).startswith(
         "  time    not known: nothing was timed on that card"
     )
     sheet = time_line(replace(needs, there=79 * 2**30), None, here=False)
-    assert (
-        " if every reply spends its limit and an H100 SXM does the peak of its data sheet: 3 steps of "
-        in sheet
+    assert sheet.startswith("  time    at least ")
+    assert ": 3 steps of " in sheet
+    assert sheet.endswith("; by the peak of an H100 SXM's data sheet; nothing was run there")
+
+
+def test_a_start_and_a_plan_tell_the_same_time_in_the_same_words(needs, monkeypatch):
+    # 12 replies, 8 at a time, prompts of 100 and 200 tokens at 10 a second, 16 tokens of 2 s in each reply:
+    # 12 x 300 / 10 + 2 rounds x 2 batches x 16 x 2 = 488 s. An evaluation of 4 problems has as many replies
+    # in debates, 488 s, and alone 12 x 200 / 10 + 128 = 368 s.
+    load = replace(
+        needs.load, rounds=((100, 16), (200, 16)), replies=12, sampled=8, together=1, shared=(), learnt=None
     )
-    assert sheet.endswith("; nothing was run there")
-    probed = time_line(needs, None, here=True)
-    assert ": 3 steps of " in probed
-    assert ", 3 evaluations of " in probed
-    assert probed.endswith("(from a short probe of this model)")
+    plan = replace(needs, load=load)
+    monkeypatch.setattr("debate_rl.training.time_line.probe", lambda *_: Speed(10.0, 1e9, 2.0))
+    monkeypatch.setattr("debate_rl.training.time_line.load_run_model", lambda _: (object(), None))
+    planned_line = time_line(plan, None, here=True)
+    assert planned_line == time_line(plan, None, here=True, model=object())
+    assert planned_line == (
+        "  time    about 1.1 h: 3 steps of 8.1 min (sampling 8.1 min, learning 0.01 s), 3 evaluations of "
+        "14 min; by a short probe of this model"
+    )
+    resumed = time_line(replace(plan, done=2), None, here=True, model=object())
+    assert resumed.startswith("  time    about 22 min left: 1 step of 8.1 min (")
+    assert (
+        time_line(replace(plan, done=3), None, here=True, model=object())
+        == "  time    none: 3 steps of 3 are done"
+    )
 
 
 @pytest.mark.slow

@@ -150,6 +150,12 @@ def test_ranks_that_this_machine_cannot_have_are_refused(model, gpus, said, monk
         pass
 
 
+def test_compiled_layers_are_for_one_process():
+    config = Config.model_validate({"model": {"tiny": {}, "device": "cpu"}, "learner": {"compile": True}})
+    with pytest.raises(ValueError, match=r"^learner\.compile = true: is for one "), joined(config, Ranks(0, 3)):
+        pass
+
+
 def test_ranks_on_several_machines_are_refused(monkeypatch):
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     said = r"^torchrun --nnodes: ranks on several machines are not supported; "

@@ -38,12 +38,14 @@ def config_of(*, seed=0, kind="pair_sum", **warm):
 
 
 def started(config, environment=None):
-    """Return (last loss, weights, lines told) of a warm start."""
+    """Return (last loss, weights, progress told) of a warm start."""
     model, tokenizer = load_model(config.model, vocabulary=tiny_vocabulary(config), seed=1)
     environment = environment or load_environment(config.env.kind, levels=config.env.levels)
     told = []
     encode = LocalPolicy(model, tokenizer).encode
-    loss = warm_start(model, tokenizer, config, environment, encode=encode, tell=told.append)
+    loss = warm_start(
+        model, tokenizer, config, environment, encode=encode, advance=lambda *how: told.append(how)
+    )
     return loss, {name: value.clone() for name, value in model.state_dict().items()}, told
 
 
@@ -52,7 +54,7 @@ def test_the_loss_falls():
     early, _, _ = started(config_of(solve_steps=0, debate_steps=1))
     late, _, told = started(config_of(solve_steps=10, debate_steps=40))
     assert late < 0.75 * early
-    assert [line.partition(":")[0] for line in told] == ["warm start 50/50"]
+    assert told == [("warm start", done, 50) for done in range(51)]
 
 
 @pytest.mark.slow

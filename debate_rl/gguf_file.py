@@ -1,0 +1,68 @@
+"""A model in one GGUF file, the format of llama.cpp: its blocks are unpacked to whole weights."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from debate.settings import install_hint
+
+
+def gguf_file(name: str | None) -> Path | None:
+    """Return the GGUF file that a model's name means: that file, or the only one of a folder without a model.
+
+    ValueError for a file that is not there, and for a folder with several.
+    """
+    path = Path(name or "").expanduser()
+    if path.suffix.lower() == ".gguf":
+        if not path.is_file():
+            raise ValueError(f"model.name_or_path: there is no file {name!r}")
+        return path
+    if name is None or not path.is_dir() or (path / "config.json").is_file():
+        return None
+    files = sorted(file for file in path.iterdir() if file.suffix.lower() == ".gguf")
+    if len(files) > 1:
+        raise ValueError(
+            f"model.name_or_path: {name!r} holds {len(files)} GGUF files; name one of them, as {files[0]}"
+        )
+    return files[0] if files else None
+
+
+def loads_by_name(name: str | None) -> TypeGuard[str]:
+    """Return whether peft and vLLM load a model by this name: of a folder or a hub, and no GGUF file."""
+    return name is not None and gguf_file(name) is None
+
+
+def refuse_no_reader(file: Path) -> None:
+    """ImportError where the package that reads GGUF is missing."""
+    if find_spec("gguf") is None:
+        raise ImportError(
+            f"model.name_or_path: {file} takes the package 'gguf', which is not installed: "
+            f"{install_hint('gguf')}"
+        )
+
+
+def unpacked() -> dict[str, Any]:
+    """Return what tells transformers to unpack every block: packed ones are neither trained nor saved.
+
+    Before 5.17 it knows no other way.
+    """
+    import transformers
+
+    kind = getattr(transformers, "GgufConfig", None)
+    return {} if kind is None else {"quantization_config": kind(dequantize=True)}
+
+
+def unreadable(file: Path, error: Exception) -> str:
+    """Return what is wrong with a file that transformers does not read, and what to do, as one line."""
+    reason = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, NotImplementedError) or "support" in reason:
+        return (
+            f"model.name_or_path: transformers cannot unpack {file}: {reason.rstrip('.')}; give the same "
+            "model as a folder or a hub id"
+        )
+    return (
+        f"model.name_or_path: {file} is cut off, damaged or no GGUF file ({reason.rstrip('.')}); download it "
+        "again"
+    )

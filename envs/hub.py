@@ -1,0 +1,88 @@
+"""The hub of models and data sets: whether it can be reached, asked once, and quickly.
+
+Its client tries again for a minute before it says so.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+LIMIT_S = 3.0
+"""Seconds in which the hub, or the proxy before it, must take a connection."""
+
+
+@cache
+def is_reachable() -> bool:
+    """Return whether the hub takes a connection; False in offline mode (HF_HUB_OFFLINE)."""
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return False
+    return _takes_connection(*_first_stop(constants.ENDPOINT))
+
+
+def spare_retries() -> None:
+    """Have the hub's client look into its cache alone, at once, where the hub cannot be reached."""
+    if is_reachable():
+        return
+    from huggingface_hub import constants
+
+    constants.HF_HUB_OFFLINE = True
+    if "datasets" in sys.modules:  # else it reads the constant
+        sys.modules["datasets"].config.HF_HUB_OFFLINE = True
+
+
+def why_not() -> str:
+    """Return why nothing comes from the hub, for an error about what its cache lacks."""
+    from huggingface_hub import constants
+
+    host = urlsplit(constants.ENDPOINT).hostname
+    return f"it is not in the cache of this machine, and the hub ({host}) cannot be reached"
+
+
+def has_model(name: str) -> bool:
+    """Return whether the settings of a model are here: in a folder of this name, or in the hub's cache."""
+    from huggingface_hub import try_to_load_from_cache
+
+    if Path(name).expanduser().is_dir():
+        return True
+    try:
+        return isinstance(try_to_load_from_cache(name, "config.json"), str)
+    except ValueError:  # not an id of the hub
+        return False
+
+
+def _first_stop(endpoint: str) -> tuple[str, int]:
+    """Return host and port of the hub, or of the proxy that is between.
+
+    >>> _first_stop("http://localhost:8080/hub")
+    ('localhost', 8080)
+    """
+    url = urlsplit(endpoint)
+    proxy = getproxies().get(url.scheme)
+    if proxy and not proxy_bypass(url.hostname or ""):
+        url = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    return url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
+
+
+def _takes_connection(host: str, port: int) -> bool:
+    """Return whether a connection is taken in ``LIMIT_S``, the look-up of the name included."""
+    taken = threading.Event()
+
+    def connect() -> None:
+        try:
+            socket.create_connection((host, port), LIMIT_S).close()
+            taken.set()
+        except OSError:
+            return
+
+    thread = threading.Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(LIMIT_S)
+    return taken.is_set()

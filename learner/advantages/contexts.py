@@ -1,0 +1,101 @@
+"""A baseline that knows what a turn was shown: problem and context, fitted over a step.
+
+From the second round on the turns of a group answer different prompts. Whoever was right before, or was shown
+a right solution, is usually right again, so against the mean of the problem a copied answer is praised and
+the best answer to a hopeless history is blamed. A baseline may depend on all that was known before the turn
+[Williams 1992; AT-GRPO, arXiv 2510.11062, groups turns by state for the same reason]. Here it is
+
+    b = m[problem] + e[context],   m, e = argmin  sum (r - m[problem] - e[context])^2 + RIDGE sum e^2
+
+over the turns of one round in a step; the context is whether the agent's own last solution is right, and how
+many of those of others that it was shown. A problem has too few turns for a mean of each context; the effect
+of a context is therefore shared by the problems of the step, and shrunk towards 0 where few turns have it. In
+the first round, and where no solution was graded, all contexts are the same, and b is the group's mean.
+
+With "persona_effect" the context is the persona: some are right more often, by their temperature or their
+instructions. A group of its own for each persona would have K turns for a mean, and costs more than it
+takes off unless they differ by far.
+
+The fit is linear in the rewards, and its weights depend on contexts alone. "group" subtracts the fit, so the
+expected gradient of a turn is (1 - h) times the true one, h being the weight of its own reward in its fit;
+"rloo" subtracts the fit without the turn itself, (fit - h r) / (1 - h), and is unbiased. Both hold where the
+other rewards do not depend on the turn: those of truth do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debate.types import Turn, TurnId
+
+RIDGE = 1.0
+"""The effect of a context with n turns is multiplied by about n / (n + RIDGE)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Effects:
+    """What contexts add to the means of groups.
+
+    ``offset`` (n,): of each of n values; ``leverage`` (n,): the weight of the value itself in its offset, at
+    least 0 and below 1 - 1 / the size of its group.
+    """
+
+    offset: NDArray[np.float64]
+    leverage: NDArray[np.float64]
+
+    def of(self, indices: list[int]) -> Effects:
+        """Return the effects of some of the values."""
+        return Effects(self.offset[indices], self.leverage[indices])
+
+
+def context_of(turn: Turn, right: Mapping[TurnId, bool]) -> tuple[bool | None, int]:
+    """Return whether the agent's last solution is right, and how many right ones of others it was shown.
+
+    None: unknown. ``right``: the graded solutions of the debate. The newest shown one of each agent counts.
+
+    >>> from debate.types import Completion, ParsedTurn
+    >>> shown = (TurnId(1, 0), TurnId(0, 0), TurnId(2, 0))
+    >>> turn = Turn(TurnId(0, 1), "A", shown, Completion((), (), (), "", "stop", 0), ParsedTurn())
+    >>> context_of(turn, {TurnId(0, 0): False, TurnId(1, 0): True, TurnId(2, 0): True})
+    (False, 2)
+    """
+    agent, round_ = turn.id
+    own = max((one for one in right if one.agent == agent and one.round < round_), default=None)
+    newest = {one.agent: one for one in sorted(turn.shown) if one in right and one.agent != agent}
+    return None if own is None else right[own], sum(right[one] for one in newest.values())
+
+
+def context_effects(
+    values: Sequence[float | None], groups: Sequence[Hashable], contexts: Sequence[Hashable]
+) -> Effects:
+    """Return the effects of contexts on the values, fitted beside a mean for each group; 0 for None.
+
+    >>> found = context_effects([1.0, 0.0, 1.0, 0.0], "ppqq", "xyxy")
+    >>> found.offset.round(3).tolist()  # of two turns each: two thirds of +.5 and -.5
+    [0.333, -0.333, 0.333, -0.333]
+    >>> found.leverage.round(3).tolist()
+    [0.167, 0.167, 0.167, 0.167]
+    """
+    effects = Effects(np.zeros(len(values)), np.zeros(len(values)))
+    present = [index for index, value in enumerate(values) if value is not None]
+    if not present:
+        return effects
+    at, columns = (_numbered([names[index] for index in present]) for names in (groups, contexts))
+    has = np.eye(columns.max() + 1)[columns]
+    sums = np.zeros((at.max() + 1, has.shape[1]))
+    np.add.at(sums, at, has)
+    within = has - (sums / np.bincount(at)[:, None])[at]
+    solved = np.linalg.solve(within.T @ within + RIDGE * np.eye(within.shape[1]), within.T)
+    effects.offset[present] = within @ (solved @ np.array([values[index] for index in present], np.float64))
+    effects.leverage[present] = np.einsum("nc,cn->n", within, solved)
+    return effects
+
+
+def _numbered(names: Sequence[Hashable]) -> NDArray[np.int64]:
+    """Return the number of each name (n,), in the order in which they come."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names], np.int64)

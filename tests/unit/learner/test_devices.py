@@ -1,0 +1,127 @@
+"""The same step on every device. A GPU's cases are deselected without one (``pytest -m gpu``)."""
+
+from __future__ import annotations
+
+import copy
+import io
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+from debate.types import TurnId
+from learner import LearnerConfig, Row
+from learner.losses import LOSSES
+from learner.update.batches import micro_batches, no_row, stars
+from learner.update.forward import action_logprobs
+from learner.update.learner import Learner
+from learner.update.sharing import check_sharing, reading
+
+VOCABULARY = 24
+BF16 = torch.bfloat16
+CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
+MPS = pytest.param("mps", marks=pytest.mark.skipif(not torch.backends.mps.is_available(), reason="no MPS"))
+
+
+def model_of(device: str = "cpu") -> Qwen3ForCausalLM:
+    torch.manual_seed(0)
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1}
+    sizes = {"vocab_size": VOCABULARY, "intermediate_size": 48, "head_dim": 16, "initializer_range": 0.1}
+    return Qwen3ForCausalLM(Qwen3Config(**shape, **sizes, tie_word_embeddings=True)).eval().to(device)
+
+
+def config_of(**changes) -> LearnerConfig:
+    return LearnerConfig.model_validate({"lr": 1e-3, "warmup_steps": 0, "max_tokens": 16, **changes})
+
+
+def random_rows(*, seed: int = 0) -> list[Row]:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(12):
+        prompt, reply = int(rng.integers(2, 8)), int(rng.integers(1, 12))
+        mask = np.arange(prompt + reply) >= prompt
+        stream = np.where(mask, rng.integers(1, 3, len(mask)), 0).astype(np.int8)
+        advantages = np.where(mask, rng.standard_normal(len(mask)), 0.0).astype(np.float32)
+        logprobs = np.where(mask, -3.0, 0.0).astype(np.float32)
+        ids = rng.integers(0, VOCABULARY, len(mask))
+        temperature = float(rng.choice([0.6, 1.0]))
+        rows.append(Row(ids, mask, logprobs, advantages, stream, "p", 0, TurnId(0, 0), temperature))
+    return rows
+
+
+@pytest.mark.parametrize("device", [CUDA, MPS])
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_an_accelerator_gives_the_cpus_step_in_float32(device, loss):
+    config = config_of(loss=loss, beta=0.1, entropy_bonus=0.1, tis_cap=2.0, minibatches=2, compute="float32")
+    on_cpu = Learner(model_of(), config).step(random_rows())
+    elsewhere = Learner(model_of(device), config).step(random_rows())
+    assert elsewhere == pytest.approx(on_cpu, rel=1e-3, abs=1e-4)
+
+
+def gradient(model: nn.Module, rows: list[Row], compute: torch.dtype | None, tokens: int) -> torch.Tensor:
+    """The gradient of the log-probabilities, each times its advantage, in passes of so many tokens."""
+    device = next(model.parameters()).device
+    with reading(model, share=False, compute=compute):
+        for batch in micro_batches(rows, tokens, device=device):
+            (action_logprobs(model, batch, compute=compute)[0] * batch.advantages).sum().backward()
+    found = torch.cat([parameter.grad.flatten().cpu().double() for parameter in model.parameters()])
+    model.zero_grad(set_to_none=True)
+    return found
+
+
+@pytest.mark.parametrize("device", ["cpu", CUDA])
+@pytest.mark.parametrize("tokens", [1, 60, 1000])
+def test_products_in_bfloat16_give_nearly_the_gradient_of_float32(device, tokens):
+    """On a GPU such passes have fewer sampled tokens than a tile of logits: 2**26 over the vocabulary."""
+    exact = gradient(model_of(), random_rows(), None, 1000)
+    rounded = gradient(model_of(device), random_rows(), BF16, tokens)
+    assert float((rounded - exact).norm()) < 0.05 * float(exact.norm())
+
+
+@pytest.mark.parametrize("device", ["cpu", CUDA])
+@pytest.mark.parametrize("compute", [None, BF16])
+def test_a_pass_without_tokens_has_a_backward_pass(device, compute):
+    model = model_of(device)
+    gradient(model, random_rows(), compute, 1000)
+    assert float(gradient(model, [no_row()], compute, 1000).abs().max()) == 0.0
+
+
+@pytest.mark.parametrize("device", ["cpu", CUDA])
+def test_a_tree_gives_nearly_the_gradient_of_plain_rows(device, debate_rows):
+    rows = debate_rows()
+    for star in stars(rows):
+        problem, found = check_sharing(model_of(device), star, max_tokens=1000, compute=BF16)
+        assert not problem
+        assert found["sharing/difference"] < 0.05
+    config = config_of(compute="bfloat16", share_prefixes=True, micro_batch_tokens=300)
+    metrics = Learner(model_of(device), config).step(rows)
+    plain = Learner(model_of(device), config_of(compute="bfloat16")).step(rows)
+    assert metrics["read_tokens"] < 0.6 * metrics["row_tokens"]
+    for name in ("loss", "grad_norm", "entropy_mean", "mismatch_mean"):
+        assert metrics[name] == pytest.approx(plain[name], rel=0.05), name
+
+
+@pytest.mark.parametrize("device", ["cpu", CUDA])
+def test_the_first_update_moves_every_number_by_the_learning_rate(device):
+    """Adam's first step is g / (|g| + eps); a GPU's fused kernel keeps the number of steps on the device."""
+    learner = Learner(model_of(device), config_of(adam_eps=1e-12, warmup_steps=1, compute="float32"))
+    assert learner.step(random_rows())["update_per_lr"] == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("device", ["cpu", CUDA])
+def test_a_saved_learner_goes_on(device):
+    config = config_of(adam_eps=1.0, lr=0.05, compute="float32", minibatches=2, beta=0.1)
+    straight = Learner(model_of(device), config)
+    straight.step(random_rows(seed=1))
+    file = io.BytesIO()
+    torch.save({"model": straight.model.state_dict(), "learner": straight.state_dict()}, file)
+    saved = torch.load(io.BytesIO(file.getvalue()), map_location="cpu", weights_only=True)
+    resumed = Learner(model_of(device), config)
+    resumed.model.load_state_dict(saved["model"])
+    resumed.load_state_dict(copy.deepcopy(saved["learner"]))
+    expected, metrics = (one.step(random_rows(seed=2)) for one in (straight, resumed))
+    assert metrics == pytest.approx(expected, rel=1e-4, abs=1e-6)
+    for one, other in zip(resumed.model.parameters(), straight.model.parameters(), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
