@@ -55,7 +55,9 @@ BASE = {
     "logging": {"progress": "none"},
 }
 RUNS = {
-    "full": {"learner": {"loss": "ppo", "beta": 0.01, "reference_every": 2, "tis_cap": 2.0}},
+    "full": {
+        "learner": {"loss": "ppo", "beta": 0.01, "reference_every": 2, "tis_cap": 2.0, "minibatches": 2}
+    },
     "measured": {
         "rewards": {"peer_weight": "measured"},
         "train": BASE["train"] | {"steps": 6, "problems_per_step": 4},
