@@ -52,7 +52,7 @@ def main() -> None:
     pairs = {repeat: both_arms(args, *repeat) for repeat in repeats(args.seeds, args.jitter)}
     figures = [*arm_figures("curriculum", {repeat: c for repeat, (c, _) in pairs.items()})]
     figures += arm_figures("direct", {repeat: d for repeat, (_, d) in pairs.items()})
-    gains = {repeat: {id: c[id] - d[id] for id in c} for repeat, (c, d) in pairs.items()}
+    gains = {repeat: {id: c[id] - d[id] for id in c if id in d} for repeat, (c, d) in pairs.items()}
     gain, *spread = over_seeds_and_problems("curriculum_gain", gains, "accuracy", signed=True)
     low, high, count = gain.low or 0.0, gain.high or 0.0, len(args.seeds)
     figures += [gain, *spread]
