@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -41,6 +43,24 @@ def refuse_no_reader(file: Path) -> None:
             f"model.name_or_path: {file} takes the package 'gguf', which is not installed: "
             f"{install_hint('gguf')}"
         )
+
+
+def read_gguf(file: Path) -> tuple[Any, Any]:
+    """Return the settings of the model and the tokenizer of a file, without its tensors.
+
+    That takes seconds, and a start asks for them several times: those of the newest file are kept.
+    """
+    return deepcopy(_read(file, file.stat().st_mtime_ns))
+
+
+@lru_cache(maxsize=1)
+def _read(file: Path, changed: int) -> tuple[Any, Any]:
+    from transformers import AutoConfig, AutoTokenizer
+
+    where: dict[str, Any] = {"gguf_file": file.name, "trust_remote_code": False}
+    return AutoConfig.from_pretrained(file.parent, **where), AutoTokenizer.from_pretrained(
+        file.parent, **where
+    )
 
 
 def unpacked() -> dict[str, Any]:

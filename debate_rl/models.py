@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from debate.files import read_json
 from debate_rl.config.models import ModelConfig, TinyConfig
-from debate_rl.gguf_file import gguf_file, refuse_no_reader, unpacked, unreadable
+from debate_rl.gguf_file import gguf_file, read_gguf, refuse_no_reader, unpacked, unreadable
 from debate_rl.known_models import assumed_tokenizer, known_settings
 from debate_rl.quantization import loading_settings, refuse_unquantizable
 from debate_rl.warm_start.tokenizer import build_tokenizer
@@ -244,16 +244,19 @@ def _load_checkpoint(
 
     name = str(config.name_or_path)
     source, file = _source_of(config), gguf_file(name)
-    packed: dict[str, Any] = {} if file is None else {"gguf_file": file.name}
     if not Path(source).is_dir():
         spare_retries()
     try:  # without trust_remote_code transformers asks at the terminal whether to run a folder's code
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, **packed)
+        if file is None:
+            settings, tokenizer = None, AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        else:
+            settings, tokenizer = read_gguf(file)
+            quantized = {"config": settings, "gguf_file": file.name, **unpacked()}
         if len(tokenizer) < FEW and set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
             raise ValueError("it has no tokenizer: one was made up that knows no word.")
         if not data:
             eager = config.attn_implementation == "eager"  # flash-attn may not be on this machine
-            settings = AutoConfig.from_pretrained(source, trust_remote_code=False, **packed)
+            settings = settings or AutoConfig.from_pretrained(source, trust_remote_code=False)
             return AutoModelForCausalLM.from_config(
                 settings,
                 dtype=dtype,
@@ -267,8 +270,7 @@ def _load_checkpoint(
                 attn_implementation=config.attn_implementation,
                 trust_remote_code=False,
                 output_loading_info=True,
-                **packed,
-                **(quantized if file is None else unpacked()),
+                **quantized,
             )
         model, loaded = found
         if file is not None and (missing := sorted(loaded["missing_keys"])):

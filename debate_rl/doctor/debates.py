@@ -268,7 +268,9 @@ def mismatch_check(examined: Examined, model: Any) -> Check:
         return Check(name, "not measured", None, "there are no turns")
     kl = mismatch_kl(model, rows, examined.config)
     why = f"KL of {counted(len(rows), 'turn')}; {MISMATCH:g} is the most that rounding explains"
-    return Check(name, "bad" if not kl <= MISMATCH else "ok", kl, why, "model.dtype=float32")
+    products = compute_type(model, examined.config.learner.compute)
+    remedy = "model.dtype=float32" if products is None else "learner.compute=float32"
+    return Check(name, "bad" if not kl <= MISMATCH else "ok", kl, why, remedy)
 
 
 @torch.no_grad()
