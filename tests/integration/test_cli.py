@@ -169,6 +169,7 @@ def test_where_everything_is_told_in_paths_that_can_be_copied(
         "model",
         "memory",
         "loading",
+        "threads:",
         "time",
     ]
     assert line.startswith("step 0 (1 of 1 done)  accuracy ")
