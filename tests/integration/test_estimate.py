@@ -79,7 +79,7 @@ def test_train_evaluates_first_and_ends_with_what_changed(debate_command, tiny_r
     command = ("train", tiny_recipe, f"run.dir={tmp_path / 'run'}", "held_out.every=9", "held_out.limit=3")
     code, out, err = debate_command(*command)
     assert code == 0
-    told = err.splitlines()[8:12]
+    told = err.splitlines()[9:13]
     assert re.search(r": 2 steps of .*\), 2 evaluations of .*; by a short probe of this model$", told[0])
     assert told[1] == "evaluating 3 held-out problems before the first step"
     assert told[2].startswith("before the first step  held out (3 problems): direct accuracy ")

@@ -87,7 +87,5 @@ def test_weights_that_find_no_room_are_said_in_one_line(lora_rank, make_tiny, tm
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     line = str(found.value)
     assert line.startswith(f"{tmp_path / 'version_1'}: ")
-    assert line.endswith(
-        "; make room for them (in a container: --shm-size=16g or --ipc=host)"
-    )
+    assert line.endswith("; make room for them (in a container: --shm-size=16g or --ipc=host)")
     assert "\n" not in line
