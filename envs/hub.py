@@ -10,6 +10,7 @@ import sys
 import threading
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -34,7 +35,8 @@ def spare_retries() -> None:
     from huggingface_hub import constants
 
     constants.HF_HUB_OFFLINE = True
-    if (settings := sys.modules.get("datasets.config")) is not None:  # else it reads the constant
+    settings: Any = sys.modules.get("datasets.config")
+    if settings is not None:  # else it reads the constant
         settings.HF_HUB_OFFLINE = True
 
 
