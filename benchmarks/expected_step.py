@@ -137,7 +137,6 @@ def sampling_seconds(plan: Any, load: Any, card: Card) -> float:
 
 def learning_seconds(plan: Any, load: Any, card: Card) -> float:
     """Return the seconds of a step's passes over its rows."""
-    learner = plan.config.resolved_learner(plan.chosen)
     squares = load.replies * sum((prompt + reply) ** 2 for prompt, reply in load.rounds)
     needed = operations(
         plan.model.config,
@@ -146,7 +145,7 @@ def learning_seconds(plan: Any, load: Any, card: Card) -> float:
         squares=squares * load.read_tokens / load.row_tokens,
         adapter=hasattr(plan.model, "peft_config"),
     )
-    return learner.epochs * needed / (LEARNING_SHARE * card.peak * 1e12)
+    return plan.config.learner.epochs * needed / (LEARNING_SHARE * card.peak * 1e12)
 
 
 if __name__ == "__main__":

@@ -55,22 +55,20 @@ def qwen3(name: str) -> Qwen3Config:
     )
 
 
-def operations(
-    config: Qwen3Config, *, read: float, said: float, squares: float, adapter: bool, again: bool = False
-) -> float:
+def operations(config: Qwen3Config, *, read: float, said: float, squares: float, adapter: bool) -> float:
     """Return the operations that learning from rows needs: 2 for each weight and token, and causal attention.
 
     ``read`` tokens go through the layers, ``said`` through the head; ``squares`` is the sum of the squared
     lengths that attention reads. A backward pass takes twice as many as a forward pass, but for the weights'
     own gradients, which a base under an adapter does not have [the count of arXiv 2001.08361; 2204.02311,
-    appendix B]. ``again``: with what gradient checkpointing computes once more.
+    appendix B]. What gradient checkpointing computes once more is not needed, and not counted.
     """
     heads: Any = config
     width, keys = (count * heads.head_dim for count in (heads.num_attention_heads, heads.num_key_value_heads))
     layer = config.hidden_size * (2 * width + 2 * keys + 3 * config.intermediate_size)
     products = 2.0 * (read * config.num_hidden_layers * layer + said * config.hidden_size * config.vocab_size)
     attention = 2.0 * config.num_hidden_layers * width * squares
-    return products * ((2 if adapter else 3) + again) + attention * (3 + again)
+    return products * (2 if adapter else 3) + attention * 3
 
 
 def words(problem: Problem, config: DebateConfig) -> list[str]:
