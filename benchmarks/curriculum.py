@@ -5,9 +5,10 @@ began with, and train until as many tokens are generated: ``direct`` on the prob
 ``mixed`` on those that the recipe draws where no stage says otherwise, all levels at once. All are evaluated
 on the last stage's held-out problems, of which each seed has its own. ``curriculum_gain`` is the curriculum
 less ``direct``: a seed's is the mean over its runs, and the interval is over seeds; one seed has none. With
-``--jitter 3`` a seed has three runs, whose starts differ by rounding, the last two without ``mixed``. The targets of the recipe are left as they are, so a stage that does not reach its target costs
-the curriculum its tokens. The warm start and evaluations are in no budget. Runs are kept in ``--out``, and
-the same command resumes. How many seeds are needed is printed first.
+``--jitter 3`` a seed has three runs, whose starts differ by rounding; the last two are without ``mixed``. The
+targets of the recipe are left as they are, so a stage that does not reach its target costs the curriculum its
+tokens. The warm start and evaluations are in no budget. Runs are kept in ``--out``, and the same command
+resumes. How many seeds are needed is printed first.
 
     .venv/bin/python benchmarks/curriculum.py --seeds 11 12 13 14 15 --jitter 3 --json figures.json
 """

@@ -1,7 +1,7 @@
 """How right the grader is on generated answers, by kind: equal ones refused, different ones accepted.
 
-No file is needed: ``answer_forms`` says how answers are drawn. The families of ``answer_families_later``
-were written after the rules and stand apart. The same seed draws the same answers.
+No file is needed: ``answer_forms`` says how answers are drawn; the same seed draws the same ones. Replies
+that were written by hand stand apart.
 
     .venv/bin/python benchmarks/grading_families.py --cases 800 --json figures.json
 """
@@ -13,17 +13,18 @@ from collections.abc import Iterable, Mapping
 
 from answer_families import NUMBERS, SHAPES
 from answer_families_formulas import FORMULAS
-from answer_families_later import LATER
+from answer_families_mixed import MIXED
 from answer_families_replies import REPLIES
 from answer_families_sets import RELATIONS, SETS
 from answer_forms import Case, Family, cases
+from answers_by_hand import BY_HAND
 from report import Figure, parser, report
 from rich.console import Console
 from rich.table import Table
 
 from envs import Grader, GradeStatus
 
-ANSWERS: Mapping[str, Family] = {**NUMBERS, **SHAPES, **FORMULAS, **SETS, **RELATIONS}
+ANSWERS: Mapping[str, Family] = {**NUMBERS, **SHAPES, **FORMULAS, **SETS, **RELATIONS, **MIXED}
 SEED = 15
 
 
@@ -46,7 +47,7 @@ def families(grader: Grader, *, n: int, seed: int = SEED) -> list[Figure]:
     figures: list[Figure] = []
     for name, drawn in (
         ("families", (*cases(ANSWERS, n=n, seed=seed), *cases(REPLIES, n=n, seed=seed, whole=True))),
-        ("later_families", cases(LATER, n=n, seed=seed)),
+        ("by_hand", BY_HAND),
     ):
         figures += _figures(name, _counted(grader, drawn), table)
         table.add_section()
@@ -57,7 +58,8 @@ def families(grader: Grader, *, n: int, seed: int = SEED) -> list[Figure]:
 def is_accepted(grader: Grader, case: Case) -> bool:
     """Whether a generated answer, or the answer of a reply, is graded as correct."""
     ask = grader.grade if case.whole else grader.same_answer
-    return ask(case.answer, case.gold).status == GradeStatus.CORRECT
+    kind = "choice" if case.family == "choice" else "auto"
+    return ask(case.answer, case.gold, kind=kind).status == GradeStatus.CORRECT
 
 
 def _counted(grader: Grader, drawn: Iterable[Case]) -> dict[str, Counter[str]]:

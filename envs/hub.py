@@ -34,8 +34,8 @@ def spare_retries() -> None:
     from huggingface_hub import constants
 
     constants.HF_HUB_OFFLINE = True
-    if "datasets" in sys.modules:  # else it reads the constant
-        sys.modules["datasets"].config.HF_HUB_OFFLINE = True
+    if (settings := sys.modules.get("datasets.config")) is not None:  # else it reads the constant
+        settings.HF_HUB_OFFLINE = True
 
 
 def why_not() -> str:

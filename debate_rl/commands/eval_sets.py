@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
@@ -19,7 +19,7 @@ from debate_rl.commands.errors import INTERRUPTED, Ended, one_line
 if TYPE_CHECKING:
     from debate import Policy, Problem
     from debate_rl.config import Config
-    from debate_rl.evaluation.play import Tell, Unopened
+    from debate_rl.evaluation.play import Unopened
     from debate_rl.evaluation.scores import Scores
     from debate_rl.evaluation.suite import EvalSet
 
@@ -281,10 +281,11 @@ def _free_memory() -> None:
 
 
 @contextmanager
-def progress_of(folder: str) -> Iterator[Tell]:
+def progress_of(folder: str) -> Iterator[Callable[..., None]]:
     """Yield what shows the progress: a bar with the time left in a terminal, lines in a pipe.
 
-    A command that is interrupted says what it leaves.
+    It is called as ``Tell`` is, or without the work in what is still under way. A command that is
+    interrupted says what it leaves.
     """
     from debate_rl.tracking.parts import parts_shown
 
@@ -292,9 +293,9 @@ def progress_of(folder: str) -> Iterator[Tell]:
     try:
         with parts_shown("auto", plain_console(stderr=True), head=f"{folder}: ", keep=True) as parts:
 
-            def tell(part: str, done: int, total: int, work: float) -> None:
+            def tell(part: str, done: int, total: int, work: float | None = None) -> None:
                 counts[part] = f"{part} {done}/{total}"
-                parts.advance(part, work, total)
+                parts.advance(part, done if work is None else work, total)
 
             yield tell
     except (KeyboardInterrupt, Ended) as stop:

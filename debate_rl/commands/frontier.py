@@ -123,11 +123,10 @@ def _show(plan: Plan, cells: Sequence[Cell], failed: Mapping[str, str], json: st
         if len(plan.seeds) > 1
         else "not known: one seed says nothing of others"
     )
-    say(*worth_lines(worth))
+    say(*call_lines(rules), *worth_lines(worth), sep="\n")
     say("p_v and p_c of an arm: of round 0, before training; first answer: accuracy in round 0, at the end")
-    say(f"95% intervals {seeds}; differences are by seed and problem.")
+    say(f"95% intervals {seeds}; differences are by seed and problem. Those of labels: over the seeds alone.")
     say("A rule is not shown where an interval is too wide to tell, and fails where one tells the opposite.")
-    say(*call_lines(rules), sep="\n")
     figure = Path(plan.out) / "frontier.svg"
     draw(cells, worth, figure)
     say(f"figure: {figure}")

@@ -96,6 +96,8 @@ def learn_replies(settings: Config, *, quiet: bool) -> SftSession:
         with open_session(settings, look=look, kind=SftSession) as session:
             assert isinstance(session, SftSession)
             steps, say = session.config.train.steps, session.tracker.say
+            if session.threads and session.step < steps:
+                say(session.threads)
             done = f"resuming after {session.step} of " if session.step else ""
             say(f"{done}{steps} steps of {settings.sft.batch_size} replies")
             for found in needs[-1:] if session.step < steps and not quiet else ():

@@ -174,6 +174,8 @@ def _train_once(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Se
 
     with joined(settings, ranks) as group, open_session(settings, look=look, group=group) as session:
         say = session.tracker.say  # above the bar, where there is one
+        if session.threads and session.step < steps:
+            say(session.threads)
         if session.step:
             say(f"resuming after {session.step} of {steps} steps")
         known = settings.model.policy is None or session.step

@@ -11,6 +11,7 @@ from debate_rl.config import Config
 from debate_rl.models import load_model
 from debate_rl.runs.checkpoint import CheckpointError, damage, latest_good, load_checkpoint
 from debate_rl.runs.checkpoint_folder import WARM_START, best_checkpoint, checkpoints, step_of
+from debate_rl.runs.threads import use_threads
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
 
@@ -75,7 +76,8 @@ def load_kept(config: Config, path: Path | None) -> tuple[Any, Any]:
 
 
 def load_run_model(config: Config) -> tuple[Any, Any]:
-    """Return the model that a run begins with, and its tokenizer."""
+    """Return the model that a run begins with, and its tokenizer; on a CPU it has ``use_threads``."""
+    use_threads(config)
     vocabulary = tiny_vocabulary(config)
     return load_model(config.model, vocabulary=vocabulary, seed=derive_seed(config.seed, "model"))
 

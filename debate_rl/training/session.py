@@ -37,6 +37,7 @@ from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints, tidy
 from debate_rl.runs.checkpoint_writer import CheckpointWriter
 from debate_rl.runs.folder import RunFolder, open_run, plain_config
 from debate_rl.runs.provenance import problems_checksum
+from debate_rl.runs.threads import FACT, use_threads
 from debate_rl.runs.trainer_state import generators_kept, seed_generators
 from debate_rl.tracking.held_out import append_held_out, kept_steps
 from debate_rl.tracking.trackers import Trackers, open_trackers
@@ -71,7 +72,7 @@ class Session:
     checkpoint's step; ``saved_at``: when it was written, or the run opened, in seconds of ``clock``.
     ``memory_checked``: whether the estimate was compared with what learning takes. ``end``: why its steps
     ended. ``reader``: of the likelihood reward, if there is one. ``began``: when the run began to be opened,
-    in seconds of ``time.monotonic``.
+    in seconds of ``time.monotonic``. ``threads``: a line about those of a CPU.
     """
 
     config: Config
@@ -91,6 +92,7 @@ class Session:
     clock: Callable[[], float] = time.monotonic
     saved_at: float = field(default_factory=time.monotonic)
     began: float = field(default_factory=time.monotonic)
+    threads: str = ""
     stops: Stops = field(default_factory=Stops)
     writer: CheckpointWriter = field(default_factory=CheckpointWriter)
     canary: Canary | None = None
@@ -347,6 +349,9 @@ def _opened(
     config, data = kind.prepared(config)
     chosen = look(data)
     facts = {"data_checksums": data.checksums, "findings": data.findings() | {"chosen": dict(chosen)}}
+    threads = use_threads(config)
+    if threads is not None:
+        facts["findings"][FACT] = threads[0]
     facts |= {"since": since}
     run = open_run(config.run.dir, config, seed=config.seed, rules=change_rules(config), **facts)
     with checked_verifying(config) as verifying, run as folder, ExitStack() as stack:
@@ -366,6 +371,7 @@ def _opened(
         learner = _learner(model, config, learning, group)
         session = kind(config, folder, data, model, tokenizer, policy, learner, stops=stops, group=group)
         session.verifying, session.began = verifying, began
+        session.threads = threads[1] if threads else ""
         session.reader = open_reader(config, learner, tokenizer, folder.path)
         if group is not None:
             group.saved = session.saved_words

@@ -31,7 +31,9 @@ _OTHER_LETTER = re.compile(  # "B or C" and "not C" are answers, and wrong ones
     r"(?:[ \t]{1,4}be)?)[ \t]{1,4}\(?$",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"(?<![\\A-Za-z])(?!(?:pi|sqrt|sin|cos|tan|log|ln|exp|[a-z]?matrix|array)(?![A-Za-z]))[A-Za-z]{2,}")
+_WORD = re.compile(
+    r"(?<![\\A-Za-z])(?!(?:pi|sqrt|sin|cos|tan|log|ln|exp|[a-z]?matrix|array)(?![A-Za-z]))[A-Za-z]{2,}"
+)
 _FOREIGN = re.compile(r"[\u00c0-\u024f\u0400-\u1fff\u3040-\u9fff\uac00-\ud7af]")
 _BARE_CHARS = 200
 _CORRECT = r"\s(?:is|must be)\s(?:the\s)?(?:correct|right|true)\b(?!\s?\?)"

@@ -212,10 +212,10 @@ def find_answer(text: str, kind: GradeKind, mode: Mode, choices: Sequence[str] =
 
 
 def _inside(gold: str) -> str:
-    """Return what a gold answer given as a reply means: its last run of boxes as a list, or what a long one states."""
-    group = last_group(gold) if "\\boxed" in gold else None
-    stated = joined(group.of(gold)).strip() if group else len(gold) > MAX_CHARS and extract(gold).answer
-    return stated or gold
+    """Return what a gold answer given as a reply means: its last run of boxes, or what a long one states."""
+    if group := last_group(gold) if "\\boxed" in gold else None:
+        return joined(group.of(gold)).strip() or gold
+    return (len(gold) > MAX_CHARS and extract(gold, mode="answer_is").answer) or gold
 
 
 def _choice(answer: str, gold: str, choices: Sequence[str]) -> Grade:

@@ -120,10 +120,13 @@ class Learner:
         with self._compiled.used(), reading(*models, share=sharing, compute=self.compute):
             self._before_updates(minibatches, tally)
             train_only_checkpointed_layers(self.model)
-            outcomes = [
-                self._update(batch, tally) for _ in range(self.config.epochs) for batch in minibatches
-            ]
-            self.model.eval()
+            try:
+                outcomes = [
+                    self._update(batch, tally) for _ in range(self.config.epochs) for batch in minibatches
+                ]
+            finally:  # an error leaves nothing that a later step would add to
+                self.model.eval()
+                self.optimizer.zero_grad(set_to_none=True)
         self._count_step(outcomes)
         updates = {
             "lr": lr,

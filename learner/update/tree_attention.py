@@ -57,8 +57,9 @@ class Calls(list[Call]):
 
     def __init__(self, calls: Sequence[Call]) -> None:
         super().__init__(calls)
-        self.number = torch.tensor(next(_NUMBERS))
-        _NUMBERED[int(self.number)] = self
+        number = next(_NUMBERS)
+        self.number = torch.tensor(number, device="cpu")
+        _NUMBERED[number] = self
 
 
 _NUMBERS = count()
@@ -138,7 +139,8 @@ class _TreeAttention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        return *_gradients(grads[0], *ctx.saved_tensors, ctx.scale, ctx.calls), None, None
+        query, key, value, out, total = ctx.saved_tensors
+        return *_gradients(grads[0], query, key, value, out, total, ctx.scale, ctx.calls), None, None
 
 
 def _attended(
@@ -206,9 +208,18 @@ def _opaque(query: Tensor, key: Tensor, value: Tensor, scale: float, number: Ten
     schema="(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor out, Tensor total, float scale, "
     "Tensor number) -> Tensor[]",
 )
-def _opaque_backward(*given: Any) -> list[Tensor]:
-    *tensors, scale, number = given
-    return [g.contiguous() for g in _gradients(*tensors, scale, _NUMBERED[int(number)])]
+def _opaque_backward(
+    grad: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    total: Tensor,
+    scale: float,
+    number: Tensor,
+) -> list[Tensor]:
+    calls = _NUMBERED[int(number)]
+    return [g.contiguous() for g in _gradients(grad, query, key, value, out, total, scale, calls)]
 
 
 @_opaque.register_fake

@@ -20,6 +20,7 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from debate.types import TurnId
 from learner import Learner, LearnerConfig, Row
 from learner.update import head
+from learner.update.config import LOSS_NAMES
 from learner.update.forward import compute_type
 from learner.update.ranks import ALONE, Ranks, whole
 from learner.update.shards import cut, gathered, outline, shard, trained
@@ -66,7 +67,7 @@ CASES = {
     "not finite": Case(infinite=True),
     "as on a GPU": Case({"minibatches": 2}, as_on_a_gpu=True),
     "adapter, as on a GPU": Case({"minibatches": 2}, adapter=True, as_on_a_gpu=True),
-    **{loss: loss_case(loss) for loss in ("dr_grpo", "dapo", "gspo", "cispo", "ppo", "importance_sampling")},
+    **{loss: loss_case(loss) for loss in LOSS_NAMES if loss != "grpo"},
 }
 
 

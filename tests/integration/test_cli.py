@@ -164,10 +164,12 @@ def test_where_everything_is_told_in_paths_that_can_be_copied(
     assert [text.split()[0] for text in estimate] == [
         "problems:",
         "an",
+        "baselines",
         "estimate,",
         "model",
         "memory",
         "loading",
+        "threads:",
         "time",
     ]
     assert line.startswith("step 0 (1 of 1 done)  accuracy ")

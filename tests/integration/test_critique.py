@@ -53,6 +53,7 @@ self_correction = 0.25
 
 [advantages]
 lambda_critic = 2.0
+persuasion = {{ scale = "none", key = "round" }}
 
 [model]
 device = "cpu"

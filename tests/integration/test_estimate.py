@@ -13,14 +13,18 @@ def test_train_tells_the_estimate_first(debate_command, tiny_recipe, tmp_path):
     command = ("train", tiny_recipe, f"run.dir={tmp_path / 'run'}")
     code, _, err = debate_command(*command)
     assert code == 0
-    start, problems, epoch, first, model, memory, loading, seconds, step = err.splitlines()[:9]
+    lines = err.splitlines()[:11]
+    start, problems, epoch, baselines, first, model, memory, loading, threads, seconds, step = lines
     assert start == f"{tmp_path / 'run'}: 2 steps of 2 problems x 2 debates"
     assert problems == "problems: 20 to train on, 2 held out"
     assert epoch == "an epoch is 10.0 steps of 2 problems; 2 steps are 0.20 epochs"
+    assert baselines.startswith("baselines include an effect of each persona, as their temperatures differ")
     assert first.startswith("estimate, if every reply spends its 24 tokens and prompts have up to ")
     assert re.fullmatch(r"  model   ([\d,]+) parameters, \1 of them trained", model)
     assert memory.startswith("  memory  about ")
     assert loading == "loading the model"
+    facts = json.loads((tmp_path / "run/run.json").read_text())
+    assert threads.startswith(f"threads: {facts['threads']} of ")
     assert re.fullmatch(r"  time    about .*: 2 steps of .*; by a short probe of this model", seconds)
     assert step.startswith("step 0 (1 of 2 done)")
     code, out, err = debate_command(*command)
@@ -75,7 +79,7 @@ def test_train_evaluates_first_and_ends_with_what_changed(debate_command, tiny_r
     command = ("train", tiny_recipe, f"run.dir={tmp_path / 'run'}", "held_out.every=9", "held_out.limit=3")
     code, out, err = debate_command(*command)
     assert code == 0
-    told = err.splitlines()[7:11]
+    told = err.splitlines()[8:12]
     assert re.search(r": 2 steps of .*\), 2 evaluations of .*; by a short probe of this model$", told[0])
     assert told[1] == "evaluating 3 held-out problems before the first step"
     assert told[2].startswith("before the first step  held out (3 problems): direct accuracy ")

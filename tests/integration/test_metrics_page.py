@@ -56,7 +56,10 @@ BASE = {
 }
 RUNS = {
     "full": {
-        "learner": {"loss": "ppo", "beta": 0.01, "reference_every": 2, "tis_cap": 2.0, "share_prefixes": True}
+        "learner": {
+            **{"loss": "ppo", "beta": 0.01, "reference_every": 2, "tis_cap": 2.0},
+            **{"minibatches": 2, "share_prefixes": True},
+        }
     },
     "measured": {
         "rewards": {"peer_weight": "measured"},

@@ -193,5 +193,5 @@ def test_seats_that_nobody_can_take_are_refused(tmp_path, tables, message):
 
 def test_a_remote_model_that_is_not_there_is_named_by_its_own_key(tmp_path):
     remote = {"policy": "local", "model": str(tmp_path / "nowhere")}
-    with pytest.raises(ValueError, match=r"^remote\.model: no model in '.*nowhere' \(no config.json there\)"):
+    with pytest.raises(ValueError, match=r"^remote\.model: no model in '.*nowhere' \(neither "):
         with_remote(config_of(tmp_path / "run", remote=remote), ScriptedPolicy(lambda _: SAID))

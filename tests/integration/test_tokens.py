@@ -71,15 +71,15 @@ def test_each_token_has_its_stream_advantage_and_both_log_probabilities(
     assert (found["policy_version"], found["trainer_version"]) == (step, trainer)
     turn = record.debate.turn(turn_id)
     [part] = [part for part in record.advantages if part.turn == turn_id]
-    weights = {
-        1: (part.generator or 0.0) + (part.format or 0.0),
-        2: (part.judge or 0.0) + (part.format or 0.0),
-    }
+    weights = {1: part.generator or 0.0, 2: (part.judge or 0.0) + (part.format or 0.0)}
     rows = found["tokens"]
     assert [row["token"] for row in rows] == list(turn.completion.tokens)
     streams = token_streams(turn, evaluation=read_run_config(folder / "run").advantages.evaluation).tolist()
     assert [row["stream"] for row in rows] == [("forced", "generator", "judge")[stream] for stream in streams]
-    assert [row["advantage"] for row in rows] == pytest.approx([weights[stream] for stream in streams])
+    given = [weights[stream] for stream in streams]
+    if 2 not in streams and turn.completion.stop_reason == "stop":
+        given[-1] += part.format or 0.0  # nothing was judged: the format is that of ending the reply so
+    assert [row["advantage"] for row in rows] == pytest.approx(given)
     assert [row["sampler"] for row in rows] == pytest.approx(turn.completion.logprobs)
     truth = expected(folder, checkpoint, record, turn_id)
     assert [row["trainer"] for row in rows] == pytest.approx(truth, abs=1e-5)

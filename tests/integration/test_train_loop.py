@@ -503,7 +503,7 @@ VARIANTS = [
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:learner.loss=dr_grpo")
+@pytest.mark.filterwarnings("ignore:learner.loss")
 @pytest.mark.parametrize("changes", VARIANTS)
 def test_variants_run_and_move_the_weights(changes, tmp_path):
     if changes.get("debate", {}).get("judge_own"):

@@ -88,6 +88,6 @@ def test_weights_that_find_no_room_are_said_in_one_line(lora_rank, make_tiny, tm
     line = str(found.value)
     assert line.startswith(f"{tmp_path / 'version_1'}: ")
     assert line.endswith(
-        " GiB are free there, make room for them (in a container: --shm-size=16g or --ipc=host)"
+        "; make room for them (in a container: --shm-size=16g or --ipc=host)"
     )
     assert "\n" not in line

@@ -56,11 +56,11 @@ def test_the_proxy_is_asked_where_there_is_one(monkeypatch):
 
 @pytest.mark.parametrize("reached", [True, False])
 def test_the_client_is_told_to_try_nothing_where_the_hub_is_out_of_reach(reached, monkeypatch):
-    datasets = SimpleNamespace(config=SimpleNamespace(HF_HUB_OFFLINE=False))
-    monkeypatch.setitem(sys.modules, "datasets", datasets)
+    settings = SimpleNamespace(HF_HUB_OFFLINE=False)
+    monkeypatch.setitem(sys.modules, "datasets.config", settings)
     monkeypatch.setattr(hub, "_takes_connection", lambda *_: reached)
     hub.spare_retries()
-    assert (not reached, not reached) == (constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE)
+    assert (not reached, not reached) == (constants.HF_HUB_OFFLINE, settings.HF_HUB_OFFLINE)
 
 
 @pytest.mark.parametrize(

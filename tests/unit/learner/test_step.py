@@ -833,6 +833,23 @@ def test_gradient_checkpointing_runs_the_layers_again_and_changes_nothing(lora, 
     assert all(torch.equal(a, b) for a, b in zip(results[0][1], results[1][1], strict=True))
 
 
+def test_a_step_that_fails_half_way_leaves_no_gradient(monkeypatch):
+    learner = Learner(model_of(), config_of(gradient_checkpointing=True, micro_batch_tokens=60))
+    once, calls = Learner._backward, iter(range(99))
+
+    def third(*given):
+        if next(calls) == 2:
+            raise torch.OutOfMemoryError("no more")
+        return once(*given)
+
+    monkeypatch.setattr(Learner, "_backward", third)
+    with pytest.raises(torch.OutOfMemoryError):
+        learner.step(random_rows())
+    assert not learner.halfway
+    assert all(parameter.grad is None for parameter in learner.parameters)
+    assert not any(module.training for module in learner.model.modules())
+
+
 def half_lora(dtype: torch.dtype) -> nn.Module:
     return lora_of(model_of().to(dtype))
 

@@ -42,23 +42,24 @@ def printed(show, *arguments, colour=False, width=None, **options):
     return result, stream.getvalue()
 
 
-def test_a_list_has_a_line_a_debate(store):
+def test_a_list_has_headings_and_a_line_a_debate(store):
     (total, last), text = printed(print_list, store)
     assert (total, last) == (3, None)
-    assert text.splitlines() == [
-        "5.0  5  p/1  right  0.33->1.00  0.50  5  2  cycle WC:2",
-        "5.1  5  p/1  right  1.00->1.00     -  3  0",
-        "6.0  6  p/1  none   0.33->0.33     -  0  1  missing",
+    assert [" ".join(line.split()) for line in text.splitlines()] == [
+        "id step problem winner accuracy judge votes malformed flags",
+        "5.0 5 p/1 right 0.33->1.00 0.50 5 2 cycle WC:2",
+        "5.1 5 p/1 right 1.00->1.00 - 3 0",
+        "6.0 6 p/1 none 0.33->0.33 - 0 1 missing",
     ]
 
 
 def test_a_page_says_where_the_next_begins(store):
     (total, last), text = printed(print_list, store, limit=2)
-    assert (total, last, len(text.splitlines())) == (3, "5.1", 2)
+    assert (total, last, len(text.splitlines())) == (3, "5.1", 3)
     (_, last), text = printed(print_list, store, limit=2, after="5.1")
-    assert (last, text.split()[0]) == (None, "6.0")
+    assert (last, text.splitlines()[1].split()[0]) == (None, "6.0")
     (_, last), text = printed(print_list, store, limit=1, newest=True)
-    assert (last, text.split()[0]) == ("6.0", "6.0")
+    assert (last, text.splitlines()[1].split()[0]) == ("6.0", "6.0")
     assert printed(print_list, store, "step:99") == ((0, None), "")
 
 

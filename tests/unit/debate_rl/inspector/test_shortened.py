@@ -77,4 +77,4 @@ def test_a_list_flags_debates_that_stopped(record, tmp_path):
     stream = io.StringIO()
     with RunStore.open(tmp_path / "run") as store:
         print_list(store, Printer(stream, False))
-    assert [line.endswith("stopped") for line in stream.getvalue().splitlines()] == [True, False]
+    assert [line.endswith("stopped") for line in stream.getvalue().splitlines()] == [False, True, False]

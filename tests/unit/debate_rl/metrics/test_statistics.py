@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest, t
 
+from benchmarks.report import over_seeds, over_seeds_and_problems, repeats
 from debate_rl.statistics import Estimate, clustered_mean, crossed_mean, holm, mean, wilson
 
 T_2 = 4.302652729911275  # 0.975 quantile of Student's t with 2 degrees of freedom
@@ -154,3 +155,17 @@ def test_one_run_has_the_interval_of_its_problems():
     values = {"a": (2.0, 3.0), "b": (0.0, 1.0), "c": (1.0, 1.0)}
     alone = crossed_mean([values, {}])
     assert alone == clustered_mean([1, 1, 0, 0, 1], ["a", "a", "a", "b", "c"])
+
+
+def test_a_benchmark_counts_seeds_and_says_how_far_rounding_moves_its_runs():
+    """Seeds of .2 and .4 are two values; their repeats differ by .1 and .3: variances .005 and .045."""
+    values = dict(zip(repeats([7, 9], 2), (0.15, 0.25, 0.25, 0.55), strict=True))
+    mean, spread = over_seeds("gain", values, signed=True)
+    assert (mean.value, mean.n) == (pytest.approx(0.3), 2)
+    assert mean.high - mean.value == pytest.approx(12.7062047 * 0.1)
+    assert (spread.name, spread.value) == ("gain, sd of jitters", pytest.approx(sqrt(0.025)))
+    by_problem = {repeat: {"a": value - 0.1, "b": value + 0.1} for repeat, value in values.items()}
+    found, again = over_seeds_and_problems("gain", by_problem, signed=True)
+    assert (found.low, found.high) == pytest.approx((mean.low, mean.high))
+    assert again.value == pytest.approx(spread.value)
+    assert len([*over_seeds("gain", {(7, 0): 0.1, (9, 0): 0.2})]) == 1

@@ -7,6 +7,10 @@ from envs import Grader
 OPTIONS = ("10 cm", "12 cm", "14 cm", "16 cm")
 CHOICES = [
     ("D", "The answer is for sure D, it can't be A or B", True),
+    ("D", "D. it can't be A or B", True),
+    ("D", "D. It cannot be A, nor B.", True),
+    ("A", "D. it can't be A or B", False),
+    ("D", "D. It cannot be A, nor D.", False),
     ("D", "The answer is D. It can't be A or B.", True),
     ("D", "The answer is D because A and B are wrong.", True),
     ("D", "The answer is D (A, B and C are ruled out).", True),

