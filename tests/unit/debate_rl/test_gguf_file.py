@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 
 import pytest
@@ -9,9 +10,14 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
+from debate_rl.config import Config
 from debate_rl.config.models import ModelConfig
+from debate_rl.engines import _open_engine, _vllm_beside
+from debate_rl.evaluation.folder import _files
 from debate_rl.gguf_file import gguf_file
 from debate_rl.models import load_model, sketch_model
+from debate_rl.runs.export import _write_weights
+from debate_rl.runs.model_card import _adapter_note
 
 gguf = pytest.importorskip("gguf", reason="the extra gguf is not installed")
 
@@ -195,3 +201,36 @@ def test_a_packed_base_is_not_packed_again(written, monkeypatch):
     monkeypatch.setattr("debate_rl.models.loading_settings", lambda *_: {"quantization_config": None})
     said = refused(config_of(written[1], quantization="4bit", lora_rank=2))
     assert said.startswith('model.quantization = "4bit": a GGUF file is unpacked to whole weights')
+
+
+def whole_config(path, **model: object) -> Config:
+    return Config.model_validate({"model": {"name_or_path": str(path), "device": "cpu"} | model})
+
+
+def test_the_export_of_an_adapter_has_its_base_beside_it(written, tmp_path):
+    config = whole_config(written[1], lora_rank=2)
+    adapter, _ = load_model(config.model, seed=0)
+    _write_weights(adapter, tmp_path, config, "adapter", tmp_path / "out", None)
+    facts = json.loads((tmp_path / "adapter_config.json").read_text())
+    assert facts["base_model_name_or_path"] == str(tmp_path / "out" / "base")
+    base = LlamaForCausalLM.from_pretrained(tmp_path / "base").state_dict()
+    assert all(torch.equal(base[name], weight) for name, weight in written[0].state_dict().items())
+    assert any("Its base lies in `base/`" in line for line in _adapter_note(config, "adapter"))
+
+
+def test_vllm_is_given_the_unpacked_weights_and_servers_are_refused(written, monkeypatch):
+    given: list[Config] = []
+    monkeypatch.setattr("debate_rl.engines._with_weights", lambda config, _: given.append(config))
+    _open_engine(whole_config(written[1], policy="vllm"), None)
+    assert len(given) == 1  # as a tiny model's are, and not by the name
+    served = whole_config(written[1], policy="vllm", vllm={"servers": ["http://localhost:8000/v1"]})
+    with pytest.raises(
+        ValueError, match=r"model.vllm.servers: have a model of their own, and .*tiny.F32.gguf"
+    ):
+        _vllm_beside(served, None, None, 1)
+
+
+def test_an_evaluation_knows_the_file_by_name_size_and_time(written):
+    path = written[1]
+    assert _files(path) == [[path.name, path.stat().st_size, path.stat().st_mtime_ns]]
+    assert _files(path.with_name("owner") / "name") == []
