@@ -364,19 +364,19 @@ def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> P
     from debate_rl.runs.checkpoint import write_model
     from debate_rl.runs.kept_weights import load_run_model
 
-    dtype = engine_dtype(config.model)
-    settings = {"dtype": dtype, "max_lora_rank": config.model.lora_rank}
-    transfer = weight_transfer(config, torch.cuda.device_count(), learners)
-    written = 0 if transfer else written_bytes(model, getattr(torch, dtype))
     name = config.model.name_or_path
-    if loads_by_name(name):
-        settings = _model_files(name) | settings
-        return _vllm_policy(config, settings, written=written, transfer=transfer, learners=learners)
-    if config.model.vllm.servers:
+    if config.model.vllm.servers and not loads_by_name(name):
         raise ValueError(
             f"model.vllm.servers: have a model of their own, and {name or 'the tiny model'} is made here; "
             "leave it out, or give the model as a folder or a hub id"
         )
+    dtype = engine_dtype(config.model)
+    settings = {"dtype": dtype, "max_lora_rank": config.model.lora_rank}
+    transfer = weight_transfer(config, torch.cuda.device_count(), learners)
+    written = 0 if transfer else written_bytes(model, getattr(torch, dtype))
+    if loads_by_name(name):
+        settings = _model_files(name) | settings
+        return _vllm_policy(config, settings, written=written, transfer=transfer, learners=learners)
     whole = config.model_copy(update={"model": config.model.model_copy(update={"lora_rank": 0})})
     home = memory_folder(written + sum(value.nbytes for value in model.parameters()))
     base = Path(home.name) / "base"
