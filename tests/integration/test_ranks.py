@@ -68,6 +68,10 @@ truth_weight = 0.5
 overlong = "penalize"
 overlong_tokens = 8
 
+[advantages.shaping]
+baseline = "none"  # nearly all replies of a model without training are overlong: compared they teach nothing
+scale = "none"
+
 [model]
 device = "cpu"
 

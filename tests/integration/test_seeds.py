@@ -60,7 +60,7 @@ def small(name: str, files, folder) -> Config:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:learner.loss=dr_grpo", "ignore:grader.mode")
+@pytest.mark.filterwarnings("ignore:learner.loss=dr_grpo", "ignore:grader.mode", "ignore:learner.loss = .ppo")
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_of_the_notes_trains_in_miniature(name, files, tmp_path):
     whole, config = load_config(Config, name), small(name, files, tmp_path / "run")
