@@ -176,7 +176,9 @@ def test_a_debate_with_thinking_repeats_and_trains_on_sampled_tokens_alone(lette
         assert row.action_mask[-len(action) :].tolist() == action.tolist()
         assert not row.action_mask[: -len(action)].any()
         assert set(row.advantages[~row.action_mask]) <= {0.0}
-        assert set(row.advantages[row.action_mask]) == {1.5 if turn.ballot else 0.5}
+        given = row.advantages[row.action_mask].tolist()
+        assert given[:-1] == [1.5 if turn.ballot else 1.0] * (len(given) - 1)
+        assert given[-1] == (1.5 if turn.ballot else 0.5 if turn.completion.stop_reason == "stop" else 1.0)
         assert set(row.stream[row.action_mask]) == {2 if turn.ballot else 1}
         assert set(row.stream[~row.action_mask]) == {0}
 
