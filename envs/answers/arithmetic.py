@@ -101,7 +101,7 @@ def unknown_function(name: str) -> Callable[..., Any]:
 def power(base: Any, exponent: Any) -> Any:
     """Return base ** exponent, real where a real base and an integer exponent allow it."""
     mp = context()
-    if base == 0 and not (mp.isint(exponent) and exponent > 0):
+    if base == 0 and not (mp.isint(exponent) and exponent.real > 0):
         raise Unknown("a power of zero")
     size = abs(exponent) * max(1, abs(mp.mag(base))) if base else 0
     if size > MAX_BITS:
@@ -112,11 +112,11 @@ def power(base: Any, exponent: Any) -> Any:
 def root(value: Any, degree: Any) -> Any:
     """Return the real root where there is one, else the principal one."""
     mp = context()
-    if not mp.isint(degree) or not 2 <= degree <= 100:
+    if not mp.isint(degree) or not 2 <= degree.real <= 100:
         raise Unknown("the degree of a root")
     if degree == 2:
         return mp.sqrt(value)
-    if isinstance(value, mp.mpf) and value < 0 and int(degree) % 2:
+    if isinstance(value, mp.mpf) and value < 0 and int(degree.real) % 2:
         return -power(-value, 1 / degree)
     return power(value, 1 / degree) if value else value
 

@@ -45,10 +45,13 @@ def same_structure(answer: str, gold: str) -> bool | None:
     (False, True)
     """
     left, right = parts_of(answer), parts_of(gold)
-    if left is None:
-        return _against_parts(answer, right) if right else _same_scalar(answer, gold)
-    if right is None:
-        return _against_scalar(left, gold)
+    if left is None and right is None:
+        return _same_scalar(answer, gold)
+    if left is None and right and right.bracketed and _TWO.fullmatch(answer):
+        left = Parts("list", (answer,), "commas")
+    if left is None or right is None:
+        interval = left and left.bracketed and len(left.items) == 2 and _RELATION.search(gold)
+        return None if interval else _one_and_several(gold if left else answer, left or right)
     if len(right.items) > MAX_PARTS:
         return None if left.kind == right.kind else False
     if len(left.items) > MAX_PARTS:
@@ -77,38 +80,20 @@ def out_of_order(answer: str, gold: str) -> bool:
     return any(same is False or (same is None and spelling(item) in spelled) for item, same in verdicts)
 
 
-def _against_scalar(left: Parts, gold: str) -> bool | None:
-    """Grade a list, tuple or matrix where the gold answer is one formula or one relation."""
-    several = len(left.items) > 1
-    if not _RELATION.search(gold) and not _NAMED_SET.search(gold):
-        return False if several else None
-    if left.kind != "list":  # an interval may answer an inequality
-        return None if left.bracketed and len(left.items) == 2 else False
-    regions = all(_is_region(item) for item in left.items)
-    return None if left.joined == "union" or regions else False
+def _one_and_several(one: str, parts: Parts | None) -> bool | None:
+    """Return False, as one formula is never several; None where both may name a set, or a matrix."""
+    assert parts is not None
+    if _NAMED_SET.search(one) or parts.kind.startswith("matrix"):
+        return None
+    if parts.kind == "list" and _RELATION.search(one):
+        return None if all(map(_is_region, parts.items)) else False
+    return False if len(parts.items) > 1 else None
 
 
 def _is_region(text: str) -> bool:
     """Whether text is a relation, or brackets that may be an interval."""
     parts = parts_of(text)
     return bool(_RELATION.search(text)) or (parts is not None and parts.bracketed)
-
-
-def _against_parts(answer: str, right: Parts) -> bool | None:
-    """Grade one formula or relation where the gold answer is a list, a tuple or a matrix."""
-    if _NAMED_SET.search(answer) or right.kind.startswith("matrix"):
-        return None
-    if right.bracketed:
-        return _same_parts(Parts("list", (answer,), "commas"), right) if _TWO.fullmatch(answer) else False
-    if _RELATION.search(answer):
-        return None if any(_RELATION.search(item) for item in right.items) else False
-    if len(right.items) < 2 or not _readable(answer):
-        return None
-    return False if all(parts_of(item) or _readable(item) for item in right.items) else None
-
-
-def _readable(text: str) -> bool:
-    return all(same_value(side, side) is True for side in sides(text))
 
 
 def _same_parts(left: Parts, right: Parts) -> bool | None:

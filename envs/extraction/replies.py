@@ -38,7 +38,7 @@ _FOREIGN = re.compile(r"[\u00c0-\u024f\u0400-\u1fff\u3040-\u9fff\uac00-\ud7af]")
 _BARE_CHARS = 200
 _CORRECT = r"\s(?:is|must be)\s(?:the\s)?(?:correct|right|true)\b(?!\s?\?)"
 _OPTION_CHARS = 4000
-_ASKED, _WHETHER = re.compile(r"[^.\n!?]{0,200}\?"), re.compile(r"\bwhether\b[^.\n!?]*\Z")
+_ASKED, _WHETHER = re.compile(r"[^.\n!?]{0,200}\?"), re.compile(r"\bwhether\b[^.;:\n!?]*\Z")
 _NUMBER = re.compile(
     r"\\[dt]?frac\{\d+\}\{\d+\}"
     r"|(?<![A-Za-z_\d])(?:(?<![.,:/])\d{1,2}(?::\d\d){1,2}(?![\d:])(?:\s?[ap]\.?m\b)?"

@@ -31,7 +31,6 @@ _NEAR = re.compile(
     r"(?:[A-Za-z]\s?(?==?\\))?(?:=\s?)?(?:\\approx(?![A-Za-z])|(?:approximately|about|roughly|around)\b)\s?"
 )
 _ON_SCALE = re.compile(r"\s?(?:°\s?|\bdegrees?\s)(C(?:elsius)?|F(?:ahrenheit)?|celsius|fahrenheit)\s?$")
-_LETTER_GOLD = re.compile(r"\(([A-Z])\)")
 _MATH_WORDS = re.compile(r"(?<![\\A-Za-z])(?!sqrt|frac|sin|cos|tan|log|ln|pi|exp|mod)[A-Za-z]{2,}")
 _LIST = re.compile(r"[,;]|\b(?:or|and)\b|\\pm|\\text|\\cup")
 _SUM = re.compile(r"[\d)}]\s*(?:[+*×·÷-]|\\cdot|\\times|\\div)\s*[\d({\\]")
@@ -112,8 +111,6 @@ def _digits(numeral: re.Match[str]) -> tuple[str, str, str]:
 def _as_word(plain: str, truth: str) -> Grade | None:
     if _is_text(truth):
         return decided(_letters(_ARTICLE.sub("", plain)) == _letters(_ARTICLE.sub("", truth)), "text")
-    if letter := _LETTER_GOLD.fullmatch(truth):
-        return decided(plain == letter[1], "letter")
     if (based := _BASED.fullmatch(truth)) and (based[1].isdigit() or (_base(based) or 0) > 10):
         return decided(_same_numeral(plain, based), "base")
     if any(map(BOUND.search, sides(plain))) and not any(map(BOUND.search, sides(truth))):

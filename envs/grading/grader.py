@@ -110,6 +110,9 @@ class Grader:
         _check_text("text", text)
         kind = _kind_read(kind, mode, choices or ())
         extraction = find_answer(text, kind, mode, choices or ())
+        unread = mode in ("lenient", "math_verify") and extraction.method in ("none", "last_number")
+        if unread and kind in MATHEMATICS and text.strip() == gold.strip():
+            extraction = Extraction(text.strip(), "bare")  # a gold answer in prose, letter for letter
         if extraction.answer is None:
             return Grade(GradeStatus.MISSING, extraction.method, None, time.perf_counter() - started)
         grade = self.same_answer(extraction.answer, gold, kind=kind, mode=mode, choices=choices or ())

@@ -309,6 +309,8 @@ def test_grade_of_a_whole_reply():
     assert grade(r"the answer is 18, \boxed{}", "18").status == "wrong"  # the empty box is the answer
     assert grade("it is 18", "18", mode="boxed").status == "missing"
     assert grade("it is 18", r"\boxed{18}").extracted == "18"
+    assert grade("odd $n$", "odd $n$").status == "correct"
+    assert grade("odd $n$", "odd $n$", mode="boxed").status == "missing"
     assert grade("it is 18", "It weighs more. " * 70 + "The answer is 18. So it is.").status == "correct"
 
 
