@@ -208,6 +208,7 @@ def _make_engine(config: Config, learners: int) -> tuple[Any, Any, Policy]:
     from debate.policy import own_policy
     from debate_rl.models import on_cpu
     from debate_rl.runs.kept_weights import load_run_model
+    from learner.update.forward import compute_type
 
     if config.model.policy == "vllm":
         _refuse_missing_vllm(config)
@@ -215,8 +216,11 @@ def _make_engine(config: Config, learners: int) -> tuple[Any, Any, Policy]:
         model, tokenizer = load_run_model(on_cpu(config) if learners > 1 else config)
         return model, tokenizer, _vllm_beside(config, model, tokenizer, learners)
     model, tokenizer = load_run_model(config)
-    make = LocalPolicy if config.model.policy is None else own_policy(config.model.policy)
-    return model, tokenizer, make(model, tokenizer, **local_settings(config))
+    settings = local_settings(config)
+    if config.model.policy is None:
+        compute = compute_type(model, config.learner.compute)
+        return model, tokenizer, LocalPolicy(model, tokenizer, compute=compute, **settings)
+    return model, tokenizer, own_policy(config.model.policy)(model, tokenizer, **settings)
 
 
 def refuse_missing_parts(config: Config) -> None:

@@ -182,16 +182,6 @@ def engine_dtype(config: ModelConfig) -> str:
     return config.dtype if config.dtype in ("bfloat16", "float16") else "bfloat16" if on_gpu else "float32"
 
 
-def samples_wider(config: Config, *, on_gpu: bool) -> bool:
-    """Return whether the model samples in float32 with weights that the learner multiplies in bfloat16."""
-    import torch
-
-    compute = config.learner.compute
-    narrow = compute == "bfloat16" or (compute == "auto" and on_gpu)
-    wide = resolve_dtype(config.model, on_gpu=on_gpu) == torch.float32
-    return config.model.policy is None and narrow and wide
-
-
 def build_tiny(
     config: TinyConfig, tokenizer: PreTrainedTokenizerBase, *, attn_implementation: str = "sdpa"
 ) -> PreTrainedModel:

@@ -44,6 +44,8 @@ class LocalPolicy(SpeakingPolicy):
     ``thinking_tokens``, thinking that has spent them is ended by force, and the answer is sampled behind it.
     ``context_tokens`` (prompt plus completion) defaults to the model's own limit; a completion is cut to
     fit (stop_reason "length"), and a prompt that leaves no token for the reply raises ValueError.
+    ``compute`` is the type in which matrices are multiplied, None for that of the weights. It has to be the
+    learner's: products in bfloat16 round small updates of float32 weights away, and others see them.
     """
 
     def __init__(
@@ -57,11 +59,12 @@ class LocalPolicy(SpeakingPolicy):
         batch_size: int = 128,
         context_tokens: int | None = None,
         version: int = 0,
+        compute: torch.dtype | None = None,
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         self.version = version
-        self._model, self._batch_size = model, batch_size
+        self._model, self._batch_size, self._compute = model, batch_size, compute
         limit = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._speech = Speech(
             tokenizer,
@@ -145,11 +148,14 @@ class LocalPolicy(SpeakingPolicy):
 
     def _sampled(self, draws: Sequence[Draw | None]) -> list[Drawn | None]:
         """Return what was drawn, in the given order; None for None."""
+        import torch
+
         wanted = [draw for draw in draws if draw is not None]
         drawn: list[Drawn] = []
         for start in range(0, len(wanted), self._batch_size):
             chunk = wanted[start : start + self._batch_size]
-            drawn += sample_batch(self._model, chunk, ends=self._speech.ends, watch=self._watch)
+            with torch.autocast(self._model.device.type, self._compute, enabled=self._compute is not None):
+                drawn += sample_batch(self._model, chunk, ends=self._speech.ends, watch=self._watch)
         left = iter(drawn)
         return [None if draw is None else next(left) for draw in draws]
 

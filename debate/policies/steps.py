@@ -78,5 +78,7 @@ class ModelSteps:
 
 
 def steps_for(model: PreTrainedModel) -> Steps:
-    """Return the fast plain-torch path for small Qwen3 models on a CPU, else the model's own forward."""
+    """Return the fast path of small Qwen3 models that compute in float32 on a CPU, else the model's own."""
+    if torch.is_autocast_enabled(model.device.type):
+        return ModelSteps(model)
     return Qwen3Steps(model) if fits(model) else ModelSteps(model)

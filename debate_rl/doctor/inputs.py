@@ -210,7 +210,7 @@ def dtype_check(config: Config, model: Any) -> Check:
     weights = str(resolve_dtype(config.model)).removeprefix("torch.")
     computes = str(compute_type(model, config.learner.compute, on_gpu=on_gpu) or weights)
     computes = computes.removeprefix("torch.")
-    samples = engine_dtype(config.model) if config.model.policy == "vllm" else weights
+    samples = {None: computes, "vllm": engine_dtype(config.model)}.get(config.model.policy, weights)
     why = f"weights {weights}, the learner computes in {computes}, the sampler in {samples}"
     if samples != computes:
         return Check("numeric types", "warn", None, why, f"learner.compute={samples}")

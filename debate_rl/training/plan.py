@@ -19,7 +19,7 @@ from debate.prompting.prompt import check_fits
 from debate_rl.config import Config
 from debate_rl.engines import local_settings, shares_gpu
 from debate_rl.formatting import counted
-from debate_rl.models import resolve_device, samples_wider, sketch_model
+from debate_rl.models import resolve_device, sketch_model
 from debate_rl.problems import Problems
 from debate_rl.quantization import quantized_bytes
 from debate_rl.training.engine_memory import EngineMemory, engine_memory
@@ -41,7 +41,7 @@ from learner.update.config import FROM_SAMPLER
 CROWDED = 0.9
 """Share of the memory over which ``learner.gradient_checkpointing = "auto"`` saves some."""
 USUAL_CAP = 2.0
-"""Of importance weights, where ``learner.tis_cap`` is "auto" and the sampler differs [Yao et al., 2025]."""
+"""Of importance weights, where ``learner.tis_cap`` is "auto" and an engine samples [Yao et al., 2025]."""
 
 
 class TooLargeError(ValueError):
@@ -213,7 +213,7 @@ def planned(
         text,
         done=done,
         engine=engine,
-        chosen=chosen_correction(config, on_gpu=cuda),
+        chosen=chosen_correction(config),
         ranks=ranks,
     )
     try:
@@ -256,14 +256,10 @@ def _memory(plan: Plan, config: Config, *, on_gpu: bool) -> Memory:
     return of_first_rank(memory, plan.model, plan.ranks, samples=config.model.policy is None)
 
 
-def chosen_correction(config: Config, *, on_gpu: bool) -> dict[str, float]:
-    """Return the cap of importance weights where it is "auto" and the sampler is not quite the trainer.
-
-    That is where an engine has weights of its own, or the model samples in another type than it learns in.
-    """
-    learner = config.learner
-    unlike = config.model.policy == "vllm" or samples_wider(config, on_gpu=on_gpu)
-    applies = unlike and learner.tis_cap == "auto" and learner.old_logprobs == "recompute"
+def chosen_correction(config: Config) -> dict[str, float]:
+    """Return the cap of importance weights where it is "auto" and an engine has weights of its own."""
+    learner, engine = config.learner, config.model.policy == "vllm"
+    applies = engine and learner.tis_cap == "auto" and learner.old_logprobs == "recompute"
     applies = applies and learner.loss not in FROM_SAMPLER
     return {"learner.tis_cap": USUAL_CAP} if applies else {}
 
@@ -271,7 +267,7 @@ def chosen_correction(config: Config, *, on_gpu: bool) -> dict[str, float]:
 def chosen_here(config: Config, data: Problems) -> Mapping[str, bool | float]:
     """Return what is chosen of the learner's settings on this machine; by the estimate on a GPU alone."""
     if resolve_device(config.model.device).type == "cpu":
-        return chosen_correction(config, on_gpu=False)
+        return chosen_correction(config)
     plan = planned(config, data)
     return plan.chosen if plan is not None else {}
 

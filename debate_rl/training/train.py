@@ -17,7 +17,7 @@ from debate.policies.vllm import VLLMPolicy
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import of_learners
 from debate_rl.metrics.debates import compression_metrics, debate_metrics, size_metrics
-from debate_rl.models import resolve_dtype
+from debate_rl.models import engine_dtype, resolve_dtype
 from debate_rl.reports.training.learning_alarms import MISMATCH
 from debate_rl.runs.trainer_state import generators_kept_on_error
 from debate_rl.training.adaptive import adaptive_metrics
@@ -249,11 +249,12 @@ def _check_first_mismatch(session: Session, metrics: Mapping[str, float]) -> Non
 
 def _why_apart(session: Session) -> str:
     """Return what makes sampler and trainer differ, as far as it is known, and what to do."""
-    computes = session.learner.compute
-    if session.config.model.policy is None and computes not in (None, resolve_dtype(session.config.model)):
+    model, computes = session.config.model, session.learner.compute
+    learns = str(computes or resolve_dtype(model)).removeprefix("torch.")
+    if model.policy == "vllm" and (samples := engine_dtype(model)) != learns:
         return (
-            f"The learner multiplies in {str(computes).removeprefix('torch.')}, the sampler in the weights' "
-            'own type, and this model does not bear that rounding: set learner.compute = "float32"'
+            f"The learner multiplies in {learns}, the engine in {samples}, and one of them rounds small "
+            f'updates of the weights away: set learner.compute = "{samples}"'
         )
     return "Check that temperature, model, adapter and numeric type are one for both"
 

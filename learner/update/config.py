@@ -62,10 +62,9 @@ class LearnerConfig(Settings):
     """Weight of the mean entropy, which is added to what is maximised."""
     tis_cap: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
     """Weight each token by exp(trainer - sampler), at most this (truncated importance sampling; 2 is usual);
-    0 does not. "auto" is 2 where the sampler's log-probabilities are not quite the trainer's
-    (``mismatch_kl``): an engine has weights of its own, or the model samples in float32 and learns in
-    bfloat16 (``compute``). It is 0 otherwise, also for a learner of your own loop, and for dppo_tv and
-    dppo_kl."""
+    0 does not. "auto" is 2 where an engine with weights of its own samples, whose log-probabilities are not
+    quite the trainer's (``mismatch_kl``), and 0 otherwise, also for a learner of your own loop, and for
+    dppo_tv and dppo_kl."""
     tis: Literal["token", "sequence_mask"] = "token"
     """What ``tis_cap`` bounds: the weight of each token, or with "sequence_mask" that of all tokens of a
     stream in a row together, which are left out where it is larger (TRL's default, with a cap of 3)."""
@@ -98,7 +97,8 @@ class LearnerConfig(Settings):
     """Read once what rows share: most of the prompts of a round. The same result but for rounding."""
     compute: Literal["auto", "float32", "bfloat16"] = "auto"
     """The type in which matrices are multiplied, whatever that of the weights: "auto" is bfloat16 for float32
-    weights on a GPU and the base's type under an adapter. Gradients, logits and losses stay float32."""
+    weights on a GPU and the base's type under an adapter. Gradients, logits and losses stay float32. The model
+    samples in it too, where it samples in this process."""
     compile: bool = False
     """Compile the layers that learn by torch.compile, which needs Triton or a C compiler, and minutes in the
     first step. The same result but for rounding; what samples is not compiled. For one process. Not measured

@@ -154,12 +154,6 @@ def test_numeric_types_are_judged_as_the_learner_judges_them():
     assert types("bfloat16", lora_rank=8).verdict == "ok"
 
 
-def test_a_learner_of_another_type_than_the_model_that_samples_here_warns():
-    check = types("float32", compute="bfloat16")
-    assert (check.verdict, check.set) == ("warn", "learner.compute=float32")
-    assert check.why.endswith("the learner computes in bfloat16, the sampler in float32")
-
-
 @pytest.mark.parametrize(
     ("parameters", "adapter", "advised"),
     [
@@ -185,13 +179,16 @@ def test_a_learning_rate_outside_of_a_tenth_to_once_warns(lr, verdict):
     ("on_gpu", "policy", "compute", "samples", "verdict"),
     [
         (False, None, "auto", "float32", "ok"),
-        (False, None, "bfloat16", "float32", "warn"),
-        (True, None, "auto", "float32", "warn"),
+        (False, None, "bfloat16", "bfloat16", "ok"),
+        (True, None, "auto", "bfloat16", "ok"),
         (True, None, "float32", "float32", "ok"),
         (True, "vllm", "auto", "bfloat16", "ok"),
+        (False, "vllm", "bfloat16", "float32", "warn"),
     ],
 )
-def test_full_weights_sample_in_their_own_type(on_gpu, policy, compute, samples, verdict, monkeypatch):
+def test_full_weights_sample_in_the_type_that_they_learn_in(
+    on_gpu, policy, compute, samples, verdict, monkeypatch
+):
     device = torch.device("cuda" if on_gpu else "cpu")
     for module in ("models", "doctor.inputs"):
         monkeypatch.setattr(f"debate_rl.{module}.resolve_device", lambda _: device)

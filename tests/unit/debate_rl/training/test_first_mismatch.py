@@ -11,9 +11,16 @@ from debate_rl.config import Config
 from debate_rl.training.train import _check_first_mismatch
 
 
-def said(found: float, *, step: int = 0, compute: torch.dtype | None = None, **train: object) -> list[str]:
+def said(
+    found: float,
+    *,
+    step: int = 0,
+    compute: torch.dtype | None = None,
+    policy: str | None = None,
+    **train: object,
+) -> list[str]:
     """Return what a session says of a step with such a mismatch."""
-    model = {"name_or_path": "m", "device": "cpu"}
+    model = {"name_or_path": "m", "device": "cpu", "policy": policy}
     config = Config.model_validate({"model": model, "train": train})
     lines: list[str] = []
     session = SimpleNamespace(
@@ -33,17 +40,20 @@ def test_rounding_and_later_steps_are_no_matter():
 
 
 def test_more_than_rounding_is_one_line_at_the_first_step_with_cause_and_cure():
-    [line] = said(0.056, compute=torch.bfloat16)
+    [line] = said(0.056, compute=torch.bfloat16, policy="vllm")
     assert line.startswith("step 0: mismatch_kl is 0.056 nats a token, over 0.01: sampler and trainer give")
     assert "(mismatch_mean 0.1, mismatch_max 5.5)" in line
-    assert line.endswith('this model does not bear that rounding: set learner.compute = "float32"')
-    [line] = said(0.056)
-    assert line.endswith("Check that temperature, model, adapter and numeric type are one for both")
+    assert line.endswith(
+        "The learner multiplies in bfloat16, the engine in float32, and one of them rounds small updates "
+        'of the weights away: set learner.compute = "float32"'
+    )
+    for alike in (said(0.056, policy="vllm"), said(0.056, compute=torch.bfloat16)):
+        assert alike[0].endswith("Check that temperature, model, adapter and numeric type are one for both")
 
 
 def test_beyond_the_limit_the_run_ends_with_the_same_cause():
     with pytest.raises(
         ValueError, match=r"step 0: .*over train.max_first_mismatch = 0.1: .* \"float32\"; nothing"
     ):
-        said(0.2, compute=torch.bfloat16)
+        said(0.2, compute=torch.bfloat16, policy="vllm")
     assert len(said(0.2, max_first_mismatch=None)) == 1

@@ -199,15 +199,14 @@ def test_vllm_keeps_more_of_a_large_gpu_where_it_takes_larger_batches(room, kept
     [
         ({}, "vllm", 2.0),
         ({}, None, "auto"),
-        ({"compute": "bfloat16"}, None, 2.0),
-        ({"compute": "bfloat16", "tis_cap": 0}, None, 0),
+        ({"compute": "bfloat16"}, None, "auto"),
         ({"tis_cap": 0}, "vllm", 0),
         ({"tis_cap": 3}, "vllm", 3),
         ({"old_logprobs": "sampling"}, "vllm", "auto"),
         ({"loss": "dppo_tv"}, "vllm", "auto"),
     ],
 )
-def test_importance_weights_are_chosen_where_sampler_and_trainer_differ(learner, policy, cap, tmp_path):
+def test_importance_weights_are_chosen_where_an_engine_samples(learner, policy, cap, tmp_path):
     config = config_of(tmp_path, model=BESIDE | {"policy": policy}, learner=learner)
     data = load_run_problems(config)
     found = planned(config, data)
@@ -216,23 +215,6 @@ def test_importance_weights_are_chosen_where_sampler_and_trainer_differ(learner,
     assert ("          learner.tis_cap = 2.0 was chosen" in found.memory_lines()) is bool(chosen)
     resolved = config.resolved_learner(found.chosen)
     assert (resolved.tis_cap, resolved.caps_weights) == (cap, cap not in (0, "auto"))
-
-
-@pytest.mark.parametrize(
-    ("model", "compute", "cap"),
-    [
-        ({}, "auto", {"learner.tis_cap": 2.0}),
-        ({"lora_rank": 4}, "auto", {}),
-        ({"lora_rank": 4, "dtype": "float32"}, "auto", {"learner.tis_cap": 2.0}),
-        ({"dtype": "bfloat16"}, "auto", {}),
-        ({}, "float32", {}),
-    ],
-)
-def test_full_weights_on_a_gpu_sample_in_float32_and_learn_in_bfloat16(model, compute, cap, tmp_path):
-    config = config_of(
-        tmp_path, model=BESIDE | {"policy": None, "lora_rank": 0} | model, learner={"compute": compute}
-    )
-    assert planned(config, load_run_problems(config), there=2**34).chosen == cap
 
 
 def test_learner_and_engine_must_fit_one_gpu(tmp_path):
