@@ -289,6 +289,7 @@ def test_one_step_raises_an_advantaged_token_and_lowers_a_disadvantaged_one():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:learner.loss = .* has the gradient of")
 @pytest.mark.parametrize("normalise", ["joint", "stream"])
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_micro_batches_give_the_weights_of_the_whole_batch(loss, normalise):
