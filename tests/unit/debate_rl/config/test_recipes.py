@@ -349,3 +349,17 @@ def test_a_recipe_that_cannot_be_a_stage_is_named(tmp_path, stage, said):
     path = written(tmp_path, "full.toml", f"[model]\ntiny = {{}}\n[[stages]]\n{stage}\n")
     with pytest.raises(ConfigError, match=re.escape(f"{path}: {said}")):
         load_config(Config, str(path))
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("learner.tis_cap=nan", "learner.tis_cap: Input should be a finite number or 'auto' (got nan)"),
+        ("learner.tis_cap=-1", "learner.tis_cap: Input should be greater than or equal to 0 or 'auto' (got -1)"),
+        ("model.vllm.sleep=2", "model.vllm.sleep: Input should be a valid boolean, unable to interpret input or"),
+    ],
+)
+def test_a_value_of_one_of_several_types_is_refused_by_its_key_alone(override, said):
+    with pytest.raises(ConfigError) as raised:
+        load_config(Config, "quickstart", [override])
+    assert f"{override}: {said}" in str(raised.value)
