@@ -15,7 +15,7 @@ from debate_rl.commands.arguments import JsonFile, Overrides, writable
 from debate_rl.commands.console import plain_console, write_json
 from debate_rl.commands.errors import INTERRUPTED, Ended, one_line
 from debate_rl.commands.play import Kind
-from debate_rl.formatting import duration
+from debate_rl.formatting import duration, safe_json
 
 if TYPE_CHECKING:
     from debate import Problem
@@ -272,7 +272,7 @@ def line_of(problem: Problem, found: Answered | Refused, posed: Posed) -> Line:
 def _tell(line: Line, kept: AnswersFile | None, count: int) -> None:
     """Keep or print a line as JSON, and say on the standard error what the answer is."""
     if kept is None:
-        typer.echo(line.text())
+        typer.echo(safe_json(line.text()))
     else:
         kept.write(line)
     say = plain_console(stderr=True).print

@@ -85,6 +85,13 @@ def test_a_problem_without_blanks_is_no_file(solver, text):
     assert (code, json.loads(out)["question"]) == (0, text)
 
 
+def test_a_question_moves_no_cursor_and_is_read_back_as_it_was(solver):
+    text = "\x9b31mWhat is 3 + 2?\u202e\x7f\U000e0101"
+    code, out, _, _ = solver("solve", "r.toml", text, "--strategy", "greedy")
+    assert (code, json.loads(out)["question"]) == (0, text)
+    assert out.rstrip("\n").isprintable()
+
+
 def test_a_file_is_graded_and_summed_up(solver, tmp_path):
     code, out, err, _ = solver("solve", "r.toml", "train.jsonl", "--strategy", "greedy", "--json", "s.json")
     lines = {line["id"]: line for line in map(json.loads, out.splitlines())}
