@@ -73,7 +73,7 @@ def solve(
         typer.Option(
             metavar="FILE",
             callback=writable,
-            help="Write the answers to this file as they come, and go on with it.",
+            help="Write the answers to this file as they come; an existing one is continued.",
         ),
     ] = None,
     plan_only: Annotated[
@@ -211,7 +211,7 @@ def _answers(out: str | None, of: dict[str, Any]) -> Iterator[AnswersFile | None
     try:
         yield file
     except KeyboardInterrupt as stop:
-        raise Ended(f"stopped; {out} keeps its answers; the same command goes on", INTERRUPTED) from stop
+        raise Ended(f"stopped; {out} keeps its answers; the same command resumes", INTERRUPTED) from stop
     finally:
         file.close()
 

@@ -115,7 +115,7 @@ def prompt_checks(config: Config, data: Problems) -> Iterator[Check]:
     plain = config.model.chat is False
     without = [prompt.name for prompt in trained if not prompt.settings["stop"]]
     if plain and without:
-        why = f"nothing ends a plain-text reply of {without[0]}, and models go on with questions of their own"
+        why = f"nothing ends a plain-text reply of {without[0]}, and models continue with questions of their own"
         yield Check("stops", "warn", None, why, "debate.prompts=qa")
     else:
         yield Check("stops", "ok", None, "the end of a turn, or a stop string, ends replies")
@@ -136,7 +136,7 @@ def length_checks(config: Config, data: Problems) -> Iterator[Check]:
         yield Check("lengths", "bad", None, _line(error))
     else:
         reply = config.debate.max_tokens + config.debate.thinking_tokens
-        yield Check("lengths", "ok", reply, "tokens of a reply fit beside every problem's prompt")
+        yield Check("lengths", "ok", reply, "tokens of a reply fit with every problem's prompt")
 
 
 def memory_checks(config: Config, data: Problems) -> Iterator[Check]:

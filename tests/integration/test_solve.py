@@ -117,7 +117,7 @@ def test_a_file_of_answers_goes_on_and_asks_nothing_twice(solver, tmp_path):
     words = "solve", "r.toml", "train.jsonl", "--strategy", "greedy", "--out", "a.jsonl", "--at-once", "1"
     code, _, err, _ = solver(*words, stop_after=2)
     assert code == 130
-    assert "a.jsonl keeps its answers; the same command goes on" in err
+    assert "a.jsonl keeps its answers; the same command resumes" in err
     kept = (tmp_path / "a.jsonl").read_text().splitlines()
     assert len(kept) == 3  # the head, and two answers
     (tmp_path / "a.jsonl").write_text("\n".join(kept) + '\n{"id": "n2", "que')  # as a kill leaves it

@@ -341,7 +341,7 @@ learner = { lr = 1e-5 }
         ),
         (
             'name = "a"\nrecipe = "rlvr/tiny"',
-            "stages.0: model.tiny: a stage goes on with the weights of the one before",
+            "stages.0: model.tiny: a stage starts from the weights of the one before",
         ),
     ],
 )

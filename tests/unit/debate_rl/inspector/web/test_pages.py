@@ -351,7 +351,7 @@ def test_a_list_of_runs_follows_them_while_one_is_written(run):
         site._looked = -10.0
         page = client.get("/").text
     assert page.count("data-refresh") == 1
-    assert page.count("going on") == 1
+    assert page.count("running") == 1
     site.close()
 
 
