@@ -239,7 +239,7 @@ def one_line(text: str, most: int = 400) -> str:
 
 
 def safe_json(line: str) -> str:
-    r"""Return a line of JSON that may be printed: what is unseen is escaped, so that it is read back the same.
+    r"""Return a line of JSON that may be printed: what is unseen is escaped, and read back the same.
 
     >>> safe_json('{"text": "é\x9b1m\u202e"}')
     '{"text": "é\\u009b1m\\u202e"}'

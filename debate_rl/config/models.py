@@ -98,7 +98,7 @@ class TinyConfig(Settings):
     context_tokens: int = Field(default=4096, ge=16)
     """Longest prompt plus completion."""
     pieces: tuple[str, ...] = ()
-    """Texts that get a token of their own, in addition to section tags, handles and the synthetic family's words."""
+    """Texts that get their own token, as section tags, handles and the synthetic family's words do."""
     fallback: Fallback = "bytes"
     """What becomes of text outside the vocabulary: bytes, ASCII characters, or the unknown token."""
 

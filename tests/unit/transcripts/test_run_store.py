@@ -176,7 +176,9 @@ def test_a_line_that_is_being_written_waits(run, step_records):
 
 def test_words_are_found_in_the_question_and_no_phrase_spans_it_and_a_reply(run, step_records):
     record = step_records(7)[0]
-    debate = replace(record.debate, problem=replace(record.debate.problem, question="Target 17 of six numbers"))
+    debate = replace(
+        record.debate, problem=replace(record.debate.problem, question="Target 17 of six numbers")
+    )
     write_step(run / "transcripts", 3, [replace(record, step=3, debate=debate)])
     with RunStore.open(run) as store:
         assert ids(store, "Target 17") == ["3.0"]
