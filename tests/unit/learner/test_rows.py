@@ -14,6 +14,8 @@ from debate.parsing import parse_turn
 from debate.personas import PERSONAS
 from debate.types import Completion, Debate, Outcome, Problem, Turn, TurnId, Vote
 from learner import AdvantageConfig, Row, TurnAdvantage, make_rows, transitions_of, turn_advantages
+from learner.advantages.contexts import context_of
+from learner.advantages.pairs import right_by_debate, sides_of
 from learner.rows import token_advantages
 from rewards import RewardConfig, score_debate
 from rewards.types import Rewards
@@ -68,6 +70,15 @@ def test_the_turns_of_a_group_stand_debate_by_debate_and_agent_by_agent():
     solution, ballot = turns[:2]
     assert (solution.peer, solution.truth, solution.judge, solution.format) == (1.0, 1.0, None, 0.0)
     assert (ballot.peer, ballot.truth, ballot.judge, ballot.format) == (None, None, None, -0.5)
+
+
+def test_a_judge_that_learns_is_shown_right_and_wrong_solutions_of_frozen_seats():
+    protocol = DebateConfig(num_rounds=1, seats=("frozen", "frozen", "learning"))
+    turns = transitions_of([replace(debate_of(), protocol=protocol)], [REWARDS], [0])
+    assert [one.turn.id for one in turns] == [TurnId(2, 0), TurnId(2, 1)]
+    assert sides_of(turns, 1.0) == [0, 1]
+    ballot = turns[1].turn
+    assert context_of(ballot, right_by_debate(turns, 1.0)[0]) == (None, 1)
 
 
 def test_a_group_is_about_one_problem():
