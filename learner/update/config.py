@@ -97,8 +97,9 @@ class LearnerConfig(Settings):
     """Read once what rows share: most of the prompts of a round. The same result but for rounding."""
     compute: Literal["auto", "float32", "bfloat16"] = "auto"
     """The type in which matrices are multiplied, whatever that of the weights: "auto" is bfloat16 for float32
-    weights on a GPU and the base's type under an adapter. Gradients, logits and losses stay float32. The model
-    samples in it too, where it samples in this process; the logits that it draws from are rounded to it."""
+    weights on a GPU and the base's type under an adapter. Gradients, logits and losses stay float32. The
+    model samples in it too, where it samples in this process; the logits that it draws from are rounded to
+    it."""
     compile: bool = False
     """Compile the layers that learn by torch.compile, which needs Triton or a C compiler, and minutes in the
     first step. The same result but for rounding; what samples is not compiled. For one process. Not measured

@@ -18,8 +18,13 @@ def test_steps_are_saved_only_with_the_weights_that_they_ended_with(steps, halfw
         learner=SimpleNamespace(steps=steps, halfway=halfway),
         save_finished=lambda: found.append(session.step),
     )
-    with pytest.raises(RuntimeError, match="no figures"), finished_steps_saved(session):
-        session.ema["truth/A"] = 0.7
-        raise RuntimeError("no figures")
+
+    def fail() -> None:
+        with finished_steps_saved(session):
+            session.ema["truth/A"] = 0.7
+            raise RuntimeError("no figures")
+
+    with pytest.raises(RuntimeError, match="no figures"):
+        fail()
     assert found == saved
     assert session.ema == {"truth/A": 0.5}
