@@ -186,6 +186,15 @@ def check_settings(config: LearnerConfig, total_steps: int | None) -> None:
             'choose k2 or k3, or learner.kl_in="reward"',
             stacklevel=4,
         )
+    if config.tis == "sequence_mask" and not config.caps_weights:
+        where, cure = "where the model itself samples", "set learner.tis_cap = 3, or "
+        if config.loss in FROM_SAMPLER:
+            where, cure = f"for {config.loss}", ""
+        warnings.warn(
+            'learner.tis = "sequence_mask" does nothing: learner.tis_cap = "auto" is 0 '
+            f"{where}; {cure}leave learner.tis out",
+            stacklevel=4,
+        )
     if idle := idle_settings(config):
         warnings.warn(
             f"{'; '.join(idle)}: with one update in a step (learner.epochs = learner.minibatches = 1) and "
