@@ -120,8 +120,8 @@ def apart(one: Learner, exact: Learner, rows: Sequence[Row]) -> Found:
     """Return how far the gradients of the first steps of two learners are apart, by Adam's first moments."""
     norms = [learner.step(rows)["grad_norm"] for learner in (one, exact)]
     found, wanted = (
-        torch.cat([one.optimizer.state[value]["exp_avg"].flatten().cpu() for value in one.parameters])
-        for one in (one, exact)
+        torch.cat([each.optimizer.state[value]["exp_avg"].flatten().cpu() for value in each.parameters])
+        for each in (one, exact)
     )
     share = float((found - wanted).norm() / wanted.norm())
     return Found(share, high=0.05, more="norms {:.4g} and {:.4g}".format(*norms))
