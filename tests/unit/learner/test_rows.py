@@ -142,17 +142,24 @@ def test_a_stream_without_signal_gets_zero_and_the_format_goes_to_the_judge():
     assert row.advantages.tolist() == [0, 0] + [0.0] * len(SOLVE) + [0.5] * judge
 
 
-@pytest.mark.parametrize(("stop_reason", "last"), [("stop", 0.5), ("length", 1.0)])
-def test_no_token_of_a_right_solution_is_fined_for_the_comparison_behind_it(stop_reason, last):
-    """Generator +1; the end token came in the comparison's place, but where the reply was cut off."""
+def rows_without_a_comparison(stop_reason: str, part: TurnAdvantage) -> list[Row]:
     turn = turn_of(SOLVE, 0, 1)
     turn = replace(turn, completion=replace(turn.completion, stop_reason=stop_reason))
     debate = replace(debate_of(), turns=(turn,), personas=PERSONAS[:1])
     rewards = Rewards(((None, None),), ((None, None),), ((None, None),), ((None, None),))
-    (row,) = make_rows(
-        transitions_of([debate], [rewards], [0]), [TurnAdvantage(1.0, None, -0.5)], AdvantageConfig()
-    )
+    return make_rows(transitions_of([debate], [rewards], [0]), [part], AdvantageConfig())
+
+
+@pytest.mark.parametrize(("stop_reason", "last"), [("stop", 0.5), ("length", 1.0)])
+def test_no_token_of_a_right_solution_is_fined_for_the_comparison_behind_it(stop_reason, last):
+    """Generator +1; the end token came in the comparison's place, but where the reply was cut off."""
+    (row,) = rows_without_a_comparison(stop_reason, TurnAdvantage(1.0, None, -0.5))
     assert row.advantages.tolist() == [0, 0] + [1.0] * len(SOLVE) + [last]
+
+
+def test_a_reply_that_was_cut_off_before_its_comparison_is_no_row_for_its_form_alone():
+    assert rows_without_a_comparison("length", TurnAdvantage(None, None, -0.5)) == []
+    assert len(rows_without_a_comparison("stop", TurnAdvantage(None, None, -0.5))) == 1
 
 
 def test_turns_without_signal_give_no_row():
