@@ -65,10 +65,10 @@ def refuse_more_layers_than_tensors(file: Path) -> None:
     """
     with file.open("rb") as opened:
         head = opened.read(HEAD)
-    layers = re.search(rb"\.block_count[\x04\x05]\0\0\0(.{4})", head, re.DOTALL)
+    layers = re.search(rb"\.block_count(?:[\x04\x05]\0{3}(.{4})|[\x0a\x0b]\0{3}(.{8}))", head, re.DOTALL)
     if layers is None:
         return
-    count, tensors = int.from_bytes(layers[1], "little"), int.from_bytes(head[8:16], "little")
+    count, tensors = int.from_bytes(layers[1] or layers[2], "little"), int.from_bytes(head[8:16], "little")
     if count > tensors:
         raise ValueError(f"its header names {count} layers and {tensors} tensors")
 

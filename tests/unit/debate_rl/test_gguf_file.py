@@ -189,11 +189,13 @@ def test_a_file_that_is_cut_off_is_refused_with_and_without_its_data(written, tm
         sketch_model(config_of(path), on_gpu=False)
 
 
-def test_a_header_of_endless_layers_is_refused_before_settings_are_made_of_it(written, tmp_path):
-    content, key = written[1].read_bytes(), b"llama.block_count\x04\0\0\0"
+@pytest.mark.parametrize(("kind", "size"), [(4, 4), (10, 8)])  # 32 and 64 bits
+def test_a_header_of_endless_layers_is_refused_before_settings_are_made_of_it(written, tmp_path, kind, size):
+    content, key = written[1].read_bytes(), b"llama.block_count"
     start = content.index(key) + len(key)
     path = tmp_path / "deep.gguf"
-    path.write_bytes(content[:start] + (2**31 - 1).to_bytes(4, "little") + content[start + 4 :])
+    layers = kind.to_bytes(4, "little") + (2**31 - 1).to_bytes(size, "little")
+    path.write_bytes(content[:start] + layers + content[start + 8 :])
     assert "its header names 2147483647 layers and 21 tensors" in refused(config_of(path))
 
 
