@@ -2,8 +2,9 @@ r"""Names before values: ``AB=5`` and ``AC=5`` are statements about two things, 
 
 The principle: two names are of two things where they are written alike, letter for letter and digit for
 digit, and some of these differ: ``f(2)`` and ``f(3)``, ``P(A)`` and ``P(B)``. Names of different forms may be
-of one thing: ``\angle A`` and ``\angle BAC``. Nothing is said here of a letter alone, as ``y=2x`` may be
-solved for x, of words and of sums. A derivative is not its function, nor an inverse what it inverts.
+of one thing: ``\angle A`` and ``\angle BAC``. What is done to a letter that has a value is not the letter:
+``x^2``, ``-x``, ``|z|``. Nothing else is said here of a letter alone, as ``y=2x`` may be solved for x, of
+words and of sums. A derivative is not its function, nor an inverse what it inverts.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from envs.answers.notation import DERIVATIVE, name_of, spelling
+from envs.answers.notation import DERIVATIVE, name_of, spelling, statement
 
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _WORD = re.compile(r"(?<![A-Za-z\\])(?![a-z]{2,3}\()[A-Za-z]*[a-z]{2,}")
 _FUNCTION = re.compile(r"[A-Za-z](?:\^\{?-1\}?|'*)(?:\([a-z]\))?")
+_VARIABLE = re.compile(r"(?<![A-Za-z\\])(?![ei])[A-Za-z](?![A-Za-z])")
 _ORDERED = r"\angle"
+_SAME = (
+    r"(?:m\s?)?(?:\\(?:vec|angle|triangle|overrightarrow|hat|mathbf)\s?)?\{?%s\}?(?:_\{?\w+\}?|'|\([^()]*\))*"
+)
 
 
 def names_differ(answer: str, gold: str) -> bool:
@@ -28,8 +33,12 @@ def names_differ(answer: str, gold: str) -> bool:
     (True, False, True)
     >>> names_differ(r"\angle ABC=5", r"\angle ACB=5"), names_differ(r"\angle A=5", r"\angle BAC=5")
     (True, False)
+    >>> [names_differ(f"{name}=4", "x=4") for name in ("x^2", "-x", "|x|", r"\bar{x}", "x_1", r"\vec{x}")]
+    [True, True, True, True, False, False]
     """
     left, right = name_of(answer), name_of(gold)
+    if len(right) == 1 and not _VARIABLE.search(gold[1:]) and right in _signs(done := statement(answer)):
+        return not re.fullmatch(_SAME % right, done)
     if not left or not right or left in gold[len(right) :] or right in answer[len(left) :] or left == right:
         return False
     if _FUNCTION.fullmatch(left) and _FUNCTION.fullmatch(right) and "(" in left and "(" in right:

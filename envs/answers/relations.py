@@ -11,18 +11,22 @@ relation.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
+from envs.answers.expressions import called
 from envs.answers.parts import split_at
 from envs.answers.values import NO_VALUE, difference_at, is_close
+
+Difference: TypeAlias = Callable[[int], Any]
+"""The left side less the right one, at a point."""
 
 _SIGNS = {"=": "=", "<": "<", ">": ">", r"\le": "<=", r"\ge": ">=", r"\neq": "!="}
 _MIRRORED = {">": "<", ">=": "<="}
 SIGN = re.compile(r"\\not(?![A-Za-z])|\\n?(?:subset|supset|in|ni|mid|parallel)(?:eq)?(?![A-Za-z])|[≮≯≰≱∤]")
 """What no rule here may read over."""
-_CALL = re.compile(r"(?<![A-Za-z\\])[fgh]'{0,3}\(")
 _POINTS = (0, 1, 2)
 MAX_RELATIONS = 8
 
@@ -78,44 +82,47 @@ def same_relations(answer: Sequence[Relation], gold: Sequence[Relation]) -> bool
 
 def same_relation(answer: Relation, gold: Relation) -> bool | None:
     """Return whether two relations are one, moved to one side, up to a constant; None if unknown."""
+    functions = called(f"{answer.left}={answer.right}", f"{gold.left}={gold.right}")
+    left, right = (
+        partial(difference_at, each.left, each.right, functions=functions) for each in (answer, gold)
+    )
+    linear = _is_linear(left) and _is_linear(right)
     if answer.sign != gold.sign:
-        return False if _is_linear(answer) and _is_linear(gold) else None
+        return False if linear else None
     try:
-        ratios = [_ratio(answer, gold, point) for point in _POINTS]
+        ratios = [_ratio(left(point), right(point)) for point in _POINTS]
     except NO_VALUE:
         return None
     if any(ratio is None for ratio in ratios):
         return None
-    if _is_constant(answer) and _is_constant(gold):  # any two are multiples: f(3)=5 and f(3)=6
+    if _is_constant(left) and _is_constant(right):  # any two are multiples: f(3)=5 and f(3)=6
         if not is_close(abs(ratios[0]), 1):
             return False
-        if not _CALL.search(gold.left + gold.right):
+        if not functions:
             return None
     if all(is_close(ratio, ratios[0]) for ratio in ratios):
         positive = ratios[0].imag == 0 and ratios[0].real > 0
         return bool(positive) or gold.sign in ("=", "!=")
-    return False if _is_linear(answer) and _is_linear(gold) else None
+    return False if linear else None
 
 
-def _ratio(answer: Relation, gold: Relation, point: int) -> Any:
-    above = difference_at(answer.left, answer.right, point)
-    below = difference_at(gold.left, gold.right, point)
+def _ratio(above: Any, below: Any) -> Any:
     return above / below if above is not None and below and abs(above) > 0 else None
 
 
-def _is_constant(relation: Relation) -> bool:
+def _is_constant(difference: Difference) -> bool:
     """Whether the value is the same at two points: no variable stands in it, but a function may."""
     try:
-        first, second = (difference_at(relation.left, relation.right, point) for point in (0, 1))
+        first, second = difference(0), difference(1)
     except NO_VALUE:
         return False
     return first is not None and second is not None and is_close(first, second) is not False
 
 
-def _is_linear(relation: Relation) -> bool:
+def _is_linear(difference: Difference) -> bool:
     """Whether the value in the midst of two points is the mean of theirs."""
     try:
-        first, second, middle = (difference_at(relation.left, relation.right, point) for point in (0, 1, 3))
+        first, second, middle = difference(0), difference(1), difference(3)
     except NO_VALUE:
         return False
     return None not in (first, second, middle) and is_close(2 * middle, first + second) is True
