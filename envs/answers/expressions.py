@@ -252,15 +252,16 @@ class _Parser:
         name += self.subscript()
         while self.peek() == "'":
             name += self.take()
-        if letter in self.functions and (inverse := self.is_called()):
-            self.at += inverse - 1
-            return _apply(unknown_function(name if inverse == 1 else f"{name} inverse"), self.group())
+        inverse = self.inverted()
+        if letter in self.functions and self.tokens[self.at + inverse :][:1] == ["("]:
+            self.at += inverse
+            return _apply(unknown_function(f"{name} inverse" if inverse else name), self.group())
         return variable(name)
 
-    def is_called(self) -> int:
-        """Return how many tokens lead to the bracket of a call: 1, those of a power -1 as well, or 0."""
-        ahead = "".join(self.tokens[self.at : self.at + 6])
-        return next((n for n, start in ((1, "("), (6, "^{-1}("), (4, "^-1(")) if ahead.startswith(start)), 0)
+    def inverted(self) -> int:
+        """Return how many tokens are the power -1 that stands next, or 0."""
+        ahead = self.tokens[self.at : self.at + 5]
+        return 5 if ahead == list("^{-1}") else 3 * (ahead[:3] == list("^-1"))
 
     def subscript(self) -> str:
         if self.peek() != "_":
@@ -300,11 +301,10 @@ class _Parser:
 
     def inverse(self, token: str) -> Callable[..., Any]:
         """Return the function of a command, or its inverse behind a power -1."""
-        ahead = "".join(self.tokens[self.at : self.at + 5])
         inverse = FUNCTIONS.get(f"\\arc{token[1:]}")
-        if inverse is None or not ahead.startswith(("^{-1}", "^-1")):
+        if inverse is None or not self.inverted():
             return FUNCTIONS[token]
-        self.at += 5 if ahead.startswith("^{") else 3
+        self.at += self.inverted()
         return inverse
 
     def binder(self, token: str) -> Node:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -59,11 +59,8 @@ def same_value(answer: str, gold: str) -> bool | None:
 
 def _differ_by_a_constant(answer: str, gold: str) -> bool:
     """Whether two formulas are antiderivatives of one: the constant of integration takes up the rest."""
-    try:
-        first, *others = (difference_at(answer, gold, point) for point in _POINTS)
-    except NO_VALUE:
-        return False
-    return first is not None and all(is_close(first, other) for other in others)
+    differences = differences_at(answer, gold, _POINTS)
+    return differences is not None and all(is_close(differences[0], other) for other in differences)
 
 
 def _same(claim: Node, truth: Node, *, whole: bool) -> bool | None:
@@ -93,14 +90,16 @@ def is_real(value: Any) -> bool:
     return abs(value.imag) < context().mpf(10) ** -70
 
 
-def difference_at(left: str, right: str, point: int, functions: frozenset[str] = frozenset()) -> Any:
-    """Return the first formula's value less the second's at a point; None where one is not in the grammar.
-
-    Raises one of ``NO_VALUE`` where there is no value.
-    """
+def differences_at(
+    left: str, right: str, points: Sequence[int], functions: frozenset[str] = frozenset()
+) -> list[Any] | None:
+    """Return the first formula's values less the second's; None where one is not read or has no value."""
     with _LOCK:
         a, b = parse_formula(left, functions), parse_formula(right, functions)
-        return None if a is None or b is None else a(point) - b(point)
+        try:
+            return [a(point) - b(point) for point in points] if a and b else None
+        except NO_VALUE:
+            return None
 
 
 def constant_of(text: str) -> Any:

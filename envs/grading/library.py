@@ -69,13 +69,10 @@ def _is_known(token: str) -> bool:
 def _marks(text: str) -> object:
     """Return what must be the same in two texts."""
     bare = _ENVIRONMENT.sub(lambda match: rf"\{match[1]} ", text).replace(r"\ge", r"\le")
-    letters = frozenset(re.findall(r"\\[A-Za-z]+|[A-Za-z]", bare)) & (GREEK | frozenset(_LETTERS))
+    letters = {t for t in re.findall(r"\\[A-Za-z]+|[A-Za-z]", bare) if len(t) == 1 or t in GREEK}
     signs = Counter(
         re.findall(r"\\le|\\cup|\\cap|\\in(?![a-z])|\\setminus|[<=,;]", bare.translate(_DIRECTIONS))
     )
     calls = frozenset(match[1] for match in _CALL.finditer(bare))
     marks = Counter(re.findall(r"\\[{}]|(?<!\\sqrt)\[|[|']", bare))
     return letters, signs, calls, marks, frozenset(_SUBSCRIPT.findall(bare))
-
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

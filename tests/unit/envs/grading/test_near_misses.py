@@ -308,6 +308,14 @@ NEAR = [
     (r"2\sinh x", r"\sinh 2x"),
     (r"\frac{1}{\sinh x}", r"\sinh^{-1} x"),
     (r"5k+1, k \in \mathbb{N}", r"5k+1, k \in \mathbb{Z}"),
+    ("AB=25", "AB^2=25"),
+    (r"\angle A=50", r"\angle A+\angle B=50"),
+    (r"P(A)=\frac13", r"P(\bar{A})=\frac13"),
+    ("P(B|A)=0.5", "P(A|B)=0.5"),
+    (r"P(A\cup B)=0.5", r"P(A\cap B)=0.5"),
+    ("E(X)=3", "E(X^2)=3"),
+    ("a=4", "a'=4"),
+    (r"2\text{ red}, 3\text{ blue}", r"3\text{ red}, 2\text{ blue}"),
 ]
 SAME = [
     (r"\frac{2}{3}", "{2}/{3}"),
@@ -390,6 +398,12 @@ SAME = [
     (r"\begin{matrix} x \\ 0.5 \end{matrix}", r"\begin{matrix} x \\ \frac12 \end{matrix}"),
     ("The answer is 33.", "33"),
     ("√12", r"2\sqrt3"),
+    ("AB=25", "|AB|=25"),
+    (r"P(A\cap B)=0.5", r"P(B\cap A)=0.5"),
+    ("P(A|B)=0.5", r"P(A \mid B)=0.5"),
+    ("E(X)=3", r"\mathbb{E}[X]=3"),
+    (r"2\text{ red}, 3\text{ blue}", "3 blue and 2 red"),
+    ("f^{-1}(x)=x-3", "f^{-1}(x)=-3+x"),
 ]
 
 
