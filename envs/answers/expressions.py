@@ -39,9 +39,7 @@ _TIMES = {"*": "*", r"\cdot": "*", r"\times": "*", "/": "/", r"\div": "/", r"\bm
 _CLOSING = {"(": ")", "{": "}", "[": "]", "|": "|", r"\lfloor": r"\rfloor", r"\lceil": r"\rceil"}
 _ROUNDING = {"|": "abs", r"\lfloor": "floor", r"\lceil": "ceil"}
 _FUNCTION_LETTERS = frozenset("fgh")  # before a bracket
-_CALL = re.compile(
-    r"(?!(?<![A-Za-z\\])[ei]\()(\\[A-Za-z]+|[A-Za-z])(?:_\{?\w{1,4}\}?)?'*(?=\(((?:[^()]|\([^()]*\))*)\))"
-)
+_CALL = re.compile(r"(\\?[A-Za-z]+)(?:_\{?\w{1,4}\}?)?'*(?=\(((?:[^()]|\([^()]*\))*)\))")
 _MIXED = re.compile(r"(?:\{\d+\}|\d)(?:\{\d+\}|\d)")
 _ATOM_SIGNS = frozenset("({")
 _TOKEN = re.compile(
@@ -75,10 +73,16 @@ def called(*texts: str) -> frozenset[str]:
     >>> [sorted(called("F(2x)", text)) for text in ("2F(x)", "2xF")], called("a(b+c)", "a(c+b)")
     ([['F'], []], frozenset())
     """
-    calls = [_CALL.findall(text) for text in texts]
-    names = set.intersection(*({name for name, _ in each} for each in calls))
+    calls = [[(_caller(word), inside) for word, inside in _CALL.findall(text)] for text in texts]
+    names = set.intersection(*({name for name, _ in each} for each in calls)) - {""}
     bare = [name for name, inside in chain(*calls) if name not in inside and not re.search(".[+-]", inside)]
     return frozenset(names.intersection(bare))
+
+
+def _caller(word: str) -> str:
+    """Return the letter that a word before a bracket ends in; "" for a known function, and e and i alone."""
+    known = word in ("e", "i") or word in _NAMES or (word[0] == "\\" and word not in GREEK)
+    return "" if known else word if word[0] == "\\" else word[-1]
 
 
 def parse_formula(text: str, functions: frozenset[str] = frozenset()) -> Node | None:

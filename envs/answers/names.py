@@ -59,17 +59,13 @@ def names_differ(answer: str, gold: str) -> bool:
     if min(len(left), len(right)) < 2 or _WORD.search(left) or _WORD.search(right):
         return False
     if ("^{-1}" in left) != ("^{-1}" in right):
-        return _without_inverse(left) == _without_inverse(right)
+        return left.replace("^{-1}", "") == right.replace("^{-1}", "")
     return _form(left) == _form(right) and (_ORDERED in left or _signs(left) != _signs(right))
 
 
 def _holds(text: str, name: str) -> bool:
     """Whether a name stands in a text, a letter also beside others: x in 2ax."""
     return name in _signs(text) or (len(name) > 1 and bool(re.search(re.escape(name) + "(?![A-Za-z])", text)))
-
-
-def _without_inverse(name: str) -> str:
-    return name.replace("^{-1}", "")
 
 
 def _form(name: str) -> str:

@@ -28,7 +28,7 @@ _ROUNDING = ContextVar("rounding", default=False)
 _DECIMAL = re.compile(r"\d?\.\d", re.ASCII)
 _PLACES = re.compile(r"-?\d{0,30}\.(\d{2,60})", re.ASCII)
 _ROUNDED = re.compile(r"\\l(?:floor|ceil)")
-_FAMILY = re.compile(r"(.*[a-z].*)\+ ?C")
+_FAMILY = re.compile(r"(?=[^a-z]*[a-z])(.*)\+ ?C")
 _LOCK = threading.Lock()  # parts of mpmath change the precision of their context for a moment
 
 

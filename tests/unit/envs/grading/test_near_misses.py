@@ -399,6 +399,10 @@ SAME = [
     ("The answer is 33.", "33"),
     ("√12", r"2\sqrt3"),
     ("AB=25", "|AB|=25"),
+    (
+        r"\begin{pmatrix}\sqrt[3]{x}^2 & -\sin(x)\\\end{pmatrix}",
+        r"\begin{pmatrix}x^{2/3} & -\sin(x)\end{pmatrix}",
+    ),
     (r"P(A\cap B)=0.5", r"P(B\cap A)=0.5"),
     ("P(A|B)=0.5", r"P(A \mid B)=0.5"),
     ("E(X)=3", r"\mathbb{E}[X]=3"),
