@@ -64,8 +64,8 @@ def names_differ(answer: str, gold: str) -> bool:
 
 
 def _holds(text: str, name: str) -> bool:
-    """Whether a name stands in a text, a letter also beside others: x in 2ax."""
-    return name in _signs(text) or (len(name) > 1 and bool(re.search(re.escape(name) + "(?![A-Za-z])", text)))
+    """Whether a name stands in a text of signs, not of words."""
+    return bool(re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", text)) and not _WORD.search(text)
 
 
 def _form(name: str) -> str:

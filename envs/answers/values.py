@@ -4,7 +4,7 @@ Different values at a point where both have one prove two formulas different. Eq
 ninety digits, are taken as a proof of equality: an answer is short, and whoever builds a near miss knows the
 answer. Rounding is compared at an integer as well. What is equal at positive points alone (``|x|`` and
 ``x``), or only nearly, is left to the library; but where both are real at positive points and neither is at a
-negative one, as in ``\\log x``, that point is outside of what they mean.
+negative one, as in ``\log x``, that point is outside of what they mean.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def same_value(answer: str, gold: str) -> bool | None:
     False
     """
     families = [_FAMILY.fullmatch(text) for text in (answer, gold)]
-    if all(families) and _differ_by_a_constant(*(family[1] for family in families if family)):
-        return True
     functions = called(answer, gold)
+    if families[0] and families[1] and _differ_by_a_constant(families[0][1], families[1][1], functions):
+        return True
     with _LOCK:
         truth, claim = parse_formula(gold, functions), parse_formula(answer, functions)
         if truth is None or claim is None:
@@ -57,9 +57,9 @@ def same_value(answer: str, gold: str) -> bool | None:
         return _same(claim, truth, whole=bool(_ROUNDED.search(answer + gold)))
 
 
-def _differ_by_a_constant(answer: str, gold: str) -> bool:
+def _differ_by_a_constant(answer: str, gold: str, functions: frozenset[str]) -> bool:
     """Whether two formulas are antiderivatives of one: the constant of integration takes up the rest."""
-    differences = differences_at(answer, gold, _POINTS)
+    differences = differences_at(answer, gold, _POINTS, functions)
     return differences is not None and all(is_close(differences[0], other) for other in differences)
 
 

@@ -305,6 +305,7 @@ NEAR = [
     (r"2\ln x", r"\ln(x^2)"),
     ("x^2+C", "x^2"),
     ("x^2+C", "x^2+x+C"),
+    ("F(2x)+C", "2F(x)+C"),
     (r"2\sinh x", r"\sinh 2x"),
     (r"\frac{1}{\sinh x}", r"\sinh^{-1} x"),
     (r"5k+1, k \in \mathbb{N}", r"5k+1, k \in \mathbb{Z}"),
@@ -399,6 +400,8 @@ SAME = [
     ("The answer is 33.", "33"),
     ("√12", r"2\sqrt3"),
     ("AB=25", "|AB|=25"),
+    ("r=5", r"\text{radius}=5"),
+    ("x=5", r"\text{value of }x = 5"),
     (
         r"\begin{pmatrix}\sqrt[3]{x}^2 & -\sin(x)\\\end{pmatrix}",
         r"\begin{pmatrix}x^{2/3} & -\sin(x)\end{pmatrix}",
