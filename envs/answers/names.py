@@ -17,7 +17,7 @@ from envs.answers.notation import DERIVATIVE, name_of, spelling, statement
 
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _WORD = re.compile(r"(?<![A-Za-z\\])(?![a-z]{2,3}\()[A-Za-z]*[a-z]{2,}")
-_FUNCTION = re.compile(r"[A-Za-z](?:\^\{?-1\}?|'*)(?:\([a-z]\))?")
+_FUNCTION = re.compile(r"(?:[A-Za-z]|\\[A-Za-z]{2,7})(?:\^\{?-1\}?|'*)(?:\([a-z]\))?")
 _VARIABLE = re.compile(r"(?<![A-Za-z\\])(?![ei])[A-Za-z](?![A-Za-z])")
 _ORDERED = r"\angle"
 _SAME = r"(?:m\s?)?(?:\\(?:vec|angle|triangle|overrightarrow|hat)\s?)?\{?%s\}?(?:_\{?\w+\}?|\([^()]*\))*"

@@ -65,7 +65,9 @@ _SHORT_UNITS = frozenset(
     for power in ("", "^2", "^3")
 )
 _ANGLE = re.compile(r"\\angle\s?([A-Z]{3})(?![A-Za-z])")
-_REVERSED = re.compile(r"([\[\]])([^\[\](),;]{1,60}[,;][^\[\](),;]{1,60})([\[\]])(?!\()")
+_REVERSED = re.compile(
+    r"(?<!\\sqrt)(?<!\\sqrt\[\w)([\[\]])([^\[\](),;]{1,60}[,;][^\[\](),;]{1,60})([\[\]])(?!\()"
+)
 _CHAIN = re.compile(r"^\(([^(),;=]+=[^(),;]+)\)$")
 """A chain of equations in brackets."""
 _DROPPED = str.maketrans("", "", "$°")

@@ -310,6 +310,7 @@ NEAR = [
     (r"\frac{1}{\sinh x}", r"\sinh^{-1} x"),
     (r"5k+1, k \in \mathbb{N}", r"5k+1, k \in \mathbb{Z}"),
     ("AB=25", "AB^2=25"),
+    (r"\cos(x)=\frac12", r"\sin(x)=\frac12"),
     (r"\angle A=50", r"\angle A+\angle B=50"),
     (r"P(A)=\frac13", r"P(\bar{A})=\frac13"),
     ("P(B|A)=0.5", "P(A|B)=0.5"),
@@ -400,6 +401,8 @@ SAME = [
     ("The answer is 33.", "33"),
     ("√12", r"2\sqrt3"),
     ("AB=25", "|AB|=25"),
+    (r"\cos(x)=\frac12", r"\cos (x)=0.5"),
+    (r"\sqrt[3]{5}, -\sqrt[3]{5}", r"y = \pm \sqrt[3]{5}"),
     ("r=5", r"\text{radius}=5"),
     ("x=5", r"\text{value of }x = 5"),
     (
