@@ -2,7 +2,7 @@
 
 On a decidable pair of a labelled problem a vote is right or wrong; p_v is the share of right ones. At
 p_v = 1/2 votes are coins and teach nothing. How often the majority is right plays no part: votes taught
-solvers also where it was right more often than votes (rules B3 and C of ``docs/frontier.md`` failed).
+solvers also where it was right more often than votes (rules B3 and C of ``experiments/frontier`` failed).
 
 The state is sums over problems that each step multiplies by ``DECAY`` (squares by its square), so it has a
 constant size and resumes exactly.

@@ -28,7 +28,6 @@ from debate_rl.commands.errors import (
 )
 from debate_rl.commands.eval import evaluate
 from debate_rl.commands.export import export
-from debate_rl.commands.frontier import frontier
 from debate_rl.commands.helping import HELP, Command, Group, InspectCommand, examples
 from debate_rl.commands.inspect import inspect
 from debate_rl.commands.keys import keys
@@ -81,13 +80,6 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
         (
             "sweep quickstart learner.lr=1e-4,3e-4 seeds=5",
             "sweep math_features at_once=2 --table features.md",
-        ),
-    ),
-    "frontier": (
-        frontier,
-        (
-            "frontier quickstart --signals votes,ttrl,truth=0.25 --seeds 7,13 --at-once 2",
-            "frontier gsm8k_qwen3_1b7_24gb --plan",
         ),
     ),
     "traces": (
@@ -177,8 +169,8 @@ def about(
     """Multi-agent debate reinforcement learning for reasoning models."""
 
 
-def run() -> None:
-    """Run the command line (the ``debate`` script)."""
+def run(commands: typer.Typer = app, name: str = "debate") -> None:
+    """Run a command line: the ``debate`` script, or the commands of an experiment with the same errors."""
     # Where a signal ends a round, some of its requests may not have begun.
     warnings.filterwarnings("ignore", r"coroutine '.*' was never awaited", RuntimeWarning)
     warnings.formatwarning = lambda message, *_, **__: f"debate: note: {one_line(message)}\n"
@@ -189,7 +181,7 @@ def run() -> None:
         take_any_encoding()
         signal.signal(signal.SIGTERM, _terminate)
         with quiet_pipe():
-            app(prog_name="debate")
+            commands(prog_name=name)
     except (ValueError, OSError, ImportError) as error:
         if os.environ.get("DEBATE_TRACEBACK"):
             raise

@@ -3,7 +3,7 @@
 Votes move answers the way that they point, pseudo-labels by majority the way that the majority points. So
 votes gain where they are right more often than not (p_v over 1/2), majorities where they are right on more
 problems than not (p_m over 1/2), and votes gain more than majorities where p_v is over p_m. This is rule E
-of docs/frontier.md, which was tested on three starts of its own: ``TESTED`` says what that shows.
+of ``experiments/frontier``, which was tested on three starts of its own: ``TESTED`` says what that shows.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ LEAST_PROBLEMS = 50
 EVEN = 0.5
 
 
-TESTED = "a rule tested on three starts, which called no known sign wrongly there (docs/frontier.md)"
-"""What ``benchmarks/frontier.py --check`` found of the rule, of gains whose interval does not hold 0."""
+TESTED = "a rule tested on three starts, which called no known sign wrongly there (experiments/frontier)"
+"""What ``experiments.frontier.preregistered --check`` found, of gains whose interval does not hold 0."""
 
 
 def labelled(debates: Sequence[Debate], correct: Sequence[Correct | None]) -> int:

@@ -1,4 +1,7 @@
-"""``debate frontier``: votes, majorities and labels from one start, and what votes are worth."""
+"""Votes, majorities and labels from one start, and what votes are worth.
+
+python -m experiments.frontier quickstart --signals votes,ttrl,truth=0.25 --seeds 7,13 --at-once 2
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ import typer
 
 from debate_rl.commands.arguments import JsonFile, Overrides
 from debate_rl.commands.console import NARROW, plain_console, text_table, wide_console, write_json
+from debate_rl.commands.helping import HELP, Command
+from debate_rl.commands.main import run
 from debate_rl.formatting import counted
 
 if TYPE_CHECKING:
-    from debate_rl.frontier.results import Cell
-    from debate_rl.frontier.running import Plan
+    from experiments.frontier.results import Cell
+    from experiments.frontier.running import Plan
 
 SIGNALS = "votes,ttrl,voted,shuffled,labels=12,labels=48,truth=1"
 
@@ -52,12 +57,12 @@ def frontier(
 ) -> None:
     """Train arms without labels, with some and with all from one start; the same command resumes.
 
-    p_v and p_m are measured before, and say which arm should gain: docs/frontier.md.
+    p_v and p_m are measured before, and say which arm should gain: experiments/frontier/README.md.
     """
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
-    from debate_rl.frontier.results import cells_of
-    from debate_rl.frontier.running import Plan, Prior, check_plan, planned, run_plan
+    from experiments.frontier.results import cells_of
+    from experiments.frontier.running import Plan, Prior, check_plan, planned, run_plan
 
     given = tuple(changes or ())
     config = load_config(Config, recipe, given)
@@ -89,10 +94,10 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 
 def _show(plan: Plan, cells: Sequence[Cell], failed: Mapping[str, str], json: str | None) -> None:
-    from debate_rl.frontier.drawing import draw
-    from debate_rl.frontier.labels import worths
-    from debate_rl.frontier.rules import call_lines, judged_rules
-    from debate_rl.frontier.tables import (
+    from experiments.frontier.drawing import draw
+    from experiments.frontier.labels import worths
+    from experiments.frontier.rules import call_lines, judged_rules
+    from experiments.frontier.tables import (
         arm_table,
         cost_table,
         filled,
@@ -135,3 +140,9 @@ def _show(plan: Plan, cells: Sequence[Cell], failed: Mapping[str, str], json: st
     if json is not None:
         known = {"schema": 1, "out": plan.out, "seeds": plan.seeds, "failed": failed}
         write_json(json, {**known, **plain(cells, rules, worth)})
+
+
+if __name__ == "__main__":
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=HELP)
+    app.command(cls=Command, context_settings=HELP)(frontier)
+    run(app, "python -m experiments.frontier")

@@ -10,10 +10,17 @@ import pytest
 
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
-from debate_rl.frontier.drawing import draw
-from debate_rl.frontier.labels import worth, worths
-from debate_rl.frontier.results import Cell, OfSeed, cells_of, difference, less, shortest
-from debate_rl.frontier.rules import (
+from debate_rl.problems import load_run_problems
+from debate_rl.statistics import Estimate
+from debate_rl.sweeps.arms import Arm
+from debate_rl.sweeps.running import Runner, SweepRun
+from debate_rl.tracking.held_out import HeldOut, to_line
+from debate_rl.training.adaptive import group_names
+from debate_rl.training.sampler import Sampler
+from experiments.frontier.drawing import draw
+from experiments.frontier.labels import worth, worths
+from experiments.frontier.results import Cell, OfSeed, cells_of, difference, less, shortest
+from experiments.frontier.rules import (
     Call,
     Rule,
     a_coin_pays_nothing,
@@ -29,10 +36,19 @@ from debate_rl.frontier.rules import (
     the_winner_holds,
     votes_beat_majorities,
 )
-from debate_rl.frontier.running import Plan, Prior, Ran, alone_debates, check_plan, joined, planned, run_plan
-from debate_rl.frontier.signals import PLAIN, signal_named
-from debate_rl.frontier.start import Judged, Start, measured_start
-from debate_rl.frontier.tables import (
+from experiments.frontier.running import (
+    Plan,
+    Prior,
+    Ran,
+    alone_debates,
+    check_plan,
+    joined,
+    planned,
+    run_plan,
+)
+from experiments.frontier.signals import PLAIN, signal_named
+from experiments.frontier.start import Judged, Start, measured_start
+from experiments.frontier.tables import (
     arm_table,
     cost_table,
     plain,
@@ -41,13 +57,6 @@ from debate_rl.frontier.tables import (
     trace_table,
     worth_lines,
 )
-from debate_rl.problems import load_run_problems
-from debate_rl.statistics import Estimate
-from debate_rl.sweeps.arms import Arm
-from debate_rl.sweeps.running import Runner, SweepRun
-from debate_rl.tracking.held_out import HeldOut, to_line
-from debate_rl.training.adaptive import group_names
-from debate_rl.training.sampler import Sampler
 
 FIRST, WINNER, JUDGE = "debate/accuracy/round_0", "debate/winner/accuracy", "judge/accuracy"
 SIZE = 20
@@ -220,7 +229,7 @@ def test_a_folder_is_held_until_all_of_it_is_done(tmp_path, monkeypatch):
     """While the start is measured nobody else may begin arms in the folder."""
     plan = Plan(tuple(planned(Prior("", "quickstart"), [])), (1,), str(tmp_path))
     monkeypatch.setattr(Runner, "run", lambda runner, runs: set_done(runner, runs))
-    monkeypatch.setattr("debate_rl.frontier.running.measured_start", lambda *_: run_plan(plan, print))
+    monkeypatch.setattr("experiments.frontier.running.measured_start", lambda *_: run_plan(plan, print))
     with pytest.raises(ValueError, match="is in use by process"):
         run_plan(plan, print)
 
@@ -238,7 +247,7 @@ def test_a_run_that_is_missing_says_why(tmp_path, monkeypatch):
         runner.state = runner.state.model_copy(update={"failed": {"voted/seed_1": "no\x1b[2J room"}})
 
     monkeypatch.setattr(Runner, "run", run)
-    monkeypatch.setattr("debate_rl.frontier.running.measured_start", lambda *_: start)
+    monkeypatch.setattr("experiments.frontier.running.measured_start", lambda *_: start)
     votes, voted = run_plan(plan, print)
     assert (list(votes.runs), votes.missing) == ([1], {})
     assert (list(voted.runs), voted.missing) == ([], {1: "no�[2J room"})
@@ -250,7 +259,7 @@ def test_every_seed_may_have_its_own_held_out_problems_and_jitters_one_start(tmp
     again = replace(plan, out=f"{tmp_path}/jitter_1", jitter=1, begins=plan.out)
     start = Start(problems=60, judged={}, solution=10.0, debate=190.0)
     monkeypatch.setattr(Runner, "run", set_done)
-    monkeypatch.setattr("debate_rl.frontier.running.measured_start", lambda *_: start)
+    monkeypatch.setattr("experiments.frontier.running.measured_start", lambda *_: start)
     votes, voted = joined([run_plan(plan, print), run_plan(again, print)])
     assert [run.config.held_out.seed for runs in votes.runs.values() for run in runs] == [7, 7, 9, 9]
     assert [run.config.train.jitter for run in voted.runs[9]] == [0, 1]
@@ -327,7 +336,7 @@ def test_labels_are_those_of_runs_as_long_as_the_votes():
 
 
 def test_a_prior_whose_runs_are_longer_is_judged_as_well():
-    """words has 16 steps and the others 7; 70 steps of votes are no cell of rule A."""
+    """Words has 16 steps and the others 7; 70 steps of votes are no cell of rule A."""
     cells = [
         *(cell(steps=steps) for steps in (7, 70)),
         cell("ttrl", ends=(0.1, 0.15, 0.1)),

@@ -8,10 +8,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from debate_rl.frontier.labels import Worth, accuracies, cells_of_curve
-from debate_rl.frontier.results import Cell, less, shortest
-from debate_rl.frontier.rules import Point, fitted, of_votes, ttrl_of
 from debate_rl.runs.folder import write_whole
+from experiments.frontier.labels import Worth, accuracies, cells_of_curve
+from experiments.frontier.results import Cell, less, shortest
+from experiments.frontier.rules import Point, fitted, of_votes, ttrl_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,6 @@ from math import sqrt
 from statistics import fmean, variance
 
 from debate_rl.doctor.votes import votes_by_round
-from debate_rl.frontier.running import Ran
-from debate_rl.frontier.signals import signal_named
-from debate_rl.frontier.start import Judged
 from debate_rl.problems import load_run_problems
 from debate_rl.statistics import Estimate
 from debate_rl.sweeps.results import differences
@@ -18,6 +15,9 @@ from debate_rl.sweeps.running import SweepRun
 from debate_rl.tracking.held_out import JUDGE, NAME, WINNER, HeldOut, gain, read_held_out
 from debate_rl.tracking.step_lines import read_metrics
 from envs.answers.keys import key_of
+from experiments.frontier.running import Ran
+from experiments.frontier.signals import signal_named
+from experiments.frontier.start import Judged
 from rewards.labels import hides_any
 from transcripts import Record, read_records
 

@@ -1,4 +1,4 @@
-"""Where votes pay: the experiment of docs/frontier.md, whose plan and rules were written before it.
+"""Where votes pay: the experiment of README.md, whose plan and rules were written before it.
 
 Three priors of the quick-start's task and the word problems; votes as they are and with errors put in,
 majorities, labels and controls, all from one warm start for each prior and seed. Every seed has held-out
@@ -10,9 +10,9 @@ runs of the others, on three priors and seeds that it was not written on. ``--ji
 times, from starts that differ by rounding; a seed's figure is then the mean of its runs, and intervals are
 over the seeds.
 
-    .venv/bin/python benchmarks/frontier.py --json figures.json
-    .venv/bin/python benchmarks/frontier.py --check --json figures.json
-    .venv/bin/python benchmarks/frontier.py --small --seeds 7 13 99 --json figures.json
+    .venv/bin/python -m experiments.frontier.preregistered --json figures.json
+    .venv/bin/python -m experiments.frontier.preregistered --check --json figures.json
+    .venv/bin/python -m experiments.frontier.preregistered --small --seeds 7 13 99 --json figures.json
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from report import Figure, add_jitter, parser, report
-
-from debate_rl.frontier.drawing import draw
-from debate_rl.frontier.labels import worths
-from debate_rl.frontier.results import Cell, cells_of, less
-from debate_rl.frontier.rules import call_lines, judged_rules
-from debate_rl.frontier.running import Plan, Prior, Wanted, joined, planned, run_plan
-from debate_rl.frontier.signals import signal_named
-from debate_rl.frontier.tables import (
+from benchmarks.report import Figure, add_jitter, parser, report
+from debate_rl.statistics import Estimate
+from experiments.frontier.drawing import draw
+from experiments.frontier.labels import worths
+from experiments.frontier.results import Cell, cells_of, less
+from experiments.frontier.rules import call_lines, judged_rules
+from experiments.frontier.running import Plan, Prior, Wanted, joined, planned, run_plan
+from experiments.frontier.signals import signal_named
+from experiments.frontier.tables import (
     arm_table,
     cost_table,
     plain,
@@ -42,7 +42,6 @@ from debate_rl.frontier.tables import (
     trace_table,
     worth_lines,
 )
-from debate_rl.statistics import Estimate
 
 QUIET = ("logging.evaluation_transcripts=false",)
 PRIORS = {

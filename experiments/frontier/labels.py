@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from debate_rl.frontier.results import Cell, shortest
-from debate_rl.frontier.signals import has_all_labels
 from debate_rl.statistics import Estimate, clustered_mean
+from experiments.frontier.results import Cell, shortest
+from experiments.frontier.signals import has_all_labels
 
 Curve = Sequence[tuple[float, float]]
 """Points (labels, accuracy), by labels."""

@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 
 from debate_rl.formatting import counted
-from debate_rl.frontier.results import Cell, difference, less, shortest
-from debate_rl.frontier.start import Judged
 from debate_rl.statistics import Estimate, clustered_mean
+from experiments.frontier.results import Cell, difference, less, shortest
+from experiments.frontier.start import Judged
 
 Verdict = Literal["holds", "not shown", "fails", "not tested"]
 JUDGES, MISLED = 0.65, 0.5

@@ -1,4 +1,4 @@
-"""``debate frontier`` in a process of its own: arms from one start, killed and gone on with."""
+"""A frontier in a process of its own: arms from one start, killed and resumed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIGNALS = "ttrl,truth=1"
 
 
 def command(*words):
-    return [sys.executable, "-m", "debate_rl", "frontier", "quickstart", *SMALL, "--signals", SIGNALS, *words]
+    return [sys.executable, "-m", "experiments.frontier", "quickstart", *SMALL, "--signals", SIGNALS, *words]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def frontier(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_a_frontier_that_was_killed_goes_on_to_its_tables(frontier):
+def test_a_frontier_that_was_killed_resumes_to_its_tables(frontier):
     home, done = frontier
     found = json.loads((home / "figures.json").read_text())
     cells = {cell["signal"]: cell for cell in found["cells"]}

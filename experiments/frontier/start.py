@@ -21,12 +21,12 @@ from debate_rl.config.recipes import read_facts
 from debate_rl.doctor.debates import hold
 from debate_rl.doctor.policy import opened_policy
 from debate_rl.doctor.votes import RoundVotes, votes_by_round
-from debate_rl.frontier.signals import Signal
 from debate_rl.problems import Problems, load_run_problems
 from debate_rl.runs.folder import write_whole
 from debate_rl.strategies.work import spent_on
 from debate_rl.training.controls import controlled
 from envs.answers.keys import AnswerKey, key_of
+from experiments.frontier.signals import Signal
 
 PROBLEMS = 120
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
 from debate_rl.formatting import printable
-from debate_rl.frontier.signals import LABELS, Signal, signal_named
-from debate_rl.frontier.start import Start, measured_start
 from debate_rl.sweeps.arms import Arm, Sweep, config_of, folder_of
 from debate_rl.sweeps.running import Runner, State, SweepRun, open_state, runs_of, with_arms
+from experiments.frontier.signals import LABELS, Signal, signal_named
+from experiments.frontier.start import Start, measured_start
 
 FIRST = "votes"
 """The signal whose runs make the warm starts."""

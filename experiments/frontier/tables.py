@@ -7,10 +7,10 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from debate_rl.frontier.labels import Worth, accuracies
-from debate_rl.frontier.results import Cell, OfSeed, difference, less
-from debate_rl.frontier.rules import Rule, told, ttrl_of
 from debate_rl.statistics import Estimate
+from experiments.frontier.labels import Worth, accuracies
+from experiments.frontier.results import Cell, OfSeed, difference, less
+from experiments.frontier.rules import Rule, told, ttrl_of
 
 Table = list[tuple[str, ...]]
 

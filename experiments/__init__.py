@@ -1,0 +1,1 @@
+"""Experiments with Debate RL: each folder has a page, a runner and its tests. Nothing imports them."""
