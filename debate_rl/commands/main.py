@@ -13,7 +13,6 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from debate_rl.commands.bottleneck import bottleneck
 from debate_rl.commands.chat import chat
 from debate_rl.commands.doctor import doctor
 from debate_rl.commands.errors import (
@@ -51,7 +50,7 @@ from debate_rl.commands.train import train
 from debate_rl.training.stops import raise_from_signal
 
 STOPPED = "stopped; the same command resumes a run from its newest checkpoint"
-LOOKING = ("bottleneck", "doctor", "inspect", "regrade", "replay", "report", "sandbox")
+LOOKING = ("doctor", "inspect", "regrade", "replay", "report", "sandbox")
 """Commands that only look at a run: stopped, they leave nothing to continue."""
 
 app = typer.Typer(
@@ -124,10 +123,6 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
         regrade,
         ("regrade runs/mine --modes boxed,math_verify", r"regrade runs/mine --clip 'Question:,Q:,\n\n\n'"),
     ),
-    "bottleneck": (
-        bottleneck,
-        ("bottleneck runs/mine", "bottleneck runs/mine --reader newest --problems 300 --json b.json"),
-    ),
     "inspect": (
         inspect,
         (
@@ -169,7 +164,7 @@ def about(
     """Multi-agent debate reinforcement learning for reasoning models."""
 
 
-def run(commands: typer.Typer = app, name: str = "debate") -> None:
+def run(commands: typer.Typer | None = None, name: str = "debate") -> None:
     """Run a command line: the ``debate`` script, or the commands of an experiment with the same errors."""
     # Where a signal ends a round, some of its requests may not have begun.
     warnings.filterwarnings("ignore", r"coroutine '.*' was never awaited", RuntimeWarning)
@@ -181,7 +176,7 @@ def run(commands: typer.Typer = app, name: str = "debate") -> None:
         take_any_encoding()
         signal.signal(signal.SIGTERM, _terminate)
         with quiet_pipe():
-            commands(prog_name=name)
+            (commands or app)(prog_name=name)
     except (ValueError, OSError, ImportError) as error:
         if os.environ.get("DEBATE_TRACEBACK"):
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -157,39 +156,3 @@ def test_problems_without_a_gold_answer_are_refused_by_name(tmp_path: Path):
     config = config_of(tmp_path / "run", env={"kind": "open", "path": str(path)})
     with pytest.raises(ValueError, match=r"is about the gold answer, and the problem 't1' of kind 'open'"):
         train(config)
-
-
-@pytest.mark.slow
-def test_the_bottleneck_of_a_run_is_a_table_and_a_file(
-    run: tuple[Path, Config], debate_command, tmp_path: Path
-):
-    file = tmp_path / "b.json"
-    code, out, err = debate_command("bottleneck", str(run[0]), "--problems", "3", "--json", str(file))
-    assert (code, err) == (0, "")
-    assert "replace characters" in out
-    said = json.loads(file.read_text())
-    whole, *others = said["lines"]
-    assert (whole["corruption"], len(others)) == ("", 15)
-    assert whole["accuracy_drop"] is None
-    empty = [line for line in others if line["share"] == 1.0 and not line["corruption"].startswith("replace")]
-    assert len({line["logprob"]["value"] for line in empty}) == 1  # nothing is left in three of the ways
-    assert all(line["logprob"]["value"] < 0 for line in said["lines"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (("gsm8k_smoke",), "is a recipe, whose model has not said anything"),
-        (("RUN", "--evaluation", "none"), "has no such folder"),
-        (("RUN", "--reader", "7"), "has no weights '7'"),
-        (("RUN", "--problems", "1"), "an interval needs 2 or more"),
-    ],
-)
-def test_a_bottleneck_that_cannot_be_measured_is_one_line(
-    run: tuple[Path, Config], debate_command, arguments: tuple[str, ...], line: str
-):
-    words = [str(run[0]) if word == "RUN" else word for word in arguments]
-    code, out, err = debate_command("bottleneck", *words)
-    assert (code, out) == (2, "")
-    assert line in err
-    assert err.count("\n") == 1

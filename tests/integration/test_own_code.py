@@ -17,7 +17,6 @@ COMMANDS = {
     "train": ("train", "RUN"),
     "replay": ("replay", "RUN"),
     "regrade": ("regrade", "RUN"),
-    "bottleneck": ("bottleneck", "RUN"),
     "tokens": ("tokens", "RUN", "0.0"),
     "play": ("play", "RUN", "1 + 1?"),
     "eval": ("eval", "RUN"),

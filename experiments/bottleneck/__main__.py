@@ -1,4 +1,7 @@
-"""``debate bottleneck RUN``: what a reader makes of the reasoning alone, whole and corrupted."""
+"""What a reader makes of the reasoning alone, whole and corrupted.
+
+python -m experiments.bottleneck runs/mine --problems 300 --json b.json
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,14 @@ import typer
 
 from debate_rl.commands.arguments import JsonFile
 from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
+from debate_rl.commands.helping import HELP, Command
+from debate_rl.commands.main import run as run_commands
 from debate_rl.formatting import json_number
 
 if TYPE_CHECKING:
-    from debate_rl.likelihood.bottleneck import Bottleneck, Line
     from debate_rl.replay.regrading import Records
     from debate_rl.statistics import Estimate
+    from experiments.bottleneck.measuring import Bottleneck, Line
     from transcripts import Record
 
 
@@ -38,12 +43,12 @@ def bottleneck(
 ) -> None:
     """Measure how well a reader that does not see the question answers from stored reasoning alone.
 
-    The reasoning is shown as it was written, and corrupted in five ways: docs/rewards.md.
+    The reasoning is shown as it was written, and corrupted in five ways: experiments/bottleneck/README.md.
     """
     from debate_rl.config.recipes import open_run_or_recipe
-    from debate_rl.likelihood.bottleneck import measure, solutions_of
     from debate_rl.replay.regrading import sources_of
     from debate_rl.runs.kept_weights import load_kept, named_weights
+    from experiments.bottleneck.measuring import measure, solutions_of
 
     if problems < 2:
         raise ValueError(f"--problems {problems}: an interval needs 2 or more")
@@ -120,3 +125,9 @@ def _finite(estimate: dict[str, object] | None) -> dict[str, object] | None:
     if estimate is None:
         return None
     return {name: json_number(value) for name, value in estimate.items()}
+
+
+if __name__ == "__main__":
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=HELP)
+    app.command(cls=Command, context_settings=HELP)(bottleneck)
+    run_commands(app, "python -m experiments.bottleneck")

@@ -9,8 +9,8 @@ import pytest
 
 from debate.types import Completion, Problem
 from debate_rl.config import Config
-from debate_rl.likelihood import bottleneck
-from debate_rl.likelihood.bottleneck import Solution, corrupted, measure
+from experiments.bottleneck import measuring
+from experiments.bottleneck.measuring import Solution, corrupted, measure
 
 CONFIG = Config.model_validate({"env": {"kind": "pair_sum"}, "model": {"tiny": {}}})
 SUMS = [Problem(f"p{n}", "?", str(n), kind="number") for n in (7, 8)]
@@ -34,12 +34,12 @@ def copier(monkeypatch: pytest.MonkeyPatch) -> None:
     def row(self: Any, problem: Problem, text: str) -> Any:
         return SimpleNamespace(input_ids=text) if len(text) < 50 else None
 
-    monkeypatch.setattr(bottleneck, "LocalPolicy", Copier)
-    monkeypatch.setattr(bottleneck, "compute_type", lambda *_: None)
-    monkeypatch.setattr(bottleneck.AnswerRows, "row", row)
-    monkeypatch.setattr(bottleneck.AnswerRows, "context", 1000)
+    monkeypatch.setattr(measuring, "LocalPolicy", Copier)
+    monkeypatch.setattr(measuring, "compute_type", lambda *_: None)
+    monkeypatch.setattr(measuring.AnswerRows, "row", row)
+    monkeypatch.setattr(measuring.AnswerRows, "context", 1000)
     monkeypatch.setattr(
-        bottleneck, "mean_logprobs", lambda _, rows, **__: [-1.0 / (1 + len(row.input_ids)) for row in rows]
+        measuring, "mean_logprobs", lambda _, rows, **__: [-1.0 / (1 + len(row.input_ids)) for row in rows]
     )
 
 

@@ -16,11 +16,11 @@ from debate.seeds import derive_seed
 from debate.types import Message, Problem, SampleRequest, TurnId
 from debate_rl.config import Config
 from debate_rl.likelihood.answer_rows import AnswerRows, as_it_is, mean_logprobs
-from debate_rl.likelihood.corruption import CORRUPTIONS
 from debate_rl.likelihood.reasoning import gold_of, reasoning_of, solution_of
 from debate_rl.statistics import Estimate, clustered_mean
 from envs.registry import environment_of
 from envs.types import Mode
+from experiments.bottleneck.corruption import CORRUPTIONS
 from learner.update.forward import compute_type
 from transcripts import Record
 

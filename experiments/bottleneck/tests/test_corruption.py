@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from debate_rl.likelihood.corruption import CORRUPTIONS
+from experiments.bottleneck.corruption import CORRUPTIONS
 
 TEXT = "3 + 4 = 7 apples, so Tom has 7."
 
