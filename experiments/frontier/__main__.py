@@ -61,6 +61,7 @@ def frontier(
     """
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
+    from envs.families import FAMILIES
     from experiments.frontier.results import cells_of
     from experiments.frontier.running import Plan, Prior, check_plan, planned, run_plan
 
@@ -69,7 +70,15 @@ def frontier(
     wanted = planned(Prior("", recipe, given), [name.strip() for name in signals.split(",") if name.strip()])
     numbers = _seeds(seeds) or tuple(range(config.seed, config.seed + 5))
     home = out or f"runs/frontier/{Path(recipe).stem}"
-    whole = Plan(tuple(wanted), numbers, home, at_once, tuple(name for name in devices.split(",") if name))
+    fixed = any(one.startswith("held_out.seed=") for one in given)
+    whole = Plan(
+        tuple(wanted),
+        numbers,
+        home,
+        at_once,
+        tuple(name for name in devices.split(",") if name),
+        own_held_out=config.env.kind in FAMILIES and not fixed,
+    )
     check_plan(whole)
     say = plain_console().print
     say(f"{home}: {counted(len(wanted), 'arm')} x {counted(len(numbers), 'seed')} of {recipe}")
