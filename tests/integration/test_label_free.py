@@ -115,7 +115,7 @@ def same(one, other):
 
 
 EVERYTHING = {
-    "rewards": {"labels": 0.0, "pseudo": "voted", "judge_pseudo": True, "peer_weight": "routed"},
+    "rewards": {"labels": 0.0, "pseudo": "majority", "judge_pseudo": True, "peer_weight": "routed"},
     "advantages": {"judge": {"key": "pair"}},
     "sampling": {"towards_half": True, "retry_steps": 2},
     "train": {"dynamic_sampling": 2, "adaptive": {"chunk": 1, "right": 1, "wrong": 1}},
