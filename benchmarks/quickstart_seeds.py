@@ -36,6 +36,10 @@ ARMS: Mapping[str, tuple[str, ...]] = {
     "shuffled_votes": (*PEER_ONLY, "train.control=shuffled_votes"),
     "dr_grpo": ("learner.loss=dr_grpo", "learner.max_tokens=48", *DIVIDED),
     "dr_grpo_matched": ("learner.loss=dr_grpo", "learner.max_tokens=16", *DIVIDED),
+    "context": ("advantages.truth.key=context",),
+    "debate": ("advantages.truth.key=debate",),
+    "truth_only_context": ("rewards.truth_weight=1", "advantages.truth.key=context"),
+    "truth_only_debate": ("rewards.truth_weight=1", "advantages.truth.key=debate"),
     "misjudging": MISJUDGING,
     "misjudging_peer_only": (*MISJUDGING, *PEER_ONLY),
 }

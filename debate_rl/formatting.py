@@ -238,6 +238,22 @@ def one_line(text: str, most: int = 400) -> str:
     return shorten(safe(text[: 2 * most].replace("\n", " ")), most)
 
 
+def safe_json(line: str) -> str:
+    r"""Return a line of JSON that may be printed: what is unseen is escaped, and read back the same.
+
+    >>> safe_json('{"text": "é\x9b1m\u202e"}')
+    '{"text": "é\\u009b1m\\u202e"}'
+    """
+    if line.isascii() and line.isprintable():
+        return line
+    return "".join(_escaped(one) if is_unseen(one) else one for one in line)
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{high:02x}{low:02x}" for high, low in zip(units[::2], units[1::2], strict=True))
+
+
 def shorten(text: str, most: int) -> str:
     r"""Return the beginning of a text in one line, cut with an ellipsis.
 

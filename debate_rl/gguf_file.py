@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import deepcopy
 from functools import lru_cache
 from importlib.util import find_spec
@@ -10,6 +11,9 @@ from typing import Any, TypeGuard
 
 from debate.settings import install_hint
 
+HEAD = 2**26
+"""Bytes of a file in which its settings are looked for; a vocabulary may come before them."""
+
 
 def gguf_file(name: str | None) -> Path | None:
     """Return the GGUF file that a model's name means: that file, or the only one of a folder without a model.
@@ -17,13 +21,13 @@ def gguf_file(name: str | None) -> Path | None:
     ValueError for a file that is not there, and for a folder with several.
     """
     path = Path(name or "").expanduser()
-    if path.suffix.lower() == ".gguf":
+    if path.suffix.lower() == ".gguf" and not path.is_dir():
         if not path.is_file():
             raise ValueError(f"model.name_or_path: there is no file {name!r}")
         return path
     if name is None or not path.is_dir() or (path / "config.json").is_file():
         return None
-    files = sorted(file for file in path.iterdir() if file.suffix.lower() == ".gguf")
+    files = sorted(file for file in path.iterdir() if file.suffix.lower() == ".gguf" and file.is_file())
     if len(files) > 1:
         raise ValueError(
             f"model.name_or_path: {name!r} holds {len(files)} GGUF files; name one of them, as {files[0]}"
@@ -50,7 +54,23 @@ def read_gguf(file: Path) -> tuple[Any, Any]:
 
     That takes seconds, and a start asks for them several times: those of the newest file are kept.
     """
+    refuse_more_layers_than_tensors(file)
     return deepcopy(_read(file, file.stat().st_mtime_ns))
+
+
+def refuse_more_layers_than_tensors(file: Path) -> None:
+    """ValueError where a header names more layers than tensors: settings of 2^31 layers take all memory.
+
+    Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
+    """
+    with file.open("rb") as opened:
+        head = opened.read(HEAD)
+    layers = re.search(rb"\.block_count(?:[\x04\x05]\0{3}(.{4})|[\x0a\x0b]\0{3}(.{8}))", head, re.DOTALL)
+    if layers is None:
+        return
+    count, tensors = int.from_bytes(layers[1] or layers[2], "little"), int.from_bytes(head[8:16], "little")
+    if count > tensors:
+        raise ValueError(f"its header names {count} layers and {tensors} tensors")
 
 
 @lru_cache(maxsize=1)

@@ -120,7 +120,7 @@ def crossed_mean(
     ``runs``: of each the sum of the values of each problem and their number; a run's mean is sum by number.
     Runs may share all problems, some or none. Values lie in [0, most], ``signed`` ones in [-most, most].
     ``n`` and ``clusters`` of the estimate count runs; of one run alone its values and problems, which say
-    nothing of other runs.
+    nothing of other runs. Runs on one problem say nothing of others, and have no interval.
 
     Runs and problems are crossed random effects. The variance is that of the runs' means by their number
     (Student's) plus the mean covariance of two runs' means through the problems that both have, which is at
@@ -151,8 +151,10 @@ def crossed_mean(
     of_problems = factor * float(sums @ sums) / number**2
     shared = factor * float((sums * sums - squares).sum()) / (number * (number - 1))
     shared = max(shared, of_problems - of_runs, 0.0)
-    if of_runs + shared < (most * NO_SPREAD) ** 2:
-        return _scaled(clustered_mean([*means / most], range(number), signed=signed), most)
+    if of_runs + shared < (most * NO_SPREAD) ** 2 or problems < 2:
+        alone = range(min(number, problems))
+        found = _scaled(clustered_mean([value / most] * len(alone), alone, signed=signed), most)
+        return replace(found, n=number, clusters=number)
     return _crossed(value, of_runs, shared, number, problems, signed=signed)
 
 

@@ -22,19 +22,23 @@ def make_rows(
     Generator tokens get only the generator's advantage and judge tokens only the judge's; those of both get
     the sum, and are the judge's in all else; a critic's tokens get its advantage, and are the judge's in all
     else. The advantage of the format is added to the judge's tokens; where there are none, to the token that
-    ended the reply, and where that was cut off, to none. Forced tokens are not actions. ValueError where a
-    policy gave no tokens to train on.
+    ended the reply, and where that was cut off, to none: a turn without another signal then has no row.
+    Forced tokens are not actions. ValueError where a policy gave no tokens to train on.
     """
     pairs = zip(transitions, advantages, strict=True)
-    return [_row(transition, advantage, config) for transition, advantage in pairs if advantage is not None]
+    rows = (_row(transition, advantage, config) for transition, advantage in pairs if advantage is not None)
+    return [row for row in rows if row is not None]
 
 
-def _row(transition: Transition, advantage: TurnAdvantage, config: AdvantageConfig) -> Row:
+def _row(transition: Transition, advantage: TurnAdvantage, config: AdvantageConfig) -> Row | None:
     turn = transition.turn
     completion = turn.completion
     _check(completion, f"problem {transition.problem_id!r}, agent {turn.id.agent}, round {turn.id.round}")
     stream = token_streams(turn, evaluation=config.evaluation)
     given = token_advantages(stream, advantage, ended=completion.stop_reason == "stop")
+    others = (advantage.generator, advantage.judge, advantage.critic)
+    if advantage.format and others == (None, None, None) and not given.any():
+        return None
     prompt = len(completion.prompt_tokens)
     return Row(
         input_ids=np.array(completion.prompt_tokens + completion.tokens, np.int64),

@@ -23,7 +23,8 @@ class Transition:
     """One turn of a step and its rewards, one for each stream; None means no signal, never 0.
 
     ``debate`` is the index of its debate in the step, and ``group`` that of the group whose debates, all of
-    the problem ``problem_id``, are compared with each other.
+    the problem ``problem_id``, are compared with each other. ``others``: the truth rewards of the graded
+    solutions in its debate of seats that do not learn.
     """
 
     turn: Turn
@@ -38,6 +39,7 @@ class Transition:
     shaping: float | None = None
     likelihood: float | None = None
     persuasion: float | None = None
+    others: tuple[tuple[TurnId, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,10 +84,22 @@ def transitions_of(
     """
     _refuse_mixed(debates, groups)
     return [
-        _transition(debate, debate.turns[index], of_debate, group, number)
+        _transition(debate, debate.turns[index], of_debate, group, number, others)
         for number, (debate, of_debate, group) in enumerate(zip(debates, rewards, groups, strict=True))
+        for others in [_of_others(debate, of_debate)]
         for index in agent_order(debate)
     ]
+
+
+def _of_others(debate: Debate, rewards: Rewards) -> tuple[tuple[TurnId, float], ...]:
+    """Return the truth rewards of the seats that do not learn."""
+    return tuple(
+        (TurnId(agent, round_), value)
+        for agent, row in enumerate(rewards.truth)
+        if not debate.protocol.learns(agent)
+        for round_, value in enumerate(row)
+        if value is not None
+    )
 
 
 def agent_order(debate: Debate) -> list[int]:
@@ -104,7 +118,14 @@ def _refuse_mixed(debates: Sequence[Debate], groups: Sequence[int]) -> None:
             raise ValueError(f"a group holds debates of exactly one problem, got {sorted(ids)}")
 
 
-def _transition(debate: Debate, turn: Turn, rewards: Rewards, group: int, number: int) -> Transition:
+def _transition(
+    debate: Debate,
+    turn: Turn,
+    rewards: Rewards,
+    group: int,
+    number: int,
+    others: tuple[tuple[TurnId, float], ...],
+) -> Transition:
     agent, round_ = turn.id.agent, turn.id.round
     if not 0 <= agent < len(debate.personas):
         raise ValueError(f"{turn.id}: the debate has {len(debate.personas)} personas, so no such agent")
@@ -124,4 +145,5 @@ def _transition(debate: Debate, turn: Turn, rewards: Rewards, group: int, number
         persuasion=rewards.persuasion[agent][round_]
         if rewards.persuasion is not UNSET and round_ < len(rewards.persuasion[agent])
         else None,
+        others=others,
     )

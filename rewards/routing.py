@@ -19,8 +19,8 @@ from rewards.types import Rewards, Stream
 def routed(rewards: Sequence[Rewards], told: Sequence[Stream], groups: Sequence[Hashable]) -> list[Rewards]:
     """Return rewards with truth alone in rounds whose grades differ, and votes alone in the others.
 
-    ``told``: the truth stream of each debate by grades alone (``by_grades``). ``groups``: of each debate.
-    What does not count is None.
+    ``told``: the truth stream of each debate by grades alone (``by_grades``), of the seats that learn.
+    ``groups``: of each debate. What does not count is None.
 
     >>> streams = ((1.0, 1.0),), ((1.0, 0.0),), ((None,) * 3,), ((0.0,) * 3,)
     >>> other = ((-1.0, 1.0),), ((1.0, 1.0),), ((None,) * 3,), ((0.0,) * 3,)

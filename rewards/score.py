@@ -98,7 +98,11 @@ def score_debates(
     rewards = scored(config)
     if config.peer_weight != "routed":
         return rewards, credits
-    return routed(rewards, [one.truth for one in scored(by_grades(config))], groups), credits
+    told = [
+        tuple(row for agent, row in enumerate(one.truth) if debate.protocol.learns(agent))
+        for debate, one in zip(debates, scored(by_grades(config)), strict=True)
+    ]
+    return routed(rewards, told, groups), credits
 
 
 def _with_shaping(rewards: Rewards, parts: Mapping[TurnId, Shaping], box: BallotBox) -> Rewards:

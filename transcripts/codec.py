@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from math import isfinite
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -41,7 +41,7 @@ class Line(Value, frozen=True, kw_only=True):
     schema: int
     tokens: int | None = None
     debate: Debate
-    step: int
+    step: Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
     group: str
     correct: tuple[tuple[Truth, ...], ...] | None = None
     rewards: Rewards | None = None

@@ -300,5 +300,5 @@ def progress_of(folder: str) -> Iterator[Callable[..., None]]:
             yield tell
     except (KeyboardInterrupt, Ended) as stop:
         kept = ", ".join(counts.values()) or "nothing yet"
-        line = f"stopped; {folder} keeps {kept}; the same command goes on"
+        line = f"stopped; {folder} keeps {kept}; the same command resumes"
         raise Ended(line, int(stop.code or 0) if isinstance(stop, Ended) else INTERRUPTED) from stop

@@ -50,7 +50,7 @@ def frontier(
     ] = False,
     json: JsonFile = None,
 ) -> None:
-    """Train arms without labels, with some and with all from one start; the same command goes on.
+    """Train arms without labels, with some and with all from one start; the same command resumes.
 
     p_v and p_m are measured before, and say which arm should gain: docs/frontier.md.
     """

@@ -115,8 +115,7 @@ def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: 
     from debate_rl.inspector.web.export import LIMIT, export_html
 
     with opened(one_run(run)) as store:
-        if "text:" in filter.lower():
-            index_text(store)
+        index_text(store, filter)
         done = export_html(store, filter, file, limit=limit or LIMIT, newest=newest)
     left = done.matching - done.written
     rest = f"; {left} more match, and --limit {done.matching} would take them all" if left else ""

@@ -91,8 +91,10 @@ def opened(run: Path) -> Iterator[RunStore]:
         yield store
 
 
-def index_text(store: RunStore) -> None:
-    """Build the full text of a run, with a bar."""
+def index_text(store: RunStore, filter: str) -> None:
+    """Build the full text of a run, with a bar, where a filter searches it."""
+    if not compile_filter(filter).words:
+        return
     with _bar("full text") as tell:
         store.index_text(tell=tell)
 
@@ -129,8 +131,7 @@ def _list(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
     from debate_rl.inspector.plain.listing import print_list
 
     filter = _both(options.filter, rest)
-    if "text:" in filter.lower():
-        index_text(store)
+    index_text(store, filter)
     total, last = print_list(
         store,
         printer,
@@ -141,7 +142,7 @@ def _list(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
         as_json=options.json,
     )
     printer.stream.flush()
-    count = counted(total, "debate") + (f" of {filter}" if filter else "")
+    count = counted(total, "debate") + (f" with {filter}" if filter else "")
     more = f"; next page: {_next(options, filter, last)}" if last else ""
     print(one_line(count + more), file=sys.stderr)
 
@@ -180,12 +181,12 @@ def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
 
 
 def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.searching import print_matches
+    from debate_rl.inspector.plain.searching import print_matches, search_filter
 
     if not rest:
         raise ValueError("grep: name the words to look for; a FILTER may follow")
-    index_text(store)
     filter = _both(options.filter, rest[1:])
+    index_text(store, search_filter(rest[0], filter))
     count = print_matches(store, printer, rest[0], filter, limit=options.limit, as_json=options.json)
     printer.stream.flush()
     print(f"found {counted(count, 'time')}", file=sys.stderr)

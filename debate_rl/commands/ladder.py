@@ -63,7 +63,7 @@ def ladder(
     ] = None,
     json: JsonFile = None,
 ) -> None:
-    """Put debate beside cheaper ways at equal cost, and say which claims hold; run it again to continue."""
+    """Compare debate with cheaper methods at equal cost; say which claims hold; run it again to continue."""
     names = rungs_named(rungs)
     name, *overrides = _words(what)
     overrides += _held_out(on, problems)
@@ -198,7 +198,7 @@ def _show(found: Ladder, folder: Path, json: str | None) -> None:
     rungs = {name: figures_of(one) for name, one in found.climbed.items()}
     claims = claims_of(found)
     _print(COSTS, [_cost_cells(found, name, one) for name, one in rungs.items()], "what it costs")
-    _print(EQUAL, [_equal_cells(name, one) for name, one in rungs.items()], "beside self-consistency")
+    _print(EQUAL, [_equal_cells(name, one) for name, one in rungs.items()], "compared with self-consistency")
     _print(ROUNDS, [cells for name, one in rungs.items() if (cells := _round_cells(name, one))], "rounds")
     _print(CARD, [_card_cells(claim) for claim in claims], "claims", align="llrrl")
     say = plain_console().print

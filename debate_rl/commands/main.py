@@ -51,7 +51,7 @@ from debate_rl.commands.traces import traces
 from debate_rl.commands.train import train
 from debate_rl.training.stops import raise_from_signal
 
-STOPPED = "stopped; a run goes on from its newest checkpoint when the same command is given again"
+STOPPED = "stopped; the same command resumes a run from its newest checkpoint"
 LOOKING = ("bottleneck", "doctor", "inspect", "regrade", "replay", "report", "sandbox")
 """Commands that only look at a run: stopped, they leave nothing to continue."""
 

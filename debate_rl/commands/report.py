@@ -100,7 +100,7 @@ def _write(names: Sequence[str], filter: str, folder: Path, json: str | None, li
 
         write_text(json, facts)
     _show(judged, document.answers)
-    plain_console().print(f"Report: {folder / FILES[0]} ({', '.join(FILES[1:])} beside it)")
+    plain_console().print(f"Report: {folder / FILES[0]} ({', '.join(FILES[1:])} next to it)")
 
 
 def _simulate(solutions: str | None, judges: Judges, agents: int, seed: int, out: str | None) -> Path:

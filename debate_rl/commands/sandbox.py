@@ -14,6 +14,7 @@ import typer
 
 from debate_rl.commands.arguments import JsonFile
 from debate_rl.commands.console import write_json
+from debate_rl.formatting import safe_json
 
 if TYPE_CHECKING:
     from debate.tools import Ran
@@ -90,7 +91,7 @@ async def _print_all(box: Sandbox, programs: list[tuple[str, str]], *, session: 
     names, found = iter(programs), list[object]()
     async for ran in runs:
         found.append({"file": next(names)[0], **asdict(ran)})
-        print(orjson.dumps(found[-1]).decode(), flush=True)
+        print(safe_json(orjson.dumps(found[-1]).decode()), flush=True)
     return found
 
 

@@ -35,7 +35,7 @@ def sft(
     memory: MemoryOption = None,
     json: JsonFile = None,
 ) -> None:
-    """Learn replies, supervised; the same command again, or with the run's folder, goes on with a run."""
+    """Learn replies, supervised; the same command, or one with the run's folder, resumes a run."""
     from debate_rl.commands.train import settings_of
 
     check_memory(memory, plan=plan)

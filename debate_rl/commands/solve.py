@@ -15,7 +15,7 @@ from debate_rl.commands.arguments import JsonFile, Overrides, writable
 from debate_rl.commands.console import plain_console, write_json
 from debate_rl.commands.errors import INTERRUPTED, Ended, one_line
 from debate_rl.commands.play import Kind
-from debate_rl.formatting import duration
+from debate_rl.formatting import duration, safe_json
 
 if TYPE_CHECKING:
     from debate import Problem
@@ -73,7 +73,7 @@ def solve(
         typer.Option(
             metavar="FILE",
             callback=writable,
-            help="Write the answers to this file as they come, and go on with it.",
+            help="Write the answers to this file as they come; an existing one is continued.",
         ),
     ] = None,
     plan_only: Annotated[
@@ -211,7 +211,7 @@ def _answers(out: str | None, of: dict[str, Any]) -> Iterator[AnswersFile | None
     try:
         yield file
     except KeyboardInterrupt as stop:
-        raise Ended(f"stopped; {out} keeps its answers; the same command goes on", INTERRUPTED) from stop
+        raise Ended(f"stopped; {out} keeps its answers; the same command resumes", INTERRUPTED) from stop
     finally:
         file.close()
 
@@ -272,7 +272,7 @@ def line_of(problem: Problem, found: Answered | Refused, posed: Posed) -> Line:
 def _tell(line: Line, kept: AnswersFile | None, count: int) -> None:
     """Keep or print a line as JSON, and say on the standard error what the answer is."""
     if kept is None:
-        typer.echo(line.text())
+        typer.echo(safe_json(line.text()))
     else:
         kept.write(line)
     say = plain_console(stderr=True).print

@@ -45,7 +45,7 @@ def deployment_of(gpus: str, bits: int, speed: float | None, file: str | None) -
     if bits not in (4, 8, 16):
         raise ValueError(f"--bits {bits}: is 16, 8 or 4")
     if speed is not None and not (0 < speed < 1e9 and file is None):
-        raise ValueError(f"--speed {speed:g}: needs more than 0, and no --measured beside it")
+        raise ValueError(f"--speed {speed:g}: needs more than 0, and excludes --measured")
     if file is None:
         return Deployment(card, count, bits, speed)
     return Deployment(card, count, bits, *measured(file))
@@ -185,7 +185,7 @@ def plan_lines(figures: dict[str, Any]) -> list[str]:
         f"{size(figures['weights_bytes'])} of {size(figures['memory_bytes'])} ({gpus})"
     ]
     if not figures["fits"]:
-        lines.append("             does not fit: no reply has room beside them; more GPUs, or fewer bits")
+        lines.append("             does not fit: no room is left for a reply; more GPUs, or fewer bits")
         return lines
     lines += [
         f"             cache of {figures['cache_tokens']:,} tokens: {figures['replies_at_once']:,} replies "

@@ -93,7 +93,7 @@ def _report(config: Config, record: Curriculum) -> None:
     for visit in record.visits:
         say(f"{visit.folder}: {visit.end or 'not ended'}{', ' if visit.why else ''}{visit.why}")
     if last.end is None:
-        say(f"stopped: the same command goes on with {stage_folder(run, last)}")
+        say(f"stopped: the same command resumes with {stage_folder(run, last)}")
         return
     say(f"done: {_over(config, record)} in {run}")
     say(f"  weights      {stage_folder(run, last)}/checkpoints")
@@ -109,5 +109,5 @@ def _over(config: Config, record: Curriculum) -> str:
     if not left and last.end != "demoted":
         return "the curriculum is over,"
     if after(last, stages) is not None:
-        return f"{last.name} is over, and the same command without stage= goes on;"
+        return f"{last.name} is over, and the same command without stage= continues;"
     return f"the curriculum is over; {last.name} did not reach its target, and {left} stages were not begun,"

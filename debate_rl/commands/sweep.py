@@ -42,7 +42,7 @@ def sweep(
     ] = None,
     json: JsonFile = None,
 ) -> None:
-    """Train every arm with every seed, and compare them; the same command again goes on with what is left.
+    """Train every arm with every seed, and compare them; the same command again does what is left.
 
     Arms of one seed begin from the same weights and are compared problem by problem: docs/sweeps.md.
     """

@@ -41,18 +41,25 @@ class TokenRow:
 
 
 def token_table(
-    record: Record, turn_id: TurnId, model: Any, tokenizer: Any, config: AdvantageConfig
+    record: Record,
+    turn_id: TurnId,
+    model: Any,
+    tokenizer: Any,
+    config: AdvantageConfig,
+    *,
+    compute: torch.dtype | None = None,
 ) -> list[TokenRow]:
     """Return a row for each token of the turn, the trainer's log-probabilities under ``model``.
 
-    ``config`` is the run's. ValueError where the debate has no such turn, or its transcript kept no tokens.
+    ``config`` is the run's; ``compute``: the type of its learner's products (``compute_type``). ValueError
+    where the debate has no such turn, or its transcript kept no tokens.
     """
     turn = _turn(record, turn_id)
     _refuse_foreign(turn, model.get_input_embeddings().weight.shape[0])
     view = token_view(record, turn_id, evaluation=config.evaluation)
     if view.why:
         raise ValueError(view.why)
-    trainer = _trainer_logprobs(record, turn, model, config)
+    trainer = _trainer_logprobs(record, turn, model, config, compute)
     return [
         _token_row(piece, tokenizer, logprob) for piece, logprob in zip(view.tokens, trainer, strict=True)
     ]
@@ -92,12 +99,14 @@ def _refuse_foreign(turn: Turn, vocabulary: int) -> None:
             )
 
 
-def _trainer_logprobs(record: Record, turn: Turn, model: Any, config: AdvantageConfig) -> list[float]:
+def _trainer_logprobs(
+    record: Record, turn: Turn, model: Any, config: AdvantageConfig, compute: torch.dtype | None
+) -> list[float]:
     """Return the log-probability of each token (T,) under the model, computed as the learner does."""
     transition = Transition(turn, record.debate.personas[turn.id.agent], record.group)
     [row] = make_rows([transition], [TurnAdvantage(None, None, None)], config)
     with torch.no_grad():
-        logprobs = action_logprobs(model, collate([row], device=model.device))[0][0]
+        logprobs = action_logprobs(model, collate([row], device=model.device), compute=compute)[0][0]
     return logprobs[len(turn.completion.prompt_tokens) :].tolist()
 
 

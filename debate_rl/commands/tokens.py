@@ -40,6 +40,7 @@ def tokens(
     from debate_rl.config.recipes import read_run_config
     from debate_rl.formatting import json_number
     from debate_rl.runs.kept_weights import load_kept, weights_of_version
+    from learner.update.forward import compute_type
 
     path, turn_id = Path(run), turn_of(turn)
     config = read_run_config(path, overrides or ())
@@ -49,7 +50,8 @@ def tokens(
     kept = weights_of_version(path, config, version)
     model, tokenizer = load_kept(config, kept.path)
     try:
-        rows = token_table(record, turn_id, model, tokenizer, config.advantages)
+        compute = compute_type(model, config.learner.compute)
+        rows = token_table(record, turn_id, model, tokenizer, config.advantages, compute=compute)
     except ValueError as error:
         raise ValueError(f"{run} {debate}: {error}") from error
     Console().print(_table(f"debate {debate}, turn {turn}: {record.debate.problem.id}", rows))

@@ -113,7 +113,9 @@ def _say_style(kept: Sequence[Trace], own: Sequence[Trace], against: str) -> dic
     figures: dict[str, object] = {"file": against}
     for name, theirs, ours, apart in foreign(kept, own):
         warning = "; a foreign style, which may cost what the model can do" if apart else ""
-        plain_console().print(f"  {name} beside {against}: median {theirs:,.0f} and {ours:,.0f}{warning}")
+        plain_console().print(
+            f"  {name} compared with {against}: median {theirs:,.0f} and {ours:,.0f}{warning}"
+        )
         figures[name] = {"median": theirs, "own": ours, "foreign": apart}
     return figures
 

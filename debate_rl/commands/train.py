@@ -39,7 +39,7 @@ def train(
     memory: MemoryOption = None,
     json: JsonFile = None,
 ) -> None:
-    """Train; the same command again, or with the run's folder, goes on with a run that stopped."""
+    """Train; the same command, or one with the run's folder, resumes a run that stopped."""
     check_memory(memory, plan=plan)
     settings = settings_of(config, overrides or (), starts=not plan)
     if settings.stages:
@@ -107,6 +107,7 @@ def train_curriculum(
 
 def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:
     """Return what a run needs, on this machine or on a GPU of so many GiB."""
+    from debate_rl.engines import lacks_gpu
     from debate_rl.known_models import CHARACTERS
     from debate_rl.models import is_known_only
     from debate_rl.problems import assumed_problems, load_run_problems
@@ -125,6 +126,8 @@ def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) ->
         assumed.append(
             f"problems of {len(data.train[0].question):,} characters: the data is not on this machine"
         )
+    if there is None and lacks_gpu(settings):
+        assumed.append("this machine's memory, though it has no GPU: --memory 80 plans for one of 80 GiB")
     if known_only:
         assumed.append(f"{CHARACTERS} characters a token: the tokenizer is not on this machine")
     needs = planned(settings, data, there=there, done=done, ranks=ranks.count, assumed=known_only)

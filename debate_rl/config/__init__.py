@@ -92,7 +92,7 @@ class TrainConfig(Settings):
     save_minutes: float = Field(default=30.0, ge=0)
     """Minutes since the last checkpoint after which the step that ends writes one too; 0: none by time."""
     over_memory: bool = False
-    """Whether to go on where a run whose replies all spend their limit needs more memory than there is."""
+    """Whether to start although a run whose replies all spend their limit needs more memory than there is."""
     keep_last: int = Field(default=3, ge=1)
     """Newest checkpoints to keep."""
     keep_best: str = "eval/debate/winner/accuracy"
@@ -310,7 +310,7 @@ class Config(Settings):
         ahead, oldest = self.train.lookahead, self.learner.max_staleness
         if ahead and self.model.policy != "vllm":
             raise ValueError(
-                f"train.lookahead = {ahead}: needs an engine beside the model that learns; set "
+                f"train.lookahead = {ahead}: needs an engine that samples; set "
                 'model.policy = "vllm", or train.lookahead = 0'
             )
         if oldest is not None and oldest < ahead:

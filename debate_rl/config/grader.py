@@ -21,7 +21,7 @@ class GraderConfig(Settings):
     strict_from: int = Field(default=0, ge=0)
     """The first step that ``strict_mode`` grades; with it alone."""
     beside: tuple[Mode, ...] = ()
-    """Modes that also grade every solution, in training and in evaluations: their figures stand beside, and
+    """Modes that also grade every solution, in training and in evaluations: their figures are logged, and
     nothing learns from them."""
 
     @model_validator(mode="after")

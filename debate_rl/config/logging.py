@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from debate.settings import Settings
 
@@ -32,6 +33,14 @@ class WandbConfig(Settings):
     @classmethod
     def _of_a_project(cls, data: Any) -> Any:
         return {"project": data} if isinstance(data, str) else data
+
+    @field_validator("project")
+    @classmethod
+    def _is_a_project(cls, name: str | None) -> str | None:
+        """Refuse before anything is trained what W&B refuses when a run starts."""
+        if name is not None and not re.fullmatch(r"[^/\\#?%:]{1,128}", name):
+            raise ValueError("is a name of 1 to 128 characters, none of them / \\ # ? % :")
+        return name
 
 
 class LoggingConfig(Settings):

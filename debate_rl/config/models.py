@@ -74,7 +74,7 @@ class VLLMConfig(Settings):
     def _engines_or_servers(self) -> Self:
         if self.engines and self.servers:
             raise ValueError(
-                f"servers: engines = {self.engines} are started beside the learner, and servers run already; "
+                f"servers: engines = {self.engines} would be started, but servers run already; "
                 "leave out one of the two"
             )
         return self
@@ -98,7 +98,7 @@ class TinyConfig(Settings):
     context_tokens: int = Field(default=4096, ge=16)
     """Longest prompt plus completion."""
     pieces: tuple[str, ...] = ()
-    """Texts that get a token of their own, beside section tags, handles and the synthetic family's words."""
+    """Texts that get their own token, as section tags, handles and the synthetic family's words do."""
     fallback: Fallback = "bytes"
     """What becomes of text outside the vocabulary: bytes, ASCII characters, or the unknown token."""
 

@@ -33,6 +33,8 @@ SHOTS = CONFIGS / "shots"
 MOST_BASES = 32
 """Recipes above each other, each based on the next."""
 _KEY = re.compile(r"[A-Za-z_]\w*")
+_TYPE = re.compile(r"\[|^(constrained-.*|bool|float|int|str)$")
+"""Parts of pydantic's locations that name a type, and no key."""
 _GOT = re.compile(r"\bgot ")
 """What a message has that says itself which value was given."""
 
@@ -332,7 +334,7 @@ def explain(error: ValidationError, source: str, model: type[Settings], override
     inner = [name for name in found if not any(other.startswith(f"{name}.") for other in found)]
     key = inner[-1]
     first = found[key]
-    message = first["msg"].removeprefix("Value error, ")
+    message = _rule([one["msg"] for one in error.errors() if _key_of(one["loc"]) == key])
     if first["type"] == "missing":
         message = _missing(model, key)
     elif first["type"] in ("model_type", "dict_type"):
@@ -365,8 +367,23 @@ def _key_of(location: Sequence[str | int]) -> str:
 
     >>> _key_of(("train", "on_alarm", "literal['warn','stop']")), _key_of(("arms", 0, "lr"))
     ('train.on_alarm', 'arms.0.lr')
+    >>> _key_of(("learner", "tis_cap", "constrained-float"))
+    'learner.tis_cap'
     """
-    return ".".join(str(part) for part in location if "[" not in str(part))
+    return ".".join(str(part) for part in location if not _TYPE.search(str(part)))
+
+
+def _rule(messages: Sequence[str]) -> str:
+    """Return what a value should be, from what pydantic says of each type that it might have.
+
+    >>> _rule(["Input should be 'auto'", "Input should be a valid boolean"])
+    "Input should be 'auto' or a valid boolean"
+    """
+    first, *others = dict.fromkeys(message.removeprefix("Value error, ") for message in messages)
+    begin = "Input should be "
+    if not first.startswith(begin):
+        return first
+    return " or ".join((first, *(one.removeprefix(begin) for one in others if one.startswith(begin))))
 
 
 def _missing(model: type[Settings], key: str) -> str:

@@ -122,7 +122,8 @@ def _refuse_bonus(key: str, rewards: RewardConfig) -> None:
 
 
 def _refuse_later_labels(key: str, rewards: RewardConfig) -> None:
-    if key.endswith('"context"') and rewards.pseudo in ("last_majority", "voted", "anchored"):
+    later = ("voted", "anchored", *(["last_majority"] if key.endswith('"context"') else []))
+    if rewards.pseudo in later:
         raise ValueError(
             f'{key} is what was known before a turn, and rewards.pseudo = "{rewards.pseudo}" says what was '
             'right only after it; set rewards.pseudo = "majority", or another key'

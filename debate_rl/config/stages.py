@@ -73,7 +73,7 @@ class StageConfig(Settings):
     """It also ends once the upper end of the interval is below this, and the stage before comes again; None:
     never."""
     demotions: int = Field(default=1, ge=0)
-    """How often it may end by ``demote_below``; then it goes on to its limit."""
+    """How often it may end by ``demote_below``; then it continues to its limit."""
     env: Table = Field(default_factory=dict)
     """Settings of ``env`` in this stage; the tables below likewise."""
     sampling: Table = Field(default_factory=dict)
@@ -219,6 +219,6 @@ def check_weights(index: int, own: ModelConfig, model: ModelConfig) -> None:
 
 def _other_weights(index: int, key: str) -> ValueError:
     return ValueError(
-        f"stages.{index}: model.{key}: a stage goes on with the weights of the one before, so it "
+        f"stages.{index}: model.{key}: a stage starts from the weights of the one before, so it "
         "cannot change what they are of; set it in [model] for all stages"
     )

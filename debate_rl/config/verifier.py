@@ -44,7 +44,7 @@ class VerifierConfig(SpeakerConfig):
     timeout_s: float = Field(default=600.0, gt=0)
     """Seconds for one reply, tries included."""
     cache: str | None = None
-    """The file of what it has said, which runs may share; None is verdicts.jsonl beside the run's folder."""
+    """The file of what it has said, which runs may share; None is verdicts.jsonl next to the run's folder."""
     max_without: float = Field(default=0.5, ge=0, le=1)
     """A step or evaluation in which it gives no verdict on more than this share of the replies (and on 8 or
     more) ends the run, with the finished steps saved."""

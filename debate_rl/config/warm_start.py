@@ -54,7 +54,7 @@ class WarmStartConfig(Settings):
     boxed: float = Field(default=1.0, ge=0, le=1)
     """How often a solution of a prompt family boxes its answer; else it says "The answer is"."""
     ramble: float = Field(default=0.0, ge=0, le=1)
-    """How often it goes on with another question, which the family's stop strings end; with 0 the model never
+    """How often it adds another question, which the family's stop strings end; with 0 the model never
     learns to end a reply."""
 
     @field_validator("batch")

@@ -166,7 +166,7 @@ def _vote_gates(examined: Examined) -> Iterator[Check]:
         if right is not None
     ]
     if not said:
-        why = "no vote is on a pair of which one side is right"
+        why = "no vote is on a decidable pair"
         yield Check("judge", "not measured", None, why)
         return
     judge = clustered_mean([right for _, right in said], [problem for problem, _ in said])

@@ -46,7 +46,7 @@ def forecast_checks(problems: int, rounds: Sequence[RoundVotes]) -> Iterator[Che
             f"needs votes on {LEAST_PROBLEMS} problems with gold answers (--problems), and has "
             f"{problems} of them"
             if problems < LEAST_PROBLEMS
-            else "no vote is on a pair of which one side is right"
+            else "no vote is on a decidable pair"
         )
         yield Check("forecast", "not measured", None, why)
         return

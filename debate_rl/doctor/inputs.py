@@ -115,7 +115,7 @@ def prompt_checks(config: Config, data: Problems) -> Iterator[Check]:
     plain = config.model.chat is False
     without = [prompt.name for prompt in trained if not prompt.settings["stop"]]
     if plain and without:
-        why = f"nothing ends a plain-text reply of {without[0]}, and models go on with questions of their own"
+        why = f"nothing ends a plain-text reply of {without[0]}, and models add questions of their own"
         yield Check("stops", "warn", None, why, "debate.prompts=qa")
     else:
         yield Check("stops", "ok", None, "the end of a turn, or a stop string, ends replies")
@@ -136,7 +136,7 @@ def length_checks(config: Config, data: Problems) -> Iterator[Check]:
         yield Check("lengths", "bad", None, _line(error))
     else:
         reply = config.debate.max_tokens + config.debate.thinking_tokens
-        yield Check("lengths", "ok", reply, "tokens of a reply fit beside every problem's prompt")
+        yield Check("lengths", "ok", reply, "tokens of a reply fit with every problem's prompt")
 
 
 def memory_checks(config: Config, data: Problems) -> Iterator[Check]:
@@ -222,7 +222,7 @@ def setting_checks(config: Config) -> Iterator[Check]:
     run = Run(Path(config.run.dir), "", no_curves(), flat(plain_config(config)))
     risks = list(risky(run))
     if not risks:
-        yield Check("settings", "ok", None, "none is one that the sources warn of")
+        yield Check("settings", "ok", None, "no source warns of any of them")
     for setting, rule, source in risks:
         yield Check("settings", "warn", None, f"{setting}: {rule} ({source})")
 

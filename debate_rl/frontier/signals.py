@@ -6,6 +6,7 @@ each one is, and ``docs/rewards.md`` whose idea it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -79,6 +80,7 @@ SHARED: Mapping[str, str] = {
     "shared": "votes, for this share of the pairs of answers all of them turned",
 }
 """Families of signals with a share behind their name, and what they are."""
+_COUNT = re.compile("[1-9][0-9]{,8}")
 LABELS = "labels"
 """The family with a number of problems behind its name: only these are trained on, epoch after epoch."""
 
@@ -123,8 +125,11 @@ def has_all_labels(name: str) -> bool:
 
 
 def _count(name: str, text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise ValueError(f"{name}: the number of problems behind {LABELS}= is 1 or more (got {text!r})")
+    if not _COUNT.fullmatch(text):
+        raise ValueError(
+            f"{name}: the number of problems behind {LABELS}= is 1 or more, written without a zero "
+            f"before it and in nine digits at most (got {text!r})"
+        )
     return int(text)
 
 

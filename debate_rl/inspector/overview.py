@@ -60,7 +60,7 @@ class Overview:
     def state(self) -> str:
         """Whether it goes on, how a stage ended, whether its held-out accuracy is of trained problems."""
         marks = (
-            "going on" if self.run.writing else "",
+            "running" if self.run.writing else "",
             self.stage,
             "test-time learning" if self.test_time else "",
         )

@@ -150,8 +150,14 @@ class _Reader:
     def __init__(self, model: Any, tokenizer: Any, config: Config) -> None:
         self._model, self._config = model, config
         self._rows = AnswerRows(model, tokenizer, config.likelihood)
+        self._compute = compute_type(model, config.learner.compute)
         self._writer = LocalPolicy(
-            model, tokenizer, chat=False, raw_prompt=as_it_is, batch_size=config.train.batch_size
+            model,
+            tokenizer,
+            chat=False,
+            raw_prompt=as_it_is,
+            batch_size=config.train.batch_size,
+            compute=self._compute,
         )
 
     def fits(self, problem: Problem, text: str) -> bool:
@@ -162,9 +168,8 @@ class _Reader:
     def read(self, texts: Sequence[tuple[Problem, str]]) -> _Read:
         """Return what the reader makes of texts that fit."""
         rows = [row for problem, text in texts if (row := self._rows.row(problem, text)) is not None]
-        learner = self._config.learner
-        compute = compute_type(self._model, learner.compute)
-        logprobs = mean_logprobs(self._model, rows, max_tokens=learner.micro_batch_tokens, compute=compute)
+        most = self._config.learner.micro_batch_tokens
+        logprobs = mean_logprobs(self._model, rows, max_tokens=most, compute=self._compute)
         return _Read([self._right(*one) for one in zip(texts, self._answers(texts), strict=True)], logprobs)
 
     def _answers(self, texts: Sequence[tuple[Problem, str]]) -> list[str]:

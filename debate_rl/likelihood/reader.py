@@ -125,7 +125,8 @@ class Reader:
     def _writer(self) -> LocalPolicy:
         """What speaks with the reference's weights, while the model has them."""
         model: Any = self._reference.module or self.learner.model
-        return LocalPolicy(model, self.tokenizer, **local_settings(self.config))
+        settings = local_settings(self.config)
+        return LocalPolicy(model, self.tokenizer, compute=self.learner.compute, **settings)
 
     def logprobs(self, texts: Sequence[tuple[Problem, str]]) -> list[float | None]:
         """Return the mean log-probability of a token of each gold answer behind a text, in nats.

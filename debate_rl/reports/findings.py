@@ -87,7 +87,7 @@ class Finding:
         """Return as a sentence what was found, or that nothing was, and why not."""
         start, end = self.words[0] if self.state == "found" else self.doubt or "no difference can be told", ""
         if self.doubt == "not sure":
-            end = f"; by luck alone, {self.p:.0%} of such pages would show one like it"
+            end = f"; chance alone gives one like it in {self.p:.0%} of such reports"
         return Paragraph(
             f"{start[:1].upper()}{start[1:]}: {self.look.detail}{end}.", self.tone, self.look.behind
         )

@@ -130,8 +130,9 @@ def runs_of(
             after, start = found[_folder(sweep, arm.after, seed)] if arm.after else None, None
             if config.warm_start.steps and config.warm_start.from_run is None and after is None:
                 parts = json.dumps([config.model_dump(mode="json")[name] for name in BEGINS])
-                start = begun.setdefault(parts, folder)
-            start = None if start == folder else start
+                start = begun.get(parts)
+                if start is None and not config.train.jitter:  # what was perturbed is not to be so again
+                    begun[parts] = folder
             found[folder] = SweepRun(arm, seed, folder, config, start, after, own)
     return [*found.values()]
 

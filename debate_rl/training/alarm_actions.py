@@ -63,6 +63,6 @@ def blind_detectors(config: Config, data: Problems) -> Iterator[tuple[str, str]]
     if not config.rewards.reads_likelihood:
         yield "likelihood", "no likelihood is rewarded (rewards.likelihood_weight = 0)"
     if not config.grader.beside:
-        yield "grader_drift", "no grader stands beside the one that rewards (grader.beside)"
+        yield "grader_drift", "no second grader is set (grader.beside)"
     if not config.held_out.judge_pairs:
         yield "hack_gap", "the judge is compared on no fixed pairs (held_out.judge_pairs = 0)"

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil, floor
 from typing import Any
 from unittest import mock
@@ -252,7 +253,8 @@ def memory_of(
     )
     passes = 2 if load.read_tokens > load.micro_tokens else 1  # gradients stay from the first to the others
     with fakes:
-        sampling = 0 if engine is not None else _sampling_bytes(fake, load)
+        compute = compute_type(model, learner.compute, on_gpu=on_gpu)
+        sampling = 0 if engine is not None else _sampling_bytes(fake, load, compute)
         learning = _learning_bytes(fake, batch, learner, passes, on_gpu)
     unpacked = 0
     if config.model.quantization != "none":
@@ -329,13 +331,14 @@ def _bytes(tensors: Any) -> int:
 
 
 @torch.no_grad()
-def _sampling_bytes(model: Any, load: Load) -> int:
+def _sampling_bytes(model: Any, load: Load, compute: torch.dtype | None) -> int:
     """Return the peak of reading the longest prompts, or of the last token of their replies."""
+    products = partial(torch.autocast, model.device.type, compute, enabled=compute is not None)
     prompt, reply = max(load.rounds)
     rows = torch.zeros(load.sampled, dtype=torch.long, device=model.device)
     peaks: list[int] = []
     for read, more in ((prompt, reply), (prompt + reply - 1, 1)):
-        with LiveBytes(model) as bytes_:
+        with LiveBytes(model) as bytes_, products():
             steps = steps_for(model)
             steps.prefill(rows[:, None].expand(-1, read), rows, more)
             if more == 1:  # reading so much at once is not what sampling does: only the step counts

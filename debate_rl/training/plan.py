@@ -122,7 +122,7 @@ class Plan:
             needed = in_words(self.memory, self.there)
             raise TooLargeError(
                 f"a run whose replies all spend their limit does not fit the memory: {needed}; "
-                f"{cure(self.memory, self.config, self.there)}, or go on with train.over_memory=true"
+                f"{cure(self.memory, self.config, self.there)}, or allow it with train.over_memory=true"
             )
 
     def work_lines(self) -> list[str]:

@@ -188,7 +188,7 @@ class RankGroup:
     def __init__(self, share: Share, others: Sequence[Remote]) -> None:
         self.share, self._others = share, others
         self.ranks = share.ranks
-        self.saved: Callable[[], str] = lambda: "a run goes on from its newest checkpoint"
+        self.saved: Callable[[], str] = lambda: "a run resumes from its newest checkpoint"
         self._answers: list[Future[Any]] = []
 
     def ask(self, method: str, *arguments: object, own: Sequence[object] | None = None) -> Any:
@@ -316,7 +316,7 @@ def _device_of(config: Config, ranks: Ranks) -> str:
 def _refuse_sleep(config: Config, ranks: Ranks) -> None:
     if config.model.vllm.sleep is True:
         raise ValueError(
-            f"model.vllm.sleep = true: engines beside {ranks.count} ranks have GPUs of their own, and never "
+            f"model.vllm.sleep = true: with {ranks.count} ranks engines have GPUs of their own, and never "
             'sleep; set it to "auto"'
         )
 
@@ -365,4 +365,4 @@ def _say_first_has_ended(config: Config) -> None:
     folder = RunFolder(Path(config.run.dir)).checkpoints
     saved = max(map(step_of, checkpoints(folder)), default=0)
     done = f"{saved} of {config.train.steps} steps are saved in {folder}"
-    os.write(2, f"debate: rank 0 has ended; {done}; the same command goes on from there\n".encode())
+    os.write(2, f"debate: rank 0 has ended; {done}; the same command resumes from there\n".encode())

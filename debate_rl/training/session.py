@@ -285,7 +285,7 @@ class Session:
         if self.saved == 0:
             return "no step was finished; the same command begins with the first"
         done = f"{self.saved} of {self.config.train.steps} steps"
-        return f"{done} are saved in {self.folder.checkpoints}; the same command goes on from there"
+        return f"{done} are saved in {self.folder.checkpoints}; the same command resumes from there"
 
     @contextmanager
     def warm_started_weights(self) -> Iterator[None]:

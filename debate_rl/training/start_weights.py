@@ -73,9 +73,9 @@ def perturb(model: Any, seed: int) -> None:
     generator, changed = torch.Generator().manual_seed(seed), False
     with torch.no_grad():
         for weight in (one for one in model.parameters() if one.requires_grad):
-            noise = torch.randn(weight.shape, generator=generator).to(weight.device)
+            factor = 1 + JITTER * torch.randn(weight.shape, generator=generator).double()
             before = weight.clone()
-            weight.copy_((weight.double() * (1 + JITTER * noise.double())).to(weight.dtype))
+            weight.copy_((weight.cpu().double() * factor).to(weight.dtype))  # a Mac's GPU has no float64
             changed |= not torch.equal(weight, before)
     if not changed:
         raise ValueError(

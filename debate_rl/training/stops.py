@@ -33,7 +33,7 @@ class Stopped(KeyboardInterrupt):
     def __init__(self, signum: int, *, at_once: bool = False) -> None:
         super().__init__(signum)
         self.signum, self.at_once = signum, at_once
-        self.kept = "the same command goes on from the newest checkpoint, if any"
+        self.kept = "the same command resumes from the newest checkpoint, if any"
 
     @property
     def exit_code(self) -> int:

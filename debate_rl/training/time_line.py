@@ -32,7 +32,7 @@ def time_line(needs: Plan, run: Path | None, *, here: bool, model: Any = None) -
     if not here and (card := card_of(needs.there)) is not None:
         return _by_sheet(needs, card)
     if needs.config.model.policy is not None:
-        return "  time    not known: --plan RUN tells it of a run with vLLM, by the steps that it has done"
+        return "  time    not known: --plan RUN estimates it from the finished steps of a run with vLLM"
     if not here:
         return f"  time    not known: {UNTIMED}"
     config, (speed, about, by) = needs.config, timed_here(needs, model)

@@ -188,7 +188,9 @@ def finished_steps_saved(session: Session) -> Iterator[None]:
             yield
     except Exception as error:
         session.ema, session.sampler.memory = means, memory
-        if session.step and not session.learner.halfway and not isinstance(error, RankError):
+        learner = session.learner
+        between = learner.steps == session.step and not learner.halfway
+        if session.step and between and not isinstance(error, RankError):
             session.save_finished()
         if isinstance(error, torch.OutOfMemoryError):
             raise ValueError(

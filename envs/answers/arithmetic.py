@@ -60,7 +60,7 @@ def constant(name: str) -> Callable[[int], Any]:
 
 
 def variable(name: str) -> Callable[[int], Any]:
-    """Return the variable: some positive number at points 0 and 1, their mean at 3, a negative one at 2.
+    """Return the variable: positive at points 0 and 1, their mean at 3, negative at 2, an integer at 4.
 
     >>> variable("x")(0) == variable("x")(0), variable("x")(0) == variable("y")(0), variable("x")(2) < 0
     (True, False, True)
@@ -79,6 +79,8 @@ def _value_at(name: str, point: int) -> Any:
     if point == 3:
         return (_value_at(name, 0) + _value_at(name, 1)) / 2
     value = context().mpf(_value_at_seed(f"{name} {point}"))
+    if point == 4:
+        return context().floor(20 * value)
     return -value if point == 2 else value * (1 + 2 * point)
 
 
@@ -169,7 +171,7 @@ def _of(name: str) -> Callable[[Any], Any]:
         mp = context()
         if value and mp.mag(value) > 64:
             raise TooLarge
-        if name in ("exp", "sinh", "cosh") and abs(value) > MAX_BITS:
+        if (name == "exp" or name[-1] == "h") and abs(value) > MAX_BITS:
             raise TooLarge
         try:
             return bounded(getattr(mp, name)(value))
@@ -193,6 +195,7 @@ def _whole(name: str) -> Callable[[Any], Any]:
     return function
 
 
+_TRIGONOMETRIC = tuple(name + h for name in ("sin", "cos", "tan", "cot", "sec", "csc") for h in ("", "h"))
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "!": _factorial,
     "abs": abs,
@@ -202,8 +205,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "ceil": _whole("ceil"),
     r"\ln": _of("log"),
     r"\exp": _of("exp"),
-    **{f"\\{name}": _of(name) for name in ("sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh")},
-    **{f"\\arc{name}": _of(f"a{name}") for name in ("sin", "cos", "tan")},
+    r"\cis": _of("expj"),
+    **{f"\\{name}": _of(name) for name in _TRIGONOMETRIC},
+    **{f"\\{arc}{name}": _of(f"a{name}") for name in _TRIGONOMETRIC for arc in ("a", "ar", "arc")},
     r"\lg": lambda value: _logarithm(value, context().mpf(10)),
 }
 BINARY: Mapping[str, Callable[..., Any]] = {

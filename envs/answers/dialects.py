@@ -10,7 +10,7 @@ One pass over the tokens, linear.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 
 MAX_DEPTH = 24
@@ -48,49 +48,17 @@ _OVER = frozenset(("hat", "vec", "widehat"))
 """Over i, j and k they name unit vectors, as bold type does."""
 _SECOND = {"textcolor": 1, "colorbox": 1, "fcolorbox": 2, "href": 1}
 """Commands whose last argument stays, and how many go before it."""
-_SAME: Mapping[str, str] = {
-    **dict.fromkeys(("dfrac", "tfrac", "cfrac"), r"\frac"),
-    **dict.fromkeys(("dbinom", "tbinom"), r"\binom"),
-    **dict.fromkeys(("lvert", "rvert", "vert"), "|"),
-    **dict.fromkeys(("leq", "leqslant", "leqq"), r"\le"),
-    **dict.fromkeys(("geq", "geqslant", "geqq"), r"\ge"),
-    **dict.fromkeys(("backslash", "smallsetminus"), r"\setminus"),
-    **dict.fromkeys(("R", "reals", "Reals"), r"\mathbb{R}"),
-    **dict.fromkeys(("ast", "star"), "*"),
-    **dict.fromkeys(("dots", "cdots", "dotsc", "dotsb"), r"\ldots"),
-    "ne": r"\neq",
-    "lt": "<",
-    "gt": ">",
-    "infin": r"\infty",
-    "varnothing": r"\emptyset",
-    "lbrace": r"\{",
-    "rbrace": r"\}",
-    "lbrack": "[",
-    "rbrack": "]",
-    "lparen": "(",
-    "rparen": ")",
-    "colon": ":",
-    "prime": "'",
-    "thickapprox": r"\approx",
-    "Z": r"\mathbb{Z}",
-    "N": r"\mathbb{N}",
-    "Q": r"\mathbb{Q}",
-    "C": r"\mathbb{C}",
-    "tg": r"\tan",
-    "ctg": r"\cot",
-    "cotg": r"\cot",
-    "cosec": r"\csc",
-    "imath": "i",
-    "jmath": "j",
-    "arctg": r"\arctan",
-    "degree": "°",
-    "textdegree": "°",
-    "cr": "\\\\",
-    "Bbb": r"\mathbb",
-    "rightarrow": r"\to",
-    "longrightarrow": r"\to",
-    "implies": r"\Rightarrow",
-}
+_SPELLINGS = (
+    r"dfrac=\frac tfrac=\frac cfrac=\frac dbinom=\binom tbinom=\binom lvert=| rvert=| vert=| "
+    r"leq=\le leqslant=\le leqq=\le geq=\ge geqslant=\ge geqq=\ge backslash=\setminus "
+    r"smallsetminus=\setminus R=\mathbb{R} reals=\mathbb{R} Reals=\mathbb{R} ast=* star=* "
+    r"dots=\ldots cdots=\ldots dotsc=\ldots dotsb=\ldots ne=\neq lt=< gt=> infin=\infty "
+    r"varnothing=\emptyset lbrace=\{ rbrace=\} lbrack=[ rbrack=] lparen=( rparen=) colon=: prime=' "
+    r"thickapprox=\approx Z=\mathbb{Z} N=\mathbb{N} Q=\mathbb{Q} C=\mathbb{C} tg=\tan ctg=\cot "
+    r"cotg=\cot cosec=\csc imath=i jmath=j arctg=\arctan degree=° textdegree=° cr=\\ Bbb=\mathbb "
+    r"rightarrow=\to longrightarrow=\to implies=\Rightarrow"
+)
+_SAME = {name: same for name, _, same in (pair.partition("=") for pair in _SPELLINGS.split())}
 _PLAIN_MATRICES = {"matrix": "matrix", "pmatrix": "pmatrix", "bmatrix": "bmatrix", "cases": "cases"}
 _ARGUMENTS = {"frac": 2, "binom": 2, "sqrt": 1, "mathbb": 1, "overline": 1, "vec": 1, "hat": 1}
 _COMMAS, _BRACKETS = frozenset(",;"), frozenset(("(", "[", "]", r"\left"))

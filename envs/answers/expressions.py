@@ -2,15 +2,16 @@ r"""Parse LaTeX and plain formulas into functions that can be evaluated at a poi
 
 A hand-written recursive-descent parser over a fixed grammar: numbers, letters, ``+ - * / ^ !``,
 fractions, roots, logarithms, trigonometric functions, absolute values, floors, binomials, remainders, and
-f, g and h before a bracket as functions that nobody defined. The power -1 of a function is its inverse,
-never its reciprocal. For anything else ``parse_formula`` returns None: it never guesses, and it never
-evaluates text. Linear in the length, and bounded in depth.
+functions that nobody defined: f, g and h before a bracket, and the letters that are ``called``. The power -1
+of a function is its inverse, never its reciprocal. For anything else ``parse_formula`` returns None: it never
+guesses, and it never evaluates text. Linear in the length, and bounded in depth.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, TypeAlias
 
 from envs.answers.arithmetic import (
@@ -38,6 +39,7 @@ _TIMES = {"*": "*", r"\cdot": "*", r"\times": "*", "/": "/", r"\div": "/", r"\bm
 _CLOSING = {"(": ")", "{": "}", "[": "]", "|": "|", r"\lfloor": r"\rfloor", r"\lceil": r"\rceil"}
 _ROUNDING = {"|": "abs", r"\lfloor": "floor", r"\lceil": "ceil"}
 _FUNCTION_LETTERS = frozenset("fgh")  # before a bracket
+_CALL = re.compile(r"(\\?[A-Za-z]+)(?:_\{?\w{1,4}\}?)?'*(?=\(((?:[^()]|\([^()]*\))*)\))")
 _MIXED = re.compile(r"(?:\{\d+\}|\d)(?:\{\d+\}|\d)")
 _ATOM_SIGNS = frozenset("({")
 _TOKEN = re.compile(
@@ -45,22 +47,7 @@ _TOKEN = re.compile(
     r"|(?P<sign>[-+*/^!(){}\[\]|_'°=]))",
     re.ASCII,
 )
-_PLAIN = str.maketrans(
-    {
-        "−": "-",
-        "–": "-",
-        "·": "*",
-        "×": "*",
-        "÷": "/",
-        "∗": "*",
-        "π": r"\pi ",
-        "²": "^2",
-        "³": "^3",
-        "√": r"\sqrt ",
-    }
-)
-_TRIGONOMETRIC = ("arcsin", "arccos", "arctan", "sin", "cos", "tan", "cot", "sec", "csc")
-_NAMES = frozenset((*_TRIGONOMETRIC, "sqrt", "ln", "exp", "abs", "pi"))
+_NAMES = frozenset((*(name[1:] for name in FUNCTIONS if name[0] == "\\"), "sqrt", "log", "pi"))
 GREEK = frozenset(
     "\\" + name
     for name in (
@@ -76,10 +63,29 @@ _OPENERS = frozenset(
 _END = "$"  # of an integral: no sign of the grammar
 _WORDS = frozenset(("or", "and", "not", "nor", "if", "is", "no", "but", "to"))
 _HIDDEN = re.compile("pi|ln|exp|sin|cos|tan")
-_RADICAL = re.compile(r"√\s?(\d+(?:\.\d+)?)", re.ASCII)  # a line over all digits, unlike \sqrt12
 
 
-def parse_formula(text: str) -> Node | None:
+def called(*texts: str) -> frozenset[str]:
+    r"""Return the letters that all texts put before a bracket, and one calls: nobody writes P(2x) for 2Px.
+
+    A bracket that holds a sum or the letter itself, as in n(n+1), is a factor.
+
+    >>> [sorted(called("F(2x)", text)) for text in ("2F(x)", "2xF")], called("a(b+c)", "a(c+b)")
+    ([['F'], []], frozenset())
+    """
+    calls = [[(_caller(word), inside) for word, inside in _CALL.findall(text)] for text in texts]
+    names = set.intersection(*({name for name, _ in each} for each in calls)) - {""}
+    bare = [name for name, inside in chain(*calls) if name not in inside and not re.search(".[+-]", inside)]
+    return frozenset(names.intersection(bare))
+
+
+def _caller(word: str) -> str:
+    """Return the letter that a word before a bracket ends in; "" for a known function, and e and i alone."""
+    known = word in ("e", "i") or word in _NAMES or (word[0] == "\\" and word not in GREEK)
+    return "" if known else word if word[0] == "\\" else word[-1]
+
+
+def parse_formula(text: str, functions: frozenset[str] = frozenset()) -> Node | None:
     r"""Return the formula as a function of a point; None where it is not in the grammar.
 
     >>> [int(parse_formula(t)(0)) for t in (r"\frac{12}{3}", r"2\sqrt{16}", r"17 \bmod 5", r"\log_2(8)")]
@@ -91,7 +97,7 @@ def parse_formula(text: str) -> Node | None:
     if not tokens or len(tokens) > MAX_TOKENS:
         return None
     try:
-        parser = _Parser(tokens)
+        parser = _Parser(tokens, functions | _FUNCTION_LETTERS)
         node = parser.sum()
         return node if parser.at == len(tokens) else None
     except Unknown:
@@ -101,8 +107,9 @@ def parse_formula(text: str) -> Node | None:
 class _Parser:
     """One pass over the tokens; ``at`` is the index of the next one."""
 
-    def __init__(self, tokens: list[str]) -> None:
+    def __init__(self, tokens: list[str], functions: frozenset[str]) -> None:
         self.tokens = tokens
+        self.functions = functions
         self.at = 0
         self.level = 0
         self.in_function = 0
@@ -239,25 +246,26 @@ class _Parser:
         return lambda _: value
 
     def letter(self) -> Node:
-        name = self.take()
+        name = letter = self.take()
         if name in self.bound:
             name = self.bound[name]
-        elif name in ("e", "i"):
+        elif name in ("e", "i") and name not in self.functions:
             return constant(name)
         elif name not in GREEK and not (len(name) == 1 and name.isalpha()):
             raise Unknown(name)
         name += self.subscript()
         while self.peek() == "'":
             name += self.take()
-        if name[0] in _FUNCTION_LETTERS and (inverse := self.is_called()):
-            self.at += inverse - 1
-            return _apply(unknown_function(name if inverse == 1 else f"{name} inverse"), self.group())
+        inverse = self.inverted()
+        if letter in self.functions and self.tokens[self.at + inverse :][:1] == ["("]:
+            self.at += inverse
+            return _apply(unknown_function(f"{name} inverse" if inverse else name), self.group())
         return variable(name)
 
-    def is_called(self) -> int:
-        """Return how many tokens lead to the bracket of a call: 1, those of a power -1 as well, or 0."""
-        ahead = "".join(self.tokens[self.at : self.at + 6])
-        return next((n for n, start in ((1, "("), (6, "^{-1}("), (4, "^-1(")) if ahead.startswith(start)), 0)
+    def inverted(self) -> int:
+        """Return how many tokens are the power -1 that stands next, or 0."""
+        ahead = self.tokens[self.at : self.at + 5]
+        return 5 if ahead == list("^{-1}") else 3 * (ahead[:3] == list("^-1"))
 
     def subscript(self) -> str:
         if self.peek() != "_":
@@ -297,11 +305,10 @@ class _Parser:
 
     def inverse(self, token: str) -> Callable[..., Any]:
         """Return the function of a command, or its inverse behind a power -1."""
-        ahead = "".join(self.tokens[self.at : self.at + 5])
         inverse = FUNCTIONS.get(f"\\arc{token[1:]}")
-        if inverse is None or not ahead.startswith(("^{-1}", "^-1")):
+        if inverse is None or not self.inverted():
             return FUNCTIONS[token]
-        self.at += 5 if ahead.startswith("^{") else 3
+        self.at += self.inverted()
         return inverse
 
     def binder(self, token: str) -> Node:
@@ -385,11 +392,10 @@ def _apply(function: Callable[..., Any], *parts: Node) -> Node:
 def tokens_of(text: str) -> list[str] | None:
     r"""Return the signs, numbers, letters and commands in order; None for a sign that is not in the grammar.
 
-    >>> tokens_of(r"2xy + \sqrt{3}"), tokens_of("5 & 6"), tokens_of("√12")
-    (['2', 'x', 'y', '+', '\\sqrt', '{', '3', '}'], None, ['\\sqrt', '{', '12', '}'])
+    >>> tokens_of(r"2xy + \sqrt{3}"), tokens_of("5 & 6")
+    (['2', 'x', 'y', '+', '\\sqrt', '{', '3', '}'], None)
     """
-    text = _RADICAL.sub(r"\\sqrt{\1}", text)
-    text, tokens, at = text.translate(_PLAIN).replace("**", "^").rstrip(), [], 0
+    text, tokens, at = text.replace("**", "^").rstrip(), [], 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:

@@ -19,13 +19,18 @@ _DELIMITERS = ((r"\(", r"\)"), (r"\[", r"\]"))
 _DOLLAR = re.compile(r"(?<!\\)\$")
 _DOUBLED = re.compile(r"\\\\(?=[A-Za-z])")  # text that went through a JSON dump once too often
 _DEGREES = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree\b")
+_ANY_INTEGER = re.compile(
+    r"\s?(?:,|\(|\bfor\b)\s?(?:where |any |all )?[kmn]"
+    r"(?:\s?\\in\s?(?:\\mathbb\{Z\}|Z)| is an(?:y)? integer)\)?$"
+)
+"""What is meant without saying it: that a parameter k, m or n is any integer."""
 _NEGATED = re.compile(r"\\not\s?=")
 _THIN_SPACE = re.compile(r"(?<=\d)(?:,?\\[!,;]|\\!,)\s*(?=\d{3}(?!\d))", re.ASCII)
 _TRAILING_UNIT = re.compile(r"(?<=[\w})!°])\s+[A-Za-z]{2,}(?:[ /][A-Za-z]+){0,2}(?:\^\{?[23]\}?)?$")
 _SUBSCRIPTS = r"(?:_(?:\{[^{}=]{1,24}\}|\w))?'{0,2}"
 _AT = r"(?:[A-Za-z]|-?\d{1,6}(?![\d.]))"
 _NAME = re.compile(
-    rf"(?:[A-Za-z]|\\(?!pi\b)[a-z]{{2,7}}){_SUBSCRIPTS}"
+    rf"(?:[A-Za-z]|\\(?!pi\b)[A-Za-z][a-z]{{1,6}}){_SUBSCRIPTS}"
     rf"(?:(?:(?<=[a-zA-Z])\^\{{-1\}})?\(\s*{_AT}(?:\s*,\s*{_AT})*\s*\))?"
     r"|\|?[A-Z]{2,4}\|?|\([a-z](?:,\s*[a-z]){1,3}\)|[A-Za-z]{2,}(?: [A-Za-z]+){0,3}"
 )
@@ -60,7 +65,9 @@ _SHORT_UNITS = frozenset(
     for power in ("", "^2", "^3")
 )
 _ANGLE = re.compile(r"\\angle\s?([A-Z]{3})(?![A-Za-z])")
-_REVERSED = re.compile(r"([\[\]])([^\[\](),;]{1,60}[,;][^\[\](),;]{1,60})([\[\]])(?!\()")
+_REVERSED = re.compile(
+    r"(?<!\\sqrt)(?<!\\sqrt\[\w)([\[\]])([^\[\](),;]{1,60}[,;][^\[\](),;]{1,60})([\[\]])(?!\()"
+)
 _CHAIN = re.compile(r"^\(([^(),;=]+=[^(),;]+)\)$")
 """A chain of equations in brackets."""
 _DROPPED = str.maketrans("", "", "$°")
@@ -86,63 +93,28 @@ _FRACTIONS = {
     )
     for sign, top in zip(signs, tops, strict=True)
 }
-_GREEK = (
-    "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi rho sigma tau phi chi psi "
-    "omega Gamma Delta Theta Lambda Sigma Phi Psi Omega pi"
+_COMMANDS = (
+    "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi rho sigma tau phi chi psi omega "
+    "Gamma Delta Theta Lambda Sigma Phi Psi Omega pi times cdot cdot div infty cup cap in notin emptyset "
+    "le le le ge ge ge neq approx pm setminus mid land lor angle triangle langle rangle lfloor rfloor lceil "
+    "rceil sum int prod ldots sqrt"
 )
 _SIGNS = str.maketrans(
     {
-        "−": "-",
-        "×": r"\times ",
-        "⋅": r"\cdot ",
-        "·": r"\cdot ",
-        "÷": r"\div ",
-        "∞": r"\infty ",
-        "∪": r"\cup ",
-        "∩": r"\cap ",
-        "∈": r"\in ",
-        "∅": r"\emptyset ",
-        "≤": r"\le ",
-        "≥": r"\ge ",
-        **dict.fromkeys("≦⩽", r"\le "),
-        **dict.fromkeys("≧⩾", r"\ge "),
-        "ℝ": r"\mathbb{R}",
-        "ℤ": r"\mathbb{Z}",
-        "ℕ": r"\mathbb{N}",
-        "ℚ": r"\mathbb{Q}",
-        "ℂ": r"\mathbb{C}",
-        "∖": r"\setminus ",
-        "∣": r"\mid ",
-        "∧": r"\land ",
-        "∨": r"\lor ",
-        "∠": r"\angle ",
-        "△": r"\triangle ",
-        "⟨": r"\langle ",
-        "⟩": r"\rangle ",
-        "⌊": r"\lfloor ",
-        "⌋": r"\rfloor ",
-        "⌈": r"\lceil ",
-        "⌉": r"\rceil ",
-        "∉": r"\notin ",
-        "∑": r"\sum ",
-        "∫": r"\int ",
-        "∏": r"\prod ",
-        "…": r"\ldots ",
-        "ⁿ": "^n",
-        "′": "'",
-        "″": "''",
-        "∛": r"\sqrt[3]",
-        "≠": r"\neq ",
-        "≈": r"\approx ",
-        "±": r"\pm ",
         **{
             sign: rf"\{name} "
-            for sign, name in zip("αβγδεζηθκλμνξρστφχψωΓΔΘΛΣΦΨΩπ", _GREEK.split(), strict=True)
+            for sign, name in zip(
+                "αβγδεζηθκλμνξρστφχψωΓΔΘΛΣΦΨΩπ×⋅·÷∞∪∩∈∉∅≤≦⩽≥≧⩾≠≈±∖∣∧∨∠△⟨⟩⌊⌋⌈⌉∑∫∏…√",
+                _COMMANDS.split(),
+                strict=True,
+            )
         },
-        "¢": " cents",
+        **{sign: rf"\mathbb{{{name}}}" for sign, name in zip("ℝℤℕℚℂ", "RZNQC", strict=True)},
         **{sign: rf"\frac{{{top}}}{{{bottom}}}" for sign, (top, bottom) in _FRACTIONS.items()},
+        **{"−": "-", "–": "-", "ⁿ": "^n", "′": "'", "″": "''", "∛": r"\sqrt[3]", "¢": " cents"},
     }
 )
+_RADICAL = re.compile(r"√\s?(\d+(?:\.\d+)?)", re.ASCII)  # a line over all digits, unlike \sqrt12
 _INFINITY_WORD = re.compile(r"(?<![A-Za-z\\])inf(?:inity)?(?![A-Za-z])", re.IGNORECASE)
 _POWER_OF_TEN = re.compile(
     r"(?<=[\d.])\s?[*×·⋅x]\s?10\s?(?:\^|\*\*)\s?(?:([-−]?\d{1,3})(?!\d|\.\d)|[{(]([-−]?\d{1,3})[)}])",
@@ -175,7 +147,7 @@ def clean(text: str) -> str:
     text = _NEGATED.sub(r"\\neq ", text)
     text = _DEGREES.sub("°", _SPACING.sub(" ", plain_tex(text)))
     text = re.sub(r"\s+", " ", text).strip()
-    text = re.sub(r" ?([{(\[+=^]) ?| ?([})\]]) ?(?![A-Za-z]{2})", r"\1\2", text)
+    text = re.sub(r" ?([{(\[+=^]) ?| ?([})\]]) ?(?![A-Za-z]{2})", r"\1\2", _ANY_INTEGER.sub("", text))
     text = _ANGLE.sub(lambda match: rf"\angle {min(match[1], match[1][::-1])}", text)
     text = _CHAIN.sub(r"\1", _REVERSED.sub(_straight, text) if "[" in text or "]" in text else text)
     return _starless((text if text.endswith("...") else text.rstrip(".")).strip())
@@ -208,8 +180,14 @@ def name_of(text: str) -> str:
     >>> name_of("f(2)=5"), name_of(r"\frac{dy}{dx}=2x"), name_of("2x=5"), name_of("a=b=5")
     ('f(2)', '\\frac{dy}{dx}', '', '')
     """
+    name = statement(text)
+    return name if _is_named(name) or DERIVATIVE.fullmatch(name) else ""
+
+
+def statement(text: str) -> str:
+    """Return what the one "=" of a text stands behind, "" where it has none or several."""
     parts = _between_signs(text)
-    return parts[0] if len(parts) == 2 and (_is_named(parts[0]) or DERIVATIVE.fullmatch(parts[0])) else ""
+    return parts[0] if len(parts) == 2 else ""
 
 
 def value_stated(text: str) -> str:
@@ -285,12 +263,15 @@ def in_latex(text: str) -> str:
 
     >>> [in_latex(plain) for plain in ("1.5×10³", "1.5*10^3", "[3,∞)", "2½", "1'000", "45 €", "x₁²⁰")]
     ['1.5\\times 10^{3}', '1.5\\times 10^{3}', '[3,\\infty )', '2\\frac{1}{2}', '1000', '45', 'x_1^{20}']
+    >>> in_latex("√12"), in_latex("√x")
+    ('\\sqrt{12}', '\\sqrt x')
     """
     if len(text) > MAX_CHARS:  # too long for an answer
         return text
     if not text.isascii():
         text = _MONEY_AFTER.sub("", _MONEY_BEFORE.sub(r"\1", text))
         text = _SUPERSCRIPT.sub(lambda match: "^" + _group(match.group().translate(_HIGH)), text)
+        text = _RADICAL.sub(r"\\sqrt{\1}", text)
         text = _SUBSCRIPT.sub(lambda match: "_" + _group(match.group().translate(_LOW)), text)
     text = _POWER_OF_TEN.sub(r"\\times 10^{\1\2}", text)
     text = _APOSTROPHES.sub(lambda match: re.sub("['’]", "", match.group()), text)

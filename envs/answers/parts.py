@@ -174,7 +174,7 @@ def _matrix_in(text: str) -> str:
     """Return the rows of a matrix: in an environment with brackets, or in brackets around one without."""
     bracketed = (text[:1], text[-1:]) in _AROUND_MATRIX
     match = _MATRIX.fullmatch(text[1:-1].strip() if bracketed else text)
-    return match[2] if match and bracketed != match[1].startswith(("p", "b")) else ""
+    return match[2] if match and not (bracketed and match[1].startswith(("p", "b"))) else ""
 
 
 def _rows(body: str) -> list[list[str]]:

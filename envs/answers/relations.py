@@ -15,15 +15,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from envs.answers.expressions import called
 from envs.answers.parts import split_at
-from envs.answers.values import NO_VALUE, difference_at, is_close
+from envs.answers.values import differences_at, is_close
 
 _SIGNS = {"=": "=", "<": "<", ">": ">", r"\le": "<=", r"\ge": ">=", r"\neq": "!="}
 _MIRRORED = {">": "<", ">=": "<="}
 SIGN = re.compile(r"\\not(?![A-Za-z])|\\n?(?:subset|supset|in|ni|mid|parallel)(?:eq)?(?![A-Za-z])|[≮≯≰≱∤]")
 """What no rule here may read over."""
-_CALL = re.compile(r"(?<![A-Za-z\\])[fgh]'{0,3}\(")
-_POINTS = (0, 1, 2)
+_POINTS = (0, 1, 2, 3)
 MAX_RELATIONS = 8
 
 
@@ -78,44 +78,30 @@ def same_relations(answer: Sequence[Relation], gold: Sequence[Relation]) -> bool
 
 def same_relation(answer: Relation, gold: Relation) -> bool | None:
     """Return whether two relations are one, moved to one side, up to a constant; None if unknown."""
-    if answer.sign != gold.sign:
-        return False if _is_linear(answer) and _is_linear(gold) else None
-    try:
-        ratios = [_ratio(answer, gold, point) for point in _POINTS]
-    except NO_VALUE:
+    functions = called(f"{answer.left}={answer.right}", f"{gold.left}={gold.right}")
+    above, below = (differences_at(side.left, side.right, _POINTS, functions) for side in (answer, gold))
+    if above is None or below is None:
         return None
-    if any(ratio is None for ratio in ratios):
-        return None
-    if _is_constant(answer) and _is_constant(gold):  # any two are multiples: f(3)=5 and f(3)=6
+    linear = _is_linear(above) and _is_linear(below)
+    if answer.sign != gold.sign or not all((*above, *below)):
+        return False if linear and answer.sign != gold.sign else None
+    ratios = [a / b for a, b in zip(above, below, strict=True)]
+    if _is_constant(above) and _is_constant(below):  # any two are multiples: f(3)=5 and f(3)=6
         if not is_close(abs(ratios[0]), 1):
             return False
-        if not _CALL.search(gold.left + gold.right):
+        if not functions:
             return None
     if all(is_close(ratio, ratios[0]) for ratio in ratios):
         positive = ratios[0].imag == 0 and ratios[0].real > 0
         return bool(positive) or gold.sign in ("=", "!=")
-    return False if _is_linear(answer) and _is_linear(gold) else None
+    return False if linear else None
 
 
-def _ratio(answer: Relation, gold: Relation, point: int) -> Any:
-    above = difference_at(answer.left, answer.right, point)
-    below = difference_at(gold.left, gold.right, point)
-    return above / below if above is not None and below and abs(above) > 0 else None
-
-
-def _is_constant(relation: Relation) -> bool:
+def _is_constant(values: Sequence[Any]) -> bool:
     """Whether the value is the same at two points: no variable stands in it, but a function may."""
-    try:
-        first, second = (difference_at(relation.left, relation.right, point) for point in (0, 1))
-    except NO_VALUE:
-        return False
-    return first is not None and second is not None and is_close(first, second) is not False
+    return is_close(values[0], values[1]) is not False
 
 
-def _is_linear(relation: Relation) -> bool:
+def _is_linear(values: Sequence[Any]) -> bool:
     """Whether the value in the midst of two points is the mean of theirs."""
-    try:
-        first, second, middle = (difference_at(relation.left, relation.right, point) for point in (0, 1, 3))
-    except NO_VALUE:
-        return False
-    return None not in (first, second, middle) and is_close(2 * middle, first + second) is True
+    return is_close(2 * values[3], values[0] + values[1]) is True

@@ -26,6 +26,7 @@ _RELATION = re.compile(r"[<>≤≥≠]|!=|\\(?:[lg](?:e|eq|eqslant|eqq|t)|neq?)(
 _NAMED_SET = re.compile(
     r"\\(?:mathbb|mathcal|R|Z|N|Q|C|setminus|backslash|emptyset|cap|cup)(?![A-Za-z])|[ℝℤℕℚ]"
 )
+_COUNT = re.compile(r"(\d[\d.,/]*) ([a-z]{3,})", re.ASCII)
 _INDEX = re.compile(r"_\{?\d\}?$", re.ASCII)
 """Of the first, the second value of a letter: x_1 and x_2 are values of x where the other answer has x."""
 
@@ -185,7 +186,11 @@ def _are_sets(union: Parts) -> bool:
 
 
 def _by_name(left: Parts, right: Parts) -> bool | None:
-    """Return whether lists of assignments to the same names are equal; None where they are not such."""
+    """Return whether lists of assignments to the same names, or of counts of the same things, are equal."""
+    counted = [[_COUNT.fullmatch(item) for item in parts.items] for parts in (left, right)]
+    if all(match for side in counted for match in side):
+        a, b = ({match[2]: match[1] for match in side if match} for side in counted)
+        return _all(_same_item(a[name], b[name]) for name in a) if a.keys() == b.keys() else None
     matches = [[ASSIGNMENT.fullmatch(item) for item in parts.items] for parts in (left, right)]
     if not all(match for side in matches for match in side):
         return None

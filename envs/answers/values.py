@@ -2,28 +2,33 @@ r"""Decide whether two formulas are equal from their values at a few points, to 
 
 Different values at a point where both have one prove two formulas different. Equal ones at three points, to
 ninety digits, are taken as a proof of equality: an answer is short, and whoever builds a near miss knows the
-answer. What is equal at positive points alone (``|x|`` and ``x``), or only nearly, is left to the library.
+answer. Rounding is compared at an integer as well. What is equal at positive points alone (``|x|`` and
+``x``), or only nearly, is left to the library; but where both are real at positive points and neither is at a
+negative one, as in ``\log x``, that point is outside of what they mean.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from envs.answers.arithmetic import TooLarge, Unknown, context
-from envs.answers.expressions import Node, parse_formula
+from envs.answers.expressions import Node, called, parse_formula
 from envs.answers.numbers import parse_number
 
 _NEGATIVE = 2
 NO_VALUE = (Unknown, ArithmeticError, ValueError)  # the last two are mpmath's, at poles
 _POINTS = (0, 1, _NEGATIVE)
+_INTEGER = 4
 _ROUNDING = ContextVar("rounding", default=False)
 _DECIMAL = re.compile(r"\d?\.\d", re.ASCII)
 _PLACES = re.compile(r"-?\d{0,30}\.(\d{2,60})", re.ASCII)
+_ROUNDED = re.compile(r"\\l(?:floor|ceil)")
+_FAMILY = re.compile(r"(?=[^a-z]*[a-z])(.*)\+ ?C")
 _LOCK = threading.Lock()  # parts of mpmath change the precision of their context for a moment
 
 
@@ -36,19 +41,33 @@ def same_value(answer: str, gold: str) -> bool | None:
     (False, None, True)
     >>> same_value("9^{9^{9}}", "5"), same_value(r"\int x dx", "5")
     (False, None)
+    >>> same_value("2F(x)", "F(2x)"), same_value(r"\log(x^3)", r"3\log x"), same_value("x^2+C", "x^2+1+C")
+    (False, True, True)
+    >>> same_value(r"\lceil x \rceil", r"\lfloor x \rfloor+1")
+    False
     """
+    families = [_FAMILY.fullmatch(text) for text in (answer, gold)]
+    functions = called(answer, gold)
+    if families[0] and families[1] and _differ_by_a_constant(families[0][1], families[1][1], functions):
+        return True
     with _LOCK:
-        truth, claim = parse_formula(gold), parse_formula(answer)
+        truth, claim = parse_formula(gold, functions), parse_formula(answer, functions)
         if truth is None or claim is None:
             return None
-        return _same(claim, truth)
+        return _same(claim, truth, whole=bool(_ROUNDED.search(answer + gold)))
 
 
-def _same(claim: Node, truth: Node) -> bool | None:
-    verdicts = [_same_at(claim, truth, point) for point in _POINTS]
-    if verdicts[0] is False or verdicts[1] is False:
+def _differ_by_a_constant(answer: str, gold: str, functions: frozenset[str]) -> bool:
+    """Whether two formulas are antiderivatives of one: the constant of integration takes up the rest."""
+    differences = differences_at(answer, gold, _POINTS, functions)
+    return differences is not None and all(is_close(differences[0], other) for other in differences)
+
+
+def _same(claim: Node, truth: Node, *, whole: bool) -> bool | None:
+    verdicts = [_same_at(claim, truth, point) for point in (_POINTS + (_INTEGER,) * whole)]
+    if False in (*verdicts[:_NEGATIVE], *verdicts[_NEGATIVE + 1 :]):
         return False
-    return True if verdicts[0] and verdicts[1] and verdicts[2] else None
+    return True if all(verdicts) else None
 
 
 def _same_at(claim: Node, truth: Node, point: int) -> bool | None:
@@ -57,21 +76,30 @@ def _same_at(claim: Node, truth: Node, point: int) -> bool | None:
     except NO_VALUE:
         return None
     try:
-        return is_close(claim(point), right)
+        left = claim(point)
+        outside = point == _NEGATIVE and not (is_real(left) or is_real(right)) and is_real(truth(0))
+        return outside or is_close(left, right)
     except TooLarge:
         return False
     except NO_VALUE:
         return None
 
 
-def difference_at(left: str, right: str, point: int) -> Any:
-    """Return the first formula's value less the second's at a point; None where one is not in the grammar.
+def is_real(value: Any) -> bool:
+    """Whether a value is real, but for the noise of its last digits."""
+    return abs(value.imag) < context().mpf(10) ** -70
 
-    Raises one of ``NO_VALUE`` where there is no value.
-    """
+
+def differences_at(
+    left: str, right: str, points: Sequence[int], functions: frozenset[str] = frozenset()
+) -> list[Any] | None:
+    """Return the first formula's values less the second's; None where one is not read or has no value."""
     with _LOCK:
-        a, b = parse_formula(left), parse_formula(right)
-        return None if a is None or b is None else a(point) - b(point)
+        a, b = parse_formula(left, functions), parse_formula(right, functions)
+        try:
+            return [a(point) - b(point) for point in points] if a and b else None
+        except NO_VALUE:
+            return None
 
 
 def constant_of(text: str) -> Any:

@@ -19,7 +19,7 @@ MAX_FORMULA = 2000
 MAX_PEELED = 200
 
 _HEADER = re.compile(
-    r"(?:\banswer[ \t]*+(?:\*\*)?(?:is\b|[:=])"
+    r"(?:<answer>|\banswer[ \t]*+(?:\*\*)?(?:is\b|[:=])"
     r"|答案(?:应?[是为為]|[:=])|答[:=]|答え[はがを:]|정답[은:]|답은"
     r"|الجواب(?: هو|:)|الإجابة(?: هي|:)|उत्तर(?: है"
     r"|:)"
@@ -58,7 +58,7 @@ _FOREIGN_DOUBT = re.compile(
 )
 """Words of other languages that may change what a sentence says: "or", "not", "half", "about", "thousand"."""
 _DENIAL = re.compile(
-    r"\b(?:not|no|never|wrong|incorrect|false|doubt\w*|guess|cannot)\b|n['’]t\b", re.IGNORECASE
+    r"\b(?:not|no|never|wrong|incorrect|false|doubt\w*|unlikely|guess|cannot)\b|n['’]t\b", re.IGNORECASE
 )
 _COUNTS = re.compile(
     r"\b(?:half|halves|twice|double|thrice|thirds?|quarters?|[a-z]*(?:fth|xth|nth|hth)s?|less|more|fewer|than"
@@ -86,7 +86,9 @@ MAX_BEFORE = 48
 _DOUBTED = re.compile(
     r"(?<!no )\b(?:doubt|doubtful|unsure|unlikely|not (?:sure|think|believe|certain)|n['’]t (?:sure"
     r"|think|believe|certain))\b"
-    r"[^.\n!?]*\Z",
+    r"[^.\n!?]*\Z"
+    r"|\b(?:if|suppose|assum(?:e|ing)|whether|false|wrong|incorrect|mistake|previous|nobody\s[a-z ]{1,24})"
+    r"(?:\s(?:is|that|the|final|correct)){0,4}\s\Z",
     re.IGNORECASE,
 )
 _TAKEN_BACK = re.compile(
@@ -120,6 +122,7 @@ _QUANTITY = re.compile(
 _LEFT_OVER = re.compile(
     r"[\d\\$=<>^/+*]|\b(?:dozen|score|pair|most|least|up|under|below|above|between|within|until|per)\b"
 )
+_LABEL = re.compile(r"\b(?:page|step|equation|section|line|part|option|question|figure|table)\s\(?\d")
 _UNIT_WORDS = re.compile(r"\s(?:[A-Za-z]+/)?[A-Za-z]+")
 _PAIRS = (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"))
 _AROUND = ' \t\r\n*`"“”„«»'
@@ -324,7 +327,12 @@ def _only_number(text: str, span: Span) -> Span:
         return span
     numbers = [match for match in _QUANTITY.finditer(sentence) if re.search(r"\d", match[0])]
     rest = _QUANTITY.sub("", sentence)
-    if len(numbers) != 1 or _LEFT_OVER.search(rest) or any(_number(word) for word in rest.split()):
+    if (
+        len(numbers) != 1
+        or _LEFT_OVER.search(rest)
+        or _LABEL.search(sentence)
+        or any(_number(word) for word in rest.split())
+    ):
         return span
     start, end = numbers[0].span()
     unit = _UNIT_WORDS.match(sentence, end)

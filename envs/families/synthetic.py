@@ -55,7 +55,7 @@ class SyntheticFamily(ABC):
             raise DataError(f"split: {self.name} has {', '.join(SPLITS)}; got {split!r}")
         if limit is None or limit < 1:
             raise DataError(
-                f"limit: {self.name} makes problems without end; give a limit of at least 1 (got {limit})"
+                f"env.limit: {self.name} makes problems without end; set it to 1 or more (got {limit})"
             )
         streams = {level: self._distinct(level, split, seed or 0) for level in self.levels}
         return tuple(next(streams[self.levels[i % len(self.levels)]]) for i in range(limit))

@@ -212,12 +212,8 @@ def _base(numeral: re.Match[str]) -> int | None:
 
 def _as_mathematics(plain: str, truth: str) -> Grade | None:
     names = [_ASSIGNED.match(text) for text in (plain, truth)]
-    if (
-        names[0]
-        and names[1]
-        and names[0][1].casefold() != names[1][1].casefold()
-        and _is_assigned(plain, truth)
-    ):
+    assigned = all(text.count("=") == 1 and len(sides(text)) == 1 for text in (plain, truth))
+    if assigned and names[0] and names[1] and names[0][1].casefold() != names[1][1].casefold():
         return decided(False, "another name")
     if len(sides(truth)) == 1 and (number := _number_of(sides(truth)[-1])):
         return _against_number(plain, number)
@@ -225,11 +221,6 @@ def _as_mathematics(plain: str, truth: str) -> Grade | None:
         return decided(False, "malformed")
     same = same_structure(plain, truth)
     return None if same is None else decided(same, "value")
-
-
-def _is_assigned(*texts: str) -> bool:
-    """Whether each is one letter and its value, one "=" alone."""
-    return all(text.count("=") == 1 and len(sides(text)) == 1 for text in texts)
 
 
 def _number_of(truth: str) -> Number | None:
@@ -250,7 +241,7 @@ def _against_number(plain: str, gold: Number) -> Grade:
     if any(number is not None and not number.same(gold) for number in claims):
         return decided(False, "number")
     if all(number is not None for number in claims):
-        return decided(True, "number")
+        return decided(len(set(sides(plain))) == len(claims), "number")  # 5=5 says nothing
     if _SUM.search(sides(plain)[-1]):
         return decided(False, "unevaluated")
     value = str(gold.value)

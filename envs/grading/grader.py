@@ -24,7 +24,7 @@ from envs.extraction.boxes import joined, last_group
 from envs.extraction.replies import extract, extract_parts
 from envs.grading.exact import decided, exact, pairs_to_check
 from envs.grading.library import may_decide
-from envs.grading.limits import MAX_CHARS, heavier, refusal
+from envs.grading.limits import heavier, refusal
 from envs.grading.pool import LIMIT_S, Pool
 from envs.grading.strictness import (
     STRICTNESS,
@@ -215,10 +215,10 @@ def find_answer(text: str, kind: GradeKind, mode: Mode, choices: Sequence[str] =
 
 
 def _inside(gold: str) -> str:
-    """Return what a gold answer given as a reply means: its last run of boxes, or what a long one states."""
+    """Return what a gold answer given as a reply means: its last run of boxes, or what it states."""
     if group := last_group(gold) if "\\boxed" in gold else None:
         return joined(group.of(gold)).strip() or gold
-    return (len(gold) > MAX_CHARS and extract(gold, mode="answer_is").answer) or gold
+    return (" " in gold and extract(gold, mode="answer_is").answer) or gold
 
 
 def _choice(answer: str, gold: str, choices: Sequence[str]) -> Grade:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from envs.answers.expressions import GREEK
+from envs.answers.expressions import GREEK, called
 
 _COMMAND_NAMES = (
     "frac sqrt pi infty cdot times div le ge cup cap setminus mathbb sin cos tan cot sec csc "
@@ -43,7 +43,8 @@ def may_decide(answer: str, gold: str) -> bool:
     >>> may_decide("8 9", "7 10")
     False
     """
-    return _is_read(answer) and _is_read(gold) and _marks(answer) == _marks(gold)
+    read = _is_read(answer) and _is_read(gold) and _marks(answer) == _marks(gold)
+    return read and not called(answer, gold)  # what is called it multiplies
 
 
 def _is_read(text: str) -> bool:
@@ -56,7 +57,7 @@ def _is_read(text: str) -> bool:
         if match is None or not _is_known(match[0]):
             return False
         at = match.end()
-    return not (_INVERSE.search(bare) or _NUMBERS.search(text))
+    return not (_INVERSE.search(bare) or _NUMBERS.search(text) or text.count(":") > 1)  # 1:2:3 is no number
 
 
 def _is_known(token: str) -> bool:
@@ -68,13 +69,10 @@ def _is_known(token: str) -> bool:
 def _marks(text: str) -> object:
     """Return what must be the same in two texts."""
     bare = _ENVIRONMENT.sub(lambda match: rf"\{match[1]} ", text).replace(r"\ge", r"\le")
-    letters = frozenset(re.findall(r"\\[A-Za-z]+|[A-Za-z]", bare)) & (GREEK | frozenset(_LETTERS))
+    letters = {t for t in re.findall(r"\\[A-Za-z]+|[A-Za-z]", bare) if len(t) == 1 or t in GREEK}
     signs = Counter(
         re.findall(r"\\le|\\cup|\\cap|\\in(?![a-z])|\\setminus|[<=,;]", bare.translate(_DIRECTIONS))
     )
     calls = frozenset(match[1] for match in _CALL.finditer(bare))
     marks = Counter(re.findall(r"\\[{}]|(?<!\\sqrt)\[|[|']", bare))
     return letters, signs, calls, marks, frozenset(_SUBSCRIPT.findall(bare))
-
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

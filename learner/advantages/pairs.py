@@ -29,7 +29,9 @@ def right_by_debate(transitions: Sequence[Transition], truth_correct: float) -> 
     """Return for each debate whether its graded solutions are right, by their truth rewards."""
     right: dict[int, dict[TurnId, bool]] = {}
     for one in transitions:
-        of_debate = right.setdefault(one.debate, {})
+        if one.debate not in right:
+            right[one.debate] = {turn: value == truth_correct for turn, value in one.others}
+        of_debate = right[one.debate]
         if one.truth is not None:
             of_debate[one.turn.id] = one.truth == truth_correct
     return right

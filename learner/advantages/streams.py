@@ -24,6 +24,8 @@ Values: TypeAlias = NDArray[np.float64]
 
 GROUP_STD_EPS = 1e-4
 BATCH_STD_FLOOR = 0.1
+SAME = 1e-9
+"""Equal values whose fitted baselines are nearer than this are told apart by rounding alone."""
 
 
 def stream_advantages(
@@ -105,7 +107,7 @@ def stream_parts(
         centre = _centre(group, baseline, key=str(key), ema=means, decay=decay, effects=own)
         std, divisor = _divisor(group, scale, batch_std)
         advantages, centred = None, group if centre is None else group - centre
-        told_apart = baseline in ("rae", "none") or (keep_equal and has_contrast(centred))
+        told_apart = baseline in ("rae", "none") or (keep_equal and float(np.ptp(centred)) > SAME)
         if has_contrast(group) or (told_apart and scale != "group"):
             advantages = centred if divisor is None else centred / divisor
             for index, advantage in zip(indices, advantages.tolist(), strict=True):

@@ -97,8 +97,9 @@ class LearnerConfig(Settings):
     """Read once what rows share: most of the prompts of a round. The same result but for rounding."""
     compute: Literal["auto", "float32", "bfloat16"] = "auto"
     """The type in which matrices are multiplied, whatever that of the weights: "auto" is bfloat16 for float32
-    weights on a GPU and the base's type under an adapter. Gradients, logits and losses stay float32. The model
-    samples in it too, where it samples in this process."""
+    weights on a GPU and the base's type under an adapter. Gradients, logits and losses stay float32. The
+    model samples in it too, where it samples in this process; the logits that it draws from are rounded to
+    it."""
     compile: bool = False
     """Compile the layers that learn by torch.compile, which needs Triton or a C compiler, and minutes in the
     first step. The same result but for rounding; what samples is not compiled. For one process. Not measured
@@ -183,6 +184,15 @@ def check_settings(config: LearnerConfig, total_steps: int | None) -> None:
         warnings.warn(
             'learner.kl="k1" as a loss holds nothing: its gradient is zero on average; '
             'choose k2 or k3, or learner.kl_in="reward"',
+            stacklevel=4,
+        )
+    if config.tis == "sequence_mask" and not config.caps_weights:
+        where, cure = "where the model itself samples", "set learner.tis_cap = 3, or "
+        if config.loss in FROM_SAMPLER:
+            where, cure = f"for {config.loss}", ""
+        warnings.warn(
+            'learner.tis = "sequence_mask" does nothing: learner.tis_cap = "auto" is 0 '
+            f"{where}; {cure}leave learner.tis out",
             stacklevel=4,
         )
     if idle := idle_settings(config):

@@ -246,7 +246,7 @@ def test_a_signal_ends_a_run_with_all_its_finished_steps_saved(tiny_recipe, tmp_
     done = len(read_metrics(run / "metrics.jsonl"))
     assert last == (
         f"debate: stopped by {told.name}; {done} of 9999 steps are saved in runs/debate/checkpoints; "
-        "the same command goes on from there"
+        "the same command resumes from there"
     )
     waiting = f"debate: {told.name}: the step that is being learnt from is finished and saved first"
     known = ("problems: ", "runs/debate: ", "an epoch ", "baselines ", "threads: ", "loading the model")

@@ -43,6 +43,9 @@ def test_a_plan_starts_nothing(debate_command, tiny_recipe, tmp_path, monkeypatc
     _, out, _ = debate_command("train", tiny_recipe, "--plan", "--memory", "80")
     assert " of 80.0 GiB, " in out
     assert "; by the peak of an H100 SXM's data sheet; nothing was run there" in out
+    monkeypatch.setattr("debate_rl.engines.lacks_gpu", lambda config: True)
+    _, out, _ = debate_command("train", tiny_recipe, "--plan")
+    assert "  assumed this machine's memory, though it has no GPU: --memory 80 plans for one of 80 GiB" in out
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,7 @@ def test_a_run_that_does_not_fit_is_refused_before_its_model_is_loaded(
         code, out, err = debate_command("train", tiny_recipe)
     assert (code, out, list(tmp_path.iterdir())) == (2, "", [])
     assert "of 1.0 MiB, at its fullest in learning" in err.splitlines()[-1]
-    assert err.splitlines()[-1].endswith("or go on with train.over_memory=true")
+    assert err.splitlines()[-1].endswith("or allow it with train.over_memory=true")
     code, _, err = debate_command("train", tiny_recipe, "train.over_memory=true")
     assert code == 0
     assert "          learner.gradient_checkpointing = true was chosen\n" in err

@@ -89,7 +89,7 @@ def test_a_signal_keeps_every_finished_step_and_the_same_command_goes_on(
     assert all(line.startswith(waits) for line in told)
     assert last == (
         f"debate: stopped by SIGTERM; {kept} of 3 steps are saved in run/checkpoints; "
-        "the same command goes on from there"
+        "the same command resumes from there"
     )
     assert [step_of(path) for path in checkpoints(Path("run/checkpoints"))] == [kept]
     assert debate_command("train", tiny_recipe, *overrides)[0] == 0
@@ -115,7 +115,7 @@ def test_a_second_signal_leaves_at_once_and_keeps_what_was_saved(
         code, _, err = debate_command("train", tiny_recipe, *overrides)
     assert code == 130
     assert err.endswith(
-        "left at once by SIGINT; the same command goes on from the newest checkpoint, if any\n"
+        "left at once by SIGINT; the same command resumes from the newest checkpoint, if any\n"
     )
     assert [step_of(path) for path in checkpoints(Path("run/checkpoints"))] == [1]
     assert debate_command("train", tiny_recipe, *overrides)[0] == 0

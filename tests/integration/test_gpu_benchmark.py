@@ -176,6 +176,20 @@ def test_a_check_that_misses_its_bounds_or_raises_is_a_failure(benchmark, monkey
     }
 
 
+def test_a_gradient_that_points_the_other_way_is_apart_though_its_norm_is_the_same(benchmark):
+    def learner(*gradients):
+        named = dict(enumerate(torch.tensor([one]) for one in gradients))
+        state = {name: {"exp_avg": 0.1 * value} for name, value in named.items()}
+        return Namespace(
+            parameters=[*named], optimizer=Namespace(state=state), step=lambda _: {"grad_norm": 5.0}
+        )
+
+    smoke = benchmark("gpu_smoke")
+    assert smoke.apart(learner(3.0, 4.0), learner(3.0, 4.0), []).value == 0
+    found = smoke.apart(learner(-3.0, 4.0), learner(3.0, 4.0), [])
+    assert (found.value, found.ok) == (pytest.approx(6 / 5), False)
+
+
 def test_the_smoke_test_says_that_torch_sees_no_gpu(benchmark, monkeypatch, capsys):
     smoke = benchmark("gpu_smoke")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)

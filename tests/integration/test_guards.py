@@ -219,7 +219,7 @@ def test_without_a_checkpoint_from_before_the_alarm_a_rollback_ends_the_run(conf
     [
         ("kll", "stop", "did you mean 'kl'?"),
         ("held_out", "stop", "nothing is evaluated during training"),
-        ("grader_drift", "stop", "no grader stands beside"),
+        ("grader_drift", "stop", "no second grader is set"),
         ("likelihood", "stop", "no likelihood is rewarded"),
     ],
 )

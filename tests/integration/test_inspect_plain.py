@@ -49,17 +49,17 @@ def test_every_debate_is_listed_by_pages(inspect):
     assert inspect("run") == (code, out, err)  # where there is no terminal, ls is the action
 
     _, first, err = inspect("run", "ls", "step:0..", "votes:>=0", "--limit", "5", "--newest")
-    assert err.startswith("8 debates of step:0.. votes:>=0; next page: debate inspect run ls ")
+    assert err.startswith("8 debates with step:0.. votes:>=0; next page: debate inspect run ls ")
     _, second, err = inspect(*shlex.split(err.split("next page: debate inspect ")[1]))
     pages = (*first.splitlines()[1:], *second.splitlines()[1:])
     assert [line.split()[0] for line in pages] == [f"{s}.{p}" for s in (1, 0) for p in (3, 2, 1, 0)]
-    assert err == "8 debates of step:0.. votes:>=0\n"
+    assert err == "8 debates with step:0.. votes:>=0\n"
 
 
 def test_both_filters_hold(inspect):
     _, out, err = inspect("run", "ls", "step:1", "--filter", "id:0.1 OR id:1.1", "--json")
     assert [json.loads(line)["id"] for line in out.splitlines()] == ["1.1"]
-    assert err == "1 debate of (id:0.1 OR id:1.1) (step:1)\n"
+    assert err == "1 debate with (id:0.1 OR id:1.1) (step:1)\n"
 
 
 def test_a_filter_may_begin_with_what_is_not_wanted(inspect):

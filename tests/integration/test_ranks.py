@@ -216,7 +216,7 @@ def test_a_rank_that_is_killed_ends_the_run_and_what_is_saved_is_said(rank, home
     newest = max(int(path.name[-6:]) for path in (home / "run/checkpoints").glob("step_*"))
     *_, line = our_lines(err)
     assert "rank 0 has ended" in line if rank == 0 else "rank 1 of 3 has ended" in line
-    assert f"{newest} of 1000 steps are saved in run/checkpoints; the same command goes on from there" in line
+    assert f"{newest} of 1000 steps are saved in run/checkpoints; the same command resumes from there" in line
     trained(home, 1, "run", f"train.steps={newest + 1}", "run.allow_changes=['train.steps']")
 
 

@@ -43,7 +43,7 @@ def example(report, home):
 def test_the_example_makes_a_run_and_reports_on_it(report, example):
     code, out, err = report("--example")
     assert (code, err) == (0, "")
-    assert "Report: debate-example/report/report.html (report.md, report.json beside it)" in out
+    assert "Report: debate-example/report/report.html (report.md, report.json next to it)" in out
     assert "judge/accuracy" in out
     facts = json.loads((example / "report" / "report.json").read_text())
     [put_in] = [section for section in facts["sections"] if section["name"] == "simulation"]

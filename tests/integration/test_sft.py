@@ -312,8 +312,8 @@ def test_traces_in_a_foreign_style_are_said_beside_the_models_own(tmp_path, monk
     code, shown = command(monkeypatch, capsys, *words)
     assert code == 0, shown.err
     said = " ".join(shown.out.split())
-    assert "characters beside own.jsonl: median 7,300 and 2,300; a foreign style" in said
-    assert "lines beside own.jsonl: median 1 and 1 " in said
+    assert "characters compared with own.jsonl: median 7,300 and 2,300; a foreign style" in said
+    assert "lines compared with own.jsonl: median 1 and 1 " in said
     figures = json.loads(Path("t.json").read_text())["against"]
     assert figures["characters"] == {"median": 7300, "own": 2300, "foreign": True}
 

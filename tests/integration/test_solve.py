@@ -85,6 +85,13 @@ def test_a_problem_without_blanks_is_no_file(solver, text):
     assert (code, json.loads(out)["question"]) == (0, text)
 
 
+def test_a_question_moves_no_cursor_and_is_read_back_as_it_was(solver):
+    text = "\x9b31mWhat is 3 + 2?\u202e\x7f\U000e0101"
+    code, out, _, _ = solver("solve", "r.toml", text, "--strategy", "greedy")
+    assert (code, json.loads(out)["question"]) == (0, text)
+    assert out.rstrip("\n").isprintable()
+
+
 def test_a_file_is_graded_and_summed_up(solver, tmp_path):
     code, out, err, _ = solver("solve", "r.toml", "train.jsonl", "--strategy", "greedy", "--json", "s.json")
     lines = {line["id"]: line for line in map(json.loads, out.splitlines())}
@@ -110,7 +117,7 @@ def test_a_file_of_answers_goes_on_and_asks_nothing_twice(solver, tmp_path):
     words = "solve", "r.toml", "train.jsonl", "--strategy", "greedy", "--out", "a.jsonl", "--at-once", "1"
     code, _, err, _ = solver(*words, stop_after=2)
     assert code == 130
-    assert "a.jsonl keeps its answers; the same command goes on" in err
+    assert "a.jsonl keeps its answers; the same command resumes" in err
     kept = (tmp_path / "a.jsonl").read_text().splitlines()
     assert len(kept) == 3  # the head, and two answers
     (tmp_path / "a.jsonl").write_text("\n".join(kept) + '\n{"id": "n2", "que')  # as a kill leaves it

@@ -90,6 +90,16 @@ def test_each_token_has_its_stream_advantage_and_both_log_probabilities(
     assert far < 1e-4 if trainer == step else far > 1e-3
 
 
+def test_the_trainer_multiplies_in_the_type_of_the_run(tokens, folder, tmp_path):
+    """In bfloat16 a log-probability of this model is some thousandths away from the exact one."""
+    record, turn_id, path = record_of(folder, 0, 3), TurnId(1, 1), tmp_path / "t.json"
+    truth = torch.tensor(expected(folder, None, record, turn_id))
+    for compute, least, most in (("float32", 0.0, 1e-5), ("bfloat16", 1e-4, 0.1)):
+        tokens("run", "0.3", "--turn", "1.1", "--json", path, f"learner.compute={compute}")
+        trainer = torch.tensor([row["trainer"] for row in json.loads(path.read_text())["tokens"]])
+        assert least <= float((trainer - truth).abs().max()) < most
+
+
 def test_a_turn_without_signal_and_forced_tokens_have_blanks(folder):
     record = record_of(folder, 0, 0)
     config = read_run_config(folder / "run")

@@ -118,7 +118,9 @@ _ALL = (
     _number("rounds_saved", "rounds not held, as all agents gave the same answer", "rounds_saved:>0"),
     _number("seed", "seed of the debate", "seed:7"),
     _number("seconds", "from the start of the rollout to the debate's end", "seconds:>60"),
-    Field("text", "words", "", "words that follow each other in one reply", r'text:"\boxed"'),
+    Field(
+        "text", "words", "", "words that follow each other in one reply, or in the question", r'text:"\boxed"'
+    ),
 )
 FIELDS: dict[str, Field] = {field.name: field for field in _ALL}
 """All fields by name, in the order of the page."""

@@ -1,7 +1,7 @@
-"""Full-text search over what was said: fulltext.sqlite, an FTS5 index without a second copy of the text.
+"""Full-text search over debates: fulltext.sqlite, an FTS5 index without a second copy of the text.
 
-One row a debate, keyed as in the index; its text is that of all turns, parted by a word nobody can search.
-Words are runs of letters and digits; case and accents do not count.
+One row a debate, keyed as in the index; its text is the question and all turns, parted by a word nobody can
+search. Words are runs of letters and digits; case and accents do not count.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from transcripts.index.schema import begin, connect, key_of
 from transcripts.names import shard_name
 
 APPLICATION = 0x44424C57
-VERSION = 3
+VERSION = 4
 PART = "\n\ue000\n"
 """Between two messages: a private character, which is a word of its own, so no phrase spans them."""
 COMMIT_S = 2.0
@@ -162,8 +162,9 @@ def _add_shard(
 
 
 def body_of(line: bytes) -> str | None:
-    """Return what was said in a debate, None where the line is not one."""
+    """Return the question of a debate and its replies, None where the line is not one."""
     try:
-        return PART.join(turn.completion.text for turn in from_line(line).debate.turns)
+        debate = from_line(line).debate
     except FieldError:
         return None
+    return PART.join((debate.problem.question, *(turn.completion.text for turn in debate.turns)))

@@ -68,11 +68,9 @@ def _weakest_fault(judged: Judged) -> Look:
 def _fault(judged: Judged, votes: Rows, codes: NDArray[np.int16], code: int) -> Look:
     study, side = judged.study, codes == code
     own = statistics.mean(votes.values[side], votes.clusters[side])
-    rest = f" against {percent(float(votes.values[~side].mean()))} on all others" if not side.all() else ""
-    text = (
-        f"{[*study.faults][code]}, {percent(float(side.mean()))} of the votes on decidable pairs, of which "
-    )
-    text += f"{percent_of(own) if own else 'none'} are right{rest}"
+    rest = f", against {percent(float(votes.values[~side].mean()))} of all others" if not side.all() else ""
+    text = f"{[*study.faults][code]} ({percent(float(side.mean()))} of the votes on decidable pairs); "
+    text += f"{percent_of(own) if own else 'none'} of these are right{rest}"
     # another kind of finding where votes on it are not shown to be right more often than a coin
     kind = "judge/blind_fault" if own and own.low <= 0.5 else "judge/weak_fault"
     table = study.pairs

@@ -33,7 +33,7 @@ PARTS: tuple[tuple[str, str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "how often votes are right, by step, persona, fault, round, agent, length, level and subject",
         (("accuracy", "On pairs with exactly one right side", READ_TOGETHER),),
     ),
-    ("biases", "Biases", "what moves votes beside truth: position, length, own work, personas", BIASES),
+    ("biases", "Biases", "what moves votes other than truth: position, length, own work, personas", BIASES),
     (
         "winner",
         "Winner",

@@ -33,7 +33,7 @@ ASPECTS = (
 def aspects_table(run: Run, index: int) -> Table:
     """Return the table of all aspects, early and late; of one without a figure it says why."""
     columns = ("aspect", "figure", "early", "late", "late less early", "why there is none")
-    note = "A gain in form alone is no gain in what is said: read these beside each other."
+    note = "A gain in form is not a gain in content: read these together."
     rows = tuple(_row(run, aspect) for aspect in ASPECTS)
     return Table(f"phases/{index + 1}/aspects", f"Aspects of a solution: {run.name}", columns, rows, note)
 

@@ -182,4 +182,4 @@ def _beside(runs: Sequence[Run]) -> list[Part]:
         "(debate eval, on both runs). An interval covers the draw of problems and samples, not another "
         "training seed."
     )
-    return [Table("final/beside", "Runs beside each other, held out", columns, tuple(rows), note)]
+    return [Table("final/beside", "Runs compared, held out", columns, tuple(rows), note)]

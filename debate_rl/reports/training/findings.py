@@ -75,7 +75,7 @@ def alarms_section(runs: Sequence[Run]) -> Section:
     parts: list[Part] = [
         Paragraph(
             f"Each detector was run on {RUNS:,} simulated healthy runs of {STEPS} steps; the share of "
-            f"them in which it fired stands beside it. In {percent(ANY / RUNS)} of them some detector fired. "
+            f"them in which it fired is given with it. In {percent(ANY / RUNS)} of them some detector fired. "
             "Sources without an address are unpublished notes on earlier runs."
         )
     ]

@@ -27,7 +27,10 @@ def judge_pairs_section(runs: Sequence[Run]) -> Section:
         if watched is not None and watched.step:
             parts += [_figures(run, watched, index), *_fooled(run, watched, index)]
     return Section(
-        "judge_pairs", "The judge under attack", tuple(parts), "fixed pairs, beside the start judge"
+        "judge_pairs",
+        "The judge under attack",
+        tuple(parts),
+        "fixed pairs, compared with the judge at the start",
     )
 
 

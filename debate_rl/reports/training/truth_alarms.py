@@ -129,7 +129,7 @@ def votes_against_truth(curves: Curves) -> Alarm | None:
     source=f"{MARKOVIAN}: -1.6, -1.9, then -41; elsewhere -3.8 to -.09, and 5.23% right in the end",
     reads=("likelihood/logprob", "likelihood/auc"),
     least=4 * BASE,
-    fix="a lower learner.lr, no learner.loss = ppo, a lower rewards.likelihood_weight, truth beside it",
+    fix="a lower learner.lr, no learner.loss = ppo, a lower rewards.likelihood_weight, truth in addition",
 )
 def likelihood(curves: Curves) -> Alarm | None:
     """Median of 5 of `likelihood/logprob` below twice the median of its first 10, less 2; or it gained .3 and

@@ -161,6 +161,16 @@ def test_a_folder_of_several_files_or_a_missing_one_is_one_line(tmp_path):
     assert gguf_file("Qwen/Qwen3-8B") is None
 
 
+def test_a_folder_whose_name_ends_like_a_file_is_a_folder(tmp_path):
+    folder = tmp_path / "model.gguf"
+    folder.mkdir()
+    assert gguf_file(str(folder)) is None  # and not "there is no file"
+    (folder / "inner.gguf").mkdir()
+    assert gguf_file(str(folder)) is None
+    (folder / "weights.gguf").touch()
+    assert gguf_file(str(folder)) == folder / "weights.gguf"
+
+
 def refused(config: ModelConfig) -> str:
     with pytest.raises((ValueError, ImportError)) as raised:
         load_model(config, seed=0)
@@ -177,6 +187,16 @@ def test_a_file_that_is_cut_off_is_refused_with_and_without_its_data(written, tm
     assert said.endswith("download it again")
     with pytest.raises(ValueError, match="cut off"):
         sketch_model(config_of(path), on_gpu=False)
+
+
+@pytest.mark.parametrize(("kind", "size"), [(4, 4), (10, 8)])  # 32 and 64 bits
+def test_a_header_of_endless_layers_is_refused_before_settings_are_made_of_it(written, tmp_path, kind, size):
+    content, key = written[1].read_bytes(), b"llama.block_count"
+    start = content.index(key) + len(key)
+    path = tmp_path / "deep.gguf"
+    layers = kind.to_bytes(4, "little") + (2**31 - 1).to_bytes(size, "little")
+    path.write_bytes(content[:start] + layers + content[start + 8 :])
+    assert "its header names 2147483647 layers and 21 tensors" in refused(config_of(path))
 
 
 def test_another_architecture_and_a_missing_tensor_are_refused(written, tmp_path):

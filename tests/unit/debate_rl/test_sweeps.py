@@ -106,6 +106,9 @@ def test_arms_of_a_seed_share_a_start_where_nothing_of_it_differs(tmp_path):
     sweep, arms = open_sweep("quickstart", [f"out={tmp_path}", "seeds=1", "train.jitter=0,1"])
     plain, jittered = runs_of(sweep, arms)
     assert (plain.start, jittered.start) == (None, plain.folder)
+    sweep, arms = open_sweep("quickstart", [f"out={tmp_path}", "seeds=1", "train.jitter=2,1,0,3"])
+    two, one, plain, three = runs_of(sweep, arms)  # a start that was perturbed is not perturbed again
+    assert [run.start for run in (two, one, plain, three)] == [None, None, None, plain.folder]
 
 
 def test_runs_of_a_seed_may_have_settings_of_their_own(tmp_path):

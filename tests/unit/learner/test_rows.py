@@ -14,6 +14,8 @@ from debate.parsing import parse_turn
 from debate.personas import PERSONAS
 from debate.types import Completion, Debate, Outcome, Problem, Turn, TurnId, Vote
 from learner import AdvantageConfig, Row, TurnAdvantage, make_rows, transitions_of, turn_advantages
+from learner.advantages.contexts import context_of
+from learner.advantages.pairs import right_by_debate, sides_of
 from learner.rows import token_advantages
 from rewards import RewardConfig, score_debate
 from rewards.types import Rewards
@@ -68,6 +70,15 @@ def test_the_turns_of_a_group_stand_debate_by_debate_and_agent_by_agent():
     solution, ballot = turns[:2]
     assert (solution.peer, solution.truth, solution.judge, solution.format) == (1.0, 1.0, None, 0.0)
     assert (ballot.peer, ballot.truth, ballot.judge, ballot.format) == (None, None, None, -0.5)
+
+
+def test_a_judge_that_learns_is_shown_right_and_wrong_solutions_of_frozen_seats():
+    protocol = DebateConfig(num_rounds=1, seats=("frozen", "frozen", "learning"))
+    turns = transitions_of([replace(debate_of(), protocol=protocol)], [REWARDS], [0])
+    assert [one.turn.id for one in turns] == [TurnId(2, 0), TurnId(2, 1)]
+    assert sides_of(turns, 1.0) == [0, 1]
+    ballot = turns[1].turn
+    assert context_of(ballot, right_by_debate(turns, 1.0)[0]) == (None, 1)
 
 
 def test_a_group_is_about_one_problem():
@@ -131,17 +142,24 @@ def test_a_stream_without_signal_gets_zero_and_the_format_goes_to_the_judge():
     assert row.advantages.tolist() == [0, 0] + [0.0] * len(SOLVE) + [0.5] * judge
 
 
-@pytest.mark.parametrize(("stop_reason", "last"), [("stop", 0.5), ("length", 1.0)])
-def test_no_token_of_a_right_solution_is_fined_for_the_comparison_behind_it(stop_reason, last):
-    """Generator +1; the end token came in the comparison's place, but where the reply was cut off."""
+def rows_without_a_comparison(stop_reason: str, part: TurnAdvantage) -> list[Row]:
     turn = turn_of(SOLVE, 0, 1)
     turn = replace(turn, completion=replace(turn.completion, stop_reason=stop_reason))
     debate = replace(debate_of(), turns=(turn,), personas=PERSONAS[:1])
     rewards = Rewards(((None, None),), ((None, None),), ((None, None),), ((None, None),))
-    (row,) = make_rows(
-        transitions_of([debate], [rewards], [0]), [TurnAdvantage(1.0, None, -0.5)], AdvantageConfig()
-    )
+    return make_rows(transitions_of([debate], [rewards], [0]), [part], AdvantageConfig())
+
+
+@pytest.mark.parametrize(("stop_reason", "last"), [("stop", 0.5), ("length", 1.0)])
+def test_no_token_of_a_right_solution_is_fined_for_the_comparison_behind_it(stop_reason, last):
+    """Generator +1; the end token came in the comparison's place, but where the reply was cut off."""
+    (row,) = rows_without_a_comparison(stop_reason, TurnAdvantage(1.0, None, -0.5))
     assert row.advantages.tolist() == [0, 0] + [1.0] * len(SOLVE) + [last]
+
+
+def test_a_reply_that_was_cut_off_before_its_comparison_is_no_row_for_its_form_alone():
+    assert rows_without_a_comparison("length", TurnAdvantage(None, None, -0.5)) == []
+    assert len(rows_without_a_comparison("stop", TurnAdvantage(None, None, -0.5))) == 1
 
 
 def test_turns_without_signal_give_no_row():

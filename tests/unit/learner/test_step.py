@@ -738,6 +738,15 @@ def test_settings_of_ratios_that_stay_1_are_warned_about(own, said):
         check_settings(LearnerConfig(**own), None)
 
 
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [({}, "itself samples; set learner.tis_cap = 3, or leave"), ({"loss": "dppo_kl"}, "for dppo_kl; leave")],
+)
+def test_a_mask_of_sequences_without_a_cap_is_warned_about(own, said):
+    with pytest.warns(UserWarning, match=rf'learner\.tis = "sequence_mask" does nothing: .* is 0 .*{said}'):
+        check_settings(LearnerConfig(tis="sequence_mask", **own), None)
+
+
 def test_a_mask_of_sequences_reaches_the_loss(monkeypatch):
     learner = Learner(model_of(), config_of(tis_cap=3.0, tis="sequence_mask"))
     rows = random_rows(4)

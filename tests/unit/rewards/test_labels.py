@@ -214,6 +214,16 @@ def test_votes_are_routed_to_rounds_in_which_truth_is_silent(answering):
     assert (one.peer, other.peer) == (((None,),) * 3,) * 2  # in one group some are right
 
 
+def test_a_frozen_seat_that_is_right_does_not_make_truth_tell_those_that_learn_apart(answering):
+    """Agents 1 and 2 learn and are wrong: as baselines have it, their round has no truth to learn from."""
+    debate = answering("112", [(0, B, C, "left")])
+    seats = debate.protocol.model_copy(update={"seats": ("frozen", "learning", "learning")})
+    scheme = RewardConfig(peer_weight="routed")
+    grades = ((True,), (False,), (False,))
+    [one], _ = score_debates([with_fields(debate, protocol=seats)], [grades], ["p"], scheme, seed=0)
+    assert (one.peer, one.truth) == (((None,), (1.0,), (-1.0,)), ((None,),) * 3)
+
+
 @pytest.mark.parametrize("own", [{"truth_missing": -1.0}, {"form_bonus": 0.1}])
 def test_a_form_bonus_or_a_missing_answer_does_not_make_truth_tell(answering, monkeypatch, own):
     """Nobody is right: votes count, though one wrong solution wrote a box and another has no answer."""

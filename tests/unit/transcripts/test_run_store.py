@@ -174,6 +174,17 @@ def test_a_line_that_is_being_written_waits(run, step_records):
         assert store.debate("2.5", tokens=True) == step_records(2)[5]
 
 
+def test_words_are_found_in_the_question_and_no_phrase_spans_it_and_a_reply(run, step_records):
+    record = step_records(7)[0]
+    debate = replace(
+        record.debate, problem=replace(record.debate.problem, question="Target 17 of six numbers")
+    )
+    write_step(run / "transcripts", 3, [replace(record, step=3, debate=debate)])
+    with RunStore.open(run) as store:
+        assert ids(store, "Target 17") == ["3.0"]
+        assert ids(store, 'text:"numbers solution"') == []
+
+
 def test_a_step_that_is_done_again_takes_the_place_of_the_old_one(run, step_records):
     with RunStore.open(run) as store:
         assert store.debates('text:"solution"')

@@ -115,6 +115,8 @@ def damaged(path: Path, change) -> Path:
         (lambda d: d.update(colour=1), ":2: colour: no such field"),
         (lambda d: d.update(step="12"), ":2: step: expected int, got str"),
         (lambda d: d.update(step=True), ":2: step: expected int, got bool"),
+        (lambda d: d.update(step=10**30), ":2: step: expected int <= 2147483647"),
+        (lambda d: d.update(step=-1), ":2: step: expected int >= 0"),
         (lambda d: d.pop("schema"), ":2: schema: not a debate transcript"),
         (
             lambda d: d["correct"][1].append("right"),

@@ -158,7 +158,7 @@
             const news = await answer.json();
             take(news);
             goes = news.live && !news.back && !news.more;
-            if (!news.live) select(".live", bar).textContent = "not going on";
+            if (!news.live) select(".live", bar).textContent = "not running";
           }
         } catch { /* the server is away; asked again */ }
       }

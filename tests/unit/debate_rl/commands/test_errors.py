@@ -85,7 +85,7 @@ def test_only_what_goes_on_says_so_when_it_is_stopped(monkeypatch, command, goes
     with pytest.raises(Ended) as ended:
         _terminate(signal.SIGTERM, None)
     assert ended.value.line.startswith("stopped")
-    assert ("goes on" in ended.value.line) == goes_on
+    assert ("resumes" in ended.value.line) == goes_on
 
 
 def test_torchrun_starts_nothing_but_training():

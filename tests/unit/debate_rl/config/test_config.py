@@ -35,6 +35,10 @@ def test_defaults_hold_together():
             'rewards.pseudo = "voted" says what was right only after it',
         ),
         (
+            {"advantages": {"judge": {"key": "pair"}}, "rewards": {"labels": 0.5, "pseudo": "anchored"}},
+            'advantages.judge.key = "pair" .* rewards.pseudo = "anchored" says what was right only after it',
+        ),
+        (
             {
                 "advantages": {"truth": {"key": "debate"}},
                 "debate": {"seats": ["learning", "frozen", "frozen"]},

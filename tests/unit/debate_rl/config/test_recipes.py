@@ -341,7 +341,7 @@ learner = { lr = 1e-5 }
         ),
         (
             'name = "a"\nrecipe = "rlvr/tiny"',
-            "stages.0: model.tiny: a stage goes on with the weights of the one before",
+            "stages.0: model.tiny: a stage starts from the weights of the one before",
         ),
     ],
 )
@@ -349,3 +349,26 @@ def test_a_recipe_that_cannot_be_a_stage_is_named(tmp_path, stage, said):
     path = written(tmp_path, "full.toml", f"[model]\ntiny = {{}}\n[[stages]]\n{stage}\n")
     with pytest.raises(ConfigError, match=re.escape(f"{path}: {said}")):
         load_config(Config, str(path))
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("learner.tis_cap=nan", "learner.tis_cap: Input should be a finite number or 'auto' (got nan)"),
+        (
+            "learner.tis_cap=-1",
+            "learner.tis_cap: Input should be greater than or equal to 0 or 'auto' (got -1)",
+        ),
+        ("logging.wandb=a/b", "logging.wandb.project: is a name of 1 to 128 characters, none of them / "),
+        ("logging.wandb=", "logging.wandb.project: is a name of 1 to 128 characters, "),
+        ("logging.wandb=" + 129 * "x", "logging.wandb.project: is a name of 1 to 128 characters, "),
+        (
+            "model.vllm.sleep=2",
+            "model.vllm.sleep: Input should be a valid boolean, unable to interpret input or",
+        ),
+    ],
+)
+def test_a_value_is_refused_by_its_key_without_the_names_of_types(override, said):
+    with pytest.raises(ConfigError) as raised:
+        load_config(Config, "quickstart", [override])
+    assert f": {said}" in str(raised.value)

@@ -230,7 +230,7 @@ def test_a_damaged_record_is_refused(tmp_path):
         ([EASY, EASY], "two are named 'easy'"),
         ([HARD], "stages.0.demote_below: no stage is before 'hard'"),
         ([EASY | {"min_steps": 21}], "min_steps = 21 are more than max_steps = 20"),
-        ([EASY | {"model": {"lora_rank": 4}}], "model.lora_rank: a stage goes on with the weights"),
+        ([EASY | {"model": {"lora_rank": 4}}], "model.lora_rank: a stage starts from the weights"),
         ([{"name": "rl"}], "max_steps: is missing; a stage that learns from debates needs it"),
         ([EASY | {"target": None}], "figure and target: one says nothing without the other"),
         ([{"name": "a", "max_steps": 3, "demote_below": 0.1}], "demote_below = 0.1: is of a figure"),

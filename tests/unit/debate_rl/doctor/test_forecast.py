@@ -57,7 +57,7 @@ def test_fewer_than_50_problems_are_no_forecast():
 
 def test_without_votes_there_is_no_forecast():
     [check] = forecast_checks(60, [])
-    assert check.why == "no vote is on a pair of which one side is right"
+    assert check.why == "no vote is on a decidable pair"
 
 
 def test_one_cluster_has_no_sign():

@@ -122,7 +122,12 @@ def test_a_signal_is_known_by_its_name_and_share():
         ("flipped=x", r"\(got 'x'\)"),
         ("votes=0.5", "no such signal"),
         ("labels", "labels: no such signal"),
-        ("labels=0", r"labels=0: the number of problems behind labels= is 1 or more \(got '0'\)"),
+        ("labels=0", r"labels=0: the number of problems behind labels= is 1 or more, .* \(got '0'\)"),
+        (
+            "labels=012",
+            r"written without a zero before it and in nine digits at most \(got '012'\)",
+        ),  # one arm twice
+        ("labels=" + 5000 * "9", r"in nine digits at most"),
         ("labels=0.5", r"\(got '0.5'\)"),
     ],
 )

@@ -53,6 +53,12 @@ def plain_logprob(reader: Reader, before: str, answer: str) -> float:
     return sum(scored) / len(scored)
 
 
+def test_the_reference_writes_in_the_type_that_it_reads_in(tmp_path: Path):
+    reader = reader_of(tmp_path)
+    reader.learner.compute = torch.bfloat16
+    assert reader._writer._compute == torch.bfloat16
+
+
 def test_it_is_the_mean_log_probability_of_the_answers_tokens_and_of_what_follows_it(tmp_path: Path):
     reader = reader_of(tmp_path)
     texts = [(PROBLEM, " 11 + 8 = 19."), (PROBLEM, ""), (PROBLEM, " 3 + 9 = 12. 12 + 2")]

@@ -141,14 +141,22 @@ def test_an_interval_over_runs_is_no_narrower_than_that_of_the_runs_alone():
 
 
 def test_runs_without_any_spread_have_the_interval_of_values_that_are_alike():
-    found = crossed_mean(runs(*[{"a": 0, "b": 0}] * 3), signed=True)
+    found = crossed_mean(runs(*[{"a": 0, "b": 0, "c": 0}] * 3), signed=True)
     assert (found.low, found.high) == (
         pytest.approx(0.025 ** (1 / 3) - 1),
         pytest.approx(1 - 0.025 ** (1 / 3)),
     )
-    lead = crossed_mean(runs(*[{"a": 2, "b": 2}] * 3), signed=True, most=2)
+    lead = crossed_mean(runs(*[{"a": 2, "b": 2, "c": 2}] * 3), signed=True, most=2)
     assert lead.low == pytest.approx(2 * (2 * 0.025 ** (1 / 3) - 1))
     assert crossed_mean([]) is crossed_mean([{}]) is None
+
+
+def test_runs_of_few_problems_say_little_of_others():
+    """One problem says nothing of others; where all values are alike, what counts is the smaller number."""
+    for one in (crossed_mean(runs({"a": value}, {"a": 0.4}), signed=True) for value in (0.2, 0.4)):
+        assert (one.low, one.high, one.clusters) == (-inf, inf, 2)
+    found = crossed_mean(runs(*[{"a": 0, "b": 0, "c": 0}] * 9))
+    assert (found.high, found.n, found.clusters) == (pytest.approx(1 - 0.025 ** (1 / 3)), 9, 9)
 
 
 def test_one_run_has_the_interval_of_its_problems():

@@ -70,7 +70,7 @@ def test_what_is_not_sure_says_so():
     }
     assert found["bias/position"] == "Judges prefer the solution shown first: so and so."
     assert found["bias/length"] == (
-        "Not sure: so and so; by luck alone, 6% of such pages would show one like it."
+        "Not sure: so and so; chance alone gives one like it in 6% of such reports."
     )
     assert found["flip/net"] == "No difference can be told: so and so."
 
@@ -153,9 +153,9 @@ def test_a_kind_of_fault_that_judges_do_not_see_is_red_on_the_first_screen(make_
     run = of_faults(make_debate, {MADE_UP: 0.5, MISSES: 0.95})
     [found] = faults(run)
     assert (found.look.kind, found.state, found.tone) == ("judge/blind_fault", "found", "bad")
-    text = "a number that is not listed, 50.0% of the votes on decidable pairs, of which 50.0% "
+    text = "a number that is not listed (50.0% of the votes on decidable pairs); 50.0% "
     assert found.look.detail.startswith(text)
-    assert "are right against 95.0% on all others, -45.0 points" in found.look.detail
+    assert "of these are right, against 95.0% of all others, -45.0 points" in found.look.detail
     judge, following = whole_report([run]).answers[1:]
     assert (judge.word, judge.tone) == ("better than a coin, but not on one kind of fault", "bad")
     assert judge.text[0].text.startswith("Judges do not see one kind of fault: a number that is not listed")

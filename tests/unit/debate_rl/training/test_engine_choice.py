@@ -45,9 +45,7 @@ def test_what_cannot_take_whole_weights_takes_an_adapter(given, line):
 
 
 def test_engines_and_servers_are_not_for_one_run():
-    with pytest.raises(
-        ValueError, match="engines = 1 are started beside the learner, and servers run already"
-    ):
+    with pytest.raises(ValueError, match="engines = 1 would be started, but servers run already"):
         config_of(engines=1, servers=[URL])
 
 

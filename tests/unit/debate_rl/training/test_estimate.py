@@ -13,7 +13,7 @@ import torch
 import debate_rl.training.estimate
 from debate import Problem, run_debates
 from debate.policies.local import LocalPolicy
-from debate.policies.steps import steps_for
+from debate.policies.steps import ModelSteps, steps_for
 from debate_rl.config import Config
 from debate_rl.training.estimate import (
     LiveBytes,
@@ -109,6 +109,16 @@ def test_tensors_without_data_take_what_real_ones_take(make_tiny, lora_rank, che
     with torch.no_grad(), LiveBytes(model) as counted:
         steps_for(model.eval()).prefill(rows[:, None].expand(-1, 60), padding, 10)
     assert memory.sampling == pytest.approx(counted.peak, rel=0.02)
+
+
+def test_sampling_holds_the_weights_in_the_type_of_products_too(make_tiny, monkeypatch):
+    """Of float32 weights that learn autocast keeps a copy in bfloat16, half of them, for a batch's tokens."""
+    monkeypatch.setattr(debate_rl.training.estimate, "steps_for", ModelSteps)
+    model, _ = make_tiny(lora_rank=0, hidden_size=256, intermediate_size=1024)
+    load = Load(((8, 2),), replies=1, sampled=1, micro_tokens=10)
+    plain, half = (memory_of(model, load, config_of(compute=one)) for one in ("float32", "bfloat16"))
+    assert plain.sampling < 0.1 * plain.weights
+    assert 0.5 * half.weights < half.sampling < 0.6 * half.weights
 
 
 @pytest.mark.slow

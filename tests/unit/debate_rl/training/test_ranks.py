@@ -139,7 +139,7 @@ def test_a_process_alone_has_no_group():
         (
             {"policy": "vllm", "vllm": {"sleep": True}},
             8,
-            r"^model\.vllm\.sleep = true: engines beside 3 ranks .*; set it to \"auto\"$",
+            r"^model\.vllm\.sleep = true: with 3 ranks engines .*, and never sleep; set it to \"auto\"$",
         ),
     ],
 )

@@ -4,6 +4,7 @@ import pytest
 
 from envs.answers.arithmetic import TooLarge, Unknown
 from envs.answers.expressions import parse_formula
+from envs.answers.notation import clean
 from envs.answers.parts import parts_of
 from envs.answers.structures import same_structure
 from envs.answers.values import same_value
@@ -63,6 +64,7 @@ UNDECIDED = [
 
 @pytest.mark.parametrize(("left", "right"), EQUAL)
 def test_equal(left, right):
+    left, right = clean(left), clean(right)
     assert same_value(left, right) is True
     assert same_value(right, left) is True
 

@@ -52,6 +52,9 @@ MEANT = [
         "2 + 3 = 5",
         "a floor and 5",
         "It comes before 10 and is 5",
+        "That way is wrong, so the answer is 5.",
+        "If x is 3, the answer is 5.",
+        "<think>5 or 6?</think><answer>5</answer>",
     ),
 ]
 

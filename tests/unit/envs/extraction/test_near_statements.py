@@ -91,6 +91,18 @@ NOT_FIVE = [
     "We need 5 more than 3.",
     "It is 3 or 5",
     "neither 3 nor 5",
+    "It is false that the answer is 5.",
+    "The wrong answer is 5.",
+    "A common mistake is that the answer is 5.",
+    "Nobody would say the answer is 5.",
+    "Suppose the answer is 5. Then 2 = 3, which is absurd.",
+    "If the answer is 5, then 2 = 3.",
+    "My previous answer is 5.",
+    "The answer is unlikely to be 5.",
+    "The answer is found in step 5.",
+    "The answer is given in equation (5).",
+    "The answer is on page 5.",
+    "<answer>6</answer> earlier I thought 5",
 ]
 NOT_D = [
     "The answer is D, A, B",

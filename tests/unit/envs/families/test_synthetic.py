@@ -232,3 +232,8 @@ def test_split_shares():
     shares = [split_of(str(i)) for i in range(5000)]
     assert abs(shares.count("test") / 5000 - 0.2) < 0.02
     assert abs(shares.count("validation") / 5000 - 0.1) < 0.02
+
+
+def test_a_family_without_a_limit_names_the_key():
+    with pytest.raises(DataError, match=r"^env\.limit: pair_sum makes problems without end; .*got None"):
+        FAMILIES["pair_sum"].problems(split="train")

@@ -90,6 +90,8 @@ def test_minervas_form(text, form):
         ("1,200..", "1200", "gsm8k_flexible_extract", "wrong"),
         ("5", "2 + 3 = 5\n#### 5", "gsm8k_strict_match", "correct"),
         ("5.0", "5", "prm800k", "correct"),  # it writes a whole decimal as an integer first
+        ("1/2", r"\frac{1}{2}", "prm800k", "correct"),  # two ways to write one form
+        ("2/4", r"\frac{1}{2}", "prm800k", "wrong"),
         ("5.1", "5", "prm800k", "wrong"),
         (r"x \approx 11", "11", "math_verify", "correct"),
     ],

@@ -351,7 +351,7 @@ def test_a_list_of_runs_follows_them_while_one_is_written(run):
         site._looked = -10.0
         page = client.get("/").text
     assert page.count("data-refresh") == 1
-    assert page.count("going on") == 1
+    assert page.count("running") == 1
     site.close()
 
 
@@ -546,7 +546,9 @@ def test_pairs_under_attack_are_shown_with_whatever_was_said(watched, hostile_te
     count = len(hostile_texts)
     assert "The judge under attack" in watched.get("/run/judged/").text
     page = Reader(watched.get("/run/judged/pairs").text)
-    assert f"{count} of {2 * count} attacks the start judge called right, and this one does not" in page.text
+    assert (
+        f"In {count} of {2 * count} attacks the judge at the start was right and this one is not" in page.text
+    )
     assert re.findall(r"after (\d) steps([+-]?\d\.\d+)", page.text) == [("7", "+1.000"), ("2", "0.000")]
     earlier = Reader(watched.get("/run/judged/pairs?step=2").text).text
     assert f"0 of {2 * count} attacks" in earlier
