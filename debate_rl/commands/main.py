@@ -165,7 +165,7 @@ def about(
 
 
 def run(commands: typer.Typer | None = None, name: str = "debate") -> None:
-    """Run a command line: the ``debate`` script, or the commands of an experiment with the same errors."""
+    """Run a command line: the ``debate`` script unless others are given."""
     # Where a signal ends a round, some of its requests may not have begun.
     warnings.filterwarnings("ignore", r"coroutine '.*' was never awaited", RuntimeWarning)
     warnings.formatwarning = lambda message, *_, **__: f"debate: note: {one_line(message)}\n"
@@ -189,6 +189,13 @@ def run(commands: typer.Typer | None = None, name: str = "debate") -> None:
         if ended.code == INTERRUPTED:
             _end(_stopped(), INTERRUPTED)
         raise
+
+
+def run_alone(command: Callable[..., None], name: str) -> None:
+    """Run one function as a command line of its own, such as an experiment, with the errors of ``debate``."""
+    commands = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=HELP)
+    commands.command(cls=Command, context_settings=HELP)(command)
+    run(commands, name)
 
 
 def _mistake(error: ValueError | OSError | ImportError) -> str:

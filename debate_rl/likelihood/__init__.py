@@ -1,1 +1,1 @@
-"""What a frozen reader makes of reasoning alone: the likelihood reward, and the bottleneck measured."""
+"""What a frozen reader makes of reasoning alone: the likelihood reward."""

@@ -45,8 +45,14 @@ class SftSession(Session):
     @classmethod
     def learner_settings(cls, config: Config, chosen: Mapping[str, bool | float]) -> LearnerConfig:
         """Return the learner's settings: cross-entropy in one update a step, whatever is set for debates."""
-        own = {"loss": LOSS, "minibatches": 1, "epochs": 1, "max_staleness": None}
-        own |= {"tis": "token", "tis_cap": 0}
+        own = {
+            "loss": LOSS,
+            "minibatches": 1,
+            "epochs": 1,
+            "max_staleness": None,
+            "tis": "token",
+            "tis_cap": 0,
+        }
         return super().learner_settings(config, chosen).model_copy(update=own)
 
     @property

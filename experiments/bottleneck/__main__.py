@@ -14,8 +14,7 @@ import typer
 
 from debate_rl.commands.arguments import JsonFile
 from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
-from debate_rl.commands.helping import HELP, Command
-from debate_rl.commands.main import run as run_commands
+from debate_rl.commands.main import run_alone
 from debate_rl.formatting import json_number
 
 if TYPE_CHECKING:
@@ -128,6 +127,4 @@ def _finite(estimate: dict[str, object] | None) -> dict[str, object] | None:
 
 
 if __name__ == "__main__":
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=HELP)
-    app.command(cls=Command, context_settings=HELP)(bottleneck)
-    run_commands(app, "python -m experiments.bottleneck")
+    run_alone(bottleneck, "python -m experiments.bottleneck")

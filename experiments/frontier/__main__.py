@@ -13,8 +13,7 @@ import typer
 
 from debate_rl.commands.arguments import JsonFile, Overrides
 from debate_rl.commands.console import NARROW, plain_console, text_table, wide_console, write_json
-from debate_rl.commands.helping import HELP, Command
-from debate_rl.commands.main import run
+from debate_rl.commands.main import run_alone
 from debate_rl.formatting import counted
 
 if TYPE_CHECKING:
@@ -152,6 +151,4 @@ def _show(plan: Plan, cells: Sequence[Cell], failed: Mapping[str, str], json: st
 
 
 if __name__ == "__main__":
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=HELP)
-    app.command(cls=Command, context_settings=HELP)(frontier)
-    run(app, "python -m experiments.frontier")
+    run_alone(frontier, "python -m experiments.frontier")
