@@ -17,13 +17,13 @@ from pathlib import Path
 from report import Figure, parser, report
 
 from debate import Completion, SampleRequest
-from debate.policies.local import LocalPolicy
 from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.engines import make_policy
 from debate_rl.evaluation.play import EvalPlan, Played, play
 from debate_rl.evaluation.scores import scores
+from debate_rl.inference.local import LocalPolicy
 from debate_rl.problems import load_held_out
 from envs.answers.keys import key_of
 

@@ -28,10 +28,10 @@ from report import Figure, parser, report
 from transformers import AutoTokenizer
 
 from debate import DebateConfig, Problem
-from debate.policies.local import LocalPolicy
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.engines import local_settings
+from debate_rl.inference.local import LocalPolicy
 from debate_rl.problems import load_run_problems
 from debate_rl.training.engine_memory import LARGE
 from debate_rl.training.estimate import load_of

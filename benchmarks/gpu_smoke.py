@@ -43,9 +43,9 @@ from qwen3 import operations, qwen3
 from report import parser
 from transformers import AutoModelForCausalLM
 
-from debate.policies.vllm_weights import MEMORY, memory_folder
 from debate.types import TurnId
 from debate_rl.config.models import ModelConfig
+from debate_rl.inference.vllm_weights import MEMORY, memory_folder
 from debate_rl.models import NVIDIA_DRIVER, add_lora
 from debate_rl.training.estimate import learning_bytes
 from learner import LearnerConfig

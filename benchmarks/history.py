@@ -26,8 +26,8 @@ from report import Figure, parser, report
 from tiny_engine import BLOCK, CONFIG, ON_GPU, PROBLEMS, TINY, TalkingPolicy, clock
 
 from debate import Debate, DebateConfig, run_debates
-from debate.policies.vllm import EngineLoop
 from debate_rl.config.models import ModelConfig
+from debate_rl.inference.vllm import EngineLoop
 from debate_rl.models import load_model
 from learner import AdvantageConfig, LearnerConfig, Row, TurnAdvantage, make_rows, transitions_of
 from learner.update.batches import micro_batches

@@ -49,10 +49,10 @@ def recipes_with_cards() -> dict[str, int]:
 
 def hours_of(name: str, gib: int) -> float:
     """Return the hours of a recipe on the card with so much memory."""
-    from debate.policies.local import LocalPolicy
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
     from debate_rl.engines import local_settings
+    from debate_rl.inference.local import LocalPolicy
     from debate_rl.models import sketch_model
     from debate_rl.problems import load_run_problems
     from debate_rl.training.cards import CARDS, least_seconds

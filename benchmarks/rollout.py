@@ -34,8 +34,8 @@ from tiny_engine import (
 )
 
 from debate import Completion, SampleRequest, run_debates
-from debate.policies.sampler import Draw
-from debate.policies.vllm import EngineLoop, sampling_params
+from debate_rl.inference.sampler import Draw
+from debate_rl.inference.vllm import EngineLoop, sampling_params
 
 BYTES = 262
 """Tokens that the tokenizer has beside its words."""

@@ -23,9 +23,9 @@ import numpy as np
 from qwen3 import words
 
 from debate import DebateConfig, Problem
-from debate.policies.vllm import VLLMPolicy
 from debate.types import Completion, SampleRequest
 from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.inference.vllm import VLLMPolicy
 from debate_rl.models import load_model
 
 P = TypeVar("P", bound=VLLMPolicy)

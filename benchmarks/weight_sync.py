@@ -27,11 +27,11 @@ from report import Figure, parser, report
 from tiny_engine import CONFIG, PROBLEMS, TalkingPolicy, clock, learner_of, open_engine, write_tiny
 
 from debate import run_debates
-from debate.policies import vllm
-from debate.policies.local import LocalPolicy
-from debate.policies.speech import Speech
-from debate.policies.vllm_weights import named_tensors, write_adapter
 from debate_rl.config import Config
+from debate_rl.inference import vllm
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.inference.speech import Speech
+from debate_rl.inference.vllm_weights import named_tensors, write_adapter
 from debate_rl.training.canary import Canary, canary_requests
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.rows import make_rows

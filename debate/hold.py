@@ -102,7 +102,7 @@ async def debate_in_seat(
     """Hold one debate from an entered seat: its rounds of solutions, then the ballot if one is due."""
     if config.tools != "none" and not runs_programs(policy):
         raise ValueError(
-            f'debate.tools = "{config.tools}": this policy runs no programs; see debate.policies.tools'
+            f'debate.tools = "{config.tools}": this policy runs no programs; see debate_rl.inference.tools'
         )
     config = config.of_level(problem.level)
     seating, version = seat_debate(problem, config, seed), policy.version

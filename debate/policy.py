@@ -10,7 +10,7 @@ A policy may have:
 ``written(text)``, ``read(tokens)`` and ``is_end(token)``: the ids of a text within a reply, the text and the
 offsets of ids, and whether an id ends a reply. A policy that has them, and gives tokens, goes on from the
 tokens of ``SampleRequest.begun``; any other from its text;
-``runs_programs`` (True): programs of a reply run as it is written (``debate.policies.tools``);
+``runs_programs`` (True): programs of a reply run as it is written (``debate_rl.inference.tools``);
 ``count_continuation(messages)``: how many tokens messages add behind a reply. A policy that has it begins a
 prompt with the ``prefix`` of a request, and can hold conversations (``debate.conversation``).
 ``remote`` (Policy): who answers the requests of seats that are "remote", and counts their tokens;
@@ -60,7 +60,7 @@ def speaker_at(policy: Policy, seat: Seat) -> Policy:
     if remote is None:
         raise ValueError(
             'debate.seats: "remote", but this policy has no other model beside it; name one in the table '
-            "[remote], or wrap the policy in debate.policies.seats.SeatedPolicy"
+            "[remote], or wrap the policy in debate_rl.inference.seats.SeatedPolicy"
         )
     return remote
 

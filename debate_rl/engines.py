@@ -26,9 +26,9 @@ from debate_rl.gguf_file import loads_by_name
 from debate_rl.quantization import refuse_unquantizable
 
 if TYPE_CHECKING:
-    from debate.policies.vllm import EngineState
-    from debate.policies.vllm_transfer import Transfer
     from debate_rl.config.sandbox import SandboxConfig
+    from debate_rl.inference.vllm import EngineState
+    from debate_rl.inference.vllm_transfer import Transfer
     from envs.rubrics.model import VerifierModel
     from envs.sandbox import Sandbox
 
@@ -51,7 +51,7 @@ def with_tools(config: Config, make: Callable[[], Policy]) -> Policy:
     """
     if config.debate.tools == "none":
         return make()
-    from debate.policies.tools import ToolPolicy
+    from debate_rl.inference.tools import ToolPolicy
 
     sandbox = open_sandbox(config)
     try:
@@ -65,7 +65,7 @@ def with_remote(config: Config, policy: Policy) -> Policy:
     """Return the policy with the model of the table [remote] beside it, if a seat is for that."""
     if "remote" not in config.debate.seats:
         return policy
-    from debate.policies.seats import SeatedPolicy
+    from debate_rl.inference.seats import SeatedPolicy
 
     return SeatedPolicy(policy, _beside(config, config.remote, config.debate.thinking_tokens))
 
@@ -209,8 +209,8 @@ def make_policy(config: Config, *, learners: int = 1) -> tuple[Any, Any, Policy]
 
 
 def _make_engine(config: Config, learners: int) -> tuple[Any, Any, Policy]:
-    from debate.policies.local import LocalPolicy
     from debate.policy import own_policy
+    from debate_rl.inference.local import LocalPolicy
     from debate_rl.models import on_cpu
     from debate_rl.runs.kept_weights import load_run_model
     from learner.update.forward import compute_type
@@ -265,8 +265,8 @@ def _refuse_other_gpu(config: Config) -> None:
 
 def end_engines(policy: Policy) -> None:
     """End the processes of a policy's engines and of its sandbox, if it has any."""
-    from debate.policies.engine_pool import EnginePool
-    from debate.policies.tools import ToolPolicy, engine_of
+    from debate_rl.inference.engine_pool import EnginePool
+    from debate_rl.inference.tools import ToolPolicy, engine_of
     from envs.sandbox import Sandbox
 
     if isinstance(policy, ToolPolicy) and isinstance(policy.programs, Sandbox):
@@ -278,8 +278,8 @@ def end_engines(policy: Policy) -> None:
 
 def states_of(policy: Policy) -> list[EngineState]:
     """Return what each engine with a process of its own has done; nothing without any."""
-    from debate.policies.engine_pool import EnginePool
-    from debate.policies.tools import engine_of
+    from debate_rl.inference.engine_pool import EnginePool
+    from debate_rl.inference.tools import engine_of
 
     return engine.states() if isinstance(engine := engine_of(policy), EnginePool) else []
 
@@ -289,7 +289,7 @@ def counting_policy(config: Config) -> Policy:
 
     ValueError where another process has the tokenizer.
     """
-    from debate.policies.local import LocalPolicy
+    from debate_rl.inference.local import LocalPolicy
     from debate_rl.models import sketch_model
     from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
@@ -342,7 +342,7 @@ def freeze_start(config: Config, run: Path, model: Any, policy: Policy) -> None:
 
 
 def _server(config: Config) -> Policy:
-    from debate.policies.openai import OpenAIPolicy
+    from debate_rl.inference.openai import OpenAIPolicy
 
     model, server = config.model, config.model.server
     if server.base_url is None or model.name_or_path is None:
@@ -368,7 +368,7 @@ def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> P
     """Return vLLM on the base of the model in this process; one that is no folder is written to memory."""
     import torch
 
-    from debate.policies.vllm_weights import memory_folder, written_bytes
+    from debate_rl.inference.vllm_weights import memory_folder, written_bytes
     from debate_rl.models import engine_dtype
     from debate_rl.runs.checkpoint import write_model
     from debate_rl.runs.kept_weights import load_run_model
@@ -401,7 +401,7 @@ def weight_transfer(config: Config, gpus: int, learners: int = 1) -> Transfer | 
 
     An adapter is a file always, and so is everything on a CPU, where several ``learners`` have their copy.
     """
-    from debate.policies.vllm_transfer import Transfer
+    from debate_rl.inference.vllm_transfer import Transfer
     from debate_rl.models import engine_dtype, resolve_device
 
     model = config.model
@@ -431,13 +431,13 @@ def _vllm_policy(
     settings |= vllm.engine_settings()
     if config.vllm_within and learners == 1:
         os.environ[IN_THIS_PROCESS] = "0"  # whatever is exported: what learns here cannot be pickled
-        from debate.policies.vllm import VLLMPolicy
+        from debate_rl.inference.vllm import VLLMPolicy
 
         return VLLMPolicy(**settings, sleeps=vllm.sleep is True)
     import torch
 
-    from debate.policies.engine_pool import EnginePool
-    from debate.policies.vllm_weights import memory_folder, write_weights
+    from debate_rl.inference.engine_pool import EnginePool
+    from debate_rl.inference.vllm_weights import memory_folder, write_weights
 
     count = max(vllm.engines, 1)
     if transfer is not None:
@@ -455,8 +455,8 @@ def _vllm_policy(
 
 def _vllm_servers(config: Config, settings: dict[str, Any], written: int) -> Policy:
     """Return running servers as engines: a process for each asks it, and gives it adapters."""
-    from debate.policies.engine_pool import EnginePool
-    from debate.policies.vllm_weights import memory_folder, write_weights
+    from debate_rl.inference.engine_pool import EnginePool
+    from debate_rl.inference.vllm_weights import memory_folder, write_weights
 
     vllm, http = config.model.vllm, config.model.server.model_dump(exclude={"base_url"})
     shared = {key: value for key, value in settings.items() if key != "max_lora_rank"} | http

@@ -1,4 +1,4 @@
-"""Anything that can speak in a debate. Heavy ones are imported from their own modules only."""
+"""Policies without a model: replies from a script or a function. Engines are in ``debate_rl.inference``."""
 
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
 

@@ -9,11 +9,11 @@ from itertools import combinations
 from random import Random
 from typing import TypeAlias, cast
 
-from debate.policies.decoding import end_of_stop
 from debate.prompting.escape import escape
 from debate.prompting.reading import SeenEntry, SeenPrompt, read_prompt
 from debate.prompting.rendering import SECTIONS
 from debate.prompting.texts import PromptTexts, load_prompts
+from debate.stops import end_of_stop
 from debate.types import Completion, SampleRequest, StopReason, TurnId
 
 Script: TypeAlias = (

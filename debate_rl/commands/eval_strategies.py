@@ -136,7 +136,7 @@ class _Speakers:
 
     def contender(self, plan: SolvePlan) -> Contender:
         """Return a strategy with whom it asks."""
-        from debate.policies.tools import engine_of
+        from debate_rl.inference.tools import engine_of
         from debate_rl.strategies.catalog import STRATEGIES
         from debate_rl.strategies.table import Contender
         from debate_rl.strategies.types import Judge

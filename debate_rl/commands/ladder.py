@@ -161,9 +161,9 @@ def _judge(
 
     No programs run in what a judge writes.
     """
-    from debate.policies.tools import engine_of
     from debate_rl.commands.eval_sets import policy_of
     from debate_rl.evaluation.kept_replies import KeptReplies
+    from debate_rl.inference.tools import engine_of
     from debate_rl.ladder.climbing import KeptJudge
 
     if named is None and config.debate.tools == "none":

@@ -6,8 +6,8 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
-from debate.policies.server import checked_url
 from debate.settings import Settings
+from debate_rl.addresses import checked_url
 
 Fallback: TypeAlias = Literal["bytes", "ascii", "none"]
 """What becomes of text outside a tiny model's vocabulary."""

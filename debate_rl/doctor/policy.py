@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from debate.concurrency import run_async
-from debate.policies.local import LocalPolicy
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.engines import end_engines, freeze_start, local_settings, make_policy, open_policy
+from debate_rl.inference.local import LocalPolicy
 from debate_rl.problems import Problems
 from debate_rl.runs.checkpoint import load_checkpoint
 from debate_rl.runs.kept_weights import newest_weights

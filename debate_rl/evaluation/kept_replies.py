@@ -14,9 +14,9 @@ from msgspec import UNSET, UnsetType
 
 from debate import Completion, Policy, SampleRequest
 from debate.files import plain_lines
-from debate.policies.wrapped import WrappedPolicy
 from debate.values import Value
 from debate_rl.evaluation.folder import EvaluationError
+from debate_rl.inference.wrapped import WrappedPolicy
 from transcripts.append import LineFile
 
 NAME = "open_replies.jsonl"

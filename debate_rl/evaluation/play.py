@@ -19,7 +19,6 @@ from msgspec import UNSET
 from debate import Completion, Debate, DebateConfig, Policy, Problem, SampleRequest, run_debates
 from debate.early_stop import is_of_protocol
 from debate.hold_many import debate_seed
-from debate.policies.wrapped import WrappedPolicy
 from debate.policy import token_counts
 from debate.prompting.shown import rounds_held, speakers
 from debate.seeds import derive_seed
@@ -36,6 +35,7 @@ from debate_rl.evaluation.grading import (
 from debate_rl.evaluation.kept_replies import NAME as OPEN_REPLIES
 from debate_rl.evaluation.kept_replies import KeptReplies
 from debate_rl.evaluation.verifying import Verifying
+from debate_rl.inference.wrapped import WrappedPolicy
 from envs import Environment
 from envs.types import Mode
 from transcripts import Record, ShardWriter, TranscriptError, read_records

@@ -17,7 +17,7 @@ from debate_rl.config import Config
 from debate_rl.engines import prompt_settings
 
 if TYPE_CHECKING:
-    from debate.policies.speech import Speech
+    from debate_rl.inference.speech import Speech
 
 SETTINGS = ("temperature", "max_tokens", "thinking_tokens", "stop", "top_p", "top_k")
 """What of a request is shown and compared beside its text."""
@@ -127,7 +127,7 @@ def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Ite
 
 def speech_of(config: Config) -> tuple[Speech | None, str]:
     """Return what makes tokens of messages, and ""; None, and why, where there is no tokenizer."""
-    from debate.policies.speech import Speech, ids_of_ends
+    from debate_rl.inference.speech import Speech, ids_of_ends
     from debate_rl.models import sketch_model
     from debate_rl.warm_start.tokenizer import tiny_vocabulary
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from debate import Completion, Policy, SampleRequest
-from debate.policies.wrapped import WrappedPolicy
 from debate_rl.evaluation.kept_replies import KeptReplies, key_of
+from debate_rl.inference.wrapped import WrappedPolicy
 from debate_rl.strategies.solving import SolvePlan
 
 

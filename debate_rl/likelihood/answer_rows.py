@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from debate import Problem
-from debate.policies.encoding import PromptEncoder
 from debate.types import Message, TurnId
 from debate_rl.config.likelihood import LikelihoodConfig
+from debate_rl.inference.encoding import PromptEncoder
 from debate_rl.likelihood.reasoning import gold_of
 from learner.types import Row
 from learner.update.batches import micro_batches

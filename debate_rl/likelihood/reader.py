@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from debate import Debate, Problem, run_debates
-from debate.policies.local import LocalPolicy
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.config import Config
 from debate_rl.engines import local_settings
+from debate_rl.inference.local import LocalPolicy
 from debate_rl.likelihood.answer_rows import AnswerRows, mean_logprobs
 from debate_rl.likelihood.baselines import Baseline, Baselines
 from debate_rl.likelihood.reasoning import reasoning_of, solution_of

@@ -12,10 +12,10 @@ from statistics import fmean
 from typing import Any, Literal
 
 from debate.files import read_json, write_text
-from debate.policies.local import end_tokens
 from debate_rl.config import Config
 from debate_rl.config.judges import judge_files
 from debate_rl.gguf_file import loads_by_name
+from debate_rl.inference.local import end_tokens
 from debate_rl.runs.checkpoint import write_model
 from debate_rl.runs.checkpoint_folder import step_of
 from debate_rl.runs.kept_weights import load_kept, newest_weights, version_of

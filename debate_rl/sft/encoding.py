@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debate.policies.speech import Speech, ids_of_ends
 from debate.programs import output_spans
 from debate.prompting.fitting import ContextBudget
 from debate.prompting.prompt import agent_prompt
@@ -19,6 +18,7 @@ from debate.seeds import derive_seed
 from debate.types import Message, TurnId
 from debate_rl.config import Config
 from debate_rl.engines import prompt_settings
+from debate_rl.inference.speech import Speech, ids_of_ends
 from debate_rl.models import sketch_model
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 from envs.errors import DataError

@@ -7,11 +7,11 @@ import asyncio
 from debate import Completion, Debate, DebateConfig, Message, Policy, SampleRequest
 from debate.compression import TRIES
 from debate.hold import debate_in_seat
-from debate.policies.wrapped import WrappedPolicy
 from debate.prompting.shown import holds_solutions, rounds_held
 from debate.types import Summary, Turn
 from debate_rl.evaluation.agreement import agreement
 from debate_rl.evaluation.play import summarizer_of
+from debate_rl.inference.wrapped import WrappedPolicy
 from debate_rl.strategies.types import Asked
 from debate_rl.strategies.work import Work, need
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from debate import Completion, DebateConfig, Policy, Problem, Turn
-from debate.policies.tools import engine_of
 from debate_rl.evaluation.grading import IN_A_BOX
+from debate_rl.inference.tools import engine_of
 from envs import Environment
 from envs.types import Mode
 

@@ -14,9 +14,6 @@ import numpy as np
 import torch
 
 from debate.hold import turn_request
-from debate.policies.engine_report import Digest, EngineReport, digest
-from debate.policies.local import LocalPolicy
-from debate.policies.vllm_weights import weights_as_computed
 from debate.prompting.fitting import context_budget
 from debate.prompting.prompt import agent_prompt
 from debate.prompting.seating import seat_debate
@@ -24,6 +21,9 @@ from debate.seeds import derive_seed
 from debate.types import Completion, Message, Policy, Problem, SampleRequest, TurnId
 from debate_rl.config import Config
 from debate_rl.engines import local_settings
+from debate_rl.inference.engine_report import Digest, EngineReport, digest
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.inference.vllm_weights import weights_as_computed
 from learner.types import Row
 from learner.update.batches import collate
 

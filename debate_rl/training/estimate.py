@@ -26,8 +26,6 @@ from transformers import masking_utils
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from debate.config import DebateConfig
-from debate.policies.local import LocalPolicy
-from debate.policies.steps import steps_for
 from debate.policy import context_limit
 from debate.prompting.fitting import ContextBudget
 from debate.prompting.prompt import agent_prompt
@@ -35,6 +33,8 @@ from debate.prompting.seating import seat_debate
 from debate.prompting.shown import asks_pairs, groups_shown, rounds_held
 from debate.types import Problem, TurnId
 from debate_rl.config import Config
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.inference.steps import steps_for
 from debate_rl.quantization import quantized_bytes
 from learner.types import Row
 from learner.update import head

@@ -14,9 +14,9 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from typing import TYPE_CHECKING, Any
 
-from debate.policies.engine_pool import EnginePool
-from debate.policies.tools import engine_of
-from debate.remote import Gone, Remote, RemoteProcess, new_address
+from debate_rl.inference.engine_pool import EnginePool
+from debate_rl.inference.remote import Gone, Remote, RemoteProcess, new_address
+from debate_rl.inference.tools import engine_of
 
 if TYPE_CHECKING:
     from debate.types import Policy
@@ -84,9 +84,9 @@ class Steps:
     def __init__(
         self, config: Config, engines: Mapping[str, Any], version: int, ema: dict[str, float]
     ) -> None:
-        from debate.policies.engine_pool import engine_client
         from debate_rl.engines import open_summarizer, with_remote, with_tools
         from debate_rl.evaluation.verifying import open_verifying
+        from debate_rl.inference.engine_pool import engine_client
         from debate_rl.problems import load_run_problems
         from debate_rl.training.rollouts import RolloutWorker
 

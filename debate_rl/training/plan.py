@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 
-from debate.policies.local import LocalPolicy
 from debate.prompting.prompt import check_fits
 from debate_rl.config import Config
 from debate_rl.engines import local_settings, shares_gpu
 from debate_rl.formatting import counted
+from debate_rl.inference.local import LocalPolicy
 from debate_rl.models import resolve_device, sketch_model
 from debate_rl.problems import Problems
 from debate_rl.quantization import quantized_bytes

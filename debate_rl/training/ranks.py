@@ -26,9 +26,9 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from transformers.utils import logging
 
-from debate.policies.vllm_weights import memory_folder
-from debate.remote import Address, Gone, Remote, RemoteError, answer, new_address
 from debate_rl.config import Config
+from debate_rl.inference.remote import Address, Gone, Remote, RemoteError, answer, new_address
+from debate_rl.inference.vllm_weights import memory_folder
 from debate_rl.models import on_cpu, resolve_device, resolve_dtype
 from debate_rl.runs.checkpoint_folder import checkpoints, step_of
 from debate_rl.runs.folder import RunFolder

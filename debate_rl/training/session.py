@@ -11,11 +11,8 @@ from math import isfinite, nan
 from typing import Any
 
 from debate.concurrency import run_async
-from debate.policies.tools import engine_of
-from debate.policies.vllm import VLLMPolicy
 from debate.policy import freeze, speaker_at
 from debate.prompting.prompt import check_fits
-from debate.remote import RemoteError
 from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
@@ -23,6 +20,9 @@ from debate_rl.engines import end_engines, make_policy, open_summarizer, states_
 from debate_rl.evaluation.report import held_out, metrics
 from debate_rl.evaluation.scores import Scores
 from debate_rl.evaluation.verifying import Verifying, checked_verifying
+from debate_rl.inference.remote import RemoteError
+from debate_rl.inference.tools import engine_of
+from debate_rl.inference.vllm import VLLMPolicy
 from debate_rl.likelihood.reader import Reader, open_reader
 from debate_rl.problems import Problems
 from debate_rl.runs.checkpoint import (

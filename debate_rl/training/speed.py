@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from debate.policies.steps import steps_for
 from debate_rl.config import Config
+from debate_rl.inference.steps import steps_for
 from debate_rl.training.estimate import Load
 from debate_rl.training.passes import learner_passes
 from learner.update.forward import action_logprobs

@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from debate.policies.local import LocalPolicy
-from debate.policies.tools import engine_of
 from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.config.recipes import read_tables
 from debate_rl.engines import local_settings
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.inference.tools import engine_of
 from debate_rl.problems import Problems
 from debate_rl.runs.checkpoint import TrainState, latest_good, load_checkpoint, save_checkpoint
 from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 import torch
 
-from debate.policies.tools import engine_of
-from debate.policies.vllm import VLLMPolicy
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import of_learners
+from debate_rl.inference.tools import engine_of
+from debate_rl.inference.vllm import VLLMPolicy
 from debate_rl.metrics.debates import compression_metrics, debate_metrics, size_metrics
 from debate_rl.models import engine_dtype, resolve_dtype
 from debate_rl.reports.training.learning_alarms import MISMATCH

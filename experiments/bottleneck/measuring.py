@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from debate.policies.local import LocalPolicy
 from debate.seeds import derive_seed
 from debate.types import Message, Problem, SampleRequest, TurnId
 from debate_rl.config import Config
+from debate_rl.inference.local import LocalPolicy
 from debate_rl.likelihood.answer_rows import AnswerRows, as_it_is, mean_logprobs
 from debate_rl.likelihood.reasoning import gold_of, reasoning_of, solution_of
 from debate_rl.statistics import Estimate, clustered_mean

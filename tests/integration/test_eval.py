@@ -334,7 +334,7 @@ def test_more_samples_are_asked_for_beside_those_that_are_there(evaluate, home, 
 @pytest.mark.slow
 def test_kept_replies_are_graded_in_other_modes_without_asking(evaluate, home, sums, monkeypatch):
     assert evaluate("run", *sums[:2])[0] == 0
-    monkeypatch.setattr("debate.policies.local.LocalPolicy.sample", None)  # whoever asks fails
+    monkeypatch.setattr("debate_rl.inference.local.LocalPolicy.sample", None)  # whoever asks fails
     code, out, err = evaluate("run", *sums[:2], "--modes", "boxed,gsm8k_flexible_extract", "--json", "f.json")
     assert code == 0, err
     rows = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
@@ -358,7 +358,7 @@ def test_another_grader_uses_the_same_replies_and_is_another_series(evaluate, ho
         return series, {row["name"]: row["value"] for row in json.loads((home / "f.json").read_text())}
 
     before, lenient = rows("lenient")
-    monkeypatch.setattr("debate.policies.local.LocalPolicy.sample", None)  # whoever asks fails
+    monkeypatch.setattr("debate_rl.inference.local.LocalPolicy.sample", None)  # whoever asks fails
     after, boxed = rows("boxed")
     assert lenient["direct/missing"] <= boxed["direct/missing"]
     assert before != after

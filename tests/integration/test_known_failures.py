@@ -14,8 +14,6 @@ import torch
 
 from debate import DebateConfig, Problem, run_debates
 from debate.personas import PERSONAS
-from debate.policies.encoding import EncodingError, PromptEncoder
-from debate.policies.local import LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import Completion, Message, ParsedTurn, SampleRequest, Turn, TurnId
 from debate_rl.config import Config
@@ -24,6 +22,8 @@ from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.evaluate import evaluate
 from debate_rl.evaluation.play import EvalPlan
 from debate_rl.evaluation.report import metrics
+from debate_rl.inference.encoding import EncodingError, PromptEncoder
+from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.answers import answer_metrics
 from debate_rl.metrics.debates import format_metrics
 from debate_rl.training.start_checks import SchemeWarning, check_loss

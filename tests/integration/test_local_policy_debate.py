@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from debate import DebateConfig, Problem, run_debates
-from debate.policies.local import LocalPolicy
+from debate_rl.inference.local import LocalPolicy
 
 PIECES = [
     "<solution>",

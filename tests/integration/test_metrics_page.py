@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 import debate_rl
 from debate import Problem
-from debate.policies.engine_report import EngineReport
-from debate.policies.local import LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
-from debate.policies.vllm import EngineState
 from debate_rl.config import Config
+from debate_rl.inference.engine_report import EngineReport
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.inference.vllm import EngineState
 from debate_rl.sft.session import SftSession
 from debate_rl.tracking.progress import HEADLINES
 from debate_rl.tracking.step_lines import read_metrics

@@ -23,12 +23,12 @@ from pathlib import Path
 import pytest
 
 from debate import DebateConfig, Problem, run_debates
-from debate.policies import server as server_module
-from debate.policies.openai import GO_ON, OpenAIPolicy
-from debate.policies.server import LARGEST_REPLY, ServerError, key_for
-from debate.policies.tools import ToolPolicy
 from debate.policy import token_counts
 from debate.types import Message, SampleRequest, TurnId
+from debate_rl.inference import server as server_module
+from debate_rl.inference.openai import GO_ON, OpenAIPolicy
+from debate_rl.inference.server import LARGEST_REPLY, ServerError, key_for
+from debate_rl.inference.tools import ToolPolicy
 from transcripts import Record, read_records, write_step
 
 SECRET = "sk-very-secret-0123"

@@ -12,9 +12,9 @@ import torch
 from pydantic import ValidationError
 
 from debate.policies.scripted import ScriptedPolicy
-from debate.policies.tools import engine_of
 from debate_rl.config import Config
 from debate_rl.engines import open_policy, with_remote
+from debate_rl.inference.tools import engine_of
 from debate_rl.runs.kept_weights import newest_weights
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.session import Session, open_session

@@ -218,7 +218,7 @@ def test_a_table_has_strategies_beside_self_consistency_at_equal_tokens(solver, 
 
 
 def test_strategies_with_and_without_programs_share_one_model(solver, tmp_path, monkeypatch, debate_command):
-    from debate.policies.tools import ToolPolicy
+    from debate_rl.inference.tools import ToolPolicy
 
     opened = []
     policy = Adds()

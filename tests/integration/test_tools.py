@@ -16,10 +16,10 @@ import pytest
 
 from debate import DebateConfig, Message, Problem, SampleRequest, run_debates
 from debate.policies.scripted import ScriptedPolicy
-from debate.policies.tools import ToolPolicy
 from debate.prompting.rebuilding import held_debate
 from debate.reply import read_reply
 from debate.types import TurnId
+from debate_rl.inference.tools import ToolPolicy
 from debate_rl.tracking.step_lines import read_metrics
 from envs.sandbox import Limits, Sandbox, SandboxRefused
 from transcripts import read_records

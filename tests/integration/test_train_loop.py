@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 import debate_rl.training.train
 from debate import Problem
 from debate.prompting.fitting import PromptTooLongError
-from debate.remote import RemoteError
 from debate_rl.config import Config
+from debate_rl.inference.remote import RemoteError
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
 from debate_rl.runs.checkpoint_folder import checkpoints
 from debate_rl.runs.folder import RunFolderError

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from debate.policies.vllm import _lora_settings
 from debate_rl.engines import _model_files
+from debate_rl.inference.vllm import _lora_settings
 
 HERE = Path(__file__)
 CHOSEN = r"vLLM [\d.]+\S*: model runner V1, synchronous scheduling, a cache of [\d,]{6,} tokens\n"

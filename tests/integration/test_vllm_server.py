@@ -18,10 +18,10 @@ from urllib.request import urlopen
 
 import pytest
 
-from debate.policies.vllm_server import VLLMServer
 from debate.types import Message, SampleRequest, TurnId
 from debate_rl.config import Config
 from debate_rl.engines import open_policy
+from debate_rl.inference.vllm_server import VLLMServer
 
 SAID = [5, 6]
 

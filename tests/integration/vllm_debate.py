@@ -11,11 +11,11 @@ from pathlib import Path
 import torch
 
 from debate import DebateConfig, Message, Problem, SampleRequest, run_debates
-from debate.policies.local import LocalPolicy
-from debate.policies.sampler import likely_only
-from debate.policies.vllm import VLLMPolicy
 from debate.types import TurnId
 from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.inference.sampler import likely_only
+from debate_rl.inference.vllm import VLLMPolicy
 from debate_rl.models import load_model
 
 TINY = TinyConfig(hidden_size=64, heads=2, intermediate_size=48, init_std=0.3, context_tokens=1024)
@@ -204,7 +204,7 @@ def main(folder):
 
 
 def speech_of(tokenizer, policy):
-    from debate.policies.speech import Speech
+    from debate_rl.inference.speech import Speech
 
     return Speech(tokenizer, ends=policy._speech.ends, thinking=True, context_tokens=policy.context_tokens)
 

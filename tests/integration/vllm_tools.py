@@ -12,12 +12,12 @@ from pathlib import Path
 import torch
 
 from debate import Message, SampleRequest
-from debate.policies.local import LocalPolicy
-from debate.policies.tools import ToolPolicy
-from debate.policies.vllm import VLLMPolicy
 from debate.tools import Ran
 from debate.types import TurnId
 from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.inference.tools import ToolPolicy
+from debate_rl.inference.vllm import VLLMPolicy
 from debate_rl.models import load_model
 
 PIECES = ("```python\nprint(6 * 7)\n```\n", "```python\n1 / 0\n```\n", "</solution>", "\\boxed{42}")

@@ -21,13 +21,13 @@ from vllm.distributed.weight_transfer import packed_tensor
 from vllm.distributed.weight_transfer.ipc_engine import IPCWeightTransferUpdateInfo
 
 from debate import Message, SampleRequest
-from debate.policies import vllm_transfer
-from debate.policies.engine_pool import EngineError, EnginePool
-from debate.policies.engine_report import digest
-from debate.policies.vllm_transfer import LearntWeights, Transfer, sender_settings
-from debate.policies.vllm_weights import weights_as_computed
 from debate.types import TurnId
 from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.inference import vllm_transfer
+from debate_rl.inference.engine_pool import EngineError, EnginePool
+from debate_rl.inference.engine_report import digest
+from debate_rl.inference.vllm_transfer import LearntWeights, Transfer, sender_settings
+from debate_rl.inference.vllm_weights import weights_as_computed
 from debate_rl.models import load_model
 
 TINY = TinyConfig(hidden_size=64, heads=2, intermediate_size=48, init_std=0.3, context_tokens=512)

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debate.policies.scripted import END_TOKEN, ScriptedPolicy
-from debate.policies.tools import ToolPolicy
 from debate.programs import find_program, output_block, public_part
 from debate.reply import read_reply
 from debate.tools import Ran
 from debate.types import Message, SampleRequest, Span, TurnId
+from debate_rl.inference.tools import ToolPolicy
 from envs.programs.code import code_of
 
 HANDLES = ("K7", "Q2", "M4")

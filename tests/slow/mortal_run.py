@@ -21,14 +21,14 @@ from pathlib import Path
 
 import torch
 
-import debate.policies.local
+import debate_rl.inference.local
 import debate_rl.runs.checkpoint
 import debate_rl.training.session
 import debate_rl.training.train
 import transcripts.append
 from debate import Problem
-from debate.policies.local import LocalPolicy
 from debate_rl.config import Config
+from debate_rl.inference.local import LocalPolicy
 from debate_rl.training.stops import Stopped
 from envs import Grade, GradeStatus
 
@@ -121,7 +121,7 @@ WRITES = {
     "samples": "samples.jsonl",
 }
 CALLS = {
-    "sample": (debate.policies.local, "sample_batch"),
+    "sample": (debate_rl.inference.local, "sample_batch"),
     "evaluate": (debate_rl.training.session, "evaluate_on"),
     "learn": (torch.optim.AdamW, "step"),
     "save_weights": (debate_rl.runs.checkpoint, "write_model"),

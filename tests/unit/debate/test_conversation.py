@@ -9,9 +9,6 @@ from itertools import pairwise
 import pytest
 
 from debate import DebateConfig, Message, Problem, run_debates
-from debate.policies.encoding import PromptEncoder
-from debate.policies.local import LocalPolicy
-from debate.policies.sampler import Drawn
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.fitting import ContextBudget, PromptTooLongError
 from debate.prompting.prompt import agent_prompt, check_fits, next_prompt
@@ -21,6 +18,9 @@ from debate.prompting.seating import seat_debate
 from debate.prompting.shown import PublicTurn
 from debate.types import TurnId
 from debate_rl.config import Config
+from debate_rl.inference.encoding import PromptEncoder
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.inference.sampler import Drawn
 
 PROBLEM = Problem("p", "What is 2 + 2?", answer="4", kind="number")
 CONFIG = DebateConfig(

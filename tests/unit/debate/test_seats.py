@@ -10,12 +10,12 @@ import torch
 from pydantic import ValidationError
 
 from debate import DebateConfig, Problem, run_debates
-from debate.policies.local import LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
-from debate.policies.seats import SeatedPolicy
-from debate.policies.tools import ToolPolicy
 from debate.policy import freeze
 from debate.types import Message, SampleRequest, TurnId
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.inference.seats import SeatedPolicy
+from debate_rl.inference.tools import ToolPolicy
 
 PROBLEM = Problem("p", "What is 2 + 2?", "4", level="easy")
 SEATS = ("learning", "remote", "frozen")

@@ -9,7 +9,6 @@ import pytest
 
 from debate import DebateConfig, Persona, Problem, run_debates
 from debate.policies import ScriptedPolicy
-from debate.policies.local import LocalPolicy
 from debate.prompting.fitting import PromptTooLongError, context_budget
 from debate.prompting.prompt import agent_prompt, check_fits
 from debate.prompting.rendering import render_entry
@@ -18,6 +17,7 @@ from debate.prompting.shown import public_summary, public_turn
 from debate.prompting.texts import SHIPPED, PromptFileError, load_prompts
 from debate.seeds import derive_seed
 from debate.types import SUMMARIZER, TurnId
+from debate_rl.inference.local import LocalPolicy
 from learner import transitions_of
 from rewards import RewardConfig, score_debate
 from transcripts import Record, read_records, write_step

@@ -11,11 +11,11 @@ import torch
 
 from debate import DebateConfig, Message, Problem, SampleRequest, run_debates
 from debate.parsing import parse_turn
-from debate.policies.encoding import EncodingError
-from debate.policies.local import LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import FailureReason, TurnId
 from debate_rl.config.models import TinyConfig
+from debate_rl.inference.encoding import EncodingError
+from debate_rl.inference.local import LocalPolicy
 from debate_rl.models import build_tiny
 from learner import AdvantageConfig, TurnAdvantage, make_rows, transitions_of
 from rewards import RewardConfig, score_debate

@@ -13,9 +13,7 @@ import torch
 from msgspec import UNSET
 
 from debate import DebateConfig, Problem, run_debates
-from debate.policies.local import LocalPolicy
 from debate.policies.scripted import END_TOKEN, ScriptedPolicy
-from debate.policies.tools import MOST_FENCES, ToolPolicy
 from debate.programs import claimed_outputs, find_program, output_spans, public_part
 from debate.prompting.fitting import Cut
 from debate.prompting.prompt import agent_prompt
@@ -24,6 +22,8 @@ from debate.prompting.shown import public_turn
 from debate.seeds import derive_seed
 from debate.tools import Ran
 from debate.types import Begun, Call, Completion, Message, SampleRequest, Span, TurnId
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.inference.tools import MOST_FENCES, ToolPolicy
 from debate_rl.inspector.views.debate import programs_text
 
 REQUEST = SampleRequest((Message("user", "6 * 7?"),), 1.0, 400, ("</solution>",), 7, "d", TurnId(0, 0))

@@ -11,9 +11,9 @@ import numpy as np
 from debate import parse_turn
 from debate.personas import Persona
 from debate.policies.scripted import END_TOKEN, ScriptedPolicy
-from debate.policies.tools import ToolPolicy
 from debate.tools import Ran
 from debate.types import Message, SampleRequest, Turn, TurnId
+from debate_rl.inference.tools import ToolPolicy
 from learner.advantages import AdvantageConfig, TurnAdvantage
 from learner.rows import make_rows
 from learner.types import Transition

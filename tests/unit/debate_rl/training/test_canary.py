@@ -13,11 +13,11 @@ import pytest
 import torch
 
 from debate import Message, Problem, SampleRequest
-from debate.policies.engine_report import EngineReport, digest
-from debate.policies.local import LocalPolicy
-from debate.policies.vllm_weights import weights_as_computed
 from debate.types import TurnId
 from debate_rl.config import Config
+from debate_rl.inference.engine_report import EngineReport, digest
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.inference.vllm_weights import weights_as_computed
 from debate_rl.training.canary import Canary, CanaryError, canary_requests
 from debate_rl.training.train import train
 from envs import Grade, GradeStatus

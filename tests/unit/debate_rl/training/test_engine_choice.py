@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from debate.policies.vllm_transfer import Transfer
 from debate_rl import engines, models
 from debate_rl.config import Config
 from debate_rl.engines import _servers_folder, make_policy, refuse_training, shares_gpu, weight_transfer
+from debate_rl.inference.vllm_transfer import Transfer
 
 URL = "http://localhost:8000/v1"
 
@@ -135,7 +135,7 @@ def test_an_engine_within_this_process_is_so_whatever_is_exported(monkeypatch):
     monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "1")
     found = []
     monkeypatch.setattr(
-        "debate.policies.vllm.VLLMPolicy", lambda **_: found.append(os.environ[engines.IN_THIS_PROCESS])
+        "debate_rl.inference.vllm.VLLMPolicy", lambda **_: found.append(os.environ[engines.IN_THIS_PROCESS])
     )
     engines.open_policy(config_on("cpu"), None)
     assert found == ["0"]

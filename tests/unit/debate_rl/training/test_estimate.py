@@ -12,9 +12,9 @@ import torch
 
 import debate_rl.training.estimate
 from debate import Problem, run_debates
-from debate.policies.local import LocalPolicy
-from debate.policies.steps import ModelSteps, steps_for
 from debate_rl.config import Config
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.inference.steps import ModelSteps, steps_for
 from debate_rl.training.estimate import (
     LiveBytes,
     Load,

@@ -8,9 +8,9 @@ import time
 import pytest
 import torch
 
-from debate.remote import Remote, answer, new_address
 from debate_rl.config import Config
 from debate_rl.engines import engine_environments, weight_transfer
+from debate_rl.inference.remote import Remote, answer, new_address
 from debate_rl.models import on_cpu
 from debate_rl.training import ranks as ranks_module
 from debate_rl.training.ranks import RankError, RankGroup, _Served, joined

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from debate.policies.local import LocalPolicy
 from debate.types import Message, SampleRequest, TurnId
 from debate_rl.config import Config
 from debate_rl.engines import _make_engine
+from debate_rl.inference.local import LocalPolicy
 from learner.types import Row
 from learner.update.batches import collate
 from learner.update.forward import action_logprobs

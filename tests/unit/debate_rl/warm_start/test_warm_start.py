@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from debate import DebateConfig, Message
-from debate.policies.local import LocalPolicy
 from debate_rl.config import Config
 from debate_rl.config.warm_start import kinds_of_turns
+from debate_rl.inference.local import LocalPolicy
 from debate_rl.models import load_model
 from debate_rl.warm_start.demonstrations import Demonstration, Demonstrator
 from debate_rl.warm_start.tokenizer import tiny_vocabulary

@@ -1,0 +1,31 @@
+"""Addresses of servers, as a configuration or a command names them."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+
+def checked_url(url: str, key: str = "base_url") -> str:
+    """Return the URL without a slash at its end; ValueError where it is not one, or holds a secret.
+
+    ``key``: what the error calls it.
+
+    >>> checked_url("http://localhost:8000/v1/")
+    'http://localhost:8000/v1'
+    >>> checked_url("localhost:8000/v1")
+    Traceback (most recent call last):
+        ...
+    ValueError: base_url: 'localhost:8000/v1' must begin with http:// or https:// and name a host
+    """
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise ValueError(f"{key}: this is not a URL; write it as http://host:port/v1") from None
+    if "@" in parts.netloc:
+        raise ValueError(f"{key}: holds a user or password; the key comes from OPENAI_API_KEY")
+    if not whole or not url.isprintable() or " " in url:
+        raise ValueError(f"{key}: {url!r} must begin with http:// or https:// and name a host")
+    if parts.query or parts.fragment:
+        raise ValueError(f"{key}: must end with its path, as in http://host:port/v1")
+    return url.rstrip("/")

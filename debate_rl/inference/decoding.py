@@ -1,0 +1,183 @@
+"""Generated token ids to text, and for each token the first character it touches.
+
+Works on bytes: every token has a piece of bytes, the pieces are joined, and byte positions are mapped to
+characters. Tokens that cut a character (emoji in a byte-level vocabulary) all point at that character;
+bytes that are not UTF-8 become U+FFFD exactly as the tokenizer itself decodes them. Linear in the length.
+"""
+
+# pyright: standard, reportMissingTypeStubs=false
+# torch, transformers and tokenizers are only partly typed: strict rules stop at their borders.
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerBase
+
+_BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_REPLACEMENT = "\ufffd".encode()
+_WINDOW = 8  # tokens of context where a decoder's text is not a sum of pieces
+
+
+class TokenText:
+    """The texts and offsets of a fast tokenizer's ids; special tokens are kept as literal text."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self._backend = fast_backend(tokenizer)
+        decoder = self._backend.decoder
+        state = decoder.__getstate__() if decoder is not None else b""
+        self._byte_level, self._byte_fallback = b"ByteLevel" in state, b"ByteFallback" in state
+        self._bytes_of = _byte_level_map() if self._byte_level else {}
+        self._context = None if self._byte_level else self._ordinary_token()
+        self._pieces: dict[int, bytes] = {}
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of the ids; ids outside the vocabulary add nothing."""
+        return self._backend.decode([i for i in ids if i >= 0], skip_special_tokens=False)
+
+    def piece(self, index: int) -> bytes:
+        """Return what this id adds to a text that has begun."""
+        if index not in self._pieces:
+            self._pieces[index] = self._find_piece(index)
+        return self._pieces[index]
+
+    def text_and_offsets(self, ids: Sequence[int]) -> tuple[str, tuple[int, ...]]:
+        """Return ``decode(ids)`` and the index of the first character each token touches, (T,).
+
+        A token that adds no character points at the next one (``len(text)`` at the end).
+        """
+        text = self.decode(ids)
+        joined, offsets = characters(self._joined_pieces(ids))
+        if joined == text:
+            return text, tuple(offsets)
+        return text, tuple(min(offset, len(text)) for offset in self._windowed(ids))
+
+    def _find_piece(self, index: int) -> bytes:
+        token = self._backend.id_to_token(index)
+        if token is None:
+            return b""
+        if self._byte_level:
+            known = self._bytes_of
+            return bytes(known[c] for c in token) if all(c in known for c in token) else token.encode()
+        if match := self._byte_token(token):
+            return bytes.fromhex(match)
+        context = [] if self._context is None else [self._context]
+        return self.decode([*context, index])[len(self.decode(context)) :].encode()
+
+    def _byte_token(self, token: str) -> str | None:
+        match = _BYTE_TOKEN.fullmatch(token) if self._byte_fallback else None
+        return match[1] if match else None
+
+    def _ordinary_token(self) -> int | None:
+        """Return an id whose text is the same wherever it stands, to put before others."""
+        size = self._backend.get_vocab_size(with_added_tokens=False)
+        for index in range(min(size, 5000)):
+            text = self.decode([index])
+            if (
+                text.strip().isalnum()
+                and text.isascii()
+                and self.decode([index, index]).count(text.strip()) == 2
+            ):
+                return index
+        return None
+
+    def _joined_pieces(self, ids: Sequence[int]) -> list[bytes]:
+        pieces = [self.piece(i) for i in ids]
+        if self._byte_fallback:
+            self._repair_byte_runs(ids, pieces)
+        if not self._byte_level:
+            self._first_piece(ids, pieces)
+        return pieces
+
+    def _first_piece(self, ids: Sequence[int], pieces: list[bytes]) -> None:
+        """A text's first token may lose the space that it has elsewhere."""
+        first = next((t for t, i in enumerate(ids) if self._backend.id_to_token(i) is not None), None)
+        if first is not None and (pieces[first].isascii() or not self._is_byte(ids[first])):
+            pieces[first] = self.decode([ids[first]]).encode()
+
+    def _repair_byte_runs(self, ids: Sequence[int], pieces: list[bytes]) -> None:
+        """A run of byte tokens that is not UTF-8 as a whole decodes to one U+FFFD a byte."""
+        start = None
+        for t in range(len(ids) + 1):
+            if t < len(ids) and (self._is_byte(ids[t]) or (start is not None and not pieces[t])):
+                start = t if start is None else start
+            elif start is not None:
+                if not _is_utf8(b"".join(pieces[start:t])):
+                    pieces[start:t] = [piece and _REPLACEMENT for piece in pieces[start:t]]
+                start = None
+
+    def _is_byte(self, index: int) -> bool:
+        token = self._backend.id_to_token(index)
+        return token is not None and self._byte_token(token) is not None
+
+    def _windowed(self, ids: Sequence[int]) -> list[int]:
+        """Return offsets from the growth of short windows, for decoders that rewrite across tokens."""
+        offsets, length = [], 0
+        for t in range(len(ids)):
+            window = ids[max(0, t - _WINDOW) : t + 1]
+            offsets.append(length)
+            length += max(0, len(self.decode(window)) - len(self.decode(window[:-1])))
+        return offsets
+
+
+def fast_backend(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
+    """Return the Rust tokenizer behind a fast one; ValueError for a slow one."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise ValueError(f"{type(tokenizer).__name__} is not a fast tokenizer; load one with tokenizer.json")
+    return backend
+
+
+def characters(pieces: Sequence[bytes]) -> tuple[str, list[int]]:
+    r"""Return the joined text and the index of the first character each piece touches.
+
+    >>> characters([b"a", b"\xe2\x82", b"\xac", b"!"])
+    ('a€!', [0, 1, 1, 2])
+    >>> characters([b"\xe2", b"\x82", b"a"])
+    ('�a', [0, 0, 1])
+    """
+    joined = b"".join(pieces)
+    if joined.isascii():
+        return joined.decode(), list(accumulate(map(len, pieces[:-1]), initial=0)) if pieces else []
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    text: list[str] = []
+    offsets, length = [], 0
+    for piece in pieces:
+        held, first = decoder.getstate()[0], piece[:1]
+        head = decoder.decode(first)
+        offsets.append(length + _complete(held, first, head, waits=bool(decoder.getstate()[0])))
+        text.append(head + decoder.decode(piece[1:]))
+        length += len(text[-1])
+    return "".join(text) + decoder.decode(b"", final=True), offsets
+
+
+def _complete(held: bytes, first: bytes, head: str, *, waits: bool) -> int:
+    """Return how many characters the decoder's ``held`` bytes make without the next byte, ``first``.
+
+    ``head`` is what came out with that byte, ``waits`` whether more is awaited. Python holds back the bytes
+    of half a surrogate (ED, then A0 or more) as if they could become a character; each of them is one.
+    """
+    if held[:1] == b"\xed" and (held + first)[1:2] >= b"\xa0":
+        return len(held)
+    return int(bool(held) and (len(head) > 1 or (len(head) == 1 and waits)))
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _byte_level_map() -> dict[str, int]:
+    """Return the byte each character of a byte-level vocabulary stands for (GPT-2's table)."""
+    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    hidden = [byte for byte in range(256) if byte not in visible]
+    return {chr(b): b for b in visible} | {chr(256 + n): b for n, b in enumerate(hidden)}

@@ -1,0 +1,238 @@
+"""Messages to prompt token ids, such that no message can write a control token.
+
+The chat template is rendered once for each sequence of roles, around unique placeholders. Control tokens
+that the template writes are replaced by private stand-ins known only to a copy of the tokenizer, the
+contents are put in, and the whole text is encoded in one call in which the real control tokens are plain
+text. So ordinary contents get exactly the ids of ``tokenizer.apply_chat_template(..., tokenize=True)``,
+spaces and merges at the borders included, and ``<|im_end|>`` inside a peer's text is just characters.
+"""
+
+# pyright: standard, reportMissingTypeStubs=false
+# torch, transformers and tokenizers are only partly typed: strict rules stop at their borders.
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from debate.prompting.rendering import raw_prompt as default_raw_prompt
+from debate.types import Message
+from debate_rl.inference.decoding import fast_backend
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_EDGE = "\u2003"  # a space no template writes: it shows whether the template trims contents
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a character: no text that can be encoded holds one
+_TAG = re.compile(r"<[^\s<>]+>|\[[^\s\[\]]+\]")
+
+
+class EncodingError(ValueError):
+    """A tokenizer or chat template that cannot carry these messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Text of the template, or (``message`` >= 0) where one message's content stands."""
+
+    text: str = ""
+    message: int = -1
+    trim: bool = False
+
+
+class PromptEncoder:
+    """Turns messages into prompt ids (P,), for a chat model or, with ``chat=False``, as one raw text.
+
+    ``raw_prompt`` writes the raw text, by default that of ``debate.prompting.rendering``. ``thinking`` goes
+    to the template as ``enable_thinking``. Raises EncodingError when ``chat`` has no template to work with.
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        chat: bool,
+        thinking: bool = False,
+        raw_prompt: Callable[[tuple[Message, ...]], str] | None = None,
+    ) -> None:
+        if chat and not tokenizer.chat_template:
+            raise EncodingError("chat = true, but the tokenizer has no chat template; set chat = false")
+        self.chat, self.thinking = chat, thinking
+        self._tokenizer = tokenizer
+        self._raw_prompt = raw_prompt or default_raw_prompt
+        self._text = PlainText(tokenizer)
+        self._bos = [] if chat else _leading_bos(tokenizer)
+        self._mark = secrets.token_hex(12)
+        self._rendered: dict[tuple[str, ...], tuple[_Part, ...]] = {}
+
+    def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the prompt's ids (P,), ending where the assistant begins to speak."""
+        if not self.chat:
+            return (*self._bos, *self._text.encode([(self._raw_prompt(tuple(messages)), False)]))
+        parts = self._parts(tuple(message.role for message in messages))
+        return tuple(self._text.encode(_filled(parts, messages)))
+
+    def continuation(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the ids (C,) between a reply's last text and where the assistant speaks next.
+
+        They hold what the template, or the raw prompt, writes behind a reply, and then the messages.
+        """
+        said = (Message("user", ""), Message("assistant", self._mark), *messages)
+        if not self.chat:
+            text = self._raw_prompt(said).partition(self._mark)[2]
+            return tuple(self._text.encode([(text, False)]))
+        parts = self._parts(tuple(message.role for message in said))
+        reply = next(index for index, part in enumerate(parts) if part.message == 1)
+        return tuple(self._text.encode(_filled(parts[reply + 1 :], said)))
+
+    def opens_thinking(self, messages: Sequence[Message]) -> bool:
+        """Return whether the prompt itself ends with ``<think>``, so that the reply begins inside it."""
+        if not self.chat:
+            return self._raw_prompt((Message("user", "x"),)).rstrip().endswith("<think>")
+        last = self._parts(tuple(message.role for message in messages))[-1]
+        return last.message < 0 and last.text.rstrip().endswith("<think>")
+
+    def reply_ids(self, text: str, tags: Sequence[str]) -> tuple[int, ...]:
+        """Return the ids of a reply (T,), in which these tags alone may be control tokens."""
+        pieces = re.split(f"({'|'.join(map(re.escape, tags))})", text)
+        return tuple(self._text.encode((piece, at % 2 == 1) for at, piece in enumerate(pieces)))
+
+    def template_ids(self, text: str) -> tuple[int, ...]:
+        """Return the ids of a text that is the program's own: it may hold control tokens."""
+        return tuple(self._text.encode([(text, True)]))
+
+    def _parts(self, roles: tuple[str, ...]) -> tuple[_Part, ...]:
+        if roles not in self._rendered:
+            self._rendered[roles] = _render(self._tokenizer, roles, thinking=self.thinking)
+        return self._rendered[roles]
+
+
+class PlainText:
+    """A copy of a fast tokenizer that writes control tokens only where the template does."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        from tokenizers import AddedToken, Tokenizer
+
+        controls = control_tokens(tokenizer)
+        self._backend = Tokenizer.from_str(_with_special(tokenizer, set(controls)))
+        self._backend.no_padding()
+        self._backend.no_truncation()
+        self._backend.encode_special_tokens = True
+        key = f"\ue000{secrets.token_hex(12)}"
+        self._stand_ins = {text: f"{key}.{index}\ue001" for index, text in enumerate(controls)}
+        self._break = f"{key}.\ue001"
+        flags = tokenizer.added_tokens_decoder
+        self._backend.add_tokens(
+            [AddedToken(self._break, normalized=False, special=False)]
+            + [
+                AddedToken(
+                    name,
+                    normalized=False,
+                    special=False,
+                    lstrip=flags[controls[text]].lstrip,
+                    rstrip=flags[controls[text]].rstrip,
+                )
+                for text, name in self._stand_ins.items()
+            ]
+        )
+        self._real = {self._id(name): controls[text] for text, name in self._stand_ins.items()}
+        self._break_id = self._id(self._break)
+        unknown = tokenizer.unk_token_id  # what no piece covers becomes this one, and rightly so
+        self._forbidden = {index: text for text, index in controls.items() if index != unknown}
+        longest_first = sorted(controls, key=len, reverse=True)
+        self._find = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+
+    def encode(self, parts: Iterable[tuple[str, bool]]) -> list[int]:
+        """Return the ids (P,) of the joined parts; only parts marked True may hold control tokens."""
+        parts = list(parts)
+        ids = self._encoded(parts, broken=())
+        bad = {self._forbidden[i] for i in ids if i in self._forbidden}
+        if bad:  # a model whose own pieces spell a control token: keep the pieces apart
+            ids = self._encoded(parts, broken=tuple(bad))
+        real = self._real
+        return [real.get(i, i) for i in ids if i not in self._forbidden and i != self._break_id]
+
+    def _encoded(self, parts: list[tuple[str, bool]], *, broken: tuple[str, ...]) -> list[int]:
+        text = "".join(
+            self._find.sub(lambda m: self._stand_ins[m[0]], part) if template else self._broken(part, broken)
+            for part, template in parts
+        )
+        return self._backend.encode(_SURROGATE.sub("\ufffd", text), add_special_tokens=False).ids
+
+    def _broken(self, text: str, controls: tuple[str, ...]) -> str:
+        for control in controls:
+            text = text.replace(control, control[0] + self._break + control[1:])
+        return text
+
+    def _id(self, token: str) -> int:
+        index = self._backend.token_to_id(token)
+        assert index is not None, "the backend lost a token that was just added"
+        return index
+
+
+def control_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
+    """Return text -> id of the tokens that only the template may write.
+
+    All special tokens, and tags that the template itself writes (``<think>`` is not marked special in Qwen3).
+    """
+    template = str(tokenizer.chat_template or "")
+    return {
+        token.content: index
+        for index, token in tokenizer.added_tokens_decoder.items()
+        if token.special or (_TAG.fullmatch(token.content) and token.content in template)
+    }
+
+
+def _with_special(tokenizer: PreTrainedTokenizerBase, controls: set[str]) -> str:
+    """Return the backend as JSON with these added tokens marked special."""
+    data = json.loads(fast_backend(tokenizer).to_str())
+    for token in data["added_tokens"]:
+        token["special"] = token["content"] in controls
+    return json.dumps(data)
+
+
+def _render(
+    tokenizer: PreTrainedTokenizerBase, roles: tuple[str, ...], *, thinking: bool
+) -> tuple[_Part, ...]:
+    """Return the template around the contents of these roles. Raises EncodingError when it refuses them."""
+    from jinja2 import TemplateError
+
+    key = secrets.token_hex(12)
+    chat = [{"role": role, "content": f"{_EDGE}{key}x{i}x{_EDGE}"} for i, role in enumerate(roles)]
+    try:
+        text = tokenizer.apply_chat_template(
+            chat, tokenize=False, add_generation_prompt=True, enable_thinking=thinking
+        )
+    except TemplateError as error:
+        raise EncodingError(f"the chat template refuses the roles {', '.join(roles)}: {error}") from error
+    pieces = re.split(f"({_EDGE}?{key}x\\d+x{_EDGE}?)", str(text))
+    parts = tuple(_part(piece, key) for piece in pieces if piece)
+    if sorted(part.message for part in parts if part.message >= 0) != list(range(len(roles))):
+        raise EncodingError(f"the chat template drops or repeats a message of the roles {', '.join(roles)}")
+    return parts
+
+
+def _part(piece: str, key: str) -> _Part:
+    if key not in piece:
+        return _Part(piece)
+    return _Part(message=int(piece.strip(_EDGE).split("x")[1]), trim=not piece.startswith(_EDGE))
+
+
+def _filled(parts: tuple[_Part, ...], messages: Sequence[Message]) -> list[tuple[str, bool]]:
+    """Return (text, whether it is the template's) in order."""
+    return [
+        (part.text, True)
+        if part.message < 0
+        else (messages[part.message].content.strip() if part.trim else messages[part.message].content, False)
+        for part in parts
+    ]
+
+
+def _leading_bos(tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """Return [bos] if the tokenizer itself begins texts with one, else []."""
+    bos = tokenizer.bos_token_id
+    return [bos] if isinstance(bos, int) and fast_backend(tokenizer).encode("x").ids[:1] == [bos] else []

@@ -1,0 +1,191 @@
+"""The local policy: a transformers model that answers all live debates together, in batches of fixed shape.
+
+Debates run concurrently and each waits for its own completions. The policy holds requests back until every
+live debate is blocked on it, puts them in order of (debate, turn), and samples them in chunks of
+``batch_size``. So the batches, and with them every bit of the results, depend on seeds and never on timing.
+"""
+
+# pyright: standard, reportMissingTypeStubs=false
+# torch, transformers and tokenizers are only partly typed: strict rules stop at their borders.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from debate.types import Completion, Message, SampleRequest
+from debate_rl.inference.batcher import Batcher
+from debate_rl.inference.sampler import Draw, Drawn, sample_batch
+from debate_rl.inference.speech import SpeakingPolicy, Speech, ids_of_ends, refuse_impossible
+from debate_rl.inference.stopping import StopWatch
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True, slots=True)
+class _Frozen:
+    """Copies of the weights of a moment that are trained, by name, and the version that they are."""
+
+    weights: Mapping[str, torch.Tensor]
+    version: int
+
+
+class LocalPolicy(SpeakingPolicy):
+    """A policy over a model in this process, on whatever device it was put.
+
+    ``chat`` None means: a chat model if its tokenizer has a chat template. With ``thinking`` every reply
+    begins within a think block, which the prompt opens if the template does not. Where a request sets
+    ``thinking_tokens``, thinking that has spent them is ended by force, and the answer is sampled behind it.
+    ``context_tokens`` (prompt plus completion) defaults to the model's own limit; a completion is cut to
+    fit (stop_reason "length"), and a prompt that leaves no token for the reply raises ValueError.
+    ``compute`` is the type in which matrices are multiplied, None for that of the weights. It has to be the
+    learner's: products in bfloat16 round small updates of float32 weights away, and others see them.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        chat: bool | None = None,
+        thinking: bool = False,
+        raw_prompt: Callable[[tuple[Message, ...]], str] | None = None,
+        batch_size: int = 128,
+        context_tokens: int | None = None,
+        version: int = 0,
+        compute: torch.dtype | None = None,
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        self.version = version
+        self._model, self._batch_size, self._compute = model, batch_size, compute
+        limit = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        self._speech = Speech(
+            tokenizer,
+            ends=end_tokens(model, tokenizer),
+            chat=chat,
+            thinking=thinking,
+            raw_prompt=raw_prompt,
+            context_tokens=context_tokens or limit,
+        )
+        self._watch = StopWatch(self._speech.text, model.config.get_text_config().vocab_size)
+        self._batcher: Batcher[SampleRequest, Completion] = Batcher(self.sample_all, _batch_key)
+        self._frozen: _Frozen | None = None
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Answer one request, together with those of every other live debate."""
+        return await self._batcher.submit(request)
+
+    def seat(self) -> AbstractContextManager[None]:
+        """Count one debate as live: nothing is sampled until it, too, waits for a completion or has ended."""
+        return self._batcher.seat()
+
+    def hold(self) -> AbstractContextManager[None]:
+        """Sample nothing until the block has ended, as while a program of a reply runs."""
+        return self._batcher.hold()
+
+    async def update(self, weights: object, version: int) -> None:
+        """Take a state dict (of the adapter, for a LoRA model), or its own model where that was trained."""
+        if weights is not None and weights is not self._model:
+            load_weights(self._model, weights)
+        self.version = version
+
+    def freeze(self) -> None:
+        """Keep a copy of the weights that are trained; from now on it speaks at the frozen seats."""
+        weights = {name: value.detach().clone() for name, value in _trained(self._model).items()}
+        self._frozen = _Frozen(weights, self.version)
+
+    def sample_all(self, requests: Sequence[SampleRequest]) -> list[Completion]:
+        """Answer many requests in chunks of ``batch_size``, in the given order; no event loop needed.
+
+        Those of frozen seats come behind the others, with the weights that were frozen.
+        """
+        for request in requests:
+            refuse_impossible(request)
+        frozen = [self._frozen is not None and request.seat == "frozen" for request in requests]
+        own = iter(self._answered([one for one, still in zip(requests, frozen, strict=True) if not still]))
+        with self._frozen_weights(any(frozen)) as version:
+            others = [one for one, still in zip(requests, frozen, strict=True) if still]
+            kept = iter(self._answered(others, version))
+        return [next(kept if still else own) for still in frozen]
+
+    @contextmanager
+    def _frozen_weights(self, wanted: bool) -> Generator[int | None]:
+        """Have the frozen weights in the model within the block, if they are wanted; yield their version."""
+        if not wanted or self._frozen is None:
+            yield None
+            return
+        trained = _trained(self._model)
+        present = {name: value.data for name, value in trained.items()}
+        try:
+            for name, value in trained.items():
+                value.data = self._frozen.weights[name]
+            yield self._frozen.version
+        finally:
+            for name, value in trained.items():
+                value.data = present[name]
+
+    def _answered(self, requests: Sequence[SampleRequest], version: int | None = None) -> list[Completion]:
+        """Return the replies of the weights that the model has now; ``version`` None is the policy's."""
+        speech = self._speech
+        prompts = [speech.prompt(request) for request in requests]
+        pairs = list(zip(requests, prompts, strict=True))
+        drawn = self._sampled([speech.thinking_draw(*pair) for pair in pairs])
+        thoughts = [speech.thought(thinking) for thinking in drawn]
+        answers = self._sampled(
+            [speech.answer_draw(*pair, thought) for pair, thought in zip(pairs, thoughts, strict=True)]
+        )
+        return [
+            speech.completion(prompt, thought, answer, version=self.version if version is None else version)
+            for prompt, thought, answer in zip(prompts, thoughts, answers, strict=True)
+        ]
+
+    def _sampled(self, draws: Sequence[Draw | None]) -> list[Drawn | None]:
+        """Return what was drawn, in the given order; None for None."""
+        import torch
+
+        wanted = [draw for draw in draws if draw is not None]
+        drawn: list[Drawn] = []
+        for start in range(0, len(wanted), self._batch_size):
+            chunk = wanted[start : start + self._batch_size]
+            with torch.autocast(self._model.device.type, self._compute, enabled=self._compute is not None):
+                drawn += sample_batch(self._model, chunk, ends=self._speech.ends, watch=self._watch)
+        left = iter(drawn)
+        return [None if draw is None else next(left) for draw in draws]
+
+
+def _trained(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
+    """Return the weights that are trained, by name."""
+    return {name: value for name, value in model.named_parameters() if value.requires_grad}
+
+
+def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    """Return every id that ends a reply: the model's, the generation configuration's and the tokenizer's."""
+    return ids_of_ends(model.config, model.generation_config, tokenizer)
+
+
+def load_weights(model: PreTrainedModel, weights: object) -> None:
+    """Put a state dict into the model; ValueError when it holds names the model lacks, or lacks some."""
+    if not isinstance(weights, Mapping):
+        raise ValueError(f"weights must be a state dict or None, got {type(weights).__name__}")
+    state: dict[str, torch.Tensor] = dict(weights)
+    if hasattr(model, "peft_config") and any("lora_" in name for name in state):
+        from peft import set_peft_model_state_dict
+
+        unknown = set_peft_model_state_dict(model, state).unexpected_keys
+        missing: list[str] = []
+    else:
+        missing, unknown = model.load_state_dict(state, strict=False)
+        missing = [name for name in missing if name not in (model._tied_weights_keys or ())]
+    if unknown or missing:
+        raise ValueError(f"weights do not fit the model: unknown {list(unknown)[:3]}, missing {missing[:3]}")
+
+
+def _batch_key(request: SampleRequest) -> tuple[str, int, int]:
+    return request.debate, request.turn.round, request.turn.agent

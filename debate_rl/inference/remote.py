@@ -1,0 +1,336 @@
+"""An object in a process of its own: any process that has its address calls its methods over a socket.
+
+The process is a clean interpreter, so it does not matter whether the caller is a script without a
+``__main__`` guard, a notebook or a thread. It ends when its owner does, however that ends: it reads a pipe
+that the owner holds open. Signals to a group of processes are the owner's business. What it prints goes to
+its log.
+
+Both ends are ours, and what crosses is pickled; the key of an address keeps others from speaking to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import count
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from secrets import token_bytes
+from socket import SHUT_RDWR, socket
+from typing import Any, BinaryIO
+
+PING = "ping"
+CANCEL = "cancel"
+AGAIN_S = 0.1
+"""Between two attempts to reach a process that is starting."""
+
+
+class RemoteError(OSError):
+    """An object's own error that is no ValueError, or a process that ended before it answered."""
+
+
+class Gone(RemoteError):
+    """A process that ended before it answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an object is asked: the path of a socket, and the key that it wants to be shown."""
+
+    path: str
+    key: bytes
+
+
+def new_address(folder: Path, name: str) -> Address:
+    """Return an address in a folder that only this user may enter."""
+    return Address(str(folder / name), token_bytes(32))
+
+
+class Remote:
+    """One connection to an object in another process; its methods may be called from any thread or loop."""
+
+    def __init__(self, address: Address, *, patience_s: float = 0.0) -> None:
+        self._connection = _connected(address, patience_s)
+        self._waiting: dict[int, Future[Any]] = {}
+        self._numbers = count()
+        self._lock = threading.Lock()
+        self.alive = True
+        threading.Thread(target=self._read, name="remote answers", daemon=True).start()
+
+    def call(self, method: str, *arguments: object) -> Future[Any]:
+        """Call a method; the future has what it returns, its ValueError, a RemoteError, or Gone."""
+        return self._send(method, arguments)[1]
+
+    async def ask(self, method: str, *arguments: object) -> Any:
+        """Call a method and wait for it; where the wait is cancelled, so is the call."""
+        number, future = self._send(method, arguments)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            with suppress(Gone), self._lock:
+                self._put((number, CANCEL, ()))
+            raise
+
+    def close(self) -> None:
+        """Close the connection; what waits is Gone."""
+        with suppress(OSError), socket(fileno=os.dup(self._connection.fileno())) as end:
+            end.shutdown(SHUT_RDWR)  # at which the reader ends
+
+    def _send(self, method: str, arguments: tuple[object, ...]) -> tuple[int, Future[Any]]:
+        future: Future[Any] = Future()
+        with self._lock:
+            number = next(self._numbers)
+            if not self.alive:
+                future.set_exception(Gone("the process has ended"))
+                return number, future
+            self._waiting[number] = future
+            try:
+                self._put((number, method, arguments))
+            except Gone as gone:
+                self._waiting.pop(number)
+                future.set_exception(gone)
+        return number, future
+
+    def _put(self, message: object) -> None:
+        try:
+            self._connection.send(message)
+        except (OSError, ValueError) as error:
+            raise Gone("the process has ended") from error
+
+    def _read(self) -> None:
+        with self._connection, suppress(EOFError, OSError):
+            while True:
+                number, fine, value = self._connection.recv()
+                with self._lock:
+                    future = self._waiting.pop(number, None)
+                if future is not None and future.set_running_or_notify_cancel():
+                    future.set_result(value) if fine else future.set_exception(value)
+        with self._lock:
+            self.alive, waiting, self._waiting = False, self._waiting, {}
+        for future in waiting.values():
+            if future.set_running_or_notify_cancel():
+                future.set_exception(Gone("the process ended before it answered"))
+
+
+def _connected(address: Address, patience_s: float) -> Connection:
+    until = time.monotonic() + patience_s
+    while True:
+        try:
+            return Client(address.path, family="AF_UNIX", authkey=address.key)
+        except (OSError, EOFError) as error:
+            if time.monotonic() >= until:
+                raise Gone(f"nothing answers at {address.path}") from error
+            time.sleep(AGAIN_S)
+
+
+@dataclass
+class RemoteProcess:
+    """A process that serves what ``factory``, as "package.module:name", makes of ``settings``.
+
+    ``environment`` is added to this process's own. ``start`` returns at once; ``wait`` until it answers.
+    """
+
+    factory: str
+    settings: Mapping[str, Any]
+    address: Address
+    log: Path
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    def start(self) -> None:
+        """Start the process, or start it anew."""
+        self.close()
+        Path(self.address.path).unlink(missing_ok=True)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-P",
+                    "-c",
+                    "from debate_rl.inference.remote import serve_forever; serve_forever()",
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **self.environment, "PYTHONPATH": os.pathsep.join(_search_path())},
+            )
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it has ended already, as ``wait`` will say
+            pickle.dump((self.address, self.factory, dict(self.settings)), self._process.stdin)
+            self._process.stdin.flush()
+
+    def wait(self) -> None:
+        """Wait until the object is there; the ValueError that its factory raised, or Gone."""
+        process = self._started()
+        assert process.stdout is not None
+        try:
+            problem = pickle.load(process.stdout)
+        except EOFError:
+            process.wait()
+            raise Gone(f"{self._ended()} before it could begin") from None
+        if problem is not None:
+            raise problem
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._started().pid
+
+    def ended(self) -> str:
+        """Return how the process ended, "" while it lives."""
+        return "" if self._started().poll() is None else self._ended()
+
+    def close(self) -> None:
+        """End the process at once, if it was started."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with suppress(BrokenPipeError):
+                    stream.close()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise Gone("the process was not started")
+        return self._process
+
+    def _ended(self) -> str:
+        code = self._started().returncode
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+        return f"process {self.pid} {how} (see {self.log})"
+
+
+def _search_path() -> list[str]:
+    return [str(Path(entry or ".").resolve()) for entry in sys.path]
+
+
+def serve_forever() -> None:
+    """Make what the owner named on the standard input, and answer for it until the owner ends."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    said = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what anybody prints goes to the log
+    owner = sys.stdin.buffer
+    address, factory, settings = pickle.load(owner)
+    threading.Thread(target=_end_with, args=(owner,), name="owner", daemon=True).start()
+    module, _, name = factory.partition(":")
+    try:
+        served = getattr(import_module(module), name)(**settings)
+        listener = Listener(address.path, family="AF_UNIX", authkey=address.key, backlog=64)
+    except BaseException as error:
+        pickle.dump(_crossing(error), said)
+        said.close()
+        raise
+    pickle.dump(None, said)
+    said.close()
+    asyncio.run(_answer_all(served, listener))
+
+
+def answer(served: object, address: Address, *, ready: Callable[[], None], left: Callable[[], None]) -> None:
+    """Answer for an object in this thread until the one caller hangs up.
+
+    ``ready`` is called once there is a caller; ``left``, in another thread, when it hangs up, even while the
+    object is busy.
+    """
+    with Listener(address.path, family="AF_UNIX", authkey=address.key) as listener:
+        connection = listener.accept()
+    ready()
+    asyncio.run(_answer_one(served, connection, left))
+
+
+async def _answer_one(served: object, connection: Connection, left: Callable[[], None]) -> None:
+    caller = _Caller(connection, served, asyncio.get_running_loop())
+
+    def read() -> None:
+        caller.read()
+        left()
+
+    await asyncio.to_thread(read)
+
+
+def _end_with(owner: BinaryIO) -> None:
+    owner.read()
+    os._exit(0)
+
+
+async def _answer_all(served: object, listener: Listener) -> None:
+    loop = asyncio.get_running_loop()
+    threading.Thread(target=_accept, args=(listener, served, loop), name="accept", daemon=True).start()
+    await asyncio.Event().wait()
+
+
+def _accept(listener: Listener, served: object, loop: asyncio.AbstractEventLoop) -> None:
+    while True:
+        try:
+            caller = _Caller(listener.accept(), served, loop)
+        except (OSError, EOFError, AuthenticationError):  # one that hung up, or has no key
+            continue
+        threading.Thread(target=caller.read, name="calls", daemon=True).start()
+
+
+class _Caller:
+    """The object's end of a connection."""
+
+    def __init__(self, connection: Connection, served: object, loop: asyncio.AbstractEventLoop) -> None:
+        self._connection, self._served, self._loop = connection, served, loop
+        self._lock = threading.Lock()
+        self._calls: dict[int, Future[None]] = {}
+
+    def read(self) -> None:
+        """Take calls until the caller hangs up; what it still waits for is cancelled then."""
+        with suppress(EOFError, OSError):
+            while True:
+                number, method, arguments = self._connection.recv()
+                if method == PING:  # at once, in this thread, however busy the loop is
+                    self._reply(number, True, self._state())
+                elif method == CANCEL:
+                    self._cancel(number)
+                else:
+                    call = self._answer(number, method, arguments)
+                    self._calls[number] = asyncio.run_coroutine_threadsafe(call, self._loop)
+                    self._calls[number].add_done_callback(lambda _, number=number: self._calls.pop(number))
+        for number in list(self._calls):
+            self._cancel(number)
+
+    def _cancel(self, number: int) -> None:
+        call = self._calls.get(number)  # it may have ended meanwhile
+        if call is not None:
+            call.cancel()
+
+    def _state(self) -> object:
+        state = getattr(self._served, "state", None)
+        return None if state is None else state()
+
+    async def _answer(self, number: int, method: str, arguments: tuple[object, ...]) -> None:
+        try:
+            value = await getattr(self._served, method)(*arguments)
+        except Exception as error:
+            self._reply(number, False, _crossing(error))
+        else:
+            self._reply(number, True, value)
+
+    def _reply(self, number: int, fine: bool, value: object) -> None:
+        with suppress(OSError), self._lock:
+            self._connection.send((number, fine, value))
+
+
+def _crossing(error: BaseException) -> Exception:
+    """Return an error that can be pickled: a ValueError as one, all else with its name."""
+    if isinstance(error, ValueError):
+        return ValueError(str(error))
+    return RemoteError(f"{type(error).__name__}: {error}")

@@ -1,0 +1,261 @@
+"""Batched, KV-cached sampling with one random stream for each request and exact log-probabilities.
+
+A request's draws come from uniforms drawn beforehand with its own seed, by inversion of the distribution
+function, so its reply depends on its own seed and prompt and never on who shares the batch. (Logits
+still differ in their last bits with the batch's shape; a caller that wants equal bits keeps the shapes.)
+Prompts are padded on the left; finished rows are dropped when a fifth of the batch is done.
+"""
+
+# pyright: standard, reportMissingTypeStubs=false
+# torch, transformers and tokenizers are only partly typed: strict rules stop at their borders.
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from debate.types import StopReason
+from debate_rl.inference.steps import Steps, steps_for
+from debate_rl.inference.stopping import RowStop, StopWatch
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_COMPACT_BELOW = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One row to sample: at most ``max_tokens`` tokens after ``prompt``; temperature 0 is argmax."""
+
+    prompt: tuple[int, ...]
+    max_tokens: int
+    temperature: float
+    seed: int
+    stop: tuple[str, ...] = ()
+    thinking: bool | None = None
+    """Whether the row begins in a think block; None: its first tokens decide. No stop string ends that."""
+    top_p: float = 1.0
+    top_k: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What was sampled: tokens (T,) with the end token, and log-probabilities (T,) in nats."""
+
+    tokens: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    stop_reason: StopReason
+
+
+def likely_only(logps: torch.Tensor, top_p: torch.Tensor, top_k: torch.Tensor) -> torch.Tensor:
+    """Return the log-probabilities (B, V) of the likely tokens alone, which sum to 1 again; others have -inf.
+
+    Of each row its ``top_k`` (B,) most likely tokens are kept (0: all) [Fan et al. 2018, arXiv 1805.04833],
+    and of these the fewest that together have a probability of ``top_p`` (B,) or more [Holtzman et al. 2020,
+    arXiv 1904.09751]. Of tokens that are as likely as each other the first come first.
+
+    >>> logps = torch.tensor([[0.5, 0.1, 0.4]]).log()
+    >>> likely_only(logps, torch.tensor([0.8]), torch.tensor([0])).exp()
+    tensor([[0.5556, 0.0000, 0.4444]])
+    """
+    ordered, tokens = logps.sort(dim=-1, descending=True, stable=True)
+    ranks = torch.arange(logps.shape[1], device=logps.device)
+    out = (top_k[:, None] > 0) & (ranks >= top_k[:, None])
+    mass = torch.softmax(ordered.double().masked_fill(out, -torch.inf), dim=-1)
+    out |= (mass.cumsum(dim=-1) - mass >= top_p[:, None]) & (top_p < 1)[:, None]
+    kept = torch.log_softmax(ordered.masked_fill(out, -torch.inf), dim=-1)
+    return torch.empty_like(logps).scatter_(1, tokens, kept)
+
+
+def draw_tokens(
+    logits: torch.Tensor,
+    temperature: torch.Tensor,
+    uniform: torch.Tensor,
+    *,
+    likely: tuple[torch.Tensor, torch.Tensor] | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return one token (B,) for each row of logits (B, V) and its log-probability (B,) at its temperature.
+
+    ``uniform`` (B,) in [0, 1) picks by inversion of the distribution function, in float64. Rows with
+    temperature 0 take the argmax, and their log-probability is that of T = 1. ``likely``: top_p and top_k
+    (B,) of ``likely_only``, after the temperature.
+
+    >>> logits = torch.tensor([[0.0, 0.0], [0.0, 0.0]])
+    >>> draw_tokens(logits, torch.tensor([1.0, 1.0]), torch.tensor([0.49, 0.51], dtype=torch.float64))[0]
+    tensor([0, 1])
+    """
+    greedy = temperature == 0
+    logps = torch.log_softmax(logits / torch.where(greedy, 1.0, temperature)[:, None], dim=-1)
+    if likely is not None:
+        logps = likely_only(logps, *likely)
+    mass = logps.double().exp_().cumsum(dim=-1)
+    picked = torch.searchsorted(mass, (uniform * mass[:, -1])[:, None], right=True)[:, 0]
+    tokens = torch.where(greedy, logits.argmax(dim=-1), picked.clamp(max=logits.shape[1] - 1))
+    return tokens, logps.gather(1, tokens[:, None])[:, 0]
+
+
+@torch.no_grad()
+def sample_batch(
+    model: PreTrainedModel,
+    draws: Sequence[Draw],
+    *,
+    ends: frozenset[int],
+    watch: StopWatch,
+    steps: Steps | None = None,
+) -> list[Drawn]:
+    """Return one result for each draw, in order. ``ends`` are the ids that end a reply."""
+    with _evaluating(model):
+        batch = _Batch(draws, ends=ends, watch=watch, device=model.device)
+        steps = steps or steps_for(model)
+        logits = _read_prompts(steps, batch)
+        while True:
+            tokens = batch.draw(logits)
+            kept = batch.advance(tokens)
+            if not len(kept):
+                return batch.results()
+            if len(kept) < len(tokens):
+                steps.keep(kept)
+            logits = steps.step(tokens[kept])
+
+
+def _read_prompts(steps: Steps, batch: _Batch) -> torch.Tensor:
+    """Return the first logits (B, V). Equal prompts (debates of one problem begin alike) are read once."""
+    ids, pad = batch.prompts()
+    different, rows = torch.unique(torch.cat([pad[:, None], ids], dim=1), dim=0, return_inverse=True)
+    if len(different) > _COMPACT_BELOW * len(ids):
+        return steps.prefill(ids, pad, batch.longest)
+    logits = steps.prefill(different[:, 1:], different[:, 0], batch.longest)
+    steps.keep(rows)
+    return logits[rows]
+
+
+class _Batch:
+    """The rows being sampled, their uniforms, and everything drawn so far. B draws of up to T tokens."""
+
+    def __init__(
+        self, draws: Sequence[Draw], *, ends: frozenset[int], watch: StopWatch, device: torch.device
+    ) -> None:
+        self._draws, self._watch, self._device = draws, watch, device
+        self._limits = torch.tensor([draw.max_tokens for draw in draws], device=device)
+        self._temperature = torch.tensor([draw.temperature for draw in draws], device=device)
+        self._likely = _likely(draws, device)
+        self._uniform = _uniforms(draws).to(device)
+        self._ends = torch.zeros(watch.size, dtype=torch.bool, device=device)
+        self._ends[[end for end in ends if end < watch.size]] = True
+        self._stops = [RowStop(draw.stop, thinking=draw.thinking) for draw in draws]
+        self._tables, self._table_of = _stop_tables(draws, watch, device)
+        size = self._uniform.shape
+        self._tokens = torch.zeros(size, dtype=torch.long, device=device)
+        self._logprobs = torch.zeros(size, device=device)
+        self._lengths = torch.zeros(len(draws), dtype=torch.long, device=device)
+        self._stopped = torch.zeros(len(draws), dtype=torch.bool, device=device)
+        self._rows = torch.arange(len(draws), device=device)
+        self._alive = torch.ones(len(draws), dtype=torch.bool, device=device)
+        self._time = 0
+
+    @property
+    def longest(self) -> int:
+        """The most tokens any row may still draw."""
+        return self._tokens.shape[1]
+
+    def prompts(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the prompts padded on the left (B, P) and the number of padding positions (B,).
+
+        The padding is token 0 and never seen: masks say what is padding.
+        """
+        longest = max(len(draw.prompt) for draw in self._draws)
+        pad = [longest - len(draw.prompt) for draw in self._draws]
+        ids = [[0] * n + list(draw.prompt) for n, draw in zip(pad, self._draws, strict=True)]
+        return torch.tensor(ids, device=self._device), torch.tensor(pad, device=self._device)
+
+    def draw(self, logits: torch.Tensor) -> torch.Tensor:
+        """Return the next token of each current row and store it."""
+        rows, time = self._rows, self._time
+        likely = self._likely and (self._likely[0][rows], self._likely[1][rows])
+        tokens, logprobs = draw_tokens(
+            logits, self._temperature[rows], self._uniform[rows, time], likely=likely
+        )
+        self._tokens[rows, time] = tokens
+        self._logprobs[rows, time] = logprobs
+        return tokens
+
+    def advance(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Close the rows that these tokens end; return which current rows go on (none: all are done)."""
+        ended = self._ends[tokens] | self._completes_stop(tokens)
+        self._time += 1
+        newly = self._alive & (ended | (self._limits[self._rows] <= self._time))
+        self._lengths[self._rows[newly]] = self._time
+        self._stopped[self._rows[newly & ended]] = True
+        self._alive = self._alive & ~newly
+        count = int(self._alive.sum())
+        if count > 0 and count >= _COMPACT_BELOW * len(tokens):
+            return torch.arange(len(tokens), device=self._device)
+        kept = self._alive.nonzero()[:, 0]
+        self._rows, self._alive = self._rows[kept], self._alive[kept]
+        return kept
+
+    def results(self) -> list[Drawn]:
+        """Return every row's tokens, log-probabilities and reason, in the order of the draws."""
+        tokens, logprobs = self._tokens.tolist(), self._logprobs.tolist()
+        if any(map(math.isnan, self._logprobs.sum(dim=1).tolist())):
+            raise ValueError("the model's logits are not numbers (NaN); its weights have diverged")
+        return [
+            Drawn(tuple(row[:length]), tuple(logps[:length]), "stop" if stopped else "length")
+            for row, logps, length, stopped in zip(
+                tokens, logprobs, self._lengths.tolist(), self._stopped.tolist(), strict=True
+            )
+        ]
+
+    def _completes_stop(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Return (b,) whether each current row's token completes one of its stop strings."""
+        completes = torch.zeros_like(self._alive)
+        if self._tables is None:
+            return completes
+        suspects = (self._tables[self._table_of[self._rows], tokens] & self._alive).nonzero()[:, 0]
+        for index, row in zip(suspects.tolist(), self._rows[suspects].tolist(), strict=True):
+            recent = self._tokens[row, : self._time + 1]
+            completes[index] = self._watch.ends(self._stops[row], recent)
+        return completes
+
+
+def _uniforms(draws: Sequence[Draw]) -> torch.Tensor:
+    """Return (B, T) float64 uniforms in [0, 1), each row from its own seed alone."""
+    width = max(draw.max_tokens for draw in draws)
+    rows = [np.random.Generator(np.random.PCG64(draw.seed)).random(width) for draw in draws]
+    return torch.from_numpy(np.stack(rows))
+
+
+def _likely(draws: Sequence[Draw], device: torch.device) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Return top_p and top_k (B,), of greedy rows 1 and 0; None where every row is drawn among all tokens."""
+    rows = [(draw.top_p, draw.top_k) if draw.temperature else (1.0, 0) for draw in draws]
+    if set(rows) == {(1.0, 0)}:
+        return None
+    top_p, top_k = zip(*rows, strict=True)
+    return torch.tensor(top_p, device=device), torch.tensor(top_k, device=device)
+
+
+def _stop_tables(
+    draws: Sequence[Draw], watch: StopWatch, device: torch.device
+) -> tuple[torch.Tensor | None, torch.Tensor]:
+    """Return the stop tables (S, V) of the different stop sets, or None, and each row's index into them."""
+    stops = sorted({draw.stop for draw in draws})
+    index = torch.tensor([stops.index(draw.stop) for draw in draws], device=device)
+    return (torch.stack([watch.table(stop) for stop in stops]).to(device) if any(stops) else None), index
+
+
+@contextmanager
+def _evaluating(model: PreTrainedModel) -> Generator[None]:
+    """Dropout off while sampling; the model's mode is put back."""
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)

@@ -1,0 +1,274 @@
+"""JSON over HTTP: one request to a server, sent again while it is busy; one line says why it failed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from debate_rl.addresses import checked_url
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+CONNECT_S = 10.0
+LONGEST_WAIT_S = 60.0
+LARGEST_REPLY = 32 * 2**20
+"""Bytes of a reply, unpacked: 200,000 tokens with their log-probabilities take less."""
+GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
+BUSY = frozenset({408, 409, 425, 429})
+UNAUTHORIZED = 401
+KEY, KEY_URLS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+OPENAI = "https://api.openai.com/v1"
+LOCAL = ("localhost", "127.0.0.1", "::1")
+
+
+class ServerError(ConnectionError):
+    """A server that gave no usable answer; the message names URL and status. ``status`` 0: no HTTP at all."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class _Passing(Exception):
+    """A failure that may be over the next time; ``wait_s`` is the wait that the server wants."""
+
+    def __init__(self, message: str, status: int = 0, wait_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.status, self.wait_s = status, wait_s
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    data: bytes
+
+
+class Server:
+    """What answers below ``base_url``. At most ``concurrency`` requests are under way in an event loop.
+
+    ``api_key`` is sent as a bearer token and nowhere else: no message holds it. A request has ``timeout_s``
+    seconds in all, and is sent again at most ``retries`` times, after waits that double.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: str | None = None,
+        concurrency: int = 64,
+        timeout_s: float = 600.0,
+        retries: int = 4,
+        first_wait_s: float = 0.5,
+    ) -> None:
+        import httpx
+
+        self.base_url = checked_url(base_url)
+        if concurrency < 1 or retries < 0 or not timeout_s > 0:
+            raise ValueError(
+                f"concurrency {concurrency} must be 1 or more, retries {retries} 0 or more, "
+                f"timeout_s {timeout_s} positive"
+            )
+        self._key = api_key or ""
+        self._headers = _headers(self._key)
+        self._concurrency, self._retries = concurrency, retries
+        self._timeout_s, self._first_wait_s = timeout_s, first_wait_s
+        self._tls: ssl.SSLContext | bool = (
+            httpx.create_ssl_context() if self.base_url.startswith("https") else True
+        )
+        self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+    async def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the JSON object of the reply; ServerError where there is none."""
+        return self._object(path, await self._ask(path, body))
+
+    async def get(self, path: str) -> Mapping[str, object]:
+        """Return the JSON object at a path; ServerError where there is none."""
+        return self._object(path, await self._ask(path, None))
+
+    async def tell(self, path: str, body: Mapping[str, object]) -> None:
+        """Post what is answered in any words; ServerError where it was not done."""
+        await self._ask(path, body)
+
+    async def _ask(self, path: str, body: Mapping[str, object] | None) -> bytes:
+        """Return what is answered to a POST of this body, or to a GET."""
+        url = self.base_url + path
+        data = None if body is None else json.dumps(body).encode()  # ASCII: half a character cannot break it
+        gate = self._gates.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._concurrency))
+        async with gate:
+            for attempt in range(self._retries):
+                try:
+                    return self._read(url, await self._send(url, data))
+                except _Passing as failure:
+                    wait = min(max(failure.wait_s, self._wait_s(attempt)), LONGEST_WAIT_S)
+                await asyncio.sleep(wait)
+            try:
+                return self._read(url, await self._send(url, data))
+            except _Passing as failure:
+                tries = f" ({self._retries + 1} tries)" if self._retries else ""
+                raise ServerError(f"{failure}{tries}", failure.status) from failure
+
+    def _wait_s(self, attempt: int) -> float:
+        """Return a wait of 0.75 to 1.25 times the doubled one, so that those refused together part."""
+        return self._first_wait_s * 2.0**attempt * random.uniform(0.75, 1.25)
+
+    async def _send(self, url: str, data: bytes | None) -> _Reply:
+        """Send it once, over a connection of its own: none is left open when a debate is given up."""
+        import httpx
+
+        try:
+            async with (
+                asyncio.timeout(self._timeout_s),
+                httpx.AsyncClient(
+                    verify=self._tls, timeout=httpx.Timeout(self._timeout_s, connect=CONNECT_S)
+                ) as client,
+                client.stream(
+                    "GET" if data is None else "POST", url, content=data, headers=self._headers
+                ) as response,
+            ):
+                body = await _body(url, response)
+                return _Reply(response.status_code, response.reason_phrase, response.headers, body)
+        except TimeoutError as error:
+            raise _Passing(f"{url}: no answer in {self._timeout_s:g} s") from error
+        except httpx.RequestError as error:
+            raise _Passing(f"{url}: {self._clean(str(error) or type(error).__name__)}") from error
+
+    def _object(self, path: str, data: bytes) -> Mapping[str, object]:
+        url = self.base_url + path
+        answer = _object(url, data)
+        if answer.get("error"):  # as some relays report a failure behind them
+            raise ServerError(f"{url}: HTTP 200, but: {self._clean(_complaint(data))}", 200)
+        return answer
+
+    def _read(self, url: str, reply: _Reply) -> bytes:
+        if reply.status == 200:
+            return reply.data
+        line = f"{url}: HTTP {reply.status} {reply.reason}".rstrip()
+        if complaint := self._clean(_complaint(reply.data)):
+            line = f"{line}: {complaint}"
+        if reply.status == UNAUTHORIZED:
+            line += _why_without_key(self.base_url)
+        if reply.status in BUSY or reply.status >= 500:
+            raise _Passing(line, reply.status, _seconds(reply.headers.get("retry-after", "")))
+        raise ServerError(line, reply.status)
+
+    def _clean(self, text: str) -> str:
+        """Return the text on one line, without the key."""
+        text = text.replace(self._key, "***") if self._key else text
+        return " ".join("".join(c if c.isprintable() else " " for c in text[:2000]).split())[:300]
+
+
+def key_for(base_url: str) -> str | None:
+    """Return $OPENAI_API_KEY if it belongs to this server, None if not.
+
+    It belongs to the hosts of $OPENAI_BASE_URL, one URL or several with commas between them (OpenAI's own by
+    default), and to this machine: a recipe made elsewhere must not name the host that is given it.
+    """
+    key, server = os.environ.get(KEY), urlsplit(checked_url(base_url))
+    hosts = [(own.scheme, own.netloc) for own in map(urlsplit, _urls_with_key())]
+    return key if server.hostname in LOCAL or (server.scheme, server.netloc) in hosts else None
+
+
+def _urls_with_key() -> list[str]:
+    """Return the URLs whose hosts are given the key."""
+    urls = [url.strip() for url in os.environ.get(KEY_URLS, "").split(",")]
+    return list(filter(None, urls)) or [OPENAI]
+
+
+def _why_without_key(base_url: str) -> str:
+    """Return what to do where a server wants a key, and the one that there is belongs to others."""
+    if not os.environ.get(KEY) or key_for(base_url) is not None:
+        return ""
+    own = ", ".join(urlsplit(url).netloc.rpartition("@")[2] for url in _urls_with_key())
+    return (
+        f"; {KEY} was not sent, since it is the key of {own}: if it is this server's, add {base_url} to "
+        f"{KEY_URLS} (commas between several)"
+    )
+
+
+def _headers(key: str) -> dict[str, str]:
+    if key and not (key.isascii() and key.isprintable() and " " not in key):
+        raise ValueError("OPENAI_API_KEY: holds a character that no key has, such as a space or a line's end")
+    headers = {
+        "content-type": "application/json",
+        "accept": "application/json",
+        "accept-encoding": "identity",  # an answer is small; what is packed may be large
+    }
+    return headers | ({"authorization": f"Bearer {key}"} if key else {})
+
+
+async def _body(url: str, response: httpx.Response) -> bytes:
+    """Return the answer's bytes, unpacked if it came packed once; ServerError beyond LARGEST_REPLY."""
+    data = bytearray()
+    async for piece in response.aiter_raw():
+        data += piece
+        if len(data) > LARGEST_REPLY:
+            raise _too_large(url, response)
+    coding = response.headers.get("content-encoding", "identity").strip().lower()
+    if coding in ("identity", ""):
+        return bytes(data)
+    if coding not in ("gzip", "deflate"):
+        raise ServerError(f"{url}: the answer is packed as {coding[:40]!r}", response.status_code)
+    try:
+        unpacked = zlib.decompressobj(GZIP_OR_ZLIB).decompress(data, LARGEST_REPLY + 1)
+    except zlib.error as error:
+        raise ServerError(f"{url}: the answer cannot be unpacked: {error}", response.status_code) from error
+    if len(unpacked) > LARGEST_REPLY:
+        raise _too_large(url, response)
+    return unpacked
+
+
+def _too_large(url: str, response: httpx.Response) -> ServerError:
+    return ServerError(f"{url}: the answer has more than {LARGEST_REPLY} bytes", response.status_code)
+
+
+def _object(url: str, data: bytes) -> Mapping[str, object]:
+    try:
+        answer: object = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ServerError(f"{url}: HTTP 200, but the answer is not JSON", 200) from error
+    if not isinstance(answer, dict):
+        raise ServerError(f"{url}: HTTP 200, but the answer is not a JSON object", 200)
+    return cast("dict[str, object]", answer)
+
+
+def _complaint(data: bytes) -> str:
+    """Return the message in an error's body: the usual field of its JSON, or the body's beginning.
+
+    >>> _complaint(b'{"error": {"message": "no such model"}}'), _complaint(b"<h1>Bad gateway</h1>")
+    ('no such model', '<h1>Bad gateway</h1>')
+    """
+    text = data[:20_000].decode("utf-8", "replace")
+    try:
+        message: object = json.loads(text)
+        for key in ("error", "message"):
+            if isinstance(message, dict):
+                message = cast("dict[str, object]", message).get(key, cast(object, message))
+    except (ValueError, RecursionError):
+        return text
+    return message if isinstance(message, str) else text
+
+
+def _seconds(header: str) -> float:
+    """Return the seconds of a Retry-After header; 0 where it is not a positive number.
+
+    >>> _seconds("3"), _seconds("Wed, 21 Oct 2026 07:28:00 GMT"), _seconds("-1"), _seconds("nan")
+    (3.0, 0.0, 0.0, 0.0)
+    """
+    try:
+        seconds = float(header)
+    except ValueError:
+        return 0.0
+    return seconds if seconds > 0 else 0.0

@@ -1,0 +1,295 @@
+"""Between messages and tokens, for every engine: prompts, thinking, token budgets, and the completion.
+
+Thinking has a budget of its own: it is sampled first, and ended by force when the budget is spent. The tokens
+that end it by force were not sampled: ``Completion.forced`` names them, and nobody learns from them. No stop
+string of the answer is looked for before ``</think>``.
+"""
+
+# pyright: standard, reportMissingTypeStubs=false
+# torch, transformers and tokenizers are only partly typed: strict rules stop at their borders.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from debate.seeds import derive_seed
+from debate.types import Completion, Message, SampleRequest
+from debate_rl.inference.decoding import TokenText
+from debate_rl.inference.encoding import EncodingError, PromptEncoder
+from debate_rl.inference.sampler import Draw, Drawn
+from debate_rl.inference.stopping import THINK_END, THINK_START
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+REMEMBERED = 1024
+"""Prompts that are not encoded a second time: each is counted when it is made, and sent a moment later."""
+OPENING, CLOSING = f"{THINK_START}\n", f"\n{THINK_END}\n\n"
+_NOTHING = Drawn((), (), "stop")
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """The thinking of one reply: tokens and log-probabilities (T,); the last ``forced`` were not sampled.
+
+    ``over``: the reply ended within its thinking.
+    """
+
+    tokens: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    forced: int = 0
+    over: bool = False
+
+    @property
+    def forced_indices(self) -> tuple[int, ...]:
+        """The indices of the forced tokens.
+
+        >>> Thought((7, 8, 9), (-1.0, 0.0, 0.0), forced=2).forced_indices
+        (1, 2)
+        """
+        return tuple(range(len(self.tokens) - self.forced, len(self.tokens)))
+
+
+class Speech:
+    """How one model is prompted and read; see ``LocalPolicy`` for the settings. ``ends`` end a reply.
+
+    A request is answered by up to two draws: ``thinking_draw`` where it has a budget for thinking, and then
+    ``answer_draw`` behind it. Either is None where there is nothing to sample.
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        ends: frozenset[int],
+        chat: bool | None = None,
+        thinking: bool = False,
+        raw_prompt: Callable[[tuple[Message, ...]], str] | None = None,
+        context_tokens: int | None = None,
+    ) -> None:
+        chat = bool(tokenizer.chat_template) if chat is None else chat
+        self.text, self.ends, self.context_tokens = TokenText(tokenizer), ends, context_tokens
+        self._encoder = PromptEncoder(tokenizer, chat=chat, thinking=thinking, raw_prompt=raw_prompt)
+        self._thinking = thinking
+        own = tokenizer.eos_token_id
+        self._end_of_text = (own,) if isinstance(own, int) else ()
+        self._encoded = lru_cache(REMEMBERED)(self._encode)
+        self._continued = lru_cache(REMEMBERED)(self._continue)
+        self._opening, self._closing = map(self._encoder.template_ids, (OPENING, CLOSING))
+        if thinking and THINK_END not in self.text.decode(self._closing):
+            raise EncodingError(f"the tokenizer cannot write {THINK_END}; set debate.thinking_tokens = 0")
+
+    def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the prompt's ids (P,), up to where the reply begins."""
+        return self._encoded(tuple(messages))
+
+    def _encode(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
+        prompt = self._encoder.encode(messages)
+        return prompt + self._opening if self._adds_opening(messages) else prompt
+
+    def _adds_opening(self, messages: Sequence[Message]) -> bool:
+        return self._thinking and not self._encoder.opens_thinking(messages)
+
+    def prompt(self, request: SampleRequest) -> tuple[int, ...]:
+        """Return the ids of a request's prompt (P,): its prefix and its begun reply exactly as they are."""
+        return self._asked(request) + (request.begun.tokens if request.begun else ())
+
+    def _asked(self, request: SampleRequest) -> tuple[int, ...]:
+        """Return the ids of what is replied to."""
+        if not request.prefix:
+            return self.encode(request.messages)
+        added, last = self.continuation(request.messages), request.prefix[-1:]
+        ended = added[:1] == last and self.ends.issuperset(last)
+        return request.prefix + added[ended:]
+
+    def continuation(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return what comes behind a reply (C,): its end, the messages, and where the next reply begins."""
+        return self._continued(tuple(messages))
+
+    def _continue(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
+        added = self._encoder.continuation(messages)
+        return added + self._opening if self._adds_opening(messages) else added
+
+    def opens_thinking(self, messages: Sequence[Message]) -> bool:
+        """Return whether the prompt that these messages make ends with ``<think>``."""
+        return self._thinking or self._encoder.opens_thinking(messages)
+
+    def reply(self, text: str, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the ids of a reply to these messages (T,), as sampled ones are: the end token comes last.
+
+        Of thinking that the prompt opens, the opening is the prompt's. ValueError where a reply to such a
+        prompt does not end its thinking.
+        """
+        if self.opens_thinking(messages):
+            text = text.lstrip().removeprefix(THINK_START).removeprefix("\n")
+            if THINK_END not in text:
+                raise ValueError(f"the prompt opens thinking, and the reply has no {THINK_END}")
+        return self._encoder.reply_ids(text, (THINK_START, THINK_END)) + self._end()
+
+    def _end(self) -> tuple[int, ...]:
+        """Return what ends a reply: what the template writes behind it, or the end of a text; else ()."""
+        behind = self.continuation((Message("user", "x"),))[:1] if self._encoder.chat else ()
+        return behind if behind and self.ends.issuperset(behind) else self._end_of_text
+
+    def thinking_draw(self, request: SampleRequest, prompt: tuple[int, ...]) -> Draw | None:
+        """Return what is to be sampled for the thinking; None where the request has no budget for it."""
+        if request.begun or not (request.thinking_tokens and self.opens_thinking(request.messages)):
+            return None
+        budget = min(request.thinking_tokens, self._tokens_left(request, prompt) - 1)
+        if budget <= len(self._closing):
+            raise ValueError(
+                f"debate {request.debate}, turn {request.turn}: {budget} tokens are too few to think, since "
+                f"ending it takes {len(self._closing)}; raise debate.thinking_tokens or context_tokens"
+            )
+        return Draw(
+            prompt=prompt,
+            max_tokens=budget - len(self._closing),
+            temperature=request.temperature,
+            seed=derive_seed(request.seed, "thinking"),
+            stop=(THINK_END,),
+            thinking=False,
+            top_p=request.top_p,
+            top_k=request.top_k,
+        )
+
+    def thought(self, drawn: Drawn | None) -> Thought:
+        """Return the thinking with its end: its own, that of the whole reply, or a forced one."""
+        if drawn is None:
+            return Thought()
+        if drawn.stop_reason == "stop":
+            return Thought(drawn.tokens, drawn.logprobs, over=drawn.tokens[-1] in self.ends)
+        closing = self._closing
+        return Thought(drawn.tokens + closing, drawn.logprobs + (0.0,) * len(closing), forced=len(closing))
+
+    def answer_draw(self, request: SampleRequest, prompt: tuple[int, ...], thought: Thought) -> Draw | None:
+        """Return what is to be sampled behind the thinking; None where the reply has ended in it."""
+        if thought.over:
+            return None
+        before = prompt + thought.tokens
+        return Draw(
+            prompt=before,
+            max_tokens=min(request.max_tokens, self._tokens_left(request, before)),
+            temperature=request.temperature,
+            seed=request.seed,
+            stop=request.stop,
+            thinking=self._begins_thinking(request, thought),
+            top_p=request.top_p,
+            top_k=request.top_k,
+        )
+
+    def _begins_thinking(self, request: SampleRequest, thought: Thought) -> bool | None:
+        """Return whether what is sampled begins in a think block; None where its first tokens decide."""
+        if thought.tokens or request.begun:
+            return False
+        return self.opens_thinking(request.messages) or None
+
+    def written(self, text: str) -> tuple[int, ...]:
+        """Return the ids of a text within a reply that is not the model's; none is a control token."""
+        return self._encoder.reply_ids(text, ()) if text else ()
+
+    def read(self, tokens: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+        """Return the text of a reply's tokens (T,) and their offsets (T,); an end token adds no text."""
+        ended = bool(tokens) and tokens[-1] in self.ends
+        text, offsets = self.text.text_and_offsets(tokens[:-1] if ended else tokens)
+        return text, (*offsets, len(text)) if ended else offsets
+
+    def completion(
+        self, prompt: tuple[int, ...], thought: Thought, answer: Drawn | None, *, version: int
+    ) -> Completion:
+        """Return the completion; the end token is in the tokens and not in the text."""
+        answer = answer or _NOTHING
+        tokens = thought.tokens + answer.tokens
+        text, offsets = self.read(tokens)
+        return Completion(
+            prompt_tokens=prompt,
+            tokens=tokens,
+            logprobs=thought.logprobs + answer.logprobs,
+            text=text,
+            stop_reason=answer.stop_reason,
+            policy_version=version,
+            offsets=offsets,
+            forced=thought.forced_indices,
+        )
+
+    def _tokens_left(self, request: SampleRequest, prompt: tuple[int, ...]) -> int:
+        """Return how many tokens fit behind the prompt; ValueError where there are none."""
+        wanted = request.thinking_tokens + request.max_tokens
+        left = wanted if self.context_tokens is None else self.context_tokens - len(prompt)
+        if not prompt or left < 1:
+            raise ValueError(
+                f"debate {request.debate}, turn {request.turn}: a prompt of {len(prompt)} tokens "
+                f"does not fit a context of {self.context_tokens}; shorten it or raise context_tokens"
+            )
+        return left
+
+
+class SpeakingPolicy:
+    """What a policy over a ``Speech`` has beside the protocol; see ``debate.policy``."""
+
+    _speech: Speech
+
+    @property
+    def context_tokens(self) -> int | None:
+        """The most tokens of prompt and completion together."""
+        return self._speech.context_tokens
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Return the length of the prompt that these messages make."""
+        return len(self.encode(messages))
+
+    def count_continuation(self, messages: Sequence[Message]) -> int:
+        """Return how many tokens these messages add behind a reply, with the reply's end."""
+        return len(self._speech.continuation(messages))
+
+    def opens_thinking(self, messages: Sequence[Message]) -> bool:
+        """Return whether the prompt that these messages make ends with ``<think>``."""
+        return self._speech.opens_thinking(messages)
+
+    def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the prompt's ids (P,), up to where the reply begins."""
+        return self._speech.encode(messages)
+
+    def written(self, text: str) -> tuple[int, ...]:
+        """Return the ids of a text that stands in a reply and is not the model's."""
+        return self._speech.written(text)
+
+    def read(self, tokens: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+        """Return the text of a reply's tokens (T,) and their offsets (T,)."""
+        return self._speech.read(tokens)
+
+    def is_end(self, token: int) -> bool:
+        """Return whether a token ends a reply."""
+        return token in self._speech.ends
+
+
+def refuse_impossible(request: SampleRequest) -> None:
+    """Raise ValueError for a request that cannot be sampled."""
+    needs = {
+        "max_tokens": (request.max_tokens >= 1, "1 or more"),
+        "temperature": (isfinite(request.temperature) and request.temperature >= 0, "finite, and 0 or more"),
+        "seed": (request.seed >= 0, "0 or more"),
+        "top_p": (0 < request.top_p <= 1, "above 0, and at most 1"),
+        "top_k": (request.top_k >= 0, "0 or more"),
+    }
+    for name, (fits, range_) in needs.items():
+        if not fits:
+            turn = f"debate {request.debate}, turn {request.turn}"
+            raise ValueError(f"{turn}: {name} {getattr(request, name)} must be {range_}")
+
+
+def ids_of_ends(*sources: object) -> frozenset[int]:
+    """Return every id that ends a reply according to these configurations and tokenizers.
+
+    >>> from types import SimpleNamespace as Config
+    >>> sorted(ids_of_ends(Config(eos_token_id=3), Config(eos_token_id=[7, 3]), Config(eos_token_id=None)))
+    [3, 7]
+    """
+    ends: set[int] = set()
+    for source in sources:
+        ids = getattr(source, "eos_token_id", None)
+        ends.update([ids] if isinstance(ids, int) else ids or [])
+    return frozenset(ends)

@@ -1,0 +1,251 @@
+"""A policy over a vLLM server that runs already, by its URL: token ids in, token ids and their odds out.
+
+The server may be on another machine. It takes adapters as folders that it can read, each under a name of its
+own, and never whole weights. Start it as docs/engines.md says; what is wrong with it is said in one line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, cast
+
+from debate.concurrency import run_async
+from debate.types import Completion, Message, SampleRequest
+from debate_rl.inference.engine_report import EngineReport
+from debate_rl.inference.replies import ReplyError, read_tokens
+from debate_rl.inference.server import Server, ServerError, key_for
+from debate_rl.inference.vllm import EngineState, speech_of
+from debate_rl.inference.vllm_requests import Current, Part, RequestingPolicy
+
+COMPLETIONS, MODELS, LOAD, UNLOAD = (
+    "/completions",
+    "/models",
+    "/load_lora_adapter",
+    "/unload_lora_adapter",
+)
+NOT_FOUND = 404
+LIKELIEST = 5
+RAW = 0.75
+"""Gaps between log-probabilities at temperature 2 are half of those at 1, or the same where vLLM reports the
+model's own."""
+
+
+class VLLMServer(RequestingPolicy):
+    """A policy over the model that ``vllm serve`` has at ``base_url``, as in ``http://localhost:8000/v1``.
+
+    ``model_path``: the same model's folder or hub id, for its tokenizer; the server's name or root of it must
+    be the same. ``dtype``: what the server computes in. ``adapter``: the folder of a first one. ``chat``,
+    ``thinking`` and ``raw_prompt`` are as in ``LocalPolicy``, the rest as in ``OpenAIPolicy``.
+    """
+
+    def __init__(
+        self,
+        model_path: str | Path,
+        *,
+        base_url: str,
+        dtype: str,
+        adapter: str | Path | None = None,
+        chat: bool | None = None,
+        thinking: bool = False,
+        raw_prompt: Callable[[tuple[Message, ...]], str] | None = None,
+        concurrency: int = 64,
+        timeout_s: float = 600.0,
+        retries: int = 4,
+        version: int = 0,
+    ) -> None:
+        key = key_for(base_url)
+        self._server = Server(
+            base_url, api_key=key, concurrency=concurrency, timeout_s=timeout_s, retries=retries
+        )
+        self._once = Server(base_url, api_key=key, timeout_s=timeout_s, retries=0)
+        self._dtype, self.version = dtype, version
+        self._running, self._answered, self._seconds = 0, 0, 0.0
+        self._since = 0.0
+        self._run, self._adapters = f"debate-rl-{token_hex(4)}", 0
+        self._folders: dict[str, Path] = {}
+        self._loading = asyncio.Lock()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._base, context = run_async(self._served(str(model_path)))
+        self._now = Current(self._base, self._unload)
+        self._speech = speech_of(
+            str(model_path), chat=chat, thinking=thinking, raw_prompt=raw_prompt, context_tokens=context
+        )
+        run_async(self._refuse_raw_logprobs())
+        if adapter is not None:
+            run_async(self.update(adapter, version))
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Answer one request, with the weights and the version of the moment it came in."""
+        frozen = request.seat == "frozen"
+        version = 0 if frozen else self.version
+        with self._now.kept() as newest:
+            name = self._base if frozen else newest
+
+            async def ask(prompt: list[int], sampling: dict[str, Any]) -> Part:
+                return await self._part(name, prompt, sampling)
+
+            return await self._reply(request, ask, version=version)
+
+    async def update(self, weights: object, version: int) -> None:
+        """Load the folder of an adapter; requests that are under way end with the one they began with."""
+        folder = Path(str(weights)).resolve()
+        if not (folder / "adapter_config.json").is_file():
+            raise ValueError(
+                f"{self._server.base_url}: a server takes adapters alone, and {folder} holds none"
+            )
+        self._adapters += 1
+        name = f"{self._run}-{self._adapters}"
+        self._folders[name] = folder
+        await self._load(name)
+        self._now.replace(name)
+        self.version = version
+
+    def freeze(self) -> None:
+        """Nothing is to be kept: the base without any adapter answers the requests of frozen seats."""
+
+    async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
+        """Answer requests, and report what a server tells of them: not its weights, and not its head.
+
+        No adapter shares another one's part of the prefix cache, since each has a name of its own.
+        """
+        replies = await asyncio.gather(*map(self.sample, requests))
+        return (EngineReport(self._dtype, tuple(replies), cached_tokens=0, rounded_head=False),)
+
+    def state(self) -> EngineState:
+        """Return what was asked so far: replies, and the seconds in which any was under way.
+
+        It is never busy here: requests have a time-out of their own.
+        """
+        under_way = time.perf_counter() - self._since if self._running else 0.0
+        return EngineState(False, self._answered, self._seconds + under_way)
+
+    async def _served(self, model: str) -> tuple[str, int | None]:
+        """Return the model's name at the server, and the longest prompt with its reply."""
+        try:
+            cards = _cards(await self._server.get(MODELS))
+        except ServerError as error:
+            raise ValueError(f"model.vllm.servers: {error}") from error
+        for card in cards:
+            if model in (card.get("id"), card.get("root")) or _same_folder(model, card.get("root")):
+                longest = card.get("max_model_len")
+                return str(card["id"]), longest if isinstance(longest, int) else None
+        names = ", ".join(str(card.get("id")) for card in cards)
+        raise ValueError(
+            f"model.name_or_path={model}: {self._server.base_url} serves {names}; start it with vllm serve "
+            f"{model}, or name that model"
+        )
+
+    async def _refuse_raw_logprobs(self) -> None:
+        """Raise ValueError where the odds are those of temperature 1, whatever was asked for."""
+        gaps = [await self._gap(temperature) for temperature in (1.0, 2.0)]
+        if gaps[1] > RAW * gaps[0] > 0:
+            raise ValueError(
+                f"model.vllm.servers: {self._server.base_url} reports log-probabilities of the model alone; "
+                "start it with --logprobs-mode processed_logprobs"
+            )
+
+    async def _gap(self, temperature: float) -> float:
+        """Return how far apart the log-probabilities of the likeliest first tokens are."""
+        prompt = [min(self._speech.ends, default=0)]
+        body = {"model": self._now.adapter, "prompt": prompt, "max_tokens": 1, "temperature": temperature}
+        asked = {"top_p": 1.0, "top_k": 0, "logprobs": LIKELIEST, "return_tokens_as_token_ids": True}
+        values = _likeliest(await self._server.post(COMPLETIONS, body | asked))  # ids: texts may be alike
+        return values[0] - values[-1] if values else 0.0
+
+    async def _part(self, name: str, prompt: list[int], sampling: dict[str, Any]) -> Part:
+        body = {"model": name, "prompt": prompt, "return_token_ids": True, **sampling}
+        self._began()
+        try:
+            return Part(*read_tokens(await self._posted(name, body)))
+        except ReplyError as error:
+            raise ServerError(f"{self._server.base_url}{COMPLETIONS}: HTTP 200, but {error}", 200) from error
+        finally:
+            self._ended()
+
+    async def _posted(self, name: str, body: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the reply; a server that was started anew is given the adapter again."""
+        try:
+            return await self._server.post(COMPLETIONS, body)
+        except ServerError as error:
+            if error.status != NOT_FOUND or name not in self._folders:
+                raise
+        await self._load(name)
+        return await self._server.post(COMPLETIONS, body)
+
+    async def _load(self, name: str) -> None:
+        """Load an adapter unless it is there; ValueError where the server cannot take it."""
+        body = {"lora_name": name, "lora_path": str(self._folders[name])}
+        try:
+            async with self._loading:
+                if name not in [card.get("id") for card in _cards(await self._server.get(MODELS))]:
+                    await self._once.tell(LOAD, body)
+        except ServerError as error:
+            raise ValueError(f"model.vllm.servers: {error}{_remedy(error)}") from error
+
+    def _unload(self, name: str) -> None:
+        """Have the server forget an adapter that no request has any more."""
+        self._folders.pop(name, None)
+        if name != self._base:
+            task = asyncio.ensure_future(self._forget(name))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+    async def _forget(self, name: str) -> None:
+        with suppress(ServerError):  # it pushes the oldest out by itself when it has no room
+            await self._once.tell(UNLOAD, {"lora_name": name})
+
+    def _began(self) -> None:
+        if not self._running:
+            self._since = time.perf_counter()
+        self._running += 1
+
+    def _ended(self) -> None:
+        self._running -= 1
+        self._answered += 1
+        if not self._running:
+            self._seconds += time.perf_counter() - self._since
+
+
+def _cards(reply: Mapping[str, object]) -> list[dict[str, object]]:
+    listed = reply.get("data")
+    cards = cast("list[object]", listed) if isinstance(listed, list) else []
+    return [cast("dict[str, object]", card) for card in cards if isinstance(card, dict)]
+
+
+def _same_folder(model: str, root: object) -> bool:
+    return Path(model).is_dir() and isinstance(root, str) and Path(root).resolve() == Path(model).resolve()
+
+
+def _likeliest(reply: Mapping[str, object]) -> list[float]:
+    """Return the log-probabilities of the likeliest first tokens, falling; the sampled one is told too."""
+    try:
+        choice: Any = reply["choices"]
+        told = choice[0]["logprobs"]["top_logprobs"][0].values()
+        return sorted(map(float, told), reverse=True)[:LIKELIEST]
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        return []
+
+
+def _remedy(error: ServerError) -> str:
+    """Return what to do about an adapter that a server does not take.
+
+    >>> _remedy(ServerError("http://localhost:8000/v1/load_lora_adapter: HTTP 404 Not Found: Not Found", 404))
+    '; start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in its environment'
+    >>> _remedy(ServerError("HTTP 404: No adapter found for /dev/shm/debate-rl-x/version_1", 404))
+    '; set model.vllm.adapter_folder to a folder that it can read'
+    >>> _remedy(ServerError("HTTP 500: LoRA rank 32 is greater than max_lora_rank 16.", 500))
+    '; start it with --enable-lora --max-lora-rank of model.lora_rank or more'
+    """
+    said = str(error)
+    if "adapter found" in said or "does not exist" in said:
+        return "; set model.vllm.adapter_folder to a folder that it can read"
+    if error.status == NOT_FOUND:
+        return "; start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in its environment"
+    if error.status:
+        return "; start it with --enable-lora --max-lora-rank of model.lora_rank or more"
+    return ""
