@@ -42,7 +42,9 @@ def recipes_with_cards() -> dict[str, int]:
     found: dict[str, int] = {}
     for name, path in shipped_recipes().items():
         config = load_config(Config, name)
-        if config.model.policy == "vllm" and not (config.stages or config.sft.data or config.verifier.policy):
+        if config.model.policy == "vllm" and not (
+            config.stages or config.sft.data or config.verifier.endpoint
+        ):
             found[name] = next(gib for gib in GIB.values() if f"one GPU of {gib} GB" in path.read_text())
     return found
 

@@ -93,7 +93,7 @@ class DebateConfig(Settings):
     final ballot is then held. None: every debate has ``num_rounds``."""
     seats: tuple[Seat, ...] = ()
     """Who speaks for each agent: "learning", "frozen" (the weights that training began with) or "remote" (the
-    model of the table [remote]). Left out: all learn. See docs/seats.md."""
+    model of ``remote.endpoint``). Left out: all learn. See docs/seats.md."""
     by_level: tuple[LevelConfig, ...] = ()
     """Tables [[debate.by_level]]: fewer agents or rounds on problems of a level, ``level = "1"``."""
     final_ballot: bool = True

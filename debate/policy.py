@@ -60,7 +60,7 @@ def speaker_at(policy: Policy, seat: Seat) -> Policy:
     if remote is None:
         raise ValueError(
             'debate.seats: "remote", but this policy has no other model beside it; name one in the table '
-            "[remote], or wrap the policy in debate_rl.inference.seats.SeatedPolicy"
+            "remote.endpoint, or wrap the policy in debate_rl.inference.seats.SeatedPolicy"
         )
     return remote
 
@@ -71,7 +71,7 @@ def freeze(policy: Policy) -> None:
     if keep is None:
         raise ValueError(
             'debate.seats: "frozen", but this policy has no method freeze() that keeps the weights training '
-            'began with; leave out model.policy, or name such a model in [remote] and a seat "remote"'
+            'began with; leave out model.policy, or name such a model as remote.endpoint and a seat "remote"'
         )
     keep()
 

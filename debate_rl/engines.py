@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import fields
 from functools import partial
 from importlib.metadata import PackageNotFoundError, distributions, version
 from importlib.util import find_spec
@@ -21,7 +20,6 @@ from debate.policy import freeze
 from debate.prompting.rendering import raw_prompt
 from debate.types import Policy
 from debate_rl.config import Config
-from debate_rl.config.speaker import SpeakerConfig
 from debate_rl.gguf_file import loads_by_name
 from debate_rl.quantization import refuse_unquantizable
 
@@ -62,12 +60,13 @@ def with_tools(config: Config, make: Callable[[], Policy]) -> Policy:
 
 
 def with_remote(config: Config, policy: Policy) -> Policy:
-    """Return the policy with the model of the table [remote] beside it, if a seat is for that."""
-    if "remote" not in config.debate.seats:
+    """Return the policy together with that of ``remote.endpoint``, if a seat is for that."""
+    endpoint = config.remote.endpoint
+    if "remote" not in config.debate.seats or endpoint is None:
         return policy
     from debate_rl.inference.seats import SeatedPolicy
 
-    return SeatedPolicy(policy, _beside(config, config.remote, config.debate.thinking_tokens))
+    return SeatedPolicy(policy, _open_endpoint(config, endpoint, config.debate.thinking_tokens))
 
 
 def _open_engine(config: Config, weights: Path | None) -> Policy:
@@ -88,24 +87,32 @@ def _open_engine(config: Config, weights: Path | None) -> Policy:
 def open_verifier(config: Config) -> VerifierModel | None:
     """Return the verifier model of a run, not yet loaded; None where it has none."""
     verifier = config.verifier
-    if verifier.policy is None:
+    if verifier.endpoint is None:
         return None
     from envs.rubrics.cache import VerdictCache
     from envs.rubrics.model import Asking, VerifierModel
 
     path = Path(verifier.cache) if verifier.cache else Path(config.run.dir).parent / "verdicts.jsonl"
-    asking = Asking(**{field.name: getattr(verifier, field.name) for field in fields(Asking)})
-    speaker = partial(_beside, config, verifier, verifier.thinking_tokens)
-    return VerifierModel(speaker, verifier.name, asking=asking, cache=VerdictCache(path))
+    endpoint = config.endpoints[verifier.endpoint]
+    asking = Asking(
+        max_tokens=verifier.max_tokens,
+        thinking_tokens=verifier.thinking_tokens,
+        temperature=verifier.temperature,
+        samples=verifier.samples,
+        concurrency=endpoint.concurrency,
+        timeout_s=endpoint.timeout_s,
+    )
+    opened = partial(_open_endpoint, config, verifier.endpoint, verifier.thinking_tokens)
+    return VerifierModel(opened, endpoint.name, asking=asking, cache=VerdictCache(path))
 
 
 def open_summarizer(config: Config) -> Policy | None:
     """Return what writes the summaries of a run, if the recipe names anybody but the agents' own policy."""
-    if config.summarizer.policy is None:
+    if config.summarizer.endpoint is None:
         return None
     debate = config.debate
     thinking = debate.summary_thinking if debate.summary.enabled else debate.compress_thinking
-    return _beside(config, config.summarizer, thinking)
+    return _open_endpoint(config, config.summarizer.endpoint, thinking)
 
 
 def open_sandbox(config: Config) -> Sandbox:
@@ -122,21 +129,23 @@ def sandbox_of(settings: SandboxConfig) -> Sandbox:
     return sandbox
 
 
-def _beside(config: Config, speaker: SpeakerConfig, thinking_tokens: int) -> Policy:
-    """Return what speaks beside the policy: none of the run's own settings of prompts count for it."""
-    if speaker.policy is not None and ":" in speaker.policy:
+def _open_endpoint(config: Config, name: str, thinking_tokens: int) -> Policy:
+    """Return the policy of an endpoint. The run's own settings of prompts do not count for it."""
+    endpoint = config.endpoints[name]
+    if endpoint.policy is not None and ":" in endpoint.policy:
         from debate.policy import own_policy
 
-        return own_policy(speaker.policy, f"{speaker.TABLE}.policy")()
-    changes = {"model": speaker.model_config_of(), "debate": DebateConfig(thinking_tokens=thinking_tokens)}
+        return own_policy(endpoint.policy, f"endpoints.{name}.policy")()
+    changes = {"model": endpoint.as_model(), "debate": DebateConfig(thinking_tokens=thinking_tokens)}
     try:
         return open_policy(config.model_copy(update=changes), None)
-    except ValueError as error:  # it is the model of another table
-        raise ValueError(re.sub(r"^model\.(name_or_path(?=:))?", _named(speaker), str(error))) from error
+    except ValueError as error:  # it speaks of the table [model]
+        shown = re.sub(r"^model\.(name_or_path|server\.)?", _key_in(name), str(error))
+        raise ValueError(shown) from error
 
 
-def _named(speaker: SpeakerConfig) -> Callable[[re.Match[str]], str]:
-    return lambda found: f"{speaker.TABLE}.{'model' if found[1] else ''}"
+def _key_in(name: str) -> Callable[[re.Match[str]], str]:
+    return lambda found: f"endpoints.{name}.{'model' if found[1] == 'name_or_path' else ''}"
 
 
 def refuse_training(config: Config) -> None:

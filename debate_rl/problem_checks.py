@@ -29,10 +29,10 @@ def refuse_no_rubric(config: Config, problems: Iterable[Problem]) -> None:
     for problem in problems:
         if problem.kind != "rubric":
             continue
-        if config.verifier.policy is None:
+        if config.verifier.endpoint is None:
             raise DataError(
-                f"verifier.policy: problem {problem.id} is of kind 'rubric', which a verifier model scores; "
-                "name one, or give the problem another kind"
+                f"verifier.endpoint: problem {problem.id} is of kind 'rubric', which a verifier model "
+                "scores; name one, or give the problem another kind"
             )
         if problem.rubric is UNSET and common is None:
             raise DataError(
@@ -51,10 +51,10 @@ def refuse_no_sandbox(problems: Iterable[Problem]) -> None:
 def refuse_nothing_to_score(config: Config, problems: Iterable[Problem]) -> None:
     """Refuse a verifier model that has nothing to score."""
     verifier = config.verifier
-    if verifier.policy is None or verifier.beside_truth or verifier.diagnose:
+    if verifier.endpoint is None or verifier.beside_truth or verifier.diagnose:
         return
     if all(problem.kind != "rubric" for problem in problems):
         raise DataError(
-            "verifier.policy: there is nothing to score, as no problem is of kind 'rubric'; set "
+            "verifier.endpoint: there is nothing to score, as no problem is of kind 'rubric'; set "
             "verifier.beside_truth = true to compare it with truth, or leave out verifier"
         )

@@ -201,7 +201,7 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
             diagnose=config.verifier.diagnose,
         )
         if verifying is not None:
-            plain_console(stderr=True).print(asked_line(config.verifier.name, figures.asked))
+            plain_console(stderr=True).print(asked_line(config.verifier_name, figures.asked))
         figures = replace(figures, bands=measured)
         write_json(folder / FIGURES, plain_rows({task.label: figures}))
         if run is not None or weights is not None:

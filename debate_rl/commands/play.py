@@ -75,8 +75,8 @@ def play(
     if settings.model.policy == "vllm":
         refuse_no_gpu(settings)
     environment, posed = _truth(settings.env.kind, problem, answer, kind)
-    if kind == "rubric" and (settings.verifier.policy is None or settings.verifier.own_rubric() is None):
-        raise ValueError("--kind rubric: needs a verifier model, verifier.policy, and verifier.rubric")
+    if kind == "rubric" and (settings.verifier.endpoint is None or settings.verifier.own_rubric() is None):
+        raise ValueError("--kind rubric: needs a verifier model, verifier.endpoint, and verifier.rubric")
     weights = None
     if run:
         from debate_rl.runs.kept_weights import newest_weights  # loads torch; a server's model needs none

@@ -13,6 +13,7 @@ from debate.ramps import settings_at
 from debate.seeds import derive_seed
 from debate.settings import Settings
 from debate_rl.config.data import EnvConfig, HeldOutConfig, check_judge_pairs
+from debate_rl.config.endpoints import EndpointConfig, RemoteConfig, SummarizerConfig, check_endpoint
 from debate_rl.config.ends import Action, TargetConfig
 from debate_rl.config.grader import GraderConfig
 from debate_rl.config.keys import check_key
@@ -31,7 +32,6 @@ from debate_rl.config.sandbox import SandboxConfig
 from debate_rl.config.seats import check_seats
 from debate_rl.config.sft import SftConfig
 from debate_rl.config.shots import ShotsConfig
-from debate_rl.config.speaker import RemoteConfig, SummarizerConfig
 from debate_rl.config.stages import GoalConfig, StageConfig, Table, check_stages, check_weights, merged
 from debate_rl.config.verifier import VerifierConfig
 from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
@@ -156,6 +156,8 @@ class Config(Settings):
     debate: DebateConfig = DebateConfig()
     shots: ShotsConfig = ShotsConfig()
     grader: GraderConfig = GraderConfig()
+    endpoints: dict[str, EndpointConfig] = Field(default_factory=dict)
+    """Models that are not trained, by a name of your choice: tables [endpoints.NAME]."""
     verifier: VerifierConfig = VerifierConfig()
     summarizer: SummarizerConfig = SummarizerConfig()
     remote: RemoteConfig = RemoteConfig()
@@ -212,9 +214,11 @@ class Config(Settings):
         if self.rewards.reads_likelihood:
             check_likelihood(self.learner, dynamic_sampling=self.train.dynamic_sampling)
         summed = self.debate.summary.enabled or self.debate.compress.over is not None
-        if self.summarizer.policy is not None and not summed:
+        for role in ("verifier", "summarizer", "remote"):
+            check_endpoint(f"{role}.endpoint", getattr(self, role).endpoint, self.endpoints)
+        if self.summarizer.endpoint is not None and not summed:
             raise ValueError(
-                "summarizer.policy: nobody asks it; set debate.summary.enabled = true or debate.compress.over"
+                "summarizer.endpoint: is not used; set debate.summary.enabled = true or debate.compress.over"
             )
         check_judge_pairs(self.held_out, self.debate)
         check_seats(self.debate, self.remote, self.model, self.warm_start)
@@ -386,6 +390,12 @@ class Config(Settings):
         """Whether vLLM, where it samples, does so within the learner's process, in turn with the learner."""
         vllm = self.model.vllm
         return not (vllm.engines or vllm.servers or self.train.lookahead)
+
+    @property
+    def verifier_name(self) -> str:
+        """The verifier model, or the path of a policy of your own; "" without one."""
+        name = self.verifier.endpoint
+        return "" if name is None else self.endpoints[name].name
 
     def at_step(self, step: int) -> Self:
         """Return the configuration of a step: a number in the place of every ramp."""

@@ -19,6 +19,9 @@ def key_type(model: type[Settings], path: Sequence[str]) -> Any:
     """
     kind: Any = model
     for part in path:
+        if (named := named_tables_of(kind)) is not None:
+            kind = named
+            continue
         inner = table_of(kind)
         if inner is None:
             return Any if any(get_origin(option) is dict for option in (kind, *get_args(kind))) else None
@@ -30,8 +33,21 @@ def key_type(model: type[Settings], path: Sequence[str]) -> Any:
 
 def table_of(kind: Any) -> type[Settings] | None:
     """Return the settings that a type is, perhaps beside None; None for any other type."""
+    if get_origin(kind) is dict:
+        return None
     options = (option for option in (kind, *get_args(kind)) if isinstance(option, type))
     return next((option for option in options if issubclass(option, Settings)), None)
+
+
+def named_tables_of(kind: Any) -> type[Settings] | None:
+    """Return the settings of each table in a dict of tables with names; None for any other type.
+
+    >>> from debate_rl.config.endpoints import EndpointConfig
+    >>> named_tables_of(dict[str, EndpointConfig] | None).__name__, named_tables_of(dict[str, int])
+    ('EndpointConfig', None)
+    """
+    dicts = (option for option in (kind, *get_args(kind)) if get_origin(option) is dict)
+    return next((table for option in dicts if (table := table_of(get_args(option)[1]))), None)
 
 
 def takes_none_as_a_word(kind: Any) -> bool:
@@ -70,6 +86,9 @@ def all_keys(model: type[Settings], settings: object = None) -> dict[str, Key]:
     for name, field in model.model_fields.items():
         default = getattr(settings, name) if isinstance(settings, model) else field.default
         keys[name] = Key(field, default)
-        if inner := table_of(field.annotation):
-            keys |= {f"{name}.{key}": value for key, value in all_keys(inner, default).items()}
+        inner, prefix = table_of(field.annotation), name
+        if inner is None:
+            inner, prefix = named_tables_of(field.annotation), f"{name}.NAME"
+        if inner is not None:
+            keys |= {f"{prefix}.{key}": value for key, value in all_keys(inner, default).items()}
     return keys

@@ -11,9 +11,6 @@ OWN_CODE = (
     "debate.personas",
     "rewards.peer",
     "model.policy",
-    "verifier.policy",
-    "summarizer.policy",
-    "remote.policy",
     "learner.loss",
 )
 """The keys that may name code of one's own."""
@@ -30,10 +27,10 @@ def named_code(tables: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 def _keys_of_code(tables: Mapping[str, object]) -> list[str]:
     """Return the keys that may name code, those of each stage of a curriculum among them."""
     stages = _value_at(tables, "stages")
-    own = [*OWN_CODE, *_further_kinds(tables)]
+    own = [*OWN_CODE, *_further_keys(tables)]
     for index, stage in enumerate(cast("list[object]", stages) if isinstance(stages, list) else ()):
         changed = cast("dict[str, object]", stage) if isinstance(stage, dict) else {}
-        own += [f"stages.{index}.{key}" for key in (*OWN_CODE, *_further_kinds(changed))]
+        own += [f"stages.{index}.{key}" for key in (*OWN_CODE, *_further_keys(changed))]
     return own
 
 
@@ -48,8 +45,10 @@ def _value_at(tables: Mapping[str, object], key: str) -> object:
     return value
 
 
-def _further_kinds(tables: Mapping[str, object]) -> list[str]:
-    """Return the keys of the kinds of further held-out sets, and of the sets of a mixture."""
+def _further_keys(tables: Mapping[str, object]) -> list[str]:
+    """Return the keys of code in tables with names: held-out sets, endpoints, and the sets of a mixture."""
     more, mix = _value_at(tables, "held_out.more"), _value_at(tables, "env.mix")
     kinds = [f"held_out.more.{name}.kind" for name in more] if isinstance(more, dict) else []
+    endpoints = _value_at(tables, "endpoints")
+    kinds += [f"endpoints.{name}.policy" for name in endpoints] if isinstance(endpoints, dict) else []
     return kinds + [f"env.mix.{index}.kind" for index in range(len(mix) if isinstance(mix, list) else 0)]

@@ -19,10 +19,10 @@ def check_rewards(rewards: RewardConfig, advantages: AdvantageConfig, verifier: 
         _refuse_bonus(name, rewards)
         _refuse_later_labels(name, rewards)
     _refuse_wins_without_baseline(rewards, advantages)
-    if max(values_of(rewards.judge_verdict_weight)) > 0 and verifier.policy is None:
+    if max(values_of(rewards.judge_verdict_weight)) > 0 and verifier.endpoint is None:
         raise ValueError(
             "rewards.judge_verdict_weight: needs the verifier model whose preferences it weighs; "
-            "name one as verifier.policy, or set it to 0"
+            "name one as verifier.endpoint, or set it to 0"
         )
 
 
@@ -38,10 +38,10 @@ SHARED = ("flipped_votes", "shared_errors")
 
 def check_labels(rewards: RewardConfig, verifier: VerifierConfig, control: str, share: float | None) -> None:
     """Raise ValueError, with the key and a way out, for labels from nobody and controls without a share."""
-    if rewards.pseudo == "verified" and (verifier.policy is None or not verifier.beside_truth):
+    if rewards.pseudo == "verified" and (verifier.endpoint is None or not verifier.beside_truth):
         raise ValueError(
             'rewards.pseudo = "verified": keeps the labels that a verifier model agrees with; name one as '
-            "verifier.policy and set verifier.beside_truth = true, or choose another rule"
+            "verifier.endpoint and set verifier.beside_truth = true, or choose another rule"
         )
     if control == "random_reward" and rewards.pseudo != "none":
         raise ValueError(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from debate.config import DebateConfig
+from debate_rl.config.endpoints import RemoteConfig
 from debate_rl.config.models import ModelConfig
-from debate_rl.config.speaker import RemoteConfig
 from debate_rl.config.warm_start import WarmStartConfig
 
 
@@ -12,16 +12,16 @@ def check_seats(
     debate: DebateConfig, remote: RemoteConfig, model: ModelConfig, warm_start: WarmStartConfig
 ) -> None:
     """ValueError for seats that nobody can take, and for a remote model without a seat."""
-    if "remote" in debate.seats and remote.policy is None:
+    if "remote" in debate.seats and remote.endpoint is None:
         raise ValueError(
             f'debate.seats: agent {debate.seats.index("remote")} is "remote", and nobody is named; set '
-            "remote.policy and remote.model"
+            "remote.endpoint"
         )
-    if remote.policy is not None and "remote" not in debate.seats:
-        raise ValueError('remote.policy: nobody asks it; set a seat of debate.seats to "remote"')
+    if remote.endpoint is not None and "remote" not in debate.seats:
+        raise ValueError('remote.endpoint: nobody asks it; set a seat of debate.seats to "remote"')
     if "frozen" not in debate.seats or model.policy != "vllm":
         return
-    ways = 'leave out model.policy, or name the model in [remote] and set the seat to "remote"'
+    ways = 'leave out model.policy, or name the model as remote.endpoint and set the seat to "remote"'
     if not model.lora_rank:
         raise ValueError(
             'debate.seats: "frozen" with model.policy = "vllm" needs an adapter, since an engine holds whole '

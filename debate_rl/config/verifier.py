@@ -8,16 +8,15 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from debate.files import LARGEST_TOML, read_plain
-from debate_rl.config.speaker import SpeakerConfig
+from debate.settings import Settings
 from envs.errors import DataError
 
 
-class VerifierConfig(SpeakerConfig):
+class VerifierConfig(Settings):
     """A verifier model, and what it scores. Problems of kind "rubric" are rewarded by its verdicts."""
 
-    TABLE = "verifier"
-    ROLE = "verifier model"
-
+    endpoint: str | None = None
+    """A name in [endpoints]: the model that scores. None: there is no verifier model."""
     rubric: str | None = Field(default=None, min_length=1)
     """What a reply is scored by; a row's own rubric comes first. None: for problems with a gold answer
     whether the final answer is correct, and for kind "rubric" the row must bring one."""
@@ -34,15 +33,11 @@ class VerifierConfig(SpeakerConfig):
     samples: int = Field(default=1, ge=1, le=64)
     """Scores whose mean is a verdict; several need a temperature."""
     temperature: float = Field(default=0.0, ge=0)
-    """Of its sampling."""
+    """Sampling temperature."""
     max_tokens: int = Field(default=1024, ge=1)
     """Most tokens of its reply, reasons included."""
     thinking_tokens: int = Field(default=0, ge=0)
     """Most tokens of its thinking; 0 for models that do not think."""
-    concurrency: int = Field(default=64, ge=1)
-    """Requests under way at a time."""
-    timeout_s: float = Field(default=600.0, gt=0)
-    """Seconds for one reply, tries included."""
     cache: str | None = None
     """The file of what it has said, which runs may share; None is verdicts.jsonl next to the run's folder."""
     max_without: float = Field(default=0.5, ge=0, le=1)
@@ -51,6 +46,10 @@ class VerifierConfig(SpeakerConfig):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        if self.endpoint is None:
+            fields = type(self).model_fields
+            if changed := [name for name in fields if getattr(self, name) != fields[name].default]:
+                raise ValueError(f"{changed[0]}: is for a verifier model; name one as verifier.endpoint")
         if self.rubric is not None and self.rubric_file is not None:
             raise ValueError("rubric and rubric_file: are both set; leave out one")
         if self.samples > 1 and self.temperature == 0:

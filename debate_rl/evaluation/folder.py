@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
+from typing import cast
 
 from msgspec import UNSET
 
@@ -55,6 +56,7 @@ def identity(
     plain_problems = [{k: v for k, v in asdict(one).items() if v is not UNSET} for one in problems]
     problem_text = json.dumps(plain_problems)
     home = Path(config.model.name_or_path or "").expanduser()
+    endpoints = cast("dict[str, object]", plain.get("endpoints", {}))
     built = weights is None and config.model.name_or_path is None
     return {
         "debate": plain.get("debate", {}),
@@ -67,8 +69,8 @@ def identity(
         "seeds": list(seeds),
         **({"direct": True} if direct else {}),
         **({"sandbox": plain.get("sandbox", {})} if config.debate.tools != "none" else {}),
-        **({"remote": plain.get("remote", {})} if config.remote.policy else {}),
-        **({"summarizer": plain.get("summarizer", {})} if config.summarizer.policy else {}),
+        **({"remote": endpoints[config.remote.endpoint]} if config.remote.endpoint else {}),
+        **({"summarizer": endpoints[config.summarizer.endpoint]} if config.summarizer.endpoint else {}),
     }
 
 

@@ -25,7 +25,8 @@ class Pending:
     """Verdicts that are being waited for, on a debate's solutions that have a text."""
 
     debate: Debate
-    config: VerifierConfig
+    verifier: str
+    threshold: float
     futures: Mapping[TurnId, Future[Verdict]]
 
     def verdicts(self) -> Verdicts:
@@ -37,7 +38,7 @@ class Pending:
         rows = [list(empty) for _ in self.debate.personas]
         for turn, future in self.futures.items():
             rows[turn.agent][turn.round] = future.result().score
-        return Verdicts(self.config.name, self.config.threshold, tuple(map(tuple, rows)))
+        return Verdicts(self.verifier, self.threshold, tuple(map(tuple, rows)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Verifying:
             for turn, text in texts.items()
             if text
         }
-        return Pending(debate, self.config, futures)
+        return Pending(debate, self.model.name, self.config.threshold, futures)
 
     def scores(self, problem: Problem) -> bool:
         """Return whether solutions of a problem are to be scored."""

@@ -11,6 +11,7 @@ from debate.prompting.seating import prompts_of, seat_debate
 from debate.ramps import values_of
 from debate.types import WITHOUT_TRUTH
 from debate_rl.config import Config, TrainConfig
+from debate_rl.config.models import ServerConfig
 from debate_rl.config.reward_checks import keys_by_truth
 from debate_rl.evaluation.grading import IN_A_BOX
 from debate_rl.evaluation.play import is_alone
@@ -37,9 +38,8 @@ begins, and when it ends before its last step, change nothing of the steps that 
 DIRECT = "eval/direct/accuracy"
 HELD_BACK = "eval/sft/loss"
 """The one figure of an evaluation of which less is better."""
-REACHING = ("server", "concurrency", "timeout_s", "cache", "max_without", "diagnose")
-"""Settings of ``verifier`` that may always change: how it is reached, when a run gives it up, and what only
-evaluations ask."""
+UNLEARNED = ("cache", "max_without", "diagnose")
+"""Settings of ``verifier`` that may always change: when a run gives it up, and what only evaluations ask."""
 
 
 BEST_BY = re.compile(
@@ -78,9 +78,8 @@ def change_rules(config: Config) -> ChangeRules:
     free = (
         "run",
         "logging",
-        *(f"verifier.{key}" for key in REACHING),
-        "summarizer.server",
-        "remote.server",
+        *(f"verifier.{key}" for key in UNLEARNED),
+        *(f"endpoints.{name}.{key}" for name in config.endpoints for key in ServerConfig.model_fields),
         *(f"train.{key}" for key in (*KEEPING, *ENDING)),
         *config.run.allow_changes,
     )

@@ -95,7 +95,7 @@ class VerifierModel:
         probe = score_prompt(Problem("probe", "What is 2 + 2?"), "4", rubric="The reply is correct.")
         failed = self._begin(self._failure(probe)).result()
         if failed:
-            raise VerifierError(f"verifier.model: {self.name} cannot be asked: {failed}")
+            raise VerifierError(f"verifier.endpoint: {self.name} cannot be asked: {failed}")
         self._checked = True
 
     def take_tally(self) -> Counter[str]:
@@ -116,8 +116,8 @@ class VerifierModel:
             words = ", ".join(f"{count} {fault}" for fault, count in faults.items())
             last = f"; the last failure: {self._last_failure}" if self._last_failure else ""
             raise VerifierError(
-                f"verifier.model: {self.name} gave no verdict on {without} of {without + verdicts} replies "
-                f"({words}), more than verifier.max_without = {most:g} of them{last}"
+                f"verifier.endpoint: {self.name} gave no verdict on {without} of {without + verdicts} "
+                f"replies ({words}), more than verifier.max_without = {most:g} of them{last}"
             )
 
     def close(self) -> None:
@@ -176,7 +176,7 @@ class VerifierModel:
         async with self._gate:
             if self._failed_in_a_row >= MOST_FAILED:
                 raise VerifierError(
-                    f"verifier.model: {self.name} gave no answer to {MOST_FAILED} requests in a row; the "
+                    f"verifier.endpoint: {self.name} gave no answer to {MOST_FAILED} requests in a row; the "
                     f"last failure: {self._last_failure}"
                 )
             started = time.perf_counter()

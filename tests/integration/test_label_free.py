@@ -169,7 +169,8 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
         {"rewards": {"labels": 0.5, "peer_weight": "routed"}},
         {
             "rewards": {"labels": 0.0, "pseudo": "verified", "judge_pseudo": True},
-            "verifier": {"policy": "parity_env:Reader", "beside_truth": True, "max_tokens": 4000},
+            "endpoints": {"judge": {"policy": "parity_env:Reader"}},
+            "verifier": {"endpoint": "judge", "beside_truth": True, "max_tokens": 4000},
         },
         {
             "debate": {"ask_swapped": True},
@@ -192,7 +193,7 @@ def test_what_was_rewarded_is_replayed_as_it_was(changes, tmp_path):
         assert list(scored.credits) == [record.credit or OF_TRUTH for record in records]
         replayed = replay_step(scored, scheme, state)
         assert [one.advantages for one in replayed] == [record.advantages for record in records]
-        if session.config.verifier.policy:
+        if session.config.verifier.endpoint:
             labels = {label for credit in scored.credits for label in credit.labels}
             assert labels == {"1", None}  # what the verifier model does not hold for right is no label
     if session.config.debate.ask_swapped:

@@ -44,7 +44,8 @@ BASE = {
     "model": model_that_says(PIECES),
     "learner": {"lr": 0.01},
     "train": {"steps": 2, "problems_per_step": 2, "debates_per_problem": 4, "save_every": 1},
-    "remote": {"policy": "my_remote:make"},
+    "endpoints": {"other": {"policy": "my_remote:make"}},
+    "remote": {"endpoint": "other"},
     "logging": {"progress": "none"},
 }
 SAID = "<solution>\\boxed{3 4}</solution>"
@@ -171,8 +172,8 @@ def test_pages_say_who_sits_where_and_why_nothing_is_learnt_from_a_seat(tmp_path
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        ({"remote": {}}, r'debate.seats: agent 1 is "remote", and nobody is named; set remote.policy'),
-        ({"debate": {"num_agents": 4}}, "remote.policy: nobody asks it"),
+        ({"remote": {}}, r'debate.seats: agent 1 is "remote", and nobody is named; set remote.endpoint'),
+        ({"debate": {"num_agents": 4}}, "remote.endpoint: nobody asks it"),
         (
             {"model": {"policy": "vllm", "name_or_path": "m"}},
             r'debate.seats: "frozen" with model.policy = "vllm" needs an adapter',
@@ -192,6 +193,6 @@ def test_seats_that_nobody_can_take_are_refused(tmp_path, tables, message):
 
 
 def test_a_remote_model_that_is_not_there_is_named_by_its_own_key(tmp_path):
-    remote = {"policy": "local", "model": str(tmp_path / "nowhere")}
-    with pytest.raises(ValueError, match=r"^remote\.model: no model in '.*nowhere' \(neither "):
-        with_remote(config_of(tmp_path / "run", remote=remote), ScriptedPolicy(lambda _: SAID))
+    other = {"policy": "local", "model": str(tmp_path / "nowhere")}
+    with pytest.raises(ValueError, match=r"^endpoints\.other\.model: no model in '.*nowhere' \(neither "):
+        with_remote(config_of(tmp_path / "run", endpoints={"other": other}), ScriptedPolicy(lambda _: SAID))

@@ -34,7 +34,8 @@ BASE = {
     },
     "model": model_that_says(PIECES),
     "train": {"steps": 2, "problems_per_step": 2, "debates_per_problem": 2, "save_every": 1},
-    "summarizer": {"policy": "my_summarizer:make"},
+    "endpoints": {"short": {"policy": "my_summarizer:make"}},
+    "summarizer": {"endpoint": "short"},
     "logging": {"progress": "none"},
 }
 
@@ -117,16 +118,14 @@ def test_evaluations_by_another_summariser_are_others(tmp_path: Path):
     [
         (
             {"debate": {}},
-            "summarizer.policy: nobody asks it; set debate.summary.enabled = true or debate.compress.over",
+            "summarizer.endpoint: is not used",
         ),
-        ({"summarizer": {"policy": "gpt"}}, "unknown policy 'gpt'"),
-        ({"summarizer": {"policy": "local"}}, "needs the name of a model as summarizer.model"),
-        ({"summarizer": {"policy": "openai", "model": "m"}}, "needs summarizer.server.base_url"),
-        (
-            {"summarizer": {"model": "m"}},
-            "model: is for a model that summarises; name one as summarizer.policy",
-        ),
-        ({"summarizer": {"policy": "local", "modle": "m"}}, "did you mean 'model'"),
+        ({"endpoints": {"short": {"policy": "gpt"}}}, "unknown policy 'gpt'"),
+        ({"endpoints": {"short": {"policy": "local"}}}, "model: is missing"),
+        ({"endpoints": {"short": {"model": "m"}}}, "base_url: is missing"),
+        ({"endpoints": {"short": {"model": "m", "base_url": "host"}}}, "must begin with http"),
+        ({"summarizer": {"endpoint": "shrot"}}, "did you mean 'short'"),
+        ({"endpoints": {"short": {"policy": "local", "modle": "m"}}}, "did you mean 'model'"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path, tables: dict[str, object], message: str):
@@ -141,7 +140,7 @@ def test_a_runs_own_code_is_not_loaded(
 
     train(config_of(tmp_path / "run", train=BASE["train"] | {"steps": 0}))
     monkeypatch.delenv("DEBATE_OWN_CODE", raising=False)
-    with pytest.raises(ConfigError, match=r"summarizer.policy='my_summarizer:make' names code"):
+    with pytest.raises(ConfigError, match=r"endpoints.short.policy='my_summarizer:make' names code"):
         read_run_config(tmp_path / "run")
 
 

@@ -76,14 +76,18 @@ def rows(kinds=("rubric", "number")):
             yield {"id": f"n{n}", "question": f"Is {n} odd?", "answer": 1 + n % 2, "kind": "number"}
 
 
+JUDGED = ("endpoints.judge.policy=reader_module:Reader", "verifier.endpoint=judge")
+READER = {"endpoints": {"judge": {"policy": "reader_module:Reader"}}}
+
+
 def config_of(tmp_path, kinds=("rubric", "number"), **changes):
     (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows(kinds)))
     own = {
         "env": {"kind": "file", "path": str(tmp_path / "data.jsonl")},
         "run": {"dir": str(tmp_path / "run")},
     }
-    verifier = {"policy": "reader_module:Reader", "max_tokens": 4000, "beside_truth": True}
-    return Config.model_validate(SMALL | own | {"verifier": verifier} | changes)
+    verifier = {"endpoint": "judge", "max_tokens": 4000, "beside_truth": True}
+    return Config.model_validate(SMALL | own | READER | {"verifier": verifier} | changes)
 
 
 def test_what_a_verifier_model_says_rewards_and_is_no_truth(tmp_path):
@@ -165,14 +169,17 @@ def serve():
 
 
 def served(server, **more):
-    server = {"base_url": server.url, "retries": 0, "timeout_s": 5}
-    return {"policy": "openai", "model": "judge-7b", "server": server, "beside_truth": True, **more}
+    judge = {"model": "judge-7b", "base_url": server.url, "retries": 0, "timeout_s": 5}
+    return {
+        "endpoints": {"judge": judge},
+        "verifier": {"endpoint": "judge", "beside_truth": True, **more},
+    }
 
 
 @pytest.mark.slow
 def test_a_server_scores_and_its_cost_is_counted(tmp_path, serve):
     server = serve(lambda content: (200, opinion(content)))
-    session = train(config_of(tmp_path, verifier=served(server), held_out={"limit": 2, "every": 0}))
+    session = train(config_of(tmp_path, **served(server), held_out={"limit": 2, "every": 0}))
     lines = read_metrics(session.folder.metrics)
     requests = sum(line["verifier/requests"] for line in lines)
     assert requests == server.asked - 1  # and the one that looks whether it answers
@@ -186,9 +193,9 @@ def test_a_server_scores_and_its_cost_is_counted(tmp_path, serve):
 @pytest.mark.slow
 def test_a_second_run_asks_nothing_anew_and_learns_the_same(tmp_path, serve):
     server = serve(lambda content: (200, opinion(content)))
-    first = train(config_of(tmp_path, verifier=served(server)))
+    first = train(config_of(tmp_path, **served(server)))
     asked = server.asked
-    second = train(config_of(tmp_path, verifier=served(server), run={"dir": str(tmp_path / "again")}))
+    second = train(config_of(tmp_path, **served(server), run={"dir": str(tmp_path / "again")}))
     assert server.asked == asked + 1  # the one at the start
     same = ("loss", "reward/verdict/mean", "verifier/score", "eval/verifier/direct/score")
     for one, other in zip(
@@ -201,7 +208,7 @@ def test_a_second_run_asks_nothing_anew_and_learns_the_same(tmp_path, serve):
 def test_an_unknown_model_is_told_before_the_run(tmp_path, serve):
     server = serve(lambda _: (404, "The model `judge-7b` does not exist."))
     with pytest.raises(VerifierError, match=r"judge-7b cannot be asked: .*HTTP 404 Not Found: The model"):
-        train(config_of(tmp_path, verifier=served(server)))
+        train(config_of(tmp_path, **served(server)))
     assert not (tmp_path / "run").exists()
 
 
@@ -209,7 +216,7 @@ def test_an_unknown_model_is_told_before_the_run(tmp_path, serve):
 def test_a_server_that_fails_during_the_run_ends_it_with_its_steps_saved(tmp_path, serve):
     state = {"fails": False}
     server = serve(lambda content: (503, "overloaded") if state["fails"] else (200, opinion(content)))
-    config = config_of(tmp_path, verifier=served(server), held_out={"limit": 2, "every": 0})
+    config = config_of(tmp_path, **served(server), held_out={"limit": 2, "every": 0})
     with open_session(config) as session:
         first = train_step(session, 0)
         session.finish_step(0, first)
@@ -226,8 +233,8 @@ def test_a_server_that_fails_during_the_run_ends_it_with_its_steps_saved(tmp_pat
 @pytest.mark.slow
 def test_nonsense_gives_no_signal_and_is_counted(tmp_path, serve):
     server = serve(lambda _: (200, "I would give it a ten."))
-    verifier = served(server, max_without=1.0)
-    session = train(config_of(tmp_path, ("rubric",), verifier=verifier, held_out={"limit": 0}))
+    judged = served(server, max_without=1.0)
+    session = train(config_of(tmp_path, ("rubric",), **judged, held_out={"limit": 0}))
     for record in read_records(tmp_path / "run/transcripts"):
         assert {score for row in record.verdicts.scores for score in row} <= {None, "missing"}
         pairs = zip(record.verdicts.scores, record.rewards.truth, strict=True)
@@ -240,7 +247,7 @@ def test_nonsense_gives_no_signal_and_is_counted(tmp_path, serve):
 @pytest.mark.slow
 def test_an_evaluation_shows_verdicts_beside_truth_and_their_agreement(tmp_path, debate_command, serve):
     server = serve(lambda content: (200, opinion(content)))
-    config = config_of(tmp_path, verifier=served(server), held_out={"limit": 8, "every": 0})
+    config = config_of(tmp_path, **served(server), held_out={"limit": 8, "every": 0})
     train(config)
     asked = server.asked
     code, out, err = debate_command("eval", str(tmp_path / "run"), "--json", str(tmp_path / "figures.json"))
@@ -263,10 +270,10 @@ def test_an_evaluation_shows_verdicts_beside_truth_and_their_agreement(tmp_path,
 
 def test_what_cannot_be_scored_is_told_before_the_run(tmp_path):
     with pytest.raises(
-        DataError, match=r"verifier.policy: problem file-w\d is of kind 'rubric'|w\d is of kind"
+        DataError, match=r"verifier.endpoint: problem file-w\d is of kind 'rubric'|w\d is of kind"
     ):
         train(config_of(tmp_path, verifier={}))
-    rowless = {"policy": "reader_module:Reader"}
+    rowless = {"endpoint": "judge"}
     config = config_of(tmp_path, ("number",), verifier=rowless)
     with pytest.raises(DataError, match=r"there is nothing to score, as no problem is of kind 'rubric'"):
         train(config)
@@ -278,10 +285,14 @@ def test_what_cannot_be_scored_is_told_before_the_run(tmp_path):
 @pytest.mark.parametrize(
     ("overrides", "told"),
     [
-        (("verifier.policy=none",), "is for a verifier model; name one as verifier.policy"),
-        (("verifier.policy=opnai",), "unknown policy 'opnai'"),
-        (("verifier.model=none",), "needs the name of a model as verifier.model"),
-        (("verifier.server.base_url=none",), "needs verifier.server.base_url"),
+        (("verifier.endpoint=none",), "is for a verifier model; name one as verifier.endpoint"),
+        (
+            ("verifier.endpoint=jugde",),
+            "did you mean 'judge'",
+        ),
+        (("endpoints.judge.policy=opnai",), "endpoints.judge.policy: unknown policy 'opnai'"),
+        (("endpoints.judge.model=none",), "endpoints.judge: model: is missing"),
+        (("endpoints.judge.base_url=none",), "endpoints.judge: base_url: is missing"),
         (("verifier.samples=3",), "at temperature 0 all are the same"),
         (("verifier.rubric_file=x.txt",), "rubric and rubric_file: are both set"),
         (("verifier.threshold=1.5",), "verifier.threshold"),
@@ -301,7 +312,7 @@ def test_the_recipe_for_writing_starts(tmp_path):
     overrides = [
         f"env.path={RECIPE.parent / 'tasks.jsonl'}",
         f"run.dir={tmp_path / 'run'}",
-        "verifier.policy=reader_module:Reader",
+        "endpoints.judge.policy=reader_module:Reader",
         "model.name_or_path=none",
         f"model.tiny={tiny}",
         "model.policy=none",
@@ -351,9 +362,9 @@ def test_an_evaluation_asks_about_approaches_and_causes(tmp_path, debate_command
         return 200, f"Verdict {label[1]}: " + ("misread" if "\\boxed{2}" in content else "lazy")
 
     server = serve(answer)
-    config = config_of(tmp_path, ("number",), held_out={"limit": 4, "every": 0})
-    asked = config.verifier.model_validate(served(server, beside_truth=False, diagnose=True))
-    train(config.model_copy(update={"verifier": asked}))
+    judged = served(server, beside_truth=False, diagnose=True)
+    config = config_of(tmp_path, ("number",), held_out={"limit": 4, "every": 0}, **judged)
+    train(config)
     words = ("--direct", "--samples", "12", "--json", str(tmp_path / "figures.json"))
     code, out, err = debate_command("eval", str(tmp_path / "run"), *words)
     assert code == 0, err
@@ -373,8 +384,11 @@ def test_a_model_of_ones_own_machine_scores_in_this_process(tmp_path):
     folder.mkdir()
     write_model(folder, first.model)
     first.tokenizer.save_pretrained(folder)
-    local = {"policy": "local", "model": str(folder), "device": "cpu", "max_tokens": 3, "max_without": 1}
-    own = {"verifier": local, "run": {"dir": str(tmp_path / "local")}, "held_out": {"limit": 0}}
+    judged = {
+        "endpoints": {"own": {"policy": "local", "model": str(folder)}},
+        "verifier": {"endpoint": "own", "max_tokens": 3, "max_without": 1},
+    }
+    own = judged | {"run": {"dir": str(tmp_path / "local")}, "held_out": {"limit": 0}}
     session = train(config_of(tmp_path, ("rubric",), **own))
     for line in read_metrics(session.folder.metrics):
         without = {name: value for name, value in line.items() if name.startswith("verifier/without/")}
@@ -388,9 +402,9 @@ def test_a_model_of_ones_own_machine_scores_in_this_process(tmp_path):
 
 
 def test_an_evaluation_of_any_run_may_name_a_verifier_model(tmp_path, debate_command):
-    config = config_of(tmp_path, ("number",), verifier={}, held_out={"limit": 4, "every": 0})
+    config = config_of(tmp_path, ("number",), endpoints={}, verifier={}, held_out={"limit": 4, "every": 0})
     train(config)
-    words = ("verifier.policy=reader_module:Reader", "verifier.beside_truth=true", "verifier.max_tokens=4000")
+    words = (*JUDGED, "verifier.beside_truth=true", "verifier.max_tokens=4000")
     code, out, err = debate_command("eval", str(tmp_path / "run"), "--direct", "--samples", "6", *words)
     assert code == 0, err
     assert "verifier agreement" in out
@@ -406,11 +420,11 @@ def test_judges_are_not_rewarded_by_verdicts_as_if_they_were_truth(tmp_path):
 
 
 def test_a_debate_that_is_played_is_scored(tmp_path, debate_command):
-    train(config_of(tmp_path, ("number",), verifier={}, held_out={"limit": 0}))
+    train(config_of(tmp_path, ("number",), endpoints={}, verifier={}, held_out={"limit": 0}))
     words = ("play", str(tmp_path / "run"), "Write.", "--kind", "rubric")
     code, _, err = debate_command(*words)
     assert (code, "--kind rubric: needs a verifier model" in err) == (2, True), err
-    verifier = ("verifier.policy=reader_module:Reader", "verifier.rubric=Wet.", "verifier.max_tokens=4000")
+    verifier = (*JUDGED, "verifier.rubric=Wet.", "verifier.max_tokens=4000")
     code, out, err = debate_command(*words, *verifier)
     assert code == 0, err
     assert "verdicts of reader_module:Reader: no ground truth" in out

@@ -19,14 +19,14 @@ from debate_rl.config import Config
             },
             "mixed",
         ),
-        ({"rewards": {"judge_verdict_weight": [[0, 0.5], [9, 0.0]]}}, "name one as verifier.policy"),
+        ({"rewards": {"judge_verdict_weight": [[0, 0.5], [9, 0.0]]}}, "name one as verifier.endpoint"),
         (
             {"rewards": {"truth_rounds": "last"}, "advantages": {"judge": {"key": "pair"}}},
             'rewards.truth_rounds = "last" is part of that',
         ),
         (
             {"rewards": {"labels": 0, "pseudo": "verified"}},
-            "name one as verifier.policy and set verifier.besi",
+            "name one as verifier.endpoint and set verifier.besi",
         ),
         (
             {"rewards": {"labels": 0, "judge_pseudo": True}},

@@ -173,7 +173,7 @@ def test_a_model_that_cannot_be_opened_or_asked_is_told_at_the_start():
         raise FileNotFoundError(2, "No such file", "weights")
 
     model = VerifierModel(missing, "m")
-    with pytest.raises(VerifierError, match=r"verifier.model: m cannot be asked: .*weights"):
+    with pytest.raises(VerifierError, match=r"verifier.endpoint: m cannot be asked: .*weights"):
         model.check()
     model.close()
     with Model(lambda _: "whatever") as fine:
@@ -189,7 +189,7 @@ def test_too_many_without_a_verdict_end_a_run():
         with pytest.raises(VerifierError) as caught:
             one.model.refuse_silent({"several": 8, "timeout": 1, "verdicts": 8}, 0.5)
     assert str(caught.value) == (
-        "verifier.model: m gave no verdict on 9 of 17 replies (1 timeout, 8 several), more than "
+        "verifier.endpoint: m gave no verdict on 9 of 17 replies (1 timeout, 8 several), more than "
         "verifier.max_without = 0.5 of them"
     )
 

@@ -1,0 +1,75 @@
+"""Models that are not trained: servers, models in this process, and policies of your own, by name.
+
+``[endpoints.NAME]`` says how one is reached; ``verifier.endpoint``, ``summarizer.endpoint`` and
+``remote.endpoint`` say which of them does that job.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import field_validator, model_validator
+
+from debate.settings import Settings, did_you_mean
+from debate_rl.addresses import checked_url
+from debate_rl.config.models import ModelConfig, ServerConfig
+
+
+class EndpointConfig(ServerConfig):
+    """A model that is not trained, and how it is reached."""
+
+    model: str | None = None
+    """The name of the model at its server; with policy = "local" a hub id or a folder."""
+    policy: str | None = None
+    """None: the server at base_url. "local": transformers loads the model into this process.
+    "package.module:factory": your own policy, called without arguments."""
+
+    @field_validator("policy")
+    @classmethod
+    def _known_policy(cls, value: str | None) -> str | None:
+        if value is not None and value != "local" and ":" not in value:
+            raise ValueError(f'unknown policy {value!r}; valid: local, or "module:factory"')
+        return value
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        own_code = self.policy is not None and self.policy != "local"
+        if not own_code and self.model is None:
+            raise ValueError("model: is missing; name the model")
+        if self.policy is None and self.base_url is None:
+            raise ValueError('base_url: is missing; set it, as in "http://localhost:8000/v1"')
+        if self.base_url is not None:
+            checked_url(self.base_url)
+        return self
+
+    @property
+    def name(self) -> str:
+        """The model, or the path of a policy of your own."""
+        return self.model or self.policy or ""
+
+    def as_model(self) -> ModelConfig:
+        """Return it as a model that plays."""
+        server = ServerConfig(**self.model_dump(include=set(ServerConfig.model_fields)))
+        policy = "openai" if self.policy is None else None if self.policy == "local" else self.policy
+        return ModelConfig(name_or_path=self.model, policy=policy, server=server)
+
+
+class SummarizerConfig(Settings):
+    """Who writes the summaries of ``debate.summary`` and shortens solutions."""
+
+    endpoint: str | None = None
+    """A name in [endpoints]. None: the agents' own policy."""
+
+
+class RemoteConfig(Settings):
+    """Who speaks at the seats of ``debate.seats`` that are "remote"."""
+
+    endpoint: str | None = None
+    """A name in [endpoints]. None: there is no such seat."""
+
+
+def check_endpoint(key: str, name: str | None, endpoints: dict[str, EndpointConfig]) -> None:
+    """ValueError where ``key`` names an endpoint that [endpoints] lacks."""
+    if name is not None and name not in endpoints:
+        hint = did_you_mean(name, endpoints, f"add a table [endpoints.{name}] with model and base_url")
+        raise ValueError(f"{key} = {name!r}: no endpoint has this name; {hint}")
