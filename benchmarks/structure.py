@@ -55,9 +55,9 @@ debates_per_problem = 2
 
 def main() -> None:
     args = parser("Lines, functions, imports and files in use.").parse_args()
-    figures = [*sizes(), *functions(), *imports()]
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        figures += [weights_files(), page_files()]
+        in_use = [*weights_files(), page_files()]
+    figures = [*sizes(), *functions(), *surface(), *imports(), *in_use]
     report("the six packages; imports: range in low and high", figures, args.json)
 
 
@@ -69,6 +69,25 @@ def sizes() -> Iterator[Figure]:
     every = [count for counts in lines.values() for count in counts]
     yield Figure("lines", sum(every), "lines", len(every))
     yield Figure(f"files_under_{SMALL}_lines", sum(count < SMALL for count in every), "files", len(every))
+
+
+def surface() -> Iterator[Figure]:
+    """Yield the number of keys, commands and words of documentation, and the lines outside the packages."""
+    from debate_rl.commands.main import app
+    from debate_rl.config import Config
+    from debate_rl.config.keys import all_keys, named_tables_of, table_of
+
+    values = [key.field.annotation for key in all_keys(Config).values()]
+    keys = sum(table_of(kind) is None and named_tables_of(kind) is None for kind in values)
+    yield Figure("keys", keys, "keys", 1)
+    yield Figure("commands", len(app.registered_commands) + len(app.registered_groups), "commands", 1)
+    pages = sorted((HOME / "docs").glob("*.md"))
+    yield Figure("docs/words", sum(len(_text(page).split()) for page in pages), "words", len(pages))
+    for name in ("tests", "experiments", "benchmarks"):
+        files = _files(name)
+        yield Figure(
+            f"{name}/lines", sum(len(_text(file).splitlines()) for file in files), "lines", len(files)
+        )
 
 
 def functions() -> Iterator[Figure]:
@@ -99,8 +118,10 @@ def imports() -> Iterator[Figure]:
         yield Figure(f"{name}/import_s", median(took), "s", REPEATS, min(took), max(took))
 
 
-def weights_files() -> Figure:
-    """Return how many files run between a problem and new weights, in the second step of a tiny run."""
+def weights_files() -> Iterator[Figure]:
+    """Yield how many files run between a problem and new weights, in the second step of a tiny run, and how
+    many files such a run has loaded.
+    """
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
     from debate_rl.training.session import open_session
@@ -110,7 +131,10 @@ def weights_files() -> Figure:
     with open_session(load_config(Config, "tiny.toml", ["run.dir=run"])) as session:
         train_step(session, 0)
         files = files_run(lambda: train_step(session, 1))
-    return Figure("problem_to_weights", len(files), "files", 1)
+    yield Figure("problem_to_weights", len(files), "files", 1)
+    folders = tuple(f"{HOME / name}{os.sep}" for name in PACKAGES)
+    origins = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+    yield Figure("step/files_loaded", sum(name.startswith(folders) for name in origins), "files", 1)
 
 
 def page_files() -> Figure:
