@@ -222,7 +222,8 @@ def test_settings_that_cannot_be_are_refused(settings, message):
 
 
 def test_a_summarizer_may_be_there_for_compressions_alone():
-    tables = {"model": {"name_or_path": "m"}, "summarizer": {"policy": "my_module:make"}}
+    tables = {"model": {"name_or_path": "m"}, "summarizer": {"endpoint": "short"}}
+    tables["endpoints"] = {"short": {"policy": "my_module:make"}}
     config = Config.model_validate(tables | {"debate": {"compress": {"over": 3000}}})
     assert config.debate.compress_thinking == 0
 

@@ -92,6 +92,7 @@ def configured(size=2, rewards=None, advantages=None, verifier=None):
             "train": {"debates_per_problem": size},
             "rewards": rewards or {},
             "advantages": advantages or {},
+            "endpoints": {"judge": {"policy": "any:any"}},
             "verifier": verifier or {},
         }
     )
@@ -256,7 +257,7 @@ def test_the_arithmetic_of_the_other_counting_rules(tmp_path, rule, formula, val
 
 def test_a_verifier_models_preference_is_shown_as_a_part_of_the_vote(tmp_path):
     scheme = {"judge_verdict_weight": 0.25, "judge_ties": "reward"}
-    plain, local = {"judge": {"baseline": "none", "scale": "none"}}, {"policy": "local", "model": "m"}
+    plain, local = {"judge": {"baseline": "none", "scale": "none"}}, {"endpoint": "judge"}
     config = configured(size=1, rewards=scheme, advantages=plain, verifier=local)
     verdicts = Verdicts("m", 0.5, ((0.9,), (0.9,), (0.2,), (0.4,)))
     debate = held([(2, A, D, "right"), (3, A, B, "tie"), (1, C, D, "right")])
