@@ -60,7 +60,7 @@ def speaker_at(policy: Policy, seat: Seat) -> Policy:
     if remote is None:
         raise ValueError(
             'debate.seats: "remote", but this policy has no other model beside it; name one in the table '
-            "remote.endpoint, or wrap the policy in debate_rl.inference.seats.SeatedPolicy"
+            "remote.endpoint, or wrap the policy in debate_rl.inference.wrapped.SeatedPolicy"
         )
     return remote
 

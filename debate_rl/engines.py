@@ -64,7 +64,7 @@ def with_remote(config: Config, policy: Policy) -> Policy:
     endpoint = config.remote.endpoint
     if "remote" not in config.debate.seats or endpoint is None:
         return policy
-    from debate_rl.inference.seats import SeatedPolicy
+    from debate_rl.inference.wrapped import SeatedPolicy
 
     return SeatedPolicy(policy, _open_endpoint(config, endpoint, config.debate.thinking_tokens))
 

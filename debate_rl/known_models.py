@@ -79,7 +79,7 @@ def assumed_tokenizer() -> PreTrainedTokenizerFast:
     from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    from debate_rl.inference.stopping import THINK_END, THINK_START  # loads torch
+    from debate_rl.inference.sampler import THINK_END, THINK_START  # loads torch
 
     backend = Tokenizer(models.WordLevel({END: 0, PAD: 1, UNKNOWN: 2}, unk_token=UNKNOWN))
     backend.pre_tokenizer = pre_tokenizers.Split(Regex(rf"[\s\S]{{1,{CHARACTERS}}}"), "isolated")

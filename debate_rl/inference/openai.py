@@ -6,14 +6,224 @@ decides what becomes of control tokens that a text spells, and no adapter can be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import TypeAlias, cast
 
 from debate.prompting.rendering import raw_prompt as default_raw_prompt
+from debate.stops import end_of_stop
 from debate.tools import FENCE
-from debate.types import Completion, Message, SampleRequest
+from debate.types import Completion, Message, SampleRequest, StopReason
 from debate.values import whole_text
-from debate_rl.inference.replies import ReplyError, read_reply, says_what_stopped
+from debate_rl.inference.decoding import characters
 from debate_rl.inference.server import Server, ServerError, key_for
+
+Object: TypeAlias = Mapping[str, object]
+OPENING, CLOSING = "<think>", "</think>"
+
+
+class ReplyError(ValueError):
+    """An answer without a reply in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tokens:
+    """Ids and, where they are known, log-probabilities and offsets, each (T,)."""
+
+    ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    offsets: tuple[int, ...] = ()
+
+    def until(self, end: int) -> _Tokens:
+        """Return the tokens that begin before this character; none where the offsets are not known."""
+        kept = sum(offset < end for offset in self.offsets)
+        return _Tokens(self.ids[:kept], self.logprobs[:kept], self.offsets[:kept])
+
+
+def read_reply(reply: Object, request: SampleRequest, *, version: int) -> Completion:
+    """Return the completion that a reply holds; ReplyError where it holds none."""
+    choice = _first_choice(reply)
+    text, thinking = _text(choice)
+    if request.begun:  # its thinking is over, whatever a server's parser makes of what comes now
+        text, thinking = thinking + text, ""
+    tokens = _tokens(choice, text, request)
+    text, stop_reason = _ended(text, choice, request)
+    if thinking:
+        text = f"{OPENING}\n{thinking.replace(CLOSING, '')}\n{CLOSING}\n\n{text}"
+        tokens = _Tokens(tokens.ids, tokens.logprobs)
+    if request.thinking_tokens:
+        text, tokens, stop_reason = _thought(text, tokens, stop_reason, request)
+    usage = _object(reply.get("usage"))
+    return Completion(
+        prompt_tokens=_ids(choice.get("prompt_token_ids")) or _ids(reply.get("prompt_token_ids")),
+        tokens=tokens.ids,
+        logprobs=tokens.logprobs,
+        text=text,
+        stop_reason=stop_reason,
+        policy_version=version,
+        offsets=tokens.offsets,
+        prompt_count=_count(usage.get("prompt_tokens")),
+        token_count=_count(usage.get("completion_tokens")),
+    )
+
+
+def read_tokens(reply: Object) -> tuple[tuple[int, ...], tuple[float, ...], str]:
+    """Return what a vLLM server sampled: ids (T,), log-probabilities (T,) in nats, and how it ended.
+
+    ReplyError where some of it is missing.
+    """
+    choice = _first_choice(reply)
+    ids, (_, logprobs) = _ids(choice.get("token_ids")), _plain_tokens(_object(choice.get("logprobs")))
+    if not ids or len(ids) != len(logprobs):
+        raise ReplyError(f"{len(ids)} token ids with {len(logprobs)} log-probabilities")
+    return ids, logprobs, str(choice.get("finish_reason"))
+
+
+def says_what_stopped(reply: Object) -> bool:
+    """Return whether a server says which stop string ended a reply, as vLLM does.
+
+    >>> says_what_stopped({"choices": [{"stop_reason": None}]}), says_what_stopped({"choices": [{}]})
+    (True, False)
+    """
+    choices = _list(reply.get("choices"))
+    return bool(choices) and "stop_reason" in _object(choices[0])
+
+
+def restored(text: str, stop: Sequence[str]) -> str:
+    """Return the text with the closing tag that the server has cut off, if its section is still open.
+
+    >>> restored("<solution>4", ["</solution>"]), restored("I pass.", ["</solution>"])
+    ('<solution>4</solution>', 'I pass.')
+    """
+    for string in stop:
+        opening = string.replace("</", "<", 1)
+        if opening != string and string.endswith(">") and text.rfind(opening) > text.rfind(string):
+            return text + string
+    return text
+
+
+def _first_choice(reply: Object) -> Object:
+    choices = reply.get("choices")
+    first = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
+    if not isinstance(first, dict):
+        raise ReplyError("the answer has no choices")
+    return cast(Object, first)
+
+
+def _text(choice: Object) -> tuple[str, str]:
+    """Return the reply and, where the server keeps it apart, its thinking."""
+    message = _object(choice.get("message"))
+    text = message.get("content", "" if message else choice.get("text"))
+    thinking = message.get("reasoning") or message.get("reasoning_content")
+    if text is None and message:
+        text = ""  # all of it was thinking, or refused
+    if not isinstance(text, str):
+        raise ReplyError("the answer has no text in its first choice")
+    return text, thinking if isinstance(thinking, str) else ""
+
+
+def _ended(text: str, choice: Object, request: SampleRequest) -> tuple[str, StopReason]:
+    """Return the text with the stop string that ended it, and how it ended.
+
+    vLLM reports the string in ``stop_reason``; elsewhere a closing tag that is due is taken to be it.
+    """
+    if choice.get("finish_reason") in ("length", "content_filter"):
+        return text, "length"
+    string = choice.get("stop_reason")
+    if isinstance(string, str) and string in request.stop:
+        return text if text.endswith(string) else text + string, "stop"
+    if "stop_reason" in choice or any(text.endswith(string) for string in request.stop):
+        return text, "stop"
+    begun = request.begun.text if request.begun else ""
+    return restored(begun + text, request.stop)[len(begun) :], "stop"
+
+
+def _thought(
+    text: str, tokens: _Tokens, reason: StopReason, request: SampleRequest
+) -> tuple[str, _Tokens, StopReason]:
+    """Return a thinking model's reply up to its stop string, which was not looked for in the thinking.
+
+    What was cut off without any ``</think>`` is taken to be thinking, and so stays private.
+    """
+    if CLOSING not in text:
+        if reason == "length" and not text.lstrip().startswith(OPENING):
+            return f"{OPENING}\n{text}", _Tokens(tokens.ids, tokens.logprobs), reason
+        return text, tokens, reason
+    end = end_of_stop(text, request.stop, text.index(CLOSING))
+    if end is None or end == len(text):
+        return text, tokens, reason
+    return text[:end], tokens.until(end), "stop"
+
+
+def _tokens(choice: Object, text: str, request: SampleRequest) -> _Tokens:
+    """Return what the server reports of the tokens, as vLLM does if the request wants ids.
+
+    A server's log-probabilities are of temperature 1 and all tokens unless it was started otherwise; where
+    that is not what was sampled, they are left out.
+    """
+    ids, listed = _ids(choice.get("token_ids")), _object(choice.get("logprobs"))
+    pieces, logprobs = _chat_tokens(listed) if "content" in listed else _plain_tokens(listed)
+    plain = request.temperature == 0 or (request.temperature, request.top_p, request.top_k) == (1, 1, 0)
+    known = plain and len(logprobs) == len(ids)
+    whole, offsets = characters(pieces) if len(pieces) == len(ids) else ("", [])
+    fits = bool(offsets) and whole.startswith(text) and offsets[-1] <= len(text)  # an end token hangs over
+    return _Tokens(ids, logprobs if known else (), tuple(offsets) if fits else ())
+
+
+def _chat_tokens(listed: Object) -> tuple[list[bytes], tuple[float, ...]]:
+    """Return bytes and log-probability of each token; nothing where one has none."""
+    entries = [_object(entry) for entry in _list(listed.get("content"))]
+    return _pieces([entry.get("bytes") for entry in entries]), _logprobs(
+        [entry.get("logprob") for entry in entries]
+    )
+
+
+def _plain_tokens(listed: Object) -> tuple[list[bytes], tuple[float, ...]]:
+    texts = _list(listed.get("tokens"))
+    pieces = [text.encode("utf-8", "replace") for text in texts if isinstance(text, str)]
+    return pieces, _logprobs(_list(listed.get("token_logprobs")))
+
+
+def _pieces(values: Sequence[object]) -> list[bytes]:
+    try:
+        return [bytes(cast("list[int]", value)) for value in values if isinstance(value, list)]
+    except (ValueError, TypeError):
+        return []
+
+
+def _logprobs(values: Sequence[object]) -> tuple[float, ...]:
+    """Return the log-probabilities, none at all unless every one is a finite number of at most 0.
+
+    >>> _logprobs([-0.5, -0.0]), _logprobs([-0.5, None]), _logprobs([float("-inf")])
+    ((-0.5, -0.0), (), ())
+    """
+    valid = [float(v) for v in values if isinstance(v, float | int) and -1e6 < v <= 0 and isfinite(v)]
+    return tuple(valid) if len(valid) == len(values) else ()
+
+
+def _ids(value: object) -> tuple[int, ...]:
+    """Return token ids; none at all unless every one can be an id.
+
+    >>> _ids([3, 4]), _ids([3, "4"]), _ids([3, -1]), _ids(None)
+    ((3, 4), (), (), ())
+    """
+    listed = _list(value)
+    valid = tuple(v for v in listed if type(v) is int and 0 <= v < 2**31)
+    return valid if len(valid) == len(listed) else ()
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value < 2**53 else None
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _object(value: object) -> Object:
+    return cast(Object, value) if isinstance(value, dict) else {}
+
 
 LIMITS = ("max_tokens", "max_tokens", "max_completion_tokens")
 """The dialects, by what they call the limit: vLLM's with its extras, the usual one, OpenAI's newer models."""

@@ -58,7 +58,7 @@ class _Layer:
 
 
 class Qwen3Steps:
-    """See debate_rl.inference.steps.Steps."""
+    """See debate_rl.inference.sampler.Steps."""
 
     def __init__(self, model: Qwen3ForCausalLM) -> None:
         config = model.config

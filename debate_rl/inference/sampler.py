@@ -11,21 +11,162 @@ Prompts are padded on the left; finished rows are dropped when a fifth of the ba
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
 
 from debate.types import StopReason
-from debate_rl.inference.steps import Steps, steps_for
-from debate_rl.inference.stopping import RowStop, StopWatch
+from debate_rl.inference.decoding import TokenText
+from debate_rl.inference.qwen3 import Qwen3Steps, fits
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+
+THINK_START, THINK_END = "<think>", "</think>"
+_OPENING_TOKENS = 16  # a leading think tag is looked for in this many tokens
+
+
+@dataclass(slots=True)
+class RowStop:
+    """The stop strings of one row and where it is with thinking (None: not yet known)."""
+
+    stop: tuple[str, ...]
+    thinking: bool | None = None
+
+
+@dataclass(slots=True)
+class StopWatch:
+    """Finds stop strings in rows of ids of one tokenizer. ``size`` is the model's vocabulary size V."""
+
+    text: TokenText
+    size: int
+    _tables: dict[tuple[str, ...], torch.Tensor] = field(default_factory=dict)
+
+    def table(self, stop: tuple[str, ...]) -> torch.Tensor:
+        """Return (V,) bool: the tokens whose text could complete one of these strings (or end thinking)."""
+        if stop not in self._tables:
+            tails = _tails((*stop, THINK_END)) if stop else ((), ())
+            self._tables[stop] = torch.tensor(
+                [_may_end(self.text.piece(v), *tails) for v in range(self.size)]
+            )
+        return self._tables[stop]
+
+    def ends(self, row: RowStop, tokens: torch.Tensor) -> bool:
+        """Return whether the last of the row's tokens (T,) completes a stop string; follows the thinking."""
+        if row.thinking is None:
+            opening = self.text.decode(tokens[:_OPENING_TOKENS].tolist()).lstrip()
+            row.thinking = _leads_to_thinking(opening)
+        if row.thinking:
+            row.thinking = not self._completed(THINK_END, tokens)
+            return False
+        return any(self._completed(string, tokens) for string in row.stop)
+
+    def _completed(self, string: str, tokens: torch.Tensor) -> bool:
+        window = tokens[-len(string.encode()) - 1 :].tolist()
+        before = len(self.text.decode(window[:-1]).rstrip("\ufffd"))  # a cut character is not finished
+        return string in self.text.decode(window)[max(0, before - len(string) + 1) :]
+
+
+def _leads_to_thinking(opening: str) -> bool | None:
+    """Return whether a reply that begins so begins with thinking; None while that cannot be said.
+
+    >>> [_leads_to_thinking(text) for text in ("<thi", "<think>2 +", "<solution>")]
+    [None, True, False]
+    """
+    if opening.startswith(THINK_START):
+        return True
+    return None if THINK_START.startswith(opening) else False
+
+
+def _tails(strings: Sequence[str]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    """Return the strings, and every proper ending of one, as bytes."""
+    whole = tuple(string.encode() for string in strings)
+    return whole, tuple({data[i:] for data in whole for i in range(1, len(data))})
+
+
+def _may_end(piece: bytes, whole: tuple[bytes, ...], endings: tuple[bytes, ...]) -> bool:
+    """Return whether a token with these bytes could complete one of the strings.
+
+    >>> [_may_end(piece, *_tails(["</s>"])) for piece in (b">", b"s> x", b"x</s>", b"</s", b"s")]
+    [True, True, True, False, False]
+    """
+    return piece.startswith(endings) or any(data in piece for data in whole)
+
+
+class Steps(Protocol):
+    """A causal model with its cache, one batch at a time; logits are (B, V) float32 of the last position."""
+
+    def prefill(self, ids: torch.Tensor, pad: torch.Tensor, more: int) -> torch.Tensor:
+        """Read prompts (B, P), of which the first ``pad`` (B,) are padding; ``more`` tokens may follow."""
+        ...
+
+    def step(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Read one more token of each row (B,)."""
+        ...
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """Keep only these rows of the cache."""
+        ...
+
+
+class ModelSteps:
+    """Any transformers causal LM with a key-value cache, LoRA models included."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        from transformers import DynamicCache
+
+        base = model.get_base_model() if hasattr(model, "peft_config") else model  # pyright: ignore[reportCallIssue]
+        accepted = inspect.signature(base.forward).parameters
+        self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
+        self._model = model
+        self._cache = DynamicCache(config=model.config)
+        self._mask = torch.empty(0)
+        self._position = torch.empty(0)
+
+    def prefill(self, ids: torch.Tensor, pad: torch.Tensor, more: int) -> torch.Tensor:
+        """See Steps."""
+        columns = torch.arange(ids.shape[1], device=ids.device)
+        self._mask = (columns >= pad[:, None]).long()
+        self._position = ids.shape[1] - pad
+        return self._forward(ids, (columns - pad[:, None]).clamp(min=0))
+
+    def step(self, tokens: torch.Tensor) -> torch.Tensor:
+        """See Steps."""
+        self._mask = torch.nn.functional.pad(self._mask, (0, 1), value=1)
+        logits = self._forward(tokens[:, None], self._position[:, None])
+        self._position = self._position + 1
+        return logits
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """See Steps."""
+        self._cache.batch_select_indices(rows)
+        self._mask, self._position = self._mask[rows], self._position[rows]
+
+    def _forward(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        output = self._model(
+            input_ids=ids,
+            attention_mask=self._mask,
+            position_ids=positions,
+            past_key_values=self._cache,
+            use_cache=True,
+            **self._last_only,
+        )
+        return output.logits[:, -1].float()
+
+
+def steps_for(model: PreTrainedModel) -> Steps:
+    """Return the fast path of small Qwen3 models that compute in float32 on a CPU, else the model's own."""
+    if torch.is_autocast_enabled(model.device.type):
+        return ModelSteps(model)
+    return Qwen3Steps(model) if fits(model) else ModelSteps(model)
+
 
 _COMPACT_BELOW = 0.8
 

@@ -20,8 +20,7 @@ from debate.seeds import derive_seed
 from debate.types import Completion, Message, SampleRequest
 from debate_rl.inference.decoding import TokenText
 from debate_rl.inference.encoding import EncodingError, PromptEncoder
-from debate_rl.inference.sampler import Draw, Drawn
-from debate_rl.inference.stopping import THINK_END, THINK_START
+from debate_rl.inference.sampler import THINK_END, THINK_START, Draw, Drawn
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -20,8 +20,7 @@ from debate.programs import REFUSED, Program, find_program, output_block, shown_
 from debate.seeds import derive_seed
 from debate.tools import FENCE
 from debate.types import Call, CallStatus, Completion, Policy, SampleRequest, Span, StopReason
-from debate_rl.inference.seats import SeatedPolicy
-from debate_rl.inference.wrapped import WrappedPolicy
+from debate_rl.inference.wrapped import SeatedPolicy, WrappedPolicy
 from debate_rl.inference.written import Written, written_by
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from debate.types import Completion, Message, SampleRequest
-from debate_rl.inference.batcher import OTHER_LOOP
 from debate_rl.inference.engine_report import EngineReport
+from debate_rl.inference.local import OTHER_LOOP
 from debate_rl.inference.sampler import Draw
 from debate_rl.inference.speech import Speech, ids_of_ends
 from debate_rl.inference.vllm_requests import Current, Part, RequestingPolicy

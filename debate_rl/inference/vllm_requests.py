@@ -10,9 +10,8 @@ from typing import Any, Generic, TypeVar
 
 from debate.seeds import derive_seed
 from debate.types import Completion, SampleRequest, StopReason
-from debate_rl.inference.sampler import Draw, Drawn
+from debate_rl.inference.sampler import THINK_END, THINK_START, Draw, Drawn
 from debate_rl.inference.speech import SpeakingPolicy, refuse_impossible
-from debate_rl.inference.stopping import THINK_END, THINK_START
 
 A = TypeVar("A")
 COLDEST = 0.01

@@ -17,7 +17,7 @@ from typing import Any, cast
 from debate.concurrency import run_async
 from debate.types import Completion, Message, SampleRequest
 from debate_rl.inference.engine_report import EngineReport
-from debate_rl.inference.replies import ReplyError, read_tokens
+from debate_rl.inference.openai import ReplyError, read_tokens
 from debate_rl.inference.server import Server, ServerError, key_for
 from debate_rl.inference.vllm import EngineState, speech_of
 from debate_rl.inference.vllm_requests import Current, Part, RequestingPolicy

@@ -28,3 +28,18 @@ class WrappedPolicy:
     async def sample(self, request: SampleRequest) -> Completion:
         """Have the inner policy answer a request."""
         return await self.inner.sample(request)
+
+
+class SeatedPolicy(WrappedPolicy):
+    """The policy ``inner``, and ``remote``, who answers the requests of remote seats and never learns.
+
+    Weights and all else are the inner policy's.
+    """
+
+    def __init__(self, inner: Policy, remote: Policy) -> None:
+        super().__init__(inner)
+        self.remote = remote
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Have a request answered by whom its seat names."""
+        return await (self.remote if request.seat == "remote" else self.inner).sample(request)

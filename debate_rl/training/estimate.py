@@ -34,7 +34,7 @@ from debate.prompting.shown import asks_pairs, groups_shown, rounds_held
 from debate.types import Problem, TurnId
 from debate_rl.config import Config
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.inference.steps import steps_for
+from debate_rl.inference.sampler import steps_for
 from debate_rl.quantization import quantized_bytes
 from learner.types import Row
 from learner.update import head

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from debate_rl.config import Config
-from debate_rl.inference.steps import steps_for
+from debate_rl.inference.sampler import steps_for
 from debate_rl.training.estimate import Load
 from debate_rl.training.passes import learner_passes
 from learner.update.forward import action_logprobs

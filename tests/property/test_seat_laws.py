@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
-from debate_rl.inference.seats import SeatedPolicy
+from debate_rl.inference.wrapped import SeatedPolicy
 from learner import AdvantageConfig, make_rows, transitions_of, turn_advantages
 from rewards import RewardConfig, score_debate
 

@@ -14,8 +14,8 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.policy import freeze
 from debate.types import Message, SampleRequest, TurnId
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.inference.seats import SeatedPolicy
 from debate_rl.inference.tools import ToolPolicy
+from debate_rl.inference.wrapped import SeatedPolicy
 
 PROBLEM = Problem("p", "What is 2 + 2?", "4", level="easy")
 SEATS = ("learning", "remote", "frozen")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from debate_rl.inference.batcher import Batcher
+from debate_rl.inference.local import Batcher
 
 
 @pytest.mark.parametrize("fails", [False, True])

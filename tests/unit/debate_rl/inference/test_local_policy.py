@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from debate.types import Message, SampleRequest, TurnId
-from debate_rl.inference.batcher import Batcher
-from debate_rl.inference.local import LocalPolicy, end_tokens
+from debate_rl.inference.local import Batcher, LocalPolicy, end_tokens
 
 
 def request(seed=0, *, debate="a", agent=0, round_=0, text="hello", **rest):

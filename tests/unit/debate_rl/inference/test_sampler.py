@@ -13,9 +13,16 @@ from scipy.stats import chisquare
 
 from debate_rl.inference.decoding import TokenText
 from debate_rl.inference.qwen3 import Qwen3Steps, fits
-from debate_rl.inference.sampler import Draw, draw_tokens, likely_only, sample_batch
-from debate_rl.inference.steps import ModelSteps, steps_for
-from debate_rl.inference.stopping import RowStop, StopWatch
+from debate_rl.inference.sampler import (
+    Draw,
+    ModelSteps,
+    RowStop,
+    StopWatch,
+    draw_tokens,
+    likely_only,
+    sample_batch,
+    steps_for,
+)
 
 PIECES = ["<solution>", "</solution>", "<think>", "</think>", " 1", " 2", " 11"]
 

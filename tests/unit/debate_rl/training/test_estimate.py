@@ -14,7 +14,7 @@ import debate_rl.training.estimate
 from debate import Problem, run_debates
 from debate_rl.config import Config
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.inference.steps import ModelSteps, steps_for
+from debate_rl.inference.sampler import ModelSteps, steps_for
 from debate_rl.training.estimate import (
     LiveBytes,
     Load,
