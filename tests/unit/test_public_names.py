@@ -40,8 +40,6 @@ LIGHT = {
     "rewards": (*HEAVY, "envs", "transcripts"),
     "transcripts": (*HEAVY, "learner"),
     "learner, learner.advantages": (*HEAVY, "transcripts"),
-    "learner.losses": ("debate_rl", "transcripts"),
-    "learner.update.learner": ("debate_rl", "transcripts"),
 }
 
 

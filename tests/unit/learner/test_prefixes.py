@@ -386,7 +386,7 @@ def test_a_check_that_fails_half_way_leaves_no_gradient(error, monkeypatch, deba
 @pytest.mark.parametrize(
     ("make", "changes", "backend"),
     [
-        (qwen3, {"gradient_checkpointing": True}, "eager"),
+        pytest.param(qwen3, {"gradient_checkpointing": True}, "eager", marks=pytest.mark.slow),
         pytest.param(lora, {"gradient_checkpointing": True, "beta": 0.1}, "inductor", marks=pytest.mark.slow),
         pytest.param(qwen3, {"minibatches": 2, "beta": 0.1}, "inductor", marks=pytest.mark.slow),
     ],
