@@ -19,7 +19,7 @@ from debate_rl.tracking.step_lines import read_metrics
 HOME = Path(debate_rl.__file__).parents[1]
 HEAVY = ("torch", "transformers", "peft", "vllm", "datasets")
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME), "COLUMNS": "120"}
-SNIPPETS = re.findall(r"```python\n(.*?)```", (HOME / "docs/concepts.md").read_text(encoding="utf-8"), re.DOTALL)
+SNIPPETS = re.findall(r"```python\n(.*?)```", (HOME / "docs/concepts.md").read_text("utf-8"), re.DOTALL)
 RUN = "runs/quickstart-pair_sum-0"
 """The run folder that the documents speak of."""
 LISTENING = (

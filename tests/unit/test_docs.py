@@ -1,4 +1,4 @@
-"""The links between pages lead somewhere, the index has every page, and the glossary has words that are used."""
+"""Links between pages are valid, the index has every page, and the terms of the glossary are used."""
 
 from __future__ import annotations
 
