@@ -93,7 +93,7 @@ class DebateConfig(Settings):
     final ballot is then held. None: every debate has ``num_rounds``."""
     seats: tuple[Seat, ...] = ()
     """Who speaks for each agent: "learning", "frozen" (the weights that training began with) or "remote" (the
-    model of ``remote.endpoint``). Left out: all learn. See docs/seats.md."""
+    model of ``remote.endpoint``). Left out: all learn. See docs/protocol.md."""
     by_level: tuple[LevelConfig, ...] = ()
     """Tables [[debate.by_level]]: fewer agents or rounds on problems of a level, ``level = "1"``."""
     final_ballot: bool = True
@@ -108,7 +108,7 @@ class DebateConfig(Settings):
     """Rounds shown to an agent: the last K, all (-1), or none (0)."""
     conversation: bool = False
     """Whether an agent's turns are one conversation: a prompt begins with the tokens of its prompt and reply
-    before, and adds a message with the newest round. Needs ``history_rounds = -1``; see docs/engines.md."""
+    before, and adds a message with the newest round. Needs ``history_rounds = -1``; see docs/protocol.md."""
     personas: tuple[Persona, ...] | str | None = None
     """Own ones, "module:NAME", a preset ("default", "wide"), or None for five; cycled over the agents."""
     judge_own: bool = False

@@ -152,7 +152,7 @@ def round_name(round_: int, rounds: int | None) -> str:
 
 
 def title(name: str) -> str:
-    """Return the name of a figure as people read it; docs/glossary.md has the names.
+    """Return the name of a figure as people read it; docs/metrics.md has the names.
 
     >>> title("eval/debate/accuracy/round_0"), title("reward/peer/std"), title("winner_minus_direct")
     ('debate accuracy, round 0', 'peer reward std', 'winner minus direct')

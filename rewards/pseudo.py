@@ -71,8 +71,8 @@ def voted(group: Answered) -> list[Scores]:
     Votes between equal answers say nothing of answers. Only sums above 0 count; without one there is no
     label. The sum is not divided by the number of comparisons: half of all rare wrong answers win the one
     comparison they were in with another wrong one, so a rate (Copeland's score too) picks them. The price: a
-    common answer with many wins over wrong ones outweighs a rare right one that beat it. ``docs/rewards.md``
-    has both measured. Votes on answers as in SERL [arXiv 2511.07922].
+    common answer with many wins over wrong ones outweighs a rare right one that beat it; both were
+    measured (``experiments/results/label_free.md``). Votes on answers as in SERL [arXiv 2511.07922].
     """
     net: Counter[str] = Counter()
     for left, right, outcome in _decided(group):

@@ -1,4 +1,4 @@
-"""The decision rules of ``docs/frontier.md``: from cells to "holds", "not shown", "fails" or "not tested".
+"""The decision rules of ``README.md``: from cells to "holds", "not shown", "fails" or "not tested".
 
 A rule holds where the intervals of all its cells say so, and fails where one of them says the opposite.
 """
@@ -152,7 +152,7 @@ def controls_gain_nothing(cells: Sequence[Cell]) -> Rule:
     """Rule B4: shuffled votes, random rewards and votes by the judge's own answer gain nothing.
 
     The last is no control: it taught first answers as much as votes did, without any judging
-    (docs/frontier.md). So each line has what votes gain more than it.
+    (README.md). So each line has what votes gain more than it.
     """
     lines: list[Told] = []
     for cell in cells:
@@ -253,7 +253,7 @@ def of_calls(name: str, claim: str, calls: Sequence[Call], figures: Mapping[str,
 def margins_call_signs(cells: Sequence[Cell]) -> Rule:
     """Rule E: p_v - 1/2, p_m - 1/2 and p_v - p_m call the signs of what votes and majorities gain.
 
-    It was written after runs of the others, and is tested on runs of its own (docs/frontier.md).
+    It was written after runs of the others, and is tested on runs of its own (README.md).
     """
     calls = [call for cell in cells for call in _margins(cell, cells)]
     claim = "p_v - 1/2, p_m - 1/2 and p_v - p_m call the sign of a gain in 90%"

@@ -1,6 +1,6 @@
 """What an arm of a frontier learns from: votes, majorities, labels, and controls, by name.
 
-A name with a number behind it, as in "truth=0.125", is of a family of signals. ``docs/frontier.md`` says what
+A name with a number behind it, as in "truth=0.125", is of a family of signals. ``README.md`` says what
 each one is, and ``docs/rewards.md`` whose idea it is.
 """
 

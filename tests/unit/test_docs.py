@@ -1,0 +1,54 @@
+"""Links between pages are valid, the index has every page, and the terms of the glossary are used."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+HOME = Path(__file__).parents[2]
+DOCS = HOME / "docs"
+PAGES = [
+    *(HOME / name for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted(DOCS.glob("*.md")),
+    *sorted(HOME.glob("experiments/*/*.md")),
+]
+TERMS = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", (DOCS / "glossary.md").read_text("utf-8"), re.MULTILINE)[1:]
+
+
+def prose(page: Path) -> str:
+    """Return a page without its blocks of code."""
+    return re.sub(r"^```.*?^```$|^    .*?$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub makes of the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)\s]+)\)|(?:href|src)=\"([^\"]+)\"", prose(page)):
+        target = "".join(link)
+        if target.startswith(("http://", "https://", "mailto:")):
+            continue
+        path, _, anchor = target.partition("#")
+        found = page.parent / path if path else page
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), target
+
+
+def test_the_index_has_every_page_once():
+    listed = re.findall(r"^\| \[([\w.]+\.md)\]", (DOCS / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(page.name for page in DOCS.glob("*.md") if page.name != "README.md")
+
+
+def test_the_glossary_is_sorted_and_its_terms_are_used():
+    assert len(TERMS) > 30
+    assert sorted(set(TERMS), key=str.lower) == TERMS
+    pages = (page.read_text("utf-8") for page in PAGES if page.name != "glossary.md")
+    text = re.sub(r"\s+", " ", " ".join(pages)).lower()
+    unused = [word for term in TERMS for word in term.lower().split(", ") if word not in text]
+    assert unused == []
