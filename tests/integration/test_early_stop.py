@@ -143,7 +143,12 @@ def test_long_solutions_are_compressed_in_training_and_evaluation_and_trained_wh
     monkeypatch.setitem(sys.modules, "my_short", module)
     debate = {**BASE["debate"], "compress": {"over": 2, "max_tokens": 2}}  # type: ignore[dict-item]
     model = {**BASE["model"], "tiny": {**BASE["model"]["tiny"], "pieces": LONG}}  # type: ignore[index,dict-item]
-    tables = {"debate": debate, "model": model, "summarizer": {"policy": "my_short:make"}}
+    tables = {
+        "debate": debate,
+        "model": model,
+        "summarizer": {"endpoint": "short"},
+        "endpoints": {"short": {"policy": "my_short:make"}},
+    }
     straight, stopped = (config_of(tmp_path / name, **tables) for name in ("straight", "stopped"))
     train(straight)
     with open_session(stopped) as session:
