@@ -17,7 +17,7 @@ from debate_rl.formatting import counted
 from transcripts import RunStore, compile_filter
 
 if TYPE_CHECKING:
-    from debate_rl.inspector.plain.printer import Printer
+    from debate_rl.inspector.plain import Printer
 
 PAGE = 50
 OPTIONS = {
@@ -52,13 +52,13 @@ Action: TypeAlias = "Callable[[Sequence[str], LineOptions, RunStore, Printer], N
 
 def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
     """Do an action, ls by default; of a folder of runs, without an action or options, list these."""
-    from debate_rl.inspector.plain.printer import printer_for
+    from debate_rl.inspector.plain import printer_for
     from debate_rl.inspector.runs import find_runs, run_at
 
     printer, runs = printer_for(sys.stdout), find_runs(options.run)
     if not name and not _given(options) and run_at(options.run, runs) is None:
         from debate_rl.inspector.overview import overviews
-        from debate_rl.inspector.plain.listing import print_runs
+        from debate_rl.inspector.plain import print_runs
 
         print_runs(overviews(runs), printer, as_json=options.json)
         return
@@ -128,7 +128,7 @@ def _check_options(action: str, options: LineOptions) -> None:
 
 
 def _list(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.listing import print_list
+    from debate_rl.inspector.plain import print_list
 
     filter = _both(options.filter, rest)
     index_text(store, filter)
@@ -168,7 +168,7 @@ def _both(filter: str, words: Sequence[str]) -> str:
 
 
 def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.showing import print_debate
+    from debate_rl.inspector.plain import print_debate
     from debate_rl.inspector.views.across import read
     from debate_rl.inspector.views.prompts import DebatePrompts
 
@@ -181,7 +181,7 @@ def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
 
 
 def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.searching import print_matches, search_filter
+    from debate_rl.inspector.searching import print_matches, search_filter
 
     if not rest:
         raise ValueError("grep: name the words to look for; a FILTER may follow")
@@ -193,14 +193,14 @@ def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
 
 
 def _stats(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.listing import print_figures
+    from debate_rl.inspector.plain import print_figures
 
     print_figures(store, printer, _both(options.filter, rest), as_json=options.json)
 
 
 def _why(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.showing import print_why
-    from debate_rl.inspector.views.reward import config_of, why
+    from debate_rl.inspector.plain import print_why
+    from debate_rl.inspector.views.why import config_of, why
 
     if len(rest) != 1:
         raise ValueError("why: name one debate by step and index, and a turn, as in why 12.3 --turn 0.1")
@@ -210,7 +210,7 @@ def _why(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Pr
 
 
 def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.comparing import print_across, print_comparison
+    from debate_rl.inspector.plain import print_across, print_comparison
     from debate_rl.inspector.views.across import across, read
     from debate_rl.inspector.views.compared import compare
 
@@ -230,7 +230,7 @@ def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
 def _fixture(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     from debate_rl.inspector.views.across import read
     from debate_rl.inspector.views.fixture import differences, load_fixture, save_fixture
-    from debate_rl.inspector.views.reward import config_of
+    from debate_rl.inspector.views.why import config_of
 
     if len(rest) != 2:
         raise ValueError("fixture: name a debate and a new file, as in fixture 12.3 debate.json")
@@ -251,7 +251,7 @@ def _fixture(rest: Sequence[str], options: LineOptions, store: RunStore, printer
 
 
 def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.comparing import print_debate_replay, print_replay, print_replays
+    from debate_rl.inspector.plain import print_debate_replay, print_replay, print_replays
     from debate_rl.inspector.views.replays import read_replay, replays
 
     if not rest:
@@ -268,7 +268,7 @@ def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer
 
 
 def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.listing import print_evaluations
+    from debate_rl.inspector.plain import print_evaluations
     from debate_rl.inspector.views.evaluated import evaluation_parts, evaluations
 
     if rest:
@@ -281,7 +281,7 @@ def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, pri
 
 
 def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.judged import print_pair, print_pairs
+    from debate_rl.inspector.plain import print_pair, print_pairs
     from debate_rl.tracking.judge_pairs import hack_gaps, watched_judge
 
     if len(rest) > 1 or not all(word.isdecimal() for word in rest):
