@@ -43,7 +43,7 @@ class Span(NamedTuple):
     """Words in one style, which may lead somewhere; ``name``: by which tests find them.
 
     Styles: strong, faint, doubt, code; right, wrong and the other grades; answer: mathematics is typeset;
-    mark: what an excerpt is about; gone and new: what one of two texts has alone; page: for links alone.
+    mark: what an excerpt is about; gone and new: what one of two texts has alone. Pages alone show page and drawn.
     """
 
     text: str
@@ -116,7 +116,8 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows below heads. A head that begins with ">" sets its column to the right.
+    """Rows below heads. A head that begins with ">" sets its column to the right; one with "~" before
+    that is left out where there is no room.
 
     ``row_name``: by which tests find a row; ``ids``: of each row, to be linked to; ``body``: of all rows.
     """
@@ -129,6 +130,13 @@ class Table:
     ids: Sequence[str] = ()
     body: str = ""
     kind: str = "list"
+
+    @property
+    def columns(self) -> list[tuple[str, bool, bool]]:
+        """The heads, whether each is set to the right, and whether it may be left out."""
+        return [
+            (head.lstrip("~>"), head.lstrip("~").startswith(">"), head.startswith("~")) for head in self.heads
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,9 @@ def lines_of(blocks: Iterable[Block], layout: Layout) -> Iterator[Row]:
 
 
 def _safe(words: Words) -> Row:
-    return tuple(span._replace(text=safe(span.text)) for span in spans(words) if span.style != "page")
+    return tuple(
+        span._replace(text=safe(span.text)) for span in spans(words) if span.style not in ("page", "drawn")
+    )
 
 
 def _text(block: Text, layout: Layout) -> Iterator[Row]:
@@ -107,15 +109,15 @@ def split_lines(text: Sequence[Span], indent: str) -> Iterator[Row]:
 
 def table_lines(table: Table, widest: int) -> Iterator[Row]:
     """Yield heads and rows in columns as wide as they need to be; the last one is ragged."""
-    rights = [head.startswith(">") for head in table.heads]
-    rows: list[list[Row]] = [[(Span(head.removeprefix(">"), "faint"),) for head in table.heads]]
+    columns = table.columns
+    rows: list[list[Row]] = [[(Span(head, "faint"),) for head, _, _ in columns]]
     rows += [[_safe(cell) for cell in row] for row in table.rows]
     widths = [min(widest, max(map(_length, column))) for column in zip(*rows, strict=True)]
     if table.caption:
         yield (Span(table.caption, "faint"),)
     for row in rows if any(table.heads) else rows[1:]:
         line: list[Span] = []
-        for index, (cell, width, right) in enumerate(zip(row, widths, rights, strict=True)):
+        for index, (cell, width, (_, right, _)) in enumerate(zip(row, widths, columns, strict=True)):
             last = index == len(row) - 1
             if len(cell) == 1 and not (last and not right):
                 cell = (cell[0]._replace(text=padded(cell[0].text, width, left=not right)),)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from debate_rl.inspector.views.replays import MostChanged, ReplayName
 
 Item = TypeVar("Item")
-GAP = 2
+GAP, WIDE = 2, 5
+"""Cells between columns; and the need from which on a column is left out on a telephone."""
 MEANINGS: tuple[tuple[str, str], ...] = (
     ("accuracy", "right / graded solutions, in round 0 and in the last round"),
     ("winner", "grade of the winner; of a step, right / graded winners"),
@@ -109,7 +110,10 @@ def padded_row(columns: Sequence[tuple[Column[Any], int]], item: Any) -> tuple[S
 
 def table_of(columns: Sequence[Column[Item]], items: Sequence[Item], **named: Any) -> Table:
     """Return a list as a table, in columns as wide as they need to be."""
-    heads = [("" if column.left or column.rest else ">") + column.name for column in columns]
+    heads = [
+        "~" * (column.need >= WIDE) + ">" * (not column.left and not column.rest) + column.name
+        for column in columns
+    ]
     return Table(heads, [[column.cell(item) for column in columns] for item in items], **named)
 
 
@@ -142,7 +146,7 @@ RUNS: Sequence[Column[Overview]] = (
     Column("held-out", 9, lambda one: "–" if one.before is None else _from_to(one.before, one.after)),
     Column("judge", 5, lambda one: share(one.judge)),
     Column("alarms", 6, _alarms),
-    Column("", 8, lambda one: Span(f"{one.state}: {one.why}" if one.why else one.state, "right"), left=True),
+    Column("", 18, lambda one: Span(f"{one.state}: {one.why}" if one.why else one.state, "right"), left=True),
 )
 
 
@@ -184,13 +188,13 @@ def _accuracy(row: DebateRow) -> Words:
 
 DEBATES: Sequence[Column[DebateRow]] = (
     Column("debate", 8, lambda row: Span(row.id, link=to_debate(row.id), name="row-link"), left=True),
-    Column("problem", 12, lambda row: _tail(shorten(row.problem.id, 200), 40), 2, left=True),
     Column("winner", 9, _winner, left=True),
     Column("accuracy", 9, _accuracy),
     Column("judge", 5, lambda row: share(row.facts.judge_accuracy), 1),
+    Column("flags", 14, lambda row: " ".join(flag for flag, _ in flags_of(row)), 4, left=True),
     Column("votes", 5, lambda row: str(row.facts.votes), 3),
     Column("malformed", 9, lambda row: _count(row.facts.malformed), 5),
-    Column("flags", 14, lambda row: " ".join(flag for flag, _ in flags_of(row)), 4, left=True),
+    Column("problem", 12, lambda row: _tail(shorten(row.problem.id, 200), 40), 2, left=True),
     Column("question", 12, lambda row: Span(shorten(row.problem.question, 90), "faint"), 6, rest=True),
     Column("level", 8, lambda row: shorten(row.problem.level, 24), 7, left=True),
     Column("tokens", 8, lambda row: f"{row.facts.tokens:,}", 8),

@@ -15,19 +15,16 @@ from msgspec import UNSET
 from debate.types import Span as TextSpan
 from debate.types import TurnId
 from debate_rl.formatting import counted, json_number, safe
-from debate_rl.inspector.blocks import Block, Line, Span
+from debate_rl.inspector.blocks import Block, Line, Span, Table
 from debate_rl.inspector.lines import Layout, Row, lines_of
-from debate_rl.inspector.lists import DEBATES, REPLAYS, STEPS, Column, fitting, padded_row, table_of
+from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, Column, fitting, padded_row, table_of
 from debate_rl.inspector.views import adoption_view, debate_view, parse_forensics, vote_graphs
 from debate_rl.inspector.views.debate_blocks import debate_blocks, parsing_blocks, votes_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.run_blocks import (
     across_blocks,
-    attacks_on,
     comparison_blocks,
     debate_replay_blocks,
-    pair_blocks,
-    pairs_blocks,
     replay_blocks,
 )
 from transcripts import DebateRow, Record, RunStore, StepRow
@@ -167,24 +164,23 @@ def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_jso
     if not as_json:
         printer.list(STEPS, steps, total=overall)
         return
-    figures = {"overall": _step_json(overall), "steps": [_step_json(row) for row in steps]}
+    figures = {"overall": step_json(overall), "steps": [step_json(row) for row in steps]}
     printer.json({"schema": 1, "filter": filter, **figures})
 
 
-def _step_json(row: StepRow) -> dict[str, object]:
+def step_json(row: StepRow) -> dict[str, object]:
+    """Return the figures of a step, or of all."""
     return {field.name: json_number(getattr(row, field.name)) for field in fields(row)}
 
 
 def print_runs(runs: Sequence[Overview], printer: Printer, *, as_json: bool = False) -> None:
     """Print the runs of a folder; in a pipe there are paths in the place of names."""
-    from debate_rl.inspector.lists import RUNS
-
     if as_json:
         for run in runs:
             printer.json(run_json(run))
     elif printer.width is None:
-        path: Column[Overview] = Column("run", 0, lambda one: str(one.run.path), left=True)
-        printer.list((path, *RUNS[1:]), runs)
+        rows = [[str(run.run.path), *(column.cell(run) for column in RUNS[1:])] for run in runs]
+        printer.blocks([Table([""] * len(RUNS), rows)])
     else:
         printer.list(RUNS, runs)
 
@@ -322,11 +318,15 @@ def print_pairs(
         for attack in watched.attacks:
             printer.json(attack_json(attack, watched.step))
         return
+    from debate_rl.inspector.views.pairs_blocks import pairs_blocks
+
     printer.blocks(pairs_blocks(watched, gaps))
 
 
 def print_pair(watched: WatchedJudge, number: int, printer: Printer, *, as_json: bool = False) -> None:
     """Print one pair: its texts as shown, and what both judges said of them; ValueError for no pair."""
+    from debate_rl.inspector.views.pairs_blocks import attacks_on, pair_blocks
+
     attacks = attacks_on(watched, number)
     if as_json:
         for attack in attacks:

@@ -8,7 +8,7 @@ import pytest
 
 from debate.types import TurnId
 from debate_rl.config import Config
-from debate_rl.inspector.views.reward import why
+from debate_rl.inspector.views.why import why
 from debate_rl.replay.comparing import replay_run
 from debate_rl.replay.scheme import Scheme, scheme_of
 from debate_rl.tracking.step_lines import read_metrics

@@ -175,7 +175,7 @@ def _pieces(view: DebateView, turn: TurnView, *, raw: bool, fold: bool) -> Itera
     for piece in pieces:
         text = piece.of(turn.text)
         if raw:
-            yield Text(text, "as it was written", "other", typeset=True)
+            yield Text(text, "as it was written", "raw", typeset=True)
         elif piece.kind == "thinking":
             yield Text(
                 text.strip(), "thinking", "thinking", folded=fold, typeset=True, whole=whole, name="thinking"
@@ -197,7 +197,16 @@ def problem_blocks(view: DebateView) -> list[Block]:
     return blocks + [_summary(summary, raw=False) for summary in view.summaries]
 
 
-LEGEND = "✓ right  ✗ wrong  ? undecidable  = tie  ↻ in a cycle  – does not count"
+_SIGNS = (
+    ("✓ right", "solid"),
+    ("✗ wrong", "dashed"),
+    ("? undecidable", "dotted"),
+    ("= tie", "dots at both ends"),
+    ("↻ in a cycle", "wide band"),
+    ("– does not count", "thin"),
+)
+LEGEND = tuple(word for sign, form in _SIGNS for word in (sign, Span(f" ({form})", "drawn"), "  "))
+"""The signs of votes; pages say as well how each is drawn."""
 VOTE_HEADS = ("judge", "vote", "truth", "counts", "the judge's words")
 
 
@@ -255,7 +264,7 @@ def arrows_table(
 
 def _arrow(view: DebateView, graph: RoundGraph, arrow: Arrow) -> Sequence[Words]:
     winner, loser = (view.handle(turn, graph.round) for turn in (arrow.winner, arrow.loser))
-    judge = Span(view.who(arrow.judge.agent), link=to_turn(view.id, arrow.judge), name="vote-link")
+    judge = Span(view.handle(arrow.judge), link=to_turn(view.id, arrow.judge), name="vote-link")
     counts = f"no: {arrow.dropped.replace('_', ' ')}" if arrow.dropped else "yes"
     cycle = (", ", Span("↻ in a cycle", "doubt")) if arrow.in_cycle else ()
     vote = f"{winner} {'=' if arrow.tie else '>'} {loser}"

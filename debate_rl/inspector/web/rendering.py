@@ -71,6 +71,7 @@ class Face:
     def clip(self, block: Text) -> Clip:
         """Return a text as markup, or its beginning where it is long."""
         whole, limit = block.plain, self.piece if block.whole else MOST_OF_A_TEXT
+        limit = len(whole) if block.kind == "raw" else limit
         if not isinstance(block.text, str):
             shown = list(_beginning(block.text, limit))
             length = sum(len(span.text) for span in shown)
@@ -116,9 +117,10 @@ def _pieces(blocks: Iterable[Block]) -> int:
 def typeset_answer(text: str) -> Markup:
     """Return an answer as mathematics where it has a command of LaTeX, and else as it was written."""
     if "\\" in text and with_codes(text, UNSEEN) == text:
-        formula = with_mathematics(rf"\({text}\)", seen)
-        if formula.startswith("<math"):
-            return Markup(formula)
+        for written in (rf"\({text}\)", text):
+            formula = with_mathematics(written, seen)
+            if "<math" in formula:
+                return Markup(formula)
     return Markup("<code>{}</code>").format(with_codes(shorten(text, 200), UNSEEN))
 
 
