@@ -14,7 +14,7 @@ from statistics import fmean
 from debate import Debate, Problem
 from debate.types import WHOLE_RESPONSE
 from debate_rl.metrics.answers import pass_at_k
-from envs.data.selection import plain_subject
+from envs.data.loading import plain_subject
 from rewards import Correct, Rewards
 from rewards.truth import grade_of, score_of
 from rewards.types import known_values
