@@ -16,7 +16,7 @@ from collections import Counter
 import numpy as np
 from simulated_runs import COLLAPSES, ONSET, SPEEDS, collapsed_run, healthy_run, reward_fell_at
 
-from debate_rl.reports.training.detectors import DETECTORS
+from debate_rl.alarms import DETECTORS
 from debate_rl.statistics import wilson
 
 
