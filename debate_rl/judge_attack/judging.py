@@ -222,7 +222,7 @@ def judge_pairs(
 ) -> list[Judgment]:
     """Return the policy's judgment of each pair, plain and attacked, at temperature 0; equal texts once.
 
-    Pairs whose problem is not among ``problems`` are left out; the right side comes first in every other pair.
+    Pairs whose problem is not among ``problems`` are left out; the right side comes first in half of them.
     """
     by_id = {problem.id: problem for problem in problems}
     known = [(number, pair) for number, pair in enumerate(pairs) if pair.problem in by_id]

@@ -45,7 +45,7 @@ class JudgeWatch:
     tracker: Trackers
 
     def measure(self, scores: Scores, step: int) -> tuple[Scores, dict[str, float]]:
-        """Have the pairs judged after ``step`` steps; return the scores with accuracies by attack, and metrics.
+        """Have the pairs judged after ``step`` steps; return the scores with accuracies, and metrics.
 
         The pairs are made, and judged by the start judge, once: at step 0.
         """
@@ -89,8 +89,8 @@ class JudgeWatch:
             pairs = make_pairs(plan, self.policy)
         if len(pairs) < plan.count:
             self.tracker.say(
-                f"held_out.judge_pairs = {plan.count}: {len(pairs)} of {len(plan.problems)} held-out problems "
-                "have a right and a wrong solution"
+                f"held_out.judge_pairs = {plan.count}: {len(pairs)} of {len(plan.problems)} held-out "
+                "problems have a right and a wrong solution"
             )
         path.parent.mkdir(exist_ok=True)
         write_whole(path, as_lines(pairs))
