@@ -16,7 +16,7 @@ from debate_rl.alarms import rules
 from debate_rl.alarms.curves import Alarm, Curves
 from debate_rl.alarms.metrics_file import GRADERS
 from debate_rl.formatting import percent
-from debate_rl.statistics import wilson
+from debate_rl.metrics.intervals import wilson
 
 __all__ = ["DETECTORS", "Alarm", "Curves", "Detector", "Reading", "alarms", "readings"]
 

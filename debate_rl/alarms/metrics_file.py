@@ -14,7 +14,7 @@ import orjson
 
 from debate.files import plain_lines
 from debate_rl.alarms.curves import Curves, Steps
-from debate_rl.statistics import Numbers
+from debate_rl.metrics.intervals import Numbers
 from envs.types import MODES
 
 STREAMS = ("truth", "peer", "judge", "format")

@@ -24,7 +24,7 @@ from debate_rl.alarms.curves import (
     trailing_share,
 )
 from debate_rl.alarms.metrics_file import FORMS, GRADERS, STREAMS
-from debate_rl.statistics import Numbers
+from debate_rl.metrics.intervals import Numbers
 
 LONG = 2 * BASE
 """Values in the means of figures that jump with the problems of a step."""

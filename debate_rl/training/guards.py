@@ -24,7 +24,6 @@ from debate_rl.formatting import short
 from debate_rl.runs.checkpoint_folder import checkpoints, step_of
 from debate_rl.runs.ending import Start, ends_by
 from debate_rl.runs.folder import plain_config
-from debate_rl.tracking.step_lines import read_rows
 from debate_rl.training.alarm_actions import alarm_actions
 from debate_rl.training.ends import End
 from learner.update.config import LearnerConfig

@@ -10,10 +10,10 @@ import numpy as np
 from debate_rl.alarms.curves import Curves, Steps
 from debate_rl.alarms.metrics_file import FORMS, GRADERS, STREAMS
 from debate_rl.formatting import title
+from debate_rl.metrics.intervals import Numbers
 from debate_rl.reports.document import Chart, Part, Section, Series
 from debate_rl.reports.training.files import ROUNDS, VERIFIER
 from debate_rl.reports.training.loading import Run
-from debate_rl.statistics import Numbers
 
 POINTS = 500
 MOST_LINES = 6

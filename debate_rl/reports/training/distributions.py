@@ -10,7 +10,6 @@ from debate_rl.alarms.metrics_file import STREAMS
 from debate_rl.reports.cells import number_cell
 from debate_rl.reports.document import Cell, Chart, Paragraph, Part, Section, Series, Table
 from debate_rl.reports.training.loading import Run
-from debate_rl.statistics import Numbers, thirds
 
 BINS = 20
 MOST_VALUES = 12

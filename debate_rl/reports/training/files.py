@@ -8,7 +8,7 @@ from typing import Any, cast
 from debate.files import read_plain, read_toml
 from debate_rl.alarms.metrics_file import FORMS, GRADERS, parsed
 from debate_rl.alarms.settings import flat
-from debate_rl.tracking.judge_pairs import ATTACKED, PLAIN
+from debate_rl.judge_attack.pairs import ATTACKED, PLAIN
 
 ROUNDS = range(8)
 HELD_OUT = (

@@ -13,10 +13,10 @@ from debate_rl.alarms.curves import joined
 from debate_rl.alarms.metrics_file import finite, parsed, read_metrics
 from debate_rl.alarms.settings import debates_per_problem, setting
 from debate_rl.alarms.stored import read_stored
+from debate_rl.metrics.held_out import HeldOut, read_held_out
 from debate_rl.reports.document import Behind
 from debate_rl.reports.training.debates import Sample
 from debate_rl.reports.training.files import read_config, read_json
-from debate_rl.tracking.held_out import HeldOut, read_held_out
 
 EVALUATIONS = 200
 """The most folders of evaluations that are read."""
