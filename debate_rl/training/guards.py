@@ -21,6 +21,7 @@ from debate_rl.alarms.settings import flat, open_advice
 from debate_rl.alarms.stored import read_stored
 from debate_rl.config.ends import Action
 from debate_rl.formatting import short
+from debate_rl.metrics.step_log import read_rows
 from debate_rl.runs.checkpoint_folder import checkpoints, step_of
 from debate_rl.runs.ending import Start, ends_by
 from debate_rl.runs.folder import plain_config

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from debate_rl.alarms.metrics_file import STREAMS
+from debate_rl.metrics.intervals import Numbers, thirds
 from debate_rl.reports.cells import number_cell
 from debate_rl.reports.document import Cell, Chart, Paragraph, Part, Section, Series, Table
 from debate_rl.reports.training.loading import Run
