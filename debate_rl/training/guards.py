@@ -89,7 +89,7 @@ class Guards:
 
     def _group(self) -> int:
         config = self.session.config
-        debates = config.train.adaptive.chunk or config.train.debates_per_problem
+        debates = config.train.adaptive.chunk or config.train.group_size
         return debates * config.debate.num_agents
 
     def _note(self, step: int, reading: Reading, action: Action) -> None:

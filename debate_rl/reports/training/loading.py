@@ -58,10 +58,10 @@ class Run:
         return value if isinstance(value, kind) and (kind is object or not isinstance(value, bool)) else None
 
     @property
-    def debates_per_problem(self) -> int | None:
+    def group_size(self) -> int | None:
         """How many debates each problem has, at least; None where it is not known."""
         chunk: int | None = self.setting("train.adaptive.chunk", int)
-        return chunk or self.setting("train.debates_per_problem", int)
+        return chunk or self.setting("train.group_size", int)
 
     @property
     def steps(self) -> int:
@@ -88,7 +88,7 @@ def load_run(path: Path, name: str = "") -> Run:
         notes.append("test-time learning: the held-out figures are of problems that are trained on")
     run = Run(path, name or path.name, curves, settings, read_json(path / "run.json"), notes=notes)
     indexed, sampled = _read_debates(run)
-    agents, debates = run.setting("debate.num_agents", int), run.debates_per_problem
+    agents, debates = run.setting("debate.num_agents", int), run.group_size
     group = agents * debates if agents and debates else None
     run.curves = joined([curves, indexed, sampled], group)
     run.evaluations = _read_evaluations(path / "evaluations")

@@ -101,7 +101,7 @@ def _risky_learner(run: Run) -> Iterator[tuple[str, str, str]]:
 
 
 def _risky_sizes(run: Run) -> Iterator[tuple[str, str, str]]:
-    problems, debates = run.setting("train.problems_per_step", int), run.debates_per_problem
+    problems, debates = run.setting("train.batch_size", int), run.group_size
     if problems is not None and debates is not None and problems * debates < 16:
         rule = "small batches: 12 answers a step was too few for a baseline, 32 advised"
         yield f"{problems} x {debates} debates a step", rule, MARKOVIAN
