@@ -313,7 +313,11 @@ def counting_policy(config: Config) -> Policy:
 
 def local_settings(config: Config) -> dict[str, Any]:
     """Return how a local policy turns messages into prompts, and how many it answers at a time."""
-    return {"chat": config.model.chat, "batch_size": config.train.sample_batch_size, **prompt_settings(config)}
+    return {
+        "chat": config.model.chat,
+        "batch_size": config.train.sample_batch_size,
+        **prompt_settings(config),
+    }
 
 
 def prompt_settings(config: Config) -> dict[str, Any]:

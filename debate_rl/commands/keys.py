@@ -24,7 +24,9 @@ def keys(
         str | None,
         typer.Argument(metavar="WORD", help="A key, a table such as learner, or a word to search for."),
     ] = None,
-    show_all: Annotated[bool, typer.Option("--all", help="Every key, not only the twelve basic ones.")] = False,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Every key, not only the twelve basic ones.")
+    ] = False,
     json: JsonFile = None,
 ) -> None:
     """List the keys of a recipe with type, default and meaning: twelve basic ones, or all."""

@@ -168,7 +168,9 @@ def train_step(session: Session, step: int, lapped: Callable[[str], None] | None
     debate_figures |= labels
     figures = debate_figures | schedule_metrics(config, step) | advantages.metrics | learnt
     whole, waited = sum(clock.seconds.values()), clock.seconds["seconds/rollout"]
-    speed = {"tokens_per_second": figures["tokens/generated"] / (whole if config.train.async_level else waited)}
+    speed = {
+        "tokens_per_second": figures["tokens/generated"] / (whole if config.train.async_level else waited)
+    }
     if busy:
         worked = max(sum(session.engine_seconds()) - sum(busy), 0.0)  # one started anew counts from 0
         speed |= {"idle/learner": waited / whole, "idle/engines": 1 - worked / (whole * len(busy))}

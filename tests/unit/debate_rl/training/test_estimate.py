@@ -294,7 +294,9 @@ def test_memory_in_words_with_what_to_lower():
     assert cure(memory, config_of(gradient_checkpointing=False), 2**31) == (
         f"set learner.gradient_checkpointing=true, or {lower}"
     )
-    assert cure(replace(memory, sampling=2**32), config_of(), 2**31).startswith("lower train.sample_batch_size")
+    assert cure(replace(memory, sampling=2**32), config_of(), 2**31).startswith(
+        "lower train.sample_batch_size"
+    )
     beside = replace(memory, engine=2**31)  # 3 GiB of 4 are the learner's
     assert cure(beside, config_of(), 2**32) == (
         f"lower model.vllm.gpu_memory_utilization to 0.25, or {lower}"

@@ -259,7 +259,9 @@ def planned_for(tmp_path, model, **tables):
         (True, 0, 1, False),
     ],
 )
-def test_an_engine_sleeps_where_both_fit_only_so(setting, async_level, learning, chosen, tmp_path, monkeypatch):
+def test_an_engine_sleeps_where_both_fit_only_so(
+    setting, async_level, learning, chosen, tmp_path, monkeypatch
+):
     """6 of 8 GiB are the engine's, 3 of them kept asleep; the learner holds 1 all the time."""
     parts = {"weights": 2**30, "reference": 0, "optimizer": 0, "sampling": 0, "engine": 6 * 2**30}
     memory = Memory(learning=learning * 2**30, **parts)
