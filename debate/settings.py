@@ -23,7 +23,7 @@ class Settings(BaseModel):
         allow_inf_nan=False,
     )
     renamed: ClassVar[Mapping[str, str]] = {}
-    """Former names of keys, with the names they have now: a former name is refused by a line that says both."""
+    """Former names of keys, with today's names: a former name is refused by a line that says both."""
 
     @model_validator(mode="before")
     @classmethod

@@ -9,7 +9,6 @@ from pydantic.fields import FieldInfo
 
 from debate.settings import Settings, did_you_mean
 
-
 BASIC = (
     "model.name_or_path",
     "model.policy",
@@ -118,7 +117,7 @@ def all_keys(model: type[Settings], settings: object = None) -> dict[str, Key]:
 def listed_keys(model: type[Settings]) -> dict[str, Key]:
     """Return the keys that a reader needs to see once; tables are left out.
 
-    Tables of one type are listed together: ``advantages.STREAM.scale`` stands for the ``scale`` of every stream.
+    Tables of one type are listed once: ``advantages.STREAM.scale`` stands for ``scale`` of every stream.
     Further held-out sets are listed as ``held_out.more``, since their keys are those of ``held_out``.
 
     >>> from learner.advantages import AdvantageConfig

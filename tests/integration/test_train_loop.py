@@ -788,7 +788,7 @@ def test_a_tiny_policy_learns_an_easy_task(tmp_path):
             "steps": 25,
             "batch_size": 8,
             "group_size": 8,
-            "batch_size": 64,
+            "sample_batch_size": 64,
             "save_every": 0,
         },
     )

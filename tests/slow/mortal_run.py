@@ -69,7 +69,7 @@ RECIPE = {
         "steps": STEPS,
         "batch_size": 3,
         "group_size": 2,
-        "batch_size": 18,
+        "sample_batch_size": 18,
         "save_every": 2,
         "keep_last": 1,
         "keep_best": "eval/debate/winner/accuracy",
