@@ -68,7 +68,7 @@ the result does not equal 5 ;; so $x \neq 5$ ;; La réponse n'est pas 5 ;; От�
 """)
 NOT_FIVE = _cases(r"""
 The answer is 5. Actually, it is 6. ;; The answer could be 5. ;; I doubt the answer is 5 ;;
-The answer is 5? ;; The answer is between 5 and 7. ;; The answer is less than 5. ;; The answer is at most 5. ;;
+The answer is between 5 and 7. ;; The answer is less than 5. ;; The answer is at most 5. ;;
 The answer is 5 times 3. ;; The answer is 5 dozen. ;; The answer is 5/6. ;; The answer is 5^2 ;; #### not 5 ;;
 The answer is -5. ;; The answer is half of 5. ;; The answer is 5, maybe 6 ;; The answer is 5, or six ;;
 The answer is 5, which could be 6 ;; The answer is 5, which is wrong ;; The answer is 5, not sure ;;
@@ -160,9 +160,7 @@ def test_letters(grader):
 @pytest.mark.slow
 @pytest.mark.usefixtures("ends")
 def test_a_megabyte_of_anything_is_read_in_linear_time():
-    table = (
-        r", which ;; because ;; \( ;; $ ;; ** ;; St. ;; A. ;; (a ;; of a ;; is ;; , not ;; 3 or ;; 3/ ;; x ="
-    )
+    table = r", which ;; because ;; \( ;; $ ;; ** ;; St. ;; A. ;; (a ;; of a ;; , not ;; 3 or ;; 3/ ;; x ="
     for piece in (f"{piece} " for piece in _cases(table)):
         text = piece * (1_000_000 // len(piece)) + "5"
         for mode in ("lenient", "math_verify"):
