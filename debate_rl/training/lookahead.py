@@ -1,7 +1,7 @@
 """Debates of later steps, held in a process of their own while a step is learnt from.
 
 A step's debates begin once the weights are at most ``train.async_level`` updates older than those that the
-step is to change. The step waits for all of its debates, in its order: none is dropped, and short ones are not
+step is to change. The step waits for all of its debates, in order: none is dropped, and short ones are not
 preferred. A run that resumes begins them again: nothing that was under way is needed.
 """
 
