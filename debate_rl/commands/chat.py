@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, Overrides
+from debate_rl.commands.options import JsonFile, Overrides
 from debate_rl.commands.console import plain_console, printed, write_json
 
 if TYPE_CHECKING:

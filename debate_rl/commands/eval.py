@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, writable
+from debate_rl.commands.options import JsonFile, writable
 from debate_rl.commands.eval_sets import (
     EvalOptions,
     EvalTask,

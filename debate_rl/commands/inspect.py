@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from debate_rl.commands.arguments import FilterOption, writable
+from debate_rl.commands.options import FilterOption, writable
 from debate_rl.commands.helping import refuse_unknown
 
 

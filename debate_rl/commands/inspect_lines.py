@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from debate_rl.commands.arguments import turn_of
+from debate_rl.commands.options import turn_of
 from debate_rl.commands.console import progress_bar
-from debate_rl.commands.errors import one_line
+from debate_rl.commands.console import one_line
 from debate_rl.formatting import counted
 from transcripts import RunStore, compile_filter
 

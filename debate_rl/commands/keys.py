@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from debate_rl.commands.arguments import JsonFile
+from debate_rl.commands.options import JsonFile
 from debate_rl.commands.console import write_json
 
 if TYPE_CHECKING:

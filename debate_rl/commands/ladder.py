@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile
+from debate_rl.commands.options import JsonFile
 from debate_rl.commands.console import NARROW, plain_console, text_table, wide_console, write_json
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile
+from debate_rl.commands.options import JsonFile
 from debate_rl.commands.console import plain_console, write_json
-from debate_rl.commands.errors import one_line
+from debate_rl.commands.console import one_line
 
 if TYPE_CHECKING:
     from debate import Problem

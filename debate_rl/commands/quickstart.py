@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 from rich.console import Console
 
-from debate_rl.commands.arguments import JsonFile, Overrides
+from debate_rl.commands.options import JsonFile, Overrides
 from debate_rl.commands.console import text_table, write_json
-from debate_rl.commands.errors import end_on_stop
+from debate_rl.commands.console import end_on_stop
 
 if TYPE_CHECKING:
     from debate_rl.config import Config

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from debate_rl.commands.arguments import FilterOption, JsonFile, writable
+from debate_rl.commands.options import FilterOption, JsonFile, writable
 from debate_rl.commands.console import plain_console, progress_bar, text_table, wide_console, write_json
 
 if TYPE_CHECKING:

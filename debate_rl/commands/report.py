@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from debate_rl.commands.arguments import FilterOption, JsonFile
+from debate_rl.commands.options import FilterOption, JsonFile
 from debate_rl.commands.console import plain_console, progress_bar, text_table, wide_console
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from debate_rl.commands.arguments import JsonFile, Overrides, RunFolder, turn_of
+from debate_rl.commands.options import JsonFile, Overrides, RunFolder, turn_of
 from debate_rl.commands.console import plain_console, text_table, write_json
 
 if TYPE_CHECKING:

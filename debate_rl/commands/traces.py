@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile
+from debate_rl.commands.options import JsonFile
 from debate_rl.commands.console import plain_console, write_json
 from debate_rl.formatting import share
 
