@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from debate_rl.ladder.claims import Claim
     from debate_rl.ladder.climbing import KeptJudge, Ladder
     from debate_rl.ladder.figures import RungFigures
-    from debate_rl.statistics import Estimate
+    from debate_rl.metrics.intervals import Estimate
 
 COSTS = ("rung", "accuracy", "oracle gap", "no answer", "generated", "read", "ms")
 EQUAL = ("rung", "equal generated", "less it", "equal total", "less it", "equal seconds", "less it")

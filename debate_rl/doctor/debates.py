@@ -21,9 +21,9 @@ from debate_rl.doctor.votes import RoundVotes, votes_by_round
 from debate_rl.evaluation.verifying import checked_verifying
 from debate_rl.formatting import counted, duration
 from debate_rl.metrics.debates import debate_metrics, due_pairs_of
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.problems import Problems
 from debate_rl.reports.training.learning_alarms import MISMATCH
-from debate_rl.statistics import Estimate, clustered_mean
 from debate_rl.training.rollouts import Clock, Rollout, RolloutWorker
 from debate_rl.training.sampler import Draw
 from envs.answers.keys import key_of

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from debate_rl.config.ends import Action
 from debate_rl.formatting import short
+from debate_rl.metrics.step_log import read_rows
 from debate_rl.reports.training.advice import open_advice
 from debate_rl.reports.training.curves import Curves, no_curves
 from debate_rl.reports.training.detectors import Reading, alarms, readings
@@ -24,7 +25,6 @@ from debate_rl.reports.training.loading import Run, load_run
 from debate_rl.runs.checkpoint_folder import checkpoints, step_of
 from debate_rl.runs.ending import Start, ends_by
 from debate_rl.runs.folder import plain_config
-from debate_rl.tracking.step_lines import read_rows
 from debate_rl.training.alarm_actions import alarm_actions
 from debate_rl.training.ends import End
 from learner.update.config import LearnerConfig

@@ -15,7 +15,7 @@ from debate_rl.inspector.web.charts import Chart, Series, chart, chart_of
 from debate_rl.inspector.web.page import Live, PageRequest, show
 from debate_rl.inspector.web.rendering import Clip, clip, render
 from debate_rl.inspector.web.site import Busy, NotFound
-from debate_rl.tracking.judge_pairs import judged_steps
+from debate_rl.judge_attack.pairs import judged_steps
 from transcripts import RunStore, StepRow
 
 SHOWN_STEPS = 200

@@ -7,6 +7,8 @@ from math import isfinite
 from shlex import quote
 
 from debate_rl.formatting import interval, printable, short
+from debate_rl.metrics.held_out import DIRECT, FIGURES, JUDGE, WINNER, before_after, sentence
+from debate_rl.metrics.intervals import Estimate, thirds
 from debate_rl.reports.document import Behind, Chart, Links, Paragraph, Series
 from debate_rl.reports.findings import Finding, Look
 from debate_rl.reports.training.advice import open_advice
@@ -14,8 +16,6 @@ from debate_rl.reports.training.detectors import alarms
 from debate_rl.reports.training.hypotheses import ranked
 from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.measures import LEAST, change
-from debate_rl.statistics import Estimate, thirds
-from debate_rl.tracking.held_out import DIRECT, FIGURES, JUDGE, WINNER, before_after, sentence
 
 Found = Mapping[str, Finding]
 """The findings of one run, by kind."""

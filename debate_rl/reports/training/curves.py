@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from debate_rl.statistics import Numbers, thirds
+from debate_rl.metrics.intervals import Numbers, thirds
 
 Steps = NDArray[np.int64]
 SOLVED = 0.9

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from debate_rl.formatting import percent
+from debate_rl.metrics.intervals import wilson
 from debate_rl.reports.training import debate_alarms, learning_alarms, truth_alarms
 from debate_rl.reports.training.alarms import Alarm, Detector
 from debate_rl.reports.training.curves import Curves
-from debate_rl.statistics import wilson
 
 RUNS, FIRST_SEED, STEPS = 2000, 20_000, 200
 

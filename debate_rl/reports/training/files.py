@@ -15,8 +15,8 @@ import numpy as np
 import orjson
 
 from debate.files import plain_lines, read_plain, read_toml
+from debate_rl.judge_attack.pairs import ATTACKED, FALL, HACK_GAP, PLAIN
 from debate_rl.reports.training.curves import Curves, Numbers
-from debate_rl.tracking.judge_pairs import ATTACKED, FALL, HACK_GAP, PLAIN
 from envs.types import MODES
 
 STREAMS = ("truth", "peer", "judge", "format")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from debate_rl.formatting import percent, short
+from debate_rl.metrics.step_log import read_rows
 from debate_rl.reports.cells import number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone
 from debate_rl.reports.training.advice import open_advice
@@ -15,7 +16,6 @@ from debate_rl.reports.training.hypotheses import Ranked, ranked
 from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.phases import NO_COLLAPSE
 from debate_rl.reports.training.questions import QUESTIONS
-from debate_rl.tracking.step_lines import read_rows
 
 ACTED = {
     "checkpoint": "had the run save its steps",

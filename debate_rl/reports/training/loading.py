@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from debate.files import read_plain
+from debate_rl.metrics.held_out import HeldOut, read_held_out
 from debate_rl.reports.document import Behind
 from debate_rl.reports.training.curves import Curves, joined, no_curves
 from debate_rl.reports.training.debates import WORST, Sample, figures_of_index, read_sample
 from debate_rl.reports.training.detectors import Reading, readings
 from debate_rl.reports.training.files import finite, parsed, read_config, read_json, read_metrics
-from debate_rl.tracking.held_out import HeldOut, read_held_out
 from transcripts import RunStore, TranscriptError
 
 EVALUATIONS = 200

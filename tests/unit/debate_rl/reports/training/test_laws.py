@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.simulated_runs import COLLAPSES, collapsed_run, healthy_run, reward_fell_at
+from debate_rl.metrics.intervals import apart, wilson
 from debate_rl.reports.training.curves import Curves
 from debate_rl.reports.training.detectors import DETECTORS, FIRST_SEED, RATES, RUNS, STEPS, readings
 from debate_rl.reports.training.measures import change
-from debate_rl.statistics import apart, wilson
 
 NAMES = sorted({name for one in DETECTORS.values() for name in one.reads})
 NAMES += [

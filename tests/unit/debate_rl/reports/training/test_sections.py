@@ -12,6 +12,7 @@ from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
 from debate.types import TurnId
 from debate_rl.formatting import title
+from debate_rl.metrics.intervals import apart
 from debate_rl.reports import judgment_figures
 from debate_rl.reports.document import Chart, Paragraph, Table
 from debate_rl.reports.training import training_sections
@@ -21,7 +22,6 @@ from debate_rl.reports.training.loading import NO_METRICS, Run, load_run
 from debate_rl.reports.training.measures import change, changed_outputs
 from debate_rl.reports.training.phases import FIGURES, status, verdict
 from debate_rl.reports.training.settings import risky, settings_section
-from debate_rl.statistics import apart
 from rewards import RewardConfig, score_debate
 from transcripts import Record, RunStore, compile_filter, write_step
 

@@ -3,7 +3,7 @@ from random import Random
 import pytest
 
 from debate.parsing import last_boxed
-from debate_rl.metrics.persuaders import MOST, PERSUADERS, WORDS, of_family, persuaded
+from debate_rl.judge_attack.persuaders import MOST, PERSUADERS, WORDS, of_family, persuaded
 
 TEXT = "First 3 + 9 = 12. So we get \\boxed{12}"
 TINY = of_family(" 3 + 9 = 12 right.")

@@ -1,6 +1,6 @@
 """What is counted of labels and pseudo-labels, by hand."""
 
-from debate_rl.metrics.labels import LabelCounts, label_counts
+from debate_rl.metrics.features import LabelCounts, label_counts
 from rewards import Credit
 from rewards.labels import OF_TRUTH
 

@@ -5,8 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from debate_rl.tracking.parts import SILENT_S, Pace, PartBar, PartLines, parts_shown
-from debate_rl.tracking.progress import Bar, Lines
+from debate_rl.metrics.progress import SILENT_S, Bar, Lines, Pace, PartBar, PartLines, parts_shown
 
 
 class Clock:

@@ -1,7 +1,6 @@
 import pytest
 
-from debate_rl.config import LoggingConfig
-from debate_rl.tracking.judge_pairs import (
+from debate_rl.judge_attack.pairs import (
     JudgePair,
     Judgment,
     accuracy,
@@ -12,10 +11,10 @@ from debate_rl.tracking.judge_pairs import (
     judged_steps,
     rates,
     read_pairs,
+    set_aside_judged,
     step_file,
     watched_judge,
 )
-from debate_rl.tracking.trackers import open_trackers
 
 PAIRS = [
     JudgePair(f"p{n}", f"question {n}", "right", "wrong", "own", {"flattery": "wrong!", "order": "wrong"})
@@ -98,14 +97,11 @@ def test_a_damaged_line_is_named(tmp_path):
         read_pairs(tmp_path)
 
 
-def test_what_was_judged_after_the_step_that_a_run_goes_on_from_is_set_aside(tmp_path):
-    quiet = LoggingConfig(progress="none")
+def test_later_judgments_than_the_step_of_a_resumed_run_are_set_aside(tmp_path):
+    write(tmp_path)
     for _ in range(2):  # the second time there is one of that name
-        if not (tmp_path / "judge_pairs").exists():
-            write(tmp_path)
         step_file(tmp_path, 7).write_bytes(as_lines(judged("rrrr", "rrww", "rrrr")))
         step_file(tmp_path, 3).write_bytes(as_lines(judged("rrrr", "rrrr", "rrrr")))
-        with open_trackers(tmp_path, quiet, steps=9, first_step=3):
-            assert judged_steps(tmp_path) == [0, 3]
-    assert watched_judge(tmp_path).step == 3
+        set_aside_judged(tmp_path, 3)
+        assert judged_steps(tmp_path) == [0, 3]
     assert len(list(folder_of(tmp_path).glob("step_000007.superseded*.jsonl"))) == 2

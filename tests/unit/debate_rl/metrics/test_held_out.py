@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from debate_rl.tracking.held_out import (
+from debate_rl.metrics.held_out import (
     DIRECT,
     JUDGE,
     WINNER,

@@ -6,8 +6,8 @@ import pytest
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.config import LoggingConfig
-from debate_rl.tracking.step_lines import draw_samples, samples_of
-from debate_rl.tracking.trackers import open_trackers
+from debate_rl.metrics.step_log import draw_samples, samples_of
+from debate_rl.metrics.trackers import open_trackers
 from rewards import RewardConfig, score_debate
 from transcripts import Record, TurnAdvantages
 

@@ -18,7 +18,7 @@ import msgspec
 from debate.files import plain_lines
 from debate.values import Value
 from debate_rl.formatting import counted, interval, share, signed_share
-from debate_rl.statistics import Estimate, clustered_mean
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from transcripts.append import LineFile
 from transcripts.codec import decode
 from transcripts.errors import FieldError

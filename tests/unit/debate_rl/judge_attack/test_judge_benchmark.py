@@ -6,7 +6,7 @@ from debate import DebateConfig
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.reading import read_prompt
 from debate.prompting.texts import load_prompts
-from debate_rl.metrics.judge_benchmark import judge_accuracy
+from debate_rl.judge_attack.judging import judge_accuracy
 from envs import load_environment
 from envs.families import FAMILIES
 

@@ -21,10 +21,9 @@ from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.config import LoggingConfig
 from debate_rl.config.logging import WandbConfig
 from debate_rl.config.recipes import apply_overrides
-from debate_rl.tracking.charts import TensorBoardTracker, WandbTracker
-from debate_rl.tracking.held_out import HeldOut, append_held_out
-from debate_rl.tracking.progress import Bar, Lines, progress_of
-from debate_rl.tracking.step_lines import (
+from debate_rl.metrics.held_out import HeldOut, append_held_out
+from debate_rl.metrics.progress import Bar, Lines, progress_of
+from debate_rl.metrics.step_log import (
     SAMPLE,
     MetricsLog,
     SamplesLog,
@@ -32,7 +31,7 @@ from debate_rl.tracking.step_lines import (
     read_metrics,
     rewind,
 )
-from debate_rl.tracking.trackers import open_trackers
+from debate_rl.metrics.trackers import TensorBoardTracker, WandbTracker, open_trackers
 from transcripts import Record, write_step
 
 QUIET = LoggingConfig(progress="none")
@@ -183,7 +182,7 @@ def test_a_missing_wandb_is_one_clear_line(tmp_path: Path, monkeypatch):
 
 
 def test_wandb_is_not_loaded_unless_asked(tmp_path: Path):
-    code = "import sys, debate_rl.tracking.trackers; sys.exit('wandb' in sys.modules)"
+    code = "import sys, debate_rl.metrics.trackers; sys.exit('wandb' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
@@ -311,7 +310,7 @@ import sys
 from pathlib import Path
 from debate_rl.config import LoggingConfig
 from debate_rl.config.logging import WandbConfig
-from debate_rl.tracking.trackers import open_trackers
+from debate_rl.metrics.trackers import open_trackers
 from transcripts import read_records
 config = LoggingConfig(progress="none", sample_share=1.0, wandb=WandbConfig(project="debates"))
 with open_trackers(Path(sys.argv[1]), config, steps=2, settings={"seed": 3}) as trackers:

@@ -8,9 +8,9 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.reading import read_prompt
 from debate.prompting.texts import load_prompts
 from debate_rl.config import Config
-from debate_rl.evaluation.judge_pairs import PairPlan, judge_pairs, make_pairs
-from debate_rl.metrics.persuaders import PERSUADERS, WORDS
-from debate_rl.tracking.judge_pairs import accuracy, as_lines, fall, rates
+from debate_rl.judge_attack.judging import PairPlan, judge_pairs, make_pairs
+from debate_rl.judge_attack.pairs import accuracy, as_lines, fall, rates
+from debate_rl.judge_attack.persuaders import PERSUADERS, WORDS
 from envs import load_environment
 from envs.families import FAMILIES
 
