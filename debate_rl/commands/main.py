@@ -147,9 +147,13 @@ def examples(name: str) -> list[str]:
 
 def loaded(name: str) -> Any:
     """Return a command as typer runs it."""
+    from debate_rl.commands.options import Command, as_command
+
     module, _, function = COMMANDS[name].where.partition(":")
     found = import_module(f"debate_rl.commands.{module}")
-    return found.as_command(getattr(found, function), examples(name))
+    kind = getattr(found, "COMMAND", Command)
+    dashes = name == "inspect"  # a filter may begin with one
+    return as_command(getattr(found, function), examples(name), kind, ignore_unknown_options=dashes)
 
 
 def help_page() -> str:

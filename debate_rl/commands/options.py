@@ -42,7 +42,8 @@ def _table_file(option: typer.CallbackParam, name: str | None) -> str | None:
 
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
 RecipeOrRun = Annotated[
-    str, typer.Argument(metavar="RECIPE|RUN", help="A recipe, shipped or a TOML file, or the folder of a run.")
+    str,
+    typer.Argument(metavar="RECIPE|RUN", help="A recipe (shipped, or a TOML file), or the folder of a run."),
 ]
 Overrides = Annotated[
     list[str] | None,

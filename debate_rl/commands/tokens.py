@@ -1,4 +1,4 @@
-"""``debate tokens RUN DEBATE``: one turn of a stored debate, token by token."""
+"""``debate inspect tokens RUN DEBATE``: one turn of a stored debate, token by token."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from debate_rl.commands.options import JsonFile, Overrides, RunFolder, turn_of
 from debate_rl.commands.console import plain_console, text_table, write_json
+from debate_rl.commands.options import JsonFile, Overrides, RunFolder, turn_of
 
 if TYPE_CHECKING:
     from debate_rl.commands.token_table import TokenRow

@@ -17,6 +17,8 @@ from debate_rl.curriculum.drive import Driver, most_steps, stage_configs
 from debate_rl.engines import lacks_gpu
 from debate_rl.formatting import counted
 from debate_rl.known_models import CHARACTERS
+from debate_rl.metrics.held_out import read_held_out, sentences
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.models import is_known_only
 from debate_rl.problems import Problems, assumed_problems, load_run_problems
 from debate_rl.runs.checkpoint_folder import checkpoints, step_of
@@ -24,8 +26,6 @@ from debate_rl.runs.curriculum import Curriculum, after, stage_folder
 from debate_rl.runs.ending import time_words, wall_seconds
 from debate_rl.sft.plan import planned_replies, replies_time_line
 from debate_rl.sft.session import SftSession
-from debate_rl.tracking.held_out import read_held_out, sentences
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.ends import BY_ALARM, End
 from debate_rl.training.epochs import length_line
 from debate_rl.training.plan import Plan, planned

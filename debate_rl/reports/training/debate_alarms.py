@@ -32,8 +32,8 @@ AGENTS = range(8)
     source=f"{MARKOVIAN}: '4444...' after the collapse; {RLVR}: 42% garbage at the first step",
     reads=("sample/repeated",),
     least=1,
-    fix="at the first step another prompt form (model.chat, debate.prompts; debate prompts shows it); later "
-    "a lower learner.lr, from an earlier checkpoint",
+    fix="at the first step another prompt form (model.chat, debate.prompts; debate inspect prompts shows it); "
+    "later a lower learner.lr, from an earlier checkpoint",
 )
 def repetition(curves: Curves) -> Alarm | None:
     """Over .2 of the sampled replies are mostly one piece of up to 16 characters repeated, in 2 of 3
@@ -79,7 +79,7 @@ def length(curves: Curves) -> Alarm | None:
     reads=("format/valid", "judge/parsed_share", "sample/empty"),
     least=5,
     fix="where it fell a smaller rewards.format_penalty and more weight on content; where it never was there "
-    "prompts that the model knows (debate.prompts, debate.untagged) or a supervised start (debate sft)",
+    "prompts that the model knows (debate.prompts, debate.untagged) or a supervised start (debate train)",
     filter="step:{step} malformed:>0",
 )
 def format_collapse(curves: Curves) -> Alarm | None:

@@ -143,7 +143,7 @@ def not_finite(curves: Curves) -> Alarm | None:
     source=f"{RLVR}: maxima of 100 (padding), 2685 and 9748; its 0.3, called exploded, healthy runs reach",
     reads=("kl_mean", "kl_max"),
     least=3,
-    fix="a higher learner.beta, a lower learner.lr; look at the worst tokens (debate tokens)",
+    fix="a higher learner.beta, a lower learner.lr; look at the worst tokens (debate inspect tokens)",
 )
 def kl(curves: Curves) -> Alarm | None:
     """Median of 5 of `kl_mean` over .5; or `kl_max` over 1000 in 4 of 5 steps, or over 100 (median) in the
