@@ -45,7 +45,7 @@ def chat(
     if config.model.tiny is not None or config.debate.prompts == "tiny":
         raise ValueError(
             f"chat: {what} is a tiny model that knows its own problems and no English; read its debates by "
-            "debate inspect, give it a problem by debate solve play, or chat with a chat model (model.name_or_path)"
+            "debate inspect, give it a problem by debate solve play, or talk to a chat model"
         )
     path = weights_named(run, weights, what)
     plain = config.model_copy(update={"debate": config.debate.model_copy(update={"tools": "none"})})

@@ -1,4 +1,4 @@
-"""``debate inspect prompts``: the exact text and tokens that a recipe sends, and where they differ from others."""
+"""``debate inspect prompts``: the exact prompts of a recipe, and where they differ from others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""``debate eval regrade``: stored replies under other graders and cut at stop strings; no model is loaded."""
+r"""``debate eval regrade``: stored replies under other graders and cut at stop strings, without a model."""
 
 from __future__ import annotations
 
