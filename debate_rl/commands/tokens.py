@@ -35,7 +35,7 @@ def tokens(
     overrides: Overrides = None,
 ) -> None:
     """Show one turn token by token: stream, advantage, log-probabilities of sampler and trainer, ratio."""
-    from debate_rl.commands.inspect_lines import opened
+    from debate_rl.commands.inspect_actions import opened
     from debate_rl.commands.token_table import token_table
     from debate_rl.config.recipes import read_run_config
     from debate_rl.formatting import json_number

@@ -105,7 +105,7 @@ def test_a_key_that_is_written_as_an_option(refused, words, told):
     assert refused(*words) == f"debate: {told}\n"
 
 
-@pytest.mark.parametrize("command", [("train",), ("solve", "play", "a problem")])
+@pytest.mark.parametrize("command", [("train",), ("solve play", "a problem")])
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -356,8 +356,5 @@ def test_a_recipe_for_a_gpu_says_first_that_there_is_none(refused, monkeypatch):
     monkeypatch.setattr("debate_rl.engines._vllm_runs_on_a_cpu", lambda: False)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr("envs.hub.is_reachable", None)  # nobody looks for anything in the hub
-    for command in ("train", "run"):
-        assert refused(command, "gsm8k_qwen3_8b_1gpu").startswith(
-            "debate: no GPU here: torch sees none, and "
-        )
+    assert refused("train", "gsm8k_qwen3_8b_1gpu").startswith("debate: no GPU here: torch sees none, and ")
     assert refused("solve play", "gsm8k_qwen3_8b_1gpu", "2 + 2?").startswith("debate: no GPU here: ")

@@ -201,7 +201,7 @@ def test_the_folder_of_a_run_goes_on_with_its_own_configuration(
     assert (code, out.splitlines()[0]) == (0, "done: 0 steps in another")
 
 
-@pytest.mark.parametrize("words", ["quickstart", "tokens run 0.0", "eval run", "replay run", "report run"])
+@pytest.mark.parametrize("words", ["quickstart", "inspect tokens run 0.0", "eval run", "replay run"])
 def test_a_file_that_cannot_be_written_is_refused_before_any_work(words, debate_command, tmp_path):
     file = tmp_path / "nowhere" / "figures.json"
     code, out, err = debate_command(*words.split(), "--json", file)
