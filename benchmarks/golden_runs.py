@@ -9,7 +9,7 @@ every tensor of every checkpoint. Run it once with each version on the same mach
     diff -r golden/old golden/new && echo equal
 
 ``--tree`` is a checkout; its packages are imported in place of the installed ones. In an older
-one ``debate sft`` learns from replies. ``killed`` is the case
+one ``debate train`` learns from replies. ``killed`` is the case
 ``quickstart``, ended by kill -9 in its second step and resumed: their folders are equal too. Seven minutes
 on one core.
 """
@@ -45,8 +45,8 @@ def cases(recipes: Path, tree: Path) -> dict[str, list[Command]]:
     small = ("held_out.limit=20",)
     return {
         "quickstart": [QUICKSTART],
-        "critique": [("train", "seeds/critique_tiny", *SHORT, "train.problems_per_step=4")],
-        "zero_sum": [("train", "zero_sum_tiny", *SHORT, "train.problems_per_step=6")],
+        "critique": [("train", "seeds/critique_tiny", *SHORT, "train.batch_size=4")],
+        "zero_sum": [("train", "zero_sum_tiny", *SHORT, "train.batch_size=6")],
         "rlvr": [
             ("train", "rlvr/tiny", *SHORT[1:3], "train.steps=4", "train.save_every=2", "held_out.every=2"),
         ],
@@ -55,7 +55,7 @@ def cases(recipes: Path, tree: Path) -> dict[str, list[Command]]:
             (learn, "sft/tiny", "sft.data=['traces.jsonl']", "sft.epochs=2", "sft.held_back=2", *small),
         ],
         "curriculum": [("train", str(shortened(recipes, "curriculum/tiny", 2)), *small)],
-        "aimo3": [("train", str(shortened(recipes, "aimo3/tiny", 3)), *small, "train.problems_per_step=2")],
+        "aimo3": [("train", str(shortened(recipes, "aimo3/tiny", 3)), *small, "train.batch_size=2")],
         "ranks": [("torchrun", *QUICKSTART)],
         "killed": [("kill", *QUICKSTART), QUICKSTART],
     }

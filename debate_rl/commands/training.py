@@ -131,7 +131,7 @@ def _head(config: Config) -> str:
         return f"{config.run.dir}: supervised training"
     size = config.train
     least = f"{size.adaptive.chunk} to " if size.adaptive.chunk else ""
-    debates = f"{size.problems_per_step} problems x {least}{size.debates_per_problem} debates"
+    debates = f"{size.batch_size} problems x {least}{size.group_size} debates"
     return f"{config.run.dir}: {size.steps} steps of {debates}"
 
 
