@@ -16,8 +16,7 @@ from debate_rl.engines import _open_engine, _vllm_beside
 from debate_rl.evaluation.folder import _files
 from debate_rl.gguf_file import gguf_file
 from debate_rl.models import load_model, sketch_model
-from debate_rl.runs.export import _write_weights
-from debate_rl.runs.model_card import _adapter_note
+from debate_rl.runs.export import _adapter_note, _write_weights
 
 gguf = pytest.importorskip("gguf", reason="the extra gguf is not installed")
 
