@@ -19,6 +19,7 @@ import numpy as np
 from report import Figure, parser, report
 
 from debate import DebateConfig
+from debate_rl.alarms import Curves
 from debate_rl.evaluation.grading import grade_debate
 from debate_rl.metrics.held_out import DIRECT, JUDGE, WINNER, HeldOut
 from debate_rl.metrics.intervals import wilson
@@ -30,7 +31,6 @@ from debate_rl.reports.judgment.looks import judgment_looks
 from debate_rl.reports.simulation import Judges, Solved, made_solutions
 from debate_rl.reports.simulation.runs import replay_solutions
 from debate_rl.reports.training.answers import training_looks
-from debate_rl.reports.training.curves import Curves
 from debate_rl.reports.training.loading import Run
 from envs import load_environment
 from rewards import RewardConfig, score_debate

@@ -192,7 +192,7 @@ def _truth(
     from debate import Problem
     from debate.values import whole_text
     from envs import DataError, load_environment
-    from envs.data.rows import question_hash
+    from envs.data.loading import question_hash
     from envs.families import FAMILIES
     from envs.instructions import constraints_of
 

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import torch
 
+from debate_rl.alarms.rules import MISMATCH
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import of_learners
 from debate_rl.inference.tools import engine_of
@@ -19,7 +20,6 @@ from debate_rl.inference.vllm import VLLMPolicy
 from debate_rl.judge_attack.pairs import read_judgments
 from debate_rl.metrics.debates import compression_metrics, debate_metrics, size_metrics
 from debate_rl.models import engine_dtype, resolve_dtype
-from debate_rl.reports.training.learning_alarms import MISMATCH
 from debate_rl.runs.trainer_state import generators_kept_on_error
 from debate_rl.training.adaptive import adaptive_metrics
 from debate_rl.training.ends import End, Limits, all_done, end_recorded

@@ -74,7 +74,10 @@ TRAINING = (("loss", "loss"), ("KL", "kl_mean"), ("entropy", "entropy_mean"))
 def training_charts(run: Path) -> list[Chart]:
     """Return a drawing for each of these figures that the run has, in its own range."""
     curves = metrics_of(run)
-    series = (Series(title, "a", curves.points(name)) for title, name in TRAINING)
+    series = (
+        Series(title, "a", list(zip(*(part.tolist() for part in curves.of(name)), strict=True)))
+        for title, name in TRAINING
+    )
     return [drawn for one in series if (drawn := chart_of(one)) is not None]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from debate_rl.reports.training.alarms import sustained
-from debate_rl.reports.training.detectors import DETECTORS, readings
+from debate_rl.alarms import DETECTORS, readings
+from debate_rl.alarms.curves import sustained
 
 
 def fired(name, curves):

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.simulated_runs import COLLAPSES, collapsed_run, healthy_run, reward_fell_at
+from debate_rl.alarms import DETECTORS, FIRST_SEED, RUNS, STEPS, Curves, readings
 from debate_rl.metrics.intervals import apart, wilson
-from debate_rl.reports.training.curves import Curves
-from debate_rl.reports.training.detectors import DETECTORS, FIRST_SEED, RATES, RUNS, STEPS, readings
 from debate_rl.reports.training.measures import change
 
 NAMES = sorted({name for one in DETECTORS.values() for name in one.reads})
@@ -37,6 +36,14 @@ def any_curves(draw):
     return Curves(steps[:length].astype(np.int64), values, broken, draw(st.none() | st.integers(0, 64)))
 
 
+def until(curves, step):
+    """What was known when a step had ended."""
+    count = int(np.searchsorted(curves.steps, step, side="right"))
+    values = {name: column[:count] for name, column in curves.values.items()}
+    broken = {name: tuple(at for at in where if at <= step) for name, where in curves.broken.items()}
+    return Curves(curves.steps[:count], values, broken, curves.group)
+
+
 @given(any_curves())
 @settings(max_examples=150, deadline=None)
 def test_no_detector_raises_and_an_alarm_is_at_a_step(curves):
@@ -52,8 +59,8 @@ def test_an_alarm_needs_nothing_that_comes_after_it(name, seed, speed):
     curves = collapsed_run(name, seed, speed=speed).curves
     alarm = DETECTORS[name].detect(curves)
     if alarm is not None:
-        assert DETECTORS[name].detect(curves.until(alarm.step)) == alarm
-        assert DETECTORS[name].detect(curves.until(alarm.step - 1)) is None
+        assert DETECTORS[name].detect(until(curves, alarm.step)) == alarm
+        assert DETECTORS[name].detect(until(curves, alarm.step - 1)) is None
 
 
 @pytest.mark.parametrize("name", ["entropy", "length", "logprob", "gradient", "wrong_consensus"])
@@ -65,7 +72,7 @@ def test_an_alarm_at_the_beginning_needs_nothing_that_comes_after_it(name, value
     curves = Curves(np.arange(len(values)), figures)
     alarm = DETECTORS[name].detect(curves)
     if alarm is not None:
-        assert DETECTORS[name].detect(curves.until(alarm.step)) == alarm
+        assert DETECTORS[name].detect(until(curves, alarm.step)) == alarm
 
 
 @pytest.mark.parametrize("name", DETECTORS)
@@ -85,13 +92,13 @@ def test_steps_that_all_are_as_the_last_healthy_one_raise_nothing(name, more):
 
 
 def test_every_detector_has_a_collapse_a_rate_and_words():
-    assert set(DETECTORS) == set(COLLAPSES) == set(RATES)
+    assert set(DETECTORS) == set(COLLAPSES)
     for one in DETECTORS.values():
         assert one.rule
         assert one.source
         assert one.fix
         assert one.least >= 1
-        assert wilson(RATES[one.name].fired / RUNS, RUNS)[0] < 0.01
+        assert wilson(one.fired / RUNS, RUNS)[0] < 0.01
 
 
 @pytest.mark.parametrize(
@@ -139,7 +146,7 @@ def test_the_constants_agree_with_a_new_measurement():
         for name, one in DETECTORS.items():
             fired[name] += one.detect(curves) is not None
     for name, count in fired.items():
-        told = RATES[name].fired
+        told = DETECTORS[name].fired
         p = stats.fisher_exact([[count, runs - count], [told, RUNS - told]]).pvalue
         assert p > 0.001, (name, count, told)
 
