@@ -119,9 +119,7 @@ def _write_weights(
         return
     name = config.model.name_or_path
     base = str(out.resolve() / BASE)
-    if loads_by_name(
-        name
-    ):  # a hub id, or the whole path of a folder: the adapter may be loaded from anywhere
+    if loads_by_name(name):  # the whole path, as the adapter may be loaded from anywhere
         path = Path(name).expanduser()
         base = str(path.resolve()) if path.is_dir() else name
     model.peft_config["default"].base_model_name_or_path = base
@@ -172,14 +170,10 @@ def _card(run: Path, config: Config, kind: str, step: int, folder: Path, prompt:
         *_block("python", loading_code(folder)),
     ]
     if kind == "adapter":
-        lines.append(
-            "transformers needs peft to load an adapter, and takes the generation settings of the base;"
-        )
+        lines.append("transformers needs peft to load an adapter, with the generation settings of its base;")
         lines.append("those of training are in generation_config.json.")
         if not loads_by_name(name):
-            lines.append(
-                "If the folder moves, adapter_config.json needs the new place of its base in `base/`."
-            )
+            lines.append("If the folder moves, adapter_config.json needs the new place of `base/`.")
         lines.append("")
     lines += ["## A prompt as in training", "", *_block("text", prompt)] if prompt else []
     lines += ["## Recipe", "", *_block("toml", tomli_w.dumps(plain_config(config)).rstrip())]

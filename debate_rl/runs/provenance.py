@@ -27,7 +27,7 @@ from debate_rl.config.recipes import find_shots
 from envs import DataError
 from envs.data.records import files_of
 
-PACKAGES = (
+PACKAGES = [
     "debate-rl",
     "torch",
     "transformers",
@@ -37,7 +37,7 @@ PACKAGES = (
     "datasets",
     "numpy",
     "vllm",
-)
+]
 TRAIN_ONLY = ("limit", "decontaminate", "max_prompt_tokens", "test_time_learning", "mix", "difficulty")
 """Keys of ``env`` that do not concern held-out problems."""
 NOT_DRAWN_BY = {"every", "direct", "samples", "strategies", "more", "judge_pairs"}
@@ -187,13 +187,12 @@ def problems_checksums(
     for name, problems in (more or {}).items():
         settings = config.held_out.more[name].model_dump(exclude_none=True, exclude=NOT_DRAWN_BY)
         sets[f"held out {name}"] = settings, problems
-    return {
-        f"{name}: {' '.join(f'{key}={value}' for key, value in drawn_by.items())}": problems_checksum(
-            problems
-        )
-        for name, (drawn_by, problems) in sets.items()
-        if problems
-    }
+    found: dict[str, str] = {}
+    for name, (drawn_by, problems) in sets.items():
+        if problems:
+            settings = " ".join(f"{key}={value}" for key, value in drawn_by.items())
+            found[f"{name}: {settings}"] = problems_checksum(problems)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
