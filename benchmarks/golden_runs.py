@@ -9,7 +9,7 @@ every tensor of every checkpoint. Run it once with each version on the same mach
     diff -r golden/old golden/new && echo equal
 
 ``--tree`` is a checkout; its packages are imported in place of the installed ones. In an older
-one ``debate train`` learns from replies. ``killed`` is the case
+one ``debate sft`` learns from replies. ``killed`` is the case
 ``quickstart``, ended by kill -9 in its second step and resumed: their folders are equal too. Seven minutes
 on one core.
 """

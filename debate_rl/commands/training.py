@@ -21,7 +21,7 @@ from debate_rl.metrics.held_out import read_held_out, sentences
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.models import is_known_only
 from debate_rl.problems import Problems, assumed_problems, load_run_problems
-from debate_rl.runs.checkpoint_folder import checkpoints, step_of
+from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.runs.curriculum import Curriculum, after, stage_folder
 from debate_rl.runs.ending import time_words, wall_seconds
 from debate_rl.sft.plan import planned_replies, replies_time_line
