@@ -24,12 +24,15 @@ from debate_rl.config.sampling import Order, knots
 from debate_rl.difficulty import Difficulty, read_difficulty
 from debate_rl.evaluation.grading import Grades, of_learners
 from debate_rl.problems import Problems
-from debate_rl.runs.sampler_state import Memory, SamplerState
+from debate_rl.runs.trainer_state import Memory, SamplerState
 from debate_rl.training.gates import Gate, gates_of, levels_at
 from debate_rl.training.step_problems import epoch_order, spare_problems
 from envs import DataError
 from rewards import Truth
 from rewards.truth import right_share
+
+NEWEST = 0.5
+"""Weight of the newest debates of a problem in its recent pass rate."""
 
 
 class Draw(NamedTuple):
@@ -78,8 +81,7 @@ class Sampler:
         if newest is None or before is None or before.rate is None:
             known = before.rate if before and newest is None else newest
             return Memory(step, known, newest)
-        share = self.config.sampling.newest
-        return Memory(step, (1 - share) * before.rate + share * newest, newest)
+        return Memory(step, (1 - NEWEST) * before.rate + NEWEST * newest, newest)
 
     def finish(self, step: int) -> dict[str, float]:
         """Go on behind a step that is done; return its metrics."""
