@@ -43,7 +43,8 @@ class Span(NamedTuple):
     """Words in one style, which may lead somewhere; ``name``: by which tests find them.
 
     Styles: strong, faint, doubt, code; right, wrong and the other grades; answer: mathematics is typeset;
-    mark: what an excerpt is about; gone and new: what one of two texts has alone. Pages alone show page and drawn.
+    mark: what an excerpt is about; gone and new: what one of two texts has alone; page and drawn: what
+    pages alone show.
     """
 
     text: str

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from debate_rl.inspector.views.evaluated import Evaluation, EvaluationPart
     from debate_rl.inspector.views.replays import DebateReplay, ReplayName, StoredReplay
     from debate_rl.inspector.views.why import Why
-    from debate_rl.statistics import Estimate
-    from debate_rl.tracking.judge_pairs import JudgedAttack, WatchedJudge
+    from debate_rl.judge_attack.pairs import JudgedAttack, WatchedJudge
+    from debate_rl.metrics.intervals import Estimate
 
 Listed: TypeAlias = "tuple[Evaluation, Sequence[EvaluationPart]]"
 CODES = {

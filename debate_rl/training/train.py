@@ -12,18 +12,18 @@ from typing import Any, TypeAlias
 
 import torch
 
+from debate_rl.alarms.rules import MISMATCH
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import of_learners
 from debate_rl.inference.tools import engine_of
 from debate_rl.inference.vllm import VLLMPolicy
+from debate_rl.judge_attack.pairs import read_judgments
 from debate_rl.metrics.debates import compression_metrics, debate_metrics, size_metrics
 from debate_rl.models import engine_dtype, resolve_dtype
-from debate_rl.reports.training.learning_alarms import MISMATCH
 from debate_rl.runs.trainer_state import generators_kept_on_error
 from debate_rl.training.adaptive import adaptive_metrics
 from debate_rl.training.ends import End, Limits, all_done, end_recorded
 from debate_rl.training.guards import Guards
-from debate_rl.training.judge_watch import check_watched
 from debate_rl.training.memory_check import checked_step
 from debate_rl.training.ranks import RankError
 from debate_rl.training.rollouts import Clock, Rollout, of_groups, step_records
@@ -76,7 +76,6 @@ def train_steps(session: Session, do: Do | None = None) -> None:
     with end_recorded(session):
         try:
             session.end = _end_of_steps(session, do or train_step)
-            session.writer.wait()
         except Stopped as stop:
             if not stop.at_once:
                 session.keep(stop)
@@ -86,7 +85,7 @@ def train_steps(session: Session, do: Do | None = None) -> None:
 def _end_of_steps(session: Session, do: Do) -> End:
     """Do the steps that are left until one is the last; return why it was."""
     if session.config.held_out.judge_pairs:
-        check_watched(session.folder.path)
+        read_judgments(session.folder.path, 0)  # a damaged file is named before a step is lost
     limits, guards = Limits(session), Guards(session)
     end = limits.end_of(session.evaluate_first())
     with StallWatch(session.tracker.say) as watch:
@@ -168,7 +167,9 @@ def train_step(session: Session, step: int, lapped: Callable[[str], None] | None
     debate_figures |= labels
     figures = debate_figures | schedule_metrics(config, step) | advantages.metrics | learnt
     whole, waited = sum(clock.seconds.values()), clock.seconds["seconds/rollout"]
-    speed = {"tokens_per_second": figures["tokens/generated"] / (whole if config.train.lookahead else waited)}
+    speed = {
+        "tokens_per_second": figures["tokens/generated"] / (whole if config.train.async_level else waited)
+    }
     if busy:
         worked = max(sum(session.engine_seconds()) - sum(busy), 0.0)  # one started anew counts from 0
         speed |= {"idle/learner": waited / whole, "idle/engines": 1 - worked / (whole * len(busy))}
@@ -196,7 +197,7 @@ def finished_steps_saved(session: Session) -> Iterator[None]:
             raise ValueError(
                 f"step {session.step}: {str(error).partition('. ')[0]}; lower learner.micro_batch_tokens, "
                 "set learner.gradient_checkpointing=true or, where the model itself samples, lower "
-                f"train.batch_size; {session.saved_words()}"
+                f"train.sample_batch_size; {session.saved_words()}"
             ) from error
         raise
 
@@ -223,7 +224,7 @@ def _learn(
         signal = groups_with_signal(transitions, advantages, session.config.at_step(session.step))
         groups = len({transition.group for transition in transitions})
         metrics |= {
-            "sampling/extra_problems": float(groups - session.config.train.problems_per_step),
+            "sampling/extra_problems": float(groups - session.config.train.batch_size),
             "sampling/silent_problems": float(groups - len(signal)),
         }
         pairs = zip(transitions, advantages, strict=True)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from debate_rl.formatting import counted, number, shorten, title
 from debate_rl.inspector.blocks import Block, Chart, Line, Link, Section, Series, Span, Table, Text, Words
-from debate_rl.statistics import Estimate, spread
-from debate_rl.tracking.judge_pairs import JudgedAttack, WatchedJudge
+from debate_rl.judge_attack.pairs import JudgedAttack, WatchedJudge
+from debate_rl.metrics.intervals import Estimate, spread
 
 SIGNS = {"right": "✓", "wrong": "✗", "tie": "=", "none": "–"}
 """The sign of the side that a judge preferred."""

@@ -39,7 +39,7 @@ from debate_rl.inspector.views.why import config_of, evaluation_of, why, why_blo
 from debate_rl.inspector.web.page import Live, PageRequest, address, show
 from debate_rl.inspector.web.rendering import Face, environment, render_blocks
 from debate_rl.inspector.web.site import Busy, NotFound
-from debate_rl.tracking.judge_pairs import hack_gaps, judged_steps, watched_judge
+from debate_rl.judge_attack.pairs import hack_gaps, judged_steps, watched_judge
 from transcripts import DebateRow, Record, RunStore, StepRow
 from transcripts.record import named
 
@@ -114,7 +114,8 @@ def _course(request: PageRequest, rows: Sequence[StepRow]) -> list[Block]:
         for title, style, name in SHARES
     ]
     curves = metrics_of(request.run.path)
-    own = [Series(title, "a", curves.points(name)) for title, name in TRAINING]
+    points = ((title, *(part.tolist() for part in curves.of(name))) for title, name in TRAINING)
+    own = [Series(title, "a", list(zip(at, values, strict=True))) for title, at, values in points]
     return [Chart(shares), *(Chart([series], fitted=True) for series in own)]
 
 

@@ -1,0 +1,169 @@
+"""Files of JSON lines that grow with the steps of a run: metrics.jsonl and samples.jsonl.
+
+A run that goes on from a checkpoint writes its later steps again; what it wrote of them before is set aside.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from random import Random
+from typing import Any, TypeAlias
+
+from debate.files import plain_lines
+from debate.seeds import derive_seed
+from rewards import STREAMS
+from transcripts import Record
+from transcripts.append import LineFile, sync_folder
+from transcripts.errors import TranscriptWriteError
+from transcripts.index.rows import turn_rows
+
+
+def metrics_line(step: int, metrics: Mapping[str, float], *, at: float) -> bytes:
+    """Return one line of metrics.jsonl: step, seconds since 1970, metrics; the non-finite are null and named.
+
+    >>> metrics_line(3, {"loss": 0.5, "kl": float("nan")}, at=7.0)
+    b'{"step": 3, "time": 7.0, "loss": 0.5, "kl": null, "nonfinite": ["kl"]}'
+    """
+    values = {name: float(value) for name, value in metrics.items()}
+    nonfinite = [name for name, value in values.items() if not isfinite(value)]
+    shown = {name: value if isfinite(value) else None for name, value in values.items()}
+    line = {"step": step, "time": at, **shown} | ({"nonfinite": nonfinite} if nonfinite else {})
+    return json.dumps(line, allow_nan=False).encode("ascii")
+
+
+PHASES = ("rollout", "verify", "reward", "learn", "record")
+"""The phases of a step. Other metrics in seconds are parts of these, or of the evaluation behind the step."""
+
+
+def step_seconds(metrics: Mapping[str, float | None]) -> float:
+    """Return the wall seconds of a step by its phases, without the evaluation behind it.
+
+    >>> step_seconds({"seconds/rollout": 2.0, "seconds/reward": 0.5, "seconds/grade": 0.4})
+    2.5
+    """
+    return sum(metrics.get(f"seconds/{phase}") or 0.0 for phase in PHASES)
+
+
+class MetricsLog(LineFile):
+    """Appends to metrics.jsonl, one line a step, on the disk before ``log`` returns control to the loop."""
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Append one line."""
+        self.write(metrics_line(step, metrics, at=round(time.time(), 3)))
+        self.sync()
+
+
+LARGEST = sys.float_info.max
+"""The largest number that a metric can be."""
+Sample: TypeAlias = dict[str, Any]
+"""One turn of a debate that was drawn, by the columns ``SAMPLE``."""
+SAMPLE = (
+    *("step", "debate", "problem", "question", "gold", "agent", "persona", "round", "ballot", "text"),
+    *("tokens", "stop_reason", "answer", "grade", *(f"reward_{stream}" for stream in STREAMS)),
+    *("advantage_generator", "advantage_judge", "advantage_format"),
+)
+"""As Parquet has them; ``grade`` is empty for a ballot, and ``advantage_format`` is added to both others."""
+
+
+def draw_samples(records: Sequence[Record], share: float) -> list[Sample]:
+    """Return the turns of about this share of the debates, in order.
+
+    A debate's own seed decides, so a run that goes on draws the same ones.
+    """
+    return [
+        sample
+        for index, record in enumerate(records)
+        if Random(derive_seed(record.debate.seed, "sample")).random() < share
+        for sample in samples_of(record, index)
+    ]
+
+
+def samples_of(record: Record, index: int) -> Iterator[Sample]:
+    """Yield a row for each turn of a debate."""
+    problem = record.debate.problem
+    about = {"step": record.step, "problem": problem.id, "question": problem.question, "gold": problem.answer}
+    for turn in turn_rows(f"{record.step}.{index}", record):
+        row = about | turn | {"grade": turn["grade"] or ""}
+        yield {name: row[name] for name in SAMPLE}
+
+
+class SamplesLog(LineFile):
+    """Appends to samples.jsonl, one line a turn."""
+
+    def show(self, step: int, samples: Sequence[Sample]) -> None:
+        """Append the turns that were drawn in this step."""
+        for sample in samples:
+            self.write(json.dumps(sample, allow_nan=False).encode("ascii"))
+        self.sync()
+
+
+def read_metrics(path: Path) -> list[dict[str, float | None]]:
+    """Return the lines of metrics.jsonl in order, without a torn last one; None is a non-finite value.
+
+    ValueError names a line that is damaged, and the value in it that is not a number.
+    """
+    return [
+        {name: _number(path, number, name, value) for name, value in row.items() if name != "nonfinite"}
+        for number, row in enumerate(read_rows(path), start=1)
+    ]
+
+
+def _number(path: Path, line: int, name: str, value: object) -> float | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise ValueError(f"{path}:{line}: not a line of {path.stem}: {name} {value!r} is not a number")
+    return value if value is not None and -LARGEST <= value <= LARGEST else None
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of such a file in order, without a torn last line; ValueError names a damaged one."""
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(plain_lines(path), start=1):
+        if not line.endswith(b"\n"):
+            break
+        try:
+            row = {"step": None, **json.loads(line)}
+            if not isinstance(row["step"], int | None):
+                raise TypeError(f"step {row['step']!r} is not a number")
+            rows.append(row)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(f"{path}:{number}: not a line of {path.stem}: {error}") from error
+    return rows
+
+
+def rewind(path: Path, step: int) -> int:
+    """Move the lines of ``step`` and later to NAME.superseded.jsonl; return how many.
+
+    For a run that goes on from a checkpoint: it writes these steps again. Nothing is lost in a crash: the
+    lines are kept aside first, then the file is replaced at once.
+    """
+    if not path.exists():
+        return 0
+    lines = [(line[:-1], row) for line, row in zip(plain_lines(path), read_rows(path), strict=False)]
+    early = [line for line, row in lines if (row["step"] or 0) < step]
+    late = [line for line, row in lines if (row["step"] or 0) >= step]
+    if late:
+        _replace_lines(path, early, late)
+    return len(late)
+
+
+def _replace_lines(path: Path, early: list[bytes], late: list[bytes]) -> None:
+    fresh = path.with_suffix(".jsonl.new")
+    try:
+        with LineFile(path.with_suffix(".superseded.jsonl")) as aside:
+            for line in late:
+                aside.write(line)
+        fresh.unlink(missing_ok=True)
+        with LineFile(fresh) as file:
+            for line in early:
+                file.write(line)
+        fresh.replace(path)
+        sync_folder(path.parent)
+    except TranscriptWriteError:
+        raise
+    except OSError as error:
+        raise TranscriptWriteError.of(error, path) from error
