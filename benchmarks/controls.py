@@ -36,7 +36,7 @@ from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.grading import grade_debate
 from debate_rl.evaluation.play import solutions_of_a_debate
 from debate_rl.evaluation.scores import winner_is_right
-from debate_rl.metrics.judge_benchmark import judge_accuracy
+from debate_rl.judge_attack.judging import judge_accuracy
 from debate_rl.training.session import Session, open_session
 from debate_rl.training.train import train_step
 from rewards import RewardConfig, score_debate

@@ -28,9 +28,9 @@ from scipy import stats
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.curriculum.drive import Driver, stage_config
+from debate_rl.metrics.held_out import HeldOut, evaluations_of
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.curriculum import Visit, stage_runs
-from debate_rl.tracking.held_out import HeldOut, evaluations_of
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train, train_step
 

@@ -21,10 +21,10 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, open_run_or_recipe, read_run_config
 from debate_rl.engines import open_policy
 from debate_rl.evaluation.kept_replies import KeptReplies
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.problems import load_held_out
 from debate_rl.runs.export import export_run
 from debate_rl.runs.kept_weights import newest_weights
-from debate_rl.statistics import Estimate, clustered_mean
 from debate_rl.strategies.ladder import BUDGETS, Climbed, climb, gap
 from debate_rl.strategies.solving import SolvePlan
 from debate_rl.strategies.work import Judge

@@ -27,8 +27,8 @@ from pathlib import Path
 from cpu_engine import FOR_VLLM
 from report import Figure, parser, report
 
-from debate_rl.statistics import Estimate, clustered_mean
-from debate_rl.tracking.held_out import DIRECT, WINNER, HeldOut, gain, read_held_out
+from debate_rl.metrics.held_out import DIRECT, WINNER, HeldOut, gain, read_held_out
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 
 ADAPTER = ("model.lora_rank=16", "learner.lr=6e-3")
 ENGINE = ("model.policy=vllm", "model.vllm.enforce_eager=true", "train.save_every=1")

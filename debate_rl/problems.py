@@ -12,7 +12,7 @@ from debate.seeds import derive_seed
 from debate_rl.config import Config, EnvConfig, HeldOutConfig
 from debate_rl.config.data import HeldOutSet
 from debate_rl.difficulty import bands, by_difficulty
-from debate_rl.metrics.tasks import sources_of
+from debate_rl.metrics.answers import sources_of
 from debate_rl.mixture import load_mixture
 from debate_rl.problem_checks import (
     refuse_no_rubric,

@@ -312,7 +312,7 @@ def hostile_run(tmp_path_factory, hostile_records):
 def judged_run(tmp_path, step_records):
     """Return a run whose judge was watched on pairs of hostile texts; after 7 steps it falls for all."""
     from debate.values import whole_text
-    from debate_rl.tracking.judge_pairs import JudgePair, Judgment, as_lines, folder_of, step_file
+    from debate_rl.judge_attack.pairs import JudgePair, Judgment, as_lines, folder_of, step_file
     from transcripts import write_step
 
     folder = tmp_path / "judged"

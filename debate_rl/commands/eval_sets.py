@@ -155,9 +155,9 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
     from debate_rl.evaluation.play import EvalPlan, is_alone
     from debate_rl.evaluation.report import held_out, plain_rows
     from debate_rl.evaluation.suite import modes_named
+    from debate_rl.metrics.held_out import NAME, to_line
     from debate_rl.problems import HELD_OUT, load_held_out
     from debate_rl.runs.folder import write_whole
-    from debate_rl.tracking.held_out import NAME, to_line
     from envs import DataError
 
     one, weights, (run, config) = task.one, task.weights, task.opened
@@ -287,7 +287,7 @@ def progress_of(folder: str) -> Iterator[Callable[..., None]]:
     It is called as ``Tell`` is, or without the work in what is still under way. A command that is
     interrupted says what it leaves.
     """
-    from debate_rl.tracking.parts import parts_shown
+    from debate_rl.metrics.progress import parts_shown
 
     counts: dict[str, str] = {}
     try:

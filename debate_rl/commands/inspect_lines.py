@@ -282,7 +282,7 @@ def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, pri
 
 def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     from debate_rl.inspector.plain.judged import print_pair, print_pairs
-    from debate_rl.tracking.judge_pairs import hack_gaps, watched_judge
+    from debate_rl.judge_attack.pairs import hack_gaps, watched_judge
 
     if len(rest) > 1 or not all(word.isdecimal() for word in rest):
         raise ValueError(f"pairs: takes the number of one pair, as in pairs 3; got {' '.join(rest)!r}")

@@ -17,7 +17,7 @@ from debate_rl.commands.console import NARROW, plain_console, text_table, wide_c
 if TYPE_CHECKING:
     from debate import Policy
     from debate_rl.config import Config
-    from debate_rl.statistics import Estimate
+    from debate_rl.metrics.intervals import Estimate
     from debate_rl.strategies.ladder import Ladder, Rung, RungFigures
     from debate_rl.strategies.work import Judge
 

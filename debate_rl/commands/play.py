@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from debate import Debate, Message, Persona, Problem, Turn
     from debate.types import Summary
     from debate_rl.config import Config
-    from debate_rl.metrics.segments import Segment
+    from debate_rl.metrics.criticism import Segment
     from envs import Environment
     from rewards import Rewards, Truth
     from rewards.types import Verdicts
@@ -64,8 +64,8 @@ def play(
     from debate_rl.engines import open_policy, open_summarizer, refuse_no_gpu
     from debate_rl.evaluation.grading import agreement, grade_debate, grade_turn, opened_verifying
     from debate_rl.evaluation.play import CountedReplies, turns_of
-    from debate_rl.metrics.segments import segments
-    from debate_rl.tracking.parts import parts_shown
+    from debate_rl.metrics.criticism import segments
+    from debate_rl.metrics.progress import parts_shown
     from envs.registry import key_by_itself
     from rewards import score_debates
 
@@ -190,7 +190,7 @@ def _truth(
     from debate import Problem
     from debate.values import whole_text
     from envs import DataError, load_environment
-    from envs.data.rows import question_hash
+    from envs.data.loading import question_hash
     from envs.families import FAMILIES
     from envs.instructions import constraints_of
 

@@ -21,7 +21,7 @@ from debate_rl.commands.errors import end_on_stop
 if TYPE_CHECKING:
     from debate_rl.config import Config
     from debate_rl.evaluation.scores import Scores
-    from debate_rl.statistics import Estimate
+    from debate_rl.metrics.intervals import Estimate
     from debate_rl.training.session import Session
 
 FIRST, WINNER, MAJORITY = "debate/accuracy/round_0", "debate/winner/accuracy", "direct/self_consistency"
@@ -164,7 +164,7 @@ class Snapshot(NamedTuple):
 
 def _refuse_unmeasured(config: Config) -> None:
     """Raise ValueError before minutes of work whose figures could not be had."""
-    from debate_rl.metrics.judge_benchmark import check_judged
+    from debate_rl.judge_attack.judging import check_judged
     from envs.families import FAMILIES
 
     check_judged(config.debate)
@@ -198,7 +198,7 @@ def _family(config: Config) -> str:
 def snapshot(session: Session) -> Snapshot:
     """Evaluate the session's weights on its held-out problems."""
     from debate.seeds import derive_seed
-    from debate_rl.metrics.judge_benchmark import judge_accuracy
+    from debate_rl.judge_attack.judging import judge_accuracy
 
     config = session.config
     if session.step not in session.evaluations and not session.evaluate_first():
@@ -269,7 +269,7 @@ def _watched(*shots: Snapshot) -> bool:
 
 def _hack_gap(run: Path) -> dict[str, dict[str, object]]:
     """Return what persuaders cost the judge more than the start judge; nothing of a run without steps."""
-    from debate_rl.tracking.judge_pairs import ATTACKED, watched_judge
+    from debate_rl.judge_attack.pairs import ATTACKED, watched_judge
 
     watched = watched_judge(run)
     gaps = [] if watched is None or not watched.step else watched.figures
@@ -316,7 +316,7 @@ def _table(before: Snapshot, after: Snapshot) -> tuple[list[tuple[str, ...]], st
 
 
 def _cell(estimate: Estimate, *, sign: str = "") -> str:
-    from debate_rl.statistics import spread
+    from debate_rl.metrics.intervals import spread
 
     return f"{estimate.value:{sign}.2f}{spread(estimate, 2, (-1.0 if sign else 0.0, 1.0))}"
 

@@ -192,8 +192,8 @@ def _regraded(sheet: Sheet) -> Iterator[float | None]:
 
 
 def _plain(lines: Sequence[Line], gains: Sequence[Gain], clip: str) -> dict[str, object]:
+    from debate_rl.metrics.intervals import Estimate
     from debate_rl.replay.regrade_figures import plain
-    from debate_rl.statistics import Estimate
 
     def row(one: Line | Gain) -> dict[str, object]:
         values = {field.name: getattr(one, field.name) for field in fields(one)}

@@ -110,7 +110,7 @@ def learn_replies(settings: Config, *, quiet: bool) -> SftSession:
 
 def figures_of(session: Session) -> dict[str, object]:
     """Return what a run came to: its last losses, and the best of what it was measured by."""
-    from debate_rl.tracking.step_lines import read_metrics
+    from debate_rl.metrics.step_log import read_metrics
     from debate_rl.training.start_checks import best_by
 
     rows = read_metrics(session.folder.metrics) if session.folder.metrics.exists() else []
@@ -128,7 +128,7 @@ def figures_of(session: Session) -> dict[str, object]:
 
 def _report(session: SftSession, figures: Mapping[str, object]) -> None:
     """Print what a run came to, and where its parts lie."""
-    from debate_rl.tracking.held_out import read_held_out, sentences
+    from debate_rl.metrics.held_out import read_held_out, sentences
 
     say, run = plain_console().print, session.folder
     if kept := read_held_out(run.path):

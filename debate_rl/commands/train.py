@@ -202,8 +202,8 @@ def _steps_saved(settings: Config) -> int:
 
 def _report(session: Session) -> None:
     """Print what the run came to, and where its parts lie."""
+    from debate_rl.metrics.held_out import read_held_out, sentences
     from debate_rl.runs.ending import time_words
-    from debate_rl.tracking.held_out import read_held_out, sentences
 
     say, run = plain_console().print, session.folder
     if trained := session.data.trained_on:
@@ -258,8 +258,8 @@ def _in_steps(settings: Config, *, capped: bool | None) -> Config:
 
 def _figures(session: Session) -> dict[str, object]:
     """Return what a run came to as JSON has it: why it ended, its wall time, and the last step's figures."""
+    from debate_rl.metrics.step_log import read_metrics
     from debate_rl.runs.ending import wall_seconds
-    from debate_rl.tracking.step_lines import read_metrics
 
     run, end = session.folder, session.end
     rows = read_metrics(run.metrics) if run.metrics.exists() else []

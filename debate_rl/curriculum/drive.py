@@ -20,6 +20,7 @@ from debate.settings import did_you_mean
 from debate_rl.config import Config
 from debate_rl.config.stages import TABLES, StageConfig, Table
 from debate_rl.formatting import counted
+from debate_rl.metrics.intervals import clustered_mean
 from debate_rl.problems import Problems
 from debate_rl.runs.curriculum import (
     NAME,
@@ -35,7 +36,6 @@ from debate_rl.runs.curriculum import (
 )
 from debate_rl.runs.folder import open_run
 from debate_rl.sft.replies import load_replies
-from debate_rl.statistics import clustered_mean
 from debate_rl.tracking.goals import look_at
 from debate_rl.training.start_checks import change_rules
 from debate_rl.training.start_problems import checked_problems

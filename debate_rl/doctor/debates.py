@@ -13,6 +13,7 @@ import torch
 
 from debate.prompting.shown import speakers
 from debate.types import WITHOUT_TRUTH
+from debate_rl.alarms.rules import MISMATCH
 from debate_rl.config import AdaptiveConfig, Config
 from debate_rl.doctor.check import Check, above, of_estimate
 from debate_rl.doctor.forecast import forecast_checks, labelled
@@ -21,9 +22,8 @@ from debate_rl.doctor.votes import RoundVotes, votes_by_round
 from debate_rl.evaluation.grading import opened_verifying
 from debate_rl.formatting import counted, duration
 from debate_rl.metrics.debates import debate_metrics, due_pairs_of
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.problems import Problems
-from debate_rl.reports.training.learning_alarms import MISMATCH
-from debate_rl.statistics import Estimate, clustered_mean
 from debate_rl.training.rollouts import Clock, Rollout, RolloutWorker
 from debate_rl.training.sampler import Draw
 from envs.answers.keys import key_of

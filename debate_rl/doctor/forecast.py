@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from debate import Debate
 from debate_rl.doctor.check import Check, of_estimate
 from debate_rl.doctor.votes import RoundVotes
-from debate_rl.statistics import Estimate
+from debate_rl.metrics.intervals import Estimate
 from rewards import Correct
 
 LEAST_PROBLEMS = 50

@@ -12,10 +12,10 @@ from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.engines import end_engines, freeze_start, local_settings, make_policy, open_policy
 from debate_rl.inference.local import LocalPolicy
+from debate_rl.metrics.progress import parts_shown
 from debate_rl.problems import Problems
 from debate_rl.runs.checkpoint import load_checkpoint
 from debate_rl.runs.kept_weights import newest_weights
-from debate_rl.tracking.parts import parts_shown
 from debate_rl.training.start_weights import weights_of
 from debate_rl.warm_start.training import warm_start
 

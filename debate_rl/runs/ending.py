@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from debate_rl.formatting import duration
-from debate_rl.tracking.step_lines import read_rows
+from debate_rl.metrics.step_log import read_rows
 
 Start = dict[str, Any]
 KILLED = "killed"

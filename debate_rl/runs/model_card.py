@@ -15,10 +15,10 @@ from debate.files import read_json
 from debate_rl.config import Config
 from debate_rl.formatting import counted, interval, number, printable, title
 from debate_rl.gguf_file import loads_by_name
+from debate_rl.metrics.held_out import read_held_out, sentence
+from debate_rl.metrics.intervals import clustered_mean, thirds
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.folder import RunFolder, plain_config
-from debate_rl.statistics import clustered_mean, thirds
-from debate_rl.tracking.held_out import read_held_out, sentence
-from debate_rl.tracking.step_lines import read_metrics
 
 TRAINING = ("accuracy", "winner/accuracy", "judge/accuracy", "format/valid")
 HELD_OUT = re.compile(

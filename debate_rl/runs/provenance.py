@@ -22,7 +22,7 @@ from debate.prompting.texts import SHIPPED, load_prompts, prompt_path
 from debate_rl.config import Config
 from debate_rl.config.recipes import find_shots
 from envs import DataError
-from envs.data.shards import files_of
+from envs.data.records import files_of
 
 PACKAGES = (
     "debate-rl",

@@ -1,6 +1,6 @@
 """Self-consistency at the cost of anything: many solutions of each problem, and what a majority is worth.
 
-Intervals are clustered by problem and differences paired by problem (``debate_rl.statistics``). All have the
+Intervals are clustered by problem and differences paired by problem. All have the
 same seed, so those that ask for solutions alone draw the same ones.
 """
 
@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from debate import Policy, Problem, Turn
 from debate_rl.evaluation.grading import answer_of, grade_turn
-from debate_rl.statistics import Estimate, clustered_mean
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.strategies.solving import SolvePlan, answered_of, ask_all, solve_all
 from debate_rl.strategies.work import Answered, Asked, Judge, Solution, Tally, Work, spent_on
 from envs import DataError, Environment

@@ -15,7 +15,7 @@ import numpy as np
 
 from debate import DebateConfig, Policy, Problem, Turn
 from debate.types import TurnId
-from debate_rl.statistics import Estimate, clustered_mean, ratio
+from debate_rl.metrics.intervals import Estimate, clustered_mean, ratio
 from debate_rl.strategies.equal_cost import Contender, Grader, Pool, Progress, Values
 from debate_rl.strategies.solving import SolvePlan, solve_all
 from debate_rl.strategies.work import Answered, Judge, Tally

@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from debate_rl.config.stages import GoalConfig
 from debate_rl.formatting import counted, interval, share
-from debate_rl.statistics import Estimate
-from debate_rl.tracking.held_out import evaluations_of
+from debate_rl.metrics.held_out import evaluations_of
+from debate_rl.metrics.intervals import Estimate
 
 Outcome: TypeAlias = Literal["reached", "demoted"]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from debate.settings import did_you_mean
 from debate.types import WITHOUT_TRUTH
+from debate_rl.alarms import DETECTORS
 from debate_rl.config import Config
 from debate_rl.config.ends import Action
 from debate_rl.problems import Problems
-from debate_rl.reports.training.detectors import DETECTORS
 
 FROM_DEBATES = ("logprob", "repetition", "circular", "peer_truth", "wrong_consensus")
 """Detectors that read nothing but stored debates."""

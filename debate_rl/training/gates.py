@@ -19,7 +19,7 @@ from debate_rl.config import Config
 from debate_rl.config.sampling import SamplingConfig
 from debate_rl.difficulty import Difficulty
 from debate_rl.runs.sampler_state import Memory
-from envs.data.selection import normal_level
+from envs.data.loading import normal_level
 
 Gate: TypeAlias = Callable[[Problem, int, Memory | None], bool]
 """Whether a problem is admitted at a step, given what is remembered of it."""

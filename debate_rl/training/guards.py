@@ -14,17 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from debate_rl.alarms import Reading, alarms, readings
+from debate_rl.alarms.curves import joined
+from debate_rl.alarms.metrics_file import finite, read_metrics
+from debate_rl.alarms.settings import flat, open_advice
+from debate_rl.alarms.stored import read_stored
 from debate_rl.config.ends import Action
 from debate_rl.formatting import short
-from debate_rl.reports.training.advice import open_advice
-from debate_rl.reports.training.curves import Curves, no_curves
-from debate_rl.reports.training.detectors import Reading, alarms, readings
-from debate_rl.reports.training.files import finite, flat, read_metrics
-from debate_rl.reports.training.loading import Run, load_run
+from debate_rl.metrics.step_log import read_rows
 from debate_rl.runs.checkpoint_folder import checkpoints, step_of
 from debate_rl.runs.ending import Start, ends_by
 from debate_rl.runs.folder import plain_config
-from debate_rl.tracking.step_lines import read_rows
 from debate_rl.training.alarm_actions import alarm_actions
 from debate_rl.training.ends import End
 from learner.update.config import LearnerConfig
@@ -81,24 +81,19 @@ class Guards:
 
     def _looked(self, step: int) -> list[Reading]:
         """Return the alarms so far: of the metrics, and every few steps of the stored debates as well."""
-        every = self.session.config.train.alarm_debates_every
+        config, folder = self.session.config, self.session.folder
+        parts = [read_metrics(folder.metrics)[0]]
+        every = config.train.alarm_debates_every
         if every and (step + 1) % every == 0:
-            return alarms(load_run(self.session.folder.path).readings)
-        curves, _ = read_metrics(self.session.folder.metrics)
-        return alarms(readings(Curves(curves.steps, curves.values, curves.broken, self._group())))
-
-    def _group(self) -> int:
-        config = self.session.config
+            parts.append(read_stored(folder.path).curves)
         debates = config.train.adaptive.chunk or config.train.debates_per_problem
-        return debates * config.debate.num_agents
+        return alarms(readings(joined(parts, debates * config.debate.num_agents)))
 
     def _note(self, step: int, reading: Reading, action: Action) -> None:
         """Say an alarm, and keep it in alarms.jsonl."""
         alarm, detector = reading.alarm, reading.detector
         assert alarm is not None
-        config = self.session.config
-        settings = Run(self.session.folder.path, "", no_curves(), flat(plain_config(config)))
-        fix = open_advice(settings, detector.fix)
+        fix = open_advice(flat(plain_config(self.session.config)), detector.fix)
         self.session.tracker.say(
             f"alarm at step {alarm.step}: {detector.name} {short(alarm.value)}, threshold "
             f"{short(alarm.threshold)}: {alarm.why}. Proposed: {fix}. train.on_alarm: {action}"

@@ -10,8 +10,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from debate_rl.metrics.labels import label_counts
-from debate_rl.tracking.step_lines import read_rows, rewind
+from debate_rl.metrics.features import label_counts
+from debate_rl.metrics.step_log import read_rows, rewind
 from debate_rl.training.rollouts import Rollout
 from transcripts.append import LineFile
 

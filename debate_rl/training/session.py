@@ -23,7 +23,11 @@ from debate_rl.evaluation.scores import Scores
 from debate_rl.inference.remote import RemoteError
 from debate_rl.inference.tools import engine_of
 from debate_rl.inference.vllm import VLLMPolicy
+from debate_rl.judge_attack.pairs import set_aside_judged
+from debate_rl.judge_attack.watching import JudgeWatch
 from debate_rl.likelihood.reader import Reader, open_reader
+from debate_rl.metrics.held_out import append_held_out, kept_steps
+from debate_rl.metrics.trackers import Trackers, open_trackers
 from debate_rl.problems import Problems
 from debate_rl.runs.checkpoint import (
     CheckpointError,
@@ -39,13 +43,10 @@ from debate_rl.runs.folder import RunFolder, open_run, plain_config
 from debate_rl.runs.provenance import problems_checksum
 from debate_rl.runs.threads import FACT, use_threads
 from debate_rl.runs.trainer_state import generators_kept, seed_generators
-from debate_rl.tracking.held_out import append_held_out, kept_steps
-from debate_rl.tracking.trackers import Trackers, open_trackers
 from debate_rl.training.canary import Canary, CanaryError, Finding, canary_of
 from debate_rl.training.ends import End
 from debate_rl.training.evaluating import evaluate_on
 from debate_rl.training.guards import lowered
-from debate_rl.training.judge_watch import watch_judge
 from debate_rl.training.label_ledger import LabelLedger
 from debate_rl.training.lookahead import RolloutProcess
 from debate_rl.training.plan import chosen_here
@@ -238,7 +239,8 @@ class Session:
             with generators_kept():
                 scores = evaluate_on(self, part, step)
             if not part.name:
-                scores, watched = watch_judge(self, scores, step)
+                watch = JudgeWatch(self.folder.path, self.config, part, self.policy, self.tracker)
+                scores, watched = watch.measure(scores, step)
                 figures |= watched
                 self.evaluations[step] = scores
             if (part.name, step) not in self._measured:
@@ -387,6 +389,7 @@ def _opened(
         steps, first = config.train.steps, session.step
         due = (lambda done: config.held_out.due(done, steps)) if data.held_out else (lambda _: False)
         about = {"steps": steps, "first_step": first, "settings": plain_config(config), "due": due}
+        set_aside_judged(folder.path, first)
         with open_trackers(folder.path, config.logging, **about) as session.tracker:
             try:
                 yield session

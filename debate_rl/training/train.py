@@ -12,18 +12,18 @@ from typing import Any, TypeAlias
 
 import torch
 
+from debate_rl.alarms.rules import MISMATCH
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import of_learners
 from debate_rl.inference.tools import engine_of
 from debate_rl.inference.vllm import VLLMPolicy
+from debate_rl.judge_attack.pairs import read_judgments
 from debate_rl.metrics.debates import compression_metrics, debate_metrics, size_metrics
 from debate_rl.models import engine_dtype, resolve_dtype
-from debate_rl.reports.training.learning_alarms import MISMATCH
 from debate_rl.runs.trainer_state import generators_kept_on_error
 from debate_rl.training.adaptive import adaptive_metrics
 from debate_rl.training.ends import End, Limits, all_done, end_recorded
 from debate_rl.training.guards import Guards
-from debate_rl.training.judge_watch import check_watched
 from debate_rl.training.memory_check import checked_step
 from debate_rl.training.ranks import RankError
 from debate_rl.training.rollouts import Clock, Rollout, of_groups, step_records
@@ -86,7 +86,7 @@ def train_steps(session: Session, do: Do | None = None) -> None:
 def _end_of_steps(session: Session, do: Do) -> End:
     """Do the steps that are left until one is the last; return why it was."""
     if session.config.held_out.judge_pairs:
-        check_watched(session.folder.path)
+        read_judgments(session.folder.path, 0)  # a damaged file is named before a step is lost
     limits, guards = Limits(session), Guards(session)
     end = limits.end_of(session.evaluate_first())
     with StallWatch(session.tracker.say) as watch:

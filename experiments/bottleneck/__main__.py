@@ -18,8 +18,8 @@ from debate_rl.commands.main import run_alone
 from debate_rl.formatting import json_number
 
 if TYPE_CHECKING:
+    from debate_rl.metrics.intervals import Estimate
     from debate_rl.replay.regrading import Records
-    from debate_rl.statistics import Estimate
     from experiments.bottleneck.measuring import Bottleneck, Line
     from transcripts import Record
 
@@ -102,7 +102,7 @@ def _row(line: Line) -> tuple[str, ...]:
 
 
 def _figure(estimate: Estimate | None) -> str:
-    from debate_rl.statistics import spread
+    from debate_rl.metrics.intervals import spread
 
     return "" if estimate is None else f"{estimate.value:.2f}{spread(estimate, 2, (-inf, inf))}"
 

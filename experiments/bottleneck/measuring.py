@@ -17,7 +17,7 @@ from debate_rl.config import Config
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.likelihood.answer_rows import AnswerRows, as_it_is, mean_logprobs
 from debate_rl.likelihood.reasoning import gold_of, reasoning_of, solution_of
-from debate_rl.statistics import Estimate, clustered_mean
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from envs.registry import environment_of
 from envs.types import Mode
 from experiments.bottleneck.corruption import CORRUPTIONS

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from scipy.stats import norm
 
 from debate_rl.formatting import counted, percent
-from debate_rl.statistics import Estimate, clustered_mean, holm
+from debate_rl.metrics.intervals import Estimate, clustered_mean, holm
 from debate_rl.strategies.equal_cost import Values
 from debate_rl.strategies.ladder import BUDGETS, Budget, Climbed, Ladder, plain
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import debate_rl
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import latest_good
-from debate_rl.tracking.step_lines import read_metrics
 
 HOME = Path(debate_rl.__file__).parents[1]
 HEAVY = ("torch", "transformers", "peft", "vllm", "datasets")

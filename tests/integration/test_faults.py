@@ -17,8 +17,8 @@ import debate_rl.training.rollouts
 import debate_rl.training.session
 import debate_rl.training.train
 from debate_rl.inference.local import LocalPolicy
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint_folder import checkpoints, step_of
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train
 from transcripts import read_records

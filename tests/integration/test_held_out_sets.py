@@ -13,8 +13,8 @@ import pytest
 from debate import Problem
 from debate_rl.config import Config
 from debate_rl.inspector.views.evaluated import evaluations
-from debate_rl.tracking.held_out import read_held_out
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.held_out import read_held_out
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train
 from envs import DataError, Grade, GradeStatus

@@ -14,9 +14,9 @@ import torch
 from debate import Problem
 from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.replay.label_audit import LabelAudit
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train, train_step
 from envs import Grade, GradeStatus

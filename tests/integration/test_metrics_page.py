@@ -21,9 +21,9 @@ from debate_rl.config import Config
 from debate_rl.inference.engine_report import EngineReport
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.vllm import EngineState
+from debate_rl.metrics.progress import HEADLINES
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.sft.session import SftSession
-from debate_rl.tracking.progress import HEADLINES
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train, train_steps
 from envs import Grade, GradeStatus

@@ -9,7 +9,7 @@ import pytest
 from msgspec import UNSET
 
 from debate_rl.evaluation.grading import grade_debate
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.step_log import read_metrics
 from envs import load_environment
 from transcripts import read_records
 

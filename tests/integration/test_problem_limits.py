@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.problems import OverlapWarning
-from debate_rl.tracking.step_lines import read_metrics
 from envs.errors import DataWarning
 
 SIZES = ["run.dir=run", "train.problems_per_step=2", "train.steps=none", "env.levels=none", "env.limit=none"]

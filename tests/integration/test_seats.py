@@ -15,8 +15,8 @@ from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.engines import open_policy, with_remote
 from debate_rl.inference.tools import engine_of
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.kept_weights import newest_weights
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.session import Session, open_session
 from debate_rl.training.train import train_step, train_steps
 from transcripts import RunStore, read_records

@@ -8,8 +8,8 @@ import pytest
 
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, shipped_recipes
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.sft.session import SftSession
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train, train_steps
 

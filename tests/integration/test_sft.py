@@ -21,11 +21,11 @@ from debate.parsing import last_boxed
 from debate_rl.commands import main
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
+from debate_rl.metrics.held_out import read_held_out
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.folder import RunFolderError
 from debate_rl.runs.kept_weights import named_weights
 from debate_rl.sft.session import SftSession
-from debate_rl.tracking.held_out import read_held_out
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train, train_steps
 from envs.families import FAMILIES

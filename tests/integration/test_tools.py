@@ -20,7 +20,7 @@ from debate.prompting.rebuilding import held_debate
 from debate.reply import read_reply
 from debate.types import TurnId
 from debate_rl.inference.tools import ToolPolicy
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.step_log import read_metrics
 from envs.sandbox import Limits, Sandbox, SandboxRefused
 from transcripts import read_records
 

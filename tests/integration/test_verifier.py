@@ -16,8 +16,8 @@ import debate_rl
 from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import write_model
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train, train_step
 from envs import DataError

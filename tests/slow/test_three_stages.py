@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from debate_rl.commands.main import app
 from debate_rl.config.recipes import find_recipe, read_tables
+from debate_rl.metrics.held_out import evaluations_of
 from debate_rl.runs.curriculum import stage_runs
-from debate_rl.tracking.held_out import evaluations_of
 from envs.sandbox import Sandbox, SandboxRefused
 
 pytestmark = pytest.mark.slow

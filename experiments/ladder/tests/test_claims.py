@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from debate_rl.statistics import Estimate
+from debate_rl.metrics.intervals import Estimate
 from debate_rl.strategies.ladder import BUDGETS, Climbed, Equal, Ladder, Rounds
 from experiments.ladder.claims import CLAIMS, claims_of, difference, problems_needed
 from experiments.ladder.controls import EVERY

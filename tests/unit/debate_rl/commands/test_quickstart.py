@@ -26,7 +26,7 @@ from debate_rl.commands.quickstart import (
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.scores import Scores
-from debate_rl.statistics import Estimate
+from debate_rl.metrics.intervals import Estimate
 
 
 def snapshot(*rounds: float) -> Snapshot:

@@ -20,7 +20,7 @@ from debate_rl.doctor.inputs import (
     suggested_lr,
     template_check,
 )
-from debate_rl.statistics import Estimate, clustered_mean
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from learner.advantages import TurnAdvantage
 
 

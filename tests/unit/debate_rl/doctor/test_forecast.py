@@ -4,7 +4,7 @@ import pytest
 
 from debate_rl.doctor.forecast import TESTED, forecast_checks, sign_of
 from debate_rl.doctor.votes import RoundVotes
-from debate_rl.statistics import Estimate
+from debate_rl.metrics.intervals import Estimate
 
 
 def rate(value, reach=0.05, clusters=60, p=None):
