@@ -43,8 +43,8 @@ def cases(recipes: Path) -> dict[str, list[Command]]:
     small = ("held_out.limit=20",)
     return {
         "quickstart": [QUICKSTART],
-        "critique": [("train", "seeds/critique_tiny", *SHORT, "train.problems_per_step=4")],
-        "zero_sum": [("train", "zero_sum_tiny", *SHORT, "train.problems_per_step=6")],
+        "critique": [("train", "seeds/critique_tiny", *SHORT, "train.batch_size=4")],
+        "zero_sum": [("train", "zero_sum_tiny", *SHORT, "train.batch_size=6")],
         "rlvr": [
             ("train", "rlvr/tiny", *SHORT[1:3], "train.steps=4", "train.save_every=2", "held_out.every=2"),
         ],
@@ -53,7 +53,7 @@ def cases(recipes: Path) -> dict[str, list[Command]]:
             ("sft", "sft/tiny", "sft.data=['traces.jsonl']", "sft.epochs=2", "sft.held_back=2", *small),
         ],
         "curriculum": [("run", str(shortened(recipes, "curriculum/tiny", 2)), *small)],
-        "aimo3": [("run", str(shortened(recipes, "aimo3/tiny", 3)), *small, "train.problems_per_step=2")],
+        "aimo3": [("run", str(shortened(recipes, "aimo3/tiny", 3)), *small, "train.batch_size=2")],
         "ranks": [("torchrun", *QUICKSTART)],
         "killed": [("kill", *QUICKSTART), QUICKSTART],
     }

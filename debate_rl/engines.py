@@ -313,7 +313,11 @@ def counting_policy(config: Config) -> Policy:
 
 def local_settings(config: Config) -> dict[str, Any]:
     """Return how a local policy turns messages into prompts, and how many it answers at a time."""
-    return {"chat": config.model.chat, "batch_size": config.train.batch_size, **prompt_settings(config)}
+    return {
+        "chat": config.model.chat,
+        "batch_size": config.train.sample_batch_size,
+        **prompt_settings(config),
+    }
 
 
 def prompt_settings(config: Config) -> dict[str, Any]:
@@ -452,7 +456,7 @@ def _vllm_policy(
     if transfer is not None:
         settings["weight_transfer_config"] = {"backend": transfer.backend}
     return EnginePool(
-        [{**settings, "adapters_at_once": config.train.lookahead + 1}] * count,
+        [{**settings, "adapters_at_once": config.train.async_level + 1}] * count,
         engine_environments(count, vllm.tensor_parallel_size, torch.cuda.device_count(), learners),
         write=partial(write_weights, dtype=settings["dtype"]),
         home=home or memory_folder(written),

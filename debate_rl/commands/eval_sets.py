@@ -178,7 +178,7 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
         config.train.max_live or MAX_LIVE,
         one.samples,
         one.greedy,
-        requests=None if config.model.policy in ENGINES else config.train.batch_size,
+        requests=None if config.model.policy in ENGINES else config.train.sample_batch_size,
         direct=one.direct or is_alone(config.debate),
         mode=config.grader.final,
         summarizer=cache(partial(open_summarizer, config)),

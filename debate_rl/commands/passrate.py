@@ -78,7 +78,7 @@ def _measure(
     )
 
     data = problems_to_measure(config, held_out=held_out)
-    requests = None if config.model.policy in ENGINES else config.train.batch_size
+    requests = None if config.model.policy in ENGINES else config.train.sample_batch_size
     plan = pass_rate_plan(config, data, samples=samples, requests=requests)
     what = identity(config, plan.problems, weights, plan.seeds, direct=True)
     home = run / "passrates" if run else Path("passrates") / Path(config.run.dir).name

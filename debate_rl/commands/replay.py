@@ -133,7 +133,7 @@ def _plain(scheme: Scheme) -> dict[str, object]:
     return {
         "rewards": scheme.rewards.model_dump(mode="json"),
         "advantages": scheme.advantages.model_dump(mode="json"),
-        "debates_per_problem": scheme.group_size,
+        "group_size": scheme.group_size,
     }
 
 

@@ -200,7 +200,7 @@ def _sampled(
         (seed,),
         config.train.max_live or MAX_LIVE,
         samples,
-        requests=None if config.model.policy in ENGINES else config.train.batch_size,
+        requests=None if config.model.policy in ENGINES else config.train.sample_batch_size,
         direct=True,
         mode=config.grader.final,
         tokens=False,

@@ -57,7 +57,7 @@ def train_run(settings: Config, where: Path, *, plan: bool, memory: float | None
     size, quiet = settings.train, settings.logging.progress == "none" or ranks.index > 0
     tell = plain_console(stderr=True, quiet=quiet).print
     least = f"{size.adaptive.chunk} to " if size.adaptive.chunk else ""
-    debates = f"{size.problems_per_step} problems x {least}{size.debates_per_problem} debates"
+    debates = f"{size.batch_size} problems x {least}{size.group_size} debates"
     head = f"{settings.run.dir}: {size.steps} steps of {debates}"
     if plan:
         say = plain_console(quiet=ranks.index > 0).print

@@ -98,7 +98,7 @@ class AdaptiveConfig(Settings):
     """How many debates a problem gets: until enough of them are right, and enough are wrong."""
 
     chunk: int = Field(default=0, ge=0)
-    """Debates of a problem held at a time, up to ``train.debates_per_problem`` in all, until it has enough;
+    """Debates of a problem held at a time, up to ``train.group_size`` in all, until it has enough;
     0 holds all of them at once."""
     right: int = Field(default=2, ge=1)
     """Enough right debates: those with a right solution in the last round."""

@@ -69,7 +69,7 @@ class SolvePlan:
             config.debate,
             environment,
             mode=config.grader.final,
-            requests=AT_ONCE if config.model.policy in ENGINES else config.train.batch_size,
+            requests=AT_ONCE if config.model.policy in ENGINES else config.train.sample_batch_size,
             summarizer=cache(partial(open_summarizer, config)),
             **budget,
         )

@@ -86,7 +86,7 @@ class Guards:
         every = config.train.alarm_debates_every
         if every and (step + 1) % every == 0:
             parts.append(read_stored(folder.path).curves)
-        debates = config.train.adaptive.chunk or config.train.debates_per_problem
+        debates = config.train.adaptive.chunk or config.train.group_size
         return alarms(readings(joined(parts, debates * config.debate.num_agents)))
 
     def _note(self, step: int, reading: Reading, action: Action) -> None:

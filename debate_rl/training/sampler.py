@@ -86,7 +86,7 @@ class Sampler:
         drawn = self._drawn(step)
         self._later = {later: one for later, one in self._later.items() if later > step}
         self.cursors, self.step = drawn.cursors, step + 1
-        self.drawn += self.config.train.problems_per_step
+        self.drawn += self.config.train.batch_size
         return {"epoch": self.drawn / len(self.data.train)} | self._metrics(step, drawn)
 
     def state(self) -> SamplerState | None:
@@ -144,7 +144,7 @@ class Sampler:
     def _draw_after(self, step: int, before: Mapping[str, int]) -> Drawn:
         train, seed = self.config.train, self.config.seed
         cursors, counts = dict(before), Counter[str]()
-        chosen = self._take(step, train.problems_per_step, cursors, counts)
+        chosen = self._take(step, train.batch_size, cursors, counts)
         if not train.dynamic_sampling:
             return Drawn(Draw(chosen), cursors, counts)
         if self._plain:

@@ -115,8 +115,8 @@ class Session:
 
     @cached_property
     def rollouts(self) -> RolloutWorker | RolloutProcess:
-        """What holds the steps' debates: this process, or with ``train.lookahead`` one of its own."""
-        if self.config.train.lookahead:
+        """What holds the steps' debates: this process, or with ``train.async_level`` one of its own."""
+        if self.config.train.async_level:
             return RolloutProcess(self.config, self.policy, self.stops, version=self.step, ema=self.ema)
         return RolloutWorker(self.config, self.data, self.policy, self.stops, self.verifying, self.summarizer)
 

@@ -69,7 +69,7 @@ class LearnerConfig(Settings):
     """What ``tis_cap`` bounds: the weight of each token, or with "sequence_mask" that of all tokens of a
     stream in a row together, which are left out where it is larger (TRL's default, with a cap of 3)."""
     max_staleness: int | None = Field(default=None, ge=0)
-    """Drop rows sampled from weights more than so many steps old; None is ``train.lookahead`` + 1 in a run,
+    """Drop rows sampled from weights more than so many steps old; None is ``train.async_level`` + 1 in a run,
     and in a learner of your own loop keeps all."""
     lr: float = Field(default=3e-5, gt=0, le=100)
     """Peak learning rate."""

@@ -57,8 +57,8 @@ warmup_steps = 1
 
 [train]
 steps = 2
-problems_per_step = 2
-debates_per_problem = 2
+batch_size = 2
+group_size = 2
 save_every = 1
 """
 

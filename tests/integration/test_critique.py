@@ -75,8 +75,8 @@ lr = 1e-3
 
 [train]
 steps = 2
-problems_per_step = 2
-debates_per_problem = 8
+batch_size = 2
+group_size = 8
 """
 
 

@@ -63,7 +63,7 @@ RECIPE = {
                  "pieces": [*ANSWERS, *(f" {n}" for n in range(1, 25)), "?", "\n"]},
     },
     "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01},
-    "train": {"problems_per_step": 2, "debates_per_problem": 12, "save_every": 1},
+    "train": {"batch_size": 2, "group_size": 12, "save_every": 1},
     "logging": {"progress": "none", "transcript_tokens": False},
     "stages": [
         {"name": "small", "figure": "direct/accuracy", "target": 0.39, "max_steps": 2,

@@ -289,8 +289,8 @@ def test_a_run_with_other_steps_goes_on_at_its_place_in_the_data(config):
         return [r.group for r in read_records(Path(f"run/transcripts/step_00000{step}.jsonl"))][::2]
 
     train(config("run", "train.steps=1"))
-    train(config("run", "train.steps=2", "train.problems_per_step=3", 'run.allow_changes=["train"]'))
-    with open_session(config("straight", "train.problems_per_step=5")) as session:
+    train(config("run", "train.steps=2", "train.batch_size=3", 'run.allow_changes=["train"]'))
+    with open_session(config("straight", "train.batch_size=5")) as session:
         problems = [session.data.train[index].id for index in session.sampler.draw(0).problems]
     assert [*ids(0), *ids(1)] == problems
 

@@ -38,7 +38,7 @@ SETTINGS = {
             **{"context_tokens": 512, "fallback": "none", "init_std": 0.3, "pieces": VOTES},
         },
     },
-    "train": {"steps": 4, "problems_per_step": 2, "debates_per_problem": 2, "save_every": 2},
+    "train": {"steps": 4, "batch_size": 2, "group_size": 2, "save_every": 2},
     "logging": {"progress": "none"},
 }
 

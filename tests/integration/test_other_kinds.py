@@ -57,8 +57,8 @@ warmup_steps = 1
 
 [train]
 steps = 2
-problems_per_step = 8
-debates_per_problem = 2
+batch_size = 8
+group_size = 2
 """
 
 

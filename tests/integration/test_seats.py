@@ -43,7 +43,7 @@ BASE = {
     },
     "model": model_that_says(PIECES),
     "learner": {"lr": 0.01},
-    "train": {"steps": 2, "problems_per_step": 2, "debates_per_problem": 4, "save_every": 1},
+    "train": {"steps": 2, "batch_size": 2, "group_size": 4, "save_every": 1},
     "endpoints": {"other": {"policy": "my_remote:make"}},
     "remote": {"endpoint": "other"},
     "logging": {"progress": "none"},

@@ -55,7 +55,7 @@ RECIPE = {
     },
     "sft": {"epochs": 2, "batch_size": 8, "held_back": 6},
     "learner": {"lr": 1e-2, "warmup_steps": 2, "schedule": "linear"},
-    "train": {"save_every": 3, "batch_size": 64, "problems_per_step": 2, "debates_per_problem": 4},
+    "train": {"save_every": 3, "sample_batch_size": 64, "batch_size": 2, "group_size": 4},
     "logging": {"progress": "none"},
 }
 

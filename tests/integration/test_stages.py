@@ -35,7 +35,7 @@ RECIPE = {
                  "context_tokens": 128, "fallback": "none", "pieces": ["Problem: ", "\n\nSolution:"]},
     },
     "learner": {"lr": 3e-3, "warmup_steps": 1},
-    "train": {"problems_per_step": 2, "debates_per_problem": 4, "save_every": 1},
+    "train": {"batch_size": 2, "group_size": 4, "save_every": 1},
     "logging": {"progress": "none"},
     "stages": [
         {"name": "cot", "sft": REPLIES | {"data": ["products"], "epochs": 1}},

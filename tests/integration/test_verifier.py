@@ -39,7 +39,7 @@ SMALL = {
     "held_out": {"limit": 2, "every": 1},
     "model": SPEAKER,
     "learner": {"warmup_steps": 1},
-    "train": {"steps": 2, "problems_per_step": 4, "debates_per_problem": 2},
+    "train": {"steps": 2, "batch_size": 4, "group_size": 2},
     "logging": {"progress": "none"},
 }
 
@@ -323,8 +323,8 @@ def test_the_recipe_for_writing_starts(tmp_path):
         "debate.max_tokens=4",
         "debate.context_tokens=none",
         "train.steps=1",
-        "train.problems_per_step=2",
-        "train.debates_per_problem=2",
+        "train.batch_size=2",
+        "train.group_size=2",
         "logging.progress=none",
     ]
     session = train(load_config(Config, RECIPE, overrides))

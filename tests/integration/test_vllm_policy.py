@@ -109,8 +109,8 @@ lr = 1e-2
 warmup_steps = 0
 
 [train]
-problems_per_step = 16
-debates_per_problem = 4
+batch_size = 16
+group_size = 4
 
 [logging]
 progress = "none"

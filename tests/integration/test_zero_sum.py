@@ -34,7 +34,7 @@ BASE = {
     "advantages": {"peer": {"baseline": "group"}},
     "model": model_that_says(PIECES),
     "learner": {"lr": 0.01},
-    "train": {"steps": 2, "problems_per_step": 4, "debates_per_problem": 8, "save_every": 1},
+    "train": {"steps": 2, "batch_size": 4, "group_size": 8, "save_every": 1},
     "logging": {"progress": "none"},
 }
 

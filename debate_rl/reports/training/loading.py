@@ -11,7 +11,7 @@ from debate.files import read_plain
 from debate_rl.alarms import Curves, Reading, readings
 from debate_rl.alarms.curves import joined
 from debate_rl.alarms.metrics_file import finite, parsed, read_metrics
-from debate_rl.alarms.settings import debates_per_problem, setting
+from debate_rl.alarms.settings import group_size, setting
 from debate_rl.alarms.stored import read_stored
 from debate_rl.metrics.held_out import HeldOut, read_held_out
 from debate_rl.reports.document import Behind
@@ -80,7 +80,7 @@ def load_run(path: Path, name: str = "") -> Run:
         notes.append("test-time learning: the held-out figures are of problems that are trained on")
     sample = Sample()
     stored = read_stored(path, sample.look)
-    agents, debates = setting(settings, "debate.num_agents", int), debates_per_problem(settings)
+    agents, debates = setting(settings, "debate.num_agents", int), group_size(settings)
     curves = joined([curves, stored.curves], agents * debates if agents and debates else None)
     info, evaluations = read_json(path / "run.json"), _read_evaluations(path / "evaluations")
     run = Run(path, name or path.name, curves, settings, info, evaluations=evaluations)
