@@ -36,8 +36,8 @@ from debate_rl.evaluation.grading import agreement, grade_debate
 from debate_rl.evaluation.scores import winner_of
 from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.problems import load_held_out
-from debate_rl.runs.checkpoint_folder import WARM_START
-from debate_rl.runs.kept_weights import named_weights
+from debate_rl.runs.checkpoint import WARM_START
+from debate_rl.runs.weights import named_weights
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train
 from debate_rl.warm_start import demonstrations

@@ -221,7 +221,7 @@ def _make_engine(config: Config, learners: int) -> tuple[Any, Any, Policy]:
     from debate.policy import own_policy
     from debate_rl.inference.local import LocalPolicy
     from debate_rl.models import on_cpu
-    from debate_rl.runs.kept_weights import load_run_model
+    from debate_rl.runs.weights import load_run_model
     from learner.update.forward import compute_type
 
     if config.model.policy == "vllm":
@@ -343,8 +343,7 @@ def freeze_start(config: Config, run: Path, model: Any, policy: Policy) -> None:
 
     ValueError where the run has a warm start that is not in its folder.
     """
-    from debate_rl.runs.checkpoint import latest_good, load_checkpoint
-    from debate_rl.runs.checkpoint_folder import WARM_START
+    from debate_rl.runs.checkpoint import WARM_START, latest_good, load_checkpoint
 
     start = latest_good(run / WARM_START)
     if start is not None:
@@ -384,7 +383,7 @@ def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> P
     from debate_rl.inference.vllm_weights import memory_folder, written_bytes
     from debate_rl.models import engine_dtype
     from debate_rl.runs.checkpoint import write_model
-    from debate_rl.runs.kept_weights import load_run_model
+    from debate_rl.runs.weights import load_run_model
 
     name = config.model.name_or_path
     if config.model.vllm.servers and not loads_by_name(name):

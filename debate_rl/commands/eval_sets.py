@@ -246,7 +246,7 @@ def _overlap(task: EvalTask, problems: tuple[Problem, ...]) -> str:
 
 def step_learnt(weights: Path | None) -> int:
     """Return how many steps weights had learnt from: none before training and after the warm start."""
-    from debate_rl.runs.checkpoint_folder import WARM_START, step_of
+    from debate_rl.runs.checkpoint import WARM_START, step_of
 
     return 0 if weights is None or weights.parent.name == WARM_START else step_of(weights)
 

@@ -41,7 +41,7 @@ def passrate(
     The file is what env.difficulty.path reads, of held-out problems held_out.difficulty: docs/curriculum.md.
     """
     from debate_rl.config.recipes import open_run_or_recipe
-    from debate_rl.runs.kept_weights import named_weights
+    from debate_rl.runs.weights import named_weights
 
     if not 1 <= samples <= MAX_SAMPLES:
         raise ValueError(f"--samples {samples}: needs 1 to {MAX_SAMPLES}")

@@ -77,7 +77,7 @@ def play(
         raise ValueError("--kind rubric: needs a verifier model, verifier.endpoint, and verifier.rubric")
     weights = None
     if run:
-        from debate_rl.runs.kept_weights import newest_weights  # loads torch; a server's model needs none
+        from debate_rl.runs.weights import newest_weights  # loads torch; a server's model needs none
 
         weights = newest_weights(run)
     with ExitStack() as stack:

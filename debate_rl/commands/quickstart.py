@@ -82,7 +82,7 @@ class Measured(NamedTuple):
 
 def _measured_on(run: Path, config: Config) -> dict[str, str] | None:
     """Return what the figures of a finished run rest on: its last weights, and the code; None before them."""
-    from debate_rl.runs.checkpoint_folder import MANIFEST, checkpoints, step_of
+    from debate_rl.runs.checkpoint import MANIFEST, checkpoints, step_of
     from debate_rl.runs.provenance import checksum, source_commit, versions
 
     saved = [path for path in checkpoints(run / "checkpoints") if step_of(path) == config.train.steps]
@@ -95,8 +95,8 @@ def _measured_on(run: Path, config: Config) -> dict[str, str] | None:
 def _kept(run: Path, config: Config) -> Measured | None:
     """Return what was measured of a run of this very configuration, its weights and this code, if it was."""
     from debate.files import read_json
-    from debate_rl.runs.changes import ChangeRules, refusal
     from debate_rl.runs.folder import changed_settings
+    from debate_rl.runs.provenance import ChangeRules, refusal
 
     if not (run / KEPT).is_file() or not (run / "config.toml").is_file():
         return None

@@ -157,7 +157,7 @@ def weights_named(run: Path | None, name: str, what: str) -> Path | None:
         if name != "newest":
             raise ValueError(f"--weights {name}: {what} is a recipe, the model as it is; name a run")
         return None
-    from debate_rl.runs.kept_weights import named_weights
+    from debate_rl.runs.weights import named_weights
 
     chosen = named_weights(run, name)
     if len(chosen) != 1:

@@ -17,7 +17,7 @@ from debate_rl.commands.console import plain_console, text_table, write_json
 
 if TYPE_CHECKING:
     from debate_rl.commands.token_table import TokenRow
-    from debate_rl.runs.kept_weights import KeptWeights
+    from debate_rl.runs.weights import KeptWeights
 
 COLUMNS = ("index", "token", "stream", "advantage", "sampler", "trainer", "ratio")
 
@@ -39,7 +39,7 @@ def tokens(
     from debate_rl.commands.token_table import token_table
     from debate_rl.config.recipes import read_run_config
     from debate_rl.formatting import json_number
-    from debate_rl.runs.kept_weights import load_kept, weights_of_version
+    from debate_rl.runs.weights import load_kept, weights_of_version
     from learner.update.forward import compute_type
 
     path, turn_id = Path(run), turn_of(turn)

@@ -195,7 +195,7 @@ def _train_once(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Se
 
 def _steps_saved(settings: Config) -> int:
     """Return after how many steps the newest checkpoint of the run was written; 0 without any."""
-    from debate_rl.runs.checkpoint_folder import checkpoints, step_of
+    from debate_rl.runs.checkpoint import checkpoints, step_of
 
     return max(map(step_of, checkpoints(Path(settings.run.dir) / "checkpoints")), default=0)
 

@@ -18,7 +18,7 @@ from debate.seeds import derive_seed
 from debate_rl.config import Config
 from debate_rl.config.sampling import SamplingConfig
 from debate_rl.difficulty import Difficulty
-from debate_rl.runs.sampler_state import Memory
+from debate_rl.runs.trainer_state import Memory
 from envs.data.loading import normal_level
 
 Gate: TypeAlias = Callable[[Problem, int, Memory | None], bool]

@@ -22,7 +22,7 @@ from debate_rl.alarms.stored import read_stored
 from debate_rl.config.ends import Action
 from debate_rl.formatting import short
 from debate_rl.metrics.step_log import read_rows
-from debate_rl.runs.checkpoint_folder import checkpoints, step_of
+from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.runs.ending import Start, ends_by
 from debate_rl.runs.folder import plain_config
 from debate_rl.training.alarm_actions import alarm_actions
@@ -153,7 +153,6 @@ class Guards:
     def _rolled_back(self, since: int, why: str) -> End:
         """Put away the checkpoints from after an alarm's step; where there is no way back, end the run."""
         session = self.session
-        session.writer.wait()
         kept = checkpoints(session.folder.checkpoints)
         before = [path for path in kept if step_of(path) <= since]
         again = ends_by(session.folder.starts, "rollback") >= MOST_ROLLBACKS

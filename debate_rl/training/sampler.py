@@ -24,7 +24,7 @@ from debate_rl.config.sampling import Order, knots
 from debate_rl.difficulty import Difficulty, read_difficulty
 from debate_rl.evaluation.grading import Grades, of_learners
 from debate_rl.problems import Problems
-from debate_rl.runs.sampler_state import Memory, SamplerState
+from debate_rl.runs.trainer_state import Memory, SamplerState
 from debate_rl.training.gates import Gate, gates_of, levels_at
 from debate_rl.training.step_problems import epoch_order, spare_problems
 from envs import DataError

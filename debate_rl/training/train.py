@@ -76,7 +76,6 @@ def train_steps(session: Session, do: Do | None = None) -> None:
     with end_recorded(session):
         try:
             session.end = _end_of_steps(session, do or train_step)
-            session.writer.wait()
         except Stopped as stop:
             if not stop.at_once:
                 session.keep(stop)

@@ -46,7 +46,7 @@ def bottleneck(
     """
     from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.replay.regrading import sources_of
-    from debate_rl.runs.kept_weights import load_kept, named_weights
+    from debate_rl.runs.weights import load_kept, named_weights
     from experiments.bottleneck.measuring import measure, solutions_of
 
     if problems < 2:

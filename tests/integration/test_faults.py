@@ -18,7 +18,7 @@ import debate_rl.training.session
 import debate_rl.training.train
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.runs.checkpoint_folder import checkpoints, step_of
+from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train
 from transcripts import read_records
@@ -61,7 +61,7 @@ PLACES = {
     "rollout": (debate_rl.training.rollouts, "run_debates", 1),
     "learning": (torch.optim.AdamW, "step", 2),
     "transcripts": (debate_rl.training.train, "write_step", 2),
-    "saving": (debate_rl.training.session, "snapshot_of", 3),
+    "saving": (debate_rl.training.session, "save_checkpoint", 3),
 }
 """Where a signal comes in the second step, and how many steps are then kept; saving comes after the third."""
 

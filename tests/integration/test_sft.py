@@ -24,7 +24,7 @@ from debate_rl.config.recipes import load_config
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.folder import RunFolderError
-from debate_rl.runs.kept_weights import named_weights
+from debate_rl.runs.weights import named_weights
 from debate_rl.sft.session import SftSession
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train, train_steps

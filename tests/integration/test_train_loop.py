@@ -22,9 +22,9 @@ from debate_rl.inference.remote import RemoteError
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
-from debate_rl.runs.checkpoint_folder import checkpoints
+from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.runs.folder import RunFolderError
-from debate_rl.runs.kept_weights import named_weights
+from debate_rl.runs.weights import named_weights
 from debate_rl.training.rollouts import RolloutWorker
 from debate_rl.training.session import Session, open_session
 from debate_rl.training.start_checks import SchemeWarning
