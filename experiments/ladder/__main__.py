@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-
 from debate_rl.commands.arguments import JsonFile
+
 from debate_rl.commands.console import plain_console
 from debate_rl.commands.main import run_alone
 
@@ -22,7 +22,7 @@ CARD = ("claim", "outcome", "difference", "p", "what would change it")
 def claims(
     what: Annotated[
         list[str],
-        typer.Argument(metavar="RUN|RECIPE [KEY=VALUE...]", help="As of debate ladder."),
+        typer.Argument(metavar="RUN|RECIPE [KEY=VALUE...]", help="As of debate eval ladder."),
     ],
     rungs: Annotated[str, typer.Option(metavar="A,B", help="Only these rungs; default: all.")] = "",
     samples: Annotated[int, typer.Option(min=1, help="Solutions that are selected from.")] = 16,
