@@ -390,8 +390,7 @@ def _opened(
         set_aside_from(folder.transcripts, session.step)
         seal_before(folder.transcripts, session.step)
         steps, first = config.train.steps, session.step
-        due = (lambda done: config.held_out.due(done, steps)) if data.held_out else (lambda _: False)
-        about = {"steps": steps, "first_step": first, "settings": plain_config(config), "due": due}
+        about = {"steps": steps, "first_step": first, "settings": plain_config(config)}
         set_aside_judged(folder.path, first)
         with open_trackers(folder.path, config.logging, **about) as session.tracker:
             yield session
