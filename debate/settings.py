@@ -23,7 +23,7 @@ class Settings(BaseModel):
         allow_inf_nan=False,
     )
     renamed: ClassVar[Mapping[str, str]] = {}
-    """Former names of keys, with today's names: a former name is refused by a line that says both."""
+    """Former keys, with what replaces them: a former key is refused by a line that says both."""
 
     @model_validator(mode="before")
     @classmethod
@@ -31,7 +31,7 @@ class Settings(BaseModel):
         known = list(cls.model_fields)
         for key, _ in _items(data):
             if key in cls.renamed:
-                raise ValueError(f"unknown key {key!r}; it is now {cls.renamed[key]!r}")
+                raise ValueError(f"unknown key {key!r}; it is now {cls.renamed[key]}")
             if key not in known:
                 hint = did_you_mean(str(key), known, f"valid keys: {', '.join(known)}")
                 raise ValueError(f"unknown key {key!r}; {hint}")

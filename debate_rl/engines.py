@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from envs.rubrics.model import VerifierModel
     from envs.sandbox import Sandbox
 
+WARM_SESSIONS = 4
+"""Sandbox sessions kept ready in addition to those in use."""
+
 IN_THIS_PROCESS = "VLLM_ENABLE_V1_MULTIPROCESSING"
 
 
@@ -120,11 +123,11 @@ def open_sandbox(config: Config) -> Sandbox:
     return sandbox_of(config.sandbox)
 
 
-def sandbox_of(settings: SandboxConfig) -> Sandbox:
+def sandbox_of(settings: SandboxConfig, *, warm: int = WARM_SESSIONS) -> Sandbox:
     """Return a sandbox with these limits, tried."""
     from envs.sandbox import Sandbox
 
-    sandbox = Sandbox(settings.limits(), warm=settings.sessions, unsafe=settings.unsafe)
+    sandbox = Sandbox(settings.limits(), warm=warm, unsafe=settings.unsafe)
     sandbox.start()
     return sandbox
 

@@ -116,8 +116,6 @@ class TrainConfig(Settings):
     max_first_mismatch: float | None = Field(default=0.1, gt=0)
     """The largest ``mismatch_kl`` of the first step, in nats: over it sampler and trainer are not of one
     model, temperature or numeric type, and the run ends with nothing saved. None: any."""
-    alarm_debates_every: int = Field(default=10, ge=0)
-    """Steps between two looks of the detectors at stored debates; 0: never. Metrics are read each step."""
     control: Control = "none"
     """A control to compare with, in place of the votes' outcomes: "random_judge" a coin for each pair,
     "shuffled_votes" the step's own outcomes dealt anew, "own_answer" whose answer is the judge's own; a share

@@ -82,7 +82,7 @@ def check_key(model: type[Settings], key: str) -> None:
     if key_type(model, path) is None:
         table = table_of(key_type(model, path[:-1])) if path[1:] else model
         if table is not None and path[-1] in table.renamed:
-            raise ValueError(f"no key is named {key!r}; it is now {table.renamed[path[-1]]!r}")
+            raise ValueError(f"no key is named {key!r}; it is now {table.renamed[path[-1]]}")
         hint = did_you_mean(key, all_keys(model), "keys are written as in learner.lr")
         raise ValueError(f"no key is named {key!r}; {hint}")
 

@@ -32,10 +32,6 @@ class WarmStartConfig(Settings):
     """Demonstrations in each of the first steps."""
     batch: tuple[int, int, int, int] = (32, 40, 24, 8)
     """Turns of round 0, later turns, drills and ballots in each step that follows."""
-    lr: float = Field(default=3e-3, gt=0)
-    """AdamW's peak learning rate (embeddings and norms)."""
-    muon_lr: float = Field(default=0.02, gt=0)
-    """Muon's peak learning rate (the matrices)."""
     right: tuple[float, ...] = (0.6, 0.4, 0.5)
     """How often each persona's demonstrations solve the problem."""
     lure: tuple[float, ...] = (0.3, 0.5, 0.4)

@@ -34,6 +34,8 @@ from transcripts.append import LineFile, free_name
 if TYPE_CHECKING:
     from debate_rl.training.session import Session
 
+DEBATES_EVERY = 10
+"""Steps between two looks of the detectors at stored debates."""
 MOST_ROLLBACKS = 1
 """A later alarm that asks for a rollback ends the run."""
 LOWER = 0.5
@@ -83,8 +85,7 @@ class Guards:
         """Return the alarms so far: of the metrics, and every few steps of the stored debates as well."""
         config, folder = self.session.config, self.session.folder
         parts = [read_metrics(folder.metrics)[0]]
-        every = config.train.alarm_debates_every
-        if every and (step + 1) % every == 0:
+        if (step + 1) % DEBATES_EVERY == 0:
             parts.append(read_stored(folder.path).curves)
         debates = config.train.adaptive.chunk or config.train.group_size
         return alarms(readings(joined(parts, debates * config.debate.num_agents)))

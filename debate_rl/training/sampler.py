@@ -31,6 +31,9 @@ from envs import DataError
 from rewards import Truth
 from rewards.truth import right_share
 
+NEWEST = 0.5
+"""Weight of the newest debates of a problem in its recent pass rate."""
+
 
 class Draw(NamedTuple):
     """A step's problems, as indices of the run's training problems, and others in place of silent ones."""
@@ -78,8 +81,7 @@ class Sampler:
         if newest is None or before is None or before.rate is None:
             known = before.rate if before and newest is None else newest
             return Memory(step, known, newest)
-        share = self.config.sampling.newest
-        return Memory(step, (1 - share) * before.rate + share * newest, newest)
+        return Memory(step, (1 - NEWEST) * before.rate + NEWEST * newest, newest)
 
     def finish(self, step: int) -> dict[str, float]:
         """Go on behind a step that is done; return its metrics."""

@@ -30,7 +30,7 @@ CHOICE_MODES: tuple[Mode, ...] = ("boxed", "lenient", "gsm8k_strict", "answer_is
 
 
 KEEPING = ("save_every", "save_minutes", "keep_last", "keep_best", "over_memory")
-ENDING = ("target", "hours", "on_alarm", "alarm_debates_every", "max_first_mismatch")
+ENDING = ("target", "hours", "on_alarm", "max_first_mismatch")
 """Settings of ``train`` that may always change: which checkpoints are written, whether a run that may not fit
 begins, and when it ends before its last step, change nothing of the steps that it does."""
 

@@ -51,7 +51,6 @@ max_tokens = 60
 prompts = "tiny"
 tools = "python"
 [sandbox]
-sessions = 1
 [model]
 device = "cpu"
 chat = true

@@ -62,9 +62,9 @@ def heads(out):
     ],
 )
 def test_a_former_name_is_refused_with_the_new_one(old, new):
-    with pytest.raises(ValueError, match=f"{old}.*it is now '{new}'"):
+    with pytest.raises(ValueError, match=f"{old}.*it is now {new}"):
         Config.model_validate({"train": {old: 1}})
-    with pytest.raises(ValueError, match=f"{old}.*it is now '{new}'"):
+    with pytest.raises(ValueError, match=f"{old}.*it is now {new}"):
         check_key(Config, f"train.{old}")
 
 

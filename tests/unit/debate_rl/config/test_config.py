@@ -151,7 +151,7 @@ def test_the_learner_takes_its_seed_from_the_run_and_dr_grpos_constant_from_the_
 
 @pytest.mark.parametrize("number", [float("inf"), float("nan")])
 @pytest.mark.parametrize(
-    ("table", "key"), [("learner", "lr"), ("advantages", "lambda_gen"), ("warm_start", "lr")]
+    ("table", "key"), [("learner", "lr"), ("advantages", "lambda_gen"), ("warm_start", "adopt")]
 )
 def test_no_setting_is_infinite(table, key, number):
     with pytest.raises(ValidationError, match=f"{table}.{key}"):
