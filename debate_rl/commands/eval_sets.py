@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import tomli_w
 
-from debate_rl.commands.console import plain_console, write_json
-from debate_rl.commands.errors import INTERRUPTED, Ended, one_line
+from debate_rl.commands.console import INTERRUPTED, Ended, one_line, plain_console, write_json
 
 if TYPE_CHECKING:
     from debate import Policy, Problem

@@ -8,8 +8,8 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, Overrides, RunFolder
 from debate_rl.commands.console import plain_console, write_json
+from debate_rl.commands.options import JsonFile, Overrides, RunFolder
 
 
 def export(

@@ -1,4 +1,4 @@
-"""``debate play CONFIG "problem"``: one debate, in colour, with its votes and rewards."""
+"""``debate solve play CONFIG "problem"``: one debate, in colour, with its votes and rewards."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from debate_rl.commands.arguments import JsonFile, Overrides
 from debate_rl.commands.console import plain_console, printed, text_table, write_json
+from debate_rl.commands.options import JsonFile, Overrides
 from debate_rl.formatting import GRADE_SIGNS, counted, fixed
 
 if TYPE_CHECKING:

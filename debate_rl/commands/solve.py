@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, Overrides, writable
-from debate_rl.commands.console import plain_console, write_json
-from debate_rl.commands.errors import INTERRUPTED, Ended, one_line
+from debate_rl.commands.console import INTERRUPTED, Ended, one_line, plain_console, write_json
+from debate_rl.commands.options import JsonFile, Overrides, writable
 from debate_rl.commands.play import Kind
 from debate_rl.formatting import duration, safe_json
 

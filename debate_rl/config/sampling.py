@@ -68,10 +68,10 @@ def check_mix(mix: Sequence[MixedSet]) -> None:
 
 
 class DifficultyConfig(Settings):
-    """What ``debate passrate`` measured of the training problems, and what is made of it."""
+    """What ``debate eval passrate`` measured of the training problems, and what is made of it."""
 
     path: str
-    """The file that ``debate passrate`` wrote."""
+    """The file that ``debate eval passrate`` wrote."""
     at_least: float = Field(default=0.0, ge=0, le=1)
     """Leave out problems with a lower pass rate, as those that are never solved."""
     at_most: float = Field(default=1.0, ge=0, le=1)

@@ -20,8 +20,8 @@ class WarmStartConfig(Settings):
     """The warm start of a tiny model; off unless it has steps."""
 
     from_run: str | None = None
-    """Begin with weights of another run: "runs/one" takes its warm start, or what ``debate sft`` made of it;
-    "runs/one@best", "runs/one@newest" and "runs/one@120" take those of a checkpoint."""
+    """Begin with weights of another run: "runs/one" takes its warm start, or what supervised training made of
+    it; "runs/one@best", "runs/one@newest" and "runs/one@120" take those of a checkpoint."""
     levels: tuple[int | str, ...] | None = Field(default=None, min_length=1)
     """Levels of the problems shown; None: all that there are. What is not shown is left to learn."""
     solve_steps: int = Field(default=0, ge=0)

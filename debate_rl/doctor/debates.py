@@ -227,7 +227,9 @@ def _text_checks(examined: Examined) -> Iterator[Check]:
     yield Check("truncated", verdict, cut, "of replies end at their limit", "debate.max_tokens (higher)")
     replies = [turn.completion.text for debate in rollout.debates for turn in debate.turns]
     empty = sum(is_incoherent(text) for text in replies) / max(len(replies), 1)
-    why = "of replies go in circles or are of no script: look at debate prompts, and at the chat template"
+    why = (
+        "of replies go in circles or are of no script: look at debate inspect prompts, and the chat template"
+    )
     yield Check("garbage", "bad" if empty > GARBAGE else "ok", empty, why, "model.chat (the other value)")
     distinct = figures.get("completions/distinct")
     if distinct is not None:

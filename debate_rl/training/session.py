@@ -60,8 +60,7 @@ from debate_rl.training.start_weights import start_weights
 from debate_rl.training.stops import Stopped, Stops, catch_stops
 from learner.update.config import LearnerConfig
 from learner.update.learner import Learner
-from transcripts.sealing import seal_before
-from transcripts.store import set_aside_from
+from transcripts.store import seal_before, set_aside_from
 
 Look = Callable[[Problems], Mapping[str, bool | float]]
 
