@@ -60,8 +60,7 @@ from debate_rl.training.start_weights import start_weights
 from debate_rl.training.stops import Stopped, Stops, catch_stops
 from learner.update.config import LearnerConfig
 from learner.update.learner import Learner
-from transcripts.sealing import seal_before
-from transcripts.store import set_aside_from
+from transcripts.store import seal_before, set_aside_from
 
 Look = Callable[[Problems], Mapping[str, bool | float]]
 
@@ -390,8 +389,7 @@ def _opened(
         set_aside_from(folder.transcripts, session.step)
         seal_before(folder.transcripts, session.step)
         steps, first = config.train.steps, session.step
-        due = (lambda done: config.held_out.due(done, steps)) if data.held_out else (lambda _: False)
-        about = {"steps": steps, "first_step": first, "settings": plain_config(config), "due": due}
+        about = {"steps": steps, "first_step": first, "settings": plain_config(config)}
         set_aside_judged(folder.path, first)
         with open_trackers(folder.path, config.logging, **about) as session.tracker:
             yield session
