@@ -213,7 +213,7 @@ def test_the_chain_of_a_ballot_worked_out_by_hand(tmp_path):
     assert "✓ right, ✗ wrong" in line
 
     dan = explained(tmp_path, config, "0.0", TurnId(3, 1))
-    assert dan.format.failures == (("not_a_comparison", "what"),)
+    assert dan.format.failures == [("not_a_comparison", "what")]
     fined = explained(tmp_path, config, "0.1", TurnId(3, 1))
     assert fined.format.reward.value == -0.5
     assert fined.format.reward.source.startswith("comparisons were due and no vote is valid")
