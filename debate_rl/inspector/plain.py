@@ -79,8 +79,9 @@ class Printer:
 
     def blocks(self, blocks: Iterable[Block], layout: Layout | None = None) -> None:
         """Write blocks."""
-        for row in lines_of(blocks, layout or Layout()):
-            self.row(row)
+        for index, row in enumerate(lines_of(blocks, layout or Layout())):
+            if row or index:  # no blank line on top
+                self.row(row)
 
     def list(self, columns: Sequence[Column[Any]], items: Sequence[Any], *, total: Any = None) -> None:
         """Write a list: columns that fit a terminal, or without those that need one in a pipe."""
@@ -307,7 +308,10 @@ def print_replay(replay: StoredReplay, printer: Printer, *, as_json: bool = Fals
 
 def print_debate_replay(debate: DebateReplay, printer: Printer, *, as_json: bool = False) -> None:
     """Print one debate under both schemes: the rewards and advantages of each turn, old and new."""
-    _print(debate, f"debate {debate.id}", lambda: debate_replay_blocks(debate), printer, as_json)
+    if as_json:
+        printer.json({"schema": 1, **json_of(debate)})
+    else:
+        printer.blocks(debate_replay_blocks(debate))
 
 
 def print_pairs(

@@ -109,7 +109,7 @@ def test_replays_are_listed_and_read(inspect, debate_command, folder):
     assert code == 0
     assert "0 of 8 were not stored as the run's own scheme gives them" in out
     code, out, _ = inspect("replays", name, "1.0")
-    assert out.startswith("debate 1.0: ")
+    assert out.startswith("debate 1.0 under both schemes: ")
     assert json.loads(inspect("replays", name, "1.0", "--json")[1])["id"] == "1.0"
 
 
