@@ -249,10 +249,10 @@ def test_the_command_line(straight, tmp_path, monkeypatch):
 def test_the_report_and_the_inspector_show_the_stages(straight):
     done = CliRunner().invoke(app, ["report", str(straight)])
     assert done.exit_code == 0, done.output
-    text = (straight / "report/report.md").read_text()
+    text = (straight / "report/report.json").read_text()
     for visit in read_curriculum(straight).visits:
-        assert f"| {visit.folder} |" in text
-        assert visit.why in text
+        assert f'"text": "{visit.folder}"' in text
+        assert json.dumps(visit.why) in text
     looked = CliRunner().invoke(app, ["inspect", str(straight), "ls"])
     assert "holds 2 runs, name one of them: 01_small, 02_large" in str(looked.exception)
 
