@@ -26,7 +26,7 @@ from debate_rl.ladder.figures import gap
 from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.problems import load_held_out
 from debate_rl.runs.export import export_run
-from debate_rl.runs.kept_weights import newest_weights
+from debate_rl.runs.weights import newest_weights
 from debate_rl.strategies.solving import SolvePlan, requests_of
 from debate_rl.training.train import train
 

@@ -13,7 +13,7 @@ from debate import Problem
 from debate.early_stop import solutions_saved
 from debate.types import WHOLE_RESPONSE, Debate
 from envs.answers.keys import AnswerKey, plain_key
-from envs.data.selection import plain_subject
+from envs.data.loading import plain_subject
 from rewards import Correct, Rewards, voted_winner
 from rewards.truth import grade_of, is_right, round_accuracy, score_of
 from rewards.types import known_values

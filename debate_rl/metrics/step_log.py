@@ -20,7 +20,7 @@ from rewards import STREAMS
 from transcripts import Record
 from transcripts.append import LineFile, sync_folder
 from transcripts.errors import TranscriptWriteError
-from transcripts.parquet import turn_rows
+from transcripts.index.rows import turn_rows
 
 
 def metrics_line(step: int, metrics: Mapping[str, float], *, at: float) -> bytes:

@@ -69,14 +69,11 @@ class WandbTracker:
             raise ValueError(
                 f"logging.wandb.project is set, but wandb is not installed: {install_hint('train')}"
             ) from error
-        mode = config.mode or os.environ.get("WANDB_MODE") or "online"
+        mode = os.environ.get("WANDB_MODE") or "online"
         try:
             self._run = wandb.init(
                 project=config.project,
-                entity=config.entity,
                 name=config.name or folder.name,
-                group=config.group,
-                tags=config.tags or None,
                 config=dict(settings),
                 dir=folder,
                 mode=mode,  # type: ignore[arg-type]
@@ -86,8 +83,7 @@ class WandbTracker:
             )
         except (wandb.Error, OSError) as error:
             raise ValueError(
-                f"logging.wandb.project={config.project}: {error}; set WANDB_API_KEY, "
-                "or logging.wandb.mode=offline"
+                f"logging.wandb.project={config.project}: {error}; set WANDB_API_KEY, or WANDB_MODE=offline"
             ) from error
         self._table, self._steps = wandb.Table, steps
         self._next = self._run.step if mode == "online" else 0

@@ -15,7 +15,7 @@ from debate.files import read_plain, read_toml
 from debate_rl.alarms import Curves, Reading, readings
 from debate_rl.alarms.curves import joined
 from debate_rl.alarms.metrics_file import STREAMS, finite, parsed, read_metrics
-from debate_rl.alarms.settings import debates_per_problem, flat, setting
+from debate_rl.alarms.settings import flat, group_size, setting
 from debate_rl.alarms.stored import read_stored
 from debate_rl.metrics.held_out import HeldOut, read_held_out
 from debate_rl.metrics.intervals import Bounded, thirds
@@ -148,7 +148,7 @@ def load_run(path: Path, name: str = "") -> Run:
         notes.append("test-time learning: the held-out figures are of problems that are trained on")
     sample = Sample()
     stored = read_stored(path, sample.look)
-    agents, debates = setting(settings, "debate.num_agents", int), debates_per_problem(settings)
+    agents, debates = setting(settings, "debate.num_agents", int), group_size(settings)
     curves = joined([curves, stored.curves], agents * debates if agents and debates else None)
     evaluations = _read_evaluations(path / "evaluations")
     run = Run(path, name or path.name, curves, settings, _read_info(path), evaluations=evaluations)

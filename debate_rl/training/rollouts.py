@@ -209,7 +209,7 @@ class RolloutWorker:
         train, grader, since = self.config.train, self.config.grader, time.monotonic()
         debate = self.config.at_step(step).debate
         name, mode = ("debates", step, *part), grader.mode_at(step)
-        most, chunk = train.debates_per_problem, train.adaptive.chunk or train.debates_per_problem
+        most, chunk = train.group_size, train.adaptive.chunk or train.group_size
         held: list[list[Held]] = [[] for _ in problems]
         tally: Counter[str] = Counter()
         for start in range(0, most, chunk):
@@ -284,7 +284,7 @@ class RolloutWorker:
             pending[index] = self.verifying.begin(debate) if self.verifying else None
 
         debates = run_debates(
-            [problems[number // config.train.debates_per_problem] for number in numbers],
+            [problems[number // config.train.group_size] for number in numbers],
             self.policy,
             debate,
             seed=derive_seed(config.seed, *name),

@@ -35,7 +35,7 @@ BASE = {
     },
     "advantages": {"discount": 0.7, "lambda_judge": [[0, 0.0], [3, 1.0]]},
     "model": model_that_says(PIECES),
-    "train": {"steps": 3, "problems_per_step": 2, "debates_per_problem": 2, "save_every": 1},
+    "train": {"steps": 3, "batch_size": 2, "group_size": 2, "save_every": 1},
     "logging": {"progress": "none"},
 }
 

@@ -33,7 +33,7 @@ BASE: dict[str, Any] = {
     "likelihood": {"prompt": "$reasoning \\boxed{ $answer}"},
     "learner": {"keep_reference": True, "lr": 1e-3, "warmup_steps": 0},
     "model": model_that_says(PIECES),
-    "train": {"steps": 3, "problems_per_step": 2, "debates_per_problem": 2, "save_every": 1},
+    "train": {"steps": 3, "batch_size": 2, "group_size": 2, "save_every": 1},
     "logging": {"progress": "none"},
 }
 LORA = {"model": BASE["model"] | {"lora_rank": 2}}

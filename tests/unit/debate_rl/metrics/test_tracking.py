@@ -38,20 +38,16 @@ QUIET = LoggingConfig(progress="none")
 
 
 def test_the_project_is_set_from_the_command_line():
-    tables = apply_overrides({}, ["logging.wandb.project=debates", "logging.wandb.mode=offline"])
+    tables = apply_overrides({}, ["logging.wandb.project=debates", "logging.wandb.name=one"])
     config = LoggingConfig.model_validate(tables["logging"])
-    assert (config.wandb.project, config.wandb.mode) == ("debates", "offline")
+    assert (config.wandb.project, config.wandb.name) == ("debates", "one")
     tables = apply_overrides(tables, ["logging.wandb=others"])  # the name of a project alone
-    assert LoggingConfig.model_validate(tables["logging"]).wandb == WandbConfig(
-        project="others", mode="offline"
-    )
-    tables = apply_overrides({}, ["logging.wandb=debates", "logging.wandb.mode=offline"])
-    assert LoggingConfig.model_validate(tables["logging"]).wandb == WandbConfig(
-        project="debates", mode="offline"
-    )
+    assert LoggingConfig.model_validate(tables["logging"]).wandb == WandbConfig(project="others", name="one")
     assert LoggingConfig.model_validate({"wandb": "debates"}).wandb == WandbConfig(project="debates")
     with pytest.raises(ValidationError, match="unknown key 'projcet'; did you mean 'project'"):
         WandbConfig.model_validate({"projcet": "x"})
+    with pytest.raises(ValidationError, match="'mode'; it is now the environment variable WANDB_MODE"):
+        WandbConfig.model_validate({"mode": "offline"})
 
 
 def test_one_line_a_step_is_there_before_close(tmp_path: Path):
@@ -227,7 +223,7 @@ def fake_wandb(monkeypatch):
     return call
 
 
-WANDB = WandbConfig(project="p", mode="online")
+WANDB = WandbConfig(project="p")
 
 
 def test_figures_are_charted_in_groups_by_the_steps_done_with_those_before_the_first(tmp_path, fake_wandb):
@@ -258,7 +254,7 @@ def test_figures_are_charted_in_groups_by_the_steps_done_with_those_before_the_f
     ("mode", "there", "sent"),
     [("online", 2, [2, 3]), ("online", 0, [0, 1, 2, 3]), ("online", 4, []), ("offline", 0, [0, 1, 2, 3])],
 )
-def test_a_resumed_run_sends_what_wandb_lacks(tmp_path, fake_wandb, mode, there, sent):
+def test_a_resumed_run_sends_what_wandb_lacks(tmp_path, fake_wandb, mode, there, sent, monkeypatch):
     held_out = HeldOut(0, {"p": "x", "q": "y"}, {"direct/accuracy": {"p": (1.0, 1), "q": (0.0, 1)}})
     append_held_out(tmp_path / "held_out.jsonl", held_out)
     with open_trackers(tmp_path, QUIET, steps=9) as trackers:
@@ -266,7 +262,8 @@ def test_a_resumed_run_sends_what_wandb_lacks(tmp_path, fake_wandb, mode, there,
             trackers.log(step, {"loss": step / 10, "kl_mean": float("nan")})
     rows = read_metrics(tmp_path / "metrics.jsonl")
     run = fake_wandb(there)
-    config = QUIET.model_copy(update={"wandb": WandbConfig(project="p", mode=mode)})
+    config = QUIET.model_copy(update={"wandb": WandbConfig(project="p")})
+    monkeypatch.setenv("WANDB_MODE", mode)
     with open_trackers(tmp_path, config, steps=9, first_step=3) as trackers:
         trackers.log(3, {"loss": 7.0})  # after 4 steps, as W&B has it in one case
     assert [done for done, _ in run.rows] == [*sent, 4]

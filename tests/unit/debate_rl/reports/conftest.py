@@ -119,7 +119,7 @@ CONFIG = """
 num_agents = 3
 [train]
 steps = 14
-debates_per_problem = 2
+group_size = 2
 keep_best = "eval/debate/winner/accuracy"
 [learner]
 lr = 5e-5

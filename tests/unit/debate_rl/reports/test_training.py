@@ -251,7 +251,7 @@ def test_outputs_of_a_policy_that_never_changes_are_no_further_apart_late(traced
 @pytest.mark.slow
 @pytest.mark.parametrize("value", ['"x"', "nan", "-1", "true", "[[1]]", "9" * 400, "1979-05-27"])
 def test_settings_of_any_kind_make_a_report(whole, value):
-    keys = ["train.steps", "train.debates_per_problem", "debate.num_agents", "train.keep_best", "learner.lr"]
+    keys = ["train.steps", "train.group_size", "debate.num_agents", "train.keep_best", "learner.lr"]
     keys += ["learner.beta", "learner.adam_eps", "held_out.every", "rewards.truth_weight", "model.lora_rank"]
     (whole / "config.toml").write_text("".join(f"{key} = {value}\n" for key in keys))
     lines = [{"step": n, "eval/direct/accuracy": 10.0**300, "accuracy": -(10.0**300) * n} for n in range(20)]

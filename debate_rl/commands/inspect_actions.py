@@ -8,28 +8,33 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import NamedTuple
 
-from debate_rl.commands.arguments import turn_of
-from debate_rl.commands.console import progress_bar
-from debate_rl.commands.errors import one_line
+from debate_rl.commands.console import one_line, progress_bar
+from debate_rl.commands.options import turn_of
 from debate_rl.formatting import counted
+from debate_rl.inspector.plain.comparing import (
+    print_across,
+    print_comparison,
+    print_debate_replay,
+    print_replay,
+    print_replays,
+)
+from debate_rl.inspector.plain.listing import print_evaluations, print_figures, print_list, print_runs
+from debate_rl.inspector.plain.printer import Printer, printer_for
+from debate_rl.inspector.plain.searching import print_matches, search_filter
+from debate_rl.inspector.plain.showing import print_debate, print_why
+from debate_rl.inspector.runs import find_runs, run_at
+from debate_rl.inspector.views.across import across, read
+from debate_rl.inspector.views.compared import compare
+from debate_rl.inspector.views.evaluated import evaluation_parts, evaluations
+from debate_rl.inspector.views.fixture import differences, load_fixture, save_fixture
+from debate_rl.inspector.views.prompts import DebatePrompts
+from debate_rl.inspector.views.replays import read_replay, replays
+from debate_rl.inspector.views.reward import config_of, why
 from transcripts import RunStore, compile_filter
 
-if TYPE_CHECKING:
-    from debate_rl.inspector.plain.printer import Printer
-
 PAGE = 50
-OPTIONS = {
-    "limit": ("ls", "grep", "same"),
-    "after": ("ls",),
-    "newest": ("ls",),
-    "raw": ("show",),
-    "prompts": ("show",),
-    "filter": ("ls", "grep", "stats"),
-    "turn": ("why",),
-}
-"""Which actions have a use for an option; all of them have for the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,41 +42,48 @@ class LineOptions:
     """The run, and the options of the command line that actions in lines take."""
 
     run: str
-    filter: str
-    limit: int | None
-    after: str | None
-    newest: bool
-    raw: bool
-    json: bool
-    turn: str | None
+    filter: str = ""
+    limit: int | None = None
+    after: str | None = None
+    newest: bool = False
+    raw: bool = False
+    json: bool = False
+    turn: str | None = None
     prompts: bool = False
 
+    def given(self) -> list[str]:
+        """Return the names of the options that some actions have no use for, and that were given."""
+        return [name for name in SOME if getattr(self, name) not in (None, False, "")]
 
-Action: TypeAlias = "Callable[[Sequence[str], LineOptions, RunStore, Printer], None]"
+
+class Action(NamedTuple):
+    """What an action does, and its page: arguments, text, the options that it has a use for, examples."""
+
+    do: Callable[[Sequence[str], LineOptions, RunStore, Printer], None]
+    arguments: str
+    text: str
+    options: tuple[str, ...]
+    examples: tuple[str, ...]
 
 
 def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
     """Do an action, ls by default; of a folder of runs, without an action or options, list these."""
-    from debate_rl.inspector.plain.printer import printer_for
-    from debate_rl.inspector.runs import find_runs, run_at
-
     printer, runs = printer_for(sys.stdout), find_runs(options.run)
-    if not name and not _given(options) and run_at(options.run, runs) is None:
-        from debate_rl.inspector.overview import overviews
-        from debate_rl.inspector.plain.listing import print_runs
+    if not name and not options.given() and run_at(options.run, runs) is None:
+        from debate_rl.inspector.overview import overviews  # loads scipy
 
         print_runs(overviews(runs), printer, as_json=options.json)
         return
-    run = one_run(options.run)
-    _check_options(name or "ls", options)
-    with opened(run) as store:
-        ACTIONS[name or "ls"](rest, options, store, printer)
+    action = ACTIONS[name or "ls"]
+    for option in options.given():
+        if option not in action.options:
+            raise ValueError(f"--{option}: {name or 'ls'} has no use for it")
+    with opened(one_run(options.run)) as store:
+        action.do(rest, options, store, printer)
 
 
 def one_run(name: str) -> Path:
     """Return the folder of the run at a path; ValueError where there are several."""
-    from debate_rl.inspector.runs import find_runs
-
     runs = find_runs(name)
     if len(runs) > 1:
         named = ", ".join(run.name for run in runs[:5]) + (", ..." if len(runs) > 5 else "")
@@ -115,21 +127,7 @@ def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
         progress.stop()
 
 
-def _given(options: LineOptions) -> list[str]:
-    """Return the names of the options of ``OPTIONS`` that were given."""
-    return [name for name in OPTIONS if getattr(options, name) not in (None, False, "")]
-
-
-def _check_options(action: str, options: LineOptions) -> None:
-    """Raise ValueError for an option that the action has no use for."""
-    for name in _given(options):
-        if action not in OPTIONS[name]:
-            raise ValueError(f"--{name}: {action} has no use for it")
-
-
 def _list(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.listing import print_list
-
     filter = _both(options.filter, rest)
     index_text(store, filter)
     total, last = print_list(
@@ -168,10 +166,6 @@ def _both(filter: str, words: Sequence[str]) -> str:
 
 
 def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.showing import print_debate
-    from debate_rl.inspector.views.across import read
-    from debate_rl.inspector.views.prompts import DebatePrompts
-
     if not rest:
         raise ValueError("show: name a debate by step and index, as in 12.3; ls lists them")
     for id in rest:
@@ -181,8 +175,6 @@ def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
 
 
 def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.searching import print_matches, search_filter
-
     if not rest:
         raise ValueError("grep: name the words to look for; a FILTER may follow")
     filter = _both(options.filter, rest[1:])
@@ -193,15 +185,10 @@ def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
 
 
 def _stats(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.listing import print_figures
-
     print_figures(store, printer, _both(options.filter, rest), as_json=options.json)
 
 
 def _why(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.showing import print_why
-    from debate_rl.inspector.views.reward import config_of, why
-
     if len(rest) != 1:
         raise ValueError("why: name one debate by step and index, and a turn, as in why 12.3 --turn 0.1")
     config, note = config_of(store.run)
@@ -210,10 +197,6 @@ def _why(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Pr
 
 
 def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.comparing import print_across, print_comparison
-    from debate_rl.inspector.views.across import across, read
-    from debate_rl.inspector.views.compared import compare
-
     if len(rest) not in (1, 3):
         raise ValueError("same: name a problem, and perhaps two of its debates: same PROBLEM [ID ID]")
     if len(rest) == 1:
@@ -228,10 +211,6 @@ def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
 
 
 def _fixture(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.views.across import read
-    from debate_rl.inspector.views.fixture import differences, load_fixture, save_fixture
-    from debate_rl.inspector.views.reward import config_of
-
     if len(rest) != 2:
         raise ValueError("fixture: name a debate and a new file, as in fixture 12.3 debate.json")
     ref, path = rest[0], Path(rest[1])
@@ -251,9 +230,6 @@ def _fixture(rest: Sequence[str], options: LineOptions, store: RunStore, printer
 
 
 def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.comparing import print_debate_replay, print_replay, print_replays
-    from debate_rl.inspector.views.replays import read_replay, replays
-
     if not rest:
         print_replays(replays(store.run), printer, as_json=options.json)
     elif len(rest) == 1:
@@ -268,9 +244,6 @@ def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer
 
 
 def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.listing import print_evaluations
-    from debate_rl.inspector.views.evaluated import evaluation_parts, evaluations
-
     if rest:
         raise ValueError("evaluations: takes nothing behind it; each part that it lists opens as a run does")
     notes: list[str] = []
@@ -281,7 +254,7 @@ def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, pri
 
 
 def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.judged import print_pair, print_pairs
+    from debate_rl.inspector.plain.judged import print_pair, print_pairs  # load scipy
     from debate_rl.judge_attack.pairs import hack_gaps, watched_judge
 
     if len(rest) > 1 or not all(word.isdecimal() for word in rest):
@@ -296,14 +269,76 @@ def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: 
 
 
 ACTIONS: Mapping[str, Action] = {
-    "ls": _list,
-    "show": _show,
-    "grep": _grep,
-    "stats": _stats,
-    "why": _why,
-    "same": _same,
-    "fixture": _fixture,
-    "replays": _replays,
-    "evaluations": _evaluations,
-    "pairs": _pairs,
+    "ls": Action(
+        _list,
+        "[FILTER]",
+        "List debates, all or those that a FILTER finds: votes, flags (docs/transcripts.md).",
+        ("limit", "after", "newest", "filter"),
+        ("inspect runs/mine ls winner:wrong flip:CW", "inspect runs/mine ls --newest --limit 10"),
+    ),
+    "show": Action(
+        _show,
+        "ID...",
+        "Show debates whole: problem, solutions, comparisons, grades and rewards. An ID is STEP.INDEX.",
+        ("raw", "prompts"),
+        ("inspect runs/mine show 12.3", "inspect runs/mine show 12.3 --prompts"),
+    ),
+    "grep": Action(
+        _grep,
+        "WORDS [FILTER]",
+        "Find words that follow each other in replies, and print what stands around them.",
+        ("limit", "filter"),
+        ('inspect runs/mine grep "let me check" winner:wrong',),
+    ),
+    "stats": Action(
+        _stats,
+        "[FILTER]",
+        "Print the figures of each step, over all debates or those that a FILTER finds.",
+        ("filter",),
+        ("inspect runs/mine stats", "inspect runs/mine stats level:5"),
+    ),
+    "why": Action(
+        _why,
+        "ID",
+        "Tell why a turn was rewarded as it was, from its votes to its advantage.",
+        ("turn",),
+        ("inspect runs/mine why 12.3 --turn 0.1",),
+    ),
+    "same": Action(
+        _same,
+        "PROBLEM [ID ID]",
+        "List the debates of a problem, in training and in evaluations, or tell how two of them differ.",
+        ("limit",),
+        ("inspect runs/mine same gsm8k-17", "inspect runs/mine same gsm8k-17 3.0 12.4"),
+    ),
+    "fixture": Action(
+        _fixture,
+        "ID FILE",
+        "Save a debate as a new file, and print a test of it.",
+        (),
+        ("inspect runs/mine fixture 12.3 debate.json",),
+    ),
+    "replays": Action(
+        _replays,
+        "[NAME [ID]]",
+        "List what debate replay kept under other schemes, show one of them, or one debate of it.",
+        (),
+        ("inspect runs/mine replays", "inspect runs/mine replays rewards.truth_weight=0.3-1a2b3c4d 12.3"),
+    ),
+    "evaluations": Action(
+        _evaluations,
+        "",
+        "List the evaluations of a run, those made in training too, with the command that opens each part.",
+        (),
+        ("inspect runs/mine evaluations", "inspect runs/mine/evaluations/step_000050-1a2b3c4d/debates"),
+    ),
+    "pairs": Action(
+        _pairs,
+        "[N]",
+        "Tell how the judge in training and the start judge judge fixed pairs under attack, or one of them.",
+        (),
+        ("inspect runs/mine pairs", "inspect runs/mine pairs 3"),
+    ),
 }
+SOME = {option for action in ACTIONS.values() for option in action.options}
+"""Options that only some actions have a use for."""
