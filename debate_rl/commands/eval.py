@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, writable
 from debate_rl.commands.eval_sets import (
     EvalOptions,
     EvalTask,
@@ -22,6 +21,7 @@ from debate_rl.commands.eval_sets import (
     policy_of,
     step_learnt,
 )
+from debate_rl.commands.options import JsonFile, writable
 
 if TYPE_CHECKING:
     from debate_rl.config import Config

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from debate_rl.commands.arguments import JsonFile
 from debate_rl.commands.console import write_json
+from debate_rl.commands.options import JsonFile
 
 if TYPE_CHECKING:
     from debate_rl.config.keys import Key

@@ -1,4 +1,4 @@
-"""``debate passrate RECIPE|RUN``: how often a policy solves each problem, in a file."""
+"""``debate eval passrate RECIPE|RUN``: how often a policy solves each problem, in a file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, Overrides, writable
 from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
+from debate_rl.commands.options import JsonFile, Overrides, writable
 
 if TYPE_CHECKING:
     from debate_rl.config import Config

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 from rich.console import Console
 
-from debate_rl.commands.arguments import JsonFile, Overrides
 from debate_rl.commands.console import text_table, write_json
-from debate_rl.commands.errors import end_on_stop
+from debate_rl.commands.options import JsonFile, Overrides
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
@@ -45,8 +44,7 @@ def quickstart(
     folder = Path(config.run.dir)
     measured = _kept(folder, config)
     if measured is None:
-        with end_on_stop():
-            measured = _measured_run(config, f"{family}, seed {seed}", console)
+        measured = _measured_run(config, f"{family}, seed {seed}", console)
         write_json(folder / KEPT, {"of": _measured_on(folder, config), **measured._asdict()})
     else:
         held = f"{folder} holds this run, finished, and these are its figures ({KEPT}); another --seed trains"
@@ -368,7 +366,7 @@ def _next_commands(family: str, folder: Path) -> str:
             "Try next:",
             f"  {debate} inspect {folder}",
             f"  {debate} report {folder}",
-            f'  {debate} play {folder} "{problem}"',
+            f'  {debate} solve play {folder} "{problem}"',
             f"  {debate} quickstart --family {other}",
             f"  {debate} quickstart rewards.truth_weight=0 advantages.lambda_judge=0 run.dir=runs/peer-only",
         )

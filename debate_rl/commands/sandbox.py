@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
-from debate_rl.commands.arguments import JsonFile
 from debate_rl.commands.console import write_json
+from debate_rl.commands.options import JsonFile
 from debate_rl.formatting import safe_json
 
 if TYPE_CHECKING:

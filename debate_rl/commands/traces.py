@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile
 from debate_rl.commands.console import plain_console, write_json
+from debate_rl.commands.options import JsonFile
 from debate_rl.formatting import share
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def traces(
     levels: Annotated[str, typer.Option(metavar="A,B", help="Keep these levels only.")] = "",
     json: JsonFile = None,
 ) -> None:
-    """Collect right replies to training problems, to be learnt by debate sft; run it again to continue."""
+    """Collect right replies to training problems, to be learnt by debate train; run it again to continue."""
     from debate_rl.sft.traces import chosen, lengths, read_traces, write_traces
 
     for name, value in (("--samples", samples), ("--per-problem", per_problem), ("--max-tokens", max_tokens)):

@@ -68,7 +68,7 @@ def check_mix(mix: Sequence[MixedSet]) -> None:
 
 
 class DifficultyConfig(Settings):
-    """What ``debate passrate`` measured of the training problems, and what is made of it."""
+    """What ``debate eval passrate`` measured of the training problems, and what is made of it."""
 
     path: str
     """A file written by ``debate eval passrate``."""

@@ -93,8 +93,8 @@ def refuse_replies(config: Config) -> None:
     """Refuse to hold debates where the recipe has replies to learn from."""
     if config.sft.data:
         raise ValueError(
-            f"sft.data = {list(config.sft.data)}: is a recipe of supervised training, which debate sft runs; "
-            "leave it out here, and begin with the weights of that run by warm_start.from_run"
+            f"sft.data = {list(config.sft.data)}: is a recipe of supervised training, which debate train "
+            "runs; leave it out here, and begin with the weights of that run by warm_start.from_run"
         )
 
 
@@ -118,7 +118,7 @@ def refuse_likely_only(config: Config) -> None:
             raise ValueError(
                 f"debate.{key} = {value:g}: training samples among all tokens, since the likely ones alone "
                 f"have log-probabilities of another distribution; set debate.{key} = {off}, and give it to "
-                "debate eval and debate play"
+                "debate eval and debate solve play"
             )
 
 

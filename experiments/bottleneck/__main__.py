@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile
 from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
 from debate_rl.commands.main import run_alone
+from debate_rl.commands.options import JsonFile
 from debate_rl.formatting import json_number
 
 if TYPE_CHECKING:

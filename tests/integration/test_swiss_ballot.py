@@ -76,9 +76,9 @@ def test_other_commands_work_on_it(home, debate_command):
         ("eval", run),
         ("report", run),
         ("replay", run),
-        ("regrade", run),
+        ("eval", "regrade", run),
         ("inspect", run),
-        ("play", run, "Target 7. Numbers 3 4 1."),
+        ("solve", "play", run, "Target 7. Numbers 3 4 1."),
         ("solve", run, "Target 7. Numbers 3 4 1.", "--strategy", "swiss", "--samples", "3"),
     ):
         code, out, err = debate_command(*words)

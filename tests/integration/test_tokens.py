@@ -1,4 +1,4 @@
-"""``debate tokens``: what one turn's tokens were weighted with, against a plain float64 computation."""
+"""``debate inspect tokens``: what tokens were weighted with, against a plain float64 computation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def folder(tiny_recipe, tmp_path_factory):
 @pytest.fixture
 def tokens(folder, debate_command, monkeypatch):
     monkeypatch.chdir(folder)
-    return lambda *arguments: debate_command("tokens", *arguments)
+    return lambda *arguments: debate_command("inspect tokens", *arguments)
 
 
 def record_of(folder, step, place):

@@ -421,7 +421,7 @@ def test_judges_are_not_rewarded_by_verdicts_as_if_they_were_truth(tmp_path):
 
 def test_a_debate_that_is_played_is_scored(tmp_path, debate_command):
     train(config_of(tmp_path, ("number",), endpoints={}, verifier={}, held_out={"limit": 0}))
-    words = ("play", str(tmp_path / "run"), "Write.", "--kind", "rubric")
+    words = ("solve", "play", str(tmp_path / "run"), "Write.", "--kind", "rubric")
     code, _, err = debate_command(*words)
     assert (code, "--kind rubric: needs a verifier model" in err) == (2, True), err
     verifier = (*JUDGED, "verifier.rubric=Wet.", "verifier.max_tokens=4000")

@@ -94,7 +94,7 @@ def test_pages_show_who_spoke_and_every_prompt(home, debate_command):
     code, out, err = debate_command("inspect", run, "why", id, "--turn", f"{turn.agent}.{turn.round}")
     assert code == 0, err
     assert "stored:" not in out  # every number is as stored
-    code, out, err = debate_command("play", run, "What is 1 + 2?")
+    code, out, err = debate_command("solve play", run, "What is 1 + 2?")
     assert code == 0, err
 
 
