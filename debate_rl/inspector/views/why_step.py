@@ -12,8 +12,7 @@ from msgspec import UNSET
 
 from debate.types import TurnId
 from debate_rl.formatting import figure
-from debate_rl.replay.comparing import close, steps_filter
-from debate_rl.replay.scheme import Scheme, ScoredStep, advantages_of_step, score_step
+from debate_rl.replay.scheme import Scheme, ScoredStep, advantages_of_step, close, score_step, steps_filter
 from learner.advantages import Advantages
 from learner.advantages.turns import BESIDE, StreamName
 from learner.types import Transition
