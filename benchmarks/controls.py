@@ -124,8 +124,8 @@ def config_of(family: str, arm: str, repeat: Repeat, args: argparse.Namespace, *
     if arm == "single_agent":
         (solutions,) = run_once(family, "start", first, args)["solutions"]
         recipe = load_config(Config, RECIPES[family])
-        more = solutions / recipe.debate.num_agents * recipe.train.debates_per_problem
-        overrides.append(f"train.debates_per_problem={round(more)}")
+        more = solutions / recipe.debate.num_agents * recipe.train.group_size
+        overrides.append(f"train.group_size={round(more)}")
     return load_config(Config, RECIPES[family], overrides)
 
 

@@ -36,7 +36,7 @@ WAYS = {"whole": (), "adapter": ADAPTER}
 MODES = {
     "local": (),
     "lookahead 0": ENGINE,
-    "lookahead 1": (*ENGINE, "train.lookahead=1"),
+    "lookahead 1": (*ENGINE, "train.async_level=1"),
 }
 NAMES = {DIRECT: "one agent alone", WINNER: "winner"}
 ENVIRONMENT = {"OMP_NUM_THREADS": "1"} | os.environ | FOR_VLLM

@@ -87,7 +87,7 @@ def done(
     path = home / f"{name}.toml"
     path.write_text(tomli_w.dumps(tables | {"seed": seed, "run": {"dir": str(home / name)}}))
     started = time.perf_counter()
-    words = [sys.executable, "-m", "debate_rl", "run", str(path), "logging.progress=none", *args.set]
+    words = [sys.executable, "-m", "debate_rl", "train", str(path), "logging.progress=none", *args.set]
     subprocess.run(words, check=True)
     seconds = time.perf_counter() - started
     last = evaluations_of(stage_runs(home / name)[-1] / "held_out.jsonl")[-1]

@@ -86,7 +86,7 @@ def read_difficulty(path: str, *, key: str = KEY) -> Measured:
     try:
         head = msgspec.json.decode(next(lines), type=Head, strict=True)
     except StopIteration as error:
-        raise DataError(f"{key}={path}: is empty; debate passrate writes such a file") from error
+        raise DataError(f"{key}={path}: is empty; debate eval passrate writes such a file") from error
     except msgspec.DecodeError as error:
         raise DataError(f"{path}:1: {key}: not the head of a difficulty file: {error}") from error
     if head.format != FORMAT:

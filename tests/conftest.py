@@ -8,7 +8,10 @@ import io
 import os
 import resource
 import signal
-from contextlib import asynccontextmanager, contextmanager, redirect_stdout
+import sys
+import warnings
+from contextlib import asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout
+from typing import NamedTuple
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -45,6 +48,32 @@ def cache_home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder))
         yield folder
+
+
+class Ended(NamedTuple):
+    """How a command ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session")
+def debate_command():
+    """Return call(name, *arguments) -> the code and output of a command, run in this process."""
+    from debate_rl.commands.main import run
+
+    def call(name: str, *arguments: object) -> Ended:
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.setattr(sys, "argv", ["debate", *name.split(), *map(str, arguments)])
+            patch.setattr(warnings, "formatwarning", warnings.formatwarning)  # ``run`` sets its own
+            patch.setenv("COLUMNS", os.environ.get("COLUMNS", "200"))
+            with pytest.raises(SystemExit) as ended:
+                run()
+        return Ended(ended.value.code or 0, out.getvalue(), err.getvalue())
+
+    return call
 
 
 @pytest.fixture(scope="session")

@@ -40,10 +40,10 @@ def setting(settings: Settings, key: str, kind: type = object) -> Any:
     return value if isinstance(value, kind) and (kind is object or not isinstance(value, bool)) else None
 
 
-def debates_per_problem(settings: Settings) -> int | None:
+def group_size(settings: Settings) -> int | None:
     """Return how many debates each problem has, at least; None where it is not known."""
     chunk: int | None = setting(settings, "train.adaptive.chunk", int)
-    return chunk or setting(settings, "train.debates_per_problem", int)
+    return chunk or setting(settings, "train.group_size", int)
 
 
 def open_advice(settings: Settings, text: str) -> str:
@@ -78,7 +78,7 @@ def risky(settings: Settings) -> Iterator[tuple[str, str, str]]:
     lr, beta, eps = of("learner.lr"), of("learner.beta"), of("learner.adam_eps")
     rank, norm = of("model.lora_rank", int), of("learner.max_grad_norm")
     weight, penalty = of("rewards.likelihood_weight") or 0.0, of("rewards.format_penalty")
-    problems, debates = of("train.problems_per_step", int), debates_per_problem(settings)
+    problems, debates = of("train.batch_size", int), group_size(settings)
     tiny = any(key.startswith("model.tiny") for key in settings)
     if lr is not None and not tiny and rank == 0 and lr >= 2e-5:
         rule = "full weights: 2e-5 and 5e-5 collapsed a 1.7B model, 5e-6 to 1e-5 trained it"

@@ -1,4 +1,4 @@
-"""``debate play CONFIG "problem"``: one debate, in colour, with its votes and rewards."""
+"""``debate solve play CONFIG "problem"``: one debate, in colour, with its votes and rewards."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from debate_rl.commands.arguments import JsonFile, Overrides
 from debate_rl.commands.console import plain_console, printed, text_table, write_json
+from debate_rl.commands.options import JsonFile, Overrides
 from debate_rl.formatting import GRADE_SIGNS, counted, fixed
 
 if TYPE_CHECKING:
@@ -62,10 +62,8 @@ def play(
     from debate.types import WITHOUT_TRUTH
     from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.engines import open_policy, open_summarizer, refuse_no_gpu
-    from debate_rl.evaluation.agreement import agreement
-    from debate_rl.evaluation.grading import grade_debate, grade_turn
+    from debate_rl.evaluation.grading import agreement, grade_debate, grade_turn, opened_verifying
     from debate_rl.evaluation.play import CountedReplies, turns_of
-    from debate_rl.evaluation.verifying import checked_verifying
     from debate_rl.metrics.criticism import segments
     from debate_rl.metrics.progress import parts_shown
     from envs.registry import key_by_itself
@@ -79,11 +77,11 @@ def play(
         raise ValueError("--kind rubric: needs a verifier model, verifier.endpoint, and verifier.rubric")
     weights = None
     if run:
-        from debate_rl.runs.kept_weights import newest_weights  # loads torch; a server's model needs none
+        from debate_rl.runs.weights import newest_weights  # loads torch; a server's model needs none
 
         weights = newest_weights(run)
     with ExitStack() as stack:
-        verifying = stack.enter_context(checked_verifying(settings))
+        verifying = stack.enter_context(opened_verifying(settings, checked=True))
         kept = None if out is None else stack.enter_context(_folder(out, settings))
         console, protocol = Console(), settings.debate.of_level(posed.level)
         turns = turns_of(protocol)

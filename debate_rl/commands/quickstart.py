@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 from rich.console import Console
 
-from debate_rl.commands.arguments import JsonFile, Overrides
 from debate_rl.commands.console import text_table, write_json
-from debate_rl.commands.errors import end_on_stop
+from debate_rl.commands.options import JsonFile, Overrides
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
@@ -45,8 +44,7 @@ def quickstart(
     folder = Path(config.run.dir)
     measured = _kept(folder, config)
     if measured is None:
-        with end_on_stop():
-            measured = _measured_run(config, f"{family}, seed {seed}", console)
+        measured = _measured_run(config, f"{family}, seed {seed}", console)
         write_json(folder / KEPT, {"of": _measured_on(folder, config), **measured._asdict()})
     else:
         held = f"{folder} holds this run, finished, and these are its figures ({KEPT}); another --seed trains"
@@ -82,7 +80,7 @@ class Measured(NamedTuple):
 
 def _measured_on(run: Path, config: Config) -> dict[str, str] | None:
     """Return what the figures of a finished run rest on: its last weights, and the code; None before them."""
-    from debate_rl.runs.checkpoint_folder import MANIFEST, checkpoints, step_of
+    from debate_rl.runs.checkpoint import MANIFEST, checkpoints, step_of
     from debate_rl.runs.provenance import checksum, source_commit, versions
 
     saved = [path for path in checkpoints(run / "checkpoints") if step_of(path) == config.train.steps]
@@ -95,8 +93,8 @@ def _measured_on(run: Path, config: Config) -> dict[str, str] | None:
 def _kept(run: Path, config: Config) -> Measured | None:
     """Return what was measured of a run of this very configuration, its weights and this code, if it was."""
     from debate.files import read_json
-    from debate_rl.runs.changes import ChangeRules, refusal
     from debate_rl.runs.folder import changed_settings
+    from debate_rl.runs.provenance import ChangeRules, refusal
 
     if not (run / KEPT).is_file() or not (run / "config.toml").is_file():
         return None
@@ -368,7 +366,7 @@ def _next_commands(family: str, folder: Path) -> str:
             "Try next:",
             f"  {debate} inspect {folder}",
             f"  {debate} report {folder}",
-            f'  {debate} play {folder} "{problem}"',
+            f'  {debate} solve play {folder} "{problem}"',
             f"  {debate} quickstart --family {other}",
             f"  {debate} quickstart rewards.truth_weight=0 advantages.lambda_judge=0 run.dir=runs/peer-only",
         )

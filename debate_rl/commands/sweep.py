@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, writable
 from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
+from debate_rl.commands.options import JsonFile, writable
 from debate_rl.formatting import counted, printable
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def _plain(
 ) -> dict[str, object]:
     from dataclasses import asdict
 
-    from debate_rl.replay.regrade_figures import plain
+    from debate_rl.replay.regrading import plain
 
     rows = [
         asdict(row) | {name: plain(getattr(row, name)) for name in ("value", "gained", "less")}

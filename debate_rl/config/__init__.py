@@ -54,74 +54,77 @@ class RunConfig(Settings):
     """Where the run lives."""
 
     dir: str = Field(default="runs/debate", min_length=1)
-    """The run folder; made when missing. Nothing in it is ever overwritten by another configuration. In a
-    recipe "runs/{recipe}-{seed}" has its name and seed, and {learner.lr} or any other key its value."""
+    """The run folder, created if missing. Another configuration never overwrites it. In a recipe,
+    "runs/{recipe}-{seed}" inserts the recipe's name and seed; {learner.lr} inserts any key."""
     allow_changes: tuple[str, ...] = ()
-    """Keys or tables, as in ("learner.lr", "held_out"), in which a resumed run may have other values than it
-    began with; what is done stays as it was. "data" allows other problems or golds under the same names.
-    ``train.steps`` may grow unasked while ``learner.schedule`` is constant: only then is the longer run the
-    same as one of that length from its start."""
+    """Keys or tables that a resumed run may change, such as ("learner.lr", "held_out"); finished steps stay
+    as they are. "data" allows other problems or gold answers under the same names. ``train.steps`` may always
+    grow while ``learner.schedule`` is constant."""
 
 
 class TrainConfig(Settings):
     """The size of a step and of the run."""
 
+    renamed = {  # noqa: RUF012
+        "problems_per_step": "batch_size",
+        "debates_per_problem": "group_size",
+        "lookahead": "async_level",
+    }
+
     steps: int = Field(default=100, ge=0)
-    """Optimisation steps; with ``epochs`` at most so many, where they are given."""
+    """Optimization steps. With ``epochs``, the maximum."""
     epochs: float | None = Field(default=None, gt=0)
-    """How often each training problem is drawn, in whole steps; None: as often as ``steps`` need."""
-    problems_per_step: int = Field(default=8, ge=1)
-    """Problems P of a step."""
-    debates_per_problem: int = Field(default=4, ge=1)
-    """Debates K of each problem: the baseline group. With ``train.adaptive.chunk`` at most so many."""
+    """Passes over the training problems, rounded to whole steps. None: as many as ``steps`` take."""
+    batch_size: int = Field(default=8, ge=1)
+    """Problems per step. Each is debated ``group_size`` times."""
+    group_size: int = Field(default=4, ge=1)
+    """Debates per problem: the group of the baseline. ``train.adaptive.chunk`` may hold fewer."""
     adaptive: AdaptiveConfig = AdaptiveConfig()
     dynamic_sampling: int = Field(default=0, ge=0)
-    """At most so many further problems in a step, in the place of those that teach nothing [DAPO]."""
+    """Maximum number of extra problems per step that replace those without a learning signal [DAPO]."""
     dynamic_sampling_streams: tuple[Stream, ...] | None = Field(default=None, min_length=1)
-    """A problem teaches where one of these streams ("peer", "truth", "judge", "format") gives an advantage
-    other than 0. None: truth alone for a problem that has it in its rewards, all for others."""
-    lookahead: int = Field(default=0, ge=0, le=64)
-    """Debates of so many later steps are held while a step is learnt from, by weights at most so many updates
-    old; 0 holds a step's debates when its turn comes. Needs ``model.policy = "vllm"``."""
-    batch_size: int = Field(default=128, ge=1)
-    """Requests sampled at a time by the local policy."""
+    """A problem has a signal if one of these streams ("peer", "truth", "judge", "format") has an advantage
+    other than 0. None: truth where the problem has it, otherwise all."""
+    async_level: int = Field(default=0, ge=0, le=64)
+    """Steps that sampling may run ahead of learning: debates come from weights at most this many updates old.
+    0 alternates sampling and learning. Above 0 needs ``model.policy = "vllm"``."""
+    sample_batch_size: int = Field(default=128, ge=1)
+    """Requests that the local policy samples in one batch."""
     max_live: int | None = Field(default=None, ge=1)
-    """Debates open at a time; None opens all of a step."""
+    """Maximum number of debates in progress at once. None: all of a step."""
     save_every: int = Field(default=50, ge=0)
-    """Steps between checkpoints; 0 writes none by steps, only by ``save_minutes`` and at the end."""
+    """Steps between checkpoints. 0: only by ``save_minutes`` and at the end."""
     save_minutes: float = Field(default=30.0, ge=0)
-    """Minutes since the last checkpoint after which the step that ends writes one too; 0: none by time."""
+    """Minutes after the last checkpoint at which the next finished step saves one. 0: never by time."""
     over_memory: bool = False
-    """Whether to start although a run whose replies all spend their limit needs more memory than there is."""
+    """Start even if the run would not fit in memory with every reply at its token limit."""
     keep_last: int = Field(default=3, ge=1)
-    """Newest checkpoints to keep."""
+    """Number of newest checkpoints to keep."""
     keep_best: str = "eval/debate/winner/accuracy"
-    """A held-out figure of metrics.jsonl whose highest value so far also keeps its checkpoint, to which
-    ``checkpoints/best`` leads; "" keeps the newest only."""
+    """Held-out metric whose best checkpoint is kept as well, as ``checkpoints/best``. "" keeps only the
+    newest."""
     target: TargetConfig | None = None
-    """A held-out figure whose interval, once it lies above a value, ends the run; None: none does."""
+    """A held-out metric that ends the run once its interval lies above a value. None: nothing does."""
     hours: float | None = Field(default=None, gt=0)
-    """Hours of wall time, all starts with their loading, after which the step that ends is the last; None: no
-    limit."""
+    """Hours of wall time, over all starts and with loading, after which the run ends at the next step. None:
+    no limit."""
     on_alarm: Action | dict[str, Action] = "warn"
-    """What an alarm of a collapse detector does: "warn" says it, "checkpoint" also saves, "stop" ends the run
-    with its steps saved, "rollback" goes back to the checkpoint before the alarm with half the learning rate,
-    and ends the run at a second alarm. A table names detectors; those that it leaves out warn."""
+    """What an alarm of a collapse detector does. "warn": log it. "checkpoint": also save. "stop": save and
+    end the run. "rollback": return to the checkpoint before the alarm with half the learning rate, and end at
+    a second alarm. A table sets it per detector; the others warn."""
     max_first_mismatch: float | None = Field(default=0.1, gt=0)
-    """The largest ``mismatch_kl`` of the first step, in nats: over it sampler and trainer are not of one
-    model, temperature or numeric type, and the run ends with nothing saved. None: any."""
-    alarm_debates_every: int = Field(default=10, ge=0)
-    """Steps between two looks of the detectors at stored debates; 0: never. Metrics are read each step."""
+    """Largest ``mismatch_kl`` of the first step in nats. Above it sampler and trainer differ in model,
+    temperature or data type, and the run ends without saving. None: no limit."""
     control: Control = "none"
-    """A control to compare with, in place of the votes' outcomes: "random_judge" a coin for each pair,
-    "shuffled_votes" the step's own outcomes dealt anew, "own_answer" whose answer is the judge's own; a share
-    ``control_share`` turned round, of all votes "flipped_votes" or of all pairs of answers "shared_errors".
-    "random_reward" leaves votes as they are: a coin for each solution stands for its truth."""
+    """A control condition that replaces the outcomes of votes. "random_judge": a coin per pair.
+    "shuffled_votes": the step's outcomes, permuted. "own_answer": the solution with the judge's own answer
+    wins. "flipped_votes", "shared_errors": a fraction ``control_share`` of votes, or of pairs of answers, is
+    inverted. "random_reward": votes stay, and a coin per solution replaces truth."""
     control_share: float | None = Field(default=None, ge=0, le=1)
-    """The share that "flipped_votes" or "shared_errors" turns round, by lot."""
+    """Fraction that "flipped_votes" or "shared_errors" inverts at random."""
     jitter: int = Field(default=0, ge=0)
-    """Above 0: noise drawn by this number changes the start weights by about a millionth of their size. Runs
-    that differ in it alone show how far rounding moves a result. 0: the weights are as they are."""
+    """Above 0: perturb the start weights by about a millionth of their size, seeded by this number. Runs that
+    differ only in it show the effect of rounding. 0: off."""
 
     @property
     def draws_rewards(self) -> bool:
@@ -148,7 +151,7 @@ class Config(Settings):
     """Everything a run needs, as written in a TOML recipe."""
 
     seed: int = 0
-    """Every draw of a run comes from it."""
+    """Seed of every random draw of the run."""
     run: RunConfig = RunConfig()
     env: EnvConfig = EnvConfig()
     sampling: SamplingConfig = SamplingConfig()
@@ -157,7 +160,7 @@ class Config(Settings):
     shots: ShotsConfig = ShotsConfig()
     grader: GraderConfig = GraderConfig()
     endpoints: dict[str, EndpointConfig] = Field(default_factory=dict)
-    """Models that are not trained, by a name of your choice: tables [endpoints.NAME]."""
+    """Models that are not trained, each under a name of your choice: tables [endpoints.NAME]."""
     verifier: VerifierConfig = VerifierConfig()
     summarizer: SummarizerConfig = SummarizerConfig()
     remote: RemoteConfig = RemoteConfig()
@@ -172,10 +175,10 @@ class Config(Settings):
     train: TrainConfig = TrainConfig()
     logging: LoggingConfig = LoggingConfig()
     stages: tuple[StageConfig, ...] | None = Field(default=None, min_length=1)
-    """A curriculum: tables [[stages]], each trained from the weights of the one before it. One with
-    ``recipe = NAME`` has the settings of that recipe beside its own."""
+    """A curriculum: tables [[stages]], each trained from the weights of the previous one. ``recipe = NAME``
+    gives a stage the settings of that recipe."""
     goal: GoalConfig | None = None
-    """What ends this run early, where it is a stage of a curriculum."""
+    """What ends this run early as a stage of a curriculum."""
 
     @model_validator(mode="before")
     @classmethod
@@ -272,9 +275,9 @@ class Config(Settings):
                 "sampling.measured_at_least and measured_at_most: are about measured pass rates; name the "
                 "file of them as env.difficulty.path"
             )
-        if self.sampling.remembers and self.train.lookahead:
+        if self.sampling.remembers and self.train.async_level:
             raise ValueError(
-                f"train.lookahead = {self.train.lookahead}: draws the problems of later steps before "
+                f"train.async_level = {self.train.async_level}: draws the problems of later steps before "
                 "the debates have ended that sampling.towards_half, rest_steps and retry_steps look at; set "
                 "it to 0"
             )
@@ -293,7 +296,7 @@ class Config(Settings):
 
     def _refuse_adaptive(self) -> None:
         """Refuse what is not asked for, or is more than a problem can have; of one agent nothing is both."""
-        adaptive, most = self.train.adaptive, self.train.debates_per_problem
+        adaptive, most = self.train.adaptive, self.train.group_size
         for key, enough in (("right", adaptive.right), ("wrong", adaptive.wrong)):
             if not adaptive.chunk and enough != AdaptiveConfig.model_fields[key].default:
                 raise ValueError(
@@ -306,20 +309,20 @@ class Config(Settings):
         for key, count in wanted.items():
             if adaptive.chunk and count > most:
                 raise ValueError(
-                    f"train.adaptive.{key} = {count}: a problem has at most train.debates_per_problem = "
+                    f"train.adaptive.{key} = {count}: a problem has at most train.group_size = "
                     f"{most} debates; raise that, or lower train.adaptive.{key}"
                 )
 
     def _refuse_lookahead(self) -> None:
-        ahead, oldest = self.train.lookahead, self.learner.max_staleness
+        ahead, oldest = self.train.async_level, self.learner.max_staleness
         if ahead and self.model.policy != "vllm":
             raise ValueError(
-                f"train.lookahead = {ahead}: needs an engine that samples; set "
-                'model.policy = "vllm", or train.lookahead = 0'
+                f"train.async_level = {ahead}: needs an engine that samples; set "
+                'model.policy = "vllm", or train.async_level = 0'
             )
         if oldest is not None and oldest < ahead:
             raise ValueError(
-                f"train.lookahead = {ahead} gives rows up to {ahead} steps old, and "
+                f"train.async_level = {ahead} gives rows up to {ahead} steps old, and "
                 f"learner.max_staleness = {oldest} would drop them; make it {ahead} or more"
             )
 
@@ -342,7 +345,7 @@ class Config(Settings):
         if self.model.vllm.sleep is True and not self.vllm_within:
             raise ValueError(
                 "model.vllm.sleep = true: an engine sleeps only within the learner's process, in turn with "
-                'it; set it to "auto", or leave out train.lookahead, model.vllm.engines and servers'
+                'it; set it to "auto", or leave out train.async_level, model.vllm.engines and servers'
             )
 
     def _refuse_mixed_streams(self) -> None:
@@ -389,7 +392,7 @@ class Config(Settings):
     def vllm_within(self) -> bool:
         """Whether vLLM, where it samples, does so within the learner's process, in turn with the learner."""
         vllm = self.model.vllm
-        return not (vllm.engines or vllm.servers or self.train.lookahead)
+        return not (vllm.engines or vllm.servers or self.train.async_level)
 
     @property
     def verifier_name(self) -> str:
@@ -412,7 +415,7 @@ class Config(Settings):
     def resolved_learner(self, chosen: Mapping[str, bool | float] | None = None) -> LearnerConfig:
         """Return the learner's settings with its seed, dr_grpo's constant and what was chosen filled in.
 
-        Rows older than ``train.lookahead`` allows come from an error, and are dropped.
+        Rows older than ``train.async_level`` allows come from an error, and are dropped.
         """
         whole = self.debate.max_tokens + self.debate.thinking_tokens
         oldest = self.learner.max_staleness
@@ -420,6 +423,6 @@ class Config(Settings):
             update={
                 "seed": derive_seed(self.seed, "learner", self.learner.seed),
                 "max_tokens": self.learner.max_tokens or whole,
-                "max_staleness": self.train.lookahead + 1 if oldest is None else oldest,
+                "max_staleness": self.train.async_level + 1 if oldest is None else oldest,
             }
         )

@@ -19,7 +19,7 @@ from debate_rl.doctor.check import Check, above, of_estimate
 from debate_rl.doctor.forecast import forecast_checks, labelled
 from debate_rl.doctor.policy import Opened
 from debate_rl.doctor.votes import RoundVotes, votes_by_round
-from debate_rl.evaluation.verifying import checked_verifying
+from debate_rl.evaluation.grading import opened_verifying
 from debate_rl.formatting import counted, duration
 from debate_rl.metrics.debates import debate_metrics, due_pairs_of
 from debate_rl.metrics.intervals import Estimate, clustered_mean
@@ -79,11 +79,11 @@ def size_line(config: Config, problems: int) -> str:
 def hold(config: Config, data: Problems, opened: Opened, count: int, say: Callable[[str], None]) -> Examined:
     """Hold the debates of so many problems; after a fifth of them ``say`` how long the others take."""
     now = config.at_step(0)
-    whole = {"debates_per_problem": _debates(config), "dynamic_sampling": 0, "adaptive": AdaptiveConfig()}
+    whole = {"group_size": _debates(config), "dynamic_sampling": 0, "adaptive": AdaptiveConfig()}
     now = now.model_copy(update={"train": now.train.model_copy(update=whole)})
     indices = chosen_problems(config, data, count)
     rollout, started = Rollout([], [], [], []), time.monotonic()
-    with checked_verifying(now) as verifying:
+    with opened_verifying(now, checked=True) as verifying:
         worker = RolloutWorker(now, data, opened.policy, verifying=verifying)
         size = -(-len(indices) // CHUNKS)
         for number, start in enumerate(range(0, len(indices), size)):
@@ -102,7 +102,7 @@ def _drawn(draw: Draw, _step: int) -> Draw:
 
 
 def _debates(config: Config) -> int:
-    return config.train.adaptive.chunk or config.train.debates_per_problem
+    return config.train.adaptive.chunk or config.train.group_size
 
 
 def debate_checks(examined: Examined, opened: Opened) -> Iterator[Check]:
@@ -227,7 +227,9 @@ def _text_checks(examined: Examined) -> Iterator[Check]:
     yield Check("truncated", verdict, cut, "of replies end at their limit", "debate.max_tokens (higher)")
     replies = [turn.completion.text for debate in rollout.debates for turn in debate.turns]
     empty = sum(is_incoherent(text) for text in replies) / max(len(replies), 1)
-    why = "of replies go in circles or are of no script: look at debate prompts, and at the chat template"
+    why = (
+        "of replies go in circles or are of no script: look at debate inspect prompts, and the chat template"
+    )
     yield Check("garbage", "bad" if empty > GARBAGE else "ok", empty, why, "model.chat (the other value)")
     distinct = figures.get("completions/distinct")
     if distinct is not None:
@@ -250,7 +252,7 @@ def coverage_checks(advantages: Sequence[TurnAdvantage | None], config: Config) 
         yield Check(f"advantages, {stream}", "warn" if silent else "ok", share, why, "env.levels (others)")
     some = sum(bool(one.generator or one.judge or one.critic or one.format) for one in parts) / every
     verdict = "bad" if not some else "warn" if some < COVERED else "ok"
-    remedy = "train.debates_per_problem (more)"
+    remedy = "train.group_size (more)"
     yield Check("advantages", verdict, some, "of turns would be learnt from", remedy)
 
 

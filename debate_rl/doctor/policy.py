@@ -15,7 +15,7 @@ from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.progress import parts_shown
 from debate_rl.problems import Problems
 from debate_rl.runs.checkpoint import load_checkpoint
-from debate_rl.runs.kept_weights import newest_weights
+from debate_rl.runs.weights import newest_weights
 from debate_rl.training.start_weights import weights_of
 from debate_rl.warm_start.training import warm_start
 

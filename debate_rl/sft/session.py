@@ -108,7 +108,7 @@ def _passes(examples: tuple[Encoded, ...], most: int) -> list[list[Encoded]]:
 
 def _in_steps(config: Config, replies: int) -> Config:
     """Return the configuration with its steps; held-out problems are solved alone, if nothing else is set."""
-    train = {"steps": steps_of(config.sft, replies), "problems_per_step": config.sft.batch_size}
+    train = {"steps": steps_of(config.sft, replies), "batch_size": config.sft.batch_size}
     held_out = {} if "direct" in config.held_out.model_fields_set else {"direct": True}
     return config.model_copy(
         update={

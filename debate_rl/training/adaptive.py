@@ -72,8 +72,8 @@ def adaptive_metrics(
     ]
     known = [share for share in first if share is not None]
     return {
-        "sampling/debates_per_problem/mean": fmean(sizes),
-        "sampling/debates_per_problem/min": float(min(sizes)),
-        "sampling/debates_per_problem/max": float(max(sizes)),
-        "sampling/saved": 1 - sum(sizes) / (len(sizes) * train.debates_per_problem),
+        "sampling/group_size/mean": fmean(sizes),
+        "sampling/group_size/min": float(min(sizes)),
+        "sampling/group_size/max": float(max(sizes)),
+        "sampling/saved": 1 - sum(sizes) / (len(sizes) * train.group_size),
     } | ({"sampling/accuracy": fmean(known)} if known else {})

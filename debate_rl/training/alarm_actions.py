@@ -46,12 +46,13 @@ def refuse_blind_alarms(config: Config, data: Problems) -> None:
 
 def blind_detectors(config: Config, data: Problems) -> Iterator[tuple[str, str]]:
     """Yield the name of each detector that can never fire in this run, with what is not logged."""
-    logging, train = config.logging, config.train
+    logging = config.logging
     if not config.learner.needs_reference:
         yield "kl", "no reference, so no KL is measured (learner.beta = 0)"
-    if logging.transcript_groups == 0 or not train.alarm_debates_every:
-        off = "logging.transcript_groups" if logging.transcript_groups == 0 else "train.alarm_debates_every"
-        yield from ((name, f"it reads stored debates ({off} = 0)") for name in FROM_DEBATES)
+    if logging.transcript_groups == 0:
+        yield from (
+            (name, "it reads stored debates (logging.transcript_groups = 0)") for name in FROM_DEBATES
+        )
     if not logging.transcript_tokens:
         yield "logprob", "log-probabilities are not stored (logging.transcript_tokens = false)"
     if config.debate.num_agents == 1:

@@ -18,8 +18,11 @@ from debate.seeds import derive_seed
 from debate_rl.config import Config
 from debate_rl.config.sampling import SamplingConfig
 from debate_rl.difficulty import Difficulty
-from debate_rl.runs.sampler_state import Memory
+from debate_rl.runs.trainer_state import Memory
 from envs.data.loading import normal_level
+
+FLOOR = 0.1
+"""Lowest probability of admission: above 0, so that no problem is left out for good."""
 
 Gate: TypeAlias = Callable[[Problem, int, Memory | None], bool]
 """Whether a problem is admitted at a step, given what is remembered of it."""
@@ -76,16 +79,16 @@ def of_measured(
 def towards_half(
     sampling: SamplingConfig, seed: int, problem: Problem, step: int, memory: Memory | None
 ) -> bool:
-    """Admit with probability 4 p (1 - p), at least ``sampling.floor``; what was never graded always.
+    """Admit with probability 4 p (1 - p), at least ``FLOOR``; what was never graded always.
 
-    >>> settings, memory = SamplingConfig(towards_half=True, floor=0.05), Memory(0, rate=0.9)
+    >>> settings, memory = SamplingConfig(towards_half=True), Memory(0, rate=0.9)
     >>> problems = [Problem(str(i), "?") for i in range(1000)]  # 4 * .9 * .1 = .36
     >>> sum(towards_half(settings, 0, problem, 5, memory) for problem in problems)
     336
     """
     if memory is None or memory.rate is None:
         return True
-    chance = max(sampling.floor, 4 * memory.rate * (1 - memory.rate))
+    chance = max(FLOOR, 4 * memory.rate * (1 - memory.rate))
     return random.Random(derive_seed(seed, "towards half", step, problem.id)).random() < chance
 
 

@@ -22,7 +22,7 @@ from debate_rl.alarms.stored import read_stored
 from debate_rl.config.ends import Action
 from debate_rl.formatting import short
 from debate_rl.metrics.step_log import read_rows
-from debate_rl.runs.checkpoint_folder import checkpoints, step_of
+from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.runs.ending import Start, ends_by
 from debate_rl.runs.folder import plain_config
 from debate_rl.training.alarm_actions import alarm_actions
@@ -34,6 +34,8 @@ from transcripts.append import LineFile, free_name
 if TYPE_CHECKING:
     from debate_rl.training.session import Session
 
+DEBATES_EVERY = 10
+"""Steps between two looks of the detectors at stored debates."""
 MOST_ROLLBACKS = 1
 """A later alarm that asks for a rollback ends the run."""
 LOWER = 0.5
@@ -83,10 +85,9 @@ class Guards:
         """Return the alarms so far: of the metrics, and every few steps of the stored debates as well."""
         config, folder = self.session.config, self.session.folder
         parts = [read_metrics(folder.metrics)[0]]
-        every = config.train.alarm_debates_every
-        if every and (step + 1) % every == 0:
+        if (step + 1) % DEBATES_EVERY == 0:
             parts.append(read_stored(folder.path).curves)
-        debates = config.train.adaptive.chunk or config.train.debates_per_problem
+        debates = config.train.adaptive.chunk or config.train.group_size
         return alarms(readings(joined(parts, debates * config.debate.num_agents)))
 
     def _note(self, step: int, reading: Reading, action: Action) -> None:
@@ -153,7 +154,6 @@ class Guards:
     def _rolled_back(self, since: int, why: str) -> End:
         """Put away the checkpoints from after an alarm's step; where there is no way back, end the run."""
         session = self.session
-        session.writer.wait()
         kept = checkpoints(session.folder.checkpoints)
         before = [path for path in kept if step_of(path) <= since]
         again = ends_by(session.folder.starts, "rollback") >= MOST_ROLLBACKS

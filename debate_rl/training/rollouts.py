@@ -16,9 +16,16 @@ from debate import Debate, DebateConfig, Problem, run_debates
 from debate.seeds import derive_seed
 from debate.types import Policy, TurnId
 from debate_rl.config import Config
-from debate_rl.evaluation.agreement import agreement
-from debate_rl.evaluation.grading import IN_A_BOX, Grades, grade_debate, of_learners, stored_mode
-from debate_rl.evaluation.verifying import Pending, Verifying
+from debate_rl.evaluation.grading import (
+    IN_A_BOX,
+    Grades,
+    Pending,
+    Verifying,
+    agreement,
+    grade_debate,
+    of_learners,
+    stored_mode,
+)
 from debate_rl.problems import Problems
 from debate_rl.training.adaptive import group_names, has_enough
 from debate_rl.training.controls import controlled
@@ -209,7 +216,7 @@ class RolloutWorker:
         train, grader, since = self.config.train, self.config.grader, time.monotonic()
         debate = self.config.at_step(step).debate
         name, mode = ("debates", step, *part), grader.mode_at(step)
-        most, chunk = train.debates_per_problem, train.adaptive.chunk or train.debates_per_problem
+        most, chunk = train.group_size, train.adaptive.chunk or train.group_size
         held: list[list[Held]] = [[] for _ in problems]
         tally: Counter[str] = Counter()
         for start in range(0, most, chunk):
@@ -284,7 +291,7 @@ class RolloutWorker:
             pending[index] = self.verifying.begin(debate) if self.verifying else None
 
         debates = run_debates(
-            [problems[number // config.train.debates_per_problem] for number in numbers],
+            [problems[number // config.train.group_size] for number in numbers],
             self.policy,
             debate,
             seed=derive_seed(config.seed, *name),

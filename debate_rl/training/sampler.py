@@ -24,12 +24,15 @@ from debate_rl.config.sampling import Order, knots
 from debate_rl.difficulty import Difficulty, read_difficulty
 from debate_rl.evaluation.grading import Grades, of_learners
 from debate_rl.problems import Problems
-from debate_rl.runs.sampler_state import Memory, SamplerState
+from debate_rl.runs.trainer_state import Memory, SamplerState
 from debate_rl.training.gates import Gate, gates_of, levels_at
 from debate_rl.training.step_problems import epoch_order, spare_problems
 from envs import DataError
 from rewards import Truth
 from rewards.truth import right_share
+
+NEWEST = 0.5
+"""Weight of the newest debates of a problem in its recent pass rate."""
 
 
 class Draw(NamedTuple):
@@ -78,15 +81,14 @@ class Sampler:
         if newest is None or before is None or before.rate is None:
             known = before.rate if before and newest is None else newest
             return Memory(step, known, newest)
-        share = self.config.sampling.newest
-        return Memory(step, (1 - share) * before.rate + share * newest, newest)
+        return Memory(step, (1 - NEWEST) * before.rate + NEWEST * newest, newest)
 
     def finish(self, step: int) -> dict[str, float]:
         """Go on behind a step that is done; return its metrics."""
         drawn = self._drawn(step)
         self._later = {later: one for later, one in self._later.items() if later > step}
         self.cursors, self.step = drawn.cursors, step + 1
-        self.drawn += self.config.train.problems_per_step
+        self.drawn += self.config.train.batch_size
         return {"epoch": self.drawn / len(self.data.train)} | self._metrics(step, drawn)
 
     def state(self) -> SamplerState | None:
@@ -144,7 +146,7 @@ class Sampler:
     def _draw_after(self, step: int, before: Mapping[str, int]) -> Drawn:
         train, seed = self.config.train, self.config.seed
         cursors, counts = dict(before), Counter[str]()
-        chosen = self._take(step, train.problems_per_step, cursors, counts)
+        chosen = self._take(step, train.batch_size, cursors, counts)
         if not train.dynamic_sampling:
             return Drawn(Draw(chosen), cursors, counts)
         if self._plain:

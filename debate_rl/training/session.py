@@ -17,9 +17,9 @@ from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.engines import end_engines, make_policy, open_summarizer, states_of
+from debate_rl.evaluation.grading import Verifying, opened_verifying
 from debate_rl.evaluation.report import held_out, metrics
 from debate_rl.evaluation.scores import Scores
-from debate_rl.evaluation.verifying import Verifying, checked_verifying
 from debate_rl.inference.remote import RemoteError
 from debate_rl.inference.tools import engine_of
 from debate_rl.inference.vllm import VLLMPolicy
@@ -30,15 +30,16 @@ from debate_rl.metrics.held_out import append_held_out, kept_steps
 from debate_rl.metrics.trackers import Trackers, open_trackers
 from debate_rl.problems import Problems
 from debate_rl.runs.checkpoint import (
+    WARM_START,
     CheckpointError,
     TrainState,
+    checkpoints,
     latest_good,
     load_checkpoint,
-    snapshot_of,
+    save_checkpoint,
+    tidy,
     warn_damaged,
 )
-from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints, tidy
-from debate_rl.runs.checkpoint_writer import CheckpointWriter
 from debate_rl.runs.folder import RunFolder, open_run, plain_config
 from debate_rl.runs.provenance import problems_checksum
 from debate_rl.runs.threads import FACT, use_threads
@@ -59,8 +60,7 @@ from debate_rl.training.start_weights import start_weights
 from debate_rl.training.stops import Stopped, Stops, catch_stops
 from learner.update.config import LearnerConfig
 from learner.update.learner import Learner
-from transcripts.sealing import seal_before
-from transcripts.store import set_aside_from
+from transcripts.store import seal_before, set_aside_from
 
 Look = Callable[[Problems], Mapping[str, bool | float]]
 
@@ -95,7 +95,6 @@ class Session:
     began: float = field(default_factory=time.monotonic)
     threads: str = ""
     stops: Stops = field(default_factory=Stops)
-    writer: CheckpointWriter = field(default_factory=CheckpointWriter)
     canary: Canary | None = None
     found: Finding = field(default_factory=Finding)
     group: RankGroup | None = None
@@ -115,8 +114,8 @@ class Session:
 
     @cached_property
     def rollouts(self) -> RolloutWorker | RolloutProcess:
-        """What holds the steps' debates: this process, or with ``train.lookahead`` one of its own."""
-        if self.config.train.lookahead:
+        """What holds the steps' debates: this process, or with ``train.async_level`` one of its own."""
+        if self.config.train.async_level:
             return RolloutProcess(self.config, self.policy, self.stops, version=self.step, ema=self.ema)
         return RolloutWorker(self.config, self.data, self.policy, self.stops, self.verifying, self.summarizer)
 
@@ -250,7 +249,7 @@ class Session:
         return figures
 
     def save(self) -> None:
-        """Begin to write a checkpoint of the finished steps; ``writer.wait`` returns when it is written."""
+        """Write a checkpoint of the finished steps."""
         state = TrainState(
             step=self.step,
             policy_version=self.step,
@@ -261,15 +260,19 @@ class Session:
             best=self.best,
             best_of=self._best_of(),
         )
-        snapshot = snapshot_of(state, model=self.model, parts={"learner": self.learner})
-        self.writer.save(self.folder.checkpoints, snapshot, keep_last=self.config.train.keep_last)
+        save_checkpoint(
+            self.folder.checkpoints,
+            state,
+            model=self.model,
+            parts={"learner": self.learner},
+            keep_last=self.config.train.keep_last,
+        )
         self.saved, self.saved_at = self.step, self.clock()
 
     def save_finished(self) -> None:
         """Have the finished steps in a checkpoint when this returns."""
         if self.saved != self.step:
             self.save()
-        self.writer.wait()
 
     def keep(self, stop: Stopped) -> None:
         """Save the finished steps of a run that a signal stopped, and have the stop say so."""
@@ -282,8 +285,7 @@ class Session:
             stop.kept = str(lost)
 
     def saved_words(self) -> str:
-        """Return what a resumed run begins from, once what is being written is written."""
-        self.writer.wait()
+        """Return what a resumed run begins from."""
         if self.saved == 0:
             return "no step was finished; the same command begins with the first"
         done = f"{self.saved} of {self.config.train.steps} steps"
@@ -356,7 +358,7 @@ def _opened(
         facts["findings"][FACT] = threads[0]
     facts |= {"since": since}
     run = open_run(config.run.dir, config, seed=config.seed, rules=change_rules(config), **facts)
-    with checked_verifying(config) as verifying, run as folder, ExitStack() as stack:
+    with opened_verifying(config, checked=True) as verifying, run as folder, ExitStack() as stack:
         learners = group.ranks.count if group else 1
         model, tokenizer, policy = make_policy(config.with_chosen(chosen), learners=learners)
         stack.callback(end_engines, policy)
@@ -387,14 +389,10 @@ def _opened(
         set_aside_from(folder.transcripts, session.step)
         seal_before(folder.transcripts, session.step)
         steps, first = config.train.steps, session.step
-        due = (lambda done: config.held_out.due(done, steps)) if data.held_out else (lambda _: False)
-        about = {"steps": steps, "first_step": first, "settings": plain_config(config), "due": due}
+        about = {"steps": steps, "first_step": first, "settings": plain_config(config)}
         set_aside_judged(folder.path, first)
         with open_trackers(folder.path, config.logging, **about) as session.tracker:
-            try:
-                yield session
-            finally:
-                session.writer.wait()
+            yield session
 
 
 def _learner(

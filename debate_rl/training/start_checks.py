@@ -17,7 +17,7 @@ from debate_rl.evaluation.grading import IN_A_BOX
 from debate_rl.evaluation.play import is_alone
 from debate_rl.likelihood.reasoning import gold_of
 from debate_rl.problems import Problems
-from debate_rl.runs.changes import ChangeRules
+from debate_rl.runs.provenance import ChangeRules
 from envs.types import Mode
 from rewards import check_scheme
 
@@ -30,7 +30,7 @@ CHOICE_MODES: tuple[Mode, ...] = ("boxed", "lenient", "gsm8k_strict", "answer_is
 
 
 KEEPING = ("save_every", "save_minutes", "keep_last", "keep_best", "over_memory")
-ENDING = ("target", "hours", "on_alarm", "alarm_debates_every", "max_first_mismatch")
+ENDING = ("target", "hours", "on_alarm", "max_first_mismatch")
 """Settings of ``train`` that may always change: which checkpoints are written, whether a run that may not fit
 begins, and when it ends before its last step, change nothing of the steps that it does."""
 
@@ -93,8 +93,8 @@ def refuse_replies(config: Config) -> None:
     """Refuse to hold debates where the recipe has replies to learn from."""
     if config.sft.data:
         raise ValueError(
-            f"sft.data = {list(config.sft.data)}: is a recipe of supervised training, which debate sft runs; "
-            "leave it out here, and begin with the weights of that run by warm_start.from_run"
+            f"sft.data = {list(config.sft.data)}: is a recipe of supervised training, which debate train "
+            "runs; leave it out here, and begin with the weights of that run by warm_start.from_run"
         )
 
 
@@ -118,7 +118,7 @@ def refuse_likely_only(config: Config) -> None:
             raise ValueError(
                 f"debate.{key} = {value:g}: training samples among all tokens, since the likely ones alone "
                 f"have log-probabilities of another distribution; set debate.{key} = {off}, and give it to "
-                "debate eval and debate play"
+                "debate eval and debate solve play"
             )
 
 

@@ -76,7 +76,6 @@ def train_steps(session: Session, do: Do | None = None) -> None:
     with end_recorded(session):
         try:
             session.end = _end_of_steps(session, do or train_step)
-            session.writer.wait()
         except Stopped as stop:
             if not stop.at_once:
                 session.keep(stop)
@@ -168,7 +167,9 @@ def train_step(session: Session, step: int, lapped: Callable[[str], None] | None
     debate_figures |= labels
     figures = debate_figures | schedule_metrics(config, step) | advantages.metrics | learnt
     whole, waited = sum(clock.seconds.values()), clock.seconds["seconds/rollout"]
-    speed = {"tokens_per_second": figures["tokens/generated"] / (whole if config.train.lookahead else waited)}
+    speed = {
+        "tokens_per_second": figures["tokens/generated"] / (whole if config.train.async_level else waited)
+    }
     if busy:
         worked = max(sum(session.engine_seconds()) - sum(busy), 0.0)  # one started anew counts from 0
         speed |= {"idle/learner": waited / whole, "idle/engines": 1 - worked / (whole * len(busy))}
@@ -196,7 +197,7 @@ def finished_steps_saved(session: Session) -> Iterator[None]:
             raise ValueError(
                 f"step {session.step}: {str(error).partition('. ')[0]}; lower learner.micro_batch_tokens, "
                 "set learner.gradient_checkpointing=true or, where the model itself samples, lower "
-                f"train.batch_size; {session.saved_words()}"
+                f"train.sample_batch_size; {session.saved_words()}"
             ) from error
         raise
 
@@ -223,7 +224,7 @@ def _learn(
         signal = groups_with_signal(transitions, advantages, session.config.at_step(session.step))
         groups = len({transition.group for transition in transitions})
         metrics |= {
-            "sampling/extra_problems": float(groups - session.config.train.problems_per_step),
+            "sampling/extra_problems": float(groups - session.config.train.batch_size),
             "sampling/silent_problems": float(groups - len(signal)),
         }
         pairs = zip(transitions, advantages, strict=True)

@@ -156,7 +156,7 @@ class _Reader:
             tokenizer,
             chat=False,
             raw_prompt=as_it_is,
-            batch_size=config.train.batch_size,
+            batch_size=config.train.sample_batch_size,
             compute=self._compute,
         )
 

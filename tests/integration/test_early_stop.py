@@ -40,7 +40,7 @@ BASE = {
     "held_out": {"limit": 4, "every": 2},
     "debate": {"num_rounds": 3, "min_rounds": 1, "max_tokens": 24, "prompts": "tiny", "handles": HANDLES},
     "model": model_that_says(PIECES),
-    "train": {"steps": 2, "problems_per_step": 6, "debates_per_problem": 4, "save_every": 1},
+    "train": {"steps": 2, "batch_size": 6, "group_size": 4, "save_every": 1},
     "logging": {"progress": "none"},
 }
 

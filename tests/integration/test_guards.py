@@ -14,7 +14,7 @@ from debate_rl.alarms import DETECTORS, Alarm, Reading
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.runs.checkpoint_folder import checkpoints
+from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.runs.folder import RunFolder
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train, train_steps

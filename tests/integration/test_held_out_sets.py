@@ -63,7 +63,7 @@ def config_of(folder, held_out=None, **changes):
         "held_out": {"limit": 3, "every": 1, **(held_out or {})},
         "debate": {**debate, **changes.pop("debate", {})},
         "model": {"device": "cpu", "chat": True, "tiny": TINY},
-        "train": {"steps": 2, "problems_per_step": 2, "debates_per_problem": 2},
+        "train": {"steps": 2, "batch_size": 2, "group_size": 2},
         "logging": {"progress": "none"},
     }
     return Config.model_validate({**base, **changes})

@@ -20,7 +20,7 @@ from debate_rl.judge_attack.pairs import (
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.reports.training import training_sections
-from debate_rl.runs.checkpoint_folder import checkpoints
+from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.training.train import train
 
 HANDLES = ("K7", "Q2", "M4")
@@ -38,7 +38,7 @@ SETTINGS = {
             **{"context_tokens": 512, "fallback": "none", "init_std": 0.3, "pieces": VOTES},
         },
     },
-    "train": {"steps": 4, "problems_per_step": 2, "debates_per_problem": 2, "save_every": 2},
+    "train": {"steps": 4, "batch_size": 2, "group_size": 2, "save_every": 2},
     "logging": {"progress": "none"},
 }
 
@@ -111,8 +111,6 @@ def test_a_run_that_goes_on_asks_the_start_judge_no_more(run, tmp_path):
 @pytest.mark.slow
 def test_report_and_inspector_show_the_pairs(run, debate_command):
     sections = {section.name: section for section in training_sections([run])}
-    table = sections["judge_pairs"].parts[0]
-    assert [row[0].text for row in table.rows][:3] == ["plain", "padding", "flattery"]
     assert any(part.name == "curves/hack_gap" for part in sections["curves"].parts)
     code, out, _ = debate_command("inspect", str(run), "pairs")
     assert code == 0

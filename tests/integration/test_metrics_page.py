@@ -51,7 +51,7 @@ BASE = {
         "chat": True,
         "tiny": {**TINY, "context_tokens": 512, "fallback": "none", "pieces": PIECES},
     },
-    "train": {"steps": 3, "problems_per_step": 4, "debates_per_problem": 4},
+    "train": {"steps": 3, "batch_size": 4, "group_size": 4},
     "logging": {"progress": "none"},
 }
 RUNS = {
@@ -63,7 +63,7 @@ RUNS = {
     },
     "measured": {
         "rewards": {"peer_weight": "measured"},
-        "train": BASE["train"] | {"steps": 6, "problems_per_step": 4},
+        "train": BASE["train"] | {"steps": 6, "batch_size": 4},
         "held_out": {"every": 0},
     },
     "judged": {
@@ -80,7 +80,7 @@ RUNS = {
     },
     "half": {
         "model": BASE["model"] | {"lora_rank": 2, "dtype": "float16"},
-        "train": BASE["train"] | {"dynamic_sampling": 1, "problems_per_step": 3, "steps": 1},
+        "train": BASE["train"] | {"dynamic_sampling": 1, "batch_size": 3, "steps": 1},
     },
     "adaptive": {
         "debate": BASE["debate"] | {"seats": ["learning", "frozen", "learning"]},
@@ -143,7 +143,7 @@ RUNS = {
         "rewards": {"judge_own": True},
         "endpoints": {"judge": {"policy": "parity_env:Reader"}},
         "verifier": {"endpoint": "judge", "beside_truth": True, "max_tokens": 4000},
-        "train": BASE["train"] | {"steps": 1, "problems_per_step": 8},
+        "train": BASE["train"] | {"steps": 1, "batch_size": 8},
         "held_out": {"limit": 12, "every": 1},
     },
     "engine": {

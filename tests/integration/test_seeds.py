@@ -17,8 +17,8 @@ TINY = "{hidden_size = 32, layers = 1, intermediate_size = 48, fallback = 'ascii
 SMALL = (
     *("model.name_or_path=none", f"model.tiny={TINY}", "model.policy=none", "model.vllm=none"),
     *("model.lora_rank=0", "model.device=cpu", "model.dtype=auto", "debate.max_tokens=8"),
-    *("debate.context_tokens=4096", "warm_start=none", "train.steps=1", "train.problems_per_step=2"),
-    *("train.debates_per_problem=4", "held_out.limit=2", "logging.progress=none", "learner.lr=1e-3"),
+    *("debate.context_tokens=4096", "warm_start=none", "train.steps=1", "train.batch_size=2"),
+    *("train.group_size=4", "held_out.limit=2", "logging.progress=none", "learner.lr=1e-3"),
 )
 KEPT = {
     "debate": ("num_agents", "num_rounds", "prompts", "stop", "temperature", "personas"),

@@ -14,7 +14,7 @@ import msgspec
 from debate.files import LARGEST, open_plain, plain_lines, read_plain
 from debate.types import TurnId
 from debate.values import Value
-from debate_rl.replay.files import DEBATES, FACTS, SCHEMA
+from debate_rl.replay.summary import DEBATES, FACTS, SCHEMA
 from rewards import STREAMS
 from transcripts.codec import decode
 from transcripts.errors import FieldError
@@ -115,7 +115,7 @@ class _Schema(msgspec.Struct):
 
 
 class Question(Value, frozen=True, forbid_unknown_fields=False):
-    """What a replay was asked: both schemes, as tables rewards, advantages and debates_per_problem.
+    """What a replay was asked: both schemes, as tables rewards, advantages and group_size.
 
     ``steps``: the first and the last that were shown, None for the run's last.
     """
