@@ -53,7 +53,8 @@ _PARTS = {"half": 2, "halve": 2, "quarter": 4, **{word: n for n, word in enumera
 SCALES = {"hundred": 100, **_LARGE, "trillion": 10**12, "dozen": 12}
 _GROUPS = (
     "m meter meters metre metres; cm centimeter centimeters centimetre centimetres; mm millimeter "
-    "millimeters millimetre millimetres; km kilometer kilometers kilometre kilometres; in inch inches; ft foot feet; "
+    "millimeters millimetre millimetres; km kilometer kilometers kilometre kilometres; "
+    "in inch inches; ft foot feet; "
     "yd yds yard yards; mi mile miles; s sec secs second seconds; min mins minute minutes; "
     "h hr hrs hour hours; day days; week weeks wk wks; month months; year years yr yrs; "
     "mg milligram milligrams; g gram grams; kg kgs kilogram kilograms; ton tons; lb lbs pound pounds £; "
