@@ -117,7 +117,7 @@ def _pieces(blocks: Iterable[Block]) -> int:
 def typeset_answer(text: str) -> Markup:
     """Return an answer as mathematics where it has a command of LaTeX, and else as it was written."""
     if "\\" in text and with_codes(text, UNSEEN) == text:
-        for written in (rf"\({text}\)", text):
+        for written in (text, rf"\({text}\)"):
             formula = with_mathematics(written, seen)
             if "<math" in formula:
                 return Markup(formula)
