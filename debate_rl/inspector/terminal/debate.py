@@ -320,13 +320,14 @@ class AcrossScreen(ListScreen[ProblemDebate]):
         super().__init__(title, (here, *PROBLEM_DEBATES), "held")
         self._result: Across | None = None
 
+    def on_mount(self) -> None:
+        self.refresh_run()
+
     def read(self) -> Sequence[ProblemDebate]:
-        """Return them."""
         self._result = across(self.debate.run.store, self.debate.view.problem.id, limit=200)
         return self._result.held
 
     def show(self, items: Sequence[ProblemDebate]) -> None:
-        """Show them, with the cursor on the debate where this was opened."""
         here = [index for index, listed in enumerate(items) if listed.ref == self.debate.id]
         self.list.show(items, cursor=here[0] if here else 0)
         self.sub_title = f"{len(items)} debates"

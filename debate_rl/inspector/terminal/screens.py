@@ -276,15 +276,10 @@ class ListScreen(RunScreen, Generic[Item]):
         super().__init__(title, self.list, *widgets)
 
     def read(self) -> Sequence[Item]:
-        """Return the items."""
         return []
 
     def show(self, items: Sequence[Item]) -> None:
-        """Show the items; the cursor stays where it is."""
         self.list.show(items, cursor=self.list.cursor)
-
-    def on_mount(self) -> None:
-        self.refresh_run()
 
     def refresh_run(self) -> None:
         self.load("list", self.read, self.show)
@@ -301,7 +296,6 @@ class Runs(ListScreen[Overview]):
         self.refresh_run()
 
     def read(self) -> Sequence[Overview]:
-        """Return the runs, and how far they are."""
         return overviews(find_runs(self._path))
 
     def show(self, items: Sequence[Overview]) -> None:
@@ -344,11 +338,9 @@ class Steps(ListScreen[StepRow]):
             self.say(f"indexing the debates of the run: {done:,} of {whole:,} steps")
 
     def read(self) -> Sequence[StepRow]:
-        """Return the row of the whole run and those of its steps."""
         return [self.run.store.overall(), *self.run.store.steps()]
 
     def show(self, items: Sequence[StepRow]) -> None:
-        """Show the steps, and what is damaged."""
         super().show(items)
         self._reading = False
         if damage := self.run.store.damage:
@@ -506,12 +498,13 @@ class Replays(ListScreen[ReplayName]):
         self.run = run
         super().__init__(f"{run.name} › replays", REPLAYS, "replays")
 
+    def on_mount(self) -> None:
+        self.refresh_run()
+
     def read(self) -> Sequence[ReplayName]:
-        """Return which there are."""
         return replays(self.run.store.run)
 
     def show(self, items: Sequence[ReplayName]) -> None:
-        """Show them, or how one is made."""
         super().show(items)
         self.say("" if items else "none yet: debate replay RUN rewards.truth_weight=0.3 makes one")
 

@@ -310,7 +310,7 @@ def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = Fals
         near, newest = None, request.links.newest
         if not request.is_evaluated:
             near = {"previous": _beside(request, newest=not newest), "next": _beside(request, newest=newest)}
-        of = f" of {view.spelled(chosen)}" if chosen else ""
+        of = f": {view.spelled(chosen)}" if chosen else ""
         return show(
             request,
             kind,
