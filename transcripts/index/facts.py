@@ -128,9 +128,7 @@ def facts_of(record: Record) -> IndexEntry:
         accuracy_last_round=round_accuracy(correct, -1),
         graded_round_0=_graded(correct, 0),
         graded_last_round=_graded(correct, -1),
-        missing=cells.count("missing")
-        if correct is not None
-        else sum(t.parsed.answer is None for t in solutions),
+        missing=unanswered if correct is None else cells.count("missing"),
         ungraded=sum(grade_of(turn.id, correct) is None for turn in solutions),
         agreement=max(Counter(given).values()) / len(last) if given else None,
         votes=len(votes),
