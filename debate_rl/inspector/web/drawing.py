@@ -8,6 +8,7 @@ tip; ties end in dots on both sides.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import cos, hypot, isfinite, pi, sin
 from typing import NamedTuple
@@ -107,7 +108,8 @@ class Node(NamedTuple):
     is_condorcet: bool
 
 
-class Curve(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Curve:
     """One vote, by its index in the round's list, or one majority (``index`` -1): ``start`` is preferred.
 
     ``truth``: its colour and form. ``lit``: it goes with a cycle. ``judge``, and the vote in words: ``told``.
@@ -213,7 +215,8 @@ def _curve(vote: Curve, start: Point, end: Point, place: float) -> Curve:
     tips = _tip((ex, ey), (bx, by), closed=vote.truth != "undecidable")
     if vote.tie:
         tips = "".join(f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0" for x, y in ((sx, sy), (ex, ey)))
-    return vote._replace(
+    return replace(
+        vote,
         path=f"M{sx:.1f} {sy:.1f}Q{cx:.1f} {cy:.1f} {bx:.1f} {by:.1f}",
         tips=tips,
         x=round(middle[0], 1),
