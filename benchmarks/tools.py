@@ -23,7 +23,7 @@ import tomli_w
 from report import Figure, Repeat, add_jitter, over_seeds_and_problems, parser, repeated, repeats, report
 
 from debate_rl.config.recipes import find_recipe, read_tables
-from debate_rl.runs.curriculum import read_curriculum, stage_runs
+from debate_rl.curriculum.record import read_curriculum, stage_runs
 from debate_rl.statistics import clustered_mean
 from debate_rl.tracking.held_out import evaluations_of
 

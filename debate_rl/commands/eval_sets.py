@@ -56,7 +56,7 @@ class Subject:
     def opened(self, one: EvalSet | None = None) -> tuple[Path | None, Config]:
         """Return the folder of the run, if it is one, and the configuration, as a data set changes it."""
         from debate_rl.config.recipes import ConfigError, open_run_or_recipe
-        from debate_rl.problems import HELD_OUT
+        from debate_rl.sampling.problems import HELD_OUT
 
         if one is None:
             return open_run_or_recipe(self.name, self.overrides)
@@ -70,7 +70,7 @@ class Subject:
     @cached_property
     def trained_on(self) -> tuple[Problem, ...] | str:
         """The problems that it is trained on, or why they are not known."""
-        from debate_rl.problems import load_trained
+        from debate_rl.sampling.problems import load_trained
 
         if (Path(self.name) / "config.json").is_file():
             return "a model's folder names no training problems"
@@ -106,7 +106,7 @@ class EvalTask:
 def eval_sets(subject: Subject, options: EvalOptions) -> list[EvalSet]:
     """Return what something is evaluated on: a suite's sets, those of --on, or its own held-out problems."""
     from debate_rl.evaluation.suite import EvalSet, modes_named, read_suite, swept
-    from debate_rl.problems import HELD_OUT
+    from debate_rl.sampling.problems import HELD_OUT
 
     names = [text.partition("=")[0] for text in options.on]
     if options.suite:
@@ -146,7 +146,6 @@ def _word(text: str) -> str:
 def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str]]:
     """Return the figures on one data set, and what a table says beside; kept replies are used again."""
     from debate_rl.config.models import ENGINES
-    from debate_rl.difficulty import bands
     from debate_rl.engines import open_summarizer
     from debate_rl.evaluation.evaluate import evaluate
     from debate_rl.evaluation.folder import FIGURES, default_folder, identity, open_folder, series_of
@@ -155,8 +154,9 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
     from debate_rl.evaluation.report import held_out, plain_rows
     from debate_rl.evaluation.suite import modes_named
     from debate_rl.evaluation.verifying import asked_line, opened_verifying
-    from debate_rl.problems import HELD_OUT, load_held_out
     from debate_rl.runs.folder import write_whole
+    from debate_rl.sampling.difficulty import bands
+    from debate_rl.sampling.problems import HELD_OUT, load_held_out
     from debate_rl.tracking.held_out import NAME, to_line
     from envs import DataError
 
@@ -231,7 +231,7 @@ def _test_time(task: EvalTask, config: Config) -> dict[str, str]:
 
 def _overlap(task: EvalTask, problems: tuple[Problem, ...]) -> str:
     """Return how many of the problems are, whole or in part, among those trained on."""
-    from debate_rl.problems import is_generated_from
+    from debate_rl.sampling.problems import is_generated_from
     from envs.data.decontamination import overlaps
 
     trained = task.subject.trained_on

@@ -90,7 +90,7 @@ def graded_problems(config: Config, key: str) -> tuple[Environment, tuple[Proble
 
     ``key``: where the data set was named.
     """
-    from debate_rl.problems import load_held_out
+    from debate_rl.sampling.problems import load_held_out
     from envs import DataError
 
     environment, problems = load_held_out(config, key=key)

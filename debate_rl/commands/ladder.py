@@ -119,7 +119,7 @@ def _climb(
     from debate_rl.evaluation.folder import default_folder, identity, open_folder
     from debate_rl.evaluation.kept_replies import KeptReplies
     from debate_rl.ladder.climbing import climb
-    from debate_rl.problems import HELD_OUT
+    from debate_rl.sampling.problems import HELD_OUT
     from debate_rl.strategies.solving import SolvePlan, requests_of
 
     run, config = open_run_or_recipe(*subject)

@@ -67,7 +67,6 @@ def _measure(
     """Sample, grade, write the file and print what it says."""
     from debate_rl.commands.eval_sets import policy_of, progress_of
     from debate_rl.config.models import ENGINES
-    from debate_rl.difficulty import HELD_OUT_KEY, KEY, write_difficulty
     from debate_rl.evaluation.folder import default_folder, identity, open_folder
     from debate_rl.evaluation.pass_rates import (
         measure,
@@ -76,6 +75,7 @@ def _measure(
         problems_to_measure,
         summary,
     )
+    from debate_rl.sampling.difficulty import HELD_OUT_KEY, KEY, write_difficulty
 
     data = problems_to_measure(config, held_out=held_out)
     requests = None if config.model.policy in ENGINES else config.train.batch_size

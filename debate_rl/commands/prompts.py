@@ -43,7 +43,7 @@ def prompts(
     """Show every kind of prompt as a model gets it, and what training and evaluation do not share."""
     from debate_rl.commands.eval_sets import Subject
     from debate_rl.evaluation.prompts import differences, sent_prompts, speech_of
-    from debate_rl.shots import shown_with
+    from debate_rl.sampling.problems import shown_with
 
     names = [word for word in what if "=" not in word]
     overrides = tuple(word for word in what if "=" in word)
@@ -92,7 +92,7 @@ def _others(first: Subject, names: Sequence[str], suite: str | None) -> Iterator
 def _problem(config: Config, question: str | None) -> tuple[Problem, str]:
     """Return what is asked: a question as given, or the first problem; and a note where one stands in."""
     from debate import Problem
-    from debate_rl.problems import load_trained
+    from debate_rl.sampling.problems import load_trained
 
     if question is not None:
         return Problem("preview", question, "12"), ""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from debate_rl.config import Config
     from debate_rl.evaluation.scores import Scores
     from debate_rl.statistics import Estimate
-    from debate_rl.training.session import Session
+    from debate_rl.training.run import Run
 
 FIRST, WINNER, MAJORITY = "debate/accuracy/round_0", "debate/winner/accuracy", "direct/self_consistency"
 ATTACKED = "judge/pairs/attacked"
@@ -116,11 +116,11 @@ def _measured_run(config: Config, name: str, console: Console) -> Measured:
     steps = f"{config.train.steps} steps of training by debate"
     console.print(f"{name}: a warm start, {steps}, and a measurement before and after")
 
-    from debate_rl.training.session import open_session  # torch takes seconds to load
-    from debate_rl.training.train import train_steps
+    from debate_rl.training.loop import train_steps
+    from debate_rl.training.run import open_training  # torch takes seconds to load
 
     started = time.process_time()
-    with open_session(config) as session:
+    with open_training(config) as session:
         say = (
             session.tracker.say
             if console.is_terminal
@@ -195,14 +195,15 @@ def _family(config: Config) -> str:
     return config.held_out.kind or config.env.kind
 
 
-def snapshot(session: Session) -> Snapshot:
+def snapshot(session: Run) -> Snapshot:
     """Evaluate the session's weights on its held-out problems."""
     from debate.seeds import derive_seed
     from debate_rl.metrics.judge_benchmark import judge_accuracy
+    from debate_rl.training.loop import evaluate, evaluate_first
 
     config = session.config
-    if session.step not in session.evaluations and not session.evaluate_first():
-        session.evaluate(session.step)
+    if session.step not in session.evaluations and not evaluate_first(session):
+        evaluate(session, session.step)
 
     def judged(*, greedy: bool) -> Estimate:
         part, count = f"judging pairs, {'greedy' if greedy else 'sampled'}", len(session.data.held_out)
@@ -222,7 +223,7 @@ def snapshot(session: Session) -> Snapshot:
     return Snapshot(session.evaluations[session.step], greedy, sampled)
 
 
-def _snapshot_before(session: Session) -> Snapshot:
+def _snapshot_before(session: Run) -> Snapshot:
     """Evaluate the warm-started weights, also when the session resumes from a later checkpoint."""
     if session.step == 0:
         return snapshot(session)

@@ -61,7 +61,7 @@ def run_recipe(
 
 def _last_run(settings: Config) -> Path | None:
     """Return the run whose weights are the end of all; None where stages are still to come."""
-    from debate_rl.runs.curriculum import after, read_curriculum, stage_folder
+    from debate_rl.curriculum.record import after, read_curriculum, stage_folder
 
     run = Path(settings.run.dir)
     if not settings.stages:

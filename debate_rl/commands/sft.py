@@ -15,10 +15,9 @@ from debate_rl.commands.errors import end_on_stop
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
-    from debate_rl.problems import Problems
-    from debate_rl.sft.session import SftSession
-    from debate_rl.training.plan import Plan
-    from debate_rl.training.session import Session
+    from debate_rl.forecast.plan import Plan
+    from debate_rl.sampling.problems import Problems
+    from debate_rl.training.run import Run
 
 
 def sft(
@@ -63,21 +62,20 @@ def sft_run(settings: Config, *, plan: bool, memory: float | None, json: str | N
 def plan_replies(settings: Config, gib: float | None) -> list[str]:
     """Return what a run learns, its steps, and the memory that they take here or on a GPU of so many GiB."""
     from debate_rl.sft.plan import planned_replies, replies_time_line
-    from debate_rl.sft.session import SftSession
+    from debate_rl.sft.session import prepared
 
-    config, data = SftSession.prepared(settings)
+    config, data = prepared(settings)
     found = planned_replies(config, data, there=None if gib is None else int(gib * 2**30))
     steps = f"{config.train.steps} steps of {config.sft.batch_size} replies; nothing is started"
     lines = [*data.lines(), steps, *(found.memory_lines() if found is not None else ())]
     return lines if found is None else [*lines, replies_time_line(config, data, found, here=gib is None)]
 
 
-def learn_replies(settings: Config, *, quiet: bool) -> SftSession:
+def learn_replies(settings: Config, *, quiet: bool) -> Run:
     """Do the steps that are left."""
     from debate_rl.sft.plan import planned_replies, replies_time_line
-    from debate_rl.sft.session import SftSession
-    from debate_rl.training.session import open_session
-    from debate_rl.training.train import goes_on, train_steps
+    from debate_rl.sft.session import REPLIES, open_replies
+    from debate_rl.training.loop import goes_on, train_steps
 
     tell = plain_console(stderr=True, quiet=quiet).print
     needs: list[Plan] = []
@@ -93,8 +91,7 @@ def learn_replies(settings: Config, *, quiet: bool) -> SftSession:
         return found.chosen if found is not None else {}
 
     while True:
-        with open_session(settings, look=look, kind=SftSession) as session:
-            assert isinstance(session, SftSession)
+        with open_replies(settings, look=look) as session:
             steps, say = session.config.train.steps, session.tracker.say
             if session.threads and session.step < steps:
                 say(session.threads)
@@ -103,15 +100,15 @@ def learn_replies(settings: Config, *, quiet: bool) -> SftSession:
             for found in needs[-1:] if session.step < steps and not quiet else ():
                 plan = replace(found, done=session.step)
                 say(replies_time_line(session.config, session.data, plan, here=True, model=session.model))
-            train_steps(session, SftSession.learn)
+            train_steps(session, REPLIES)
         if not goes_on(session):
             return session
 
 
-def figures_of(session: Session) -> dict[str, object]:
+def figures_of(session: Run) -> dict[str, object]:
     """Return what a run came to: its last losses, and the best of what it was measured by."""
+    from debate_rl.preflight.start import best_by
     from debate_rl.tracking.step_lines import read_metrics
-    from debate_rl.training.start_checks import best_by
 
     rows = read_metrics(session.folder.metrics) if session.folder.metrics.exists() else []
     last = {name: value for row in rows for name, value in row.items() if value is not None}
@@ -126,7 +123,7 @@ def figures_of(session: Session) -> dict[str, object]:
     }
 
 
-def _report(session: SftSession, figures: Mapping[str, object]) -> None:
+def _report(session: Run, figures: Mapping[str, object]) -> None:
     """Print what a run came to, and where its parts lie."""
     from debate_rl.tracking.held_out import read_held_out, sentences
 

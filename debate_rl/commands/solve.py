@@ -253,8 +253,8 @@ def _solve(
 
 def line_of(problem: Problem, found: Answered | Refused, posed: Posed) -> Line:
     """Return the line of what came of a problem, graded where there is a gold answer."""
-    from debate_rl.difficulty import question_checksum
     from debate_rl.evaluation.grading import grade_turn
+    from debate_rl.sampling.difficulty import question_checksum
     from debate_rl.strategies.answers_file import Line
     from debate_rl.strategies.solving import Refused
 

@@ -16,10 +16,9 @@ from debate_rl.commands.errors import NO_GO
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
-    from debate_rl.problems import Problems
-    from debate_rl.runs.curriculum import Curriculum
-    from debate_rl.training.ends import End
-    from debate_rl.training.session import Session
+    from debate_rl.curriculum.record import Curriculum
+    from debate_rl.sampling.problems import Problems
+    from debate_rl.training.run import End, Run
     from learner.update.ranks import Ranks
 
 
@@ -38,14 +37,14 @@ def plan_stages(
 def train_stages(
     config: Config,
     ranks: Ranks,
-    train: Callable[[Config], Session],
+    train: Callable[[Config], Run],
     tell: Callable[[str], None],
     *,
     only: str | None = None,
 ) -> None:
     """Drive a curriculum to its end, or to that of the stage ``only``; print what each stage came to."""
     from debate_rl.curriculum.drive import Driver
-    from debate_rl.training.ends import BY_ALARM
+    from debate_rl.training.run import BY_ALARM
 
     if ranks.count > 1:
         raise ValueError("stages: a curriculum is driven by one process; start it without torchrun")
@@ -70,8 +69,8 @@ def train_stages(
 
 def _refuse_too_large(config: Config, data: Problems) -> None:
     """Refuse a stage whose prompts do not fit the context, or which needs more memory than there is."""
+    from debate_rl.forecast.plan import planned
     from debate_rl.sft.plan import planned_replies
-    from debate_rl.training.plan import planned
 
     needs = planned_replies(config, data) if config.sft.data else planned(config, data)
     if needs is not None:
@@ -86,7 +85,7 @@ def _free_memory() -> None:
 
 
 def _report(config: Config, record: Curriculum) -> None:
-    from debate_rl.runs.curriculum import stage_folder
+    from debate_rl.curriculum.record import stage_folder
 
     say, run = plain_console().print, Path(config.run.dir)
     last = record.visits[-1]
@@ -102,7 +101,7 @@ def _report(config: Config, record: Curriculum) -> None:
 
 def _over(config: Config, record: Curriculum) -> str:
     """Return in words how much of a curriculum is over."""
-    from debate_rl.runs.curriculum import after
+    from debate_rl.curriculum.record import after
 
     stages, last = config.stages or (), record.visits[-1]
     left = len(stages) - 1 - last.stage

@@ -18,9 +18,9 @@ from debate_rl.formatting import counted
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
-    from debate_rl.problems import Problems
-    from debate_rl.training.plan import Plan
-    from debate_rl.training.session import Session
+    from debate_rl.forecast.plan import Plan
+    from debate_rl.sampling.problems import Problems
+    from debate_rl.training.run import Run
     from learner.update.ranks import Ranks
 
 
@@ -50,7 +50,7 @@ def train(
 
 def train_run(settings: Config, where: Path, *, plan: bool, memory: float | None, json: str | None) -> None:
     """Train one run or plan it; ``where``: what the command named, perhaps the folder of a run."""
-    from debate_rl.training.ends import BY_ALARM
+    from debate_rl.training.run import BY_ALARM
     from learner.update.ranks import Ranks
 
     ranks = Ranks.launched()
@@ -90,7 +90,7 @@ def train_curriculum(
             plan_replies(own, memory) if own.sft.data else _plan_lines(own, Path(own.run.dir), memory, ranks)
         )
 
-    def trained(own: Config) -> Session:
+    def trained(own: Config) -> Run:
         session = learn_replies(own, quiet=quiet) if own.sft.data else _train(own, ranks, tell)
         done.append(figures_of(session) if own.sft.data else _figures(session))
         return session
@@ -108,11 +108,11 @@ def train_curriculum(
 def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:
     """Return what a run needs, on this machine or on a GPU of so many GiB."""
     from debate_rl.engines import lacks_gpu
+    from debate_rl.forecast.plan import planned
+    from debate_rl.forecast.time_line import time_line
     from debate_rl.known_models import CHARACTERS
     from debate_rl.models import is_known_only
-    from debate_rl.problems import assumed_problems, load_run_problems
-    from debate_rl.training.plan import planned
-    from debate_rl.training.time_line import time_line
+    from debate_rl.sampling.problems import assumed_problems, load_run_problems
     from envs.errors import UnreachableError
 
     there = None if gib is None else int(gib * 2**30)
@@ -140,24 +140,24 @@ def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) ->
     return [*needs.memory_lines(), *said, *needs.work_lines(), time]
 
 
-def _train(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Session:
+def _train(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Run:
     """Do the steps that are left, once more from where a rollback went to."""
-    from debate_rl.training.train import goes_on
+    from debate_rl.training.loop import goes_on
 
     while goes_on(session := _train_once(settings, ranks, tell)):
         continue
     return session
 
 
-def _train_once(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Session:
+def _train_once(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Run:
     """Do the steps that are left; ``tell`` says before them what they will need."""
-    from debate_rl.training.epochs import length_line
-    from debate_rl.training.plan import planned  # torch takes seconds to load
+    from debate_rl.forecast.plan import planned  # torch takes seconds to load
+    from debate_rl.forecast.time_line import time_line
+    from debate_rl.preflight.start import baseline_lines
+    from debate_rl.sampling.sampler import length_line
+    from debate_rl.training.loop import evaluates_first, train_steps
     from debate_rl.training.ranks import joined
-    from debate_rl.training.schedules import baseline_lines
-    from debate_rl.training.session import open_session
-    from debate_rl.training.time_line import time_line
-    from debate_rl.training.train import train_steps
+    from debate_rl.training.run import open_training
 
     steps = settings.train.steps
     needs: list[Plan] = []
@@ -175,7 +175,7 @@ def _train_once(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Se
         tell("loading the model")
         return found.chosen if found is not None else {}
 
-    with joined(settings, ranks) as group, open_session(settings, look=look, group=group) as session:
+    with joined(settings, ranks) as group, open_training(settings, look=look, group=group) as session:
         say = session.tracker.say  # above the bar, where there is one
         if session.threads and session.step < steps:
             say(session.threads)
@@ -186,7 +186,7 @@ def _train_once(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Se
         for found in needs if timed else ():
             run = session.folder.path if session.step else None
             say(time_line(replace(found, done=session.step), run, here=True, model=session.model))
-        if session.evaluates_first:
+        if evaluates_first(session):
             held_out = counted(len(session.data.held_out), "held-out problem")
             say(f"evaluating {held_out} before the first step")
         train_steps(session)
@@ -200,7 +200,7 @@ def _steps_saved(settings: Config) -> int:
     return max(map(step_of, checkpoints(Path(settings.run.dir) / "checkpoints")), default=0)
 
 
-def _report(session: Session) -> None:
+def _report(session: Run) -> None:
     """Print what the run came to, and where its parts lie."""
     from debate_rl.runs.ending import time_words
     from debate_rl.tracking.held_out import read_held_out, sentences
@@ -248,15 +248,15 @@ def _in_steps(settings: Config, *, capped: bool | None) -> Config:
     """
     if settings.train.epochs is None:
         return settings
-    from debate_rl.problems import load_run_problems
-    from debate_rl.training.epochs import with_epochs
+    from debate_rl.sampling.problems import load_run_problems
+    from debate_rl.sampling.sampler import with_epochs
 
     with catch_warnings():
         simplefilter("ignore")  # the start itself says it
         return with_epochs(settings, len(load_run_problems(settings).train), capped=capped)
 
 
-def _figures(session: Session) -> dict[str, object]:
+def _figures(session: Run) -> dict[str, object]:
     """Return what a run came to as JSON has it: why it ended, its wall time, and the last step's figures."""
     from debate_rl.runs.ending import wall_seconds
     from debate_rl.tracking.step_lines import read_metrics

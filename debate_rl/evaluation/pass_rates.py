@@ -7,11 +7,11 @@ from pathlib import Path
 
 from debate import Problem
 from debate_rl.config import Config
-from debate_rl.difficulty import Difficulty, question_checksum
 from debate_rl.evaluation.grading import Graded
 from debate_rl.evaluation.play import EvalPlan, Played, Tell, Unopened, play
-from debate_rl.problems import Problems, load_held_out, load_run_problems
 from debate_rl.runs.provenance import checksum
+from debate_rl.sampling.difficulty import Difficulty, question_checksum
+from debate_rl.sampling.problems import Problems, load_held_out, load_run_problems
 from debate_rl.statistics import Estimate, clustered_mean
 from envs import DataError
 

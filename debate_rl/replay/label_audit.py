@@ -7,8 +7,8 @@ from statistics import fmean
 
 from debate_rl.formatting import counted, percent
 from debate_rl.metrics.labels import LabelCounts, label_counts
+from debate_rl.preflight.start import every_problem_is_labelled
 from debate_rl.replay.scheme import Scheme, ScoredStep, measure_votes
-from debate_rl.training.start_checks import every_problem_is_labelled
 from rewards import ballot_box, valid_votes
 from rewards.judging import JudgeCounts, judge_counts
 from rewards.labels import hides_any

@@ -6,7 +6,8 @@ from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from debate_rl.training.rollouts import advantages_by_debate, finite
+from debate_rl.rollouts.records import advantages_by_debate
+from debate_rl.rollouts.worker import finite
 from envs.registry import key_by_itself
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.turns import Advantages, generator_streams

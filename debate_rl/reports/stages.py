@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from debate_rl.curriculum.record import Visit, read_curriculum, stage_runs
 from debate_rl.formatting import interval, share
 from debate_rl.reports.document import Cell, Section, Table
-from debate_rl.runs.curriculum import Visit, read_curriculum, stage_runs
 
 COLUMNS = ("stage", "began with", "steps", "figure", "value", "95% interval", "ended", "why")
 

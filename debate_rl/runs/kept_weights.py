@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from debate.files import read_json
 from debate.seeds import derive_seed
 from debate_rl.config import Config
+from debate_rl.config.recipes import read_tables
 from debate_rl.models import load_model
 from debate_rl.runs.checkpoint import CheckpointError, damage, latest_good, load_checkpoint
 from debate_rl.runs.checkpoint_folder import WARM_START, best_checkpoint, checkpoints, step_of
@@ -64,6 +65,30 @@ def named_weights(run: Path, name: str) -> list[Path]:
             f"or the step of a checkpoint that is there: {steps}"
         )
     return known[name]
+
+
+def start_of(name: str) -> Path:
+    """Return the checkpoint that ``warm_start.from_run`` names, RUN or RUN@WEIGHTS.
+
+    Without a name of weights it is the run's warm start; of a run that learnt from replies, the newest.
+    """
+    run, at, weights = name.rpartition("@")
+    named = bool(at) and not Path(name).exists()
+    if not named:
+        run, weights = name, "newest"
+        if (path := latest_good(Path(run) / WARM_START)) is not None:
+            return path
+        config = Path(run) / "config.toml"
+        sft = read_tables(config).get("sft") if config.is_file() else None
+        if not (isinstance(sft, dict) and sft.get("data")):
+            raise ValueError(
+                f"warm_start.from_run={name}: holds no warm-started weights; {name}@newest or {name}@best "
+                "takes those of a checkpoint"
+            )
+    try:
+        return named_weights(Path(run), weights)[0]
+    except (ValueError, OSError) as error:
+        raise ValueError(f"warm_start.from_run={name}: {error}") from error
 
 
 def load_kept(config: Config, path: Path | None) -> tuple[Any, Any]:

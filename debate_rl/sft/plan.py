@@ -7,12 +7,12 @@ from statistics import fmean
 from typing import Any, cast
 
 from debate_rl.config import Config
-from debate_rl.problems import Problems
+from debate_rl.forecast.cards import card_of
+from debate_rl.forecast.passes import learner_passes
+from debate_rl.forecast.plan import Plan, planned
+from debate_rl.forecast.time_line import line_of, sheet_of, timed_here
+from debate_rl.sampling.problems import Problems
 from debate_rl.sft.replies import Replies
-from debate_rl.training.cards import card_of
-from debate_rl.training.passes import learner_passes
-from debate_rl.training.plan import Plan, planned
-from debate_rl.training.time_line import line_of, sheet_of, timed_here
 
 
 def planned_replies(config: Config, data: Problems, *, there: int | None = None) -> Plan | None:

@@ -17,8 +17,8 @@ from debate.seeds import derive_seed
 from debate_rl.config import Config
 from debate_rl.config.sft import SftConfig
 from debate_rl.formatting import counted
-from debate_rl.problems import Problems, further_held_out, load_held_out, without_held_out
 from debate_rl.runs.provenance import checksum, file_checksums, problems_checksum
+from debate_rl.sampling.problems import Problems, further_held_out, load_held_out, without_held_out
 from debate_rl.sft.encoding import Encoded, ReplyEncoder
 from debate_rl.sft.examples import Example, Source, is_file, of_family
 from envs.data.rows import question_hash

@@ -17,7 +17,7 @@ import msgspec
 from debate import Problem
 from debate.files import plain_lines
 from debate.values import Value
-from debate_rl.difficulty import question_checksum
+from debate_rl.sampling.difficulty import question_checksum
 from debate_rl.strategies.types import Answered
 from envs import DataError
 from transcripts.append import LineFile

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from debate import Policy
 from debate.seeds import derive_seed
+from debate_rl.config import Config
 from debate_rl.evaluation.judge_pairs import PairPlan, judge_pairs, make_pairs
 from debate_rl.evaluation.scores import Scores
 from debate_rl.runs.folder import write_whole
 from debate_rl.runs.trainer_state import generators_kept
+from debate_rl.sampling.problems import HeldOutProblems
 from debate_rl.statistics import Estimate
 from debate_rl.tracking.judge_pairs import (
     FALL,
@@ -28,36 +30,10 @@ from debate_rl.tracking.judge_pairs import (
     read_pairs,
     step_file,
 )
+from debate_rl.tracking.trackers import Trackers
 from envs.families import FAMILIES
 
-if TYPE_CHECKING:
-    from debate_rl.training.session import Session
-
-
 JUDGING = "judging fixed pairs"
-
-
-def watch_judge(session: Session, scores: Scores, step: int) -> tuple[Scores, dict[str, float]]:
-    """Have the pairs judged after so many steps; return the scores with their accuracies, and what is above.
-
-    The pairs are made, and judged by the start judge, once: before the first step.
-    """
-    if not session.config.held_out.judge_pairs:
-        return scores, {}
-    pairs = _pairs(session, step)
-    judgments = _judged(session, pairs, step)
-    start = judgments if step == 0 else read_judgments(session.folder.path, 0)
-    if pairs and not start:
-        session.tracker.say(f"{step_file(session.folder.path, 0)}: is gone, so there is no {HACK_GAP}")
-    found, of_start = rates(pairs, judgments), rates(pairs, start)
-    figures = _with_bounds(FALL, fall(found))
-    if step:
-        figures |= _with_bounds(HACK_GAP, hack_gap(found, of_start))
-    known = {
-        f"judge/pairs/{attack}": {id: values for id, values in by_problem.items() if id in scores.problems}
-        for attack, by_problem in found.items()
-    }
-    return replace(scores, values={**scores.values, **known}), figures
 
 
 def check_watched(run: Path) -> None:
@@ -65,58 +41,85 @@ def check_watched(run: Path) -> None:
     read_judgments(run, 0)
 
 
-def _pairs(session: Session, step: int) -> list[JudgePair]:
-    """Return the pairs of the run; those of a new one are made, and written down."""
-    config, run = session.config, session.folder.path
-    if (path := folder_of(run) / PAIRS).is_file():
-        return read_pairs(run)
-    if step:
-        session.tracker.say(f"{path}: is gone, so the judge is not watched")
-        return []
-    part = session.data.evaluated(config)[0]
-    family = config.held_out.kind or config.env.kind
-    plan = PairPlan(
-        part.environment,
-        part.problems,
-        config.debate,
-        config.held_out.judge_pairs,
-        derive_seed(config.seed, "judge pairs"),
-        mode=config.grader.final,
-        family=family if family in FAMILIES and not config.held_out.path else "",
-        tiny=config.model.tiny is not None,
-    )
-    with generators_kept():
-        pairs = make_pairs(plan, session.policy)
-    if len(pairs) < plan.count:
-        session.tracker.say(
-            f"held_out.judge_pairs = {plan.count}: {len(pairs)} of {len(plan.problems)} held-out problems "
-            "have a right and a wrong solution"
-        )
-    path.parent.mkdir(exist_ok=True)
-    write_whole(path, as_lines(pairs))
-    return pairs
+@dataclass(frozen=True, slots=True)
+class JudgeWatch:
+    """Has the fixed pairs of a run judged: ``part``, its first held-out set, has their problems."""
 
+    config: Config
+    run: Path
+    part: HeldOutProblems
+    policy: Policy
+    tracker: Trackers
 
-def _judged(session: Session, pairs: list[JudgePair], step: int) -> list[Judgment]:
-    """Return what is judged after so many steps, kept in the run; the start judge is asked once."""
-    run, config = session.folder.path, session.config
-    path = step_file(run, step)
-    if step == 0 and path.is_file():
-        return read_judgments(run, 0)
-    problems, seed = session.data.evaluated(config)[0].problems, derive_seed(config.seed, "judge seats")
-    held = {problem.id for problem in problems}
-    if strange := [pair.problem for pair in pairs if pair.problem not in held]:
-        session.tracker.say(
-            f"{folder_of(run) / PAIRS}: {strange[0]!r} is not held out here; not judged: {len(strange)}"
-            f" of {len(pairs)} pairs"
+    def watch(self, scores: Scores, step: int) -> tuple[Scores, dict[str, float]]:
+        """Have the pairs judged after so many steps; return the scores with their accuracies, and figures.
+
+        The pairs are made, and judged by the start judge, once: before the first step.
+        """
+        pairs = self._pairs(step)
+        judgments = self._judged(pairs, step)
+        start = judgments if step == 0 else read_judgments(self.run, 0)
+        if pairs and not start:
+            self.tracker.say(f"{step_file(self.run, 0)}: is gone, so there is no {HACK_GAP}")
+        found, of_start = rates(pairs, judgments), rates(pairs, start)
+        figures = _with_bounds(FALL, fall(found))
+        if step:
+            figures |= _with_bounds(HACK_GAP, hack_gap(found, of_start))
+        known = {
+            f"judge/pairs/{attack}": {id: row for id, row in by_problem.items() if id in scores.problems}
+            for attack, by_problem in found.items()
+        }
+        return replace(scores, values={**scores.values, **known}), figures
+
+    def _pairs(self, step: int) -> list[JudgePair]:
+        """Return the pairs of the run; those of a new one are made, and written down."""
+        if (path := folder_of(self.run) / PAIRS).is_file():
+            return read_pairs(self.run)
+        if step:
+            self.tracker.say(f"{path}: is gone, so the judge is not watched")
+            return []
+        config, part = self.config, self.part
+        family = config.held_out.kind or config.env.kind
+        plan = PairPlan(
+            part.environment,
+            part.problems,
+            config.debate,
+            config.held_out.judge_pairs,
+            derive_seed(config.seed, "judge pairs"),
+            mode=config.grader.final,
+            family=family if family in FAMILIES and not config.held_out.path else "",
+            tiny=config.model.tiny is not None,
         )
-    session.tracker.advance(JUDGING, 0, len(pairs))
-    with generators_kept():
-        judgments = judge_pairs(session.policy, pairs, problems, config.debate, seed)
-    session.tracker.advance(JUDGING, len(pairs), len(pairs))
-    path.parent.mkdir(exist_ok=True)
-    write_whole(path, as_lines(judgments))
-    return judgments
+        with generators_kept():
+            pairs = make_pairs(plan, self.policy)
+        if len(pairs) < plan.count:
+            self.tracker.say(
+                f"held_out.judge_pairs = {plan.count}: {len(pairs)} of {len(plan.problems)} held-out "
+                "problems have a right and a wrong solution"
+            )
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, as_lines(pairs))
+        return pairs
+
+    def _judged(self, pairs: list[JudgePair], step: int) -> list[Judgment]:
+        """Return what is judged after so many steps, kept in the run; the start judge is asked once."""
+        path = step_file(self.run, step)
+        if step == 0 and path.is_file():
+            return read_judgments(self.run, 0)
+        problems, seed = self.part.problems, derive_seed(self.config.seed, "judge seats")
+        held = {problem.id for problem in problems}
+        if strange := [pair.problem for pair in pairs if pair.problem not in held]:
+            self.tracker.say(
+                f"{folder_of(self.run) / PAIRS}: {strange[0]!r} is not held out here; not judged: "
+                f"{len(strange)} of {len(pairs)} pairs"
+            )
+        self.tracker.advance(JUDGING, 0, len(pairs))
+        with generators_kept():
+            judgments = judge_pairs(self.policy, pairs, problems, self.config.debate, seed)
+        self.tracker.advance(JUDGING, len(pairs), len(pairs))
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, as_lines(judgments))
+        return judgments
 
 
 def _with_bounds(name: str, found: Estimate | None) -> dict[str, float]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import fmean, variance
 
-from debate_rl.doctor.votes import votes_by_round
-from debate_rl.problems import load_run_problems
+from debate_rl.preflight.votes import votes_by_round
+from debate_rl.sampling.problems import load_run_problems
 from debate_rl.statistics import Estimate
 from debate_rl.sweeps.results import differences
 from debate_rl.sweeps.running import SweepRun

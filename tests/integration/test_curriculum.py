@@ -22,10 +22,10 @@ from debate import Problem
 from debate_rl.commands.main import app
 from debate_rl.config import Config
 from debate_rl.curriculum.drive import Driver
-from debate_rl.runs.curriculum import read_curriculum
+from debate_rl.curriculum.record import read_curriculum
 from debate_rl.tracking.held_out import evaluations_of
 from debate_rl.tracking.step_lines import read_metrics
-from debate_rl.training.train import train
+from debate_rl.training.loop import train
 from envs import Grade, GradeStatus
 
 ANSWERS = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]

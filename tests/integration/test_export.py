@@ -19,11 +19,11 @@ from safetensors.torch import load_file
 import debate_rl
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, read_run_config
+from debate_rl.preflight.start import SchemeWarning
 from debate_rl.runs.kept_weights import load_kept, newest_weights
 from debate_rl.tracking.held_out import read_held_out, sentence
 from debate_rl.tracking.step_lines import read_metrics
-from debate_rl.training.start_checks import SchemeWarning
-from debate_rl.training.train import train
+from debate_rl.training.loop import train
 from transcripts import read_records
 from transcripts.names import shard_paths
 

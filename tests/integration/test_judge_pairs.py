@@ -21,7 +21,7 @@ from debate_rl.tracking.judge_pairs import (
     step_file,
 )
 from debate_rl.tracking.step_lines import read_metrics
-from debate_rl.training.train import train
+from debate_rl.training.loop import train
 
 HANDLES = ("K7", "Q2", "M4")
 VOTES = [f"<comparison>{a} > {b}</comparison>" for a in HANDLES for b in HANDLES if a != b]

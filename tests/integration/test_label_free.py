@@ -17,8 +17,8 @@ from debate_rl.config import Config
 from debate_rl.replay.label_audit import LabelAudit
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
 from debate_rl.tracking.step_lines import read_metrics
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train, train_step
+from debate_rl.training.loop import finish_step, train, train_step
+from debate_rl.training.run import open_training
 from envs import Grade, GradeStatus
 from rewards import RewardConfig
 from rewards.labels import OF_TRUTH, is_labelled
@@ -124,7 +124,7 @@ EVERYTHING = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hidden", [True, False])
-@pytest.mark.filterwarnings("ignore::debate_rl.training.start_checks.SchemeWarning")
+@pytest.mark.filterwarnings("ignore::debate_rl.preflight.start.SchemeWarning")
 def test_grades_without_a_label_train_nothing(hidden, tmp_path, monkeypatch):
     """With every gate and rule that reads grades: all of them turned round give the same weights."""
     changes = merged(EVERYTHING, {"rewards": {"labels": 0.0 if hidden else 0.99}})
@@ -153,8 +153,8 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
     assert {"labels/share", "labels/pseudo", "audit/pseudo_right"} <= rows[0].keys()
 
     parts = config_of(tmp_path / "parts", **changes)
-    with open_session(parts) as session:
-        session.finish_step(0, train_step(session, 0))
+    with open_training(parts) as session:
+        finish_step(session, 0, train_step(session, 0))
         train_step(session, 1)  # notes labels and is killed before it is saved
     again = train(parts)
     assert again.folder.labels.read_text() == whole.folder.labels.read_text()
@@ -216,9 +216,9 @@ def test_the_measured_weight_of_votes_is_exact_after_a_stop_and_reads_labels_alo
         audit.look(score_step(list(step), scheme))
     assert audit.weights == [row["labels/vote_weight"] for row in rows]  # a replay tells the run's own
     parts = config_of(tmp_path / "parts", **changes)
-    with open_session(parts) as session:
+    with open_training(parts) as session:
         for step in range(2):
-            session.finish_step(step, train_step(session, step))
+            finish_step(session, step, train_step(session, step))
         train_step(session, 2)  # measures and is killed before it is saved
     again = train(parts)
     assert again.ema == whole.ema

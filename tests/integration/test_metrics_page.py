@@ -21,11 +21,10 @@ from debate_rl.config import Config
 from debate_rl.inference.engine_report import EngineReport
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.vllm import EngineState
-from debate_rl.sft.session import SftSession
+from debate_rl.sft.session import REPLIES, open_replies
 from debate_rl.tracking.progress import HEADLINES
 from debate_rl.tracking.step_lines import read_metrics
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train, train_steps
+from debate_rl.training.loop import train, train_steps
 from envs import Grade, GradeStatus
 from learner.losses import LOSSES, LossConfig, LossInputs
 
@@ -181,18 +180,6 @@ def states_of(policy):
     return [EngineState(busy=False, steps=1, seconds=1.0)] if isinstance(policy, Engine) else []
 
 
-class FakeGpu:
-    """Counts a mebibyte, which is also what the estimate is made to say."""
-
-    def reset_peak_memory_stats(self, device): ...
-
-    def memory_allocated(self, device):
-        return 0
-
-    def max_memory_allocated(self, device):
-        return 2**20
-
-
 class Parity:
     """Say 1 to an odd number and 2 to an even one; whole replies are single tokens, so chance solves some."""
 
@@ -258,9 +245,7 @@ def logged(tmp_path_factory, make_programs) -> set[str]:
     """Every name that the runs wrote to metrics.jsonl."""
     folder, names = tmp_path_factory.mktemp("runs"), set()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("debate_rl.training.memory_check.gpu_of", lambda model: FakeGpu())
-        patch.setattr("debate_rl.training.memory_check.learning_bytes", lambda *_: 2**20)
-        patch.setattr("debate_rl.training.session.states_of", states_of)
+        patch.setattr("debate_rl.training.loop.states_of", states_of)
         patch.setattr("debate_rl.engines.open_sandbox", lambda config: make_programs())
         patch.setitem(sys.modules, "parity_env", types.SimpleNamespace(**OWN))
         for name, changes in RUNS.items():
@@ -281,8 +266,8 @@ def learnt_replies(folder):
         "run": {"dir": str(folder / "sft")},
     }
     config = Config.model_validate(BASE | changes | {"held_out": {"limit": 0, "every": 1}})
-    with open_session(config, kind=SftSession) as session:
-        train_steps(session, SftSession.learn)
+    with open_replies(config) as session:
+        train_steps(session, REPLIES)
     return session.folder
 
 

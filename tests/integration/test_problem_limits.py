@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from debate_rl.problems import OverlapWarning
+from debate_rl.sampling.problems import OverlapWarning
 from debate_rl.tracking.step_lines import read_metrics
 from envs.errors import DataWarning
 

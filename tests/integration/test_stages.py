@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from debate_rl.commands.main import app
-from debate_rl.runs.curriculum import read_curriculum
+from debate_rl.curriculum.record import read_curriculum
 from debate_rl.tracking.step_lines import read_metrics
 
 REPLIES = {"limit": 64, "max_tokens": 128, "batch_size": 16}

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from debate_rl.commands.main import app
 from debate_rl.config.recipes import find_recipe, read_tables
-from debate_rl.runs.curriculum import stage_runs
+from debate_rl.curriculum.record import stage_runs
 from debate_rl.tracking.held_out import evaluations_of
 from envs.sandbox import Sandbox, SandboxRefused
 

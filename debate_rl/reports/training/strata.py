@@ -15,7 +15,7 @@ from math import comb
 
 import numpy as np
 
-from debate_rl.difficulty import BANDS
+from debate_rl.sampling.difficulty import BANDS
 from debate_rl.statistics import Estimate, ratio
 from debate_rl.tracking.held_out import DIRECT, HeldOut
 

@@ -22,7 +22,7 @@ from debate_rl.inspector.plain.showing import print_why
 from debate_rl.inspector.terminal.panels.rewards import why_lines
 from debate_rl.inspector.views.reward import config_of, numbers_in, outline, why
 from debate_rl.inspector.views.reward_types import Number
-from debate_rl.training.rollouts import step_records
+from debate_rl.rollouts.records import step_records
 from envs.registry import key_by_itself
 from learner.advantages import AdvantageConfig, StreamSettings, TurnAdvantage, turn_advantages
 from learner.rows import token_advantages

@@ -21,7 +21,7 @@ from debate_rl.replay.comparing import compare_steps, replay_run, same_advantage
 from debate_rl.replay.files import line_of, refuse_another, replay_name, write_debates, write_facts
 from debate_rl.replay.scheme import Scheme, replay_step, score_step
 from debate_rl.replay.summary import Summary, Tally
-from debate_rl.training.rollouts import step_records
+from debate_rl.rollouts.records import step_records
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate
