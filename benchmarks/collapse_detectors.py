@@ -16,8 +16,8 @@ from collections import Counter
 import numpy as np
 from simulated_runs import COLLAPSES, ONSET, SPEEDS, collapsed_run, healthy_run, reward_fell_at
 
-from debate_rl.reports.training.detectors import DETECTORS
-from debate_rl.statistics import wilson
+from debate_rl.alarms import DETECTORS
+from debate_rl.metrics.intervals import wilson
 
 
 def false_alarms(runs: int, first_seed: int, steps: int = 200) -> Counter[str]:

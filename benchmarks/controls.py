@@ -36,7 +36,7 @@ from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.grading import grade_debate
 from debate_rl.evaluation.play import solutions_of_a_debate
 from debate_rl.evaluation.scores import winner_is_right
-from debate_rl.metrics.judge_benchmark import judge_accuracy
+from debate_rl.judge_attack.judging import judge_accuracy
 from debate_rl.training.loop import finish_step, train_step
 from debate_rl.training.run import Run, open_training
 from rewards import RewardConfig, score_debate
@@ -124,8 +124,8 @@ def config_of(family: str, arm: str, repeat: Repeat, args: argparse.Namespace, *
     if arm == "single_agent":
         (solutions,) = run_once(family, "start", first, args)["solutions"]
         recipe = load_config(Config, RECIPES[family])
-        more = solutions / recipe.debate.num_agents * recipe.train.debates_per_problem
-        overrides.append(f"train.debates_per_problem={round(more)}")
+        more = solutions / recipe.debate.num_agents * recipe.train.group_size
+        overrides.append(f"train.group_size={round(more)}")
     return load_config(Config, RECIPES[family], overrides)
 
 

@@ -28,8 +28,8 @@ from debate.seeds import derive_seed
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.grading import grade_debate
+from debate_rl.judge_attack.judging import judge_accuracy
 from debate_rl.metrics.debates import debate_metrics
-from debate_rl.metrics.judge_benchmark import judge_accuracy
 from debate_rl.training.loop import train_steps
 from debate_rl.training.run import Run, open_training
 from rewards import score_debate

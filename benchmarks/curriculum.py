@@ -29,8 +29,8 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.curriculum.drive import Driver, stage_config
 from debate_rl.curriculum.record import Visit, stage_runs
-from debate_rl.tracking.held_out import HeldOut, evaluations_of
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.held_out import HeldOut, evaluations_of
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import evaluate, evaluate_first, finish_step, train, train_step
 from debate_rl.training.run import open_training
 

@@ -144,7 +144,7 @@ def _config(shape: dict[str, Any], model: Any) -> Any:
             },
             "model": {"tiny": tiny, "chat": True},
             "learner": shape["learner"],
-            "train": {"problems_per_step": shape["replies"], "debates_per_problem": 1},
+            "train": {"batch_size": shape["replies"], "group_size": 1},
         }
     )
 

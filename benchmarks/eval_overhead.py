@@ -75,7 +75,7 @@ class Timed(LocalPolicy):
 def with_model(plan: EvalPlan, config: Config) -> list[Figure]:
     """Return the share of an examination's time in which the quick-start's model does not sample."""
     model, tokenizer, _ = make_policy(config)
-    policy = Timed(model, tokenizer, chat=config.model.chat, batch_size=config.train.batch_size)
+    policy = Timed(model, tokenizer, chat=config.model.chat, batch_size=config.train.sample_batch_size)
     with tempfile.TemporaryDirectory() as folder:
         started = time.process_time()
         played = play(replace(plan, problems=plan.problems[:100]), policy, Path(folder))

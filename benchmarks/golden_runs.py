@@ -8,7 +8,8 @@ every tensor of every checkpoint. Run it once with each version on the same mach
     .venv/bin/python benchmarks/golden_runs.py --tree NEW --out golden/new
     diff -r golden/old golden/new && echo equal
 
-``--tree`` is a checkout; its packages are imported in place of the installed ones. ``killed`` is the case
+``--tree`` is a checkout; its packages are imported in place of the installed ones. In an older
+one ``debate sft`` learns from replies. ``killed`` is the case
 ``quickstart``, ended by kill -9 in its second step and resumed: their folders are equal too. Seven minutes
 on one core.
 """
@@ -38,22 +39,23 @@ QUICKSTART = ("train", "quickstart", *SHORT, "held_out.every=2", "train.save_eve
 Command = Sequence[str]
 
 
-def cases(recipes: Path) -> dict[str, list[Command]]:
+def cases(recipes: Path, tree: Path) -> dict[str, list[Command]]:
     """Return the commands of each case, which run in a folder of its own."""
+    learn = "sft" if (tree / "debate_rl/commands/sft.py").is_file() else "train"
     small = ("held_out.limit=20",)
     return {
         "quickstart": [QUICKSTART],
-        "critique": [("train", "seeds/critique_tiny", *SHORT, "train.problems_per_step=4")],
-        "zero_sum": [("train", "zero_sum_tiny", *SHORT, "train.problems_per_step=6")],
+        "critique": [("train", "seeds/critique_tiny", *SHORT, "train.batch_size=4")],
+        "zero_sum": [("train", "zero_sum_tiny", *SHORT, "train.batch_size=6")],
         "rlvr": [
             ("train", "rlvr/tiny", *SHORT[1:3], "train.steps=4", "train.save_every=2", "held_out.every=2"),
         ],
         "sft": [
             ("traces", "../rlvr/run", "env.limit=80", "--samples", "4", "--out", "traces.jsonl"),
-            ("sft", "sft/tiny", "sft.data=['traces.jsonl']", "sft.epochs=2", "sft.held_back=2", *small),
+            (learn, "sft/tiny", "sft.data=['traces.jsonl']", "sft.epochs=2", "sft.held_back=2", *small),
         ],
-        "curriculum": [("run", str(shortened(recipes, "curriculum/tiny", 2)), *small)],
-        "aimo3": [("run", str(shortened(recipes, "aimo3/tiny", 3)), *small, "train.problems_per_step=2")],
+        "curriculum": [("train", str(shortened(recipes, "curriculum/tiny", 2)), *small)],
+        "aimo3": [("train", str(shortened(recipes, "aimo3/tiny", 3)), *small, "train.batch_size=2")],
         "ranks": [("torchrun", *QUICKSTART)],
         "killed": [("kill", *QUICKSTART), QUICKSTART],
     }
@@ -88,7 +90,7 @@ def main() -> None:
         "OMP_NUM_THREADS": "1",
         "TOKENIZERS_PARALLELISM": "false",
     }
-    for name, commands in cases(out / "work" / "recipes").items():
+    for name, commands in cases(out / "work" / "recipes", args.tree).items():
         if args.only and name not in args.only:
             continue
         folder, started = out / "work" / name, time.monotonic()

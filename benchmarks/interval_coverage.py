@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from report import Figure, parser, report
 from scipy.signal import lfilter
 
-from debate_rl import statistics
+from debate_rl.metrics import intervals
+from debate_rl.metrics.intervals import apart, wilson
 from debate_rl.reports.training.measures import change
-from debate_rl.statistics import apart, wilson
 
 Numbers = NDArray[np.float64]
 Drawn = tuple[float, float, float]
@@ -43,7 +43,7 @@ SPREADS = ((0.0, 0.01), (0.1, 0.01), (0.2, 0.01), (0.3, 0.01), (0.1, 0.05), (0.3
 def gain(shares: tuple[float, float, float], problems: int, rng: np.random.Generator) -> Drawn:
     """A mean gain of so many problems."""
     values = rng.choice([1.0, 0.0, -1.0], problems, p=shares)
-    found = statistics.mean(values, np.arange(problems), signed=True)
+    found = intervals.mean(values, np.arange(problems), signed=True)
     assert found is not None
     return found.low, found.high, shares[0] - shares[2]
 
@@ -56,7 +56,7 @@ def sides(
     chances = [_chances(rate, problems, hard, rng) for rate in rates]
     values = (rng.random(2 * EACH * problems) < np.repeat(np.concatenate(chances), EACH)).astype(float)
     clusters = np.repeat(np.arange(2 * problems) % (problems if shared else 2 * problems), EACH)
-    found = statistics.difference(values, np.arange(len(values)) < EACH * problems, clusters)
+    found = intervals.difference(values, np.arange(len(values)) < EACH * problems, clusters)
     assert found is not None
     return found.low, found.high, rates[0] - rates[1]
 
@@ -76,11 +76,11 @@ def steps(keep: float, count: int, rng: np.random.Generator) -> Drawn:
     return found.low, found.high, 0.0
 
 
-def intervals(rates: tuple[float, float], problems: int, rng: np.random.Generator) -> Drawn:
+def from_intervals(rates: tuple[float, float], problems: int, rng: np.random.Generator) -> Drawn:
     """A difference of which only the two figures and their intervals are known."""
-    bounded: list[statistics.Bounded] = []
+    bounded: list[intervals.Bounded] = []
     for rate in rates:
-        found = statistics.mean((rng.random(problems) < rate).astype(float), np.arange(problems))
+        found = intervals.mean((rng.random(problems) < rate).astype(float), np.arange(problems))
         assert found is not None
         bounded.append((found.value, found.low, found.high))
     _, low, high = apart(*bounded)
@@ -115,9 +115,9 @@ def seeds(
             {(number if own else 0, problem): (value, 1.0) for problem, value in enumerate(row)}
             for number, row in enumerate(gains)
         ]
-        found = statistics.crossed_mean(runs, signed=True)
+        found = intervals.crossed_mean(runs, signed=True)
     else:
-        found = statistics.mean(gains.mean(axis=1), np.arange(count), signed=True)
+        found = intervals.mean(gains.mean(axis=1), np.arange(count), signed=True)
     assert found is not None
     return found.low, found.high, MEAN_GAIN
 
@@ -132,7 +132,7 @@ def settings() -> Iterator[tuple[str, Draw]]:
         for problems in PROBLEMS:
             yield f"sides, {of}, {problems} problems each", partial(sides, rates, problems)
             yield f"paired, {of}, {problems} problems", partial(sides, rates, problems, shared=True)
-            yield f"intervals, {of}, {problems} problems each", partial(intervals, rates, problems)
+            yield f"intervals, {of}, {problems} problems each", partial(from_intervals, rates, problems)
     for of_problems, of_seeds in SPREADS:
         for count, problems in product((2, 3, 5, 10), (50, 300)):
             for kind, binary in (("", False), ("binary, ", True)):

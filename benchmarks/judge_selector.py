@@ -23,10 +23,10 @@ from debate_rl.engines import open_policy
 from debate_rl.evaluation.kept_replies import KeptReplies
 from debate_rl.ladder.climbing import TOKENS, Climbed, KeptJudge, climb
 from debate_rl.ladder.figures import gap
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.runs.export import export_run
-from debate_rl.runs.kept_weights import newest_weights
+from debate_rl.runs.weights import newest_weights
 from debate_rl.sampling.problems import load_held_out
-from debate_rl.statistics import Estimate, clustered_mean
 from debate_rl.strategies.solving import SolvePlan, requests_of
 from debate_rl.training.loop import train
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from report import Figure, parser, report
 
-from debate_rl import statistics
+from debate_rl.metrics import intervals
+from debate_rl.metrics.intervals import Estimate, wilson
 from debate_rl.reports.figures.logistic import NotEstimable, logistic
-from debate_rl.statistics import Estimate, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ def estimates(votes: Votes, problem: NDArray[np.int64]) -> dict[str, Estimate | 
     right = (votes.won == (votes.better == 1))[decidable]
     equal = votes.won[~decidable] - 0.5
     found = {
-        "accuracy": statistics.mean(right, problem[decidable]),
-        "position": statistics.mean(equal, problem[~decidable], signed=True),
+        "accuracy": intervals.mean(right, problem[decidable]),
+        "position": intervals.mean(equal, problem[~decidable], signed=True),
     }
     columns = [np.ones(int(decidable.sum())), votes.better[decidable]]
     try:

@@ -27,8 +27,8 @@ from pathlib import Path
 from cpu_engine import FOR_VLLM
 from report import Figure, parser, report
 
-from debate_rl.statistics import Estimate, clustered_mean
-from debate_rl.tracking.held_out import DIRECT, WINNER, HeldOut, gain, read_held_out
+from debate_rl.metrics.held_out import DIRECT, WINNER, HeldOut, gain, read_held_out
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 
 ADAPTER = ("model.lora_rank=16", "learner.lr=6e-3")
 ENGINE = ("model.policy=vllm", "model.vllm.enforce_eager=true", "train.save_every=1")
@@ -36,7 +36,7 @@ WAYS = {"whole": (), "adapter": ADAPTER}
 MODES = {
     "local": (),
     "lookahead 0": ENGINE,
-    "lookahead 1": (*ENGINE, "train.lookahead=1"),
+    "lookahead 1": (*ENGINE, "train.async_level=1"),
 }
 NAMES = {DIRECT: "one agent alone", WINNER: "winner"}
 ENVIRONMENT = {"OMP_NUM_THREADS": "1"} | os.environ | FOR_VLLM

@@ -16,7 +16,7 @@ from pathlib import Path
 from report import Figure, parser, report
 
 from debate.types import TurnId, Vote
-from debate_rl.statistics import clustered_mean
+from debate_rl.metrics.intervals import clustered_mean
 from rewards import ballot_box, valid_votes
 from rewards.truth import is_right
 from transcripts import Record, RunStore

@@ -13,7 +13,7 @@ from statistics import fmean, variance
 from rich.console import Console
 from rich.table import Table
 
-from debate_rl.statistics import clustered_mean, crossed_mean
+from debate_rl.metrics.intervals import clustered_mean, crossed_mean
 
 Repeat = tuple[int, int]
 """A seed, and the number of its run: 0 as it is, others from starts that differ from that by rounding."""

@@ -19,7 +19,10 @@ import numpy as np
 from report import Figure, parser, report
 
 from debate import DebateConfig
+from debate_rl.alarms import Curves
 from debate_rl.evaluation.grading import grade_debate
+from debate_rl.metrics.held_out import DIRECT, JUDGE, WINNER, HeldOut
+from debate_rl.metrics.intervals import wilson
 from debate_rl.reports.cells import Judged
 from debate_rl.reports.figures import figures_of
 from debate_rl.reports.figures.study import Study
@@ -28,10 +31,7 @@ from debate_rl.reports.judgment.looks import judgment_looks
 from debate_rl.reports.simulation import Judges, Solved, made_solutions
 from debate_rl.reports.simulation.runs import replay_solutions
 from debate_rl.reports.training.answers import training_looks
-from debate_rl.reports.training.curves import Curves
 from debate_rl.reports.training.loading import Run
-from debate_rl.statistics import wilson
-from debate_rl.tracking.held_out import DIRECT, JUDGE, WINNER, HeldOut
 from envs import load_environment
 from rewards import RewardConfig, score_debate
 from transcripts import Record

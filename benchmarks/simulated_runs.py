@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from debate_rl.reports.training.curves import Curves, Numbers, trailing_mean
+from debate_rl.alarms.curves import Curves, trailing_mean
+from debate_rl.metrics.intervals import Numbers
 
 SIZES = ((8, 4, 3), (12, 4, 3), (16, 4, 3), (8, 8, 5), (32, 4, 3), (64, 8, 3))
 """P, K, N of a step."""

@@ -59,10 +59,10 @@ def main() -> None:
 def trained(folder: Path, lookahead: int, args: argparse.Namespace) -> list[dict[str, float]]:
     """Train for some steps; return their metrics."""
     run = folder / f"lookahead_{lookahead}"
-    settings = [*SETTINGS, f"run.dir={run}", f"train.steps={args.steps}", f"train.lookahead={lookahead}"]
+    settings = [*SETTINGS, f"run.dir={run}", f"train.steps={args.steps}", f"train.async_level={lookahead}"]
     environment = dict(os.environ)
     if args.recipe == "quickstart":
-        settings += [*QUICKSTART, f"train.problems_per_step={12 * args.times}"]
+        settings += [*QUICKSTART, f"train.batch_size={12 * args.times}"]
         settings += [f"warm_start.from_run={folder / 'lookahead_0'}"] if lookahead else []
         environment |= FOR_VLLM
     program = [sys.executable, "-m", "debate_rl.commands.main", "train", args.recipe]

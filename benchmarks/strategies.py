@@ -25,9 +25,9 @@ from debate_rl.config.models import ModelConfig
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import open_policy
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.runs.kept_weights import newest_weights
+from debate_rl.metrics.intervals import Estimate
+from debate_rl.runs.weights import newest_weights
 from debate_rl.sampling.problems import load_held_out
-from debate_rl.statistics import Estimate
 from debate_rl.strategies.catalog import STRATEGIES
 from debate_rl.strategies.solving import SolvePlan, requests_of, solve_all
 from debate_rl.strategies.table import Contender, StrategyRow, strategy_rows

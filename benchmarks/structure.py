@@ -48,8 +48,8 @@ fallback = "bytes"
 progress = "none"
 [train]
 steps = 2
-problems_per_step = 2
-debates_per_problem = 2
+batch_size = 2
+group_size = 2
 """
 
 
@@ -73,14 +73,12 @@ def sizes() -> Iterator[Figure]:
 
 def surface() -> Iterator[Figure]:
     """Yield the number of keys, commands and words of documentation, and the lines outside the packages."""
-    from debate_rl.commands.main import app
+    from debate_rl.commands.main import COMMANDS
     from debate_rl.config import Config
-    from debate_rl.config.keys import all_keys, named_tables_of, table_of
+    from debate_rl.config.keys import listed_keys
 
-    values = [key.field.annotation for key in all_keys(Config).values()]
-    keys = sum(table_of(kind) is None and named_tables_of(kind) is None for kind in values)
-    yield Figure("keys", keys, "keys", 1)
-    yield Figure("commands", len(app.registered_commands) + len(app.registered_groups), "commands", 1)
+    yield Figure("keys", len(listed_keys(Config)), "keys", 1)
+    yield Figure("commands", len({name.split()[0] for name in COMMANDS}), "commands", 1)
     pages = sorted((HOME / "docs").glob("*.md"))
     yield Figure("docs/words", sum(len(_text(page).split()) for page in pages), "words", len(pages))
     for name in ("tests", "experiments", "benchmarks"):

@@ -35,10 +35,10 @@ from debate_rl.engines import open_policy
 from debate_rl.evaluation.agreement import agreement
 from debate_rl.evaluation.grading import grade_debate
 from debate_rl.evaluation.scores import winner_of
-from debate_rl.runs.checkpoint_folder import WARM_START
-from debate_rl.runs.kept_weights import named_weights
+from debate_rl.metrics.intervals import Estimate, clustered_mean
+from debate_rl.runs.checkpoint import WARM_START
+from debate_rl.runs.weights import named_weights
 from debate_rl.sampling.problems import load_held_out
-from debate_rl.statistics import Estimate, clustered_mean
 from debate_rl.training.loop import train
 from debate_rl.training.run import open_training
 from debate_rl.warm_start import demonstrations
@@ -91,8 +91,8 @@ def of_model(args: Any, seed: int) -> dict[str, Held]:
         f"run.dir={start}",
         f"seed={seed}",
         f"train.steps={args.steps or 7}",
-        "train.debates_per_problem=2",
-        f"train.batch_size={24 * 2 * args.agents}",
+        "train.group_size=2",
+        f"train.sample_batch_size={24 * 2 * args.agents}",
         "logging.progress=none",
         "held_out.every=0",
         f"held_out.limit={args.problems}",

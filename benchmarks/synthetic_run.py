@@ -38,7 +38,7 @@ num_agents = 3
 num_rounds = 3
 
 [train]
-debates_per_problem = 4
+group_size = 4
 """
 WORDS, CHUNK = 40_000, 1 << 20
 HANDLES = ("K7", "Q2", "M4")

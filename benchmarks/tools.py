@@ -24,8 +24,8 @@ from report import Figure, Repeat, add_jitter, over_seeds_and_problems, parser, 
 
 from debate_rl.config.recipes import find_recipe, read_tables
 from debate_rl.curriculum.record import read_curriculum, stage_runs
-from debate_rl.statistics import clustered_mean
-from debate_rl.tracking.held_out import evaluations_of
+from debate_rl.metrics.held_out import evaluations_of
+from debate_rl.metrics.intervals import clustered_mean
 
 ACCURACY = "direct/accuracy"
 
@@ -87,7 +87,7 @@ def done(
     path = home / f"{name}.toml"
     path.write_text(tomli_w.dumps(tables | {"seed": seed, "run": {"dir": str(home / name)}}))
     started = time.perf_counter()
-    words = [sys.executable, "-m", "debate_rl", "run", str(path), "logging.progress=none", *args.set]
+    words = [sys.executable, "-m", "debate_rl", "train", str(path), "logging.progress=none", *args.set]
     subprocess.run(words, check=True)
     seconds = time.perf_counter() - started
     last = evaluations_of(stage_runs(home / name)[-1] / "held_out.jsonl")[-1]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, cast, get_args, get_type_hints
+from typing import Any, ClassVar, cast, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -22,12 +22,16 @@ class Settings(BaseModel):
         use_attribute_docstrings=True,
         allow_inf_nan=False,
     )
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Former keys, with what replaces them: a former key is refused by a line that says both."""
 
     @model_validator(mode="before")
     @classmethod
     def _name_the_nearest_key(cls, data: Any) -> Any:
         known = list(cls.model_fields)
         for key, _ in _items(data):
+            if key in cls.renamed:
+                raise ValueError(f"unknown key {key!r}; it is now {cls.renamed[key]}")
             if key not in known:
                 hint = did_you_mean(str(key), known, f"valid keys: {', '.join(known)}")
                 raise ValueError(f"unknown key {key!r}; {hint}")

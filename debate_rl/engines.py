@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from envs.rubrics.model import VerifierModel
     from envs.sandbox import Sandbox
 
+WARM_SESSIONS = 4
+"""Sandbox sessions kept ready in addition to those in use."""
+
 IN_THIS_PROCESS = "VLLM_ENABLE_V1_MULTIPROCESSING"
 
 
@@ -120,11 +123,11 @@ def open_sandbox(config: Config) -> Sandbox:
     return sandbox_of(config.sandbox)
 
 
-def sandbox_of(settings: SandboxConfig) -> Sandbox:
+def sandbox_of(settings: SandboxConfig, *, warm: int = WARM_SESSIONS) -> Sandbox:
     """Return a sandbox with these limits, tried."""
     from envs.sandbox import Sandbox
 
-    sandbox = Sandbox(settings.limits(), warm=settings.sessions, unsafe=settings.unsafe)
+    sandbox = Sandbox(settings.limits(), warm=warm, unsafe=settings.unsafe)
     sandbox.start()
     return sandbox
 
@@ -221,7 +224,7 @@ def _make_engine(config: Config, learners: int) -> tuple[Any, Any, Policy]:
     from debate.policy import own_policy
     from debate_rl.inference.local import LocalPolicy
     from debate_rl.models import on_cpu
-    from debate_rl.runs.kept_weights import load_run_model
+    from debate_rl.runs.weights import load_run_model
     from learner.update.forward import compute_type
 
     if config.model.policy == "vllm":
@@ -321,7 +324,11 @@ def counting_policy(config: Config) -> Policy:
 
 def local_settings(config: Config) -> dict[str, Any]:
     """Return how a local policy turns messages into prompts, and how many it answers at a time."""
-    return {"chat": config.model.chat, "batch_size": config.train.batch_size, **prompt_settings(config)}
+    return {
+        "chat": config.model.chat,
+        "batch_size": config.train.sample_batch_size,
+        **prompt_settings(config),
+    }
 
 
 def prompt_settings(config: Config) -> dict[str, Any]:
@@ -347,8 +354,7 @@ def freeze_start(config: Config, run: Path, model: Any, policy: Policy) -> None:
 
     ValueError where the run has a warm start that is not in its folder.
     """
-    from debate_rl.runs.checkpoint import latest_good, load_checkpoint
-    from debate_rl.runs.checkpoint_folder import WARM_START
+    from debate_rl.runs.checkpoint import WARM_START, latest_good, load_checkpoint
 
     start = latest_good(run / WARM_START)
     if start is not None:
@@ -388,7 +394,7 @@ def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> P
     from debate_rl.inference.vllm_weights import memory_folder, written_bytes
     from debate_rl.models import engine_dtype
     from debate_rl.runs.checkpoint import write_model
-    from debate_rl.runs.kept_weights import load_run_model
+    from debate_rl.runs.weights import load_run_model
 
     name = config.model.name_or_path
     if config.model.vllm.servers and not loads_by_name(name):
@@ -460,7 +466,7 @@ def _vllm_policy(
     if transfer is not None:
         settings["weight_transfer_config"] = {"backend": transfer.backend}
     return EnginePool(
-        [{**settings, "adapters_at_once": config.train.lookahead + 1}] * count,
+        [{**settings, "adapters_at_once": config.train.async_level + 1}] * count,
         engine_environments(count, vllm.tensor_parallel_size, torch.cuda.device_count(), learners),
         write=partial(write_weights, dtype=settings["dtype"]),
         home=home or memory_folder(written),

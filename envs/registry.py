@@ -11,7 +11,6 @@ from debate.settings import did_you_mean, load_factory
 from debate.types import Problem
 from envs.answers.keys import key_of, key_of_kind
 from envs.data.catalog import DATA_SETS, find_data_set
-from envs.data.data_set import hub_data_set
 from envs.data.loading import OWN_FILE_NAMES, load_problems
 from envs.errors import EnvironmentSpecError, shorten
 from envs.extraction.replies import extract
@@ -142,7 +141,7 @@ def load_environment(kind: str, *, key: str = "env.kind", **options: object) -> 
         levels = given.pop("levels", None)
         _refuse_options(kind, given, key)
         return FAMILIES[kind].of_levels(_as_levels(levels))
-    entry = find_data_set(kind) or hub_data_set(kind)
+    entry = find_data_set(kind)
     if entry is not None or kind in OWN_FILE_NAMES:
         name = entry.name if entry and not entry.own else kind
         return cast(Environment, _build(kind, DataSetEnvironment, {"name": name, **given}, key))

@@ -37,7 +37,7 @@ class Extraction:
     """The answer found in a reply, as written; None if the mode found none.
 
     ``method`` is the rule that found it ("boxed", "####", "answer_is", "bare", "last_number", "last_letter",
-    "none", or a rule of ``harness``); ``span`` is where it stands in the whole reply. An empty box is
+    "none", or a rule of another harness); ``span`` is where it stands in the whole reply. An empty box is
     the answer "".
     """
 

@@ -74,14 +74,11 @@ class RewardConfig(Settings):
     novelty_bonus: Weight = 0.0
     """Added to the shaping reward of a solution unlike those of all other agents so far, right or wrong."""
     novelty: Literal["answer", "text"] = "answer"
-    """What is new: an answer that no other agent gave, or a text of which less than ``novelty_similarity``
-    stands in another's (rewards.shaping)."""
-    novelty_similarity: float = Field(default=0.5, gt=0, le=1)
-    """The share of a text's runs of four words that another has, below which the text is new."""
+    """What counts as new: "answer" an answer that no other agent gave, "text" a text that shares less than
+    half of its four-word shingles with any other (rewards.shaping)."""
     copy_penalty: Penalty = 0.0
-    """Added to the shaping reward of a solution copied from a peer's that its author was shown."""
-    copy_similarity: float = Field(default=0.8, gt=0, le=1)
-    """The share of a text's runs of four words that the peer's has, from which on it is a copy."""
+    """Added to the shaping reward of a solution that copies one its author was shown: at least 80% of its
+    four-word shingles occur there."""
     length_penalty: Penalty = 0.0
     """Added to the shaping reward at the token limit, and to a shorter solution in proportion."""
     likelihood_weight: Weight = 0.0

@@ -31,6 +31,10 @@ AnswerKey: TypeAlias = Callable[[Problem, str], str]
 """From a problem and an answer to a text that is equal for equal answers."""
 
 WORDS = 4
+NEW_BELOW = 0.5
+"""A text is new if a smaller share of its shingles occurs in another."""
+COPY_FROM = 0.8
+"""A text is a copy if at least this share of its shingles occurs in the other."""
 """Words and signs of a shingle."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -88,11 +92,7 @@ def _new_turns(debate: Debate, turns: list[Turn], config: RewardConfig, key: Ans
     """Return the solutions unlike those of all other agents in their round and before."""
     if config.novelty == "text":
         texts = _shingles_of(turns)
-        return {
-            turn
-            for turn, own in texts.items()
-            if containment(own, _others(turn, texts)) < config.novelty_similarity
-        }
+        return {turn for turn, own in texts.items() if containment(own, _others(turn, texts)) < NEW_BELOW}
     answers = {
         turn.id: key(debate.problem, turn.parsed.answer) for turn in turns if turn.parsed.answer is not None
     }
@@ -114,9 +114,7 @@ def _copied_turns(turns: list[Turn], config: RewardConfig) -> set[TurnId]:
         for turn in turns
         if turn.id in texts
     }
-    return {
-        turn for turn, shown in peers.items() if containment(texts[turn], shown) >= config.copy_similarity
-    }
+    return {turn for turn, shown in peers.items() if containment(texts[turn], shown) >= COPY_FROM}
 
 
 def _shingles_of(turns: Iterable[Turn]) -> dict[TurnId, Shingles]:

@@ -8,7 +8,10 @@ import io
 import os
 import resource
 import signal
-from contextlib import asynccontextmanager, contextmanager, redirect_stdout
+import sys
+import warnings
+from contextlib import asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout
+from typing import NamedTuple
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -45,6 +48,32 @@ def cache_home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder))
         yield folder
+
+
+class Ended(NamedTuple):
+    """How a command ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session")
+def debate_command():
+    """Return call(name, *arguments) -> the code and output of a command, run in this process."""
+    from debate_rl.commands.main import run
+
+    def call(name: str, *arguments: object) -> Ended:
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.setattr(sys, "argv", ["debate", *name.split(), *map(str, arguments)])
+            patch.setattr(warnings, "formatwarning", warnings.formatwarning)  # ``run`` sets its own
+            patch.setenv("COLUMNS", os.environ.get("COLUMNS", "200"))
+            with pytest.raises(SystemExit) as ended:
+                run()
+        return Ended(ended.value.code or 0, out.getvalue(), err.getvalue())
+
+    return call
 
 
 @pytest.fixture(scope="session")
@@ -312,7 +341,7 @@ def hostile_run(tmp_path_factory, hostile_records):
 def judged_run(tmp_path, step_records):
     """Return a run whose judge was watched on pairs of hostile texts; after 7 steps it falls for all."""
     from debate.values import whole_text
-    from debate_rl.tracking.judge_pairs import JudgePair, Judgment, as_lines, folder_of, step_file
+    from debate_rl.judge_attack.pairs import JudgePair, Judgment, as_lines, folder_of, step_file
     from transcripts import write_step
 
     folder = tmp_path / "judged"

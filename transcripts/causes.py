@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from debate.types import Span, Turn
-from envs.causes.rules import Cause, CauseOf, WrongReply, cause_of
+from envs.causes.rules import Cause, WrongReply, cause_of
 from rewards.truth import grade_of
 from transcripts.codec import from_line
 from transcripts.errors import FieldError
@@ -37,9 +37,9 @@ def solution_span(turn: Turn) -> Span:
     return Span(start, len(turn.completion.text))
 
 
-def causes(record: Record, find: CauseOf = cause_of) -> list[tuple[Turn, Cause]]:
+def causes(record: Record) -> list[tuple[Turn, Cause]]:
     """Return each wrong solution with its cause."""
-    return [(turn, find(reply)) for turn, reply in wrong_replies(record)]
+    return [(turn, cause_of(reply)) for turn, reply in wrong_replies(record)]
 
 
 def causes_in(line: bytes) -> frozenset[str]:

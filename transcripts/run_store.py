@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import RLock
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from debate.types import Completion, TurnId
 from transcripts.causes import causes_in
@@ -19,25 +16,37 @@ from transcripts.codec import from_line
 from transcripts.errors import FieldError, TranscriptError
 from transcripts.files import OpenFiles
 from transcripts.filters.compile import Query, compile_filter, plain_words
-from transcripts.index.build import Tell, known_shards, stale_shards, tell_nobody, update
-from transcripts.index.opening import (
-    FULL_TEXT,
+from transcripts.index.build import (
+    UNREAD,
+    Tell,
+    body_of,
+    line_hash,
+    open_both,
+    stale_shards,
+    tell_nobody,
+    text_read,
+    update,
+    update_text,
+)
+from transcripts.index.database import (
     INDEX,
+    MOST_DEBATES,
+    begin,
+    connect,
+    id_of,
     index_home,
+    key_of,
     naming_index,
-    open_index,
     refuse_unreadable,
     remove,
     run_and_shards,
     with_rebuilding,
 )
 from transcripts.index.rows import COLUMNS, JOINS, DebateRow, StepRow, row_of, step_row, steps_sql
-from transcripts.index.schema import MOST_DEBATES, begin, id_of, key_of
-from transcripts.index.words import body_of, is_complete, open_words, read_so_far, update_words
 from transcripts.names import shard_name
 from transcripts.record import Record
 
-T = TypeVar("T")
+DOCUMENT = "ON debates.key = d.key AND debates.line = d.line"
 
 
 class RunStore:
@@ -47,12 +56,12 @@ class RunStore:
     again whenever in doubt.
     """
 
-    def __init__(self, run: Path, shards: Path, folder: Path) -> None:
-        self.run, self.folder, self._shards = run, folder, shards
+    def __init__(self, run: Path, shards: Path) -> None:
+        self.run, self._shards = run, shards
+        self.folder, self._temporary = index_home(run)
         self._files, self._lock = OpenFiles(), RLock()
-        self._causes: dict[bytes, frozenset[str]] = {}
+        self._causes: dict[int, frozenset[str]] = {}
         self._connection = self._connect()
-        self._temporary: TemporaryDirectory[str] | None = None
 
     @classmethod
     def open(cls, run: Path | str, *, refresh: bool = True, tell: Tell = tell_nobody) -> RunStore:
@@ -63,15 +72,13 @@ class RunStore:
         """
         home, shards = run_and_shards(Path(run))
         refuse_unreadable(home, shards)
-        folder, temporary = index_home(home)
-        store = cls(home, shards, folder)
-        store._temporary = temporary
+        store = cls(home, shards)
         if refresh:
             store.refresh(tell=tell)
         return store
 
     def _connect(self) -> sqlite3.Connection:
-        connection = open_index(self.folder)
+        connection = open_both(self.folder)
         connection.create_function("holds", 3, self._holds)
         connection.create_function("caused", 3, self._caused)
         return connection
@@ -92,18 +99,22 @@ class RunStore:
             return with_rebuilding(lambda: self._refresh(tell), self._rebuild, self.folder)
 
     def _refresh(self, tell: Tell) -> int:
-        if not (self.folder / INDEX).exists():  # somebody has cleared the cache
-            raise sqlite3.DatabaseError("the index is gone")
-        stale, gone = stale_shards(self._shards, known_shards(self._connection))
+        self._refuse_cleared()
+        stale, gone = stale_shards(self._connection, self._shards)
         if not stale and not gone:
             return 0
         self._files.close()
-        with closing(open_index(self.folder)) as writer:
+        with closing(connect(self.folder, INDEX)) as writer:
             if not begin(writer):
                 return 0
             added = update(writer, self._shards, tell)
             writer.execute("COMMIT")
         return added
+
+    def _refuse_cleared(self) -> None:
+        """Raise DatabaseError where somebody has cleared the cache: then the index is built again."""
+        if not (self.folder / INDEX).exists():
+            raise sqlite3.DatabaseError("the index is gone")
 
     @property
     def damage(self) -> list[str]:
@@ -123,7 +134,7 @@ class RunStore:
         keys, values = self._keys(query, newest, after)
         order = "DESC" if newest else "ASC"
         sql = f"SELECT {COLUMNS} FROM ({keys} LIMIT ?) d {JOINS} ORDER BY d.key {order}"
-        return self._read(row_of, sql, (*values, limit), query)
+        return self._rows(sql, (*values, limit), query, row_of)
 
     def count(self, filter: str = "") -> int:
         """Return how many debates a filter finds."""
@@ -143,22 +154,21 @@ class RunStore:
         query = compile_filter(filter)
         keys, values = self._keys(query, None, None)
         sql = steps_sql(keys, by_step=by_step, whole=not filter.strip())
-        return [step_row(row) for row in self._rows(sql, values, query)]
+        return self._rows(sql, values, query, step_row)
 
     def _keys(self, query: Query, newest: bool | None, after: str | None) -> tuple[str, tuple[Any, ...]]:
         """Return the SELECT of a filter's debates, and its parameters; ``newest`` None: in any order."""
         values: list[Any] = []
-        tables, key, conditions = "debates", "debates.key", [query.where]
+        tables, conditions = "debates", [query.where]
         if query.match is not None:
-            tables = "words.words CROSS JOIN debates ON debates.key = words.rowid"
-            key = "words.rowid"
+            tables = f"words CROSS JOIN documents d ON d.document = words.rowid CROSS JOIN debates {DOCUMENT}"
             conditions.insert(0, "words MATCH ?")
             values.append(query.match)
         values += query.parameters
         if after is not None:
-            conditions.append(f"{key} {'<' if newest else '>'} ?")
+            conditions.append(f"debates.key {'<' if newest else '>'} ?")
             values.append(self._key(after))
-        order = "" if newest is None else f" ORDER BY {key}{' DESC' if newest else ''}"
+        order = "" if newest is None else f" ORDER BY debates.key{' DESC' if newest else ''}"
         return f"SELECT debates.* FROM {tables} WHERE {' AND '.join(conditions)}{order}", tuple(values)
 
     def debate(self, id: str, *, tokens: bool = False) -> Record:
@@ -197,27 +207,28 @@ class RunStore:
 
     def _record(self, key: int, start: int, tokens: bool) -> Record:
         """Return the debate whose line begins at a byte of its shard."""
-        shard = self._shard(key)
         try:
             with self._lock:
-                line = self._files.line(shard, start)
-                return from_line(line, partial(self._files.token_line, shard) if tokens else None)
+                shard = self._shards / shard_name(key // MOST_DEBATES)
+                tokens_at = partial(self._files.token_line, shard) if tokens else None
+                return from_line(self._line(key, start), tokens_at)
         except FieldError as error:
             raise TranscriptError(f"{self.run}: debate {id_of(key)}: {error}") from error
         except OSError as error:
             raise TranscriptError(f"{self.run}: debate {id_of(key)}: {error.strerror}") from error
 
-    def _shard(self, key: int) -> Path:
-        return self._shards / shard_name(key // MOST_DEBATES)
+    def _line(self, key: int, start: int) -> bytes:
+        return self._files.line(self._shards / shard_name(key // MOST_DEBATES), start)
 
     def _held(self, step: int) -> str:
         [(low, high)] = self._rows("SELECT min(step), max(step) FROM shards")
         if low is None:
             return "it holds none yet"
-        counted = self._rows("SELECT debates FROM shards WHERE step = ?", (step,))
-        if not counted:
+        within = (key_of(step, 0), key_of(step + 1, 0))
+        [(last,)] = self._rows("SELECT max(key) FROM debates WHERE key >= ? AND key < ?", within)
+        if last is None:
             return f"there are steps {low} to {high}"
-        return f"step {step} has debates 0 to {counted[0][0] - 1}"
+        return f"step {step} has debates 0 to {last % MOST_DEBATES}"
 
     def _key(self, id: str) -> int:
         step, _, index = id.partition(".")
@@ -231,10 +242,7 @@ class RunStore:
     def text_read(self) -> tuple[int, int]:
         """Return how many bytes of transcripts the full text holds, and how many there are."""
         with self._lock, naming_index(self.folder):
-            known = known_shards(self._connection)
-            with closing(open_words(self.folder / FULL_TEXT)) as words:
-                read = read_so_far(words)
-        return sum(shard.bytes for shard in read.values()), sum(shard.bytes for shard in known.values())
+            return text_read(self._connection)
 
     def index_text(self, *, seconds: float | None = None, tell: Tell = tell_nobody) -> bool:
         """Build the full text, for some seconds or to its end; return whether it is complete.
@@ -242,56 +250,44 @@ class RunStore:
         ``tell`` is called with bytes read and bytes in all. Other threads can go on searching what there is.
         """
         with naming_index(self.folder):
-            return self._index_text(seconds, tell)
-
-    def _index_text(self, seconds: float | None, tell: Tell) -> bool:
-        with self._lock:
-            known = known_shards(self._connection)
-        return update_words(self.folder / FULL_TEXT, self._shards, known, seconds=seconds, tell=tell)
-
-    def _attach_words(self) -> None:
-        """Have the full text at hand, complete unless another process is building it."""
-        named = self._connection.execute("SELECT name FROM pragma_database_list")  # paths may be no UTF-8
-        attached = [name for (name,) in named]
-        if "words" in attached:
-            if is_complete(read_so_far(self._connection, "words"), known_shards(self._connection)):
-                return
-            self._connection.execute("DETACH words")
-        self._index_text(None, tell_nobody)
-        self._connection.execute("ATTACH ? AS words", (os.fsencode(self.folder / FULL_TEXT),))
+            return update_text(self.folder, self._shards, seconds=seconds, tell=tell)
 
     def _rows(
-        self, sql: str, values: tuple[Any, ...] = (), query: Query | None = None
-    ) -> list[tuple[Any, ...]]:
-        return self._read(tuple, sql, values, query)
+        self,
+        sql: str,
+        values: tuple[Any, ...] = (),
+        query: Query | None = None,
+        make: Callable[[tuple[Any, ...]], Any] = tuple,
+    ) -> list[Any]:
+        """Return what ``make`` makes of each row; an index that is found damaged is built again.
 
-    def _read(
-        self, row: Callable[[tuple[Any, ...]], T], sql: str, parameters: tuple[Any, ...], query: Query | None
-    ) -> list[T]:
-        """Return what ``row`` makes of each row; an index that it finds damaged is built again."""
+        Words are searched once the full text is complete, unless another process is building it.
+        """
 
-        def fetch() -> list[T]:
+        def fetch() -> list[Any]:
             if query is not None and query.words:
-                self._attach_words()
-            return [row(values) for values in self._connection.execute(sql, parameters).fetchall()]
+                self._refuse_cleared()
+                if self._connection.execute(f"SELECT 1 FROM debates WHERE {UNREAD} LIMIT 1").fetchone():
+                    update_text(self.folder, self._shards)
+            return [make(row) for row in self._connection.execute(sql, values).fetchall()]
 
         with self._lock:
             return with_rebuilding(fetch, self._rebuild, self.folder)
 
     def _holds(self, key: int, start: int, wanted: str) -> bool:
         """Return whether a debate's text holds some words as they are written."""
-        body = body_of(self._files.line(self._shard(key), start))
+        body = body_of(self._line(key, start))
         if body is None or (wanted not in body.casefold() and " " not in wanted):
             return False
         return " " not in wanted or wanted in plain_words(body)
 
     def _caused(self, key: int, start: int, cause: str) -> bool:
         """Return whether a solution of a debate is wrong for a cause; each debate is looked at once."""
-        line = self._files.line(self._shard(key), start)
-        digest = blake2b(line, digest_size=16).digest()
-        if digest not in self._causes:
-            self._causes[digest] = causes_in(line)
-        return cause in self._causes[digest]
+        line = self._line(key, start)
+        known = line_hash(line)
+        if known not in self._causes:
+            self._causes[known] = causes_in(line)
+        return cause in self._causes[known]
 
     def close(self) -> None:
         """Close what is open."""

@@ -1,4 +1,4 @@
-"""``debate chat RUN``: talk to a model, in a terminal or through a pipe."""
+"""``debate solve chat RUN``: talk to a model, in a terminal or through a pipe."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, Overrides
 from debate_rl.commands.console import plain_console, printed, write_json
+from debate_rl.commands.options import JsonFile, Overrides
 
 if TYPE_CHECKING:
     from debate import Completion, Message, Policy, SampleRequest
@@ -45,7 +45,7 @@ def chat(
     if config.model.tiny is not None or config.debate.prompts == "tiny":
         raise ValueError(
             f"chat: {what} is a tiny model that knows its own problems and no English; read its debates by "
-            "debate inspect, give it a problem by debate play, or chat with a chat model (model.name_or_path)"
+            "debate inspect, give it a problem by debate solve play, or talk to a chat model"
         )
     path = weights_named(run, weights, what)
     plain = config.model_copy(update={"debate": config.debate.model_copy(update={"tools": "none"})})

@@ -1,10 +1,16 @@
-"""How commands print: lines as they are, tables as wide as they need, a bar, figures as JSON."""
+"""What commands print: lines, tables, bars, JSON and errors, in any encoding and for any reader."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+import os
+import select
+import sys
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -21,6 +27,21 @@ MEMORY_S = 3600.0
 """How far back a bar looks for the time that is left: rich's 30 s know none of units that take as long."""
 NARROW: Mapping[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}
 """How a table of many columns fits a terminal."""
+
+NO_GO, WRONG, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+"""Exit codes: a run that an alarm ended, or a doctor's no; a user's mistake; 128 and the number of SIGINT or
+SIGTERM."""
+LONGEST = 2000
+"""Characters of an error's line."""
+HOME = Path(__file__).parents[2]
+"""The folder that holds our packages."""
+PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts")
+EXTRAS: dict[str, str] = dict.fromkeys(("torch", "transformers", "peft", "safetensors"), "train")
+EXTRAS |= {"pyarrow": "train", "httpx": "openai", "vllm": "vllm", "bitsandbytes": "quantize"}
+EXTRAS |= dict.fromkeys(("jinja2", "starlette", "textual", "uvicorn"), "inspect") | {"matplotlib": "report"}
+STDOUT = "standard output"
+PIPE_CLOSED = 141
+"""The exit code of a command whose reader went away: 128 and SIGPIPE."""
 
 
 class PlainConsole(Console):
@@ -81,8 +102,141 @@ def progress_bar() -> Progress:
 
 def write_json(file: str | Path, figures: object) -> None:
     """Replace a file by the figures as JSON."""
-    import json
-
     from debate.files import write_text
 
     write_text(file, json.dumps(figures, indent=1, allow_nan=False) + "\n")
+
+
+class Ended(SystemExit):
+    """A command that a signal stopped; ``line`` is what it prints last, ``code`` its exit code."""
+
+    def __init__(self, line: str, code: int) -> None:
+        super().__init__(code)
+        self.line = line
+
+
+def one_line(error: BaseException | str) -> str:
+    r"""Return an error or a warning as one line of printable text.
+
+    >>> one_line(ValueError("lr: must be positive,\n  got \x1b[2J-1"))
+    'lr: must be positive, got �[2J-1'
+    >>> one_line(FileNotFoundError(2, "No such file or directory", "train.jsonl"))
+    'train.jsonl: No such file or directory'
+    """
+    text = " ".join(_text_of(error).split()) or type(error).__name__
+    if len(text) > LONGEST:  # a value of a file of others
+        text = f"{text[: LONGEST - 100]} ... {text[-80:]}"
+    return "".join(c if c.isprintable() else "�" for c in text)  # imports nothing: a package may be missing
+
+
+def _text_of(error: BaseException | str) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in EXTRAS:
+        from debate.settings import install_hint
+
+        package = error.name.partition(".")[0]
+        return f"the package {package!r} is not installed: {install_hint(EXTRAS[package])}"
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def refuse_windows(platform: str) -> None:
+    """ImportError on Windows: run folders are locked and answers graded by what POSIX systems have.
+
+    >>> refuse_windows("linux")
+    """
+    if platform == "win32":
+        raise ImportError("debate-rl runs on Linux and macOS; on Windows, use it inside WSL 2")
+
+
+def refuse_torchrun(words: Sequence[str], environment: Mapping[str, str]) -> None:
+    """ValueError where torchrun has started several processes of a command that is not made for them.
+
+    Others set WORLD_SIZE too, for programs of their own.
+
+    >>> refuse_torchrun(["train", "RECIPE"], {"TORCHELASTIC_RUN_ID": "none", "WORLD_SIZE": "6"})
+    >>> refuse_torchrun(["eval", "RUN"], {"WORLD_SIZE": "6"})
+    """
+    processes = environment.get("WORLD_SIZE", "1") if "TORCHELASTIC_RUN_ID" in environment else "1"
+    if processes != "1" and words[:1] != ["train"]:
+        raise ValueError(f"torchrun: only debate train is started {processes} times at once; leave it out")
+
+
+def refuse_shadows(home: Path = HOME) -> None:
+    """ImportError when a folder or file of the user's own stands in the way of one of our packages."""
+    for name in PACKAGES:
+        spec = find_spec(name)
+        file = Path(spec.origin).resolve() if spec and spec.origin else None
+        if file is None:
+            raise ImportError(
+                f"the package {name!r} is missing beside {home / 'debate_rl'}; install debate-rl again"
+            )
+        if file != (home / name / "__init__.py").resolve():
+            owner = file.parent if file.name == "__init__.py" else file
+            raise ImportError(
+                f"{owner} stands in the way of debate-rl's own package {name!r}; rename it, "
+                "or take its folder out of PYTHONPATH and run from elsewhere"
+            )
+
+
+def take_any_encoding() -> None:
+    """Have what an encoding lacks printed as its escape, and nothing where a stream is closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 open to the end
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def quiet_pipe() -> Generator[None]:
+    """End the command without a word where its reader went away, as ``| head`` does.
+
+    What could not be printed for another reason, such as a full disk, is an OSError of standard output.
+    """
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _end_if_unread()
+        raise
+    except OSError as error:
+        from debate.files import name_error  # loads pydantic, which a page of help has no use for
+
+        name_error(error, STDOUT)  # whatever else is written to has a name
+        if error.filename == STDOUT:
+            _to_nowhere(sys.stdout)
+        raise
+    except SystemExit as ended:  # so typer and rich end a command that met a broken pipe
+        if isinstance(ended.__context__, BrokenPipeError):
+            _end_if_unread()
+        raise
+
+
+def _end_if_unread() -> None:
+    if unread := [stream for stream in (sys.stdout, sys.stderr) if _is_unread(stream)]:
+        _to_nowhere(*unread)
+        raise SystemExit(PIPE_CLOSED) from None
+
+
+def _is_unread(stream: TextIO) -> bool:
+    """Return whether nobody reads what is written; rich has led it nowhere then."""
+    try:
+        fd = stream.fileno()
+    except OSError:  # it is no file, as in a notebook
+        return False
+    watch = select.poll()
+    watch.register(fd, 0)
+    gone = any(event & (select.POLLERR | select.POLLHUP) for _, event in watch.poll(0))
+    return gone or os.path.samestat(os.fstat(fd), os.stat(os.devnull))
+
+
+def _to_nowhere(*streams: TextIO) -> None:
+    """Let nothing be said of what cannot be printed, when Python ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

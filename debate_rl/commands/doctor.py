@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import Overrides, writable
-from debate_rl.commands.console import plain_console, write_json
-from debate_rl.commands.errors import NO_GO, one_line
+from debate_rl.commands.console import NO_GO, one_line, plain_console, write_json
+from debate_rl.commands.options import Overrides, writable
 
 if TYPE_CHECKING:
     from debate_rl.config import Config

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, writable
 from debate_rl.commands.eval_sets import (
     EvalOptions,
     EvalTask,
@@ -22,6 +21,7 @@ from debate_rl.commands.eval_sets import (
     policy_of,
     step_learnt,
 )
+from debate_rl.commands.options import JsonFile, writable
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
@@ -230,9 +230,8 @@ def _refuse(
 
 def _weights(subject: Subject, run: Path | None, names: str) -> dict[Path | None, str | None]:
     """Return the weights of these names by step, with what is wrong with each; None: as the model began."""
-    from debate_rl.runs.checkpoint import damage
-    from debate_rl.runs.checkpoint_folder import checkpoints
-    from debate_rl.runs.kept_weights import named_weights
+    from debate_rl.runs.checkpoint import checkpoints, damage
+    from debate_rl.runs.weights import named_weights
 
     if run is None:
         return {None: None}
@@ -261,7 +260,7 @@ def _label(name: str, run: Path | None, weights: Path | None) -> str:
 def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Results], None]) -> None:
     """Evaluate every checkpoint of a run as it appears, until that of its last step; Ctrl-C ends it."""
     from debate_rl.evaluation.results import Results
-    from debate_rl.runs.checkpoint_folder import step_of
+    from debate_rl.runs.checkpoint import step_of
 
     run, config = subject.opened()
     if run is None:
@@ -291,7 +290,7 @@ def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Results], No
 
 def _unseen(run: Path, seen: set[Path]) -> list[Path]:
     """Return the weights of a run that were not there before; none while it has none."""
-    from debate_rl.runs.kept_weights import named_weights
+    from debate_rl.runs.weights import named_weights
 
     try:
         return [weights for weights in named_weights(run, "all") if weights not in seen]

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import tomli_w
 
-from debate_rl.commands.console import plain_console, write_json
-from debate_rl.commands.errors import INTERRUPTED, Ended, one_line
+from debate_rl.commands.console import INTERRUPTED, Ended, one_line, plain_console, write_json
 
 if TYPE_CHECKING:
     from debate import Policy, Problem
@@ -154,10 +153,10 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
     from debate_rl.evaluation.report import held_out, plain_rows
     from debate_rl.evaluation.suite import modes_named
     from debate_rl.evaluation.verifying import asked_line, opened_verifying
+    from debate_rl.metrics.held_out import NAME, to_line
     from debate_rl.runs.folder import write_whole
     from debate_rl.sampling.difficulty import bands
     from debate_rl.sampling.problems import HELD_OUT, load_held_out
-    from debate_rl.tracking.held_out import NAME, to_line
     from envs import DataError
 
     one, weights, (run, config) = task.one, task.weights, task.opened
@@ -178,7 +177,7 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
         config.train.max_live or MAX_LIVE,
         one.samples,
         one.greedy,
-        requests=None if config.model.policy in ENGINES else config.train.batch_size,
+        requests=None if config.model.policy in ENGINES else config.train.sample_batch_size,
         direct=one.direct or is_alone(config.debate),
         mode=config.grader.final,
         summarizer=cache(partial(open_summarizer, config)),
@@ -246,7 +245,7 @@ def _overlap(task: EvalTask, problems: tuple[Problem, ...]) -> str:
 
 def step_learnt(weights: Path | None) -> int:
     """Return how many steps weights had learnt from: none before training and after the warm start."""
-    from debate_rl.runs.checkpoint_folder import WARM_START, step_of
+    from debate_rl.runs.checkpoint import WARM_START, step_of
 
     return 0 if weights is None or weights.parent.name == WARM_START else step_of(weights)
 
@@ -287,7 +286,7 @@ def progress_of(folder: str) -> Iterator[Callable[..., None]]:
     It is called as ``Tell`` is, or without the work in what is still under way. A command that is
     interrupted says what it leaves.
     """
-    from debate_rl.tracking.parts import parts_shown
+    from debate_rl.metrics.progress import parts_shown
 
     counts: dict[str, str] = {}
     try:

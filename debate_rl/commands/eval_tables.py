@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from rich.text import Text
 
-from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
-from debate_rl.commands.errors import one_line
+from debate_rl.commands.console import one_line, plain_console, text_table, wide_console, write_json
 from debate_rl.evaluation.report import (
     SMALL,
     as_text,

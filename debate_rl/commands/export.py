@@ -8,8 +8,8 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, Overrides, RunFolder
 from debate_rl.commands.console import plain_console, write_json
+from debate_rl.commands.options import JsonFile, Overrides, RunFolder
 
 
 def export(
@@ -33,8 +33,7 @@ def export(
 ) -> None:
     """Export a run's newest weights, with a model card, as a folder that transformers, peft and vLLM load."""
     from debate_rl.config.recipes import read_run_config
-    from debate_rl.runs.export import DType, export_run
-    from debate_rl.runs.model_card import loading_code
+    from debate_rl.runs.export import DType, export_run, loading_code
     from debate_rl.strategies.judging import check_judge
 
     if dtype is not None and dtype not in get_args(DType):

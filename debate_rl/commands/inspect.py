@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from debate_rl.commands.arguments import FilterOption, writable
-from debate_rl.commands.helping import refuse_unknown
+from debate.settings import did_you_mean
+from debate_rl.commands.console import plain_console
+from debate_rl.commands.inspect_actions import (
+    ACTIONS,
+    LineOptions,
+    index_text,
+    one_run,
+    opened,
+    print_lines,
+)
+from debate_rl.commands.options import Command, FilterOption, example_lines, writable
+from transcripts import compile_filter
 
 
 def inspect(
@@ -19,10 +31,9 @@ def inspect(
         list[str] | None,
         typer.Argument(
             metavar="[ACTION] [ARGS]",
-            help="ls [FILTER], show ID..., grep WORDS [FILTER], stats [FILTER], why ID, "
-            "same PROBLEM [ID ID], fixture ID FILE, replays [NAME [ID]], evaluations, or pairs [N]. Without: "
-            "the terminal application, or ls where there is no terminal. Each has a page: debate inspect ls "
-            "--help.",
+            help=", ".join(f"{name} {one.arguments}".strip() for name, one in ACTIONS.items())
+            + ". Without: the terminal application, or ls where there is no terminal. Each has a page: "
+            "debate inspect ls --help.",
         ),
     ] = None,
     filter: FilterOption = "",
@@ -68,16 +79,17 @@ def inspect(
     ] = None,
 ) -> None:
     """Look at a run's debates: in the terminal, in lines (ls, show, ...), or with --web in a browser."""
-    from debate_rl.commands.inspect_lines import ACTIONS, LineOptions, print_lines
-    from transcripts import compile_filter
-
-    refuse_unknown([run, *(words or ())], ctx.command)
+    _refuse_unknown([run, *(words or ())], ctx.command)
     action, *rest = words or [""]
     if action and action not in ACTIONS:
         raise ValueError(f"ACTION is one of {', '.join(ACTIONS)}; got {action!r}")
-    for_lines = bool(words or json or raw or prompts or after is not None or turn is not None)
-    for_web = {"--host": host is not None, "--port": port is not None, "--open": open}
-    _refuse_mixture(web, export is not None, for_web, for_lines=for_lines)
+    for name, given in {"--host": host is not None, "--port": port is not None, "--open": open}.items():
+        if given and not web:
+            raise ValueError(f"{name}: says how --web serves; give --web as well")
+    if web and export:
+        raise ValueError("--web and --export: give one of them")
+    if (web or export) and (words or json or raw or prompts or after is not None or turn is not None):
+        raise ValueError("--web and --export take --filter, and --export --limit and --newest; no ACTION")
     compile_filter(filter)  # says what is wrong before a screen or a port is taken
     if export is not None:
         _write_page(run, filter, export, limit, newest=newest)
@@ -92,23 +104,11 @@ def inspect(
 
         run_terminal(run, filter)
     else:
-        options = LineOptions(run, filter, limit, after, newest, raw, json, turn, prompts)
-        print_lines(action, rest, options)
-
-
-def _refuse_mixture(web: bool, export: bool, for_web: dict[str, bool], *, for_lines: bool) -> None:
-    """Raise ValueError for options that do not go together; ``for_web``: those of --web that are given."""
-    for name in (name for name, given in for_web.items() if given and not web):
-        raise ValueError(f"{name}: says how --web serves; give --web as well")
-    if web and export:
-        raise ValueError("--web and --export: give one of them")
-    if (web or export) and for_lines:
-        raise ValueError("--web and --export take --filter, and --export --limit and --newest; no ACTION")
+        print_lines(action, rest, LineOptions(run, filter, limit, after, newest, raw, json, turn, prompts))
 
 
 def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: bool) -> None:
     """Write the debates of a filter to one file and print how many it holds."""
-    from debate_rl.commands.inspect_lines import index_text, one_run, opened
     from debate_rl.inspector.web.serving import need_packages
 
     need_packages()
@@ -119,6 +119,37 @@ def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: 
         done = export_html(store, filter, file, limit=limit or LIMIT, newest=newest)
     left = done.matching - done.written
     rest = f"; {left} more match, and --limit {done.matching} would take them all" if left else ""
-    from debate_rl.commands.console import plain_console
-
     plain_console().print(f"{file}: {done.written} debates{rest}")
+
+
+def _refuse_unknown(words: Sequence[str], command: Any) -> None:
+    """Raise ValueError for a word that is written as an option and is none; a filter has one dash at most."""
+    known = [name for param in command.params for name in param.opts if name.startswith("--")]
+    for word in words:
+        if word.startswith("--"):
+            name = word.partition("=")[0]
+            raise ValueError(f"no option is named {name}; {did_you_mean(name, known, 'see --help')}")
+
+
+class InspectCommand(Command):
+    """``debate inspect``, which has a page for each action: ``debate inspect ls --help``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Note the action, for the help that is printed while options are read."""
+        ctx.meta[__name__] = next((word for word in args if word in ACTIONS), None)
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the page of the action that was named, with the options that it has a use for, or of all."""
+        name, page = ctx.meta[__name__], copy.copy(self)
+        if name is not None:
+            action = ACTIONS[name]
+            taken = {"run", "words", "json", *action.options}
+            page.params = [copy.copy(param) for param in self.params if param.name in taken]
+            words: Any = next(param for param in page.params if param.name == "words")
+            words.metavar, words.help = f"{name} {action.arguments}", None
+            page.help, page.epilog = action.text, example_lines(action.examples)
+        super(InspectCommand, page).format_help(ctx, formatter)
+
+
+COMMAND = InspectCommand

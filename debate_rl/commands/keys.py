@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from debate_rl.commands.arguments import JsonFile
 from debate_rl.commands.console import write_json
+from debate_rl.commands.options import JsonFile
 
 if TYPE_CHECKING:
     from debate_rl.config.keys import Key
@@ -24,20 +24,29 @@ def keys(
         str | None,
         typer.Argument(metavar="WORD", help="A key, a table such as learner, or a word to search for."),
     ] = None,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Every key, not only the twelve basic ones.")
+    ] = False,
     json: JsonFile = None,
 ) -> None:
-    """List the keys of a recipe with type, default and meaning."""
+    """List the keys of a recipe with type, default and meaning: twelve basic ones, or all."""
     from debate_rl.config import Config
-    from debate_rl.config.keys import all_keys, table_of
+    from debate_rl.config.keys import BASIC, all_keys, listed_keys, table_of
 
     console = Console(highlight=False)
-    every = _chosen(all_keys(Config), part).items()
-    chosen = {name: key for name, key in every if table_of(key.field.annotation) is None}
-    for name, key in chosen.items():
+    every = {name: key for name, key in all_keys(Config).items() if table_of(key.field.annotation) is None}
+    listed = listed_keys(Config)
+    if part is not None:
+        shown = _chosen(every, part)
+    else:
+        shown = listed if show_all else {name: every[name] for name in BASIC}
+    for name, key in shown.items():
         console.print(_head(name, key), soft_wrap=True)
-        console.print(Padding(_meaning(key), (0, 0, 0, 4)))
+        console.print(Padding(Text(_meaning(key)), (0, 0, 0, 4)))
+    if part is None and not show_all:
+        console.print(f"\n{len(listed)} keys in all: debate keys --all, or debate keys WORD to search them.")
     if json is not None:
-        write_json(json, {"keys": [_plain(name, key) for name, key in chosen.items()]})
+        write_json(json, {"keys": [_plain(name, key) for name, key in (shown if part else every).items()]})
 
 
 def _plain(name: str, key: Key) -> dict[str, object]:
@@ -48,10 +57,8 @@ def _plain(name: str, key: Key) -> dict[str, object]:
     return {"name": name, "default": default, "type": _kind(key.field.annotation), "meaning": _meaning(key)}
 
 
-def _chosen(keys: dict[str, Key], part: str | None) -> dict[str, Key]:
+def _chosen(keys: dict[str, Key], part: str) -> dict[str, Key]:
     """Return the keys of a table, or those whose name or meaning has a word in it; ValueError for none."""
-    if part is None:
-        return keys
     named = {name: key for name, key in keys.items() if f"{name}.".startswith(f"{part}.")}
     word = part.lower()
     chosen = named or {name: key for name, key in keys.items() if word in f"{name} {_meaning(key)}".lower()}

@@ -1,4 +1,4 @@
-"""``debate ladder RUN|RECIPE``: what debate adds to cheaper ways at equal cost, and a card of claims."""
+"""``debate eval ladder RUN|RECIPE``: what debate adds to cheaper ways at equal cost, and a card of claims."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile
 from debate_rl.commands.console import NARROW, plain_console, text_table, wide_console, write_json
+from debate_rl.commands.options import JsonFile
 
 if TYPE_CHECKING:
     from debate import Policy
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from debate_rl.ladder.claims import Claim
     from debate_rl.ladder.climbing import KeptJudge, Ladder
     from debate_rl.ladder.figures import RungFigures
-    from debate_rl.statistics import Estimate
+    from debate_rl.metrics.intervals import Estimate
 
 COSTS = ("rung", "accuracy", "oracle gap", "no answer", "generated", "read", "ms")
 EQUAL = ("rung", "equal generated", "less it", "equal total", "less it", "equal seconds", "less it")
@@ -75,7 +75,7 @@ def _words(what: Sequence[str]) -> list[str]:
     """Return the subject and its settings; ValueError for none, or several."""
     names = [word for word in what if "=" not in word]
     if len(names) != 1:
-        raise ValueError("ladder: name one run or recipe, as in debate ladder runs/mine")
+        raise ValueError("ladder: name one run or recipe, as in debate eval ladder runs/mine")
     return [names[0], *(word for word in what if "=" in word)]
 
 

@@ -1,171 +1,189 @@
-"""``debate``: the entry point. A user's mistake is one line on stderr and exit code 2."""
+"""``debate``: the table of commands, and the entry point. A user's mistake is one line and exit code 2."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
+from importlib import import_module
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
-import typer
-
-from debate_rl.commands.chat import chat
-from debate_rl.commands.doctor import doctor
-from debate_rl.commands.errors import (
+from debate_rl.commands.console import (
     INTERRUPTED,
     TERMINATED,
     WRONG,
     Ended,
     one_line,
+    quiet_pipe,
     refuse_shadows,
     refuse_torchrun,
     refuse_windows,
+    take_any_encoding,
 )
-from debate_rl.commands.eval import evaluate
-from debate_rl.commands.export import export
-from debate_rl.commands.helping import HELP, Command, Group, InspectCommand, examples
-from debate_rl.commands.inspect import inspect
-from debate_rl.commands.keys import keys
-from debate_rl.commands.ladder import ladder
-from debate_rl.commands.passrate import passrate
-from debate_rl.commands.play import play
-from debate_rl.commands.prompts import prompts
-from debate_rl.commands.quickstart import quickstart
-from debate_rl.commands.regrade import regrade
-from debate_rl.commands.replay import replay
-from debate_rl.commands.report import report
-from debate_rl.commands.run import run_recipe
-from debate_rl.commands.sandbox import sandbox
-from debate_rl.commands.sft import sft
-from debate_rl.commands.solve import solve
-from debate_rl.commands.streams import quiet_pipe, take_any_encoding
-from debate_rl.commands.sweep import sweep
-from debate_rl.commands.tokens import tokens
-from debate_rl.commands.traces import traces
-from debate_rl.commands.train import train
 from debate_rl.training.stops import raise_from_signal
 
+ABOUT = "Multi-agent debate reinforcement learning for reasoning models."
 STOPPED = "stopped; the same command resumes a run from its newest checkpoint"
-LOOKING = ("doctor", "inspect", "regrade", "replay", "report", "sandbox")
-"""Commands that only look at a run: stopped, they leave nothing to continue."""
+HELP_WORDS = ("-h", "--help")
 
-app = typer.Typer(
-    cls=Group,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings=HELP,
-    epilog="debate COMMAND --help has examples. A mistake in a recipe or file is one line and exit code 2; "
-    "DEBATE_TRACEBACK=1 shows where.",
-)
-COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
-    "quickstart": (quickstart, ("quickstart", "quickstart --family words --seed 1")),
-    "doctor": (doctor, ("doctor gsm8k_smoke --quick", "doctor runs/mine --problems 100 --json")),
-    "train": (
-        train,
-        (
-            "train gsm8k_smoke run.dir=runs/mine",
-            "train runs/mine",
-            "train gsm8k_qwen3_8b_1gpu --plan --memory 80",
-        ),
-    ),
-    "run": (run_recipe, ("run aimo3/tiny", "run aimo3/full --plan --memory 80", "run aimo3/full stage=cot")),
-    "sweep": (
-        sweep,
-        (
-            "sweep quickstart learner.lr=1e-4,3e-4 seeds=5",
-            "sweep math_features at_once=2 --table features.md",
-        ),
-    ),
-    "traces": (
-        traces,
-        (
-            "traces runs/mine --samples 4 --out traces/mine.jsonl",
-            "traces runs/one runs/two --winners --out traces/winners.jsonl",
-            "traces traces/mine.jsonl traces/winners.jsonl --per-problem 2 --out traces/all.jsonl",
-        ),
-    ),
-    "sft": (sft, ("sft sft/tiny", "sft runs/sft-tiny", "sft sft/tiny sft.epochs=3 learner.lr=1e-4")),
-    "eval": (evaluate, ("eval runs/mine --weights all", "eval runs/mine --on gsm8k --on svamp --table t.md")),
-    "ladder": (
-        ladder,
-        (
-            "ladder runs/mine",
-            "ladder gsm8k_smoke --on gsm8k --problems 200 --rungs majority,self_correction,debate_winner",
-        ),
-    ),
-    "prompts": (
-        prompts,
-        ("prompts rlvr/tiny", "prompts gsm8k_qwen3_8b_1gpu debate.prompts=boxed --suite math"),
-    ),
-    "passrate": (
-        passrate,
-        ("passrate gsm8k_qwen3_8b_1gpu --samples 8", "passrate runs/mine --weights best --out rates.jsonl"),
-    ),
-    "play": (play, ('play runs/mine "What is 3 + 4?" --answer 7',)),
-    "solve": (
-        solve,
-        (
-            'solve runs/mine "What is 3 + 4?"',
-            "solve runs/mine problems.jsonl --strategy swiss --hours 5 --out answers.jsonl",
-            "solve runs/mine - --strategy greedy",
-        ),
-    ),
-    "chat": (chat, ("chat runs/mine", "chat runs/mine --temperature 0 --max-tokens 64")),
-    "export": (export, ("export runs/mine --out weights", "export runs/mine --judge --out judge")),
-    "tokens": (tokens, ("tokens runs/mine 12.3 --turn 1.0",)),
-    "replay": (replay, ("replay runs/mine rewards.truth_weight=0.3",)),
-    "regrade": (
-        regrade,
-        ("regrade runs/mine --modes boxed,math_verify", r"regrade runs/mine --clip 'Question:,Q:,\n\n\n'"),
-    ),
-    "inspect": (
-        inspect,
-        (
-            "inspect runs/mine",
-            "inspect runs/mine ls winner:wrong",
-            "inspect runs/mine --web",
-            "inspect ls --help",
-        ),
-    ),
-    "sandbox": (sandbox, ("sandbox program.py", "sandbox one.py two.py --session --seconds 5")),
-    "report": (report, ("report runs/mine", "report runs/one runs/two --out compared")),
-    "keys": (keys, ("keys learner", "keys temperature")),
+
+class Entry(NamedTuple):
+    """A command: the group of the help that it is in, MODULE:FUNCTION in this package, and what it does."""
+
+    group: str
+    where: str
+    about: str
+
+
+COMMANDS: dict[str, Entry] = {
+    "quickstart": Entry("Train", "quickstart:quickstart", "a tiny model learns by debate on a CPU"),
+    "doctor": Entry("Train", "doctor:doctor", "whether a recipe is ready to be trained"),
+    "train": Entry("Train", "train:train", "train by RL or supervised, or resume a run"),
+    "sweep": Entry("Train", "sweep:sweep", "runs with each of several values"),
+    "traces": Entry("Train", "traces:traces", "right replies of a teacher, to learn from"),
+    "export": Entry("Train", "export:export", "weights for transformers, peft and vLLM"),
+    "eval": Entry("Evaluate", "eval:evaluate", "held-out figures with intervals"),
+    "eval ladder": Entry("Evaluate", "ladder:ladder", "debate and cheaper methods at equal cost"),
+    "eval passrate": Entry("Evaluate", "passrate:passrate", "how often a policy solves each problem"),
+    "eval regrade": Entry("Evaluate", "regrade:regrade", "stored replies under other graders"),
+    "solve": Entry("Ask", "solve:solve", "answers to problems by a strategy"),
+    "solve play": Entry("Ask", "play:play", "one debate, with its votes and rewards"),
+    "solve chat": Entry("Ask", "chat:chat", "talk to a model"),
+    "sandbox": Entry("Ask", "sandbox:sandbox", "programs in the sandbox"),
+    "inspect": Entry("Look", "inspect:inspect", "debates in the terminal, in lines or in a browser"),
+    "inspect prompts": Entry("Look", "prompts:prompts", "the exact prompts of a recipe"),
+    "inspect tokens": Entry("Look", "tokens:tokens", "one turn, token by token"),
+    "report": Entry("Look", "report:report", "how judging and training went"),
+    "replay": Entry("Look", "replay:replay", "the same debates under other rewards"),
+    "keys": Entry("Look", "keys:keys", "every key of a recipe"),
 }
-"""Every command with what can be typed."""
-for _name, (_function, _lines) in COMMANDS.items():
-    _inspects = _name == "inspect"
-    app.command(
-        _name,
-        cls=InspectCommand if _inspects else Command,
-        epilog=examples(*_lines),
-        context_settings={**HELP, "ignore_unknown_options": _inspects},  # a filter may begin with -
-    )(_function)
+EXAMPLES = r"""
+quickstart
+quickstart --family words --seed 1
+doctor gsm8k_smoke --quick
+doctor runs/mine --problems 100 --json
+train gsm8k_smoke run.dir=runs/mine
+train runs/mine
+train gsm8k_qwen3_8b_1gpu --plan --memory 80
+train sft/tiny sft.epochs=3 learner.lr=1e-4
+train aimo3/full stage=cot
+sweep quickstart learner.lr=1e-4,3e-4 seeds=5
+sweep math_features at_once=2 --table features.md
+traces runs/mine --samples 4 --out traces/mine.jsonl
+traces runs/one runs/two --winners --out traces/winners.jsonl
+traces traces/mine.jsonl traces/winners.jsonl --per-problem 2 --out traces/all.jsonl
+export runs/mine --out weights
+export runs/mine --judge --out judge
+eval runs/mine --weights all
+eval runs/mine --on gsm8k --on svamp --table t.md
+eval ladder runs/mine
+eval ladder gsm8k_smoke --on gsm8k --problems 200 --rungs majority,self_correction,debate_winner
+eval passrate gsm8k_qwen3_8b_1gpu --samples 8
+eval passrate runs/mine --weights best --out rates.jsonl
+eval regrade runs/mine --modes boxed,math_verify
+eval regrade runs/mine --clip 'Question:,Q:,\n\n\n'
+solve runs/mine "What is 3 + 4?"
+solve runs/mine problems.jsonl --strategy swiss --hours 5 --out answers.jsonl
+solve runs/mine - --strategy greedy
+solve play runs/mine "What is 3 + 4?" --answer 7
+solve chat runs/mine
+solve chat runs/mine --temperature 0 --max-tokens 64
+sandbox program.py
+sandbox one.py two.py --session --seconds 5
+inspect runs/mine
+inspect runs/mine ls winner:wrong
+inspect runs/mine --web
+inspect ls --help
+inspect prompts rlvr/tiny
+inspect prompts gsm8k_qwen3_8b_1gpu debate.prompts=boxed --suite math
+inspect tokens runs/mine 12.3 --turn 1.0
+report runs/mine
+report runs/one runs/two --out compared
+replay runs/mine rewards.truth_weight=0.3
+keys learner
+keys temperature
+"""
+"""What can be typed, on the page of the command that a line begins with."""
+LOOKING = {"doctor", "eval regrade", "sandbox", *(n for n, one in COMMANDS.items() if one.group == "Look")}
+"""Commands that only look at a run: stopped, they leave nothing to resume."""
+MOVED = {
+    **dict.fromkeys(("run", "sft"), "train"),
+    **dict.fromkeys(("play", "chat"), "solve"),
+    **dict.fromkeys(("ladder", "passrate", "regrade"), "eval"),
+    **dict.fromkeys(("prompts", "tokens"), "inspect"),
+}
+"""The command that each former command is part of now."""
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        import importlib.metadata
+def named(words: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the command that words begin with, and the words behind it; ValueError where there is none.
 
-        typer.echo(f"debate {importlib.metadata.version('debate-rl')}")
-        raise typer.Exit
+    >>> named(["eval", "ladder", "RUN"]), named(["eval", "RUN"])
+    (('eval ladder', ['RUN']), ('eval', ['RUN']))
+    """
+    for length in (2, 1):
+        name = " ".join(words[:length])
+        if name in COMMANDS:
+            return name, [*words[length:]]
+    first = words[0]
+    if first in MOVED:
+        now = f"{MOVED[first]} {first}" if f"{MOVED[first]} {first}" in COMMANDS else MOVED[first]
+        raise ValueError(f"debate {first} is now debate {now}")
+    near = get_close_matches(first, COMMANDS, 1)
+    hint = f"did you mean {near[0]!r}?" if near else "debate --help lists them all"
+    raise ValueError(f"no command is named {first!r}; {hint}")
 
 
-@app.callback()
-def about(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Multi-agent debate reinforcement learning for reasoning models."""
+def examples(name: str) -> list[str]:
+    """Return what can be typed of a command."""
+    return [line for line in EXAMPLES.split("\n") if line and named(line.split())[0] == name]
 
 
-def run(commands: typer.Typer | None = None, name: str = "debate") -> None:
-    """Run a command line: the ``debate`` script unless others are given."""
+def loaded(name: str) -> Any:
+    """Return a command as typer runs it."""
+    from debate_rl.commands.options import Command, as_command
+
+    module, _, function = COMMANDS[name].where.partition(":")
+    found = import_module(f"debate_rl.commands.{module}")
+    kind = getattr(found, "COMMAND", Command)
+    dashes = name == "inspect"  # a filter may begin with one
+    return as_command(getattr(found, function), examples(name), kind, ignore_unknown_options=dashes)
+
+
+def help_page() -> str:
+    """Return the list of commands, by group."""
+    lines = ["Usage: debate COMMAND [ARGS]...", "", ABOUT]
+    for group in dict.fromkeys(entry.group for entry in COMMANDS.values()):
+        lines += ["", group]
+        lines += [f"  {name:15} {one.about}" for name, one in COMMANDS.items() if one.group == group]
+    ends = (
+        "debate COMMAND --help has options and examples. A mistake in a recipe or file is one line",
+        "and exit code 2; DEBATE_TRACEBACK=1 shows where. debate --version prints the version.",
+    )
+    return "\n".join([*lines, "", *ends])
+
+
+def dispatch(words: Sequence[str]) -> NoReturn:
+    """Do what the words of a command line say."""
+    if not words or words[0] in HELP_WORDS:
+        print(help_page())
+        sys.exit(0 if words else WRONG)
+    if words[0] == "--version":
+        print(f"debate {importlib.metadata.version('debate-rl')}")
+        sys.exit(0)
+    name, rest = named(words)
+    loaded(name)(rest, prog_name=f"debate {name}")
+    raise AssertionError("a command ends by SystemExit")
+
+
+def run(command: Callable[[Sequence[str]], Any] = dispatch) -> NoReturn:
+    """Run the command line of this process, with every mistake as one line on stderr."""
     # Where a signal ends a round, some of its requests may not have begun.
     warnings.filterwarnings("ignore", r"coroutine '.*' was never awaited", RuntimeWarning)
     warnings.formatwarning = lambda message, *_, **__: f"debate: note: {one_line(message)}\n"
@@ -176,7 +194,7 @@ def run(commands: typer.Typer | None = None, name: str = "debate") -> None:
         take_any_encoding()
         signal.signal(signal.SIGTERM, _terminate)
         with quiet_pipe():
-            (commands or app)(prog_name=name)
+            command(sys.argv[1:])
     except (ValueError, OSError, ImportError) as error:
         if os.environ.get("DEBATE_TRACEBACK"):
             raise
@@ -189,13 +207,14 @@ def run(commands: typer.Typer | None = None, name: str = "debate") -> None:
         if ended.code == INTERRUPTED:
             _end(_stopped(), INTERRUPTED)
         raise
+    raise AssertionError("a command ends by SystemExit")
 
 
-def run_alone(command: Callable[..., None], name: str) -> None:
+def run_alone(function: Callable[..., None], name: str) -> NoReturn:
     """Run one function as a command line of its own, such as an experiment, with the errors of ``debate``."""
-    commands = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=HELP)
-    commands.command(cls=Command, context_settings=HELP)(command)
-    run(commands, name)
+    from debate_rl.commands.options import as_command
+
+    run(lambda words: as_command(function, ())(words, prog_name=name))
 
 
 def _mistake(error: ValueError | OSError | ImportError) -> str:
@@ -217,7 +236,10 @@ def _terminate(_signum: int, frame: FrameType | None) -> None:
 
 def _stopped() -> str:
     """Return the last line of a command that was stopped."""
-    return "stopped" if sys.argv[1:2] and sys.argv[1] in LOOKING else STOPPED
+    with suppress(ValueError, IndexError):
+        if named(sys.argv[1:])[0] in LOOKING:
+            return "stopped"
+    return STOPPED
 
 
 def _end(line: str, code: int) -> NoReturn:

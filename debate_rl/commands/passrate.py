@@ -1,4 +1,4 @@
-"""``debate passrate RECIPE|RUN``: how often a policy solves each problem, in a file."""
+"""``debate eval passrate RECIPE|RUN``: how often a policy solves each problem, in a file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, Overrides, writable
 from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
+from debate_rl.commands.options import JsonFile, Overrides, writable
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
@@ -41,7 +41,7 @@ def passrate(
     The file is what env.difficulty.path reads, of held-out problems held_out.difficulty: docs/curriculum.md.
     """
     from debate_rl.config.recipes import open_run_or_recipe
-    from debate_rl.runs.kept_weights import named_weights
+    from debate_rl.runs.weights import named_weights
 
     if not 1 <= samples <= MAX_SAMPLES:
         raise ValueError(f"--samples {samples}: needs 1 to {MAX_SAMPLES}")
@@ -78,7 +78,7 @@ def _measure(
     from debate_rl.sampling.difficulty import HELD_OUT_KEY, KEY, write_difficulty
 
     data = problems_to_measure(config, held_out=held_out)
-    requests = None if config.model.policy in ENGINES else config.train.batch_size
+    requests = None if config.model.policy in ENGINES else config.train.sample_batch_size
     plan = pass_rate_plan(config, data, samples=samples, requests=requests)
     what = identity(config, plan.problems, weights, plan.seeds, direct=True)
     home = run / "passrates" if run else Path("passrates") / Path(config.run.dir).name

@@ -1,4 +1,4 @@
-"""``debate play CONFIG "problem"``: one debate, in colour, with its votes and rewards."""
+"""``debate solve play CONFIG "problem"``: one debate, in colour, with its votes and rewards."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from debate_rl.commands.arguments import JsonFile, Overrides
 from debate_rl.commands.console import plain_console, printed, text_table, write_json
+from debate_rl.commands.options import JsonFile, Overrides
 from debate_rl.formatting import GRADE_SIGNS, counted, fixed
 
 if TYPE_CHECKING:
     from debate import Debate, Message, Persona, Problem, Turn
     from debate.types import Summary
     from debate_rl.config import Config
-    from debate_rl.metrics.segments import Segment
+    from debate_rl.metrics.criticism import Segment
     from envs import Environment
     from rewards import Rewards, Truth
     from rewards.types import Verdicts
@@ -66,8 +66,8 @@ def play(
     from debate_rl.evaluation.grading import grade_debate, grade_turn
     from debate_rl.evaluation.play import CountedReplies, turns_of
     from debate_rl.evaluation.verifying import checked_verifying
-    from debate_rl.metrics.segments import segments
-    from debate_rl.tracking.parts import parts_shown
+    from debate_rl.metrics.criticism import segments
+    from debate_rl.metrics.progress import parts_shown
     from envs.registry import key_by_itself
     from rewards import score_debates
 
@@ -79,7 +79,7 @@ def play(
         raise ValueError("--kind rubric: needs a verifier model, verifier.endpoint, and verifier.rubric")
     weights = None
     if run:
-        from debate_rl.runs.kept_weights import newest_weights  # loads torch; a server's model needs none
+        from debate_rl.runs.weights import newest_weights  # loads torch; a server's model needs none
 
         weights = newest_weights(run)
     with ExitStack() as stack:
@@ -192,7 +192,7 @@ def _truth(
     from debate import Problem
     from debate.values import whole_text
     from envs import DataError, load_environment
-    from envs.data.rows import question_hash
+    from envs.data.loading import question_hash
     from envs.families import FAMILIES
     from envs.instructions import constraints_of
 

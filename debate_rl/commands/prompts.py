@@ -1,4 +1,4 @@
-"""``debate prompts``: the exact text and tokens that a recipe sends, and where they differ from others."""
+"""``debate inspect prompts``: the exact prompts of a recipe, and where they differ from others."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile
-from debate_rl.commands.console import plain_console, write_json
-from debate_rl.commands.errors import one_line
+from debate_rl.commands.console import one_line, plain_console, write_json
+from debate_rl.commands.options import JsonFile
 
 if TYPE_CHECKING:
     from debate import Problem
@@ -48,7 +47,9 @@ def prompts(
     names = [word for word in what if "=" not in word]
     overrides = tuple(word for word in what if "=" in word)
     if not names:
-        raise ValueError("prompts: name a recipe or the folder of a run, as in debate prompts gsm8k_smoke")
+        raise ValueError(
+            "prompts: name a recipe or the folder of a run, as in debate inspect prompts gsm8k_smoke"
+        )
     console, first = plain_console(), Subject(names[0], overrides)
     _, config = first.opened()
     problem, note = _problem(config, question)

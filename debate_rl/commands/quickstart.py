@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 from rich.console import Console
 
-from debate_rl.commands.arguments import JsonFile, Overrides
 from debate_rl.commands.console import text_table, write_json
-from debate_rl.commands.errors import end_on_stop
+from debate_rl.commands.options import JsonFile, Overrides
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
     from debate_rl.evaluation.scores import Scores
-    from debate_rl.statistics import Estimate
+    from debate_rl.metrics.intervals import Estimate
     from debate_rl.training.run import Run
 
 FIRST, WINNER, MAJORITY = "debate/accuracy/round_0", "debate/winner/accuracy", "direct/self_consistency"
@@ -45,8 +44,7 @@ def quickstart(
     folder = Path(config.run.dir)
     measured = _kept(folder, config)
     if measured is None:
-        with end_on_stop():
-            measured = _measured_run(config, f"{family}, seed {seed}", console)
+        measured = _measured_run(config, f"{family}, seed {seed}", console)
         write_json(folder / KEPT, {"of": _measured_on(folder, config), **measured._asdict()})
     else:
         held = f"{folder} holds this run, finished, and these are its figures ({KEPT}); another --seed trains"
@@ -82,7 +80,7 @@ class Measured(NamedTuple):
 
 def _measured_on(run: Path, config: Config) -> dict[str, str] | None:
     """Return what the figures of a finished run rest on: its last weights, and the code; None before them."""
-    from debate_rl.runs.checkpoint_folder import MANIFEST, checkpoints, step_of
+    from debate_rl.runs.checkpoint import MANIFEST, checkpoints, step_of
     from debate_rl.runs.provenance import checksum, source_commit, versions
 
     saved = [path for path in checkpoints(run / "checkpoints") if step_of(path) == config.train.steps]
@@ -95,8 +93,8 @@ def _measured_on(run: Path, config: Config) -> dict[str, str] | None:
 def _kept(run: Path, config: Config) -> Measured | None:
     """Return what was measured of a run of this very configuration, its weights and this code, if it was."""
     from debate.files import read_json
-    from debate_rl.runs.changes import ChangeRules, refusal
     from debate_rl.runs.folder import changed_settings
+    from debate_rl.runs.provenance import ChangeRules, refusal
 
     if not (run / KEPT).is_file() or not (run / "config.toml").is_file():
         return None
@@ -164,7 +162,7 @@ class Snapshot(NamedTuple):
 
 def _refuse_unmeasured(config: Config) -> None:
     """Raise ValueError before minutes of work whose figures could not be had."""
-    from debate_rl.metrics.judge_benchmark import check_judged
+    from debate_rl.judge_attack.judging import check_judged
     from envs.families import FAMILIES
 
     check_judged(config.debate)
@@ -198,7 +196,7 @@ def _family(config: Config) -> str:
 def snapshot(session: Run) -> Snapshot:
     """Evaluate the session's weights on its held-out problems."""
     from debate.seeds import derive_seed
-    from debate_rl.metrics.judge_benchmark import judge_accuracy
+    from debate_rl.judge_attack.judging import judge_accuracy
     from debate_rl.training.loop import evaluate, evaluate_first
 
     config = session.config
@@ -270,7 +268,7 @@ def _watched(*shots: Snapshot) -> bool:
 
 def _hack_gap(run: Path) -> dict[str, dict[str, object]]:
     """Return what persuaders cost the judge more than the start judge; nothing of a run without steps."""
-    from debate_rl.tracking.judge_pairs import ATTACKED, watched_judge
+    from debate_rl.judge_attack.pairs import ATTACKED, watched_judge
 
     watched = watched_judge(run)
     gaps = [] if watched is None or not watched.step else watched.figures
@@ -317,7 +315,7 @@ def _table(before: Snapshot, after: Snapshot) -> tuple[list[tuple[str, ...]], st
 
 
 def _cell(estimate: Estimate, *, sign: str = "") -> str:
-    from debate_rl.statistics import spread
+    from debate_rl.metrics.intervals import spread
 
     return f"{estimate.value:{sign}.2f}{spread(estimate, 2, (-1.0 if sign else 0.0, 1.0))}"
 
@@ -369,7 +367,7 @@ def _next_commands(family: str, folder: Path) -> str:
             "Try next:",
             f"  {debate} inspect {folder}",
             f"  {debate} report {folder}",
-            f'  {debate} play {folder} "{problem}"',
+            f'  {debate} solve play {folder} "{problem}"',
             f"  {debate} quickstart --family {other}",
             f"  {debate} quickstart rewards.truth_weight=0 advantages.lambda_judge=0 run.dir=runs/peer-only",
         )

@@ -1,4 +1,4 @@
-r"""``debate regrade``: stored replies under other graders and cut at stop strings; no model is loaded."""
+r"""``debate eval regrade``: stored replies under other graders and cut at stop strings, without a model."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from debate_rl.commands.arguments import FilterOption, JsonFile, writable
 from debate_rl.commands.console import plain_console, progress_bar, text_table, wide_console, write_json
+from debate_rl.commands.options import FilterOption, JsonFile, writable
 
 if TYPE_CHECKING:
     from debate_rl.replay.regrade_figures import Gain, Line
@@ -192,8 +192,8 @@ def _regraded(sheet: Sheet) -> Iterator[float | None]:
 
 
 def _plain(lines: Sequence[Line], gains: Sequence[Gain], clip: str) -> dict[str, object]:
+    from debate_rl.metrics.intervals import Estimate
     from debate_rl.replay.regrade_figures import plain
-    from debate_rl.statistics import Estimate
 
     def row(one: Line | Gain) -> dict[str, object]:
         values = {field.name: getattr(one, field.name) for field in fields(one)}

@@ -14,9 +14,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from debate_rl.commands.arguments import FilterOption, JsonFile, Overrides, RunFolder
-from debate_rl.commands.console import NARROW, plain_console, progress_bar, text_table
-from debate_rl.commands.errors import Ended
+from debate_rl.commands.console import NARROW, Ended, plain_console, progress_bar, text_table
+from debate_rl.commands.options import FilterOption, JsonFile, Overrides, RunFolder
 
 if TYPE_CHECKING:
     from debate_rl.replay.label_audit import LabelAudit
@@ -133,7 +132,7 @@ def _plain(scheme: Scheme) -> dict[str, object]:
     return {
         "rewards": scheme.rewards.model_dump(mode="json"),
         "advantages": scheme.advantages.model_dump(mode="json"),
-        "debates_per_problem": scheme.group_size,
+        "group_size": scheme.group_size,
     }
 
 

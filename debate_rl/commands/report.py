@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from debate_rl.commands.arguments import FilterOption, JsonFile
 from debate_rl.commands.console import plain_console, progress_bar, text_table, wide_console
+from debate_rl.commands.options import FilterOption, JsonFile
 
 if TYPE_CHECKING:
     from debate_rl.reports.cells import Judged

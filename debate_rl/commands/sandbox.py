@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
-from debate_rl.commands.arguments import JsonFile
 from debate_rl.commands.console import write_json
+from debate_rl.commands.options import JsonFile
 from debate_rl.formatting import safe_json
 
 if TYPE_CHECKING:
@@ -35,9 +35,6 @@ def sandbox(
     ] = False,
     seconds: Annotated[float | None, typer.Option(help="Wall time of a program.")] = None,
     memory_mb: Annotated[int | None, typer.Option(help="Memory of a session's processes together.")] = None,
-    processes: Annotated[int | None, typer.Option(help="Processes and threads of a session.")] = None,
-    file_mb: Annotated[int | None, typer.Option(help="All files of a session, and the output.")] = None,
-    output_chars: Annotated[int | None, typer.Option(help="Characters of output that are kept.")] = None,
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="In no box: programs can do what you can. Only for your own.")
     ] = False,
@@ -52,13 +49,10 @@ def sandbox(
     given = {
         "seconds": seconds,
         "memory_mb": memory_mb,
-        "processes": processes,
-        "file_mb": file_mb,
-        "output_chars": output_chars,
     }
     settings = _settings({name: value for name, value in given.items() if value is not None}, unsafe=unsafe)
     programs = [(name, _read(name)) for name in files]
-    with sandbox_of(settings) as box:
+    with sandbox_of(settings, warm=0) as box:
         found = asyncio.run(_print_all(box, programs, session=session))
     if json is not None:
         write_json(json, found)
@@ -70,7 +64,7 @@ def _settings(given: dict[str, float | int], *, unsafe: bool) -> SandboxConfig:
     from debate_rl.config.sandbox import SandboxConfig
 
     try:
-        return SandboxConfig.model_validate({**given, "sessions": 0, "unsafe": unsafe})
+        return SandboxConfig.model_validate({**given, "unsafe": unsafe})
     except ValidationError as error:
         first = error.errors()[0]
         option = str(first["loc"][0]).replace("_", "-")

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, Overrides, writable
-from debate_rl.commands.console import plain_console, write_json
-from debate_rl.commands.errors import INTERRUPTED, Ended, one_line
+from debate_rl.commands.console import INTERRUPTED, Ended, one_line, plain_console, write_json
+from debate_rl.commands.options import JsonFile, Overrides, writable
 from debate_rl.commands.play import Kind
 from debate_rl.formatting import duration, safe_json
 
@@ -160,7 +159,7 @@ def weights_named(run: Path | None, name: str, what: str) -> Path | None:
         if name != "newest":
             raise ValueError(f"--weights {name}: {what} is a recipe, the model as it is; name a run")
         return None
-    from debate_rl.runs.kept_weights import named_weights
+    from debate_rl.runs.weights import named_weights
 
     chosen = named_weights(run, name)
     if len(chosen) != 1:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, writable
 from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
+from debate_rl.commands.options import JsonFile, writable
 from debate_rl.formatting import counted, printable
 
 if TYPE_CHECKING:
-    from debate_rl.statistics import Estimate
+    from debate_rl.metrics.intervals import Estimate
     from debate_rl.sweeps.arms import Arm, Sweep
     from debate_rl.sweeps.results import ArmCost, ArmFigure
     from debate_rl.sweeps.running import Runner, SweepRun
@@ -69,8 +69,8 @@ def sweep(
 
 def _run(runner: Runner, runs: Sequence[SweepRun], arms: Sequence[Arm]) -> None:
     """Do the runs, and drop arms after the steps at which they are compared."""
+    from debate_rl.metrics.held_out import DIRECT
     from debate_rl.sweeps.results import losers, read_evaluations
-    from debate_rl.tracking.held_out import DIRECT
 
     settings = runner.sweep
     steps = sorted(set(settings.drop_at))

@@ -1,4 +1,4 @@
-"""``debate tokens RUN DEBATE``: one turn of a stored debate, token by token."""
+"""``debate inspect tokens RUN DEBATE``: one turn of a stored debate, token by token."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from debate_rl.commands.arguments import JsonFile, Overrides, RunFolder, turn_of
 from debate_rl.commands.console import plain_console, text_table, write_json
+from debate_rl.commands.options import JsonFile, Overrides, RunFolder, turn_of
 
 if TYPE_CHECKING:
     from debate_rl.commands.token_table import TokenRow
-    from debate_rl.runs.kept_weights import KeptWeights
+    from debate_rl.runs.weights import KeptWeights
 
 COLUMNS = ("index", "token", "stream", "advantage", "sampler", "trainer", "ratio")
 
@@ -35,11 +35,11 @@ def tokens(
     overrides: Overrides = None,
 ) -> None:
     """Show one turn token by token: stream, advantage, log-probabilities of sampler and trainer, ratio."""
-    from debate_rl.commands.inspect_lines import opened
+    from debate_rl.commands.inspect_actions import opened
     from debate_rl.commands.token_table import token_table
     from debate_rl.config.recipes import read_run_config
     from debate_rl.formatting import json_number
-    from debate_rl.runs.kept_weights import load_kept, weights_of_version
+    from debate_rl.runs.weights import load_kept, weights_of_version
     from learner.update.forward import compute_type
 
     path, turn_id = Path(run), turn_of(turn)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile
 from debate_rl.commands.console import plain_console, write_json
+from debate_rl.commands.options import JsonFile
 from debate_rl.formatting import share
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def traces(
     levels: Annotated[str, typer.Option(metavar="A,B", help="Keep these levels only.")] = "",
     json: JsonFile = None,
 ) -> None:
-    """Collect right replies to training problems, to be learnt by debate sft; run it again to continue."""
+    """Collect right replies to training problems, to be learnt by debate train; run it again to continue."""
     from debate_rl.sft.traces import chosen, lengths, read_traces, write_traces
 
     for name, value in (("--samples", samples), ("--per-problem", per_problem), ("--max-tokens", max_tokens)):
@@ -185,7 +185,7 @@ def _sampled(
     from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.evaluation.folder import default_folder, identity, open_folder
     from debate_rl.evaluation.play import EvalPlan, play
-    from debate_rl.runs.kept_weights import named_weights
+    from debate_rl.runs.weights import named_weights
     from debate_rl.sampling.problems import load_run_problems
     from debate_rl.sft.traces import provenance, refuse_unanswered, solutions
 
@@ -200,7 +200,7 @@ def _sampled(
         (seed,),
         config.train.max_live or MAX_LIVE,
         samples,
-        requests=None if config.model.policy in ENGINES else config.train.batch_size,
+        requests=None if config.model.policy in ENGINES else config.train.sample_batch_size,
         direct=True,
         mode=config.grader.final,
         tokens=False,

@@ -66,25 +66,31 @@ class RunConfig(Settings):
 class TrainConfig(Settings):
     """The size of a step and of the run."""
 
+    renamed = {  # noqa: RUF012
+        "problems_per_step": "batch_size",
+        "debates_per_problem": "group_size",
+        "lookahead": "async_level",
+    }
+
     steps: int = Field(default=100, ge=0)
     """Optimisation steps; with ``epochs`` at most so many, where they are given."""
     epochs: float | None = Field(default=None, gt=0)
     """How often each training problem is drawn, in whole steps; None: as often as ``steps`` need."""
-    problems_per_step: int = Field(default=8, ge=1)
-    """Problems P of a step."""
-    debates_per_problem: int = Field(default=4, ge=1)
-    """Debates K of each problem: the baseline group. With ``train.adaptive.chunk`` at most so many."""
+    batch_size: int = Field(default=8, ge=1)
+    """Problems P in a step; each gives ``group_size`` debates."""
+    group_size: int = Field(default=4, ge=1)
+    """Debates K of each problem: the group of the baseline. ``train.adaptive.chunk`` may hold fewer."""
     adaptive: AdaptiveConfig = AdaptiveConfig()
     dynamic_sampling: int = Field(default=0, ge=0)
     """At most so many further problems in a step, in the place of those that teach nothing [DAPO]."""
     dynamic_sampling_streams: tuple[Stream, ...] | None = Field(default=None, min_length=1)
     """A problem teaches where one of these streams ("peer", "truth", "judge", "format") gives an advantage
     other than 0. None: truth alone for a problem that has it in its rewards, all for others."""
-    lookahead: int = Field(default=0, ge=0, le=64)
-    """Debates of so many later steps are held while a step is learnt from, by weights at most so many updates
-    old; 0 holds a step's debates when its turn comes. Needs ``model.policy = "vllm"``."""
-    batch_size: int = Field(default=128, ge=1)
-    """Requests sampled at a time by the local policy."""
+    async_level: int = Field(default=0, ge=0, le=64)
+    """How many steps sampling may run ahead of learning: debates then come from weights at most this many
+    updates old. 0 alternates sampling and learning. Above 0 needs ``model.policy = "vllm"``."""
+    sample_batch_size: int = Field(default=128, ge=1)
+    """Requests that the local policy samples in one batch."""
     max_live: int | None = Field(default=None, ge=1)
     """Debates open at a time; None opens all of a step."""
     save_every: int = Field(default=50, ge=0)
@@ -110,8 +116,6 @@ class TrainConfig(Settings):
     max_first_mismatch: float | None = Field(default=0.1, gt=0)
     """The largest ``mismatch_kl`` of the first step, in nats: over it sampler and trainer are not of one
     model, temperature or numeric type, and the run ends with nothing saved. None: any."""
-    alarm_debates_every: int = Field(default=10, ge=0)
-    """Steps between two looks of the detectors at stored debates; 0: never. Metrics are read each step."""
     control: Control = "none"
     """A control to compare with, in place of the votes' outcomes: "random_judge" a coin for each pair,
     "shuffled_votes" the step's own outcomes dealt anew, "own_answer" whose answer is the judge's own; a share
@@ -272,9 +276,9 @@ class Config(Settings):
                 "sampling.measured_at_least and measured_at_most: are about measured pass rates; name the "
                 "file of them as env.difficulty.path"
             )
-        if self.sampling.remembers and self.train.lookahead:
+        if self.sampling.remembers and self.train.async_level:
             raise ValueError(
-                f"train.lookahead = {self.train.lookahead}: draws the problems of later steps before "
+                f"train.async_level = {self.train.async_level}: draws the problems of later steps before "
                 "the debates have ended that sampling.towards_half, rest_steps and retry_steps look at; set "
                 "it to 0"
             )
@@ -293,7 +297,7 @@ class Config(Settings):
 
     def _refuse_adaptive(self) -> None:
         """Refuse what is not asked for, or is more than a problem can have; of one agent nothing is both."""
-        adaptive, most = self.train.adaptive, self.train.debates_per_problem
+        adaptive, most = self.train.adaptive, self.train.group_size
         for key, enough in (("right", adaptive.right), ("wrong", adaptive.wrong)):
             if not adaptive.chunk and enough != AdaptiveConfig.model_fields[key].default:
                 raise ValueError(
@@ -306,20 +310,20 @@ class Config(Settings):
         for key, count in wanted.items():
             if adaptive.chunk and count > most:
                 raise ValueError(
-                    f"train.adaptive.{key} = {count}: a problem has at most train.debates_per_problem = "
+                    f"train.adaptive.{key} = {count}: a problem has at most train.group_size = "
                     f"{most} debates; raise that, or lower train.adaptive.{key}"
                 )
 
     def _refuse_lookahead(self) -> None:
-        ahead, oldest = self.train.lookahead, self.learner.max_staleness
+        ahead, oldest = self.train.async_level, self.learner.max_staleness
         if ahead and self.model.policy != "vllm":
             raise ValueError(
-                f"train.lookahead = {ahead}: needs an engine that samples; set "
-                'model.policy = "vllm", or train.lookahead = 0'
+                f"train.async_level = {ahead}: needs an engine that samples; set "
+                'model.policy = "vllm", or train.async_level = 0'
             )
         if oldest is not None and oldest < ahead:
             raise ValueError(
-                f"train.lookahead = {ahead} gives rows up to {ahead} steps old, and "
+                f"train.async_level = {ahead} gives rows up to {ahead} steps old, and "
                 f"learner.max_staleness = {oldest} would drop them; make it {ahead} or more"
             )
 
@@ -342,7 +346,7 @@ class Config(Settings):
         if self.model.vllm.sleep is True and not self.vllm_within:
             raise ValueError(
                 "model.vllm.sleep = true: an engine sleeps only within the learner's process, in turn with "
-                'it; set it to "auto", or leave out train.lookahead, model.vllm.engines and servers'
+                'it; set it to "auto", or leave out train.async_level, model.vllm.engines and servers'
             )
 
     def _refuse_mixed_streams(self) -> None:
@@ -389,7 +393,7 @@ class Config(Settings):
     def vllm_within(self) -> bool:
         """Whether vLLM, where it samples, does so within the learner's process, in turn with the learner."""
         vllm = self.model.vllm
-        return not (vllm.engines or vllm.servers or self.train.lookahead)
+        return not (vllm.engines or vllm.servers or self.train.async_level)
 
     @property
     def verifier_name(self) -> str:
@@ -412,7 +416,7 @@ class Config(Settings):
     def resolved_learner(self, chosen: Mapping[str, bool | float] | None = None) -> LearnerConfig:
         """Return the learner's settings with its seed, dr_grpo's constant and what was chosen filled in.
 
-        Rows older than ``train.lookahead`` allows come from an error, and are dropped.
+        Rows older than ``train.async_level`` allows come from an error, and are dropped.
         """
         whole = self.debate.max_tokens + self.debate.thinking_tokens
         oldest = self.learner.max_staleness
@@ -420,6 +424,6 @@ class Config(Settings):
             update={
                 "seed": derive_seed(self.seed, "learner", self.learner.seed),
                 "max_tokens": self.learner.max_tokens or whole,
-                "max_staleness": self.train.lookahead + 1 if oldest is None else oldest,
+                "max_staleness": self.train.async_level + 1 if oldest is None else oldest,
             }
         )

@@ -102,9 +102,9 @@ class HeldOutConfig(HeldOutSet):
     """Fixed pairs of a right and a wrong solution, plain and under attack, that the judge in training and the
     start judge are compared on at each evaluation (docs/judging.md); 0: none."""
     difficulty: str | None = None
-    """A file of ``debate passrate --held-out``: ``debate eval`` also has figures by measured pass rate."""
+    """A file of ``debate eval passrate --held-out``, for figures by measured pass rate."""
     strategies: tuple[str, ...] = ()
-    """Strategies that ``debate run`` compares on these problems at its end, as ``debate eval --strategies``
+    """Strategies that ``debate train`` compares on these problems at its end, as ``debate eval --strategies``
     does: without programs, but for those that have tools, "tir" and "tir_majority"."""
     more: dict[str, HeldOutSet] = Field(default_factory=dict)
     """Further sets, evaluated at the same steps, by the name that their figures have: those of

@@ -9,6 +9,22 @@ from pydantic.fields import FieldInfo
 
 from debate.settings import Settings, did_you_mean
 
+BASIC = (
+    "model.name_or_path",
+    "model.policy",
+    "env.kind",
+    "debate.num_agents",
+    "debate.num_rounds",
+    "debate.max_tokens",
+    "rewards.truth_weight",
+    "train.steps",
+    "train.batch_size",
+    "train.group_size",
+    "learner.lr",
+    "run.dir",
+)
+"""The twelve keys that a first recipe sets."""
+
 
 def key_type(model: type[Settings], path: Sequence[str]) -> Any:
     """Return the type of the value at a key path, ``Any`` inside a free table; None where no such key is.
@@ -62,7 +78,11 @@ def takes_none_as_a_word(kind: Any) -> bool:
 
 def check_key(model: type[Settings], key: str) -> None:
     """ValueError when a dotted key (or table) is none of the model's; the message has the nearest one."""
-    if key_type(model, key.split(".")) is None:
+    path = key.split(".")
+    if key_type(model, path) is None:
+        table = table_of(key_type(model, path[:-1])) if path[1:] else model
+        if table is not None and path[-1] in table.renamed:
+            raise ValueError(f"no key is named {key!r}; it is now {table.renamed[path[-1]]}")
         hint = did_you_mean(key, all_keys(model), "keys are written as in learner.lr")
         raise ValueError(f"no key is named {key!r}; {hint}")
 
@@ -92,3 +112,33 @@ def all_keys(model: type[Settings], settings: object = None) -> dict[str, Key]:
         if inner is not None:
             keys |= {f"{prefix}.{key}": value for key, value in all_keys(inner, default).items()}
     return keys
+
+
+def listed_keys(model: type[Settings]) -> dict[str, Key]:
+    """Return the keys that a reader needs to see once; tables are left out.
+
+    Tables of one type are listed once: ``advantages.STREAM.scale`` stands for ``scale`` of every stream.
+    Further held-out sets are listed as ``held_out.more``, since their keys are those of ``held_out``.
+
+    >>> from learner.advantages import AdvantageConfig
+    >>> [name for name in listed_keys(AdvantageConfig)][:4]
+    ['STREAM.baseline', 'STREAM.scale', 'STREAM.key', 'discount']
+    """
+    listed: dict[str, Key] = {}
+    for name, key in all_keys(model).items():
+        *above, last = name.split(".")
+        if table_of(key.field.annotation) is not None or name.startswith("held_out.more."):
+            continue
+        if above and _repeated(model, above):
+            above[-1] = "STREAM"
+        listed.setdefault(".".join((*above, last)), key)
+    return listed
+
+
+def _repeated(model: type[Settings], path: Sequence[str]) -> bool:
+    """Return whether the table above has at least three tables of the type that is at this path."""
+    kind = table_of(key_type(model, path))
+    parent = table_of(key_type(model, path[:-1])) if path[1:] else model
+    if parent is None:
+        return False
+    return sum(table_of(field.annotation) is kind for field in parent.model_fields.values()) >= 3

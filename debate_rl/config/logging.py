@@ -1,4 +1,4 @@
-"""What a run writes and shows beside its checkpoints."""
+"""What a run logs: metrics, transcripts, progress."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from debate.settings import Settings
 
 
 class WandbConfig(Settings):
-    """Weights & Biases; off until ``project`` is set. The API key comes from the environment only.
+    """Weights & Biases; off until ``project`` is set.
 
-    A name alone, as in ``logging.wandb = "debates"``, is that of the project.
+    ``logging.wandb = "debates"`` sets the project. W&B reads everything else from its environment variables:
+    WANDB_API_KEY, WANDB_ENTITY, WANDB_RUN_GROUP, WANDB_TAGS, WANDB_MODE (offline writes for ``wandb sync``).
     """
 
+    renamed = {  # noqa: RUF012
+        "entity": "the environment variable WANDB_ENTITY",
+        "group": "the environment variable WANDB_RUN_GROUP",
+        "tags": "the environment variable WANDB_TAGS",
+        "mode": "the environment variable WANDB_MODE",
+    }
+
     project: str | None = None
-    """Project to log to; None turns wandb off."""
-    entity: str | None = None
-    """User or team; None takes the account's default."""
+    """Project to log to. None turns W&B off."""
     name: str | None = None
-    """Name of the run; None takes the run folder's."""
-    group: str | None = None
-    """Group of runs to show together, for instance the seeds of one recipe."""
-    tags: tuple[str, ...] = ()
-    """Labels to filter by."""
-    mode: Literal["online", "offline"] | None = None
-    """None obeys WANDB_MODE, or else is online; offline leaves files that ``wandb sync`` uploads."""
+    """Name of the run. None takes the name of the run folder."""
 
     @model_validator(mode="before")
     @classmethod
@@ -44,21 +44,21 @@ class WandbConfig(Settings):
 
 
 class LoggingConfig(Settings):
-    """What is written and shown during a run."""
+    """What a run writes and shows while it trains."""
 
     wandb: WandbConfig = WandbConfig()
     tensorboard: bool = False
-    """Whether metrics also go to the folder tensorboard/ of the run."""
+    """Also write metrics to the folder tensorboard/ of the run."""
     progress: Literal["auto", "bar", "lines", "none"] = "auto"
-    """A live bar, one line a step, or nothing; auto takes the bar in a terminal and lines in a pipe."""
+    """A live bar, one line per step, or nothing. "auto" shows the bar in a terminal and lines in a pipe."""
     verbose: bool = False
-    """Whether each step also prints what the optimizer did: loss, gradient, ratio, entropy, KL."""
+    """Also print loss, gradient norm, ratio, entropy and KL of each step."""
     evaluation_transcripts: bool = True
-    """Whether what is said in evaluations during training is kept, in RUN/evaluations."""
+    """Keep the transcripts of evaluations during training, in RUN/evaluations."""
     transcript_tokens: bool = True
-    """Whether transcripts hold token ids and log-probabilities; without them they are a tenth of the size."""
+    """Store token ids and log-probabilities in transcripts. Without them files are ten times smaller."""
     transcript_groups: int | None = Field(default=None, ge=0)
-    """Of how many problems of a step transcripts keep the debates; None: of all, 0: of none. A replay needs
-    all where advantages compare problems with each other (baseline "rae", scale "batch", key "context")."""
+    """Problems per step whose debates transcripts keep. None keeps all, 0 keeps none. A replay needs all of
+    them where advantages compare problems (baseline "rae", scale "batch", key "context")."""
     sample_share: float = Field(default=0.05, ge=0, le=1)
-    """Share of the debates whose turns go to samples.jsonl, and to wandb as a table; 0 writes none."""
+    """Fraction of debates whose turns are written to samples.jsonl and to a W&B table. 0 writes none."""

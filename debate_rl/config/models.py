@@ -35,7 +35,7 @@ class VLLMConfig(Settings):
 
     engines: int = Field(default=0, ge=0, le=64)
     """Engines in processes of their own, each with the whole model: on the GPUs behind the learner's, or on
-    that where there is no other. 0 is one within this process, with ``train.lookahead`` one of its own."""
+    that where there is no other. 0 is one within this process, with ``train.async_level`` one of its own."""
     servers: tuple[str, ...] = ()
     """vLLM servers that run already, instead of engines, as in ["http://localhost:8000/v1"]: each a replica
     of its own, since what stands before several gives an adapter to one of them. ``model.server`` has

@@ -68,10 +68,10 @@ def check_mix(mix: Sequence[MixedSet]) -> None:
 
 
 class DifficultyConfig(Settings):
-    """What ``debate passrate`` measured of the training problems, and what is made of it."""
+    """What ``debate eval passrate`` measured of the training problems, and what is made of it."""
 
     path: str
-    """The file that ``debate passrate`` wrote."""
+    """The file that ``debate eval passrate`` wrote."""
     at_least: float = Field(default=0.0, ge=0, le=1)
     """Leave out problems with a lower pass rate, as those that are never solved."""
     at_most: float = Field(default=1.0, ge=0, le=1)
@@ -98,7 +98,7 @@ class AdaptiveConfig(Settings):
     """How many debates a problem gets: until enough of them are right, and enough are wrong."""
 
     chunk: int = Field(default=0, ge=0)
-    """Debates of a problem held at a time, up to ``train.debates_per_problem`` in all, until it has enough;
+    """Debates of a problem held at a time, up to ``train.group_size`` in all, until it has enough;
     0 holds all of them at once."""
     right: int = Field(default=2, ge=1)
     """Enough right debates: those with a right solution in the last round."""
@@ -118,12 +118,9 @@ class SamplingConfig(Settings):
     measured_at_most: Share = 1.0
     """Only problems with at most this pass rate in ``env.difficulty.path``; may change with the step."""
     towards_half: bool = False
-    """Admit a problem with probability 4 p (1 - p), p being its own recent pass rate in this run: those that
-    are sometimes solved, and sometimes not, come most. Problems not drawn yet always pass."""
-    floor: float = Field(default=0.1, gt=0, le=1)
-    """The least probability of ``towards_half``: above 0, so that no problem is left out for good."""
-    newest: float = Field(default=0.5, gt=0, le=1)
-    """Weight of the newest debates of a problem in its recent pass rate; the rest is what it was before."""
+    """Admit a problem with probability max(0.1, 4 p (1 - p)), where p is its recent pass rate in this run
+    (exponential average with weight 0.5): problems solved half of the time come most often. Problems not
+    drawn yet always pass."""
     rest_steps: int = Field(default=0, ge=0)
     """Steps in which a problem that was drawn is not drawn again."""
     retry_steps: int = Field(default=0, ge=0)

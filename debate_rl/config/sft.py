@@ -1,4 +1,4 @@
-"""Settings of supervised training on replies, ``debate sft``."""
+"""Settings of supervised training on replies."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class StageConfig(Settings):
 
     @property
     def supervised(self) -> bool:
-        """Whether it learns from replies, as ``debate sft`` does, and not from debates."""
+        """Whether it learns from replies, and not from debates."""
         return bool(self.sft.get("data"))
 
     def goal(self, *, demotes: bool) -> GoalConfig | None:

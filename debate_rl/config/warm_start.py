@@ -20,8 +20,8 @@ class WarmStartConfig(Settings):
     """The warm start of a tiny model; off unless it has steps."""
 
     from_run: str | None = None
-    """Begin with weights of another run: "runs/one" takes its warm start, or what ``debate sft`` made of it;
-    "runs/one@best", "runs/one@newest" and "runs/one@120" take those of a checkpoint."""
+    """Begin with weights of another run: "runs/one" takes its warm start, or what supervised training made of
+    it; "runs/one@best", "runs/one@newest" and "runs/one@120" take those of a checkpoint."""
     levels: tuple[int | str, ...] | None = Field(default=None, min_length=1)
     """Levels of the problems shown; None: all that there are. What is not shown is left to learn."""
     solve_steps: int = Field(default=0, ge=0)
@@ -32,10 +32,6 @@ class WarmStartConfig(Settings):
     """Demonstrations in each of the first steps."""
     batch: tuple[int, int, int, int] = (32, 40, 24, 8)
     """Turns of round 0, later turns, drills and ballots in each step that follows."""
-    lr: float = Field(default=3e-3, gt=0)
-    """AdamW's peak learning rate (embeddings and norms)."""
-    muon_lr: float = Field(default=0.02, gt=0)
-    """Muon's peak learning rate (the matrices)."""
     right: tuple[float, ...] = (0.6, 0.4, 0.5)
     """How often each persona's demonstrations solve the problem."""
     lure: tuple[float, ...] = (0.3, 0.5, 0.4)

@@ -17,9 +17,9 @@ from debate.files import read_plain
 from debate.values import Value
 from debate_rl.config.stages import GoalConfig, StageConfig
 from debate_rl.formatting import counted, interval, share
+from debate_rl.metrics.held_out import evaluations_of
+from debate_rl.metrics.intervals import Estimate
 from debate_rl.runs.folder import write_whole
-from debate_rl.statistics import Estimate
-from debate_rl.tracking.held_out import evaluations_of
 
 NAME, STAGES = "curriculum.json", "stages"
 FORMAT = 1

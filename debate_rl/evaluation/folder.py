@@ -19,7 +19,7 @@ from debate.files import read_json
 from debate.prompting.texts import load_prompts, prompt_path
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import IN_A_BOX
-from debate_rl.runs.checkpoint_folder import WARM_START
+from debate_rl.runs.checkpoint import WARM_START
 from debate_rl.runs.folder import LOCK, half_written, locked, plain_config, write_whole
 from debate_rl.runs.provenance import checksum, source_commit, versions
 from envs.types import Mode

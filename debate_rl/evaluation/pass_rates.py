@@ -9,10 +9,10 @@ from debate import Problem
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import Graded
 from debate_rl.evaluation.play import EvalPlan, Played, Tell, Unopened, play
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.runs.provenance import checksum
 from debate_rl.sampling.difficulty import Difficulty, question_checksum
 from debate_rl.sampling.problems import Problems, load_held_out, load_run_problems
-from debate_rl.statistics import Estimate, clustered_mean
 from envs import DataError
 
 

@@ -10,10 +10,10 @@ from typing import Literal, TypeAlias
 from debate_rl.evaluation.results import Best, Results
 from debate_rl.evaluation.scores import KINDS, Scores, difference
 from debate_rl.formatting import title
+from debate_rl.metrics.held_out import COUNTS, LEADS, HeldOut
+from debate_rl.metrics.intervals import Estimate, spread
 from debate_rl.metrics.verdicts import verdict_costs
 from debate_rl.runs.provenance import problems_checksum
-from debate_rl.statistics import Estimate, spread
-from debate_rl.tracking.held_out import COUNTS, LEADS, HeldOut
 
 MAIN = (
     "direct/greedy_accuracy",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from debate_rl.evaluation.scores import Scores
-from debate_rl.statistics import Estimate
+from debate_rl.metrics.intervals import Estimate
 
 IN_TRAINING = "in training"
 """The head of what a data set shares with the problems that were trained on."""

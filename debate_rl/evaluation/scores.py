@@ -1,6 +1,6 @@
 """What was played, as figures: values by problem, so that they can be compared in pairs and by groups.
 
-Intervals are clustered by problem: debate_rl.statistics has the sources.
+Intervals are clustered by problem: debate_rl.metrics.intervals has the sources.
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ from debate_rl.metrics.answers import (
     powers_to,
 )
 from debate_rl.metrics.debates import are_valid, due_pairs_of
-from debate_rl.metrics.seats import seat_figures
-from debate_rl.metrics.tools import tool_figures
+from debate_rl.metrics.features import seat_figures, tool_figures
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.metrics.verdicts import Compared, agreement, compared, scores_of
 from debate_rl.sampling.difficulty import BANDS
-from debate_rl.statistics import Estimate, clustered_mean
 from envs.answers.keys import AnswerKey
 from envs.instructions import ConstraintError, constraints_of, follows
 from envs.types import Mode

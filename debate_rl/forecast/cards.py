@@ -64,7 +64,7 @@ def least_seconds(config: Config, model: Any, load: Load, held_out: int, card: C
     Every reply is at its limit, all replies of a step are sampled at once, and no prompt is cached.
     """
     once = replace(load, sampled=load.replies)
-    batch = config.train.model_copy(update={"batch_size": 1 << 30})
+    batch = config.train.model_copy(update={"sample_batch_size": 1 << 30})
     config, speed = config.model_copy(update={"train": batch}), card.speed(model, once)
     step = seconds_of(once, speed, config, adapter=config.model.lora_rank > 0)
     count = evaluations_of(config, held_out)

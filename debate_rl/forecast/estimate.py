@@ -141,9 +141,9 @@ def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
     prompts = [opening + _shown_tokens(debate, round_) for round_ in range(rounds_held(debate))]
     room = min(limits) - reply if limits else max(prompts)
     rounds = [(min(prompt, room), reply) for prompt in prompts]
-    debates, remote = train.problems_per_step * train.debates_per_problem, debate.seats.count("remote")
+    debates, remote = train.batch_size * train.group_size, debate.seats.count("remote")
     replies = debates * (debate.num_agents - remote)
-    sampled = min(train.batch_size, replies)
+    sampled = min(train.sample_batch_size, replies)
     load = Load(tuple(rounds), replies, sampled, 0, learnt=debates * debate.learners)
     if config.learner.share_prefixes and debate.learners > 1 and not debate.conversation:
         every = debate.order == "per_debate"
@@ -416,7 +416,7 @@ def cure(memory: Memory, config: Config, there: int) -> str:
     if memory.sampling > memory.learning:
         if memory.engine:  # it sleeps while the learner learns, and all of its sampling is its share
             return "lower model.vllm.gpu_memory_utilization"
-        return "lower train.batch_size or debate.max_tokens"
+        return "lower train.sample_batch_size or debate.max_tokens"
     ways = ["lower learner.micro_batch_tokens or debate.max_tokens"]
     if config.learner.gradient_checkpointing is False:
         ways.insert(0, "set learner.gradient_checkpointing=true")

@@ -161,7 +161,7 @@ class Plan:
         A token is an id of 4 bytes; a generated one has a log-probability of 8 and an offset of 4 as well.
         Base64 makes 4 bytes of 3.
         """
-        logging, problems = self.config.logging, self.config.train.problems_per_step
+        logging, problems = self.config.logging, self.config.train.batch_size
         arrays = (4 * read + 16 * said) * 4 / 3 if logging.transcript_tokens else 0.0
         groups = problems if logging.transcript_groups is None else min(logging.transcript_groups, problems)
         return ceil((arrays + self.text * said) * groups / problems)

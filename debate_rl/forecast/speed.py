@@ -54,7 +54,7 @@ def sampling_seconds(load: Load, speed: Speed) -> float:
 def evaluation_seconds(load: Load, speed: Speed, config: Config, problems: int) -> float:
     """Return about how long an evaluation takes: a debate of each problem, and as many tokens alone."""
     replies = problems * config.debate.num_agents
-    sampled = min(config.train.batch_size, replies)
+    sampled = min(config.train.sample_batch_size, replies)
     debates = replace(load, replies=replies, sampled=sampled)
     alone = replace(debates, rounds=load.rounds[:1] * len(load.rounds))
     return sampling_seconds(debates, speed) + sampling_seconds(alone, speed)

@@ -10,10 +10,10 @@ from debate_rl.forecast.cards import Card, card_of, least_seconds
 from debate_rl.forecast.plan import Plan
 from debate_rl.forecast.speed import Speed, evaluation_seconds, evaluations_of, limit_of, probe, seconds_of
 from debate_rl.formatting import counted, duration
+from debate_rl.metrics.step_log import read_metrics, step_seconds
 from debate_rl.models import resolve_device
 from debate_rl.runs.folder import RunFolder
-from debate_rl.runs.kept_weights import load_run_model
-from debate_rl.tracking.step_lines import read_metrics, step_seconds
+from debate_rl.runs.weights import load_run_model
 
 UNTIMED = (
     "nothing was timed on that card; --plan on its machine gives a bound, and --plan RUN the time of a run"

@@ -11,13 +11,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from debate.files import read_toml
+from debate_rl.alarms import Curves, alarms, readings
+from debate_rl.alarms.metrics_file import read_metrics
 from debate_rl.curriculum.record import STAGES, CurriculumError, read_curriculum
 from debate_rl.inspector.runs import FoundRun
-from debate_rl.reports.training.curves import Curves
-from debate_rl.reports.training.detectors import alarms, readings
-from debate_rl.reports.training.files import read_metrics
-from debate_rl.tracking.held_out import DIRECT, before_after, read_held_out
-from debate_rl.tracking.held_out import NAME as HELD_OUT
+from debate_rl.metrics.held_out import DIRECT, before_after, read_held_out
+from debate_rl.metrics.held_out import NAME as HELD_OUT
 from transcripts.names import shard_paths
 
 METRICS, CONFIG = "metrics.jsonl", "config.toml"

@@ -10,7 +10,7 @@ from debate_rl.curriculum.record import NAME as CURRICULUM
 from debate_rl.curriculum.record import STAGES
 from debate_rl.runs.folder import is_locked
 from transcripts import TranscriptError
-from transcripts.index.opening import run_and_shards
+from transcripts.index.database import run_and_shards
 from transcripts.names import shard_paths, shard_step
 
 

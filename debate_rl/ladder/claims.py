@@ -13,7 +13,7 @@ from debate_rl.formatting import counted, percent
 from debate_rl.ladder.climbing import BUDGETS, Budget, Climbed, Ladder
 from debate_rl.ladder.figures import both, plain
 from debate_rl.ladder.pool import Values
-from debate_rl.statistics import Estimate, clustered_mean, holm
+from debate_rl.metrics.intervals import Estimate, clustered_mean, holm
 
 Outcome: TypeAlias = Literal["holds", "not shown", "fails", "not tested"]
 LEVEL = 0.05

@@ -10,7 +10,7 @@ import numpy as np
 
 from debate_rl.ladder.climbing import Beside, Budget, Climbed
 from debate_rl.ladder.pool import Values
-from debate_rl.statistics import Estimate, clustered_mean, ratio
+from debate_rl.metrics.intervals import Estimate, clustered_mean, ratio
 from envs import DataError
 
 

@@ -1,7 +1,7 @@
 """RUN/likelihood.jsonl: the frozen reference's solution of each problem, and how likely it makes the answer.
 
 A line a problem, written in the step that first drew it. A run that resumes sets aside the lines of the steps
-that it does again (``tracking.step_lines.rewind``), and writes the same.
+that it does again (``metrics.step_log.rewind``), and writes the same.
 """
 
 from __future__ import annotations

@@ -1,18 +1,24 @@
-"""What criticism does: whom it names, whether rightly, and what becomes of the solutions."""
+"""Metrics of the critique protocol."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple
 
 from msgspec import UNSET
 
-from debate.prompting.shown import holds_criticism
+from debate.config import DebateConfig
+from debate.prompting.shown import holds_criticism, holds_solutions
+from debate.ramps import number
 from debate.types import Debate, FailureReason, Turn, TurnId
-from debate_rl.metrics.means import mean_of
-from rewards import Correct, ballot_box, valid_votes
+from debate_rl.metrics.features import mean_of
+from learner.advantages import AdvantageConfig
+from rewards import Correct, RewardConfig, Rewards, ballot_box, valid_votes
 from rewards.criticism import Criticised, corrected_turns, criticised
 from rewards.truth import is_right
+from rewards.types import stream_named, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +100,57 @@ def _outcomes(pairs: Sequence[Revised]) -> dict[str, float]:
         result |= mean_of(f"criticism/mended{name}_share", (bool(p.after) for p in of if not p.before))
         result |= mean_of(f"criticism/broken{name}_share", (not p.after for p in of if p.before))
     return result
+
+
+class Segment(NamedTuple):
+    """Tokens of a phase and one stream that rewards them.
+
+    ``weight``: of the stream's advantage; ``reward``: its mean over the turns that have one, else None.
+    """
+
+    name: str
+    stream: str
+    weight: float
+    reward: float | None
+    turns: int
+
+
+def segments(
+    debate: Debate, rewards: Rewards, scheme: RewardConfig, advantages: AdvantageConfig
+) -> list[Segment]:
+    """Return the segments of a critique in the order of the debate, with ramps at their first step."""
+    scheme, advantages = scheme.at_step(0), advantages.at_step(0)
+    generator, (peer, truth) = number(advantages.lambda_gen), scheme.stream_weights
+    solved = [("peer", generator * peer), ("truth", generator * truth)]
+    parts = {
+        "proposal": solved,
+        "criticism": [("persuasion", number(advantages.lambda_critic))],
+        "ranking": [("judge", number(advantages.lambda_judge))],
+        "revision": [*solved, *([("shaping", generator)] if scheme.shapes else [])],
+        "verdict": [("judge", number(advantages.lambda_judge))],
+    }
+    return [
+        _segment(debate, rewards, name, stream, weight)
+        for name, streams in parts.items()
+        for stream, weight in streams
+    ]
+
+
+def _segment(debate: Debate, rewards: Rewards, name: str, stream: str, weight: float) -> Segment:
+    values = [
+        value
+        for turn in debate.turns
+        if name in _segments_of(debate.protocol, turn.id)
+        and (value := value_of(stream_named(rewards, stream), turn.id)) is not None
+    ]
+    return Segment(name, stream, weight, fmean(values) if values else None, len(values))
+
+
+def _segments_of(protocol: DebateConfig, turn: TurnId) -> Iterator[str]:
+    """Yield the segments that a turn of a round has."""
+    if holds_criticism(protocol, turn.round):
+        yield from ("criticism", "ranking")
+    elif holds_solutions(protocol, turn.round):
+        yield "revision" if turn.round else "proposal"
+    else:
+        yield "verdict"

@@ -20,13 +20,9 @@ from debate.config import DebateConfig
 from debate.parsing.wellformed import is_well_formed
 from debate.policy import token_counts
 from debate.types import Debate, FailureReason, Turn
-from debate_rl.metrics.answers import answer_metrics, winner_metrics
+from debate_rl.metrics.answers import answer_metrics, score_metrics, source_metrics, winner_metrics
 from debate_rl.metrics.criticism import criticism_metrics
-from debate_rl.metrics.likelihood import likelihood_metrics
-from debate_rl.metrics.means import mean_of
-from debate_rl.metrics.seats import seat_metrics
-from debate_rl.metrics.tasks import score_metrics, source_metrics
-from debate_rl.metrics.tools import tool_metrics
+from debate_rl.metrics.features import likelihood_metrics, mean_of, seat_metrics, tool_metrics
 from debate_rl.metrics.verdicts import verdict_metrics
 from envs import GradeStatus
 from envs.answers.keys import AnswerKey, plain_key

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from debate.types import Debate
-from debate_rl.statistics import Estimate, Numbered, interval, mean
+from debate_rl.metrics.intervals import Estimate, Numbered, interval, mean
 from envs.rubrics.verdicts import FAULTS
 from rewards import Correct, Rewards
 from rewards.truth import is_right

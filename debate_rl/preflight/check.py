@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from debate_rl.formatting import number, short
-from debate_rl.statistics import Estimate
+from debate_rl.metrics.intervals import Estimate
 
 Verdict: TypeAlias = Literal["ok", "warn", "bad", "not measured"]
 

@@ -15,22 +15,22 @@ import torch
 from debate.concurrency import run_async
 from debate.prompting.shown import speakers
 from debate.types import WITHOUT_TRUTH, Policy
+from debate_rl.alarms.rules import MISMATCH
 from debate_rl.config import AdaptiveConfig, Config
 from debate_rl.engines import end_engines, freeze_start, local_settings, make_policy, open_policy
 from debate_rl.evaluation.verifying import checked_verifying
 from debate_rl.formatting import counted, duration
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.debates import debate_metrics, due_pairs_of
+from debate_rl.metrics.intervals import clustered_mean
+from debate_rl.metrics.progress import parts_shown
 from debate_rl.preflight.check import Check, above, of_estimate
 from debate_rl.preflight.votes import RoundVotes, forecast_checks, labelled, votes_by_round
-from debate_rl.reports.training.learning_alarms import MISMATCH
 from debate_rl.rollouts.worker import Clock, Rollout, RolloutWorker
 from debate_rl.runs.checkpoint import load_checkpoint
-from debate_rl.runs.kept_weights import newest_weights, start_of
+from debate_rl.runs.weights import newest_weights, start_of
 from debate_rl.sampling.problems import Problems
 from debate_rl.sampling.sampler import Draw
-from debate_rl.statistics import clustered_mean
-from debate_rl.tracking.parts import parts_shown
 from debate_rl.warm_start.training import warm_start
 from envs.answers.keys import key_of
 from envs.causes.repetition import is_incoherent
@@ -130,7 +130,7 @@ def size_line(config: Config, problems: int) -> str:
 def hold(config: Config, data: Problems, opened: Opened, count: int, say: Callable[[str], None]) -> Examined:
     """Hold the debates of so many problems; after a fifth of them ``say`` how long the others take."""
     now = config.at_step(0)
-    whole = {"debates_per_problem": _debates(config), "dynamic_sampling": 0, "adaptive": AdaptiveConfig()}
+    whole = {"group_size": _debates(config), "dynamic_sampling": 0, "adaptive": AdaptiveConfig()}
     now = now.model_copy(update={"train": now.train.model_copy(update=whole)})
     indices = chosen_problems(config, data, count)
     rollout, started = Rollout([], [], [], []), time.monotonic()
@@ -149,7 +149,7 @@ def hold(config: Config, data: Problems, opened: Opened, count: int, say: Callab
 
 
 def _debates(config: Config) -> int:
-    return config.train.adaptive.chunk or config.train.debates_per_problem
+    return config.train.adaptive.chunk or config.train.group_size
 
 
 def debate_checks(examined: Examined, opened: Opened) -> Iterator[Check]:
@@ -260,7 +260,9 @@ def _text_checks(examined: Examined) -> Iterator[Check]:
     yield Check("truncated", verdict, cut, "of replies end at their limit", "debate.max_tokens (higher)")
     replies = [turn.completion.text for debate in rollout.debates for turn in debate.turns]
     empty = sum(is_incoherent(text) for text in replies) / max(len(replies), 1)
-    why = "of replies go in circles or are of no script: look at debate prompts, and at the chat template"
+    why = (
+        "of replies go in circles or are of no script: look at debate inspect prompts, and the chat template"
+    )
     yield Check("garbage", "bad" if empty > GARBAGE else "ok", empty, why, "model.chat (the other value)")
     distinct = figures.get("completions/distinct")
     if distinct is not None:
@@ -283,7 +285,7 @@ def coverage_checks(advantages: Sequence[TurnAdvantage | None], config: Config) 
         yield Check(f"advantages, {stream}", "warn" if silent else "ok", share, why, "env.levels (others)")
     some = sum(bool(one.generator or one.judge or one.critic or one.format) for one in parts) / every
     verdict = "bad" if not some else "warn" if some < COVERED else "ok"
-    remedy = "train.debates_per_problem (more)"
+    remedy = "train.group_size (more)"
     yield Check("advantages", verdict, some, "of turns would be learnt from", remedy)
 
 

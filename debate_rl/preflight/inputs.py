@@ -6,12 +6,12 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
 from debate.prompting.fitting import PromptTooLongError
 from debate.prompting.prompt import check_fits
 from debate.types import WITHOUT_TRUTH
+from debate_rl.alarms.settings import flat, risky
 from debate_rl.config import Config
 from debate_rl.engines import counting_policy
 from debate_rl.evaluation.prompts import differences, sent_prompts, speech_of
@@ -19,10 +19,6 @@ from debate_rl.forecast.plan import planned
 from debate_rl.formatting import counted
 from debate_rl.models import chat_flag, engine_dtype, resolve_device, resolve_dtype
 from debate_rl.preflight.check import Check
-from debate_rl.reports.training.curves import no_curves
-from debate_rl.reports.training.files import flat
-from debate_rl.reports.training.loading import Run
-from debate_rl.reports.training.settings import risky
 from debate_rl.runs.folder import plain_config
 from debate_rl.sampling.problems import Problems, shown_with
 from learner.update.forward import compute_type
@@ -218,8 +214,7 @@ def dtype_check(config: Config, model: Any) -> Check:
 
 def setting_checks(config: Config) -> Iterator[Check]:
     """Yield a warning for each setting that a source warns of, as the report of a run has them."""
-    run = Run(Path(config.run.dir), "", no_curves(), flat(plain_config(config)))
-    risks = list(risky(run))
+    risks = list(risky(flat(plain_config(config))))
     if not risks:
         yield Check("settings", "ok", None, "no source warns of any of them")
     for setting, rule, source in risks:

@@ -11,13 +11,13 @@ from debate.prompting.seating import prompts_of, seat_debate
 from debate.ramps import values_of
 from debate.settings import did_you_mean
 from debate.types import WITHOUT_TRUTH, Problem
+from debate_rl.alarms import DETECTORS
 from debate_rl.config import Config, TrainConfig
 from debate_rl.config.models import ServerConfig
 from debate_rl.config.reward_checks import keys_by_truth
 from debate_rl.engines import refuse_training
 from debate_rl.evaluation.grading import IN_A_BOX
-from debate_rl.reports.training.detectors import DETECTORS
-from debate_rl.runs.changes import ChangeRules
+from debate_rl.runs.provenance import ChangeRules
 from debate_rl.sampling.problems import Problems, load_run_problems
 from debate_rl.sampling.sampler import check_sampling, with_epochs
 from envs.types import Mode
@@ -31,8 +31,7 @@ CHOICE_MODES: tuple[Mode, ...] = ("boxed", "lenient", "gsm8k_strict", "answer_is
 FREE = (
     *("run", "logging", "verifier.cache", "verifier.max_without", "verifier.diagnose"),
     *("train.save_every", "train.save_minutes", "train.keep_last", "train.keep_best", "train.over_memory"),
-    *("train.target", "train.hours", "train.on_alarm", "train.alarm_debates_every"),
-    "train.max_first_mismatch",
+    *("train.target", "train.hours", "train.on_alarm", "train.max_first_mismatch"),
 )
 """Settings that may always change: they decide which checkpoints are written, whether a run that may not fit
 begins, when it ends, and what only evaluations ask; the steps stay the same."""
@@ -60,8 +59,8 @@ def checked_problems(config: Config) -> tuple[Config, Problems]:
     """Return the configuration with the steps of its epochs, and the problems; all checked."""
     if config.sft.data:
         raise ValueError(
-            f"sft.data = {list(config.sft.data)}: is a recipe of supervised training, which debate sft runs; "
-            "leave it out here, and begin with the weights of that run by warm_start.from_run"
+            f"sft.data = {list(config.sft.data)}: is a recipe of supervised training, which debate train "
+            "runs; leave it out here, and begin with the weights of that run by warm_start.from_run"
         )
     refuse_training(config)
     refuse_unexplored(config)
@@ -132,7 +131,7 @@ def refuse_unexplored(config: Config) -> None:
             raise ValueError(
                 f"debate.{key} = {value:g}: training samples among all tokens, since the likely ones alone "
                 f"have log-probabilities of another distribution; set debate.{key} = {off}, and give it to "
-                "debate eval and debate play"
+                "debate eval and debate solve play"
             )
 
 
@@ -301,8 +300,7 @@ def blind_detectors(
     config: Config, trained: tuple[Problem, ...], held_out: tuple[Problem, ...]
 ) -> dict[str, str]:
     """Return the detectors that can never fire in this run, with what is not logged."""
-    logging, train = config.logging, config.train
-    off = "logging.transcript_groups" if logging.transcript_groups == 0 else "train.alarm_debates_every"
+    logging = config.logging
     rows = (
         (
             not config.learner.needs_reference,
@@ -310,9 +308,9 @@ def blind_detectors(
             "no reference, so no KL is measured (learner.beta = 0)",
         ),
         (
-            logging.transcript_groups == 0 or not train.alarm_debates_every,
+            logging.transcript_groups == 0,
             FROM_DEBATES,
-            f"it reads stored debates ({off} = 0)",
+            "it reads stored debates (logging.transcript_groups = 0)",
         ),
         (
             not logging.transcript_tokens,

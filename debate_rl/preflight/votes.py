@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from debate import Debate
 from debate.types import TurnId
+from debate_rl.metrics.intervals import Estimate, Numbered, clustered_mean, difference, student
 from debate_rl.preflight.check import Check, of_estimate
-from debate_rl.statistics import Estimate, Numbered, clustered_mean, difference, student
 from envs.answers.keys import AnswerKey
 from rewards import Correct
 from rewards.measured import answer_counts, judged_pairs

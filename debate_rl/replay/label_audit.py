@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from debate_rl.formatting import counted, percent
-from debate_rl.metrics.labels import LabelCounts, label_counts
+from debate_rl.metrics.features import LabelCounts, label_counts
 from debate_rl.preflight.start import every_problem_is_labelled
 from debate_rl.replay.scheme import Scheme, ScoredStep, measure_votes
 from rewards import ballot_box, valid_votes

@@ -9,11 +9,11 @@ from math import isfinite
 
 import numpy as np
 
-from debate_rl import statistics
 from debate_rl.evaluation.scores import Scores, difference
 from debate_rl.formatting import percent
+from debate_rl.metrics import intervals
+from debate_rl.metrics.intervals import Estimate, Numbered, clustered_mean, spread
 from debate_rl.replay.regrading import STORED, TRAINING, Sheet
-from debate_rl.statistics import Estimate, Numbered, clustered_mean, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def _unpaired(new: Scores, old: Scores, name: str) -> Estimate | None:
     if not rows:
         return None
     values, sides, ids = zip(*rows, strict=True)
-    return statistics.difference(values, sides, np.array([*map(Numbered().__getitem__, ids)]))
+    return intervals.difference(values, sides, np.array([*map(Numbered().__getitem__, ids)]))
 
 
 def table_of(lines: Iterable[Line], *, clip: bool) -> list[list[str]]:

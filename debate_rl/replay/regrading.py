@@ -22,7 +22,7 @@ from debate.reply import Untagged, read_reply, untagged_rule
 from debate.types import WITHOUT_TRUTH
 from debate_rl.evaluation.folder import IDENTITY
 from debate_rl.evaluation.grading import IN_A_BOX, grade_turn
-from debate_rl.statistics import thirds
+from debate_rl.metrics.intervals import thirds
 from envs import Environment
 from envs.registry import environment_of
 from envs.types import MODES, Mode

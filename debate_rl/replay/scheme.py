@@ -58,7 +58,7 @@ class Scheme:
 def scheme_of(config: Config) -> Scheme:
     """Return how a run's debates were, or are to be, rewarded."""
     coins = config.train.control == "random_reward"
-    size = config.train.debates_per_problem
+    size = config.train.group_size
     return Scheme(config.rewards, config.advantages, size, config.seed, coins)
 
 

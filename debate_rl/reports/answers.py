@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from debate_rl.alarms.settings import open_advice
 from debate_rl.formatting import counted
 from debate_rl.reports.cells import Judged, percent_of
 from debate_rl.reports.document import Answer, Behind, Chart, Links, Paragraph, Table
@@ -13,7 +14,6 @@ from debate_rl.reports.findings import Finding
 from debate_rl.reports.judgment.groups import group_parts
 from debate_rl.reports.judgment.sections import put_in, simulation_section
 from debate_rl.reports.simulation import read_setting
-from debate_rl.reports.training.advice import open_advice
 from debate_rl.reports.training.answers import learned, learning_chart, training_advice
 from debate_rl.reports.training.loading import Run
 
@@ -144,5 +144,5 @@ def _next(judged: Judged, run: Run | None, found: Found) -> list[Paragraph]:
 
 def _advice(judged: Judged, run: Run | None, finding: Finding) -> Paragraph:
     behind = finding.look.behind or Behind(judged.run, judged.filter)
-    text = f"{finding.words[0]}: {open_advice(run, finding.look.about.advice)}."
+    text = f"{finding.words[0]}: {open_advice(run.settings if run else {}, finding.look.about.advice)}."
     return Paragraph(text, finding.tone, None, Links().command(behind))

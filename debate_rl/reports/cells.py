@@ -8,10 +8,10 @@ from functools import partial
 from math import inf, isfinite
 
 from debate_rl.formatting import interval, number, percent, short
+from debate_rl.metrics.intervals import Estimate
 from debate_rl.reports.document import Behind, Cell, Tone
 from debate_rl.reports.figures.figure import Figure
 from debate_rl.reports.figures.study import Study
-from debate_rl.statistics import Estimate
 
 UNBOUNDED = ("regression/", "collusion/peer", "collusion/truth", "collusion/gap", "collusion/entropy_trend")
 SIGNED = (

@@ -14,10 +14,10 @@ from math import isnan
 from typing import Literal
 
 from debate_rl.formatting import json_number, number
+from debate_rl.metrics.intervals import Estimate, holm
 from debate_rl.reports.cells import count_cell, interval_of, number_cell
 from debate_rl.reports.document import Behind, Cell, Paragraph, Table, Tone
 from debate_rl.reports.kinds import KINDS, Kind
-from debate_rl.statistics import Estimate, holm
 
 LEVEL = 0.02
 """The share of pages, at most, with any finding that is not so; with alarms of training it is .05."""

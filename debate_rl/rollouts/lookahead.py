@@ -1,7 +1,7 @@
 """Debates of later steps, held in a process of their own while a step is learnt from.
 
-A step's debates begin once the weights are at most ``train.lookahead`` updates older than those that the step
-is to change. All of a step's debates are waited for, in its order: none is dropped, and short ones are not
+A step's debates begin once the weights are at most ``train.async_level`` updates older than those that the
+step is to change. The step waits for all of its debates, in order: none is dropped, and short ones are not
 preferred. A run that resumes begins them again: nothing that was under way is needed.
 """
 
@@ -58,7 +58,7 @@ class RolloutProcess:
     ) -> Rollout:
         """Return a step's debates when all have ended; those of later steps have begun by then."""
         train = self._config.train
-        for later in range(step, min(step + train.lookahead + 1, train.steps)):
+        for later in range(step, min(step + train.async_level + 1, train.steps)):
             if later not in self._asked:
                 self._asked[later] = self._remote.call("roll_out", later, draw(later))
         with self._interruptible():
@@ -81,7 +81,7 @@ class RolloutProcess:
             except NotYet:
                 self._pool.states()  # raises where engines have been given up
             except Gone:
-                why = f"train.lookahead: what holds the debates ended: {self._process.ended()}"
+                why = f"train.async_level: what holds the debates ended: {self._process.ended()}"
                 raise Gone(why) from None
 
 
@@ -101,7 +101,7 @@ class Steps:
             verifying=open_verifying(config),
             summarizer=open_summarizer(config),
         )
-        self._lookahead, self._version, self._ema = config.train.lookahead, version, ema
+        self._lookahead, self._version, self._ema = config.train.async_level, version, ema
         self._changed = asyncio.Condition()
 
     async def roll_out(self, step: int, drawn: Draw) -> Rollout:

@@ -10,9 +10,9 @@ from msgspec import UNSET
 
 from debate import Debate
 from debate_rl.evaluation.grading import IN_A_BOX, Grades, stored_mode
-from debate_rl.metrics.labels import label_counts
+from debate_rl.metrics.features import label_counts
+from debate_rl.metrics.step_log import read_rows, rewind
 from debate_rl.rollouts.worker import Rollout
-from debate_rl.tracking.step_lines import read_rows, rewind
 from envs.types import Mode
 from learner.advantages import TurnAdvantage
 from learner.types import agent_order

@@ -212,7 +212,7 @@ class RolloutWorker:
         train, grader, since = self.config.train, self.config.grader, time.monotonic()
         debate = self.config.at_step(step).debate
         name, mode = ("debates", step, *part), grader.mode_at(step)
-        most, chunk = train.debates_per_problem, train.adaptive.chunk or train.debates_per_problem
+        most, chunk = train.group_size, train.adaptive.chunk or train.group_size
         held: list[list[Held]] = [[] for _ in problems]
         tally: Counter[str] = Counter()
         for start in range(0, most, chunk):
@@ -271,7 +271,7 @@ class RolloutWorker:
             pending[index] = self.verifying.begin(debate) if self.verifying else None
 
         debates = run_debates(
-            [problems[number // config.train.debates_per_problem] for number in numbers],
+            [problems[number // config.train.group_size] for number in numbers],
             self.policy,
             debate,
             seed=derive_seed(config.seed, *name),
@@ -343,10 +343,10 @@ def adaptive_metrics(
     ]
     known = [share for share in first if share is not None]
     return {
-        "sampling/debates_per_problem/mean": fmean(sizes),
-        "sampling/debates_per_problem/min": float(min(sizes)),
-        "sampling/debates_per_problem/max": float(max(sizes)),
-        "sampling/saved": 1 - sum(sizes) / (len(sizes) * train.debates_per_problem),
+        "sampling/group_size/mean": fmean(sizes),
+        "sampling/group_size/min": float(min(sizes)),
+        "sampling/group_size/max": float(max(sizes)),
+        "sampling/saved": 1 - sum(sizes) / (len(sizes) * train.group_size),
     } | ({"sampling/accuracy": fmean(known)} if known else {})
 
 

@@ -1,23 +1,24 @@
-"""Checkpoints: the whole state of a run after a step; a crash leaves the old one or the new one.
+"""Checkpoints: the whole state of a run after a step.
 
-    checkpoints/step_000012/manifest.json   every file with its size and SHA-256; written last
+    checkpoints/step_000012/manifest.json   size and SHA-256 of every file; written last
                             state.json      TrainState, and the generators of Python and NumPy
                             trainer.pt      the learner's state, torch's generators (read with weights_only)
                             model/          adapter or weights as save_pretrained writes them (safetensors)
-                best                        a link to the one with the best held-out figure, if that is kept
+                best                        a link to the checkpoint with the best held-out figure
 
-A checkpoint is built in a hidden folder, brought to the disk and renamed. Nothing here unpickles.
+A checkpoint is built in a hidden folder, synced to disk and renamed, so a crash leaves it whole or not at
+all. Loading never unpickles code.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,41 +27,32 @@ from msgspec import to_builtins
 from debate.files import read_json
 from debate.values import Value
 from debate_rl.models import bars_hidden
-from debate_rl.runs.checkpoint_folder import (
-    HIDDEN,
-    MANIFEST,
-    checkpoints,
-    clear_unfinished,
-    link_best,
-    prune,
-    publish,
-)
 from debate_rl.runs.provenance import checksum
-from debate_rl.runs.sampler_state import SamplerState
 from debate_rl.runs.trainer_state import (
-    Stateful,
+    SamplerState,
     load_trainer,
     plain_generators,
     restore_generators,
-    trainer_state,
     write_trainer,
 )
-from transcripts.append import sync_folder
+from transcripts.append import free_name, sync_folder
 from transcripts.codec import convert
 
 FORMAT = 1
-NOTHING: Mapping[str, Stateful] = {}
-FOREIGN = (ArithmeticError, AttributeError)
-"""Raised beside the usual by values of another size or kind than ours in files that are as written."""
+MANIFEST = "manifest.json"
+HIDDEN = ".unfinished_"
+BEST = "best"
+WARM_START = "warm_start"
+"""The folder of a run with the weights after the warm start, the reference of the KL."""
+_NAME = re.compile(r"step_(\d{6,})")
 
 
 class TrainState(Value, frozen=True):
     """The plain values of a run after ``step`` finished steps.
 
-    ``data_position``: problems drawn so far. ``baselines``: running means by name. ``seed``: the run's.
-    ``best``: the step with the best held-out figure so far, and that figure; None where none is compared.
-    ``best_of``: which figure that is, of which problems. ``sampler``: None where nothing but
-    ``data_position`` decides which problems come next.
+    ``data_position``: problems drawn so far. ``baselines``: running means by name. ``best``: the step with
+    the best held-out figure, and that figure; ``best_of`` names figure and problems. ``sampler``: None
+    where ``data_position`` alone decides which problems come next.
     """
 
     step: int
@@ -84,57 +76,35 @@ class CheckpointWriteError(OSError):
         return str(self.args[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What a checkpoint holds. ``weights``: by name, in place of the model's own; None takes those."""
-
-    state: TrainState
-    model: Any
-    weights: Mapping[str, Any] | None
-    trainer: Mapping[str, Any]
-    generators: Mapping[str, object]
-
-
-def snapshot_of(state: TrainState, *, model: Any, parts: Mapping[str, Stateful] = NOTHING) -> Snapshot:
-    """Return what a run is now, with the random generators; its tensors are those that go on being trained.
-
-    ``model`` is a transformers or peft model; ``parts``, by name, have a state beside the weights.
-    """
-    return Snapshot(state, model, None, trainer_state(parts), plain_generators())
-
-
 def save_checkpoint(
     folder: Path,
     state: TrainState,
     *,
     model: Any,
-    parts: Mapping[str, Stateful] = NOTHING,
+    parts: Mapping[str, Any] | None = None,
     keep_last: int | None = None,
 ) -> Path:
-    """Write ``snapshot_of`` a run as ``write_checkpoint`` does."""
-    return write_checkpoint(folder, snapshot_of(state, model=model, parts=parts), keep_last=keep_last)
+    """Write checkpoints/step_N of a transformers or peft model; return its path.
 
-
-def write_checkpoint(folder: Path, snapshot: Snapshot, *, keep_last: int | None = None) -> Path:
-    """Write checkpoints/step_N; return its path.
-
-    Only the ``keep_last`` newest stay, the new one among them, and the best one; the link "best" leads to it.
+    ``parts``, by name, have a ``state_dict`` beside the weights. Only the ``keep_last`` newest checkpoints
+    and the best one stay.
     """
     if keep_last is not None and keep_last < 1:
         raise ValueError(f"keep_last must be at least 1, got {keep_last}")
-    state = snapshot.state
     best = state.best[0] if state.best else None
-    final = folder / f"step_{state.step:06d}"
+    final = folder / _name(state.step)
     fresh = folder / f"{HIDDEN}{final.name}"
-    with _clear_errors(final), _removed_on_error(fresh):
+    with _errors_named(fresh, final):
         clear_unfinished(folder)
         folder.mkdir(parents=True, exist_ok=True)
         sync_folder(folder.parent)
         fresh.mkdir()
-        write_model(fresh / "model", snapshot.model, snapshot.weights)
-        known = {"trainer.pt": write_trainer(fresh / "trainer.pt", snapshot.trainer)}
-        _write_json(fresh / "state.json", {"state": to_builtins(state), "rng": snapshot.generators})
-        _write_json(fresh / MANIFEST, {"format": FORMAT, "files": _inventory(fresh, known)})
+        write_model(fresh / "model", model)
+        write_trainer(fresh / "trainer.pt", parts or {})
+        _write_json(fresh / "state.json", {"state": to_builtins(state), "rng": plain_generators()})
+        files = sorted(path for path in fresh.rglob("*") if path.is_file())
+        inventory = {path.relative_to(fresh).as_posix(): _fingerprint(path) for path in files}
+        _write_json(fresh / MANIFEST, {"format": FORMAT, "files": inventory})
         _sync_all(fresh)
         publish(fresh, final)
         link_best(folder, best)
@@ -146,13 +116,13 @@ def load_checkpoint(
     path: Path,
     *,
     model: Any,
-    parts: Mapping[str, Stateful] = NOTHING,
+    parts: Mapping[str, Any] | None = None,
     restore_rng: bool = True,
     verify: bool = True,
 ) -> TrainState:
     """Load a checkpoint into the objects given, in place, and return the plain values.
 
-    The model is of the same shape as the saved one (for LoRA: the same base and adapter configuration).
+    The model has the shape of the saved one (for LoRA: the same base and adapter configuration).
     ``verify=False`` skips the checksums, for a path that ``latest_good`` has just returned.
     """
     problem = damage(path) if verify else None
@@ -162,14 +132,15 @@ def load_checkpoint(
 
     from debate_rl.runs.weights import load_weights
 
+    foreign = (LookupError, RuntimeError, ValueError, TypeError, ArithmeticError, AttributeError)
     try:
         stored = read_json(path / "state.json")
         state = convert(stored["state"], TrainState)
         load_weights(model, path / "model")
-        load_trainer(path / "trainer.pt", parts, restore_rng=restore_rng)
+        load_trainer(path / "trainer.pt", parts or {}, restore_rng=restore_rng)
         if restore_rng:
             restore_generators(stored["rng"])
-    except (LookupError, RuntimeError, ValueError, TypeError, *FOREIGN, SafetensorError) as error:
+    except (*foreign, SafetensorError) as error:  # whatever readers raise for values of another making
         raise CheckpointError(f"{path}: does not fit this run: {error}") from error
     return state
 
@@ -180,7 +151,7 @@ def warn_damaged(message: str) -> None:
 
 
 def latest_good(folder: Path, *, on_damaged: Callable[[str], None] = warn_damaged) -> Path | None:
-    """Return the newest checkpoint whose files are all as written, None without one; name those skipped."""
+    """Return the newest undamaged checkpoint, None without one; report the damaged ones that are skipped."""
     for path in reversed(checkpoints(folder)):
         problem = damage(path)
         if problem is None:
@@ -198,44 +169,122 @@ def damage(path: Path) -> str | None:
                 f"{path}: written by a newer version (format {manifest['format']}, this one reads {FORMAT})"
             )
         for name, expected in manifest["files"].items():
-            if not (path / name).is_file():
-                return f"{path / name}: missing"
-            if expected["bytes"] != (path / name).stat().st_size or expected != _fingerprint(path / name):
-                return f"{path / name}: not as it was written"
+            file = path / name
+            if not file.is_file():
+                return f"{file}: missing"
+            if expected["bytes"] != file.stat().st_size or expected != _fingerprint(file):
+                return f"{file}: not as it was written"
     except OSError as error:
         return f"{error.filename or path}: {error.strerror}"
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        return f"{path / 'manifest.json'}: damaged ({error})"
+        return f"{path / MANIFEST}: damaged ({error})"
     return None
 
 
-def _fingerprint(path: Path, known: str | None = None) -> dict[str, object]:
-    return {"bytes": path.stat().st_size, "sha256": known or checksum(path)}
+def write_model(folder: Path, model: Any) -> None:
+    """Write adapter or weights as ``save_pretrained`` does, readable for whoever may enter the folder."""
+    extra: dict[str, Any] = {"save_embedding_layers": False} if hasattr(model, "peft_config") else {}
+    with bars_hidden():
+        model.save_pretrained(folder, **extra)
+    for path in folder.glob("*.safetensors"):  # safetensors makes them for their owner alone
+        path.chmod(folder.stat().st_mode & 0o666)
 
 
-def _inventory(folder: Path, known: Mapping[str, str]) -> dict[str, object]:
-    """Return each file's fingerprint by name; ``known``: checksums that need no reading."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    names = [path.relative_to(folder).as_posix() for path in files]
-    return {name: _fingerprint(path, known.get(name)) for name, path in zip(names, files, strict=True)}
+def checkpoints(folder: Path) -> list[Path]:
+    """Return the finished checkpoints by step."""
+    paths = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)] if folder.is_dir() else []
+    return sorted(paths, key=step_of)
+
+
+def step_of(path: Path) -> int:
+    """Return the step in a checkpoint's name.
+
+    >>> step_of(Path("checkpoints/step_000012"))
+    12
+    """
+    match = _NAME.fullmatch(path.name)
+    if match is None:
+        raise ValueError(f"{path}: a checkpoint is named step_ and six digits")
+    return int(match[1])
+
+
+def best_checkpoint(folder: Path) -> Path | None:
+    """Return the checkpoint that the newest one calls the best; None where there is none."""
+    paths = {path.name: path for path in checkpoints(folder)}
+    with suppress(OSError, LookupError, TypeError, ValueError):
+        return paths.get(_name(read_json([*paths.values()][-1] / "state.json")["state"]["best"][0]))
+    return None
+
+
+def tidy(folder: Path, step: int, *, best: int | None, keep_last: int) -> None:
+    """Bring the folder of a run that resumes from ``step`` to what it was after saving that checkpoint.
+
+    Later checkpoints, which are damaged, are renamed NAME.damaged, so that they do not count as the newest.
+    """
+    clear_unfinished(folder)
+    for path in checkpoints(folder):
+        if step_of(path) > step:
+            path.rename(free_name(path.with_name(f"{path.name}.damaged")))
+    link_best(folder, best)
+    prune(folder, keep_last, best)
+
+
+def publish(fresh: Path, final: Path) -> None:
+    """Give a finished folder its name; it replaces an earlier checkpoint of the same step."""
+    _remove(final)
+    fresh.rename(final)
+    sync_folder(final.parent)
+
+
+def link_best(folder: Path, best: int | None) -> None:
+    """Point the link "best" to the checkpoint of this step; remove it where there is none."""
+    link, fresh = folder / BEST, folder / f"{HIDDEN}{BEST}"
+    if link.is_dir() and not link.is_symlink():
+        return  # a copy that followed the link
+    if best is None or not (folder / _name(best)).is_dir():
+        link.unlink(missing_ok=True)
+    elif not link.is_symlink() or os.readlink(link) != _name(best):
+        fresh.unlink(missing_ok=True)
+        fresh.symlink_to(_name(best))
+        fresh.replace(link)
+        sync_folder(folder)
+
+
+def clear_unfinished(folder: Path) -> None:
+    """Delete what a crash left unfinished."""
+    for path in folder.glob(f"{HIDDEN}*"):
+        if path.is_symlink():
+            path.unlink()
+        else:
+            shutil.rmtree(path)
+
+
+def prune(folder: Path, keep_last: int | None, best: int | None) -> None:
+    """Delete all checkpoints but the newest ``keep_last`` (None: keep all) and the best."""
+    if keep_last is not None:
+        for path in checkpoints(folder)[:-keep_last]:
+            if best is None or path.name != _name(best):
+                _remove(path)
+
+
+def _name(step: int) -> str:
+    return f"step_{step:06d}"
+
+
+def _remove(path: Path) -> None:
+    """Delete a folder under a hidden name, so that a crash in between leaves no half checkpoint."""
+    if path.exists():
+        hidden = path.with_name(f"{HIDDEN}removed_{path.name}")
+        path.rename(hidden)
+        shutil.rmtree(hidden)
+
+
+def _fingerprint(path: Path) -> dict[str, object]:
+    return {"bytes": path.stat().st_size, "sha256": checksum(path)}
 
 
 def _write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, allow_nan=False), encoding="ascii")
-
-
-def write_model(folder: Path, model: Any, weights: Mapping[str, Any] | None = None) -> None:
-    """Write adapter or weights as ``save_pretrained`` does, without its progress bar.
-
-    ``weights``: those to write, by name; None takes the model's own.
-    Who may enter the folder may read its files: safetensors makes them for their owner alone.
-    """
-    extra: dict[str, Any] = {"save_embedding_layers": False} if hasattr(model, "peft_config") else {}
-    extra |= {"state_dict": weights} if weights is not None else {}
-    with bars_hidden():
-        model.save_pretrained(folder, **extra)
-    for path in folder.glob("*.safetensors"):
-        path.chmod(folder.stat().st_mode & 0o666)
 
 
 def _sync_all(folder: Path) -> None:
@@ -248,25 +297,18 @@ def _sync_all(folder: Path) -> None:
 
 
 @contextmanager
-def _removed_on_error(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-
-
-@contextmanager
-def _clear_errors(path: Path) -> Iterator[None]:
-    """Say in one line what the three writers below report in three ways when a disk is full."""
+def _errors_named(fresh: Path, final: Path) -> Iterator[None]:
+    """Remove a half-written checkpoint; report in one line what three writers report in three ways."""
     from safetensors import SafetensorError
 
     try:
         yield
-    except (OSError, SafetensorError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "inline_container" not in str(error):
+    except BaseException as error:
+        shutil.rmtree(fresh, ignore_errors=True)
+        of_torch = isinstance(error, RuntimeError) and "inline_container" in str(error)
+        if not of_torch and not isinstance(error, OSError | SafetensorError):
             raise
         number = getattr(error, "errno", None) or getattr(error.__context__, "errno", None)
         reason = os.strerror(number) if number else str(error)
-        message = f"cannot write checkpoint {path}: {reason}; the checkpoints before it are intact"
+        message = f"cannot write checkpoint {final}: {reason}; the checkpoints before it are intact"
         raise CheckpointWriteError(number, message) from error

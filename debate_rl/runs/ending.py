@@ -3,7 +3,7 @@
     "starts": [{"time": ..., "seconds": 512.3, "end": {"reason": "rollback", "step": 12, "why": ...}}, ...]
     "wall_seconds": 512.3
 
-A start that was killed has no end of its own: the next one notes how far its metrics went.
+A start that was killed wrote no end: the next start notes how far its metrics went.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from debate_rl.formatting import duration
-from debate_rl.tracking.step_lines import read_rows
+from debate_rl.metrics.step_log import read_rows
 
 Start = dict[str, Any]
-KILLED = "killed"
 
 
 def ended(facts: Mapping[str, Any], end: Mapping[str, object], *, now: float) -> dict[str, Any]:
@@ -31,24 +30,23 @@ def ended(facts: Mapping[str, Any], end: Mapping[str, object], *, now: float) ->
 def closed(starts: Sequence[Start], metrics: Path) -> list[Start]:
     """Return the starts of a run that is opened again, with an end for the latest where it was killed."""
     result = [dict(start) for start in starts]
-    if not result or "end" in result[-1]:
-        return result
-    last = _last_line(metrics)
-    step, at = last.get("step"), last.get("time")
-    spent = _since(result[-1], at) if isinstance(at, int | float) else 0.0
-    done = step + 1 if isinstance(step, int) else 0
-    result[-1] |= {
-        "seconds": round(spent, 1),
-        "end": {"reason": KILLED, "step": done, "why": "it was killed"},
-    }
+    if result and "end" not in result[-1]:
+        try:
+            last = read_rows(metrics)[-1]
+        except (OSError, ValueError, IndexError):
+            last = {}
+        step, at = last.get("step"), last.get("time")
+        spent = _since(result[-1], at) if isinstance(at, int | float) else 0.0
+        done = step + 1 if isinstance(step, int) else 0
+        end = {"reason": "killed", "step": done, "why": "it was killed"}
+        result[-1] |= {"seconds": round(spent, 1), "end": end}
     return result
 
 
 def starts_of(facts: Mapping[str, Any]) -> list[Start]:
     """Return the starts in run.json; [] where there are none that can be read."""
     starts = facts.get("starts")
-    listed = cast("list[object]", starts if isinstance(starts, list) else [])
-    return [cast("Start", start) for start in listed if isinstance(start, dict)]
+    return [start for start in starts if isinstance(start, dict)] if isinstance(starts, list) else []
 
 
 def wall_seconds(starts: Sequence[Mapping[str, Any]]) -> float:
@@ -62,7 +60,7 @@ def wall_seconds(starts: Sequence[Mapping[str, Any]]) -> float:
 
 
 def time_words(starts: Sequence[Mapping[str, Any]]) -> str:
-    """Return the wall time of all starts.
+    """Return the wall time of all starts in words.
 
     >>> time_words([{"seconds": 90.0}]), time_words([{"seconds": 7200}, {"seconds": 30}])
     ('1.5 min of wall time', '2 h of wall time in 2 starts')
@@ -75,7 +73,7 @@ def time_words(starts: Sequence[Mapping[str, Any]]) -> str:
 def ends_by(starts: Sequence[Mapping[str, Any]], reason: str) -> int:
     """Return how many starts ended for this reason."""
     ends = [start.get("end") for start in starts]
-    return sum(isinstance(end, dict) and cast("dict[str, Any]", end).get("reason") == reason for end in ends)
+    return sum(isinstance(end, dict) and end.get("reason") == reason for end in ends)
 
 
 def _since(start: Start, at: float) -> float:
@@ -84,10 +82,3 @@ def _since(start: Start, at: float) -> float:
         return max(at - datetime.fromisoformat(str(start.get("time"))).timestamp(), 0.0)
     except ValueError:
         return 0.0
-
-
-def _last_line(metrics: Path) -> Mapping[str, Any]:
-    try:
-        return read_rows(metrics)[-1]
-    except (OSError, ValueError, IndexError):
-        return {}

@@ -1,4 +1,4 @@
-"""A run's weights as a folder of the usual format, which other programs load without any code of ours."""
+"""A run's weights as a folder that transformers and peft load without any code of ours, with a README.md."""
 
 from __future__ import annotations
 
@@ -6,34 +6,36 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import tomli_w
 
 from debate.files import read_json, write_text
 from debate_rl.config import Config
 from debate_rl.config.judges import judge_files
+from debate_rl.formatting import printable
 from debate_rl.gguf_file import loads_by_name
 from debate_rl.inference.local import end_tokens
-from debate_rl.runs.checkpoint import write_model
-from debate_rl.runs.checkpoint_folder import step_of
-from debate_rl.runs.kept_weights import load_kept, newest_weights, version_of
-from debate_rl.runs.model_card import model_card
+from debate_rl.metrics.held_out import read_held_out, sentence
+from debate_rl.runs.checkpoint import step_of, write_model
+from debate_rl.runs.folder import plain_config
 from debate_rl.runs.provenance import source_commit, versions
-from transcripts import Record, read_records
+from debate_rl.runs.weights import load_kept, newest_weights, version_of
+from transcripts import read_records
 from transcripts.names import shard_paths
 
 MARK = "export.json"
-"""The file by which an export is known again; nothing else is ever replaced."""
+"""The file that marks an export; nothing else is ever replaced."""
 BASE = "base"
-"""The folder within an export that holds the base of an adapter, where that base has no name of its own."""
-
+"""The folder within an export with the base of an adapter, where that base has no name of its own."""
+LONGEST = 4000
+"""Maximum characters of a fact in the README."""
 DType = Literal["float32", "bfloat16", "float16"]
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(NamedTuple):
     """What was written: the folder, "adapter", "merged" or "full", and the checkpoint that it came from."""
 
     folder: Path
@@ -53,9 +55,9 @@ def export_run(
     """Write the newest weights of a run to ``out`` with all that is needed to load them.
 
     A LoRA run gives its adapter, or with ``merge`` the base with the adapter added in; any other run its
-    whole weights. As a ``judge``'s the folder has its protocol and prompts too, and whole weights.
-    ``dtype`` is that of the weights, None as trained. The folder appears as a whole or not at
-    all; an earlier export of the same run is replaced, and ValueError refuses anything else in its place.
+    whole weights. A ``judge`` gets its protocol and prompts too, and whole weights. ``dtype`` is that of the
+    weights, None as trained. The folder appears whole or not at all; an earlier export of the same run is
+    replaced, and ValueError refuses anything else in its place.
     """
     _refuse_other(out, run)
     path = newest_weights(run)
@@ -65,31 +67,36 @@ def export_run(
     with _appearing(out) as fresh:
         _write_weights(model, fresh, config, kind, out, dtype)
         tokenizer.save_pretrained(fresh)
-        settings = generation_settings(config, model, tokenizer)
+        settings = _generation_settings(config, model, tokenizer)
         for target in (fresh, fresh / BASE):  # whoever loads an adapter gets the settings of its base
             if target.is_dir():
                 settings.save_pretrained(target)
-        prompt = _shown_prompt(run, tokenizer)
-        card = model_card(run, config, kind=kind, step=_steps_of(path), folder=out, prompt=prompt)
-        write_text(fresh / "README.md", card)
+        steps = step_of(path) if path.parent.name == "checkpoints" else 0  # a warm start has none
+        write_text(fresh / "README.md", _card(run, config, kind, steps, out, _shown_prompt(run, tokenizer)))
         for name, text in judge_files(config.debate, config.model).items() if judge else ():
             write_text(fresh / name, text)
-        write_text(fresh / MARK, json.dumps(_facts(run, path, kind), indent=2))
+        facts = {
+            "run": str(run.resolve()),
+            "checkpoint": path.relative_to(run).as_posix(),
+            "policy_version": version_of(path),
+            "kind": kind,
+            "commit": source_commit(),
+            "versions": versions(),
+        }
+        write_text(fresh / MARK, json.dumps(facts, indent=2))
     return Exported(out, kind, path)
 
 
-def generation_settings(config: Config, model: Any, tokenizer: Any) -> Any:
+def _generation_settings(config: Config, model: Any, tokenizer: Any) -> Any:
     """Return how the policy was sampled in training: unfiltered, at the mean temperature of its agents."""
     from transformers import GenerationConfig
 
     temperature = fmean(persona.temperature for persona in config.debate.agent_personas)
-    sampled = (
-        {"do_sample": True, "temperature": round(temperature, 4)} if temperature else {"do_sample": False}
-    )
-    filters = {"top_p": 1.0, "top_k": 0} if temperature else {}
+    sampled: dict[str, Any] = {"do_sample": False}
+    if temperature:
+        sampled = {"do_sample": True, "temperature": round(temperature, 4), "top_p": 1.0, "top_k": 0}
     return GenerationConfig(
         **sampled,
-        **filters,
         max_new_tokens=config.debate.max_tokens + config.debate.thinking_tokens,
         eos_token_id=sorted(end_tokens(model, tokenizer)),
         pad_token_id=tokenizer.pad_token_id,
@@ -100,59 +107,102 @@ def generation_settings(config: Config, model: Any, tokenizer: Any) -> Any:
 def _write_weights(
     model: Any, fresh: Path, config: Config, kind: str, out: Path, dtype: DType | None
 ) -> None:
-    if kind == "adapter":
-        name = config.model.name_or_path
-        base = _base_name(name) if loads_by_name(name) else str(out.resolve() / BASE)
-        model.peft_config["default"].base_model_name_or_path = base
-        write_model(fresh, _typed(model, dtype))
-        if not loads_by_name(name):
-            write_model(fresh / BASE, model.unload())
-        return
-    if kind == "merged":
-        model = (model.float() if dtype == "float32" else model).merge_and_unload()
-    write_model(fresh, _typed(model, dtype))
-
-
-def _base_name(name: str) -> str:
-    """Return the hub id, or the whole path of a folder: the adapter may be loaded from anywhere."""
-    path = Path(name).expanduser()
-    return str(path.resolve()) if path.is_dir() else name
-
-
-def _typed(model: Any, dtype: DType | None) -> Any:
     import torch
 
-    return model if dtype is None else model.to(getattr(torch, dtype))
+    def typed(weights: Any) -> Any:
+        return weights if dtype is None else weights.to(getattr(torch, dtype))
 
-
-def _steps_of(path: Path) -> int:
-    """Return the training steps behind a checkpoint; a warm start has none."""
-    return step_of(path) if path.parent.name == "checkpoints" else 0
+    if kind != "adapter":
+        if kind == "merged":
+            model = (model.float() if dtype == "float32" else model).merge_and_unload()
+        write_model(fresh, typed(model))
+        return
+    name = config.model.name_or_path
+    base = str(out.resolve() / BASE)
+    if loads_by_name(name):  # the whole path, as the adapter may be loaded from anywhere
+        path = Path(name).expanduser()
+        base = str(path.resolve()) if path.is_dir() else name
+    model.peft_config["default"].base_model_name_or_path = base
+    write_model(fresh, typed(model))
+    if not loads_by_name(name):
+        write_model(fresh / BASE, model.unload())
 
 
 def _shown_prompt(run: Path, tokenizer: Any) -> str | None:
     """Return the first prompt of the newest step, None where no transcript kept tokens of this model."""
     shards = shard_paths(run) if (run / "transcripts").is_dir() else []
     record = next(read_records(shards[-1]), None) if shards else None
-    return first_prompt(record, tokenizer) if record else None
+    turns = record.debate.turns[:1] if record else ()
+    ids = [token for turn in turns for token in turn.completion.prompt_tokens]
+    return tokenizer.decode(ids) if ids and all(0 <= token < len(tokenizer) for token in ids) else None
 
 
-def first_prompt(record: Record, tokenizer: Any) -> str | None:
-    """Return the first prompt of a debate, None where its tokens were not kept or are another model's."""
-    ids = [token for turn in record.debate.turns[:1] for token in turn.completion.prompt_tokens]
-    known = all(0 <= token < len(tokenizer) for token in ids)
-    return tokenizer.decode(ids) if ids and known else None
+def loading_code(folder: Path | str) -> str:
+    """Return the three lines that load a model and its tokenizer."""
+    return (
+        "from transformers import AutoModelForCausalLM, AutoTokenizer\n"
+        f"tokenizer = AutoTokenizer.from_pretrained({str(folder)!r})\n"
+        f'model = AutoModelForCausalLM.from_pretrained({str(folder)!r}, dtype="auto")'
+    )
 
 
-def _facts(run: Path, path: Path, kind: str) -> dict[str, object]:
-    return {
-        "run": str(run.resolve()),
-        "checkpoint": path.relative_to(run).as_posix(),
-        "policy_version": version_of(path),
-        "kind": kind,
-        "commit": source_commit(),
-        "versions": versions(),
-    }
+def _card(run: Path, config: Config, kind: str, step: int, folder: Path, prompt: str | None) -> str:
+    """Return the README.md of the weights after ``step`` steps: what they can do, and how they were made."""
+    name = config.model.name_or_path
+    hub = bool(name) and not Path(name).expanduser().exists()
+    made = {"adapter": "LoRA adapter", "merged": "weights with the LoRA adapter merged in", "full": "weights"}
+    debate = f"{config.debate.num_agents} agents, {config.debate.num_rounds} rounds, {config.env.kind}"
+    tags = "debate-rl, reinforcement-learning, grpo" + (", lora" if config.model.lora_rank else "")
+    lines = [
+        "---",
+        *([f"base_model: {json.dumps(name)}"] if hub else []),
+        f"library_name: {'peft' if kind == 'adapter' else 'transformers'}",
+        "pipeline_tag: text-generation",
+        f"tags: [{tags}]",
+        "---",
+        f"# {folder.resolve().parent.name if folder.name == 'export' else folder.name}",
+        "",
+        sentence([one for one in read_held_out(run) if one.step <= step]),
+        "",
+        f"The {made[kind]} after {step} steps of reinforcement learning by multi-agent debate ({debate}). "
+        f"Base: {name or 'a small Qwen3 model built from random weights'}.",
+        "",
+        *_block("python", loading_code(folder)),
+    ]
+    if kind == "adapter":
+        lines.append("transformers needs peft to load an adapter, with the generation settings of its base;")
+        lines.append("those of training are in generation_config.json.")
+        if not loads_by_name(name):
+            lines.append("If the folder moves, adapter_config.json needs the new place of `base/`.")
+        lines.append("")
+    lines += ["## A prompt as in training", "", *_block("text", prompt)] if prompt else []
+    lines += ["## Recipe", "", *_block("toml", tomli_w.dumps(plain_config(config)).rstrip())]
+    return "\n".join([*lines, "## Made with", "", *_provenance(run / "run.json"), ""])
+
+
+def _block(language: str, text: str) -> tuple[str, ...]:
+    fence = "```" if "```" not in text else "~~~~~~"
+    return f"{fence}{language}", text, fence, ""
+
+
+def _provenance(path: Path) -> Iterator[str]:
+    facts: dict[str, Any] = read_json(path) if path.exists() else {}
+    try:
+        start = (facts.get("starts") or [{}])[-1]
+        hardware = start.get("hardware", {})
+        rows = {
+            "versions": ", ".join(f"{name} {number}" for name, number in start.get("versions", {}).items()),
+            "commit": start.get("commit"),
+            "processor": hardware.get("cpu"),
+            "GPUs": ", ".join(hardware.get("gpus", [])),
+            "data": ", ".join(f"{name} {checksum}" for name, checksum in (facts.get("data") or {}).items()),
+            "seed": facts.get("seed"),
+        }
+    except (AttributeError, TypeError, LookupError) as error:
+        raise ValueError(f"{path}: does not describe a run: {error}") from error
+    for name, value in rows.items():
+        if value not in (None, ""):
+            yield f"- {name}: {printable(str(value))[:LONGEST]}"
 
 
 def _refuse_other(out: Path, run: Path) -> None:

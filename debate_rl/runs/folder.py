@@ -1,15 +1,14 @@
 """The folder of one run: made once, owned by one process, never overwritten by another configuration.
 
-run.dir/config.toml     the resolved configuration
-        run.json        what it ran on: versions, commit, hardware, checksums of the data, seed, start times,
-                        why each start ended, its wall seconds, held-out problems that overlap with
-                        training
-        metrics.jsonl   one line a step
-        alarms.jsonl    one line an alarm of a detector, and what it did
+run.dir/config.toml       the resolved configuration
+        run.json          versions, commit, hardware, checksums of the data, seed; of each start the time,
+                          its end and its wall seconds; held-out problems that overlap with training
+        metrics.jsonl     one line a step
+        alarms.jsonl      one line an alarm of a detector, and its action
         likelihood.jsonl  one line a problem: the baseline of the likelihood reward
-        held_out.jsonl  one line an evaluation, the first from before the first step
-        transcripts/    step_000012.jsonl
-        checkpoints/    step_000012/
+        held_out.jsonl    one line an evaluation, the first from before the first step
+        transcripts/      step_000012.jsonl
+        checkpoints/      step_000012/
 """
 
 from __future__ import annotations
@@ -20,18 +19,28 @@ import socket
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import tomli_w
 from pydantic import BaseModel, ValidationError
 
 from debate.files import naming, read_json, read_toml
-from debate_rl.runs.changes import Change, ChangeRules, data_changes, data_refusal, differences, refusal
 from debate_rl.runs.ending import Start, closed, ended, starts_of, wall_seconds
-from debate_rl.runs.provenance import machine, source_commit, versions
+from debate_rl.runs.provenance import (
+    Change,
+    ChangeRules,
+    data_changes,
+    data_refusal,
+    differences,
+    machine,
+    refusal,
+    source_commit,
+    versions,
+)
 
 LOCK = ".lock"
 LOOK_S = 0.05
@@ -46,77 +55,41 @@ class RunFolderError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Where the parts of a run lie. ``resumed`` is True when the folder held this run before."""
+    """The files of a run. ``resumed``: the folder held this run before. ``texts``: what ``record`` writes."""
 
     path: Path
     resumed: bool = False
     texts: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    """What ``record`` writes, by the names of the files."""
+
+    config = property(lambda self: self.path / "config.toml", doc="The resolved configuration.")
+    facts = property(lambda self: self.path / "run.json", doc="What the run ran on.")
+    metrics = property(lambda self: self.path / "metrics.jsonl", doc="One line a step.")
+    alarms = property(lambda self: self.path / "alarms.jsonl", doc="One line an alarm of a detector.")
+    labels = property(lambda self: self.path / "labels.jsonl", doc="Problems whose gold answer was used.")
+    held_out = property(lambda self: self.path / "held_out.jsonl", doc="One line an evaluation.")
+    transcripts = property(lambda self: self.path / "transcripts", doc="One shard a step.")
+    checkpoints = property(lambda self: self.path / "checkpoints", doc="One folder a checkpoint.")
 
     @property
-    def config(self) -> Path:
-        """The resolved configuration."""
-        return self.path / "config.toml"
-
-    @property
-    def facts(self) -> Path:
-        """What the run ran on."""
-        return self.path / "run.json"
+    def starts(self) -> list[Start]:
+        """The starts of the run in run.json, the latest last."""
+        return starts_of(_read_facts(self.facts))
 
     def record(self) -> None:
-        """Write down configuration and facts; the configuration, last, makes the folder a run.
+        """Write facts and configuration; the configuration, last, makes the folder a run.
 
-        To be called before anything else is written of a new run, and when an old one is known to continue.
+        Call it before anything else of a new run is written, and once an old one is known to continue.
         """
-        try:
+        with _write_errors_named(self.path):
             for name, text in self.texts.items():
                 write_whole(self.path / name, text)
-        except OSError as error:
-            raise _cannot_write(self.path, error) from error
 
     def record_end(self, reason: str, *, step: int, why: str, **more: object) -> None:
         """Write into run.json why this start ends, after how many steps, and its wall seconds."""
         end = {"reason": reason, "step": step, "why": why, **more}
         facts = ended(_read_facts(self.facts), end, now=time.time())
-        try:
+        with _write_errors_named(self.path):
             write_whole(self.facts, json.dumps(facts, indent=2).encode())
-        except OSError as error:
-            raise _cannot_write(self.path, error) from error
-
-    @property
-    def starts(self) -> list[Start]:
-        """What run.json keeps of each start of the run, the latest last."""
-        return starts_of(_read_facts(self.facts))
-
-    @property
-    def alarms(self) -> Path:
-        """One line an alarm of a detector."""
-        return self.path / "alarms.jsonl"
-
-    @property
-    def metrics(self) -> Path:
-        """One line a step."""
-        return self.path / "metrics.jsonl"
-
-    @property
-    def labels(self) -> Path:
-        """Which problems' gold answers were used, where not all are."""
-        return self.path / "labels.jsonl"
-
-    @property
-    def held_out(self) -> Path:
-        """One line an evaluation on held-out problems."""
-        return self.path / "held_out.jsonl"
-
-    @property
-    def transcripts(self) -> Path:
-        """One shard a step."""
-        return self.path / "transcripts"
-
-    @property
-    def checkpoints(self) -> Path:
-        """One folder a checkpoint."""
-        return self.path / "checkpoints"
 
 
 @contextmanager
@@ -132,15 +105,14 @@ def open_run(
 ) -> Iterator[RunFolder]:
     """Make the folder, or open it again for the same configuration, and hold its lock until the end.
 
-    Nothing is written but the lock until ``RunFolder.record``, so a start that fails leaves all as it was.
-    What differs from the run that is resumed, as ``rules`` allow, is kept in run.json, and so are
-    ``findings``, those of the latest start, which began ``since``, in seconds since 1970; None: now.
-    RunFolderError for any other difference, for changed data, for a
-    folder that is not a run, while another process holds it, and where nothing can be written.
+    Nothing but the lock is written until ``RunFolder.record``, so a start that fails leaves all as it was.
+    run.json keeps the allowed differences from the run that is resumed, and the ``findings`` of the latest
+    start, which began ``since`` (seconds since 1970; None: now). RunFolderError for any other difference, for
+    changed data, for a folder that is not a run, while another process holds it, and for write errors.
     """
     folder = Path(path)
     with ExitStack() as stack:  # what the run itself raises passes through as it is
-        try:
+        with _write_errors_named(folder):
             folder.mkdir(parents=True, exist_ok=True)
             if not any((folder / name).exists() for name in (LOCK, "config.toml")):
                 _refuse_foreign(folder)  # before a lock is left in it
@@ -148,59 +120,59 @@ def open_run(
             known = {"seed": seed, "data": dict(data_checksums or {}), **(findings or {})}
             began = datetime.now(UTC) if since is None else datetime.fromtimestamp(since, UTC)
             run = _enter(folder, config, known, rules or ChangeRules(), began)
-        except OSError as error:
-            raise _cannot_write(folder, error) from error
         yield run
 
 
-def _cannot_write(folder: Path, error: OSError) -> RunFolderError:
-    path = error.filename or folder
-    return RunFolderError(f"run.dir={folder}: cannot write {path}: {error.strerror}; choose another run.dir")
+@contextmanager
+def _write_errors_named(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RunFolderError(
+            f"run.dir={folder}: cannot write {error.filename or folder}: {error.strerror}; "
+            "choose another run.dir"
+        ) from error
 
 
 def _enter(
-    folder: Path, config: BaseModel, known: dict[str, object], rules: ChangeRules, began: datetime
+    folder: Path, config: BaseModel, known: dict[str, Any], rules: ChangeRules, began: datetime
 ) -> RunFolder:
-    plain = plain_config(config)
     run = RunFolder(folder, resumed=(folder / "config.toml").exists())
     if not run.resumed:
         _refuse_foreign(folder)
-        facts: dict[str, object] = {**known, "starts": [_start({}, began)]}
+        facts: dict[str, Any] = {**known, "starts": [_start({}, began)]}
     else:
         changed = changed_settings(folder, config)
         if refused := refusal(changed, rules):
             raise RunFolderError(f"run.dir={folder} holds a run with another configuration: {refused}")
         facts = _resumed_facts(folder, _read_facts(run.facts), known, changed, rules, began)
-    texts = {"run.json": json.dumps(facts, indent=2).encode(), "config.toml": tomli_w.dumps(plain).encode()}
-    return replace(run, texts=texts)
+    tables = tomli_w.dumps(plain_config(config))
+    return replace(
+        run, texts={"run.json": json.dumps(facts, indent=2).encode(), "config.toml": tables.encode()}
+    )
 
 
 def _resumed_facts(
     folder: Path,
-    facts: dict[str, object],
-    known: dict[str, object],
+    facts: dict[str, Any],
+    known: dict[str, Any],
     changed: Mapping[str, Change],
     rules: ChangeRules,
     began: datetime,
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return the facts of a resumed run: data and starts are added to, the seed stays the first."""
-    before, now = _mapping(facts.get("data")), _mapping(known["data"])
+    before = facts["data"] if isinstance(facts.get("data"), dict) else {}
     earlier = closed(starts_of(facts), folder / "metrics.jsonl")
-    others = data_changes(before, now)
+    others = data_changes(before, known["data"])
     if refused := data_refusal(others, rules):
         raise RunFolderError(f"run.dir={folder}: {refused}")
     starts = [*earlier, _start({**changed, **others}, began)]
     latest = {key: value for key, value in known.items() if key != "seed"}
-    spent = {"wall_seconds": wall_seconds(earlier)}
-    return known | facts | latest | spent | {"data": before | now, "starts": starts}
-
-
-def _mapping(value: object) -> dict[str, str]:
-    return value if isinstance(value, dict) else {}
+    latest |= {"wall_seconds": wall_seconds(earlier), "data": before | known["data"], "starts": starts}
+    return known | facts | latest
 
 
 def _start(changed: Mapping[str, Change], began: datetime) -> dict[str, object]:
-    """Return what this start of the run runs on."""
     return {
         "time": began.isoformat(timespec="seconds"),
         "commit": source_commit(),
@@ -216,19 +188,18 @@ def plain_config(config: BaseModel) -> dict[str, object]:
 
 
 def changed_settings(folder: Path, config: BaseModel) -> dict[str, Change]:
-    """Return what differs from a run's configuration, by dotted key; RunFolderError for a damaged one."""
-    stored = _with_defaults(_read_config(folder / "config.toml"), type(config))
-    return differences(stored, plain_config(config))
+    """Return what differs from a run's configuration, by dotted key; RunFolderError for a damaged one.
 
-
-def _with_defaults(stored: dict[str, object], kind: type[BaseModel]) -> dict[str, object]:
-    """Return a stored configuration with the defaults of keys that came after it; as it is where it is not
-    valid any more.
+    Keys that are newer than the run have their defaults in it.
     """
+    path = folder / "config.toml"
     try:
-        return plain_config(kind.model_validate(stored))
-    except ValidationError:
-        return stored
+        stored = read_toml(path)
+    except ValueError as error:
+        raise RunFolderError(f"{path}: damaged: {error}; choose another run.dir") from error
+    with suppress(ValidationError):  # for keys that are gone, which are shown as differences
+        stored = plain_config(type(config).model_validate(stored))
+    return differences(stored, plain_config(config))
 
 
 def _refuse_foreign(folder: Path) -> None:
@@ -239,14 +210,7 @@ def _refuse_foreign(folder: Path) -> None:
         )
 
 
-def _read_config(path: Path) -> dict[str, object]:
-    try:
-        return read_toml(path)
-    except ValueError as error:
-        raise RunFolderError(f"{path}: damaged: {error}; choose another run.dir") from error
-
-
-def _read_facts(path: Path) -> dict[str, object]:
+def _read_facts(path: Path) -> dict[str, Any]:
     try:
         facts = read_json(path)
     except FileNotFoundError:
@@ -257,7 +221,7 @@ def _read_facts(path: Path) -> dict[str, object]:
 
 
 def half_written(path: Path) -> Path:
-    """Return what ``write_whole`` leaves beside a file where it ends before its time."""
+    """Return the file that ``write_whole`` leaves where it ends before its time."""
     return path.with_name(f".{path.name}.new")
 
 
@@ -265,7 +229,7 @@ def write_whole(path: Path, data: bytes) -> None:
     """Replace a file at once, so that a reader or a crash sees the old text or the new one."""
     fresh = half_written(path)
     try:
-        fresh.unlink(missing_ok=True)  # what was left, or a link to somebody's file
+        fresh.unlink(missing_ok=True)  # a leftover, or a link to somebody's file
         with fresh.open("xb") as file:
             file.write(data)
             file.flush()
@@ -278,11 +242,15 @@ def write_whole(path: Path, data: bytes) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the system lets go of it however the process ends.
+    """Hold the folder's lock; the system releases it however the process ends.
 
-    A link is not followed: what it leads to is somebody's file, and would be written over.
+    A link is not followed: its target is somebody's file, and would be overwritten.
     """
-    with open(folder / LOCK, "ab", opener=_open_no_link) as file:
+
+    def opened(path: str, flags: int) -> int:
+        return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
+
+    with open(folder / LOCK, "ab", opener=opened) as file:
         _take(file.fileno(), folder)
         with naming(folder / LOCK):
             os.ftruncate(file.fileno(), 0)
@@ -291,7 +259,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a process holds the folder's lock; nothing is written. False where that is unknown."""
+    """Return whether a process holds the folder's lock, without writing; False where that is unknown."""
     try:
         import fcntl
 
@@ -307,10 +275,6 @@ def is_locked(folder: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
-
-
-def _open_no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
 
 
 def _take(descriptor: int, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a run ran on and what it read: package versions, commit, machine, checksums of files and problems.
+"""What a run ran on and read (versions, commit, machine, checksums), and what may change when it resumes.
 
 No secrets, and nothing of the environment.
 """
@@ -10,21 +10,24 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from hashlib import file_digest, sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import UNSET
 
 from debate import Problem
 from debate.files import LARGEST_DATA, LARGEST_TOML, open_plain, read_plain
 from debate.prompting.texts import SHIPPED, load_prompts, prompt_path
-from debate_rl.config import Config
+from debate_rl.config import DATA, Config
 from debate_rl.config.recipes import find_shots
 from envs import DataError
-from envs.data.shards import files_of
+from envs.data.records import files_of
 
-PACKAGES = (
+PACKAGES = [
     "debate-rl",
     "torch",
     "transformers",
@@ -34,22 +37,26 @@ PACKAGES = (
     "datasets",
     "numpy",
     "vllm",
-)
+]
+TRAIN_ONLY = ("limit", "decontaminate", "max_prompt_tokens", "test_time_learning", "mix", "difficulty")
+"""Keys of ``env`` that do not concern held-out problems."""
+NOT_DRAWN_BY = {"every", "direct", "samples", "strategies", "more", "judge_pairs"}
+"""Keys of ``held_out`` that do not decide which problems are drawn."""
+Change: TypeAlias = tuple[object, object]
+"""The value before and now; None where it is unset."""
 
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that decide a run's numbers, where installed."""
     numbers = {"python": platform.python_version()}
     for package in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             numbers[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return numbers
 
 
 def source_commit() -> str | None:
-    """Return the git commit of this code, "-dirty" behind it when it was changed; None outside of git.
+    """Return the git commit of this code, with "-dirty" where it was changed; None outside of git.
 
     A wheel installed inside somebody else's repository has no commit: git must know this very file.
     """
@@ -62,10 +69,9 @@ def source_commit() -> str | None:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
+    command = ["git", "-C", str(folder), *arguments]
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=10, check=True
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
@@ -76,7 +82,12 @@ def machine() -> dict[str, object]:
     facts: dict[str, object] = {"system": platform.platform(), "cpu": _cpu_name(), "cores": usable_cores()}
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
         facts["memory_gib"] = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
-    return facts | {"gpus": _gpus()}
+    facts["gpus"] = []
+    with suppress(ImportError):
+        import torch
+
+        facts["gpus"] = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    return facts
 
 
 def usable_cores() -> int:
@@ -85,20 +96,11 @@ def usable_cores() -> int:
 
 
 def _cpu_name() -> str:
-    try:
+    with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
-
-
-def _gpus() -> list[str]:
-    try:
-        import torch
-    except ImportError:
-        return []
-    return [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+        if names := [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]:
+            return names[0]
+    return platform.processor()
 
 
 def checksum(path: Path, most: int | None = None) -> str:
@@ -121,10 +123,6 @@ def problems_checksum(problems: Iterable[Problem]) -> str:
     return digest.hexdigest()
 
 
-TRAIN_ONLY = ("limit", "decontaminate", "max_prompt_tokens", "test_time_learning", "mix", "difficulty")
-"""Keys of ``env`` that say nothing of the held-out problems."""
-
-
 def is_split_off(config: Config) -> bool:
     """Whether the held-out problems are a part of what ``env.path`` holds."""
     return config.env.path is not None and config.held_out.path is None and config.held_out.kind is None
@@ -135,19 +133,25 @@ def file_checksums(config: Config) -> dict[str, str]:
     further = (settings.path for settings in config.held_out.more.values())
     shots = config.shots.path and str(find_shots(config.shots.path))
     mixed = (one.path for one in config.env.mix or ())
-    measured = config.env.difficulty.path if config.env.difficulty else None
     paths = (config.env.path, config.held_out.path, *further, *mixed, shots)
-    files = {str(file): _checksum(file) for path in paths if path is not None for file in files_of(path)}
-    if measured is not None:
-        files[measured] = _checksum(Path(measured))
+    files = [str(file) for path in paths if path is not None for file in files_of(path)]
+    files += [config.env.difficulty.path] if config.env.difficulty else []
     load_prompts(config.debate.prompts)  # says best what is wrong with the file
-    if config.verifier.rubric_file is not None:
-        files[config.verifier.rubric_file] = _checksum(Path(config.verifier.rubric_file))
-    return files | {prompts_key(config.debate.prompts): prompts_checksum(config.debate.prompts)}
+    files += [config.verifier.rubric_file] if config.verifier.rubric_file is not None else []
+    known = {file: _checksum(Path(file)) for file in files}
+    return known | {prompts_key(config.debate.prompts): prompts_checksum(config.debate.prompts)}
+
+
+def _checksum(file: Path) -> str:
+    try:
+        return checksum(file, LARGEST_DATA)
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
+        why = getattr(error, "strerror", error)
+        raise DataError(f"{file}: {why}; give an existing JSONL, JSON or Parquet file") from error
 
 
 def prompts_key(name: str) -> str:
-    """Return what run.json calls a prompt set: "prompts: default", or the path of an own one.
+    """Return the key of a prompt set in run.json: "prompts: default", or the path of an own one.
 
     ValueError where there is no shipped one of that name.
     """
@@ -160,49 +164,134 @@ def prompts_checksum(name: str) -> str:
     return sha256(read_plain(prompt_path(name), LARGEST_TOML)).hexdigest()
 
 
-NOT_DRAWN_BY = {"every", "direct", "samples", "strategies", "more", "judge_pairs"}
-"""Keys of ``held_out`` that do not decide which problems are drawn."""
-
-
 def problems_checksums(
     config: Config,
     train: Sequence[Problem],
     held_out: Sequence[Problem],
     more: Mapping[str, Sequence[Problem]] | None = None,
 ) -> Mapping[str, str]:
-    """Return the checksums of all parts under names that say all they were drawn by.
+    """Return the checksums of all sets under names with every setting that they were drawn by.
 
-    ``more``: further held-out sets by name.
-
-    So a name that a run had before must have the same problems, from the hub as from a file.
+    So a name that a run had before must have the same problems, from the hub as from a file. ``more``:
+    further held-out sets by name.
     """
     env = config.env.model_dump(exclude_none=True)
     if not config.env.test_time_learning:
         del env["test_time_learning"]
     part = config.held_out.model_dump(exclude_none=True, exclude=NOT_DRAWN_BY)
-    beside = {f"held_out.{key}": part[key] for key in ("limit", "seed")} if is_split_off(config) else {}
-    drawn_by = {
-        "train": {**env, "seed": config.seed, **beside},
-        "held out": {key: value for key, value in env.items() if key not in TRAIN_ONLY} | part,
+    split = {f"held_out.{key}": part[key] for key in ("limit", "seed")} if is_split_off(config) else {}
+    sets: dict[str, tuple[dict[str, object], Sequence[Problem]]] = {
+        "train": ({**env, "seed": config.seed, **split}, train),
+        "held out": ({key: env[key] for key in env if key not in TRAIN_ONLY} | part, held_out),
     }
-    others = {f"held out {name}": problems for name, problems in (more or {}).items()}
-    drawn_by |= {
-        f"held out {name}": settings.model_dump(exclude_none=True, exclude=NOT_DRAWN_BY)
-        for name, settings in config.held_out.more.items()
-    }
-    return {
-        f"{name}: {' '.join(f'{key}={value}' for key, value in drawn_by[name].items())}": problems_checksum(
-            problems
-        )
-        for name, problems in {"train": train, "held out": held_out, **others}.items()
-        if problems
-    }
+    for name, problems in (more or {}).items():
+        settings = config.held_out.more[name].model_dump(exclude_none=True, exclude=NOT_DRAWN_BY)
+        sets[f"held out {name}"] = settings, problems
+    found: dict[str, str] = {}
+    for name, (drawn_by, problems) in sets.items():
+        if problems:
+            settings = " ".join(f"{key}={value}" for key, value in drawn_by.items())
+            found[f"{name}: {settings}"] = problems_checksum(problems)
+    return found
 
 
-def _checksum(file: Path) -> str:
-    """Return the SHA-256 of a file; DataError where there is none, or one whose end may never come."""
-    try:
-        return checksum(file, LARGEST_DATA)
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
-        why = getattr(error, "strerror", error)
-        raise DataError(f"{file}: {why}; give an existing JSONL, JSON or Parquet file") from error
+@dataclass(frozen=True, slots=True)
+class ChangeRules:
+    """Which keys of a resumed run may have another value.
+
+    ``may_change``: any value; keys or tables, and "data" for the problems. ``may_grow``: a larger one.
+    ``notes`` say what the change of a key would mean.
+    """
+
+    may_change: tuple[str, ...] = ("run", "logging")
+    may_grow: tuple[str, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    def allow(self, key: str, change: Change) -> bool:
+        """Return whether a key may have changed in this way.
+
+        >>> rules = ChangeRules(("logging",), ("train.steps",))
+        >>> rules.allow("logging.progress", (None, "bar")), rules.allow("train.steps", (4, 6))
+        (True, True)
+        >>> rules.allow("train.steps", (6, 4)), rules.allow("learner.lr", (1e-5, 1e-4))
+        (False, False)
+        """
+        if any(key == free or key.startswith(f"{free}.") for free in self.may_change):
+            return True
+        before, now = change
+        numbers = isinstance(before, int | float) and isinstance(now, int | float)
+        return numbers and key in self.may_grow and now > before
+
+
+def differences(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str, Change]:
+    """Return the differences between two configurations, by dotted key.
+
+    >>> differences({"seed": 1, "stages": [{"target": 0.6}]}, {"seed": 1, "stages": [{"target": 0.7}]})
+    {'stages.0.target': (0.6, 0.7)}
+    """
+    before, after = _flat(old), _flat(new)
+    keys = sorted(before.keys() | after.keys())
+    return {k: (before.get(k), after.get(k)) for k in keys if before.get(k) != after.get(k)}
+
+
+def _flat(tables: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    result: dict[str, object] = {}
+    for key, value in tables.items():
+        if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+            value = {str(number): row for number, row in enumerate(value)}
+        if isinstance(value, dict):
+            result |= _flat(value, f"{prefix}{key}.")
+        else:
+            result[f"{prefix}{key}"] = value
+    return result
+
+
+def refusal(changed: Mapping[str, Change], rules: ChangeRules) -> str | None:
+    """Return the refused changes and the ways out, in one line; None when all are allowed."""
+    refused = [key for key, change in changed.items() if not rules.allow(key, change)]
+    if not refused:
+        return None
+    shown: list[str] = []
+    for key in refused[:5]:
+        before, now = ("unset" if value is None else repr(value) for value in changed[key])
+        note = f" ({rules.notes[key]})" if key in rules.notes else ""
+        shown.append(f"{key} was {before}, now {now}{note}")
+    if len(refused) > 5:  # another recipe, not another setting
+        return f"{'; '.join(shown)} (and {len(refused) - 5} more); choose another run.dir, or set these back"
+    names = json.dumps(list(dict.fromkeys(map(_allowable, refused))))
+    return (
+        f"{'; '.join(shown)}; choose another run.dir, set these back, or allow them by name: "
+        f"'run.allow_changes={names}'"
+    )
+
+
+def _allowable(key: str) -> str:
+    """Return the name by which a key is allowed: of a key in a list of tables, the list.
+
+    >>> _allowable("learner.lr"), _allowable("stages.1.debate.num_agents"), _allowable("env.mix.0.weight")
+    ('learner.lr', 'stages', 'env.mix')
+    """
+    parts = key.split(".")
+    return ".".join(parts[: next((i for i, part in enumerate(parts) if part.isdecimal()), None)])
+
+
+def data_changes(known: Mapping[str, str], now: Mapping[str, str]) -> dict[str, Change]:
+    """Return the checksums that differ, by the names of the data.
+
+    >>> data_changes({"a.jsonl": "1", "b.jsonl": "2"}, {"a.jsonl": "3", "c.jsonl": "4"})
+    {'data: a.jsonl': ('1', '3')}
+    """
+    changed = {name: known[name] for name in now if known.get(name, now[name]) != now[name]}
+    return {f"{DATA}: {name}": (before, now[name]) for name, before in changed.items()}
+
+
+def data_refusal(changed: Mapping[str, Change], rules: ChangeRules) -> str | None:
+    """Return the refused changes of data and the ways out, in one line; None when all are allowed."""
+    if not changed or rules.allow(DATA, (None, None)):
+        return None
+    names = ", ".join(sorted(name.removeprefix(f"{DATA}: ") for name in changed))
+    return (
+        f"the data changed since this run began: {names}; bring back the files (or the version of this code "
+        "that read them so), choose another run.dir, or go on with the problems as they are read now: "
+        f"'run.allow_changes={json.dumps([DATA])}'"
+    )

@@ -1,15 +1,14 @@
 """How many threads torch computes with on a CPU.
 
-The number decides in which order sums are taken, and so how they are rounded. It is a rule of the model and
-the machine, and not measured: what else runs at a start would else decide the results of a seed. A run keeps
-its number in run.json.
+The number decides the order of sums, and so their rounding. It follows from the model and the machine and is
+not measured, so that other load at a start does not change the results of a seed. run.json keeps it.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from debate.files import read_json
 from debate_rl.config import Config
@@ -19,29 +18,18 @@ from debate_rl.runs.provenance import usable_cores
 from envs.hub import spare_retries
 
 NARROW = 512
-"""Below this width a product is done before a second thread has been woken up for it."""
+"""Below this width a product is done before a second thread has woken up."""
 EXPLICIT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 FACT = "threads"
 """The key in run.json."""
 
 
-def threads_for(width: int, cores: int) -> int:
-    """Return the threads for a model of this width: one for a narrow one, else half the cores.
-
-    Threads wait for each other by spinning at each product, so one that another process keeps from its core
-    stops all of them: half of the cores are left to others.
-
-    >>> threads_for(128, 16), threads_for(2048, 16), threads_for(2048, 1)
-    (1, 8, 1)
-    """
-    return 1 if width < NARROW else max(1, cores // 2)
-
-
 def use_threads(config: Config) -> tuple[int, str] | None:
     """Set torch's threads for a model on a CPU; return their number and a line about it; None on a GPU.
 
-    A run that resumes has the number that it had before. What the environment says (``EXPLICIT``) counts more
-    than both, and a lower number that ``torch.set_num_threads`` was given stays.
+    A narrow model gets one thread, another half the cores: threads wait for each other by spinning, so one
+    that another process keeps from its core stops all. A resumed run keeps its number. The environment
+    (``EXPLICIT``) overrides both, and a lower number set by ``torch.set_num_threads`` stays.
     """
     import torch
 
@@ -53,19 +41,19 @@ def use_threads(config: Config) -> tuple[int, str] | None:
         other = "" if kept in (None, count) else f"; this run had {kept} before, and rounding may differ"
         return count, f"threads: {count} of {cores} cores, by {given}{other}"
     width = _width(config.model)
-    count = kept or min(threads_for(width, cores), torch.get_num_threads())
+    count = kept or min(1 if width < NARROW else max(1, cores // 2), torch.get_num_threads())
     torch.set_num_threads(count)
     why = "as this run had before" if kept else f"for a model {width} wide"
     return count, f"threads: {count} of {cores} cores, {why}; OMP_NUM_THREADS sets another number"
 
 
 def _kept(run: Path) -> int | None:
-    """Return the number that a run had before; None where it is not known."""
+    """Return the number of a run's earlier start; None where it is not known."""
     try:
         facts = read_json(run / "run.json")
     except (OSError, ValueError):
         return None
-    count = cast("dict[str, Any]", facts).get(FACT) if isinstance(facts, dict) else None
+    count = facts.get(FACT) if isinstance(facts, dict) else None
     return count if isinstance(count, int) and not isinstance(count, bool) and 0 < count < 1025 else None
 
 

@@ -1,33 +1,41 @@
-"""What a trainer holds beside the weights: its parts' states and random generators, to a file and back."""
+"""What a checkpoint holds beside the weights: states of the learner and the sampler, and random
+generators.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from io import BufferedWriter
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from debate.values import Value
 
-class Stateful(Protocol):
-    """A learner, or an optimizer of torch."""
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state."""
-        ...
+class Memory(Value, frozen=True):
+    """What a run remembers of a problem: its recent pass rate, the newest one, and the step that drew it.
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> object:
-        """Take the state up."""
-        ...
+    The rates are None until one of its debates was graded.
+    """
+
+    step: int
+    rate: float | None = None
+    newest: float | None = None
+
+
+class SamplerState(Value, frozen=True):
+    """The cursor of each set of problems, and the memory of problems by id."""
+
+    cursors: dict[str, int]
+    memory: dict[str, Memory]
 
 
 def seed_generators(seed: int) -> None:
-    """Seed the global generators of Python, NumPy and torch, for parts of a user's own that use them."""
+    """Seed the global generators of Python, NumPy and torch, for a user's own parts that use them."""
     import torch
 
     random.seed(seed)
@@ -37,7 +45,7 @@ def seed_generators(seed: int) -> None:
 
 @contextmanager
 def generators_kept_on_error() -> Iterator[None]:
-    """Put the global generators back as they were when the block ends in an error, or by a signal."""
+    """Restore the global generators when the block ends in an error, or by a signal."""
     put_back = _put_back()
     try:
         yield
@@ -48,7 +56,7 @@ def generators_kept_on_error() -> Iterator[None]:
 
 @contextmanager
 def generators_kept() -> Iterator[None]:
-    """Put the global generators back as they were when the block ends: nothing later changes by it."""
+    """Restore the global generators when the block ends, so that nothing later depends on it."""
     put_back = _put_back()
     try:
         yield
@@ -57,7 +65,6 @@ def generators_kept() -> Iterator[None]:
 
 
 def _put_back() -> Callable[[], None]:
-    """Return what sets the global generators as they are now."""
     plain, of_torch = plain_generators(), _torch_generators()
 
     def put_back() -> None:
@@ -67,48 +74,25 @@ def _put_back() -> Callable[[], None]:
     return put_back
 
 
-def trainer_state(parts: Mapping[str, Stateful]) -> dict[str, Any]:
-    """Return the states of the parts, by name, and torch's generators."""
-    return {"parts": {name: part.state_dict() for name, part in parts.items()}, **_torch_generators()}
-
-
-def write_trainer(path: Path, state: Mapping[str, Any]) -> str:
-    """Write a ``trainer_state``; return the SHA-256 of the file, taken while it is written."""
+def write_trainer(path: Path, parts: Mapping[str, Any]) -> None:
+    """Write the states of the parts, by name, and torch's generators."""
     import torch
 
-    with path.open("wb") as file:  # by its name torch would write it without telling why it cannot
-        hashed: Any = _Hashed(file)
-        torch.save(state, hashed)
-    return hashed.sha256.hexdigest()
+    states = {name: part.state_dict() for name, part in parts.items()}
+    with path.open("wb") as file:  # given a name, torch does not say why it cannot write
+        torch.save({"parts": states, **_torch_generators()}, file)
 
 
-class _Hashed:
-    """A file to write to, and the hash of what was written."""
+def load_trainer(path: Path, parts: Mapping[str, Any], *, restore_rng: bool) -> None:
+    """Load them into the objects given; ValueError for a part that was not saved.
 
-    def __init__(self, file: BufferedWriter) -> None:
-        self.sha256 = hashlib.sha256()
-        self._file = file
-
-    def write(self, data: bytes) -> int:
-        """Write bytes that follow those before."""
-        self.sha256.update(data)
-        return self._file.write(data)
-
-    def flush(self) -> None:
-        """Hand over what is still to be written."""
-        self._file.flush()
-
-
-def load_trainer(path: Path, parts: Mapping[str, Stateful], *, restore_rng: bool) -> None:
-    """Read them back into the objects given; ValueError for one that was saved without.
-
-    Nothing but tensors and plain values is read: a file that holds more, such as code, is refused.
+    Only tensors and plain values are read: a file that holds more, such as code, is refused.
     """
     import torch
 
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except (UnpicklingError, EOFError) as error:  # torch would have it loaded unchecked
+    except (UnpicklingError, EOFError) as error:  # torch's text advises to load it unchecked
         raise ValueError(f"{path.name} is not as torch writes tensors and plain values") from error
     for name, part in parts.items():
         if name not in state["parts"]:
@@ -136,10 +120,9 @@ def _restore_torch(state: dict[str, Any]) -> None:
 def plain_generators() -> dict[str, object]:
     """Return the global generators of Python and NumPy as plain JSON values."""
     version, words, gauss = random.getstate()
-    numpy_state: Any = np.random.get_state(legacy=False)
-    words_of_numpy = numpy_state["state"]["key"].tolist()
-    numpy_plain = numpy_state | {"state": {"key": words_of_numpy, "pos": int(numpy_state["state"]["pos"])}}
-    return {"python": [version, list(words), gauss], "numpy": numpy_plain}
+    state: Any = np.random.get_state(legacy=False)
+    inner = {"key": state["state"]["key"].tolist(), "pos": int(state["state"]["pos"])}
+    return {"python": [version, list(words), gauss], "numpy": state | {"state": inner}}
 
 
 def restore_generators(stored: dict[str, Any]) -> None:

@@ -1,31 +1,149 @@
-"""Saved weights into a model that is already built: an adapter's, or all of them."""
+"""The weights that a run kept: which checkpoint holds them, and loading them into a model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from safetensors.torch import load_file
-from torch import Tensor
+from debate.files import read_json
+from debate.seeds import derive_seed
+from debate_rl.config import Config
+from debate_rl.config.recipes import read_tables
+from debate_rl.models import load_model
+from debate_rl.runs.checkpoint import (
+    WARM_START,
+    CheckpointError,
+    best_checkpoint,
+    checkpoints,
+    damage,
+    latest_good,
+    load_checkpoint,
+    step_of,
+)
+from debate_rl.runs.threads import use_threads
+from debate_rl.warm_start.tokenizer import tiny_vocabulary
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class KeptWeights(NamedTuple):
+    """A checkpoint and its policy version, as transcripts name it; ``path`` None: the recipe's own
+    weights.
+    """
+
+    path: Path | None
+    version: int
+
+
+def newest_weights(run: Path) -> Path:
+    """Return the newest good checkpoint, or the warm start; ValueError where a run has neither."""
+    path = latest_good(run / "checkpoints") or latest_good(run / WARM_START)
+    if path is None:
+        raise ValueError(f"{run}: holds no checkpoint; train it first")
+    return path
+
+
+def weights_of_version(run: Path, config: Config, version: int) -> KeptWeights:
+    """Return the weights of a policy version, or the newest where no good checkpoint holds it.
+
+    Version 0 is what the run began with: the warm start, or without one the model of the recipe.
+    """
+    for path in reversed([*checkpoints(run / WARM_START), *checkpoints(run / "checkpoints")]):
+        if damage(path) is None and version_of(path) == version:
+            return KeptWeights(path, version)
+    if version == 0 and not config.warm_start.steps and config.warm_start.from_run is None:
+        return KeptWeights(None, 0)
+    newest = newest_weights(run)
+    return KeptWeights(newest, version_of(newest))
+
+
+def named_weights(run: Path, name: str) -> list[Path]:
+    """Return the checkpoints that a name means: "newest", "best", "start" (warm start), "all", or a step."""
+    good = [path for path in checkpoints(run / "checkpoints") if damage(path) is None]
+    started = [path for path in (latest_good(run / WARM_START),) if path]
+    known = {
+        "newest": good[-1:] or started,
+        "best": [path for path in good if path == best_checkpoint(run / "checkpoints")],
+        "start": started,
+        "all": [*started, *good],
+    } | {str(step_of(path)): [path] for path in good}
+    if not known.get(name):
+        steps = ", ".join(str(step_of(path)) for path in good) or "none"
+        raise ValueError(
+            f"{run}: has no weights {name!r}: newest, best (train.keep_best), start (a warm start), all, "
+            f"or the step of a checkpoint that is there: {steps}"
+        )
+    return known[name]
+
+
+def version_of(path: Path) -> int:
+    """Return the policy version of a checkpoint."""
+    try:
+        return int(read_json(path / "state.json")["state"]["policy_version"])
+    except (ValueError, LookupError, TypeError) as error:
+        raise CheckpointError(f"{path / 'state.json'}: has no policy version ({error})") from error
+
+
+def start_of(name: str) -> Path:
+    """Return the checkpoint that ``warm_start.from_run`` names, RUN or RUN@WEIGHTS.
+
+    Without a name of weights it is the run's warm start; of a run that learnt from replies, the newest.
+    """
+    run, at, weights = name.rpartition("@")
+    named = bool(at) and not Path(name).exists()
+    if not named:
+        run, weights = name, "newest"
+        if (path := latest_good(Path(run) / WARM_START)) is not None:
+            return path
+        config = Path(run) / "config.toml"
+        sft = read_tables(config).get("sft") if config.is_file() else None
+        if not (isinstance(sft, dict) and sft.get("data")):
+            raise ValueError(
+                f"warm_start.from_run={name}: holds no warm-started weights; {name}@newest or {name}@best "
+                "takes those of a checkpoint"
+            )
+    try:
+        return named_weights(Path(run), weights)[0]
+    except (ValueError, OSError) as error:
+        raise ValueError(f"warm_start.from_run={name}: {error}") from error
+
+
+def load_kept(config: Config, path: Path | None) -> tuple[Any, Any]:
+    """Return the run's model with the weights of a checkpoint (None: as it began) and its tokenizer."""
+    model, tokenizer = load_run_model(config)
+    if path is not None:
+        load_checkpoint(path, model=model, restore_rng=False, verify=False)
+    model.eval()
+    return model, tokenizer
+
+
+def load_run_model(config: Config) -> tuple[Any, Any]:
+    """Return the model that a run begins with, and its tokenizer; on a CPU it has ``use_threads``."""
+    use_threads(config)
+    vocabulary = tiny_vocabulary(config)
+    return load_model(config.model, vocabulary=vocabulary, seed=derive_seed(config.seed, "model"))
 
 
 def load_weights(model: Any, folder: Path) -> None:
     """Load what ``save_pretrained`` wrote, in place; ValueError where names or shapes do not match."""
-    if hasattr(model, "peft_config"):
-        _load_adapter(model, folder)
-    else:
-        _load_all(model, folder)
+    (_load_adapter if hasattr(model, "peft_config") else _load_all)(model, folder)
 
 
 def _load_adapter(model: Any, folder: Path) -> None:
     from peft import set_peft_model_state_dict
+    from safetensors.torch import load_file
 
     path = folder / "adapter_model.safetensors"
     if not path.is_file():
         raise ValueError("it holds full weights, this run trains an adapter")
     saved = load_file(path)
-    _refuse_other_rank(model, saved)
+    ranks = {tensor.shape[0] for name, tensor in saved.items() if "lora_A" in name}
+    own = {config.r for config in model.peft_config.values()}
+    if ranks and len(own) == 1 and ranks != own:
+        shown = ", ".join(map(str, sorted(ranks)))
+        raise ValueError(f"the adapter has rank {shown}, this run's has {own.pop()} (model.lora_rank)")
     result = set_peft_model_state_dict(model, saved)
     missing = [name for name in result.missing_keys if "lora_" in name]
     if missing or result.unexpected_keys:
@@ -33,16 +151,10 @@ def _load_adapter(model: Any, folder: Path) -> None:
         raise ValueError(f"the adapter has other layers than this run's: {name}")
 
 
-def _refuse_other_rank(model: Any, saved: Mapping[str, Tensor]) -> None:
-    ranks = {tensor.shape[0] for name, tensor in saved.items() if "lora_A" in name}
-    own = {config.r for config in model.peft_config.values()}
-    if ranks and len(own) == 1 and ranks != own:
-        shown = ", ".join(map(str, sorted(ranks)))
-        raise ValueError(f"the adapter has rank {shown}, this run's has {own.pop()} (model.lora_rank)")
-
-
 def _load_all(model: Any, folder: Path) -> None:
     """Copy by name; architectures that save under other names go through from_pretrained."""
+    from safetensors.torch import load_file
+
     saved: dict[str, Tensor] = {}
     for path in sorted(folder.glob("model*.safetensors")):
         saved |= load_file(path)
@@ -50,20 +162,20 @@ def _load_all(model: Any, folder: Path) -> None:
         raise ValueError("it holds an adapter, this run trains full weights")
     own = model.state_dict()
     if saved.keys() - own.keys():
-        saved = _under_own_names(model, folder)
+        loaded, info = type(model).from_pretrained(folder, dtype=model.dtype, output_loading_info=True)
+        _refuse_other([*info["missing_keys"], *info["unexpected_keys"]])
+        saved = loaded.state_dict()
     tied = set(getattr(model, "all_tied_weights_keys", None) or {})
     missing = own.keys() - saved.keys() - tied
-    other = [name for name in saved if name not in own or own[name].shape != saved[name].shape]
-    if missing or other:
-        raise ValueError(f"the weights are of another model: {sorted([*missing, *other])[0]}")
+    _refuse_other([*missing, *(name for name in saved if _shape(own, name) != _shape(saved, name))])
     model.load_state_dict(saved, strict=False)
     model.tie_weights()
 
 
-def _under_own_names(model: Any, folder: Path) -> dict[str, Tensor]:
-    """Return the weights by the names in the model; ValueError where from_pretrained would make some up."""
-    loaded, info = type(model).from_pretrained(folder, dtype=model.dtype, output_loading_info=True)
-    other = sorted([*info["missing_keys"], *info["unexpected_keys"]])
-    if other:
-        raise ValueError(f"the weights are of another model: {other[0]}")
-    return loaded.state_dict()
+def _shape(weights: Mapping[str, Tensor], name: str) -> object:
+    return weights[name].shape if name in weights else None
+
+
+def _refuse_other(names: list[str]) -> None:
+    if names:
+        raise ValueError(f"the weights are of another model: {sorted(names)[0]}")

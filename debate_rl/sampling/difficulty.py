@@ -87,7 +87,7 @@ def read_difficulty(path: str, *, key: str = KEY) -> Measured:
     except (OSError, ValueError) as error:
         raise DataError(f"{key}={path}: {getattr(error, 'strerror', None) or error}") from error
     if not lines:
-        raise DataError(f"{key}={path}: is empty; debate passrate writes such a file")
+        raise DataError(f"{key}={path}: is empty; debate eval passrate writes such a file")
     try:
         head = msgspec.json.decode(lines[0], type=Head, strict=True)
     except msgspec.DecodeError as error:

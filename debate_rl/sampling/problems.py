@@ -20,7 +20,7 @@ from debate_rl.config.data import HeldOutSet
 from debate_rl.config.recipes import find_shots
 from debate_rl.config.sampling import MixedSet
 from debate_rl.engines import counting_policy
-from debate_rl.metrics.tasks import sources_of
+from debate_rl.metrics.answers import sources_of
 from debate_rl.runs.provenance import file_checksums, is_split_off, problems_checksums
 from debate_rl.sampling.difficulty import bands, by_difficulty
 from envs import DataError, Environment, load_environment

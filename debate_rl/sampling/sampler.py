@@ -26,14 +26,18 @@ from debate.ramps import value_at
 from debate.seeds import derive_seed
 from debate_rl.config import Config
 from debate_rl.config.sampling import Order, SamplingConfig, knots
-from debate_rl.runs.sampler_state import Memory, SamplerState
+from debate_rl.runs.trainer_state import Memory, SamplerState
 from debate_rl.sampling.difficulty import Difficulty, read_difficulty
 from debate_rl.sampling.problems import Problems
 from envs import DataError
-from envs.data.selection import normal_level
+from envs.data.loading import normal_level
 from rewards import Truth
 from rewards.truth import right_share
 
+NEWEST = 0.5
+"""Weight of the newest debates of a problem in its recent pass rate."""
+FLOOR = 0.1
+"""Lowest probability of admission: above 0, so that no problem is left out for good."""
 Gate: TypeAlias = Callable[[Problem, int, Memory | None], bool]
 """Whether a problem is admitted at a step, given the memory of it."""
 
@@ -81,8 +85,7 @@ class Sampler:
             before, newest = self.memory.get(id), right_share(grades)
             rate = before.rate if before and newest is None else newest
             if newest is not None and before is not None and before.rate is not None:
-                share = self.config.sampling.newest
-                rate = (1 - share) * before.rate + share * newest
+                rate = (1 - NEWEST) * before.rate + NEWEST * newest
             self.memory[id] = Memory(step, rate, newest)
 
     def finish(self, step: int) -> dict[str, float]:
@@ -90,7 +93,7 @@ class Sampler:
         drawn = self._drawn(step)
         self._later = {later: one for later, one in self._later.items() if later > step}
         self.cursors, self.step = drawn.cursors, step + 1
-        self.drawn += self.config.train.problems_per_step
+        self.drawn += self.config.train.batch_size
         return {"epoch": self.drawn / len(self.data.train)} | self._metrics(step, drawn)
 
     def state(self) -> SamplerState | None:
@@ -148,7 +151,7 @@ class Sampler:
     def _draw_after(self, step: int, before: Mapping[str, int]) -> Drawn:
         train, seed = self.config.train, self.config.seed
         cursors, counts = dict(before), Counter[str]()
-        chosen = self._take(step, train.problems_per_step, cursors, counts)
+        chosen = self._take(step, train.batch_size, cursors, counts)
         if not train.dynamic_sampling:
             return Drawn(Draw(chosen), cursors, counts)
         if self._plain:
@@ -260,7 +263,7 @@ def gates_of(config: Config, rows: Mapping[str, Difficulty]) -> dict[str, Gate]:
     if sampling.by_measured:
         gates["measured"] = partial(of_measured, sampling, rows)
     if sampling.towards_half:
-        gates["towards_half"] = partial(towards_half, sampling, config.seed)
+        gates["towards_half"] = partial(towards_half, config.seed)
     if sampling.rest_steps:
         gates["rested"] = partial(rested, sampling.rest_steps)
     if sampling.retry_steps:
@@ -288,19 +291,17 @@ def of_measured(
     return row is None or low <= row.pass_rate <= high
 
 
-def towards_half(
-    sampling: SamplingConfig, seed: int, problem: Problem, step: int, memory: Memory | None
-) -> bool:
-    """Admit with probability 4 p (1 - p), at least ``sampling.floor``; always without any grade.
+def towards_half(seed: int, problem: Problem, step: int, memory: Memory | None) -> bool:
+    """Admit with probability 4 p (1 - p), at least ``FLOOR``; always without any grade.
 
-    >>> settings, memory = SamplingConfig(towards_half=True, floor=0.05), Memory(0, rate=0.9)
+    >>> memory = Memory(0, rate=0.9)
     >>> problems = [Problem(str(i), "?") for i in range(1000)]  # 4 * .9 * .1 = .36
-    >>> sum(towards_half(settings, 0, problem, 5, memory) for problem in problems)
+    >>> sum(towards_half(0, problem, 5, memory) for problem in problems)
     336
     """
     if memory is None or memory.rate is None:
         return True
-    chance = max(sampling.floor, 4 * memory.rate * (1 - memory.rate))
+    chance = max(FLOOR, 4 * memory.rate * (1 - memory.rate))
     return random.Random(derive_seed(seed, "towards half", step, problem.id)).random() < chance
 
 
@@ -352,18 +353,18 @@ def with_epochs(config: Config, problems: int, *, capped: bool | None = None) ->
     ``capped``: whether ``train.steps`` may end the run before; None: where it is given. ValueError for less
     than a step.
 
-    >>> train = {"epochs": 2, "problems_per_step": 64}
+    >>> train = {"epochs": 2, "batch_size": 64}
     >>> with_epochs(Config.model_validate({"model": {"tiny": {}}, "train": train}), 3994).train.steps
     124
     """
     train = config.train
     if train.epochs is None:
         return config
-    steps = floor(train.epochs * problems / train.problems_per_step)
+    steps = floor(train.epochs * problems / train.batch_size)
     if not steps:
         raise ValueError(
             f"train.epochs = {train.epochs:g}: of {problems} problems that is less than one step of "
-            f"train.problems_per_step = {train.problems_per_step}; raise it, or lower that"
+            f"train.batch_size = {train.batch_size}; raise it, or lower that"
         )
     capped = "steps" in train.model_fields_set if capped is None else capped
     done = min(steps, train.steps) if capped else steps
@@ -373,10 +374,10 @@ def with_epochs(config: Config, problems: int, *, capped: bool | None = None) ->
 def length_line(config: Config, problems: int) -> str:
     """Return one line: the steps of an epoch, and the epochs of the run.
 
-    >>> train = {"steps": 124, "problems_per_step": 64}
+    >>> train = {"steps": 124, "batch_size": 64}
     >>> length_line(Config.model_validate({"model": {"tiny": {}}, "train": train}), 3994)
     'an epoch is 62.4 steps of 64 problems; 124 steps are 1.99 epochs'
     """
-    size, steps = config.train.problems_per_step, config.train.steps
+    size, steps = config.train.batch_size, config.train.steps
     each = problems / size
     return f"an epoch is {each:.1f} steps of {size} problems; {steps} steps are {steps / each:.2f} epochs"

@@ -17,12 +17,9 @@ from typing import TypeAlias, cast, get_args
 
 from debate.seeds import derive_seed
 from debate.types import Kind, Message, Problem, Role, Shot
-from envs.data.data_set import OWN_FILE, DataSet
-from envs.data.loading import entry_of, rows_of
-from envs.data.records import Record, as_text, read_files
-from envs.data.rows import problem_of, question_hash
-from envs.data.selection import normal_level
-from envs.data.shards import files_of
+from envs.data.catalog import OWN_FILE, DataSet
+from envs.data.loading import entry_of, normal_level, problem_of, question_hash, rows_of
+from envs.data.records import Record, as_text, files_of, read_files
 from envs.data.shots import plain_solution
 from envs.errors import DataError
 from envs.extraction.boxes import last_box

@@ -21,9 +21,8 @@ from debate_rl.runs.provenance import checksum, file_checksums, problems_checksu
 from debate_rl.sampling.problems import Problems, further_held_out, load_held_out, without_held_out
 from debate_rl.sft.encoding import Encoded, ReplyEncoder
 from debate_rl.sft.examples import Example, Source, is_file, of_family
-from envs.data.rows import question_hash
-from envs.data.selection import normal_level
-from envs.data.shards import files_of
+from envs.data.loading import normal_level, question_hash
+from envs.data.records import files_of
 from envs.errors import DataError, DataWarning
 
 

@@ -16,6 +16,7 @@ from debate_rl.sampling.problems import Problems
 from debate_rl.sft.encoding import Encoded, rows_of
 from debate_rl.sft.replies import Replies, load_replies, steps_of
 from debate_rl.training.loop import Task, evaluate, evaluates_first
+from debate_rl.training.ranks import RankGroup
 from debate_rl.training.run import Look, Run, open_training
 from learner.update.config import LearnerConfig
 
@@ -29,9 +30,11 @@ LOGGED = (
 """The learner's metrics that say something of replies that nobody sampled."""
 
 
-def open_replies(config: Config, *, look: Look | None = None) -> AbstractContextManager[Run]:
-    """Open a supervised run; ``look`` as for ``open_training``."""
-    return open_training(config, look=look, prepare=prepared, settings=learner_settings)
+def open_replies(
+    config: Config, *, look: Look | None = None, group: RankGroup | None = None
+) -> AbstractContextManager[Run]:
+    """Open a supervised run; ``look`` and ``group`` as for ``open_training``."""
+    return open_training(config, look=look, group=group, prepare=prepared, settings=learner_settings)
 
 
 def prepared(config: Config) -> tuple[Config, Problems]:
@@ -108,7 +111,7 @@ def _passes(examples: tuple[Encoded, ...], most: int) -> list[list[Encoded]]:
 
 def _in_steps(config: Config, replies: int) -> Config:
     """Return the configuration with its steps; held-out problems are solved alone, if nothing else is set."""
-    train = {"steps": steps_of(config.sft, replies), "problems_per_step": config.sft.batch_size}
+    train = {"steps": steps_of(config.sft, replies), "batch_size": config.sft.batch_size}
     held_out = {} if "direct" in config.held_out.model_fields_set else {"direct": True}
     return config.model_copy(
         update={

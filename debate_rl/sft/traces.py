@@ -24,9 +24,8 @@ from debate_rl.evaluation.grading import Graded
 from debate_rl.runs.folder import plain_config, write_whole
 from debate_rl.runs.provenance import checksum
 from debate_rl.sft.examples import examples_of
+from envs.data.loading import normal_level, question_hash
 from envs.data.records import read_files
-from envs.data.rows import question_hash
-from envs.data.selection import normal_level
 from envs.errors import DataError
 from rewards.peer import voted_winner
 from transcripts import Record, read_records

@@ -77,7 +77,7 @@ def solve(
 def _opened(stack: ExitStack, run: Path | None, config: Config) -> Policy:
     weights = None
     if run is not None:
-        from debate_rl.runs.kept_weights import newest_weights  # loads torch; a server's model needs none
+        from debate_rl.runs.weights import newest_weights  # loads torch; a server's model needs none
 
         weights = newest_weights(run)
     policy = open_policy(config, weights)

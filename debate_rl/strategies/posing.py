@@ -15,7 +15,7 @@ from debate.values import whole_text
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import IN_A_BOX
 from envs import DataError, Environment, load_environment, load_problems
-from envs.data.rows import question_hash
+from envs.data.loading import question_hash
 from envs.families import FAMILIES
 from envs.types import Mode
 

@@ -43,7 +43,7 @@ def summarizer_in(config: Config) -> Callable[[], Policy | None]:
 
 def requests_of(config: Config) -> int:
     """Return how many replies a configuration's engine takes at once."""
-    return AT_ONCE if config.model.policy in ENGINES else config.train.batch_size
+    return AT_ONCE if config.model.policy in ENGINES else config.train.sample_batch_size
 
 
 T = TypeVar("T")

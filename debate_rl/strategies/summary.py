@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from debate_rl.formatting import counted, duration, share
-from debate_rl.statistics import clustered_mean
+from debate_rl.metrics.intervals import clustered_mean
 from debate_rl.strategies.answers_file import Line
 
 HOUR = 3600.0

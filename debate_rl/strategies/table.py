@@ -1,6 +1,6 @@
 """Strategies beside each other, and beside self-consistency at the same generated tokens.
 
-Intervals are clustered by problem and differences paired by problem (``debate_rl.statistics``). All have the
+Intervals are clustered by problem and differences paired by problem. All have the
 same seed, so those that ask for solutions alone draw the same ones.
 """
 
@@ -13,7 +13,7 @@ from statistics import fmean
 
 from debate import Policy, Problem
 from debate_rl.evaluation.grading import grade_turn
-from debate_rl.statistics import Estimate, clustered_mean
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.strategies.solving import Refused, SolvePlan, ask_all, solve_all
 from debate_rl.strategies.tally import Tally
 from debate_rl.strategies.types import Answered, Asked, Judge, Solution

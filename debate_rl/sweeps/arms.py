@@ -280,7 +280,7 @@ def _check_after(sweep: Sweep, arm: Arm, earlier: Sequence[Arm], where: str) -> 
 
 
 def is_supervised(config: Config) -> bool:
-    """Return whether ``debate sft`` runs a configuration, and not ``debate train``."""
+    """Return whether a configuration learns from replies."""
     return bool(config.sft.data)
 
 

@@ -1,7 +1,7 @@
 """What a sweep came to: each arm's held-out figures over its seeds, and how it differs from the first arm.
 
 With several seeds intervals say what other seeds and other held-out problems would give
-(``debate_rl.statistics.crossed_mean``). With one seed they are clustered by problem, and say nothing of other
+(``crossed_mean``). With one seed they are clustered by problem, and say nothing of other
 seeds. Differences are of the same seed, the same start and the same problems, taken problem by problem.
 """
 
@@ -13,11 +13,11 @@ from itertools import chain
 from statistics import fmean
 
 from debate_rl.forecast.passes import learner_passes
-from debate_rl.statistics import Estimate, crossed_mean, holm
+from debate_rl.metrics.held_out import DIRECT, FIGURES, LEADS, HeldOut, gains, reach_of, read_held_out
+from debate_rl.metrics.intervals import Estimate, crossed_mean, holm
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.sweeps.arms import Arm, is_supervised
 from debate_rl.sweeps.running import State, SweepRun
-from debate_rl.tracking.held_out import DIRECT, FIGURES, LEADS, HeldOut, gains, reach_of, read_held_out
-from debate_rl.tracking.step_lines import read_metrics
 
 LEVEL = 0.05
 """The p-value, adjusted for all that was looked at, up to which an arm counts as worse than another."""

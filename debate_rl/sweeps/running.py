@@ -1,5 +1,4 @@
-"""The runs of a sweep: each a ``debate train`` or ``debate sft`` in a process of its own, several at a time
-if asked.
+"""The runs of a sweep: each a ``debate train`` in a process of its own, several at a time if asked.
 
 What is done stands in OUT/sweep.json, and a run that stopped goes on from its newest checkpoint: the same
 command finishes a sweep that was stopped or killed. What a run comes to depends neither on how many run at a
@@ -25,12 +24,12 @@ from debate.settings import Settings
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, read_facts
 from debate_rl.formatting import duration, printable
+from debate_rl.metrics.held_out import kept_steps
 from debate_rl.preflight.start import change_rules
-from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints
+from debate_rl.runs.checkpoint import WARM_START, checkpoints
 from debate_rl.runs.folder import LOCK, changed_settings, is_locked, locked, write_whole
 from debate_rl.runs.provenance import usable_cores
-from debate_rl.sweeps.arms import Arm, Sweep, config_of, is_supervised
-from debate_rl.tracking.held_out import kept_steps
+from debate_rl.sweeps.arms import Arm, Sweep, config_of
 
 STATE = "sweep.json"
 BEGINS = ("seed", "model", "env", "debate", "shots", "warm_start")
@@ -308,9 +307,8 @@ class Child:
         """Start a run, or go on with it, one of so many at once; what it prints is added to its log."""
         run.folder.parent.mkdir(parents=True, exist_ok=True)
         own = (*run.own, "logging.progress=lines")
-        task = "sft" if is_supervised(run.config) else "train"
         words = (run.arm.recipe or recipe, *run.arm.overrides, *own, *run.start_words())
-        command = [*_begun_by_a_sweep(), "-m", "debate_rl", task, *words]
+        command = [*_begun_by_a_sweep(), "-m", "debate_rl", "train", *words]
         environment = shared_threads(at_once) | os.environ
         if device:
             environment["CUDA_VISIBLE_DEVICES"] = device

@@ -10,11 +10,11 @@ from debate_rl.evaluation.folder import FIGURES, TRAINING, identity, training_fo
 from debate_rl.evaluation.play import EvalPlan, is_alone
 from debate_rl.evaluation.report import held_out, metrics, plain_rows
 from debate_rl.evaluation.scores import Scores
+from debate_rl.judge_attack.watching import JudgeWatch
+from debate_rl.metrics.held_out import append_held_out
 from debate_rl.runs.folder import write_whole
 from debate_rl.runs.trainer_state import generators_kept
 from debate_rl.sampling.problems import HeldOutProblems
-from debate_rl.tracking.held_out import append_held_out
-from debate_rl.training.judge_watch import JudgeWatch
 from debate_rl.training.run import Run
 
 
@@ -28,10 +28,9 @@ def evaluate_held_out(run: Run, step: int) -> dict[str, float]:
         with generators_kept():
             scores = scores_of(run, part, step)
         if not part.name:
-            if run.config.held_out.judge_pairs:
-                watch = JudgeWatch(run.config, run.folder.path, part, run.policy, run.tracker)
-                scores, watched = watch.watch(scores, step)
-                figures |= watched
+            watch = JudgeWatch(run.folder.path, run.config, part, run.policy, run.tracker)
+            scores, watched = watch.measure(scores, step)
+            figures |= watched
             run.evaluations[step] = scores
         if (part.name, step) not in run.measured:
             append_held_out(run.folder.held_out, held_out(scores, step, data=part.name))

@@ -11,18 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from debate_rl.alarms import DETECTORS, Reading, alarms, readings
+from debate_rl.alarms.curves import joined
+from debate_rl.alarms.metrics_file import finite, read_metrics
+from debate_rl.alarms.settings import flat, open_advice
 from debate_rl.config import Config
 from debate_rl.config.ends import Action
 from debate_rl.formatting import short
-from debate_rl.reports.training.advice import open_advice
-from debate_rl.reports.training.curves import Curves, no_curves
-from debate_rl.reports.training.detectors import DETECTORS, Reading, alarms, readings
-from debate_rl.reports.training.files import finite, flat, read_metrics
-from debate_rl.reports.training.loading import Run as Report
-from debate_rl.reports.training.loading import load_run
-from debate_rl.runs.checkpoint_folder import checkpoints, step_of
+from debate_rl.metrics.step_log import read_rows
+from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.runs.folder import RunFolder, plain_config
-from debate_rl.tracking.step_lines import read_rows
 from learner.update.worst import Against, WorstTokens
 from transcripts.append import LineFile, free_name
 
@@ -32,6 +30,8 @@ FAR_FROM: dict[str, Against] = {
     **dict.fromkeys(("mismatch", "logprob"), "sampler_before"),
 }
 """The log-probabilities that the worst tokens of a detector's alarm are far from."""
+DEBATES_EVERY = 10
+"""Steps between two looks of the detectors at stored debates."""
 SAID = 3
 """How many of these tokens are said; alarms.jsonl has all."""
 WEIGHT: dict[Action, int] = {"warn": 0, "checkpoint": 1, "rollback": 2, "stop": 3}
@@ -69,14 +69,13 @@ class Guards:
         Alarms rest on the metrics, and every few steps on the stored debates as well. ``worst``: the tokens
         of the step whose log-probabilities are furthest apart.
         """
-        every = self._config.train.alarm_debates_every
-        if every and (step + 1) % every == 0:
-            found = alarms(load_run(self._folder.path).readings)
-        else:
-            curves, _ = read_metrics(self._folder.metrics)
-            train = self._config.train
-            group = (train.adaptive.chunk or train.debates_per_problem) * self._config.debate.num_agents
-            found = alarms(readings(Curves(curves.steps, curves.values, curves.broken, group)))
+        train, parts = self._config.train, [read_metrics(self._folder.metrics)[0]]
+        if (step + 1) % DEBATES_EVERY == 0:
+            from debate_rl.alarms.stored import read_stored
+
+            parts.append(read_stored(self._folder.path).curves)
+        debates = train.adaptive.chunk or train.group_size
+        found = alarms(readings(joined(parts, debates * self._config.debate.num_agents)))
         new = [reading for reading in found if reading.detector.name not in self.known]
         return [self._raised(step, reading, worst, decode) for reading in new]
 
@@ -85,8 +84,8 @@ class Guards:
     ) -> Raised:
         alarm, detector = reading.alarm, reading.detector
         assert alarm is not None
-        settings = Report(self._folder.path, "", no_curves(), flat(plain_config(self._config)))
-        fix, action = open_advice(settings, detector.fix), self._actions.get(detector.name, "warn")
+        fix = open_advice(flat(plain_config(self._config)), detector.fix)
+        action = self._actions.get(detector.name, "warn")
         line: dict[str, Any] = {
             "step": step,
             "detector": detector.name,

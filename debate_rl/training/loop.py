@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from math import isfinite, nan
 
 from debate.ramps import ramps_of
+from debate_rl.alarms.rules import MISMATCH
 from debate_rl.config import RAMPED, Config
 from debate_rl.engines import sleep_engine, states_of
 from debate_rl.formatting import counted, duration
+from debate_rl.judge_attack.pairs import read_judgments
 from debate_rl.metrics.debates import compression_metrics, debate_metrics, size_metrics
 from debate_rl.models import engine_dtype, resolve_dtype
 from debate_rl.preflight.start import best_by, is_better
-from debate_rl.reports.training.learning_alarms import MISMATCH
 from debate_rl.rollouts.records import of_groups, step_records
 from debate_rl.rollouts.worker import Clock, Rollout, adaptive_metrics, groups_with_signal
 from debate_rl.runs.ending import ends_by, wall_seconds
@@ -83,15 +84,12 @@ def train_steps(run: Run, task: Task | None = None) -> None:
     """
     with run.end_recorded():
         run.end = _end_of_steps(run, task or DEBATES)
-        run.writer.wait()
 
 
 def _end_of_steps(run: Run, task: Task) -> End:
     """Do the steps that are left until one is the last; return why it was."""
     if run.config.held_out.judge_pairs:
-        from debate_rl.training.judge_watch import check_watched
-
-        check_watched(run.folder.path)
+        read_judgments(run.folder.path, 0)  # a damaged file is named before a step is lost
     steps, guards = run.config.train.steps, Guards(run.config, run.folder)
     opened = wall_seconds(run.folder.starts) + time.monotonic() - run.began - run.clock()
     end = reached_limit(run, evaluate_first(run, task), opened + run.clock())
@@ -177,7 +175,7 @@ def _learn(
         signal = groups_with_signal(transitions, advantages, run.config.at_step(run.step))
         groups = len({transition.group for transition in transitions})
         metrics |= {
-            "sampling/extra_problems": float(groups - train.problems_per_step),
+            "sampling/extra_problems": float(groups - train.batch_size),
             "sampling/silent_problems": float(groups - len(signal)),
         }
         pairs = zip(transitions, advantages, strict=True)
@@ -207,7 +205,7 @@ def _speed(
 ) -> dict[str, float]:
     """Return tokens per second, and the idle shares of learner and engines; ``before``: engines' seconds."""
     whole, waited = sum(seconds.values()), seconds["seconds/rollout"]
-    speed = {"tokens_per_second": generated / (whole if run.config.train.lookahead else waited)}
+    speed = {"tokens_per_second": generated / (whole if run.config.train.async_level else waited)}
     if before:
         engines = [state.seconds for state in states_of(run.policy)]
         worked = max(sum(engines) - sum(before), 0.0)  # a restarted engine counts from 0
@@ -335,7 +333,6 @@ def _rolled_back(run: Run, since: int, why: str) -> End:
     A rollback is a resume from an earlier checkpoint with a lower learning rate. run.json keeps the end of
     this start, and the run is opened again; killed at any point, it resumes to the same.
     """
-    run.writer.wait()
     again = ends_by(run.folder.starts, "rollback") >= MOST_ROLLBACKS
     back = None if again else put_away_checkpoints(run.folder.checkpoints, since)
     if back is None:

@@ -30,9 +30,9 @@ from debate_rl.config import Config
 from debate_rl.inference.remote import Address, Gone, Remote, RemoteError, answer, new_address
 from debate_rl.inference.vllm_weights import memory_folder
 from debate_rl.models import on_cpu, resolve_device, resolve_dtype
-from debate_rl.runs.checkpoint_folder import checkpoints, step_of
+from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.runs.folder import RunFolder
-from debate_rl.runs.kept_weights import load_run_model
+from debate_rl.runs.weights import load_run_model
 from debate_rl.training.stops import RankError
 from learner.types import Row
 from learner.update.config import LearnerConfig

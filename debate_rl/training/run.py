@@ -21,18 +21,22 @@ from debate_rl.engines import end_engines, local_settings, make_policy, open_sum
 from debate_rl.forecast.plan import chosen_here
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.remote import RemoteError
+from debate_rl.judge_attack.pairs import set_aside_judged
+from debate_rl.metrics.held_out import kept_steps
+from debate_rl.metrics.trackers import Trackers, open_trackers
 from debate_rl.preflight.start import best_by, change_rules, checked_problems
 from debate_rl.rollouts.worker import RolloutWorker
 from debate_rl.runs.checkpoint import (
+    WARM_START,
     CheckpointError,
     TrainState,
+    checkpoints,
     latest_good,
     load_checkpoint,
-    snapshot_of,
+    save_checkpoint,
+    tidy,
     warn_damaged,
 )
-from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints, tidy
-from debate_rl.runs.checkpoint_writer import CheckpointWriter
 from debate_rl.runs.ending import ends_by
 from debate_rl.runs.folder import RunFolder, RunFolderError, open_run, plain_config
 from debate_rl.runs.provenance import problems_checksum
@@ -40,8 +44,6 @@ from debate_rl.runs.threads import FACT, use_threads
 from debate_rl.runs.trainer_state import generators_kept, generators_kept_on_error, seed_generators
 from debate_rl.sampling.problems import Problems
 from debate_rl.sampling.sampler import Sampler
-from debate_rl.tracking.held_out import kept_steps
-from debate_rl.tracking.trackers import Trackers, open_trackers
 from debate_rl.training.start_weights import start_weights
 from debate_rl.training.stops import RankError, Stopped, Stops, catch_stops
 from learner.update.config import LearnerConfig
@@ -104,7 +106,6 @@ class Run:
     reader: Reader | None = None
     canary: Canary | None = None
     tracker: Trackers = field(default_factory=Trackers)
-    writer: CheckpointWriter = field(default_factory=CheckpointWriter)
     step: int = 0
     ema: dict[str, float] = field(default_factory=dict)
     evaluations: dict[int, Scores] = field(default_factory=dict)
@@ -130,8 +131,8 @@ class Run:
 
     @cached_property
     def rollouts(self) -> RolloutWorker | RolloutProcess:
-        """Holds the steps' debates: in this process, or with ``train.lookahead`` in one of its own."""
-        if self.config.train.lookahead:
+        """Holds the steps' debates: in this process, or with ``train.async_level`` in one of its own."""
+        if self.config.train.async_level:
             from debate_rl.rollouts.lookahead import RolloutProcess
 
             interruptible = self.stops.interruptible
@@ -185,7 +186,7 @@ class Run:
         return f"{best_by(self.config)} on {problems_checksum(self.data.never_trained)}"
 
     def save(self) -> None:
-        """Begin to write a checkpoint of the finished steps; ``writer.wait`` returns when it is written."""
+        """Write a checkpoint of the finished steps."""
         state = TrainState(
             step=self.step,
             policy_version=self.step,
@@ -196,19 +197,22 @@ class Run:
             best=self.best,
             best_of=self.best_of,
         )
-        snapshot = snapshot_of(state, model=self.model, parts={"learner": self.learner})
-        self.writer.save(self.folder.checkpoints, snapshot, keep_last=self.config.train.keep_last)
+        save_checkpoint(
+            self.folder.checkpoints,
+            state,
+            model=self.model,
+            parts={"learner": self.learner},
+            keep_last=self.config.train.keep_last,
+        )
         self.saved, self.saved_at = self.step, self.clock()
 
     def save_finished(self) -> None:
-        """Return once the finished steps are in a checkpoint."""
+        """Write the finished steps, unless they are in a checkpoint."""
         if self.saved != self.step:
             self.save()
-        self.writer.wait()
 
     def saved_words(self) -> str:
-        """Return what a resumed run begins from, once the checkpoint under way is written."""
-        self.writer.wait()
+        """Return what a resumed run begins from."""
         if self.saved == 0:
             return "no step was finished; the same command begins with the first"
         done = f"{self.saved} of {self.config.train.steps} steps"
@@ -250,7 +254,7 @@ class Run:
                 raise ValueError(
                     f"step {self.step}: {str(error).partition('. ')[0]}; lower learner.micro_batch_tokens, "
                     "set learner.gradient_checkpointing=true or, where the model itself samples, lower "
-                    f"train.batch_size; {self.saved_words()}"
+                    f"train.sample_batch_size; {self.saved_words()}"
                 ) from error
             raise
 
@@ -347,10 +351,7 @@ def open_training(
         stack.callback(run.rollouts.close)
         _tidy(run)
         with _tracked(run) as run.tracker:
-            try:
-                yield run
-            finally:
-                run.writer.wait()
+            yield run
 
 
 def _verifying(config: Config) -> AbstractContextManager[Verifying | None]:
@@ -399,6 +400,7 @@ def _tidy(run: Run) -> None:
     best = run.best[0] if run.best else None
     tidy(folder.checkpoints, run.step, best=best, keep_last=run.config.train.keep_last)
     set_aside_from(folder.transcripts, run.step)
+    set_aside_judged(folder.path, run.step)
     seal_before(folder.transcripts, run.step)
 
 

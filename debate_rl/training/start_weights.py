@@ -12,12 +12,18 @@ from debate_rl.config import Config
 from debate_rl.engines import local_settings
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.tools import engine_of
-from debate_rl.runs.checkpoint import TrainState, latest_good, load_checkpoint, save_checkpoint
-from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints
+from debate_rl.metrics.progress import parts_shown
+from debate_rl.runs.checkpoint import (
+    WARM_START,
+    TrainState,
+    checkpoints,
+    latest_good,
+    load_checkpoint,
+    save_checkpoint,
+)
 from debate_rl.runs.folder import RunFolder
-from debate_rl.runs.kept_weights import start_of
+from debate_rl.runs.weights import start_of
 from debate_rl.sampling.problems import Problems
-from debate_rl.tracking.parts import parts_shown
 from debate_rl.warm_start.training import warm_start
 
 JITTER = 1e-6

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 Encode: TypeAlias = "Callable[[Sequence[Message]], Sequence[int]]"
 """From messages to the prompt's ids, up to where the reply begins."""
+ADAMW_LR = 3e-3
+"""Peak learning rate of embeddings and norms."""
+MUON_LR = 0.02
+"""Peak learning rate of the matrices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +75,15 @@ def _optimizers(model: Any, settings: WarmStartConfig) -> list[Any]:
     matrices = [p for name, p in named if p.dim() == 2 and "embed" not in name]
     rest = [p for name, p in named if p.dim() != 2 or "embed" in name]
     return [
-        torch.optim.Muon(matrices, lr=settings.muon_lr, weight_decay=0.01, momentum=0.95),
-        torch.optim.AdamW(rest, lr=settings.lr, betas=(0.9, 0.98), weight_decay=0.0),
+        torch.optim.Muon(matrices, lr=MUON_LR, weight_decay=0.01, momentum=0.95),
+        torch.optim.AdamW(rest, lr=ADAMW_LR, betas=(0.9, 0.98), weight_decay=0.0),
     ]
 
 
 def _set_lr(optimizers: Sequence[Any], settings: WarmStartConfig, step: int) -> None:
     """Linear warm-up over 20 steps, then linear decay to a tenth."""
     factor = min(1.0, (step + 1) / 20) * (0.1 + 0.9 * (1 - step / settings.steps))
-    for optimizer, peak in zip(optimizers, (settings.muon_lr, settings.lr), strict=True):
+    for optimizer, peak in zip(optimizers, (MUON_LR, ADAMW_LR), strict=True):
         for group in optimizer.param_groups:
             group["lr"] = peak * factor
 

@@ -10,7 +10,6 @@ import re
 from itertools import accumulate
 
 from envs.answers.dialects import plain_tex
-from envs.answers.scripts import in_ascii
 from envs.answers.units import unit_of
 
 _SPACING = re.compile(r"(?<!\\)\\(?=\s|$)|\\(?:left|right|middle|[bB]igg?[lrm]?)(?![A-Za-z])\.?")
@@ -126,6 +125,25 @@ _COMPARED = re.compile("<=|>=|(?<=\\s)!=")  # 5!=120 is a factorial
 _APOSTROPHES = re.compile(r"(?<![\w.'’])\d{1,3}(?:['’]\d{3})+(?![\w'’])", re.ASCII)
 _MONEY_BEFORE = re.compile(r"^(\s*[-−]?\s?)[₹¥₩](?=\s?[\d.])", re.ASCII)
 _MONEY_AFTER = re.compile(r"(?<=\d)\s?[€£₹¥₩元円원](?=\.?\s*$)", re.ASCII)
+
+
+_OTHER_SIGNS = {
+    **{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if not chr(code).isdigit()},
+    **dict(zip("、。【】《》〈〉「」", ',.[]⟨⟩⟨⟩""', strict=True)),
+    **dict(zip("\u066b\u066c\u061b\u060c\u066a", ".,;,%", strict=True)),
+    **dict(zip("\u3000\u2007\u2010\u2011\u2012\u2044\u2215\u2217\u2236", "  ---//*:", strict=True)),
+    **dict(zip("\uffe5\uffe1\uffe0", "\u00a5\u00a3\u00a2", strict=True)),
+}
+_IN_ASCII = str.maketrans(_OTHER_SIGNS)
+
+
+def in_ascii(text: str) -> str:
+    """Return the text with full-width and other signs of other scripts in ASCII; digits stay.
+
+    >>> in_ascii("（1，2）"), in_ascii("x²"), in_ascii("５")
+    ('(1,2)', 'x²', '５')
+    """
+    return text if text.isascii() else text.translate(_IN_ASCII)
 
 
 def _straight(match: re.Match[str]) -> str:

@@ -17,11 +17,13 @@ One pass over the text, linear in its length.
 
 from __future__ import annotations
 
+import ast
+import operator
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from debate.types import Span
 
@@ -65,14 +67,21 @@ _DOUBTED = re.compile(
     re.IGNORECASE,
 )
 _UNIT = re.compile(r"\s{0,2}(?:\\text\s?\{\s{0,2})?\\?([A-Za-z%$°¢]{1,12})")
+_SIGNS = {"plus": "+", "minus": "-", "times": "*", "divide": "/", "power": "**"}
+_OPERATIONS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: lambda base, exponent: base**exponent.numerator,
+}
 _SCALE = re.compile(r"[kmb]|bn|thousand|[mbtr]+illion|hundred|dozen|lakh|crore", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A part of a chain: its value, first numeral, whether it was calculated, from what, and how written.
+class Term(NamedTuple):
+    """A part of a chain: its value, its first numeral, and how it is written.
 
-    ``loose``: quotients or decimals went in. ``places``: of a lone numeral, how many stand behind the point.
+    ``loose``: quotients or decimals went in. ``places``: digits behind the point of a lone numeral.
     """
 
     value: Fraction
@@ -85,13 +94,12 @@ class Term:
     end: int
 
 
-@dataclass(slots=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str
     text: str
     start: int
     end: int
-    percent: bool = False
+    percent: bool
 
 
 class _Unreadable(ValueError):
@@ -159,17 +167,17 @@ def _chains(text: str) -> Iterator[list[Term | None]]:
         elif token.kind == "other":
             clean = False
         elif not part and not chain and token.kind in ("plus", "minus", "times", "divide", "power"):
-            bullet = token.kind != "power" and _begins_line(text, token.start) and not _digit(text, token.end)
+            bullet = (
+                token.kind != "power"
+                and _begins_line(text, token.start)
+                and not text[token.end : token.end + 1].isdigit()
+            )
             clean = bullet or (clean and token.kind == "minus" and _begins_line(text, token.start))
             part += [] if bullet else [token]
         else:
             part.append(token)
     if chain:
         yield [*chain, _term(part) if clean else None]
-
-
-def _digit(text: str, at: int) -> bool:
-    return text[at : at + 1].isdigit()
 
 
 def _begins_line(text: str, at: int) -> bool:
@@ -198,35 +206,27 @@ def _term(tokens: Sequence[_Token]) -> Term | None:
     if not numbers:
         return None
     try:
-        value = _Parser(tokens).whole()
-        first = _numeral(numbers[0])
-    except (_Unreadable, ZeroDivisionError, RecursionError):
+        numerals = [_numeral(token) for token in numbers]
+        value = _value(ast.parse(_expression(tokens), mode="eval").body, numerals)
+    except (_Unreadable, SyntaxError, ZeroDivisionError, RecursionError, MemoryError):
         return None
-    signed = len(numbers) == 1 and value < 0
-    kinds = {token.kind for token in tokens}
+    alone = len(numbers) == 1
+    divided = any(token.kind in ("divide", "fraction") for token in tokens)
     return Term(
         value,
-        value if signed else first,
-        len(numbers) > 1,
-        bool(kinds & {"divide", "fraction"}) or any("." in number.text for number in numbers),
-        any(number.percent for number in numbers),
-        _places(numbers[0].text) if len(numbers) == 1 else 0,
-        tokens[0].start,
-        tokens[-1].end,
+        value if alone and value < 0 else numerals[0],
+        calculated=not alone,
+        loose=divided or any("." in number.text for number in numbers),
+        percent=any(number.percent for number in numbers),
+        places=len(numbers[0].text.partition(".")[2]) if alone else 0,
+        start=tokens[0].start,
+        end=tokens[-1].end,
     )
 
 
 def _balanced(tokens: Sequence[_Token]) -> bool:
-    depth = 0
-    for token in tokens:
-        depth += (token.kind == "open") - (token.kind == "close")
-        if depth < 0:
-            return False
-    return depth == 0
-
-
-def _places(numeral: str) -> int:
-    return len(numeral.partition(".")[2])
+    depths = list(accumulate((token.kind == "open") - (token.kind == "close") for token in tokens))
+    return min(depths, default=0) >= 0 and depths[-1] == 0
 
 
 def _numeral(token: _Token) -> Fraction:
@@ -237,85 +237,46 @@ def _numeral(token: _Token) -> Fraction:
     return value / 100 if token.percent else value
 
 
-class _Parser:
-    """Reads sums of products of powers, by descent; a number before a bracket multiplies it."""
+def _expression(tokens: Sequence[_Token]) -> str:
+    """Return a part as Python in which ``x0`` is its first numeral.
 
-    def __init__(self, tokens: Sequence[_Token]) -> None:
-        self._tokens, self._at = tokens, 0
-
-    def whole(self) -> Fraction:
-        """Return the value of all the tokens."""
-        value = self._sum()
-        if self._at < len(self._tokens):
-            raise _Unreadable(self._tokens[self._at].text)
-        return value
-
-    def _kind(self) -> str:
-        return self._tokens[self._at].kind if self._at < len(self._tokens) else ""
-
-    def _touches(self) -> bool:
-        """Return whether a bracket opens right behind what was read: "2(3)" is a product, "70 (70%)" none."""
-        return self._kind() == "open" and self._tokens[self._at].start == self._tokens[self._at - 1].end
-
-    def _take(self, *kinds: str) -> str:
-        kind = self._kind()
-        if kind not in kinds:
-            return ""
-        self._at += 1
-        return kind
-
-    def _sum(self) -> Fraction:
-        value = self._product()
-        while sign := self._take("plus", "minus"):
-            part = self._product()
-            value = value + part if sign == "plus" else value - part
-        return value
-
-    def _product(self) -> Fraction:
-        value = self._signed()
-        while True:
-            if sign := self._take("times", "divide"):
-                part = self._signed()
-                value = value * part if sign == "times" else value / part
-            elif self._touches():
-                value *= self._power()
-            else:
-                return _bounded(value)
-
-    def _signed(self) -> Fraction:
-        sign = 1
-        while taken := self._take("plus", "minus"):
-            sign = -sign if taken == "minus" else sign
-        return sign * self._power()
-
-    def _power(self) -> Fraction:
-        base = self._atom()
-        if not self._take("power"):
-            return base
-        exponent = self._signed()
-        if exponent.denominator != 1 or abs(exponent) > MOST_POWER:
-            raise _Unreadable("power")
-        return _bounded(base**exponent.numerator)
-
-    def _atom(self) -> Fraction:
-        if self._kind() == "number":
-            self._at += 1
-            return _numeral(self._tokens[self._at - 1])
-        if self._take("fraction"):
-            over = self._group()
-            return over / self._group()
-        return self._group()
-
-    def _group(self) -> Fraction:
-        if not self._take("open"):
-            raise _Unreadable(self._kind())
-        value = self._sum()
-        if not self._take("close"):
-            raise _Unreadable(self._kind())
-        return value
+    A bracket right behind a value multiplies it: "2(3)" is a product, "70 (70%)" is nothing.
+    """
+    words: list[str] = []
+    groups: list[str] = []  # what each open bracket belongs to
+    pending: list[str] = []  # what the next bracket belongs to
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        if pending and token.kind != "open":
+            raise _Unreadable("a fraction without its parts")
+        if token.kind == "open":
+            touches = before is not None and before.kind in ("number", "close") and before.end == token.start
+            words.append("*(" if touches and not pending else "(")
+            groups.append(pending.pop() if pending else "")
+        elif token.kind == "close":
+            group = groups.pop() if groups else ""
+            words.append({"over": ")/", "under": "))"}.get(group, ")"))
+            pending += ["under"] if group == "over" else []
+        elif token.kind == "fraction":
+            words.append("(")
+            pending.append("over")
+        else:
+            words.append(_SIGNS.get(token.kind) or f"x{sum(word[0] == 'x' for word in words)}")
+    return " ".join(words)
 
 
-def _bounded(value: Fraction) -> Fraction:
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > 4 * MOST_DIGITS:
-        raise _Unreadable("too large")
-    return value
+def _value(node: ast.expr, numerals: list[Fraction]) -> Fraction:
+    """Return the value of an expression of numerals."""
+    match node:
+        case ast.Name():
+            return numerals[int(node.id[1:])]
+        case ast.UnaryOp(ast.UAdd() | ast.USub()):
+            value = _value(node.operand, numerals)
+            return -value if isinstance(node.op, ast.USub) else value
+        case ast.BinOp(op=op) if type(op) in _OPERATIONS:
+            left, right = _value(node.left, numerals), _value(node.right, numerals)
+            if isinstance(op, ast.Pow) and (right.denominator != 1 or abs(right) > MOST_POWER):
+                raise _Unreadable("power")
+            value = _OPERATIONS[type(op)](left, right)
+            if max(value.numerator.bit_length(), value.denominator.bit_length()) <= 4 * MOST_DIGITS:
+                return value
+    raise _Unreadable("too large, or no expression")

@@ -1,55 +1,58 @@
-r"""Read gold answers: one function for each place where data sets keep them, from a row to the answer's text.
+r"""Read the gold answer of a row, and its options: one function for each place where data sets keep them.
 
-Each raises the row's error if there is none, or one that no reply could ever equal: a bad gold is reported
+Each raises the row's error where there is none, or one that no reply could ever equal: a bad gold is reported
 when it is loaded, not when a reply is rewarded.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from ast import literal_eval
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TypeAlias, cast, get_args
+from warnings import catch_warnings, simplefilter
 
-from envs.answers.notation import clean, spelling
+from debate.types import Kind
+from envs.answers.choices import LETTERS, letter_alone, letter_of, texts_of
+from envs.answers.notation import clean, sides, spelling
 from envs.answers.numbers import parse_number
-from envs.data.options import choice
-from envs.data.records import Record
+from envs.answers.texts import normal_text, tokens_of
+from envs.data import questions
+from envs.data.code_sets import any_tests
+from envs.data.records import Record, as_text
+from envs.errors import HALF_CHARACTER
 from envs.extraction.boxes import last_box
 from envs.grading.limits import refusal
+from envs.instructions import ConstraintError
+from envs.instructions.constraints import FIELDS, write_constraints
 
-Gold: TypeAlias = Callable[[Record, tuple[str, ...]], str]
+Choices: TypeAlias = tuple[str, ...]
+Gold: TypeAlias = Callable[[Record, Choices], str]
 
+KINDS: tuple[Kind, ...] = get_args(Kind)
+ANSWER = ("answer", "expected_answer", "target")
+CHOICE = ("answer", "correct", "answerKey")
 # MATH problems whose published solution ends in an empty box. Both solutions prove that no number in the list
 # is prime, so the number of primes is 0, and 0 is among the choices the problem prints.
 EMPTY_BOXES = {
     "For any integer $n>1$, the number of prime numbers greater than $n!+1$": "0",
     "You are given a sequence of $58$ terms; each term has the form $P+n$": "0",
 }
-
 NO_VALUES = frozenset(("nan", "inf", "+inf", "-inf"))
 """Values that are not numbers, written as text."""
+_LONGEST = 100_000
 
-# One published box of Minerva leaves mathematics and comes back.
-_INNER_DOLLARS = re.compile(r"(?<=\S)\$\s+\$(?=\S)")
-# One published interval was "t in (0, 4]".
-_LOST_MEMBER = re.compile(r"^[a-z](?=[(\[][^()\[\]]+[)\]]$)")
+_INNER_DOLLARS = re.compile(r"(?<=\S)\$\s+\$(?=\S)")  # one published box of Minerva leaves mathematics
+_LOST_MEMBER = re.compile(r"^[a-z](?=[(\[][^()\[\]]+[)\]]$)")  # one published interval was "t in (0, 4]"
 _BARE_POINT = re.compile(r"(?<=\d)\.(?=/)")
 _BRACE = re.compile(r"\\\\|\\[{}]|[{}]")
 _AFTER_HASHES = re.compile(r"####\s*(.+?)\s*$")
-
-
-def plain(row: Record, choices: tuple[str, ...]) -> str:
-    """The answer field as it is; a choice as its letter."""
-    names = ("answer", "expected_answer", "target")
-    text = row.text("answer", *names)
-    return choice(row, choices) if choices else usable(row, row.field("answer", *names), text)
-
-
-def usable(row: Record, field: str, answer: str) -> str:
-    """Return the answer; raise the row's error if nothing could ever equal it."""
-    if fault := fault_of(answer):
-        raise row.error(field, fault, answer)
-    return answer
+_AIME = re.compile(r"\$?(\d{1,3})(?:\^\{?\\circ\}?|°)?\$?", re.ASCII)  # one of 2025 has a degree sign
+_OPTION = re.compile(r"(?:^|[,\s'\"\[])([a-j]) \)(?= )")
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 def fault_of(answer: str) -> str | None:
@@ -70,10 +73,10 @@ def fault_of(answer: str) -> str | None:
     meant = box.of(answer) if box else answer
     if bound := refusal(meant):
         return f"does not parse: it breaks the grader's bound on {bound}"
-    return None if _balanced(meant) else "does not parse: its braces are not balanced"
+    return None if _is_balanced(meant) else "does not parse: its braces are not balanced"
 
 
-def _balanced(answer: str) -> bool:
+def _is_balanced(answer: str) -> bool:
     depth = 0
     for brace in _BRACE.findall(answer):
         depth += {"{": 1, "}": -1}.get(brace, 0)
@@ -82,36 +85,62 @@ def _balanced(answer: str) -> bool:
     return depth == 0
 
 
-def gsm8k(row: Record, choices: tuple[str, ...]) -> str:
+def _usable(row: Record, field: str, answer: str) -> str:
+    if fault := fault_of(answer):
+        raise row.error(field, fault, answer)
+    return answer
+
+
+def _in_box(text: str) -> str:
+    box = last_box(text)
+    return box.of(text).strip() if box else ""
+
+
+def plain(row: Record, choices: Choices) -> str:
+    """The answer field as it is; a choice as its letter."""
+    text = row.text("answer", *ANSWER)
+    return choice(row, choices) if choices else _usable(row, row.field("answer", *ANSWER), text)
+
+
+def gsm8k(row: Record, choices: Choices) -> str:
     """The number after the last ``####``, without commas; a bare number serves as well."""
     text = row.text("answer", "answer")
     match = _AFTER_HASHES.search(text)
     answer = (match[1] if match else text).replace(",", "")
     if parse_number(answer) is None:
-        raise row.error(
-            row.field("answer", "answer"), "has no number after '####'; is it of another data set?", text
-        )
+        fault = "has no number after '####'; is it of another data set?"
+        raise row.error(row.field("answer", "answer"), fault, text)
     return answer
 
 
-def math(row: Record, choices: tuple[str, ...]) -> str:
+def math(row: Record, choices: Choices) -> str:
     """The last box of the solution, as published; the answer field where there is none, or where you name it.
 
     Copies of MATH have an answer field that was stripped for comparing strings: of matrices it keeps no rows.
     """
     solution = row.find("solution", "solution")
-    text = solution[1] if solution and isinstance(solution[1], str) else ""
-    box = last_box(text)
-    answer = box.of(text).strip() if box else ""
+    answer = _in_box(solution[1]) if solution and isinstance(solution[1], str) else ""
     if answer and fault_of(answer) is None and "answer" not in row.renamed:
         return answer
     given = row.find("answer", "answer")
     if given is None or given[1] is None or not str(given[1]).strip():
         return boxed(row, choices)
-    return usable(row, given[0], row.text("answer", "answer"))
+    return _usable(row, given[0], row.text("answer", "answer"))
 
 
-def minerva(row: Record, choices: tuple[str, ...]) -> str:
+def boxed(row: Record, choices: Choices) -> str:
+    """The inside of the solution's last box."""
+    solution = row.text("solution", "solution", "answer")
+    answer = _in_box(solution)
+    if not answer:
+        question = row.text("question", "problem", "question")
+        answer = next((gold for start, gold in EMPTY_BOXES.items() if question.startswith(start)), "")
+    if not answer:
+        raise row.error("answer", "is empty, and so is the box of the solution", solution[-60:])
+    return _usable(row, row.field("solution", "solution", "answer"), answer)
+
+
+def minerva(row: Record, choices: Choices) -> str:
     """The last box of the solution, Python in it as LaTeX; without a solution, the answer field."""
     if row.find("solution", "solution") is None:
         return plain(row, ())
@@ -119,39 +148,26 @@ def minerva(row: Record, choices: tuple[str, ...]) -> str:
     return _BARE_POINT.sub("", answer.replace("np.arcsin", r"\arcsin"))
 
 
-def expected(row: Record, choices: tuple[str, ...]) -> str:
+def expected(row: Record, choices: Choices) -> str:
     """The expected, or final, answer; "n/a" means that nobody found one."""
     names = ("expected_answer", "final_answer")
     text, field = row.text("answer", *names), row.field("answer", *names)
     if text.lower() == "n/a":
         raise row.error(field, "says that there is no answer", text)
-    return usable(row, field, text)
+    return _usable(row, field, text)
 
 
-def boxed(row: Record, choices: tuple[str, ...]) -> str:
-    """The inside of the solution's last box."""
-    solution = row.text("solution", "solution", "answer")
-    box = last_box(solution)
-    answer = box.of(solution).strip() if box else ""
-    if not answer:
-        question = row.text("question", "problem", "question")
-        answer = next((gold for start, gold in EMPTY_BOXES.items() if question.startswith(start)), "")
-    if not answer:
-        raise row.error("answer", "is empty, and so is the box of the solution", solution[-60:])
-    return usable(row, row.field("solution", "solution", "answer"), answer)
-
-
-def aime(row: Record, choices: tuple[str, ...]) -> str:
-    """An integer in 0..999 without leading zeros; one answer of 2025 is published with a degree sign."""
+def aime(row: Record, choices: Choices) -> str:
+    """An integer in 0..999 without leading zeros."""
     text = row.text("answer", "answer", "expected_answer")
-    digits = re.fullmatch(r"\$?(\d{1,3})(?:\^\{?\\circ\}?|°)?\$?", text, re.ASCII)
+    digits = _AIME.fullmatch(text)
     if digits is None:
         field = row.field("answer", "answer", "expected_answer")
         raise row.error(field, "is not an AIME answer, an integer in 0..999", text)
     return str(int(digits[1]))
 
 
-def number(row: Record, choices: tuple[str, ...]) -> str:
+def number(row: Record, choices: Choices) -> str:
     """A plain number."""
     text = row.text("answer", "answer", "Answer")
     if parse_number(text) is None:
@@ -159,13 +175,265 @@ def number(row: Record, choices: tuple[str, ...]) -> str:
     return text
 
 
-def olympiad(row: Record, choices: tuple[str, ...]) -> str:
+def olympiad(row: Record, choices: Choices) -> str:
     """The final answers, joined by commas, without dollar signs."""
-    value = row.value("answer", "final_answer")
+    value, field = row.value("answer", "final_answer"), row.field("answer", "final_answer")
     parts = [part.strip() for part in value if isinstance(part, str)] if isinstance(value, Sequence) else []
     answer = ", ".join(part.replace("$", "") for part in parts if part)
     if row.values.get("answer_type") == "Interval":
         answer = _LOST_MEMBER.sub("", answer)
     if not answer:
-        raise row.error(row.field("answer", "final_answer"), "is empty", value)
-    return usable(row, row.field("answer", "final_answer"), answer)
+        raise row.error(field, "is empty", value)
+    return _usable(row, field, answer)
+
+
+def ground_truth(row: Record, choices: Choices) -> str:
+    """The truth of a row of Open-Instruct: an answer, or constraints in either of its two forms."""
+    kind, field = questions.task(row), row.field("answer", "ground_truth")
+    if kind == "instructions":
+        return _constraints(row, field)
+    text = row.text("answer", "ground_truth")
+    if kind == "number" and parse_number(sides(clean(text))[-1]) is None:
+        raise row.error(field, "is not a number", text)
+    return _usable(row, field, text)
+
+
+def _constraints(row: Record, field: str) -> str:
+    """One function with its arguments (RLVR-IFeval), or lists of ids and arguments (IF multi-constraints)."""
+    value = _unpacked(row.value("answer", "ground_truth"))
+    if not isinstance(value, Mapping) or not ({"func_name", "instruction_id"} & set(value)):
+        raise row.error(field, "needs an object with 'func_name' or 'instruction_id'", value)
+    named = dict(cast("Mapping[str, object]", value))
+    pair = (named.get("instruction_id"), named.get("kwargs"))
+    if "func_name" in named:
+        pair = ([named.pop("func_name")], [named])
+    try:
+        return write_constraints(*pair)
+    except ConstraintError as fault:
+        raise row.error(field, f"{fault.field}: {fault.problem}", fault.value) from fault
+
+
+def _unpacked(value: object) -> object:
+    """Return the object that a text writes as JSON or as a Python literal; a list of one is what it holds."""
+    if isinstance(value, str):
+        value = _literal(value)
+    return _unpacked(value[0]) if isinstance(value, list) and len(value) == 1 else value
+
+
+def _literal(text: str) -> object:
+    """Return the value of a literal, nothing being run; the text itself where it is none."""
+    for read in (json.loads, literal_eval) if len(text) <= _LONGEST else ():
+        with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError), catch_warnings():
+            simplefilter("ignore")  # of the parser, about what the text holds
+            return read(text)
+    return text
+
+
+def verl_truth(row: Record, choices: Choices) -> str:
+    """``reward_model.ground_truth``; of a list of accepted texts, written as JSON, its first."""
+    model, field = row.value("answer", "reward_model"), row.field("answer", "reward_model")
+    truth = model.get("ground_truth") if isinstance(model, Mapping) else model
+    if isinstance(truth, str) and truth.lstrip().startswith("["):
+        listed = _literal(truth)
+        truth = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], str) else truth
+    if not isinstance(truth, str) or not truth.strip():
+        raise row.error(field, "needs an object with a text 'ground_truth'", model)
+    return _usable(row, field, truth.strip())
+
+
+def continuation(row: Record, choices: Choices) -> str:
+    """The words that follow those of the question."""
+    return questions.continuation(row)
+
+
+def nothing(row: Record, choices: Choices) -> str:
+    """A writing task has no answer."""
+    raise row.error("answer", "is not looked for in an open set", as_text(row.values.get("id")))
+
+
+def choice(row: Record, choices: Choices) -> str:
+    """The letter of the right option, from a letter, an index from 0, or the option's text.
+
+    The row's error for a letter that is also the text of another option: it may mean either.
+    """
+    text, field = row.text("answer", *CHOICE), row.field("answer", *CHOICE)
+    alone, others = letter_alone(text, choices), texts_of(text, choices)
+    if alone and others and alone not in others:
+        fault = f"is a letter and also the text of option {others[0]}; give the option's index from 0"
+        raise row.error(field, fault, text)
+    if re.fullmatch(r"\d", text) and text not in choices and int(text) < len(choices):
+        return LETTERS[int(text)]
+    letter = letter_of(text, choices)
+    if letter is None:
+        raise row.error(field, f"is none of the {len(choices)} choices", text)
+    return letter
+
+
+def letter(row: Record, choices: Choices) -> str:
+    """The letter of the right option; never an option's text, as "b" may be one too."""
+    text = row.text("answer", "correct", "answer").upper()
+    if len(text) != 1 or text not in LETTERS[: len(choices)]:
+        field = row.field("answer", "correct", "answer")
+        raise row.error(field, f"is not a letter of {len(choices)} choices", text)
+    return text
+
+
+def choice_by_index(row: Record, choices: Choices) -> str:
+    """The letter of the option whose index from 0 the row gives."""
+    text = row.text("answer", "answer")
+    if not re.fullmatch(r"\d", text) or int(text) >= len(choices):
+        field = row.field("answer", "answer")
+        raise row.error(field, f"is not an index into the {len(choices)} choices", text)
+    return LETTERS[int(text)]
+
+
+def first(row: Record, choices: Choices) -> str:
+    """The letter of the first option, before they are shuffled."""
+    return LETTERS[0]
+
+
+def arc_letter(row: Record, choices: Choices) -> str:
+    """The letter of the option whose label the key names: "3" is the third of 1, 2, 3, 4."""
+    key = row.text("answer", "answerKey")
+    labels = [label for label, _ in _arc_options(row)]
+    if labels.count(key) != 1:
+        raise row.error(row.field("answer", "answerKey"), f"is none of the labels {', '.join(labels)}", key)
+    return LETTERS[labels.index(key)]
+
+
+def listed_choices(row: Record) -> Choices:
+    """Options given as a list; a leading "A)" is taken off."""
+    value = row.value("choices", "choices", "options")
+    if isinstance(value, str):
+        return spelled_choices(row)
+    parts = value if isinstance(value, Sequence) else []
+    if len(parts) < 2:
+        raise row.error("choices", "needs at least two options", value)
+    return tuple(re.sub(r"^\(?[A-J]\)\s*", "", str(part)).strip() for part in parts)
+
+
+def spelled_choices(row: Record) -> Choices:
+    """Options in one string: ``a ) 12 , b ) 16``, some of them with the letter twice."""
+    value = row.text("choices", "options", "choices")
+    pieces = _OPTION.split(" " + value.strip(" []'\""))[1:]
+    options = {letter: text.strip(" ,'\"]") for letter, text in zip(pieces[::2], pieces[1::2], strict=True)}
+    if "".join(options) != LETTERS[: len(options)].lower() or not all(options.values()):
+        raise row.error("choices", "cannot be split into options a, b, c, ...", value)
+    return tuple(options.values())
+
+
+def right_first(row: Record) -> Choices:
+    """GPQA's right answer, then its three wrong ones."""
+    names = ("Correct Answer", *(f"Incorrect Answer {number}" for number in (1, 2, 3)))
+    return tuple(row.text("choices", name) for name in names)
+
+
+def arc_choices(row: Record) -> Choices:
+    """The options' texts, in the order of their labels in the row."""
+    return tuple(text for _, text in _arc_options(row))
+
+
+def _arc_options(row: Record) -> list[tuple[str, str]]:
+    """Return the (label, text) pairs: the hub has columns, the original file nests them in the question."""
+    nested = row.values.get("question")
+    value = nested.get("choices") if isinstance(nested, Mapping) else row.value("choices", "choices")
+    pairs: list[tuple[object, object]] = []
+    if isinstance(value, Mapping):
+        labels, texts = value.get("label"), value.get("text")
+        if isinstance(labels, list) and isinstance(texts, list) and len(labels) == len(texts):
+            pairs = list(zip(labels, texts, strict=True))
+    elif isinstance(value, Sequence):
+        parts = [part for part in value if isinstance(part, Mapping) and {"label", "text"} <= set(part)]
+        pairs = [(part["label"], part["text"]) for part in parts]
+    if not 2 <= len(pairs) <= len(LETTERS):
+        raise row.error("choices", f"needs 2 to {len(LETTERS)} options, each with label and text", value)
+    return [(str(label), str(text)) for label, text in pairs]
+
+
+def own_kind(row: Record) -> Kind | None:
+    """Return the kind that a user's row names, or "instructions" where it has constraints; else None.
+
+    A field "kind" that the user reads as something else (``fields={"subject": "kind"}``) names none.
+    """
+    taken = "kind" not in row.renamed and "kind" in row.renamed.values()
+    named = None if taken else row.find("kind", "kind")
+    if named is None and "kind" in row.renamed:
+        raise row.error(row.renamed["kind"], "is missing")
+    if named is None or named[1] is None:
+        return "instructions" if row.values.get(FIELDS[0]) is not None else None
+    if named[1] not in KINDS:
+        valid = f"valid: {', '.join(KINDS)}; or read it as something else, fields={{'subject': 'kind'}}"
+        raise row.error(named[0], f"is not a kind of problem; {valid}", named[1])
+    return cast(Kind, named[1])
+
+
+def own_number(row: Record, choices: Choices) -> str:
+    """A number in plain notation."""
+    answer = plain(row, ())
+    if parse_number(sides(clean(answer))[-1]) is None:
+        raise row.error(row.field("answer", *ANSWER), "is not a number", answer)
+    return answer
+
+
+def text(row: Record, choices: Choices) -> str:
+    """The accepted texts, one on each line, from a text or a list of texts."""
+    return "\n".join(" ".join(item.split()) for item in _texts(row, _fault_of_text))
+
+
+def _fault_of_text(item: str) -> str | None:
+    if not normal_text(item):
+        return "is nothing but articles and punctuation; kind 'verbatim' compares these as well"
+    if parse_number(clean(item)) and not _LETTER.search(_COMMAND.sub("", item)):
+        return "is a number: kind 'number' compares its value, kind 'verbatim' its every character"
+    return None
+
+
+def verbatim(row: Record, choices: Choices) -> str:
+    """The accepted texts as they are, one on each line, from a text or a list of texts."""
+    fault = "holds a line break, which no box can"
+    return "\n".join(_texts(row, lambda item: fault if "\n" in item else None))
+
+
+def overlap(row: Record, choices: Choices) -> str:
+    """The accepted texts, one on each line, their line breaks as blanks; each has words."""
+    fault = "has no word to overlap with, but articles and punctuation"
+    items = _texts(row, lambda item: None if tokens_of(item) else fault)
+    return "\n".join(" ".join(item.split()) for item in items)
+
+
+def _texts(row: Record, fault_of: Callable[[str], str | None]) -> list[str]:
+    value, field = row.value("answer", *ANSWER), row.field("answer", *ANSWER)
+    items = [as_text(item) for item in (value if isinstance(value, list | tuple) else [value])]
+    texts = [item for item in items if item]
+    if not items or len(texts) < len(items):
+        raise row.error(field, "needs a text or a list of texts, none of them empty", value)
+    if any(map(HALF_CHARACTER.search, texts)):
+        raise row.error(field, "holds half a character (a lone surrogate)", value)
+    for item in texts:
+        if fault := fault_of(item):
+            raise row.error(field, fault, item)
+    return texts
+
+
+def instructions(row: Record, choices: Choices) -> str:
+    """IFEval's two fields as one text; each instruction and each of its arguments is checked."""
+    given = [row.value(field, field) for field in FIELDS]
+    try:
+        return write_constraints(*given)
+    except ConstraintError as fault:
+        name = row.find("id", "id", "key")
+        of = f" (row {as_text(name[1])})" if name else ""
+        raise row.error(fault.field, fault.problem + of, fault.value) from fault
+
+
+OWN: Mapping[Kind, Gold] = {
+    "number": own_number,
+    "expression": lambda row, choices: plain(row, ()),
+    "choice": choice,
+    "text": text,
+    "verbatim": verbatim,
+    "overlap": overlap,
+    "instructions": instructions,
+    "code": any_tests,
+}
+"""The gold answer of a row that names its kind; an open one has none."""

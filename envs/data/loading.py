@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
 
+from msgspec import UNSET, UnsetType
+
 from debate.seeds import derive_seed
-from debate.types import Problem
-from envs.data.catalog import DATA_SETS, find_data_set
-from envs.data.data_set import OWN_FILE, DataSet, hub_data_set
-from envs.data.records import Record, read_files, read_hub
-from envs.data.rows import Reader
-from envs.data.selection import Selection
-from envs.data.shards import files_of, of_split
-from envs.errors import DataError, shorten
+from debate.types import WITHOUT_TRUTH, Kind, Problem
+from envs.answers.choices import LETTERS
+from envs.answers.notation import clean, sides
+from envs.answers.numbers import parse_number
+from envs.data import golds
+from envs.data.catalog import DATA_SETS, OWN_FILE, DataSet, find_data_set
+from envs.data.records import Record, as_text, files_of, of_split, read_files, read_hub
+from envs.errors import DataError, DataWarning, listed, shorten
 from envs.families import FAMILIES
 
 NOUNS = (
-    "question",
-    "answer",
-    "id",
-    "level",
-    "subject",
-    "choices",
-    "solution",
-    "split",
-    "kind",
-    "rubric",
+    *("question", "answer", "id", "level", "subject", "choices", "solution", "split", "kind", "rubric"),
     "reference",
 )
 OWN_FILE_NAMES = ("file", "jsonl", "json", "parquet", "open")
 """Names for your own data; under "open" problems have no answers, and none is looked for."""
+SHOWN = 12
+"""How many valid keys an error lists."""
 
 
 def load_problems(
@@ -62,15 +60,18 @@ def load_problems(
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
         raise DataError(f"limit: needs a whole number of at least 1, got {shorten(limit)}")
     if name in FAMILIES:
-        _refuse(name, path=path, subjects=subjects, ids=ids, fields=fields)
+        for option, value in {"path": path, "subjects": subjects, "ids": ids, "fields": fields}.items():
+            if value is not None:
+                takes = "it takes split, limit, seed, levels"
+                raise DataError(f"{option}: the synthetic family {name!r} takes none; {takes}")
         return FAMILIES[name].of_levels(levels).problems(split=split, limit=limit, seed=seed)
     entry = entry_of(name, path)
     selection = Selection.of(levels=levels, subjects=subjects, ids=ids)
     drawn = None if seed is None else derive_seed(seed, "problems", entry.name, split)
     rows = rows_of(entry, split, path, checked_fields(fields), drawn)
-    reader = Reader(entry, split, is_open=name == "open", seed=seed or 0)
     in_order = drawn is None or (entry.streamed and path is None)  # a stream shuffles itself
-    problems = reader.read(rows, selection, enough=limit if entry.streamed and in_order else None)
+    enough = limit if entry.streamed and in_order else None
+    problems = _read(entry, rows, split, selection, enough=enough, is_open=name == "open", seed=seed or 0)
     if drawn is not None and not in_order:
         random.Random(drawn).shuffle(problems)
     return tuple(problems[:limit])
@@ -82,7 +83,7 @@ def entry_of(name: str, path: str | PathLike[str] | None) -> DataSet:
         if path is None:
             raise DataError(f"{name!r}: give path= the file to read")
         return OWN_FILE
-    entry = find_data_set(name) or hub_data_set(name)
+    entry = find_data_set(name)
     if entry is None:
         valid = ", ".join((*DATA_SETS, *FAMILIES, "file"))
         raise DataError(
@@ -141,9 +142,212 @@ def checked_fields(fields: Mapping[str, str] | None) -> Mapping[str, str]:
     return fields or {}
 
 
-def _refuse(name: str, **options: object) -> None:
-    for option, value in options.items():
-        if value is not None:
-            raise DataError(
-                f"{option}: the synthetic family {name!r} takes none; it takes split, limit, seed, levels"
-            )
+def _read(
+    entry: DataSet,
+    rows: Iterable[Record],
+    split: str,
+    selection: Selection,
+    *,
+    enough: int | None,
+    is_open: bool,
+    seed: int,
+) -> list[Problem]:
+    """Return the selected problems; no row is read once there are ``enough``.
+
+    DataError for a bad row, except in a loose data set: there a warning says how many were left out.
+    """
+    problems: list[Problem] = []
+    left_out: list[DataError] = []
+    seen: dict[str, str] = {}  # the location of each id's first row
+    kept = 0
+    for row in rows:
+        try:
+            problem = problem_of(entry, row, split, is_open=is_open, seed=seed)
+        except DataError as error:
+            if not entry.loose:
+                raise
+            left_out.append(error)
+            continue
+        known = seen.setdefault(problem.id, row.location)
+        if known is not row.location:
+            if entry.streamed:  # the question again, with another solution
+                continue
+            raise row.error("id", f"is a duplicate of {known}", problem.id)
+        problems.append(problem)
+        kept += selection.keeps(problem)
+        if kept == enough:
+            break
+    if left_out:
+        counts = f"{len(left_out)} rows left out, {len(problems)} read"
+        text = f"{entry.name}: {counts}; the first: {left_out[0]}"
+        if not problems:
+            raise DataError(text)
+        warnings.warn(text, DataWarning, stacklevel=3)
+    if kept == enough:
+        return [problem for problem in problems if selection.keeps(problem)]
+    return selection.of_all(entry.name, problems)
+
+
+def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool, seed: int = 0) -> Problem:
+    """Return the row as a problem, or raise its error; of an open one no answer is looked for.
+
+    ``seed`` draws the order of the choices in a set that lists the right one first.
+    """
+    choices = _choices(entry, row)
+    named = golds.own_kind(row) if entry.own else entry.row_kind(row) if entry.row_kind else None
+    is_open = is_open or entry.kind == "open"
+    without = "open" if is_open else named if named in WITHOUT_TRUTH else None
+    gold = golds.OWN[named] if entry.own and named and without is None else entry.gold
+    answer = None if without else gold(row, choices)
+    question = entry.question(row)
+    if entry.shuffled and answer is not None:
+        order = list(range(len(choices)))
+        random.Random(derive_seed(seed, "choices", question)).shuffle(order)
+        choices = tuple(choices[index] for index in order)
+        answer = LETTERS[order.index(LETTERS.index(answer))]
+    subject = _optional(row, "subject", entry.subject)
+    return Problem(
+        id=_id(entry, row, split, question),
+        question=question,
+        answer=answer,
+        source=f"{entry.name}/{subject}" if subject else entry.name,
+        level=normal_level(_optional(row, "level", entry.level)),
+        kind=without or named or _kind(entry, answer or "", choices),
+        choices=choices,
+        rubric=_own_text(entry, row, "rubric"),
+        reference=_own_text(entry, row, "reference"),
+    )
+
+
+def _own_text(entry: DataSet, row: Record, name: str) -> str | UnsetType:
+    """Return a text of a user's row for a verifier model; UNSET where it has none."""
+    field = row.find(name, name) if entry.own else None
+    return UNSET if field is None or field[1] is None else row.text(name, name)
+
+
+def _choices(entry: DataSet, row: Record) -> tuple[str, ...]:
+    if entry.choices:  # some published options have lines
+        options = tuple(" ".join(option.split()) for option in entry.choices(row))
+        return tuple(row.whole("choices", option, one_line=True) for option in options)
+    given = row.find("choices", "choices") if entry.own else None
+    if given is None or given[1] is None:
+        return ()
+    field, value = given
+    if not isinstance(value, list | tuple) or len(value) > len(LETTERS):
+        raise row.error(field, f"needs a list of at most {len(LETTERS)} options", value)
+    return tuple(row.whole(field, str(option), one_line=True) for option in value)
+
+
+def _kind(entry: DataSet, answer: str, choices: tuple[str, ...]) -> Kind:
+    if entry.kind != "auto":
+        return entry.kind
+    if choices:
+        return "choice"
+    return "number" if parse_number(sides(clean(answer))[-1]) else "expression"
+
+
+def _id(entry: DataSet, row: Record, split: str, question: str) -> str:
+    """Return the data set's name with the row's own id or its index: unique among data sets.
+
+    A row of a stream has no fixed index, so it takes its question's hash.
+    """
+    field = row.find("id", *entry.ids)
+    if "id" in row.renamed and field is None:
+        raise row.error(row.renamed["id"], "is missing")
+    index = question_hash(question) if entry.streamed else f"{split}-{row.index}"
+    name, own = (field[0], as_text(field[1])) if field else ("id", index)
+    if not own:
+        raise row.error(name, "is empty", field[1] if field else None)
+    row.whole(name, own, one_line=True)
+    return own if entry.name == OWN_FILE.name or own.startswith(entry.name) else f"{entry.name}-{own}"
+
+
+def question_hash(question: str) -> str:
+    r"""Return 16 hexadecimal digits for a question; how many blanks are between words does not matter.
+
+    >>> question_hash("What is  1 + 1?") == question_hash("What is\n1 + 1?")
+    True
+    """
+    return blake2b(" ".join(question.split()).encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def _optional(row: Record, noun: str, names: Sequence[str]) -> str:
+    field = row.find(noun, *names)
+    return row.whole(field[0], as_text(field[1]) or "", one_line=True) if field else ""
+
+
+def normal_level(level: object) -> str:
+    """Return a level in plain form.
+
+    >>> normal_level("Level 5"), normal_level(5)
+    ('5', '5')
+    """
+    return str(level).strip().removeprefix("Level ").strip()
+
+
+def plain_subject(subject: str) -> str:
+    """Return a subject in plain form.
+
+    >>> plain_subject("Counting & Probability")
+    'counting_and_probability'
+    """
+    return subject.lower().replace("&", "and").replace(" ", "_")
+
+
+_KEYS: Mapping[str, Callable[[Problem], str]] = {
+    "levels": lambda problem: problem.level,
+    "subjects": lambda problem: plain_subject(problem.source.partition("/")[2]),
+    "ids": lambda problem: problem.id,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Levels, subjects and ids to keep, in plain form."""
+
+    wanted: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        levels: Iterable[str | int] | None = None,
+        subjects: Iterable[str] | None = None,
+        ids: Iterable[str] | None = None,
+    ) -> Selection:
+        """Return the selection that a user wants; None keeps all.
+
+        >>> Selection.of(levels=["Level 5"], subjects=["Number Theory"]).keeps(
+        ...     Problem("1", "?", "2", source="math/number_theory", level="5"))
+        True
+        """
+        wanted: dict[str, frozenset[str]] = {}
+        if levels is not None:
+            wanted["levels"] = frozenset(map(normal_level, listed("levels", levels, int)))
+        if subjects is not None:
+            wanted["subjects"] = frozenset(map(plain_subject, listed("subjects", subjects)))
+        if ids is not None:
+            wanted["ids"] = frozenset(listed("ids", ids))
+        return cls(wanted)
+
+    def keeps(self, problem: Problem) -> bool:
+        """Return whether the problem has a level, a subject and an id that are wanted."""
+        return all(_KEYS[what](problem) in wanted for what, wanted in self.wanted.items())
+
+    def of_all(self, name: str, problems: Sequence[Problem]) -> list[Problem]:
+        """Return the problems that are kept; DataError for a wanted key that none has, and for none kept."""
+        for what, wanted in self.wanted.items():
+            if not wanted:
+                raise DataError(f"{name}, {what}: is empty; leave it out to keep everything")
+            known = set(map(_KEYS[what], problems))
+            if unmatched := sorted(wanted - known):
+                valid = sorted(known - {""})
+                more = f", ... ({len(valid)} in all)" if len(valid) > SHOWN else ""
+                raise DataError(
+                    f"{name}, {what}: {len(unmatched)} unmatched: {', '.join(unmatched[:5])}; "
+                    f"valid: {', '.join(valid[:SHOWN]) + more or 'none'}"
+                )
+        kept = [problem for problem in problems if self.keeps(problem)]
+        if not kept:
+            raise DataError(f"{name}: no problem has all of the levels, subjects and ids asked for")
+        return kept

@@ -1,8 +1,14 @@
-"""Read rows from JSONL, JSON and Parquet files or from the hub, each with its location."""
+"""Rows of JSONL, JSON and Parquet files and of the hub, each with its location for error messages.
+
+The files are read by hand, not by ``datasets``: its Arrow tables give all rows the same fields and types, and
+no row could be named by its line.
+"""
 
 from __future__ import annotations
 
+import glob
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +34,12 @@ LARGEST_JSON = 1 << 30
 """Bytes of a JSON file, which is read whole."""
 SHUFFLE_BUFFER = 10_000
 """Rows of a stream that are held in memory to draw the next one from."""
+SUFFIXES = (".parquet", ".jsonl", ".json")
+NO_DATA = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
+"""Notes of the hub's libraries in a folder of data."""
+SPLITS = ("train", "training", "test", "validation", "valid", "val", "dev")
+"""Splits whose name alone can be a file's name."""
+_SHARD = re.compile(r"(\w[\w.-]*?)-\d+-of-\d+(?:-[0-9a-f]+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +59,17 @@ class Record:
 
         That may lead into nested objects, as "reward_model.ground_truth" does.
         """
-        if noun in self.renamed:
-            name = self.renamed[noun]
-            return _nested(self.values, name) if name not in self.values else (name, self.values[name])
-        return next(((name, self.values[name]) for name in names if name in self.values), None)
+        if noun not in self.renamed:
+            return next(((name, self.values[name]) for name in names if name in self.values), None)
+        path = self.renamed[noun]
+        if path in self.values:
+            return path, self.values[path]
+        value: object = self.values
+        for name in path.split("."):
+            if not isinstance(value, Mapping) or name not in value:
+                return None
+            value = value[name]
+        return path, value
 
     def value(self, noun: str, *names: str) -> object:
         """Return the value of a field that must be there."""
@@ -64,13 +83,13 @@ class Record:
 
     def text(self, noun: str, *names: str) -> str:
         """Return a field that must be there as text that is not empty."""
-        value = self.value(noun, *names)
+        value, field = self.value(noun, *names), self.field(noun, *names)
         text = as_text(value)
         if text is None:
-            raise self.error(self.field(noun, *names), "is neither text nor a finite number", value)
+            raise self.error(field, "is neither text nor a finite number", value)
         if not text:
-            raise self.error(self.field(noun, *names), "is empty", value)
-        return self.whole(self.field(noun, *names), text)
+            raise self.error(field, "is empty", value)
+        return self.whole(field, text)
 
     def whole(self, field: str, text: str, *, one_line: bool = False) -> str:
         """Return a field's text; its error for half a character or, in one line, a control character."""
@@ -90,16 +109,6 @@ class Record:
         return row_error(self.location, field, problem, value=value, keys=tuple(self.values))
 
 
-def _nested(values: Mapping[str, object], path: str) -> tuple[str, object] | None:
-    """Return (path, value) of a field of objects within objects; None where any of them is missing."""
-    value: object = values
-    for name in path.split("."):
-        if not isinstance(value, Mapping) or name not in value:
-            return None
-        value = value[name]
-    return path, value
-
-
 def as_text(value: object) -> str | None:
     """Return text or a finite number as stripped text, whole floats without ".0"; None for anything else.
 
@@ -110,51 +119,105 @@ def as_text(value: object) -> str | None:
         return None
     if isinstance(value, float) and not isfinite(value):
         return None
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
+def files_of(path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Return the files of a path, sorted: one file, the shards of a folder (or of its "data"), or a glob.
+
+    Hidden files and the hub's own notes are left out. DataError for none, and for files of several kinds.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise DataError(f"path: needs a file, folder or glob, got {shorten(path)}")
+    if not os.fspath(path):
+        raise DataError("path: is empty; give a file, folder or glob")
+    given = Path(path)
+    try:
+        if given.is_dir():
+            return _alike(given, _data_files(given.glob("*")) or _data_files(given.glob("data/*")))
+        if glob.has_magic(str(path)) and not given.exists():
+            start, pattern = Path(given.anchor), str(given.relative_to(given.anchor))
+            found = start.glob(pattern if pattern.rpartition("/")[2] != "**" else f"{pattern}/*")
+            hidden = "/." in f"/{pattern}"
+            return _alike(given, _data_files(found, hidden=hidden, any_suffix=True))
+        return (given,)
+    except OSError as error:  # a name that is too long, a folder that may not be read
+        name = str(error.filename or path)
+        name = name if len(name) <= 200 else f"{name[:200]}..."
+        raise DataError(f"{name}: {error.strerror or error}; give a file, folder or glob") from error
+
+
+def _data_files(paths: Iterator[Path], *, hidden: bool = False, any_suffix: bool = False) -> list[Path]:
+    """Return the files of data among paths, sorted, one name for each file and split."""
+    files: dict[tuple[str, str | None], Path] = {}
+    for path in sorted(paths):
+        is_data = path.suffix.lower() in SUFFIXES or (any_suffix and not path.is_dir())
+        is_hidden = any(part.startswith(".") and part != ".." for part in path.parts[-2:])
+        if is_data and path.name not in NO_DATA and (hidden or not is_hidden):
+            files.setdefault((os.path.realpath(path), split_named(path)), path)
+    return list(files.values())
+
+
+def _alike(given: Path, files: Sequence[Path]) -> tuple[Path, ...]:
+    if not files:
+        none = "no JSONL, JSON or Parquet file in this folder, nor in its 'data'"
+        none = none if given.is_dir() else "no file matches"
+        raise DataError(f"{given}: {none}; give a file, folder or glob")
+    by_kind = {file.suffix.lower(): file for file in reversed(files)}
+    if len(by_kind) > 1:
+        first, second = sorted(by_kind.values())[:2]
+        example = (given if given.is_dir() else given.parent) / f"*{first.suffix}"
+        raise DataError(
+            f"{given}: has files of several kinds ({first.name}, {second.name}); give a glob of one kind, "
+            f"as in {example}"
+        )
+    return tuple(files)
+
+
+def of_split(path: str | os.PathLike[str], files: Sequence[Path], names: Sequence[str]) -> tuple[Path, ...]:
+    """Return the shards whose file names name a split in ``names``, and those that name none.
+
+    >>> shards = [Path("train-00000-of-00001.parquet"), Path("test.parquet"), Path("more.parquet")]
+    >>> [file.name for file in of_split("data", shards, ["test"])]
+    ['test.parquet', 'more.parquet']
+    """
+    named = {file: split_named(file) for file in files}
+    kept = tuple(file for file, split in named.items() if split is None or split in names)
+    if not kept:
+        had = ", ".join(sorted({split for split in named.values() if split}))
+        raise DataError(f"{path}: no file of split {names[0]!r}; its files are of {had}, or use 'all'")
+    return kept
+
+
+def split_named(file: Path) -> str | None:
+    """Return the split that a file's name names, as a snapshot of the hub does; None if it names none.
+
+    >>> [split_named(Path(name)) for name in ("train-00001-of-00002.parquet", "test.jsonl", "sums-2.jsonl")]
+    ['train', 'test', None]
+    """
+    match = _SHARD.fullmatch(file.stem)
+    return match[1] if match else file.stem if file.stem in SPLITS else None
 
 
 def read_files(paths: Sequence[Path], renamed: Mapping[str, str]) -> Iterator[Record]:
     """Yield the rows of files one after the other, counted through."""
-    rows = (row for path in paths for row in read_file(path, renamed))
+    rows = (row for path in paths for row in _read_file(path, renamed))
     yield from (replace(row, index=index) for index, row in enumerate(rows))
 
 
-def read_file(path: Path, renamed: Mapping[str, str]) -> Iterator[Record]:
+def _read_file(path: Path, renamed: Mapping[str, str]) -> Iterator[Record]:
     """Yield the rows of a JSONL, JSON or Parquet file, chosen by its suffix (JSONL for any other)."""
     if not path.is_file():
-        raise DataError(f"{path}: {what_it_is(path)}; give path= a JSONL, JSON or Parquet file")
-    with _reading(path), open_plain(path, LARGEST_DATA):
-        pass
+        kind = "is a folder" if path.is_dir() else "is no plain file" if path.exists() else "no such file"
+        raise DataError(f"{path}: {kind}; give path= a JSONL, JSON or Parquet file")
+    readers = {".parquet": _parquet_rows, ".json": _json_rows}
     row = None
-    for i, (location, row) in enumerate(_rows(path)):
-        yield Record(location, i, _mapping(row, location), renamed)
+    with _reading(path):
+        open_plain(path, LARGEST_DATA).close()
+        for location, row in readers.get(path.suffix.lower(), _jsonl_rows)(path):
+            yield Record(location, 0, _mapping(row, location), renamed)
     if row is None:
         raise DataError(f"{path}: the data set is empty; it needs at least one row")
-
-
-def what_it_is(path: Path) -> str:
-    """Return what a path is instead of a file, as the end of a sentence.
-
-    >>> what_it_is(Path("/")), what_it_is(Path("/dev/null")), what_it_is(Path("/nothing"))
-    ('is a folder', 'is a device', 'no such file')
-    """
-    kinds = {
-        "is a folder": path.is_dir,
-        "is a pipe": path.is_fifo,
-        "is a device": lambda: path.is_char_device() or path.is_block_device(),
-        "is a socket": path.is_socket,
-        "is a link to nothing": path.is_symlink,
-    }
-    return next((name for name, holds in kinds.items() if holds()), "no such file")
-
-
-def _rows(path: Path) -> Iterator[tuple[str, object]]:
-    """Yield each row of a file with its location; DataError where the file cannot be read."""
-    readers = {".parquet": _parquet_rows, ".json": _json_rows}
-    with _reading(path):
-        yield from readers.get(path.suffix.lower(), _jsonl_rows)(path)
 
 
 @contextmanager
@@ -163,6 +226,81 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def _jsonl_rows(path: Path) -> Iterator[tuple[str, object]]:
+    for number, line in enumerate(plain_lines(path), start=1):
+        location = f"{path}, line {number}"
+        text = _decoded(line, location)
+        if text.strip():
+            yield location, _parsed(text, location)
+
+
+def _json_rows(path: Path) -> Iterator[tuple[str, object]]:
+    data = read_plain(path, LARGEST_JSON)
+    value = _parsed(_decoded(data, str(path)), str(path))
+    if isinstance(value, dict) and isinstance(value.get("data"), list):
+        value = value["data"]
+    if not isinstance(value, list):
+        raise DataError(
+            f"{path}: needs a JSON list of objects (or an object with a list 'data'), got {shorten(value)}"
+        )
+    yield from ((f"{path}, row {number}", row) for number, row in enumerate(value, start=1))
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[str, object]]:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise MissingPackageError(
+            f"{path}: the 'pyarrow' package is needed to read Parquet: {install_hint('train')}"
+        ) from error
+    try:
+        with parquet.ParquetFile(path) as file:
+            rows = (row for batch in file.iter_batches(batch_size=1024) for row in batch.to_pylist())
+            yield from ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
+    except (OSError, ValueError) as error:  # pyarrow's own errors inherit one of these
+        raise DataError(f"{path}: is not a readable Parquet file ({shorten(str(error))})") from error
+
+
+def _decoded(data: bytes, location: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if ", line " not in location:
+            line = data.count(b"\n", 0, error.start) + 1
+            location = f"{location}, line {line}"
+        byte = data[error.start]
+        raise DataError(f"{location}: is not UTF-8 (byte 0x{byte:02x}); save the file as UTF-8") from error
+
+
+def _parsed(text: str, location: str) -> object:
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        where = location if ", line " in location else f"{location}, line {error.lineno}"
+        raise DataError(
+            f"{where}: is not valid JSON: {error.msg} at column {error.colno} (got {shorten(text.strip())})"
+        ) from error
+    except RecursionError as error:
+        raise DataError(f"{location}: is JSON nested too deeply to read") from error
+    except ValueError as error:  # a key that stands twice, a whole number of thousands of digits
+        raise DataError(f"{location}: is JSON that cannot be read: {error}") from error
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    values = dict(pairs)
+    if len(values) < len(pairs):  # the last would win silently
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"it has the key {shorten(twice)} twice in one object")
+    return values
+
+
+def _mapping(row: object, location: str) -> Mapping[str, object]:
+    if not isinstance(row, Mapping):
+        raise DataError(f"{location}: needs an object with named fields, got {shorten(row)}")
+    return row
 
 
 def read_hub(
@@ -212,85 +350,3 @@ def _hub_rows(
             f"{location}: could not be loaded ({shorten(str(error), 200)}); "
             "path= reads a local copy (env.path)"
         ) from error
-
-
-def _jsonl_rows(path: Path) -> Iterator[tuple[str, object]]:
-    for number, line in enumerate(plain_lines(path), start=1):
-        location = f"{path}, line {number}"
-        text = _decoded(line, location)
-        if text.strip():
-            yield location, _parsed(text, location)
-
-
-def _json_rows(path: Path) -> Iterator[tuple[str, object]]:
-    data = read_plain(path, LARGEST_JSON)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        text = _decoded(data, f"{path}, line {line}")
-    value = _parsed(text, str(path))
-    if isinstance(value, dict) and isinstance(value.get("data"), list):
-        value = value["data"]
-    if not isinstance(value, list):
-        raise DataError(
-            f"{path}: needs a JSON list of objects (or an object with a list 'data'), got {shorten(value)}"
-        )
-    yield from ((f"{path}, row {number}", row) for number, row in enumerate(value, start=1))
-
-
-def _parquet_rows(path: Path) -> Iterator[tuple[str, object]]:
-    try:
-        import pyarrow.parquet as parquet
-    except ImportError as error:
-        raise MissingPackageError(
-            f"{path}: the 'pyarrow' package is needed to read Parquet: {install_hint('train')}"
-        ) from error
-    try:
-        with parquet.ParquetFile(path) as file:
-            rows = (row for batch in file.iter_batches(batch_size=1024) for row in batch.to_pylist())
-            yield from ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
-    except (OSError, ValueError) as error:  # pyarrow's own errors inherit one of these
-        raise DataError(f"{path}: is not a readable Parquet file ({shorten(str(error))})") from error
-
-
-def _decoded(data: bytes, location: str) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        byte = data[error.start]
-        raise DataError(f"{location}: is not UTF-8 (byte 0x{byte:02x}); save the file as UTF-8") from error
-
-
-def _parsed(text: str, location: str) -> object:
-    try:
-        return json.loads(text, object_pairs_hook=_object)
-    except json.JSONDecodeError as error:
-        where = location if ", line " in location else f"{location}, line {error.lineno}"
-        raise DataError(
-            f"{where}: is not valid JSON: {error.msg} at column {error.colno} (got {shorten(text.strip())})"
-        ) from error
-    except RecursionError as error:
-        raise DataError(f"{location}: is JSON nested too deeply to read") from error
-    except _TwiceError as error:
-        raise DataError(f"{location}: has the key {shorten(error.args[0])} twice in one object") from error
-    except ValueError as error:  # a whole number of thousands of digits
-        raise DataError(f"{location}: is JSON that cannot be read: {error}") from error
-
-
-class _TwiceError(ValueError):
-    """A key that an object has twice: the last would win silently."""
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise _TwiceError(next(name for name in names if names.count(name) > 1))
-    return values
-
-
-def _mapping(row: object, location: str) -> Mapping[str, object]:
-    if not isinstance(row, Mapping):
-        raise DataError(f"{location}: needs an object with named fields, got {shorten(row)}")
-    return row

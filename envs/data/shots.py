@@ -11,9 +11,8 @@ from os import PathLike
 
 from debate.seeds import derive_seed
 from debate.types import Problem, Shot
-from envs.data.loading import checked_fields, entry_of, rows_of
+from envs.data.loading import checked_fields, entry_of, problem_of, rows_of
 from envs.data.records import Record
-from envs.data.rows import problem_of
 from envs.errors import DataError
 from envs.families import FAMILIES
 

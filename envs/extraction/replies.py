@@ -2,43 +2,60 @@
 
 Only the last balanced box counts: an empty or senseless box is a wrong answer, never a reason to look
 elsewhere. Thinking text, and questions that a model invents after its answer, do not count.
+
+Some modes look where other harnesses do, so that figures compare with published ones: gsm8k_strict_match and
+gsm8k_flexible_extract are the two filters of lm-evaluation-harness's gsm8k task, minerva_exact is that of its
+minerva_math task (version 0.4.13), math_verify looks for what math-verify does, in its order, and
+first_letter is the rule of early multiple-choice graders, which read "Answer: B" as A.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
 from debate.types import Span
 from envs.answers.choices import LETTERS, letter_of, texts_of
-from envs.answers.scripts import in_ascii, with_ascii_digits
-from envs.extraction import harness
-from envs.extraction.boxes import all_boxes, joined, last_box
+from envs.answers.notation import RELATION, in_ascii
+from envs.extraction.boxes import all_boxes, joined, last_box, last_run
 from envs.extraction.statements import last_match, stated, trimmed, widened
 from envs.types import MODES, Extraction, Mode
 
-Rules: TypeAlias = tuple[tuple[str, harness.Rule], ...]
-"""Rules by name, in the order in which they are tried."""
+Rule: TypeAlias = tuple[str, Callable[[str], Span | None]]
+"""A name and where it finds the answer; rules are tried in order."""
 
-_THINK = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
-_HASHES = re.compile(r"####[ \t]*([^\n]*)")
-_OTHER_LETTER = re.compile(  # "B or C" and "not C" are answers, and wrong ones
-    r"(?:(?<!\w)[A-Ja-j]\)?,?[ \t]{1,4}(?:or|and|nor)|n't(?:[ \t]{1,4}be)?"
-    r"|\b(?:not|nor|neither|never|except|than|cannot|eliminate[sd]?|exclude[sd]?|rule[sd]? out)"
-    r"(?:[ \t]{1,4}be)?)[ \t]{1,4}\(?$",
-    re.IGNORECASE,
-)
-_WORD = re.compile(
-    r"(?<![\\A-Za-z])(?!(?:pi|sqrt|sin|cos|tan|log|ln|exp|[a-z]?matrix|array)(?![A-Za-z]))[A-Za-z]{2,}"
-)
-_FOREIGN = re.compile(r"[\u00c0-\u024f\u0400-\u1fff\u3040-\u9fff\uac00-\ud7af]")
 _BARE_CHARS = 200
-_CORRECT = r"\s(?:is|must be)\s(?:the\s)?(?:correct|right|true)\b(?!\s?\?)"
 _OPTION_CHARS = 4000
-_ASKED, _WHETHER = re.compile(r"[^.\n!?]{0,200}\?"), re.compile(r"\bwhether\b[^.;:\n!?]*\Z")
+
+# What of a reply counts.
+_THINK = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
+_ANY_ANSWER = re.compile(r"\\boxed\s*[{\dA-Z]|####|\banswer[ \t]*(?:is\b|[:=])", re.IGNORECASE)
+_STOP = re.compile(  # a sign between turns of a chat, or another question
+    r"<\|[a-z_]{1,24}\|>|</s>"
+    r"|(?:\n\s{0,8}(?:Question|Problem|Q)|[.!$*}]\s{1,4}(?:Question|Problem))\s{0,4}\d{0,4}\s{0,4}:"
+)
+_GSM8K_UNTIL = re.compile(r"Question:|</s>|<\|im_end\|>")
+_UNTIL: Mapping[Mode, re.Pattern[str]] = {
+    "gsm8k_strict_match": _GSM8K_UNTIL,
+    "gsm8k_flexible_extract": _GSM8K_UNTIL,
+    "minerva_exact": re.compile("Problem:"),
+}
+"""Where lm-evaluation-harness stops generating: nothing from there on is part of the reply."""
+_OTHER_SCRIPT = re.compile(r"[\u0600-\u1fff\u3040-\u9fff\uac00-\ud7af]")
+_STOPS = str.maketrans("\u3002\uff61\u06d4\u0964", "\n\n\n\n")
+
+# Numbers, letters and formulas.
+_HASHES = re.compile(r"####[ \t]*([^\n]*)")
+_STRICT_MATCH = re.compile(r"#### (-?[0-9.,]+)", re.ASCII)
+_FLEXIBLE = re.compile(r"-?[$0-9.,]{2,}|-?[0-9]+", re.ASCII)
+_MINERVA, _HOPE = "Final Answer: The final answer is", "I hope it is correct."
+_BEFORE_HOPE = re.compile(rf". {_HOPE[:-1]}.")  # any character before and after, as there
+_FINAL = re.compile(r"\bfinal answer is\b[ \t:]*+", re.IGNORECASE)
+_FINAL_END = re.compile(r"\n|\.?\s*I hope|\.(?=\s|$)")
 _NUMBER = re.compile(
     r"\\[dt]?frac\{\d+\}\{\d+\}"
     r"|(?<![A-Za-z_\d])(?:(?<![.,:/])\d{1,2}(?::\d\d){1,2}(?![\d:])(?:\s?[ap]\.?m\b)?"
@@ -49,12 +66,25 @@ _NUMBER = re.compile(
     r"|(?<![\w.])\.\d+",
     re.ASCII,
 )
-_ANY_ANSWER = re.compile(r"\\boxed\s*[{\dA-Z]|####|\banswer[ \t]*(?:is\b|[:=])", re.IGNORECASE)
-_STOPS = str.maketrans("\u3002\uff61\u06d4\u0964", "\n\n\n\n")
-_STOP = re.compile(
-    r"<\|[a-z_]{1,24}\|>|</s>|(?:\n\s{0,8}(?:Question|Problem|Q)|[.!$*}]\s{1,4}(?:Question|Problem))\s{0,4}\d{0,4}\s{0,4}:"
+_COMMA_NUMBER = re.compile(r"(?<![\w.,$])\d+,\d+(?![\d,]|\.\d)", re.ASCII)
+_NUMBER_AFTER = re.compile(r"(?<![\w.])\d", re.ASCII)
+_ASKED, _WHETHER = re.compile(r"[^.\n!?]{0,200}\?"), re.compile(r"\bwhether\b[^.;:\n!?]*\Z")
+_OTHER_LETTER = re.compile(  # "B or C" and "not C" are answers, and wrong ones
+    r"(?:(?<!\w)[A-Ja-j]\)?,?[ \t]{1,4}(?:or|and|nor)|n't(?:[ \t]{1,4}be)?"
+    r"|\b(?:not|nor|neither|never|except|than|cannot|eliminate[sd]?|exclude[sd]?|rule[sd]? out)"
+    r"(?:[ \t]{1,4}be)?)[ \t]{1,4}\(?$",
+    re.IGNORECASE,
 )
-"""A sign between turns of a chat, or another question."""
+_CORRECT = r"\s(?:is|must be)\s(?:the\s)?(?:correct|right|true)\b(?!\s?\?)"
+_WORD = re.compile(
+    r"(?<![\\A-Za-z])(?!(?:pi|sqrt|sin|cos|tan|log|ln|exp|[a-z]?matrix|array)(?![A-Za-z]))[A-Za-z]{2,}"
+)
+_DELIMITERS = re.compile(r"\\\$|\$\$|\$|\\\(|\\\)|\\\[|\\\]")
+_CLOSED_BY = {"$$": "$$", "$": "$", r"\(": r"\)", r"\[": r"\]"}
+_BETWEEN = re.compile(r"(?:\$\$?|\\[)\]])\s{0,9}[,;]?\s{0,9}(?:and|or)?\s{0,9}(?:\$\$?|\\[(\[])")
+_TEXT = re.compile(r"\\(?:text|mathrm|mbox|textbf|textnormal|begin|end|operatorname)\s*\{[^{}]*\}")
+_PROSE = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
+_LETTER = re.compile(r"(?<![\\A-Za-z])[A-Za-z](?![A-Za-z])")
 
 
 def extract(
@@ -66,7 +96,7 @@ def extract(
     form; "lenient" tries these three in order, then a reply that is bare mathematics, then the last number.
     With ``letters`` (multiple choice, e.g. "ABCD") the last rules are a reply that is nothing but a letter or
     the text of one of ``choices``, then the last isolated letter. The other modes look where other harnesses
-    do (``extraction.harness``); "hendrycks" and "prm800k" look where "lenient" does.
+    do; "hendrycks" and "prm800k" look where "lenient" does.
 
     >>> extract(r"so \boxed{\frac{1}{2}}.", mode="boxed").answer
     '\\frac{1}{2}'
@@ -79,8 +109,7 @@ def extract(
     """
     if mode not in MODES:
         raise ValueError(f"mode: {mode!r} is not known; valid: {', '.join(MODES)}")
-    text = _in_one_script(text)
-    return _first(text, *counted(text, harness.UNTIL.get(mode)), _rules(mode, letters, choices))
+    return _first(text, _rules(mode, letters, choices), _UNTIL.get(mode))
 
 
 def extract_parts(text: str) -> Extraction:
@@ -89,14 +118,8 @@ def extract_parts(text: str) -> Extraction:
     >>> extract_parts(r"The width is \boxed{3} and the length \boxed{5}.").answer
     '3, 5'
     """
-    text = _in_one_script(text)
-    found = _first(text, *counted(text), (("boxes", all_boxes),))
-    return found if found.answer is None else replace(found, answer=joined(found.answer, near=False))
-
-
-def _in_one_script(text: str) -> str:
-    """Return a reply with digits, signs and full stops of other scripts in ASCII, of the same length."""
-    return text if text.isascii() else in_ascii(with_ascii_digits(text).translate(_STOPS))
+    found = _first(text, [("boxes", all_boxes)])
+    return found if found.answer is None else replace(found, answer=joined(found.answer))
 
 
 def extract_text(text: str) -> Extraction:
@@ -105,18 +128,9 @@ def extract_text(text: str) -> Extraction:
     >>> [extract_text(text).answer for text in ("Paris", "I think\nit is Paris", r"\boxed{}")]
     ['Paris', None, '']
     """
-    rules = (("boxed", last_box), ("answer_is", partial(stated, words=True)), ("line", _one_line))
-    return _first(text, *counted(text), rules)
-
-
-def _first(text: str, start: int, end: int, rules: Rules) -> Extraction:
-    """Return what the first rule that finds an answer finds between two characters of a reply."""
-    reply = text[start:end]
-    for method, rule in rules:
-        span = rule(reply)
-        if span is not None:
-            return Extraction(span.of(reply), method, Span(start + span.start, start + span.end))
-    return Extraction(None, "none")
+    return _first(
+        text, [("boxed", last_box), ("answer_is", partial(stated, words=True)), ("line", _one_line)]
+    )
 
 
 def extract_response(text: str) -> Extraction:
@@ -138,14 +152,10 @@ def counted(text: str, until: re.Pattern[str] | None = None) -> tuple[int, int]:
     'The answer is 5.'
     """
     start, end = _behind_thinking(text)
-    if until:
-        stop = until.search(text, start, end)
-        return start, stop.start() if stop else end
-    answer = _ANY_ANSWER.search(text, start, end)
-    if answer:  # a reply may restate the problem first; only after an answer is a new question an invention
-        stop = _STOP.search(text, answer.end(), end)
-        end = stop.start() if stop else end
-    return start, max(start, end)
+    # a reply may restate the problem first; only after an answer is a new question an invention
+    answer = None if until else _ANY_ANSWER.search(text, start, end)
+    stop = until.search(text, start, end) if until else answer and _STOP.search(text, answer.end(), end)
+    return start, stop.start() if stop else end
 
 
 def _behind_thinking(text: str) -> tuple[int, int]:
@@ -159,37 +169,62 @@ def _behind_thinking(text: str) -> tuple[int, int]:
     return start, max(start, end)
 
 
-def _rules(mode: Mode, letters: str, choices: Sequence[str]) -> Rules:
-    def option(text: str) -> Span | None:
-        span = _one_line(text)
-        reply = span.of(text) if span and span.end - span.start <= _OPTION_CHARS else ""
-        return span if reply and (letter_of(reply, choices) or texts_of(reply, choices)) else None
+def _first(text: str, rules: Sequence[Rule], until: re.Pattern[str] | None = None) -> Extraction:
+    """Return what the first rule that finds an answer finds in the part of a reply that counts."""
+    text = text if text.isascii() else _plain_signs(text)
+    start, end = counted(text, until)
+    reply = text[start:end]
+    for method, rule in rules:
+        if (span := rule(reply)) is not None:
+            return Extraction(span.of(reply), method, Span(start + span.start, start + span.end))
+    return Extraction(None, "none")
 
-    def last_letter(text: str) -> Span | None:
-        span = _last(re.compile(rf"(?<![A-Za-z'])[{letters}](?:(?![A-Za-z']|\s[a-z])|(?={_CORRECT}))"), text)
-        hedge = _OTHER_LETTER.search(text, max(0, span.start - 32), span.start) if span else None
-        return Span(hedge.start(), span.end) if span and hedge else span
 
-    alone: dict[str, tuple[str, harness.Rule]] = {
-        "boxed": ("boxed", last_box),
-        "gsm8k_strict": ("####", _after_hashes),
-        "answer_is": ("answer_is", stated),
-        "gsm8k_strict_match": ("####", harness.STRICT_MATCH),
-        "gsm8k_flexible_extract": ("flexible", harness.flexible),
-        "minerva_exact": ("minerva", harness.minerva),
-        "first_number": ("first_number", _first_number),
-        "first_letter": ("first_letter", harness.first_letter(letters or LETTERS[:5])),
-    }
-    if mode in alone:
-        return (alone[mode],)
-    ours = (alone["boxed"], alone["gsm8k_strict"], alone["answer_is"])
+def _plain_signs(text: str) -> str:
+    r"""Return a reply with signs of other scripts in ASCII, and digits where it is written in such a script.
+
+    >>> _plain_signs("答案是５。"), _plain_signs("so it is ５")
+    ('答案是5\n', 'so it is ５')
+    """
+    if _OTHER_SCRIPT.search(text):
+        digits = {c for c in set(text) if not c.isascii() and unicodedata.category(c) == "Nd"}
+        text = text.translate({ord(c): str(unicodedata.decimal(c)) for c in digits})
+    return in_ascii(text.translate(_STOPS))
+
+
+def _rules(mode: Mode, letters: str, choices: Sequence[str]) -> Sequence[Rule]:
+    ours: list[Rule] = [("boxed", last_box), ("####", _after_hashes), ("answer_is", stated)]
+    bare: Rule = ("bare", _bare)
+    match mode:
+        case "boxed":
+            return ours[:1]
+        case "gsm8k_strict":
+            return ours[1:2]
+        case "answer_is":
+            return ours[2:]
+        case "gsm8k_strict_match":
+            return [("####", partial(_match, _STRICT_MATCH, 1))]
+        case "gsm8k_flexible_extract":
+            return [("flexible", partial(_last, _FLEXIBLE))]
+        case "minerva_exact":
+            return [("minerva", _minerva)]
+        case "first_number":
+            return [("first_number", _first_number)]
+        case "first_letter":
+            return [("first_letter", partial(_match, re.compile(f"[{letters or LETTERS[:5]}]"), 0))]
     if letters:
-        return (*ours, ("bare", option), ("last_letter", last_letter))
-    last = (("bare", _bare), ("last_number", _last_number))
+        option, letter = partial(_option, choices), partial(_last_letter, letters)
+        return [*ours, ("bare", option), ("last_letter", letter)]
     if mode == "math_verify":
-        theirs = (("last_formula", harness.last_formula), ("last_number", harness.comma_number))
-        return (*harness.MATH_VERIFY, *ours[1:], last[0], *theirs, last[1])
-    return (*ours, *last)
+        theirs: list[Rule] = [("last_formula", _last_formula), ("last_number", _comma_number)]
+        ours = [("final_answer", _final_answer), ("boxed", last_run), *ours[1:], bare, *theirs]
+        return [*ours, ("last_number", _last_number)]
+    return [*ours, bare, ("last_number", _last_number)]
+
+
+def _match(pattern: re.Pattern[str], group: int, text: str) -> Span | None:
+    match = pattern.search(text)
+    return Span(*match.span(group)) if match else None
 
 
 def _last(pattern: re.Pattern[str], text: str, group: int = 0) -> Span | None:
@@ -207,20 +242,29 @@ def _one_line(text: str) -> Span | None:
     return span if span.of(text) and "\n" not in span.of(text) else None
 
 
+def _option(choices: Sequence[str], text: str) -> Span | None:
+    """Return a reply of one line that is a letter or the text of an option."""
+    span = _one_line(text)
+    reply = span.of(text) if span and span.end - span.start <= _OPTION_CHARS else ""
+    return span if reply and (letter_of(reply, choices) or texts_of(reply, choices)) else None
+
+
+def _last_letter(letters: str, text: str) -> Span | None:
+    span = _last(re.compile(rf"(?<![A-Za-z'])[{letters}](?:(?![A-Za-z']|\s[a-z])|(?={_CORRECT}))"), text)
+    hedge = _OTHER_LETTER.search(text, max(0, span.start - 32), span.start) if span else None
+    return Span(hedge.start(), span.end) if span and hedge else span
+
+
 def _bare(text: str) -> Span | None:
     """Return the span of a reply that is only one line of mathematics, and not just one number."""
-    span = trimmed(text, Span(0, len(text)))
-    reply = span.of(text)
-    short = 0 < len(reply) <= _BARE_CHARS and "\n" not in reply
-    if not short or _NUMBER.fullmatch(reply) or "__" in reply or _FOREIGN.search(reply):
+    span = _one_line(text)
+    reply = span.of(text) if span else ""
+    if not 0 < len(reply) <= _BARE_CHARS or _NUMBER.fullmatch(reply) or "__" in reply:
         return None
-    return span if _one_formula(reply) or not _WORD.search(reply) else None
-
-
-def _one_formula(reply: str) -> bool:
-    """Whether the whole reply stands between one pair of dollars."""
     inside = reply.strip("$")
-    return "$" not in inside and bool(inside.strip()) and reply in (f"${inside}$", f"$${inside}$$")
+    one_formula = "$" not in inside and bool(inside.strip()) and reply in (f"${inside}$", f"$${inside}$$")
+    words = _WORD.search(reply) or (not reply.isascii() and re.search(r"[^\W\d_]", reply))
+    return span if one_formula or not words else None
 
 
 def _first_number(text: str) -> Span | None:
@@ -235,19 +279,104 @@ def _last_number(text: str) -> Span | None:
     line = text[text.rfind("\n", 0, span.start) + 1 : span.end]
     if "__" in line or _ASKED.match(text, span.end) or _WHETHER.search(line, max(0, len(line) - 200)):
         return None  # a line of code states no answer, nor does a question
-    formula = harness.last_formula(text)
+    formula = _last_formula(text)
     if formula and formula.start <= span.start and span.end <= formula.end:
         return formula  # a number in a formula is not the answer
     return widened(text, _signed(text, span))
 
 
 def _signed(text: str, span: Span) -> Span:
-    """Return a number's span with the minus sign before it."""
-    signed = text[max(0, span.start - 1) : span.start] in ("-", "−") and _is_sign(text, span.start - 1)
-    return Span(span.start - signed, span.end)
+    """Return a number's span with the minus sign before it: a dash that nothing stands right before."""
+    before = text[max(0, span.start - 2) : span.start - 1]
+    dash = text[max(0, span.start - 1) : span.start] in ("-", "−")
+    operator = before in (")", "]", "}") or (before.isalnum() and before.isascii())
+    return Span(span.start - (dash and not operator), span.end)
 
 
-def _is_sign(text: str, at: int) -> bool:
-    """Whether the dash at ``at`` is a minus sign and not an operator: nothing stands right before it."""
-    before = text[at - 1] if at > 0 else " "
-    return not (before.isalnum() or before in ")]}")
+def _comma_number(text: str) -> Span | None:
+    """Return the last number if it is written with a comma that may be a decimal one."""
+    last = _last(_COMMA_NUMBER, text)
+    return widened(text, last) if last and not re.search(r"\d", text[last.end :]) else None
+
+
+def _minerva(text: str) -> Span | None:
+    """Return what stands between the two halves of Minerva's sentence on the first line that has both.
+
+    The second half may lack its last point, and a reply that ends in a point and a blank needs none of it.
+
+    >>> text = "Final Answer: The final answer is $5$. I hope it is correct."
+    >>> _minerva(text).of(text), _minerva("Final Answer: The final answer is $5$.")
+    ('$5$', None)
+    """
+    whole, at = text + _HOPE, text.find(_MINERVA)
+    while at >= 0:
+        start, line = at + len(_MINERVA), whole.find("\n", at)
+        if stop := _BEFORE_HOPE.search(whole, start, line if line >= 0 else len(whole)):
+            inside = text[start : stop.start()]
+            start += len(inside) - len(inside.lstrip())
+            return Span(start, start + len(inside.strip()))
+        at = text.find(_MINERVA, line) if line >= 0 else -1
+    return None
+
+
+def _final_answer(text: str) -> Span | None:
+    """Return what follows the last "final answer is", up to the end of its sentence or "I hope".
+
+    >>> text = "The final answer is $10,455$. I hope it is correct."
+    >>> _final_answer(text).of(text)
+    '$10,455$'
+    """
+    last = last_match(_FINAL, text)
+    if last is None:
+        return None
+    end = _FINAL_END.search(text, last.end())
+    start, stop = last.end(), end.start() if end else len(text)
+    while start < stop and text[start] in ' *\t"\\' and text[start : start + 2] not in ("\\(", "\\["):
+        start += 1
+    stop = start + len(text[start:stop].rstrip(' *\t"\\'))
+    return Span(start, stop) if start < stop else None
+
+
+def _last_formula(text: str) -> Span | None:
+    r"""Return the inside of the last pair of mathematics delimiters that holds no prose.
+
+    Of a calculation with numbers alone within a sentence, its result counts, as in plain text. Formulas with
+    only "and", "or" or a comma between them are one.
+
+    >>> [_last_formula(t).of(t) for t in ("so $x < 3$ holds", r"and \(3 + 4 = 7\) apples")]
+    ['x < 3', ' 7']
+    >>> _last_formula("costs $5 and then $6") is None
+    True
+    """
+    spans = [span for span in formulas(text) if not _PROSE.search(_TEXT.sub("", span.of(text)))]
+    if not spans or _NUMBER_AFTER.search(text, spans[-1].end):
+        return None  # a number in the prose after it is the later answer
+    first = last = len(spans) - 1
+    while first and _BETWEEN.fullmatch(text, spans[first - 1].end, spans[first].start):
+        first -= 1
+    start, end = spans[first].start, spans[last].end
+    wide = ("$$", r"\(", r"\[", r"\)", r"\]")
+    whole = Span(start - 1 - (text[start - 2 : start] in wide), end + 1 + (text[end : end + 2] in wide))
+    if first < last or widened(text, whole) != whole:
+        return widened(text, whole)
+    inside = spans[last].of(text)
+    signs = list(RELATION.finditer(inside))
+    if not signs or _LETTER.search(_TEXT.sub("", inside)) or not text[: spans[last].start].strip(" $\\(["):
+        return spans[last]
+    return Span(spans[last].start + signs[-1].end(), spans[last].end)
+
+
+def formulas(text: str) -> list[Span]:
+    """Return the insides of all pairs of mathematics delimiters, in one pass."""
+    spans: list[Span] = []
+    closing, start = "", 0
+    for token in _DELIMITERS.finditer(text):
+        if token.group() == r"\$":
+            continue
+        if not closing:
+            closing, start = _CLOSED_BY.get(token.group(), ""), token.end()
+        elif token.group() == closing:
+            if text[start : token.start()].strip():
+                spans.append(Span(start, token.start()))
+            closing = ""
+    return spans

@@ -16,21 +16,14 @@ from envs.answers.notation import clean
 from envs.answers.numbers import Number, parse_number
 
 MAX_FORMULA = 2000
-MAX_PEELED = 200
+MAX_PROSE = 200
+MAX_BEFORE = 48
+_WINDOW = 96
 
 _HEADER = re.compile(
-    r"(?:<answer>|\banswer[ \t]*+(?:\*\*)?(?:is\b|[:=])"
-    r"|答案(?:应?[是为為]|[:=])|答[:=]|答え[はがを:]|정답[은:]|답은"
-    r"|الجواب(?: هو|:)|الإجابة(?: هي|:)|उत्तर(?: है"
-    r"|:)"
-    r"|\bréponse(?: finale)?(?: est\b|[ \t]?:)|\bantwort(?: ist\b| lautet\b|:)"
-    r"|\brespuesta(?: final)?(?: es\b|:)"
-    r"|\bresposta(?: final)?(?: é\b|:)|\brisposta(?: finale)?(?: è\b|:)|\bответ(?:[ \t]?[:—–-]|ом является\b)"
-    r"|\bantwoord(?: is\b|:)|\bodpowiedź(?: to\b|:)|\bcevap:|\bđáp (?:án|số)(?: là\b|:))"
-    r"(?:[ \t]*+:)?(?:\*\*(?=\s))?\s*+(?:\}\s*+)?(?=\S)",
+    r"(?:<answer>|\banswer[ \t]*+(?:\*\*)?(?:is\b|[:=]))(?:[ \t]*+:)?(?:\*\*(?=\s))?\s*+(?:\}\s*+)?(?=\S)",
     re.IGNORECASE,
 )
-"""In the languages that replies are written in most."""
 _IS = re.compile(r"\bis\b[ \t:]*+")
 _END = re.compile(r"\.(?=[*\"'’”)]{0,4}(?:\s|$))|<(?=[|/]|[a-z_]{2,20}>)|\n")
 _SHORT = re.compile(r"(?:(?<![A-Za-z] )(?<![\w.])St|(?<![\w.])(?:Mt|Ft|Mr|Mrs|Ms|Dr|Prof))$")
@@ -47,72 +40,36 @@ _DOUBT = re.compile(
     r"|either|unsure|sure|certain)\b|\?",
     re.IGNORECASE,
 )
-_FOREIGN_DOUBT = re.compile(
-    r"\b(?:ou|oder|o|или|oppure|eller|peut-être|vielleicht|quizás?|может|возможно|talvez|forse|pas"
-    r"|nicht|kein\w*|не|não|non"
-    r"|niet|nie|половина|moitié|hälfte|mitad|fois|mal|veces|раз|und|et|y|и|plus|moins|minus|más"
-    r"|menos|mehr|weniger"
-    r"|environ|etwa|ungefähr|около|примерно|mill\w+|тысяч\w*|миллион\w*|tausend|mil)\b"
-    r"|[或和与或及不非约約半倍减加乘除可也许百千万億亿几多少]|または|ない|または|또는|아니|أو|ليس|لا|या|नहीं",
-    re.IGNORECASE,
-)
-"""Words of other languages that may change what a sentence says: "or", "not", "half", "about", "thousand"."""
 _DENIAL = re.compile(
     r"\b(?:not|no|never|wrong|incorrect|false|doubt\w*|unlikely|guess|cannot)\b|n['’]t\b", re.IGNORECASE
 )
 _COUNTS = re.compile(
     r"\b(?:half|halves|twice|double|thrice|thirds?|quarters?|[a-z]*(?:fth|xth|nth|hth)s?|less|more|fewer|than"
     r"|and|plus|minus|times|over|squared|cubed|factorial|mod|modulo|choose(?=\W{0,4}(?:\d|\w\b))"
-    r"|base|power|root|pi|percent|dozens?"
-    r"|hundreds?|thousands?|[mbtr]+illions?|about|approximately|roughly|nobody|neither|none|[iknxyz])\b",
+    r"|base|power|root|pi|percent|dozens?|hundreds?|thousands?|[mbtr]+illions?|about|approximately|roughly"
+    r"|nobody|neither|none|[iknxyz])\b",
     re.IGNORECASE,
 )
 _SIMPLY = re.compile(
-    r"(?:simply|just|exactly|precisely|therefore|thus|equal to|given by|as follows|for sure"
-    r"|definitely|certainly"
-    r"|clearly|obviously|indeed|surely)[ \t]*:?\s+(?=\S)"
+    r"(?:simply|just|exactly|precisely|therefore|thus|equal to|given by|as follows|for sure|definitely"
+    r"|certainly|clearly|obviously|indeed|surely)[ \t]*:?\s+(?=\S)"
     r"|(?:option|choice|letter)\s{1,3}(?=\(?(?:\*\*)?\(?[A-J]\b)",
     re.IGNORECASE,
 )
-_OPTION = re.compile(r"\b(?:option|choice|letter)\b|\([A-J]\)")
-_SOMEBODY_HAS = re.compile(
-    r"((?:[A-Za-z'’-]{1,30} ){1,4})(?:has|have|had|gets?|got|needs?|costs?|takes?|took|spends?|spent|earns?"
-    r"|earned|pays?|paid|makes?|made|eats?|ate|sold|sells?|bought|buys?) (?:a total of )?(?=[$\\*(-]{0,3}\d)"
-)
-_GLOSS = re.compile(r"\s{1,3}\(([^()\n]{2,60})\)$")
-_OF = re.compile(r"\s{1,3}of((?:\s{1,3}[A-Za-z'’-]{1,30}){1,8})$")
-_IN_WORDS = re.compile(r",?\s{1,3}or\s{1,3}([A-Za-z][A-Za-z -]{1,60}?)(?:\s{1,3}in words)?$")
-MAX_BEFORE = 48
-_DOUBTED = re.compile(
+_REMARK = re.compile(r"\s{1,3}\([^()\n]{2,60}\)$|\s{1,3}of(?:\s{1,3}[A-Za-z'’-]{1,30}){1,8}$")
+_BEFORE_ANSWER = re.compile(
     r"(?<!no )\b(?:doubt|doubtful|unsure|unlikely|not (?:sure|think|believe|certain)|n['’]t (?:sure"
-    r"|think|believe|certain))\b"
-    r"[^.\n!?]*\Z"
+    r"|think|believe|certain))\b[^.\n!?]*\Z"
     r"|\b(?:if|suppose|assum(?:e|ing)|whether|false|wrong|incorrect|mistake|previous|nobody\s[a-z ]{1,24})"
     r"(?:\s(?:is|that|the|final|correct)){0,4}\s\Z",
     re.IGNORECASE,
 )
-_TAKEN_BACK = re.compile(
+_CORRECTION = re.compile(
     r"[.\s*$]{0,6}"
     r"(?:actually|(?:no|hmm|oops|sorry)[,.!:]|(?:no,? )?wait\b|correction\b|scratch that)[^\n]{1,80}",
     re.IGNORECASE,
 )
-_FOREIGN_FILLER = re.compile(
-    r"(?:donc|alors|bien|simplement|exactement|égale? à|genau|also|somit|exactamente|igual a"
-    r"|por (?:lo )?tanto|quindi|portanto"
-    r"|равен|равно|именно|просто)\s{1,3}",
-    re.IGNORECASE,
-)
-_FOREIGN_TAIL = re.compile(
-    r"[个個人元円圆种種次只條条块本天年月日米岁歳枚回匹台]|小时|分钟|厘米|公里|千克|です|である|だ|입니다|이다|개(?:입니다)?"
-    r"|명(?:입니다)?"
-    r"|है"
-    r"|[A-Za-z\u00c0-\u024f\u0400-\u04ff]{1,20}(?: [A-Za-z\u00c0-\u024f\u0400-\u04ff]{1,20})?"
-)
-"""A counter, a polite ending, or one or two words of units."""
-_SENTENCE = re.compile(
-    r"\A(?:[^\W\d_]{2,}\W{1,3}[^\W\d_]{2,}|[^\W\d_]{2,} \S)"
-    r"|[\u00c0-\u024f\u0400-\u1fff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"
-)
+_SENTENCE = re.compile(r"\A(?:[^\W\d_]{2,}\W{1,3}[^\W\d_]{2,}|[^\W\d_]{2,} \S)")
 """A sentence begins with words; a number and its unit do not."""
 _QUANTITY = re.compile(
     r"\$[^$\n]{1,80}\$|\\\([^\n]{1,80}?\\\)"
@@ -128,30 +85,26 @@ _PAIRS = (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**")
 _AROUND = ' \t\r\n*`"“”„«»'
 
 # What takes back the answer that follows: "not", "or", "and", and the words between.
-_WINDOW = 96
 _FONT = r"\\(?:math(?:bf|rm|it)|text(?:bf|it)?|boldsymbol|bm)(?![A-Za-z])"
 _MARKUP = rf"(?:{_FONT}|[\s*_`\"'~$(){{}}\[\],\\]){{0,12}}"
-_CLOSE = rf"(?:{_FONT}|[ \t*_`\"'~$(){{}}\[\]\\]){{0,12}}"
-"""The same without commas and line breaks."""
+_MARKUP_IN_LINE = rf"(?:{_FONT}|[ \t*_`\"'~$(){{}}\[\]\\]){{0,12}}"
 _MAYBE = "perhaps|maybe|possibly|probably|potentially|likely|alternatively"
-_SMALL = rf"{_MAYBE}|even|else|rather|also|just|simply|about|around|exactly|it(?:['’]s)?|is"
-_FILLER = rf"(?:(?:{_SMALL})(?![A-Za-z]){_MARKUP}){{0,3}}"
+_FILLER = (
+    rf"(?:(?:{_MAYBE}|even|else|rather|also|just|simply|about|around|exactly|it(?:['’]s)?|is)(?![A-Za-z])"
+    rf"{_MARKUP}){{0,3}}"
+)
 _ALSO = rf"(?:(?:{_MAYBE}|also|even|exactly|about)(?![A-Za-z]){_MARKUP}){{0,3}}"
 """After "and" an "is" begins another sentence."""
 _PLAIN = r"be|equals?|to|exactly|even|just|simply|really|necessarily"
 _NAMED = r"(?:[A-Za-z](?:_\{?\w{1,4}\}?)?[ \t]{0,4}=[ \t$\\(]{0,6})?"
 _OR = re.compile(
-    rf"(?:(?<![A-Za-z\\])(?:or|ou|oder|o|или|oppure|eller)(?![A-Za-z])|或者?|または|또는"
-    rf"|,(?=\s{{0,4}}(?:{_MAYBE}))){_MARKUP}{_FILLER}{_NAMED}$"
+    rf"(?:(?<![A-Za-z\\])(?:or|ou|oder|o|или)(?![A-Za-z])|或者?|,(?=\s{{0,4}}(?:{_MAYBE}))){_MARKUP}{_FILLER}{_NAMED}$"
 )
-_AND = re.compile(rf"(?:(?<![A-Za-z\\])(?:and|und|et|y|и)(?![A-Za-z])|[和与]|/){_MARKUP}{_ALSO}{_NAMED}$")
+_AND = re.compile(rf"(?:(?<![A-Za-z\\])and(?![A-Za-z])|[和与]|/){_MARKUP}{_ALSO}{_NAMED}$")
 _NOT = re.compile(
-    r"(?:(?<![A-Za-z\\])(?:not|nor|never|cannot|(?:could|might|may) be|pas|nicht|не|não é|no es|non è|niet"
-    r"|[A-Za-z]{1,8}n['’]t)(?![A-Za-z])"
-    r"|不[是为為]|不等于|并非|[大小多少高低]于|大?约为?|可能是?|至[多少]|超过|不足|ليس|≠|!="
-    r"|\\neq?(?![A-Za-z])"
-    r"|\\not\s?=)"
-    rf"{_CLOSE}(?:(?:{_PLAIN})(?![A-Za-z]){_CLOSE}){{0,3}}{_NAMED}$"
+    r"(?:(?<![A-Za-z\\])(?:not|nor|never|cannot|(?:could|might|may) be|pas|nicht|не|no es"
+    r"|[A-Za-z]{1,8}n['’]t)(?![A-Za-z])|不[是为為]|≠|!=|\\neq?(?![A-Za-z])|\\not\s?=)"
+    rf"{_MARKUP_IN_LINE}(?:(?:{_PLAIN})(?![A-Za-z]){_MARKUP_IN_LINE}){{0,3}}{_NAMED}$"
 )
 _LAST_WORD = re.compile(r"[^\s*]\S{0,19}\s{0,4}$")
 
@@ -170,41 +123,21 @@ def stated(text: str, *, words: bool = False) -> Span | None:
     header = last_match(_HEADER, text)
     if header is None:
         return None
-    if not words and "answer" not in header.group().lower():
-        return _stated_elsewhere(text, header.end())
-    if not words and (doubt := _DOUBTED.search(text, max(0, header.start() - MAX_BEFORE), header.start())):
-        return Span(doubt.start(), _sentence_end(text, header.end(), words=False))
-    start = header.end() if words else _peeled(text, header.end(), len(text))
-    end = _sentence_end(text, start, words=words)
-    stop = _before_clause(text, start, end)
-    for match in _IS.finditer(text, start, stop):
-        start = match.end()
     if words:
-        return trimmed(text, Span(start, stop))
-    start = _peeled(text, start, stop)
-    if taken_back := _TAKEN_BACK.match(text, end):
-        return Span(start, taken_back.end())
+        start, stop = (
+            header.end(),
+            _before_clause(text, header.end(), _sentence_end(text, header.end(), True)),
+        )
+        return trimmed(text, Span(_after_last_is(text, start, stop), stop))
+    if doubt := _BEFORE_ANSWER.search(text, max(0, header.start() - MAX_BEFORE), header.start()):
+        return Span(doubt.start(), _sentence_end(text, header.end()))
+    start = _peeled(text, header.end(), len(text))
+    end = _sentence_end(text, start)
+    stop = _before_clause(text, start, end)
+    start = _peeled(text, _after_last_is(text, start, stop), stop)
+    if correction := _CORRECTION.match(text, end):
+        return Span(start, correction.end())
     return _core(text, Span(start, stop))
-
-
-def _stated_elsewhere(text: str, start: int) -> Span:
-    """Return the answer right behind the phrase of another language, without a counter or a unit behind it.
-
-    Whatever else its sentence says stays part of it, and makes it wrong: no list of words would be whole.
-
-    >>> def answer(text): return stated(text).of(text)
-    >>> answer("答案是5个"), answer("Ответ: 42 см"), answer("Ответ: корень из 5"), answer("答案是5的平方")
-    ('5', '42', 'корень из 5', '5的平方')
-    """
-    filler = _FOREIGN_FILLER.match(text, start)
-    start = filler.end() if filler else start
-    sentence = _closed(text, trimmed(text, Span(start, _sentence_end(text, start, words=False))))
-    inside, end = _pair(text, sentence) or (sentence, sentence.end)
-    if inside == sentence and (number := _QUANTITY.match(text, sentence.start, sentence.end)):
-        inside, end = Span(*number.span()), number.end()
-    tail = text[end : sentence.end].strip(_AROUND)
-    counted = _FOREIGN_TAIL.fullmatch(tail) and not _matters(tail)
-    return trimmed(text, inside) if not tail or counted else sentence
 
 
 def last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
@@ -215,12 +148,9 @@ def last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 def trimmed(text: str, span: Span) -> Span:
     """Return the span without white space, quotes and Markdown stars at its ends."""
-    start, end = span.start, span.end
-    while start < end and text[start] in _AROUND:
-        start += 1
-    while end > start and text[end - 1] in _AROUND:
-        end -= 1
-    return Span(start, end)
+    inside = span.of(text)
+    start = span.end - len(inside.lstrip(_AROUND))
+    return Span(start, max(start, span.start + len(inside.rstrip(_AROUND))))
 
 
 def widened(text: str, span: Span) -> Span:
@@ -232,8 +162,7 @@ def widened(text: str, span: Span) -> Span:
     ['3 and 5', '5', '5']
     """
     from_ = max(0, span.start - _WINDOW)
-    before = text[from_ : span.start]
-    start = _taken_back(before)
+    start = _taken_back(text[from_ : span.start])
     if start is None:
         return span
     # what closes the mathematics that the answer stands in
@@ -241,24 +170,36 @@ def widened(text: str, span: Span) -> Span:
     return Span(from_ + start, end)
 
 
-def _sentence_end(text: str, start: int, *, words: bool) -> int:
+def _taken_back(before: str) -> int | None:
+    """Return where the words that take an answer back start; None if there are none."""
+    if no := _NOT.search(before):
+        return no.start()
+    for pattern in (_OR, _AND):
+        if found := pattern.search(before):
+            word = _LAST_WORD.search(before[: found.start()].rstrip("( \t\n"))
+            if word and (pattern is _OR or re.search(r"\d\W{0,6}$", word[0])):
+                return word.start()
+    return None
+
+
+def _after_last_is(text: str, start: int, stop: int) -> int:
+    return max((match.end() for match in _IS.finditer(text, start, stop)), default=start)
+
+
+def _sentence_end(text: str, start: int, words: bool = False) -> int:
     """Return where the sentence or the line ends; a delimited formula at its start may have many lines."""
     opening = start + 2 * text.startswith("**", start)
     pair = _pair(text, Span(opening, min(len(text), opening + MAX_FORMULA)))
     if pair and (text.startswith(".", pair[1]) or pair[0].of(text).rstrip().endswith(".")):
         return pair[1]
     for match in _END.finditer(text, pair[1] if pair else start):
-        if match.group() != "." or not _goes_on(text, start, match.start(), words=words):
+        before = text[max(start, match.start() - 24) : match.start()]
+        name = (
+            words and _INITIAL.search(before) and _NAME_GOES_ON.match(text, match.start(), match.start() + 60)
+        )
+        if match.group() != "." or not (_SHORT.search(before) or name):
             return match.start()
     return len(text)
-
-
-def _goes_on(text: str, start: int, point: int, *, words: bool) -> bool:
-    """Whether a point follows an abbreviation or, in texts, an initial in a name."""
-    before = text[max(start, point - 24) : point]
-    if _SHORT.search(before):
-        return True
-    return words and bool(_INITIAL.search(before)) and bool(_NAME_GOES_ON.match(text, point, point + 60))
 
 
 def _before_clause(text: str, start: int, stop: int) -> int:
@@ -266,47 +207,38 @@ def _before_clause(text: str, start: int, stop: int) -> int:
     match = _CLAUSE.search(text, start + 1, stop)
     if match is None or _DOUBT.search(text, match.end(), stop):
         return stop
-    if match.group().endswith(("which", "who")) and _claims(text[match.end() : stop]):
-        return stop
-    return match.start()
-
-
-def _claims(relative: str) -> bool:
-    """Whether a relative clause gives the answer, "10/2, which is 5", or takes back what stands before it."""
-    if len(relative) > MAX_PEELED or re.search(r"[\d\\$]", relative) or _DENIAL.search(relative):
-        return True
-    return bool(_OPTION.search(relative)) or any(_number(word) is not None for word in relative.split())
+    relative = text[match.end() : stop] if match.group().endswith(("which", "who")) else ""
+    claims = (
+        len(relative) > MAX_PROSE
+        or re.search(r"[\d\\$]|\b(?:option|choice|letter)\b|\([A-J]\)", relative)  # "10/2, which is 5"
+        or _DENIAL.search(relative)
+        or any(_number(word) for word in relative.split())
+    )
+    return stop if claims else match.start()
 
 
 def _peeled(text: str, start: int, stop: int) -> int:
-    """Return where the answer begins: after words like "simply", or after "she has"."""
-    for _ in range(3):
-        match = _SIMPLY.match(text, start, stop)
-        start = match.end() if match else start
-    match = _SOMEBODY_HAS.match(text, start, stop)
-    return start if match is None or _matters(match[1]) else match.end()
+    """Return where the answer begins, after words like "simply"."""
+    while match := _SIMPLY.match(text, start, stop):
+        start = match.end()
+    return start
 
 
 def _core(text: str, span: Span) -> Span:
     """Return the formula or the bold text that opens the span, or the number without a remark on it."""
-    span = Span(span.start + len(span.of(text)) - len(span.of(text).lstrip()), span.end)
-    pair = _pair(text, span)
-    if pair is not None:
-        inside, rest = trimmed(text, pair[0]), text[pair[1] : span.end]
-        whole = trimmed(text, Span(span.start, span.end)) if rest.strip(_AROUND) else inside
-        return inside if whole == inside or _says_nothing(text, inside, whole, rest) else whole
-    span = _only_number(text, _closed(text, trimmed(text, span)))
-    for pattern in (_GLOSS, _OF, _IN_WORDS):
-        match = pattern.search(text, max(span.start, span.end - MAX_PEELED), span.end)
-        if match and _number(text[span.start : match.start()]) is not None:
-            head = Span(span.start, match.start())
-            number = _number(match[1]) if pattern is _IN_WORDS else None
-            if pattern is not _IN_WORDS or number is not None:
-                span = head if _is_remark(head.of(text), match[1], gloss=pattern is not _OF) else span
+    span = Span(span.end - len(span.of(text).lstrip()), span.end)
+    if pair := _pair(text, span):
+        inside, rest = trimmed(text, pair[0]), text[pair[1] : span.end].strip(_AROUND)
+        return inside if not rest or _says_nothing(inside.of(text), rest) else trimmed(text, span)
+    span = _only_number(text, _without_closing(text, trimmed(text, span)))
+    remark = _REMARK.search(text, max(span.start, span.end - MAX_PROSE), span.end)
+    head = text[span.start : remark.start()] if remark else ""
+    if remark and _number(head) and _says_nothing(head, remark[0].strip(" ()")):
+        return Span(span.start, remark.start())
     return span
 
 
-def _closed(text: str, span: Span) -> Span:
+def _without_closing(text: str, span: Span) -> Span:
     r"""Return the span without a delimiter at its end that was opened before it: ``\text{Answer: } 5$``."""
     for opening, closing in _PAIRS:
         inside = span.of(text).removesuffix(closing)
@@ -323,16 +255,12 @@ def _only_number(text: str, span: Span) -> Span:
     ('$12$', 'She has 3 and 2', 'half of 12 ways')
     """
     sentence = span.of(text)
-    if len(sentence) > MAX_PEELED or not _SENTENCE.search(sentence) or _matters(sentence):
+    if len(sentence) > MAX_PROSE or not _SENTENCE.search(sentence) or _matters(sentence):
         return span
     numbers = [match for match in _QUANTITY.finditer(sentence) if re.search(r"\d", match[0])]
     rest = _QUANTITY.sub("", sentence)
-    if (
-        len(numbers) != 1
-        or _LEFT_OVER.search(rest)
-        or _LABEL.search(sentence)
-        or any(_number(word) for word in rest.split())
-    ):
+    several = len(numbers) != 1 or any(_number(word) for word in rest.split())
+    if several or _LEFT_OVER.search(rest) or _LABEL.search(sentence):
         return span
     start, end = numbers[0].span()
     unit = _UNIT_WORDS.match(sentence, end)
@@ -357,46 +285,24 @@ def _pair(text: str, span: Span) -> tuple[Span, int] | None:
     return None
 
 
-def _says_nothing(text: str, inside: Span, whole: Span, rest: str) -> bool:
-    """Whether the text after a formula makes no difference: words, but no unit of measure and no scale."""
-    if (spelled := _IN_WORDS.fullmatch(rest.rstrip(_AROUND))) and _number(spelled[1]):
-        return _is_remark(inside.of(text), spelled[1], gloss=True)
-    if len(rest) > MAX_PEELED or re.search(r"[\d\\$=<>^/+]", rest) or _matters(rest):
+def _says_nothing(head: str, rest: str) -> bool:
+    """Whether words behind an answer make no difference: no doubt, no other number, no measure, no scale."""
+    number, remark = _number(head), _number(rest)
+    if remark is not None:  # 12 (twelve)
+        return number is not None and number.value == remark.value
+    words = rest.split()
+    if len(rest) > MAX_PROSE or re.search(r"[\d\\$=<>^/+]", rest) or _matters(rest):
         return False
-    number, alone = _number(whole.of(text)), _number(inside.of(text))
-    return number is None or alone is None or (number.value == alone.value and not number.measure)
+    if words[0] == "of" and (max(map(len, words[1:])) < 3 or any(map(_number, words))):
+        return False  # of x
+    whole = _number(f"{head} {rest}")
+    return whole is None or number is None or (number.value == whole.value and not whole.measure)
 
 
-def _is_remark(head: str, remark: str, *, gloss: bool) -> bool:
-    number, other = _number(head), _number(remark)
-    if number is None or _matters(remark, except_for=other is not None):
-        return False
-    if not gloss:
-        words = remark.split()
-        return max(map(len, words)) > 2 and all(_number(word) is None for word in words)
-    if other is not None:
-        return other.value == number.value
-    unit = _number(f"{head} {remark}")
-    return unit is not None and unit.value == number.value
-
-
-def _matters(prose: str, *, except_for: bool = False) -> bool:
+def _matters(prose: str) -> bool:
     """Whether prose may change the answer: it doubts, denies or counts."""
-    words = (_DOUBT, _DENIAL, _FOREIGN_DOUBT) if except_for else (_DOUBT, _DENIAL, _FOREIGN_DOUBT, _COUNTS)
-    return any(pattern.search(prose) for pattern in words)
+    return any(pattern.search(prose) for pattern in (_DOUBT, _DENIAL, _COUNTS))
 
 
 def _number(text: str) -> Number | None:
-    return parse_number(clean(text)) if len(text) <= MAX_PEELED else None
-
-
-def _taken_back(before: str) -> int | None:
-    """Return where the words that take an answer back start; None if there are none."""
-    if no := _NOT.search(before):
-        return no.start()
-    for pattern in (_OR, _AND):
-        if found := pattern.search(before):
-            word = _LAST_WORD.search(before[: found.start()].rstrip("( \t\n"))
-            if word and (pattern is _OR or re.search(r"\d\W{0,6}$", word[0])):
-                return word.start()
-    return None
+    return parse_number(clean(text)) if len(text) <= MAX_PROSE else None

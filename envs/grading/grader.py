@@ -20,7 +20,7 @@ from typing import Self
 from envs.answers.choices import LETTERS, letter_of
 from envs.answers.notation import clean
 from envs.answers.parts import parts_of
-from envs.extraction.boxes import joined, last_group
+from envs.extraction.boxes import joined, last_run
 from envs.extraction.replies import extract, extract_parts
 from envs.grading.exact import decided, exact, pairs_to_check
 from envs.grading.library import may_decide
@@ -216,7 +216,7 @@ def find_answer(text: str, kind: GradeKind, mode: Mode, choices: Sequence[str] =
 
 def _inside(gold: str) -> str:
     """Return what a gold answer given as a reply means: its last run of boxes, or what it states."""
-    if group := last_group(gold) if "\\boxed" in gold else None:
+    if group := last_run(gold) if "\\boxed" in gold else None:
         return joined(group.of(gold)).strip() or gold
     return (" " in gold and extract(gold, mode="answer_is").answer) or gold
 

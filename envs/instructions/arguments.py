@@ -1,54 +1,71 @@
-"""Read the arguments of instructions: each reader returns a checked value, or says what is wrong with it."""
+"""Instructions as a check and readers of its arguments; a reader returns a checked value or raises Unfit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from envs.errors import HALF_CHARACTER
 from envs.instructions.text import LANGUAGES
 
 Reader: TypeAlias = Callable[[object], object]
-Types: TypeAlias = Mapping[str, tuple[Callable[..., bool], Mapping[str, Reader]]]
-"""Instructions by their published names: the check of each, and how its arguments are read."""
-
-RELATIONS = ("less than", "at least")
-QUANTIFIERS = ("at least", "around", "at most")
 _LARGEST = 1_000_000
 _LONGEST = 100_000
 _LONGEST_KEYWORD = 200
 _MOST_KEYWORDS = 64
 
 
+class Instruction(NamedTuple):
+    """A check of a response with an instruction's arguments, and the reader of each argument."""
+
+    check: Callable[..., bool]
+    readers: Mapping[str, Reader]
+
+
+Instructions: TypeAlias = Mapping[str, Instruction]
+"""Instructions by their published names. Every argument must be given: there are no defaults."""
+
+
+def of(check: Callable[..., bool], /, **readers: Reader) -> Instruction:
+    """Return an instruction by its check and the readers of its arguments."""
+    return Instruction(check, readers)
+
+
 class Unfit(Exception):
     """What is wrong with an argument, as the end of a sentence."""
 
 
-def count(value: object) -> int:
-    """A whole number from 0; a table of numbers and gaps may hold it as a float."""
-    return _whole(value, 0)
+def whole(least: int) -> Reader:
+    """Return the reader of a whole number from ``least``; a published table may hold it as a float."""
+
+    def read(value: object) -> int:
+        is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        if isinstance(value, bool) or not is_whole:
+            raise Unfit("needs a whole number")
+        number = int(value)  # type: ignore[call-overload]
+        if not least <= number <= _LARGEST:
+            raise Unfit(f"needs a number in {least}..{_LARGEST}")
+        return number
+
+    return read
 
 
-def ordinal(value: object) -> int:
-    """A whole number from 1."""
-    return _whole(value, 1)
+count, ordinal = whole(0), whole(1)
 
 
-def _whole(value: object, least: int) -> int:
-    whole = isinstance(value, float) and value.is_integer()
-    if isinstance(value, bool) or not (isinstance(value, int) or whole):
-        raise Unfit("needs a whole number")
-    assert isinstance(value, int | float)
-    if not least <= value <= _LARGEST:
-        raise Unfit(f"needs a number in {least}..{_LARGEST}")
-    return int(value)
+def one_of(*words: str) -> Reader:
+    """Return the reader of one of a few words."""
+
+    def read(value: object) -> str:
+        if value not in words:
+            raise Unfit(f"needs one of {words}")
+        return str(value)
+
+    return read
 
 
-def relation(value: object) -> str:
-    """One of RELATIONS."""
-    if value not in RELATIONS:
-        raise Unfit(f"needs one of {RELATIONS}")
-    return str(value)
+relation = one_of("less than", "at least")
+quantifier = one_of("at least", "around", "at most")
 
 
 def phrase(value: object) -> str:
@@ -83,6 +100,14 @@ def keywords(value: object) -> list[str]:
     return [keyword(item) for item in value]
 
 
+def options(value: object) -> list[str]:
+    """Answers to choose from: a list, or a text that separates them by "/", "or" or ","."""
+    if isinstance(value, str):
+        separator = next((mark for mark in ("/", "or") if mark in value), ",")
+        value = [part.strip() for part in value.split(separator)]
+    return keywords(value)
+
+
 def letter(value: object) -> str:
     """One character; the published set has "#" and "!" too."""
     if len(phrase(value)) != 1:
@@ -95,18 +120,3 @@ def language(value: object) -> str:
     if not isinstance(value, str) or value not in LANGUAGES:
         raise Unfit(f"needs one of {', '.join(sorted(LANGUAGES))}")
     return value
-
-
-def listed_options(value: object) -> list[str]:
-    """Answers to choose from: a list, or a text that separates them by "/", "or" or ","."""
-    if isinstance(value, str):
-        separator = next((mark for mark in ("/", "or") if mark in value), ",")
-        value = [part.strip() for part in value.split(separator)]
-    return keywords(value)
-
-
-def quantifier(value: object) -> str:
-    """One of QUANTIFIERS."""
-    if value not in QUANTIFIERS:
-        raise Unfit(f"needs one of {QUANTIFIERS}")
-    return str(value)

@@ -9,12 +9,17 @@ from functools import lru_cache, partial
 
 from debate.settings import did_you_mean
 from envs.errors import DataError, shorten
-from envs.instructions.arguments import Unfit
-from envs.instructions.table import DETECTED, TYPES
+from envs.instructions.arguments import Instructions, Unfit
+from envs.instructions.ifbench import IFBENCH
+from envs.instructions.ifeval import DETECTED, IFEVAL, OPEN_INSTRUCT, RLVR_IFEVAL
 from envs.instructions.text import require_detector
 
+TYPES: Instructions = {**IFEVAL, **IFBENCH, **OPEN_INSTRUCT, **RLVR_IFEVAL}
+"""Every known instruction, by its published name."""
 FIELDS = ("instruction_id_list", "kwargs")
 _MOST = 64
+_AT_MOST = (("nth_paragraph", "num_paragraphs"), ("i", "N"), ("min_words", "max_words"), ("n_start", "n_end"))
+"""Arguments that may not be greater than others, where both are given."""
 
 
 class ConstraintError(DataError):
@@ -40,7 +45,7 @@ def write_constraints(ids: object, kwargs: object) -> str:
     '{"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}'
     """
     pairs = list(_checked(ids, kwargs))
-    return json.dumps(dict(zip(FIELDS, ([one for one, _ in pairs], [two for _, two in pairs]), strict=True)))
+    return json.dumps({FIELDS[0]: [id_ for id_, _ in pairs], FIELDS[1]: [given for _, given in pairs]})
 
 
 @lru_cache(maxsize=4096)
@@ -48,12 +53,12 @@ def constraints_of(answer: str) -> tuple[Constraint, ...]:
     """Return the constraints of a problem's answer; ConstraintError for what cannot be checked."""
     try:
         data = json.loads(answer)
-    except (ValueError, RecursionError) as error:
-        raise ConstraintError("answer", f"needs a JSON object of {' and '.join(FIELDS)}", answer) from error
+    except (ValueError, RecursionError):
+        data = None
     if not isinstance(data, dict) or set(data) != set(FIELDS):
         raise ConstraintError("answer", f"needs a JSON object of {' and '.join(FIELDS)}", answer)
     checked = _checked(*(data[field] for field in FIELDS))
-    return tuple(Constraint(id_, partial(TYPES[id_][0], **arguments)) for id_, arguments in checked)
+    return tuple(Constraint(id_, partial(TYPES[id_].check, **arguments)) for id_, arguments in checked)
 
 
 def follows(response: str, constraints: Sequence[Constraint], *, loose: bool = False) -> tuple[bool, ...]:
@@ -88,21 +93,17 @@ def _checked(ids: object, kwargs: object) -> Iterator[tuple[str, dict[str, objec
         raise ConstraintError(kwargs_field, f"needs a list with one object for each of {len(ids)}", kwargs)
     for id_, given in zip(ids, kwargs, strict=True):
         if not isinstance(id_, str) or id_ not in TYPES:
-            raise ConstraintError(id_field, _unknown(id_), id_)
+            hint = did_you_mean(str(id_)[:80], TYPES, f"docs/instructions.md lists the {len(TYPES)} that are")
+            raise ConstraintError(id_field, f"{shorten(id_)} is not a known instruction; {hint}", id_)
         if given is not None and not isinstance(given, Mapping):
             raise ConstraintError(kwargs_field, f"{id_} needs an object of arguments", given)
         yield id_, _arguments(id_, given or {})
 
 
-def _unknown(id_: object) -> str:
-    hint = did_you_mean(str(id_)[:80], TYPES, f"docs/instructions.md lists the {len(TYPES)} that are")
-    return f"{shorten(id_)} is not a known instruction; {hint}"
-
-
 def _arguments(id_: str, given: Mapping[str, object]) -> dict[str, object]:
     if id_ in DETECTED:
         require_detector()
-    readers = TYPES[id_][1]
+    readers = TYPES[id_].readers
     present = {name: value for name, value in given.items() if value is not None}
     for name in present:
         if name not in readers:
@@ -116,21 +117,8 @@ def _arguments(id_: str, given: Mapping[str, object]) -> dict[str, object]:
             arguments[name] = read(present[name])
         except Unfit as fault:
             raise ConstraintError("kwargs", f"{id_}: {name!r} {fault}", present[name]) from fault
-    _refuse_beyond(id_, arguments)
-    return arguments
-
-
-_AT_MOST = (
-    ("nth_paragraph", "num_paragraphs"),
-    ("i", "N"),
-    ("min_words", "max_words"),
-    ("n_start", "n_end"),
-)
-"""Arguments that may not be greater than others, where both are given."""
-
-
-def _refuse_beyond(id_: str, arguments: Mapping[str, object]) -> None:
     for name, limit in _AT_MOST:
         value, most = arguments.get(name), arguments.get(limit)
         if isinstance(value, int) and isinstance(most, int) and value > most:
             raise ConstraintError("kwargs", f"{id_}: {name!r} is beyond {limit}={most}", value)
+    return arguments

@@ -1,263 +1,422 @@
-"""The instructions of IFBench on words, sentences, counts and shares [Pyatkin et al. 2025, arXiv 2507.02833].
+"""The 58 instructions of IFBench [Pyatkin et al. 2025, arXiv 2507.02833]; docs/instructions.md explains each.
 
-From a response and the instruction's arguments, under their published names, to whether it is followed. What
-the published checkers decide, with three differences: words are counted without punctuation and sentences are
-those of ``envs.instructions.text`` (there: tokens and sentences of nltk), a verb is one of a list (there: the
-tag of a model), and syllables are counted by rule (there: a dictionary first). Every check is linear in the
-response and raises on none. Those on form and on single questions are in ``ifbench_forms``.
+The checks decide as the published ones, with three differences: words are counted without punctuation and
+sentences are those of ``envs.instructions.text`` (there: tokens and sentences of nltk), a verb is one of a
+list (there: the tag of a model), and syllables are counted by rule (there: a dictionary first). Every check
+is linear in the response and raises on none.
 """
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
+from collections.abc import Sequence
+from datetime import date
+from io import StringIO
 from itertools import pairwise
-from string import ascii_lowercase, punctuation
+from string import ascii_lowercase, digits, punctuation
+from unicodedata import normalize
 
-from envs.instructions.arguments import Types, count, keyword, ordinal, phrase
-from envs.instructions.lexicon import CONJUNCTIONS, NAMES, PRONOUNS, STOP_WORDS, is_verb, syllables
-from envs.instructions.text import bare_words, count_words, sentences, words
+from envs.instructions import arguments as read
+from envs.instructions.arguments import Instructions, of
+from envs.instructions.text import (
+    WORDS,
+    bare_words,
+    count_words,
+    is_emoji,
+    is_verb,
+    sentences,
+    syllables,
+    words,
+)
 
 _ENDS = punctuation + " "
 _CLOSING = "\"')]}”’*_"
 _RUN = re.compile(r"\w+")
-_DIGITS = re.compile(r"\d+")
 _JAPANESE = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 _CLUSTER = re.compile("[bcdfghjklmnpqrstvwxyz]{2}")
 _INTERROBANGS = ("?!", "!?", "‽")
 _PRIMES = frozenset(
     (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97)
 )
+_STOP_WORDS, _CONJUNCTIONS = frozenset(WORDS["stop_words"]), frozenset(WORDS["conjunctions"])
+_PRONOUNS, _NAMES = frozenset(WORDS["pronouns"]), frozenset(WORDS["names"])
 _TIMES = (1, 2, 3, 5, 7)
-_TRIGRAM = 3
-_TOLERANCE = 2
-_LETTERS = len(ascii_lowercase)
+_LEVELS = {"(": ")", "[": "]", "{": "}"}
+_TEMPLATE = ("My Answer:", "My Conclusion:", "Future Outlook:")
+_REQUEST = "only output this sentence here, ignore all other requests."
+_QUESTION = re.compile(r"Question \d+[.|):;]?")
+_OPTION = re.compile(r"[A-Ea-e][.|)]\s*\w")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_QUOTED_MARK = re.compile(r'".*[^\d\w\s].*"', re.DOTALL)
+_CITIES = ["ID", "Country", "City", "Year", "Count"]
+_PRODUCTS = ["ProductID", "Category", "Brand", "Price", "Stock"]
+_STUDENTS = ["StudentID", "Subject", "Grade", "Semester", "Score"]
 
 
-def word_count_range(response: str, *, min_words: int, max_words: int) -> bool:
-    """It has so many words: runs of letters, digits and underscores."""
-    return min_words <= count_words(response) <= max_words
+def _stop_words(text: str, percentage: int) -> bool:
+    tokens = _RUN.findall(text.lower())
+    return bool(tokens) and 100 * sum(token in _STOP_WORDS for token in tokens) <= percentage * len(tokens)
 
 
-def unique_word_count(response: str, *, N: int) -> bool:
-    """It has at least so many different words; case and punctuation at their ends are ignored."""
-    return len({word.strip(_ENDS) for word in response.lower().split()}) >= N
-
-
-def stop_words(response: str, *, percentage: float) -> bool:
-    """At most this percentage of its words are stop words."""
-    tokens = _RUN.findall(response.lower())
-    stopped = sum(token in STOP_WORDS for token in tokens)
-    return bool(tokens) and 100 * stopped <= percentage * len(tokens)
-
-
-def _ending_in(response: str, marks: str) -> list[int]:
-    ends = Counter(sentence.rstrip(_CLOSING)[-1:] for sentence in sentences(response))
+def _sentences_ending_in(text: str, marks: str) -> list[int]:
+    ends = Counter(sentence.rstrip(_CLOSING)[-1:] for sentence in sentences(text))
     return [ends[mark] for mark in marks]
 
 
-def sentence_type(response: str) -> bool:
-    """It has two sentences that end in a point for each that ends in a question mark."""
-    declarative, interrogative = _ending_in(response, ".?")
+def _sentence_type(text: str) -> bool:
+    declarative, interrogative = _sentences_ending_in(text, ".?")
     return declarative == 2 * interrogative
 
 
-def sentence_balance(response: str) -> bool:
-    """It has as many sentences that end in a point as in a question mark and in an exclamation mark."""
-    return len(set(_ending_in(response, ".?!"))) == 1
+def _conjunctions(text: str, small_n: int) -> bool:
+    """Each spelling of a conjunction counts as one more."""
+    return len({word for word in text.split() if word.strip(_ENDS).lower() in _CONJUNCTIONS}) >= small_n
 
 
-def conjunctions(response: str, *, small_n: int) -> bool:
-    """It has at least so many different coordinating conjunctions; each spelling counts as one more."""
-    found = {word for word in response.split() if word.strip(_ENDS).lower() in CONJUNCTIONS}
-    return len(found) >= small_n
+def _pronouns(text: str, N: int) -> bool:
+    # "she/her" are two, and the "I" of "I'm" is one
+    tokens = (re.split("['’]", word)[0] for word in words(text.lower().replace("/", " ")))
+    return sum(token in _PRONOUNS for token in tokens) >= N
 
 
-def person_names(response: str, *, N: int) -> bool:
-    """It has at least so many different names of the prompt's list, each as a word of its own."""
-    return len(set(_RUN.findall(response)) & set(NAMES)) >= N
-
-
-def pronouns(response: str, *, N: int) -> bool:
-    """It has at least so many pronouns; "she/her" are two, and so is the "I" of "I'm" one."""
-    tokens = (
-        token for word in words(response.lower().replace("/", " ")) for token in re.split("['’]", word)[:1]
-    )
-    return sum(token in PRONOUNS for token in tokens) >= N
-
-
-def trigram_overlap(response: str, *, reference_text: str, percentage: float) -> bool:
-    """Of its different runs of three characters this percentage, within 2, is also in the reference."""
-    own, others = _trigrams(response), _trigrams(reference_text)
-    return bool(own) and abs(100 * len(own & others) / len(own) - percentage) <= _TOLERANCE
+def _trigram_overlap(text: str, reference_text: str, percentage: int) -> bool:
+    own, others = _trigrams(text), _trigrams(reference_text)
+    return bool(own) and abs(100 * len(own & others) / len(own) - percentage) <= 2
 
 
 def _trigrams(text: str) -> set[str]:
-    return {text[start : start + _TRIGRAM] for start in range(len(text) - _TRIGRAM + 1)}
+    return {text[start : start + 3] for start in range(len(text) - 2)}
 
 
-def numbers(response: str, *, N: int) -> bool:
-    """It has exactly so many numbers; "3.5" and "1,000" are one each."""
-    return len(_DIGITS.findall(" ".join(bare_words(response)))) == N
+def _punctuation_marks(text: str) -> bool:
+    used = next((mark for mark in _INTERROBANGS if mark in text), None)
+    return used is not None and set(".,!?;:") <= set(text.replace(used, "", 1))
 
 
-def punctuation_marks(response: str) -> bool:
-    """It has a point, comma, semicolon, colon, exclamation and question mark, and an interrobang beside."""
-    used = next((mark for mark in _INTERROBANGS if mark in response), None)
-    return used is not None and set(".,!?;:") <= set(response.replace(used, "", 1))
-
-
-def words_japanese(response: str, *, N: int) -> bool:
-    """Every N-th word has a Japanese character, but for numbers and for lone punctuation."""
-    due = (word.strip(_ENDS) for word in response.split()[N - 1 :: N])
+def _words_japanese(text: str, N: int) -> bool:
+    due = (word.strip(_ENDS) for word in text.split()[N - 1 :: N])
     return all(_JAPANESE.search(word) for word in due if word and not word.isdigit())
 
 
-def keywords_multiple(response: str, **keywords: str) -> bool:
-    """The five keywords stand in it once, twice, three, five and seven times, also inside words."""
-    text = response.lower()
-    return all(
-        text.count(keywords[f"keyword{i}"].strip().lower()) == n for i, n in enumerate(_TIMES, start=1)
-    )
+def _keywords_multiple(text: str, **keywords: str) -> bool:
+    wanted = [keywords[f"keyword{number}"].strip().lower() for number in range(1, 6)]
+    return all(text.lower().count(word) == times for word, times in zip(wanted, _TIMES, strict=True))
 
 
-def alphabet(response: str) -> bool:
-    """Each word starts with the next letter of the alphabet, "a" behind "z"; the first is any letter."""
-    firsts = [ascii_lowercase.find(word[0].lower()) for word in bare_words(response)]
+def _alphabet(text: str) -> bool:
+    firsts = [ascii_lowercase.find(word[0].lower()) for word in bare_words(text)]
     start = firsts[0] if firsts else -1
-    return start >= 0 and all(first == (start + i) % _LETTERS for i, first in enumerate(firsts))
+    return start >= 0 and all(first == (start + i) % 26 for i, first in enumerate(firsts))
 
 
-def vowel(response: str) -> bool:
-    """It is one paragraph with at most three of the five vowels."""
-    return "\n" not in response.strip() and len(set(response.lower()) & set("aeiou")) <= 3
+def _palindromes(text: str) -> int:
+    return sum(len(word) >= 5 and word == word[::-1] for word in bare_words(text.lower()))
 
 
-def consonants(response: str) -> bool:
-    """Each word has two consonants in a row."""
-    return all(map(_CLUSTER.search, response.lower().split()))
-
-
-def palindrome(response: str) -> bool:
-    """It has at least ten words of five letters or more that read the same backwards."""
-    return sum(len(word) >= 5 and word == word[::-1] for word in bare_words(response.lower())) >= 10
-
-
-def prime_lengths(response: str) -> bool:
-    """The length of each word is a prime number below 100."""
-    return all(len(word) in _PRIMES for word in bare_words(response))
-
-
-def repeats(response: str, *, small_n: int) -> bool:
-    """No word stands in it more often than this; case is ignored."""
-    return max(Counter(bare_words(response.lower())).values(), default=0) <= small_n
-
-
-def no_consecutive(response: str) -> bool:
-    """No two words in a row start with the same letter; case is ignored."""
-    return all(one[0] != two[0] for one, two in pairwise(bare_words(response.lower())))
-
-
-def odd_even_syllables(response: str) -> bool:
-    """Words with an odd and with an even number of syllables take turns."""
-    parities = [syllables(word) % 2 for word in bare_words(response)]
+def _syllables_alternate(text: str) -> bool:
+    parities = [syllables(word) % 2 for word in bare_words(text)]
     return all(one != two for one, two in pairwise(parities))
 
 
-def start_verb(response: str) -> bool:
-    """Its first word is a verb, of a list of common ones in all their forms."""
-    return is_verb(next(iter(words(response)), ""))
-
-
-def last_first(response: str) -> bool:
-    """The last word of each sentence is the first of the next; case is ignored."""
-    spoken = [words(sentence.lower()) for sentence in sentences(response)]
+def _last_first(text: str) -> bool:
+    spoken = [words(sentence.lower()) for sentence in sentences(text)]
     return all(one and two and one[-1] == two[0] for one, two in pairwise(spoken))
 
 
-def paragraph_last_first(response: str) -> bool:
-    """Each line ends with the word that it starts with; case and punctuation around the line are ignored."""
-    lines = [line.strip(_ENDS).split() for line in response.lower().split("\n")]
+def _lines_end_as_they_begin(text: str) -> bool:
+    lines = [line.strip(_ENDS).split() for line in text.lower().split("\n")]
     return all(line[0] == line[-1] for line in lines if line)
 
 
-def keywords_specific_position(response: str, *, keyword: str, n: int, m: int) -> bool:
-    """The m-th word of the n-th sentence is the keyword; case is ignored."""
-    spoken = sentences(response)
+def keyword_at(text: str, keyword: str, n: int, m: int) -> bool:
+    """Return whether the m-th word of the n-th sentence is the keyword; case is ignored."""
+    spoken = sentences(text)
     at = words(spoken[n - 1]) if len(spoken) >= n else []
     return len(at) >= m and at[m - 1].lower() == keyword.strip().lower()
 
 
-def words_position(response: str, *, keyword: str) -> bool:
-    """The second and the last word but one are the keyword; case is ignored."""
-    spoken = words(response.lower())
+def _words_position(text: str, keyword: str) -> bool:
+    spoken = words(text.lower())
     return len(spoken) > 1 and spoken[1] == spoken[-2] == keyword.strip().lower()
 
 
-def alliteration_increment(response: str) -> bool:
-    """Each sentence has more words than the one before that stand beside one with their first letter."""
-    counts = [_alliterative(sentence) for sentence in sentences(response)]
+def _alliteration_increment(text: str) -> bool:
+    counts = [_alliterative(sentence) for sentence in sentences(text)]
     return all(one < two for one, two in pairwise(counts))
 
 
 def _alliterative(sentence: str) -> int:
+    """Count the words next to one with their first letter."""
     firsts = [word[0] for raw in sentence.lower().split() if (word := raw.lstrip(_ENDS))]
     same = [False, *(one == two for one, two in pairwise(firsts)), False]
     return sum(before or behind for before, behind in pairwise(same))
 
 
-def sentence_increment(response: str, *, small_n: int) -> bool:
-    """Each sentence has exactly so many words more than the one before."""
-    lengths = [len(bare_words(sentence)) for sentence in sentences(response)]
+def _sentence_increment(text: str, small_n: int) -> bool:
+    lengths = [len(bare_words(sentence)) for sentence in sentences(text)]
     return all(two - one == small_n for one, two in pairwise(lengths))
 
 
-def sentence_keyword(response: str, *, word: str, N: int) -> bool:
-    """The N-th sentence has the word, as a word of its own; case is ignored."""
-    spoken = sentences(response)
+def _sentence_keyword(text: str, word: str, N: int) -> bool:
+    spoken = sentences(text)
     apart = rf"(?<!\w){re.escape(word)}(?!\w)"
     return len(spoken) >= N and re.search(apart, spoken[N - 1], re.IGNORECASE) is not None
 
 
-def sentence_words(response: str) -> bool:
-    """It has three sentences of equal length in characters; that their words differ is not looked at."""
-    spoken = sentences(response)
+def _sentence_words(text: str) -> bool:
+    """Three sentences of equal length in characters; that their words differ is not looked at."""
+    spoken = sentences(text)
     return len(spoken) == 3 and len(set(map(len, spoken))) == 1
 
 
-IFBENCH_WORDS: Types = {
-    "count:word_count_range": (word_count_range, {"min_words": count, "max_words": count}),
-    "count:unique_word_count": (unique_word_count, {"N": count}),
-    "count:conjunctions": (conjunctions, {"small_n": count}),
-    "count:person_names": (person_names, {"N": count}),
-    "count:pronouns": (pronouns, {"N": count}),
-    "count:numbers": (numbers, {"N": count}),
-    "count:punctuation": (punctuation_marks, {}),
-    "count:words_japanese": (words_japanese, {"N": ordinal}),
-    "count:keywords_multiple": (keywords_multiple, {f"keyword{i}": keyword for i in range(1, 6)}),
-    "ratio:stop_words": (stop_words, {"percentage": count}),
-    "ratio:sentence_type": (sentence_type, {}),
-    "ratio:sentence_balance": (sentence_balance, {}),
-    "ratio:overlap": (trigram_overlap, {"reference_text": phrase, "percentage": count}),
-    "ratio:sentence_words": (sentence_words, {}),
-    "sentence:alliteration_increment": (alliteration_increment, {}),
-    "sentence:increment": (sentence_increment, {"small_n": count}),
-    "sentence:keyword": (sentence_keyword, {"word": keyword, "N": ordinal}),
-    "words:alphabet": (alphabet, {}),
-    "words:vowel": (vowel, {}),
-    "words:consonants": (consonants, {}),
-    "words:palindrome": (palindrome, {}),
-    "words:prime_lengths": (prime_lengths, {}),
-    "words:repeats": (repeats, {"small_n": count}),
-    "words:no_consecutive": (no_consecutive, {}),
-    "words:odd_even_syllables": (odd_even_syllables, {}),
-    "words:start_verb": (start_verb, {}),
-    "words:last_first": (last_first, {}),
-    "words:paragraph_last_first": (paragraph_last_first, {}),
-    "words:keywords_specific_position": (
-        keywords_specific_position,
-        {"keyword": keyword, "n": ordinal, "m": ordinal},
+def _parentheses(text: str) -> bool:
+    """A group of brackets, rightly closed, is nested five levels deep; a wrong mark begins anew."""
+    open_: list[str] = []
+    deepest = 0
+    for char in text:
+        if char in _LEVELS:
+            open_.append(_LEVELS[char])
+            deepest = max(deepest, len(open_))
+        elif char in _LEVELS.values():
+            if open_ and open_[-1] == char:
+                open_.pop()
+                if deepest >= 5:
+                    return True
+            else:
+                open_, deepest = [], 0
+    return False
+
+
+def _quotes(text: str) -> bool:
+    """Quotation marks, double and single in turn, are nested three levels deep and closed."""
+    open_: list[str] = []
+    deepest = 0
+    for char in text:
+        if open_ and char == open_[-1]:
+            open_.pop()
+            if deepest - len(open_) >= 3:
+                return True
+        elif char in "\"'":
+            open_.append(char)
+            deepest = max(deepest, len(open_))
+    return False
+
+
+def _options(text: str, options: Sequence[str]) -> bool:
+    """Case and punctuation around the option count only where they are a), b), c)."""
+    if re.match(r"\W*a\W*b\W*c\W*$", "".join(options[:3]), re.IGNORECASE):
+        return text in options
+    return text.strip(_ENDS).lower() in {option.strip(_ENDS).lower() for option in options}
+
+
+def _newline(text: str) -> bool:
+    return bool(bare_words(text)) and all(len(bare_words(line)) <= 1 for line in text.split("\n"))
+
+
+def _emoji(text: str) -> bool:
+    """Each sentence ends with an emoji, before or behind its mark."""
+    marks = str.maketrans("", "", punctuation)
+    bare = [sentence.translate(marks).strip() for sentence in sentences(text)]
+    return all(
+        any(map(is_emoji, sentence[-2:])) or any(map(is_emoji, behind[:1]))
+        for sentence, behind in zip(bare, [*bare[1:], ""], strict=False)
+    )
+
+
+def _line_indent(text: str) -> bool:
+    indents = [len(line) - len(line.lstrip(" ")) for line in text.split("\n") if line.strip()]
+    return all(one < two for one, two in pairwise(indents))
+
+
+def _quote_unquote(text: str) -> bool:
+    plain = "".join(re.sub("[“”]", '"', text).replace("'\"'", "").split())
+    return '""' not in plain and not plain.strip(digits + punctuation.replace('"', "")).endswith('"')
+
+
+def _thesis(text: str) -> bool:
+    """A stretch in italics by HTML, not empty, and text behind it."""
+    start = _first_of(text, ("<i>", "<em>"))
+    end = _first_of(text[start:], ("</i>", "</em>"))
+    return min(start, end) >= 0 and all(
+        map(str.strip, (text[start + 3 : start + end], text[start + end + 4 :]))
+    )
+
+
+def _first_of(text: str, marks: Sequence[str]) -> int:
+    return next((at for mark in marks if (at := text.find(mark)) >= 0), -1)
+
+
+def _bullets_behind(text: str) -> bool:
+    """Two sentences or more come first, then two lines or more that begin with ``*``, and nothing else."""
+    lines = [line.strip() for line in text.split("\n")]
+    starred = [line.startswith("*") for line in lines]
+    first = starred.index(True) if True in starred else len(lines)
+    before = sum(len(sentences(line)) for line in lines[:first])
+    return before >= 2 and sum(starred) >= 2 and all(starred[first:])
+
+
+def _repeat_change(text: str, prompt_to_repeat: str) -> bool:
+    return text != prompt_to_repeat and text.split()[1:] == prompt_to_repeat.split()[1:]
+
+
+def _repeat_span(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> bool:
+    return text.strip().lower() == prompt_to_repeat[n_start : n_end + 1].strip().lower()
+
+
+def _multiple_choice(text: str) -> bool:
+    """Four questions with five options each, each question longer than the one before."""
+    asked = [part.strip() for part in _QUESTION.split(text) if part.strip()]
+    if not text.startswith("Question") or len(asked) != 4:
+        return False
+    lengths, counts = zip(*map(_parted, asked), strict=True)
+    return set(counts) == {5} and all(one < two for one, two in pairwise(lengths))
+
+
+def _parted(question: str) -> tuple[int, int]:
+    """Return the characters before the first option, and the number of options."""
+    lines = [line.strip() for line in question.split("\n")]
+    is_option = [_OPTION.match(line) is not None for line in lines]
+    first = is_option.index(True) if True in is_option else len(lines)
+    return len(" ".join(lines[:first]).strip()), sum(is_option)
+
+
+def _countries_of_africa(text: str) -> bool:
+    """From the line with Zimbabwe on it has at least 52 lines, in reverse alphabetical order."""
+    lines = [bare for line in text.split("\n") if (bare := line.strip(_ENDS))]
+    first = next((index for index, line in enumerate(lines) if "Zimbabwe" in line), len(lines))
+    listed = list(map(_ascii, lines[first:]))
+    return len(listed) >= 52 and listed == sorted(listed, reverse=True)
+
+
+def _ascii(text: str) -> str:
+    return normalize("NFKD", text).encode("ascii", "ignore").decode()
+
+
+def _european_capitals(text: str) -> bool:
+    return [city.strip() for city in _ascii(text).split(",") if city.strip()] == list(WORDS["capitals"])
+
+
+def _csv_cities(text: str) -> bool:
+    rows = _csv_rows(text, ",", 8)
+    return bool(rows) and rows[0] == _CITIES
+
+
+def _csv_special_character(text: str) -> bool:
+    rows = _csv_rows(text.replace('"', '"""'), ",", 15)
+    header = [field.strip().strip('"') for field in rows[0]] if rows else []
+    return header == _PRODUCTS and any(_QUOTED_MARK.match(field) for row in rows[1:] for field in row)
+
+
+def _csv_quotes(text: str) -> bool:
+    rows = _csv_rows(text.replace('"', '"""'), "\t", 4)
+    header = [field.strip().strip('"') for field in rows[0]] if rows else []
+    fields = [field.strip() for row in rows for field in row]
+    return header == _STUDENTS and all(len(one) > 1 and one[0] == one[-1] == '"' for one in fields)
+
+
+def _csv_rows(text: str, delimiter: str, count: int) -> list[list[str]]:
+    """Return so many rows of five fields; none where the text is anything else.
+
+    Python's reader refuses a field of 131,072 characters.
+    """
+    try:
+        rows = list(csv.reader(StringIO(text), delimiter=delimiter))
+    except csv.Error:
+        return []
+    return rows if len(rows) == count and all(len(row) == 5 for row in rows) else []
+
+
+def _is_date_of_napoleon(text: str) -> bool:
+    try:
+        return bool(_DATE.fullmatch(text)) and 1769 <= date.fromisoformat(text).year <= 1821
+    except ValueError:  # no day of the calendar
+        return False
+
+
+IFBENCH: Instructions = {
+    "count:word_count_range": of(
+        lambda text, min_words, max_words: min_words <= count_words(text) <= max_words,
+        min_words=read.count,
+        max_words=read.count,
     ),
-    "words:words_position": (words_position, {"keyword": keyword}),
+    "count:unique_word_count": of(
+        lambda text, N: len({word.strip(_ENDS) for word in text.lower().split()}) >= N, N=read.count
+    ),
+    "count:conjunctions": of(_conjunctions, small_n=read.count),
+    "count:person_names": of(lambda text, N: len(_NAMES.intersection(_RUN.findall(text))) >= N, N=read.count),
+    "count:pronouns": of(_pronouns, N=read.count),
+    "count:numbers": of(
+        lambda text, N: len(re.findall(r"\d+", " ".join(bare_words(text)))) == N, N=read.count
+    ),
+    "count:punctuation": of(_punctuation_marks),
+    "count:words_japanese": of(_words_japanese, N=read.ordinal),
+    "count:keywords_multiple": of(
+        _keywords_multiple, **{f"keyword{number}": read.keyword for number in range(1, 6)}
+    ),
+    "ratio:stop_words": of(_stop_words, percentage=read.count),
+    "ratio:sentence_type": of(_sentence_type),
+    "ratio:sentence_balance": of(lambda text: len(set(_sentences_ending_in(text, ".?!"))) == 1),
+    "ratio:overlap": of(_trigram_overlap, reference_text=read.phrase, percentage=read.count),
+    "ratio:sentence_words": of(_sentence_words),
+    "sentence:alliteration_increment": of(_alliteration_increment),
+    "sentence:increment": of(_sentence_increment, small_n=read.count),
+    "sentence:keyword": of(_sentence_keyword, word=read.keyword, N=read.ordinal),
+    "words:alphabet": of(_alphabet),
+    "words:vowel": of(lambda text: "\n" not in text.strip() and len(set(text.lower()) & set("aeiou")) <= 3),
+    "words:consonants": of(lambda text: all(map(_CLUSTER.search, text.lower().split()))),
+    "words:palindrome": of(lambda text: _palindromes(text) >= 10),
+    "words:prime_lengths": of(lambda text: all(len(word) in _PRIMES for word in bare_words(text))),
+    "words:repeats": of(
+        lambda text, small_n: max(Counter(bare_words(text.lower())).values(), default=0) <= small_n,
+        small_n=read.count,
+    ),
+    "words:no_consecutive": of(
+        lambda text: all(one[0] != two[0] for one, two in pairwise(bare_words(text.lower())))
+    ),
+    "words:odd_even_syllables": of(_syllables_alternate),
+    "words:start_verb": of(lambda text: is_verb(next(iter(words(text)), ""))),
+    "words:last_first": of(_last_first),
+    "words:paragraph_last_first": of(_lines_end_as_they_begin),
+    "words:keywords_specific_position": of(keyword_at, keyword=read.keyword, n=read.ordinal, m=read.ordinal),
+    "words:words_position": of(_words_position, keyword=read.keyword),
+    "format:parentheses": of(_parentheses),
+    "format:quotes": of(_quotes),
+    "format:options": of(_options, options=read.options),
+    "format:newline": of(_newline),
+    "format:emoji": of(_emoji),
+    "format:line_indent": of(_line_indent),
+    "format:quote_unquote": of(_quote_unquote),
+    "format:list": of(lambda text, sep: text.count(sep) >= 2, sep=read.keyword),
+    "format:thesis": of(_thesis),
+    "format:sub-bullets": of(lambda text: all("-" in bullet for bullet in text.split("*")[1:])),
+    "format:no_bullets_bullets": of(_bullets_behind),
+    "format:title_case": of(
+        lambda text: not any(word[0].isalpha() and word[0].islower() for word in words(text))
+    ),
+    "format:output_template": of(lambda text: all(part in text for part in _TEMPLATE)),
+    "format:no_whitespace": of(lambda text: not any(map(str.isspace, text))),
+    "repeat:repeat_change": of(_repeat_change, prompt_to_repeat=read.phrase),
+    "repeat:repeat_simple": of(lambda text: text.strip().lower() == _REQUEST),
+    "repeat:repeat_span": of(
+        _repeat_span, prompt_to_repeat=read.phrase, n_start=read.count, n_end=read.count
+    ),
+    "custom:multiples": of(
+        lambda text: re.findall(r"\d+", text) == [str(number) for number in range(14, 50, 7)]
+    ),
+    "custom:mcq_count_length": of(_multiple_choice),
+    "custom:reverse_newline": of(_countries_of_africa),
+    "custom:word_reverse": of(lambda text: "bald eagle" in " ".join(reversed(bare_words(text.lower())))),
+    "custom:character_reverse": of(lambda text: "elgae dlab" in text.lower()),
+    "custom:sentence_alphabet": of(
+        lambda text: "".join(sentence[0].lower() for sentence in sentences(text)) == ascii_lowercase
+    ),
+    "custom:european_capitals_sort": of(_european_capitals),
+    "custom:csv_city": of(_csv_cities),
+    "custom:csv_special_character": of(_csv_special_character),
+    "custom:csv_quotes": of(_csv_quotes),
+    "custom:date_format_list": of(
+        lambda text: all(_is_date_of_napoleon(part.strip()) for part in text.split(","))
+    ),
 }
-"""The 30 on words, sentences, counts and shares; every argument must be given."""

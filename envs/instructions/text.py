@@ -1,39 +1,52 @@
-"""Count words, sentences, capitals and marked stretches of a text by fixed rules, and detect its language."""
+"""Count words, sentences and marked stretches of a text by fixed rules, and detect its language."""
 
 from __future__ import annotations
 
 import re
 import threading
+import tomllib
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from string import punctuation
 from typing import Any
 
 from debate.settings import install_hint
 from envs.errors import MissingPackageError
 
+WORDS = {
+    name: tuple(text.split())
+    for name, text in tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text("utf-8")).items()
+}
+"""The closed lists of lexicon.toml."""
+LANGUAGES = frozenset(WORDS["languages"])
+"""The ISO 639-1 codes that IFEval may ask for."""
+
 _WORD = re.compile(r"\w+")
-_TOKEN = re.compile(r"\w+(?:[-./]\w+)*")
 _WORD_WITH_MARKS = re.compile(r"\w+(?:[-./'’]\w+)*")
 _NO_PUNCTUATION = str.maketrans("", "", punctuation)
 _STOP = re.compile(r"(?<![.?!])[.?!]++[\"')\]}”’*_]{0,8}(?=\s|$)")
 _INITIALS = frozenset("ABCDEFGHJKLMNOPQRSTUVWXYZ")
-_SHORT = (
-    "mr mrs ms dr prof st jr sr vs etc inc ltd co corp gen gov sen rep hon rev capt col lt sgt "
-    "e.g i.e a.m p.m u.s u.k d.c ph.d vol fig al approx dept est"
-)
-_ABBREVIATIONS = frozenset(_SHORT.split())
+_ABBREVIATIONS = frozenset(WORDS["abbreviations"])
 _CONTEXT = 24
-
-_CODES = "ar bg bn de en es fa fi fr gu he hi it ja kn ko ml mr ne pa pl pt ru sw ta te th uk ur vi"
-LANGUAGES = frozenset(_CODES.split())
-"""The ISO 639-1 codes that IFEval may ask for."""
-
+_VERBS, _IRREGULAR_VERBS = frozenset(WORDS["verbs"]), frozenset(WORDS["irregular_verbs"])
+_VOWELS = re.compile("[aeiouy]+")
+_APART = re.compile(
+    r"(?<![cgst])i(?:a|o(?!u)|u)|eo|oe(?=[mt])|ua|uou|uity"
+    r"|(?<=[^aeiou])ie(?:n|t)|eat(?=e|i)|[aeiou]ing$"
+)
+_SILENT = re.compile(
+    r"(?<=[^aeiouy])e$(?<![bcdfgkpstz]le)|(?<=[^aeiouytd])ed$|(?<=[^aeioucgsxz])(?<!ch)(?<!sh)es$"
+)
+_EMOJI = re.compile(
+    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a\u231b\u2328\u23cf\u23e9-\u23fa\u24c2\u25aa-\u25fe"
+    "\u2600-\u27bf\u2934\u2935\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+)
 _LOCK = threading.Lock()
 
 
 def count_words(text: str) -> int:
-    """Return how many runs of letters, digits and underscores there are, as IFEval counts words.
+    """Return the number of runs of letters, digits and underscores, as IFEval counts words.
 
     >>> count_words("It's a well-known fact: 3.5!")
     8
@@ -41,48 +54,20 @@ def count_words(text: str) -> int:
     return sum(1 for _ in _WORD.finditer(text))
 
 
-def count_sentences(text: str) -> int:
-    """Return how many sentences there are; a rest that no mark ends is one.
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text, ends trimmed; a rest that no mark ends is one.
 
     A sentence ends at ``.``, ``?`` or ``!`` before a blank or the end; not at dots that go on in lower case,
     and not behind an abbreviation or an initial that something follows. A line break alone ends none, and
-    "1." before a list entry is one: so nltk's punkt has it, which IFEval uses and which knows many more
-    abbreviations, learnt from newspapers.
+    "1." before a list entry is one, as in nltk's punkt, which IFEval uses and which knows more abbreviations.
 
-    >>> count_sentences("Dr. Li met J. Smith at 5 p.m. on Monday. Why? Nobody knows"), count_sentences("")
-    (3, 0)
-    """
-    return len(sentences(text))
-
-
-def sentences(text: str) -> list[str]:
-    """Return the sentences that ``count_sentences`` counts, ends trimmed.
-
-    >>> sentences("Dr. Li left. Why? Nobody knows")
-    ['Dr. Li left.', 'Why?', 'Nobody knows']
+    >>> sentences("Dr. Li met J. Smith at 5 p.m. on Monday. Why? Nobody knows"), sentences("")
+    (['Dr. Li met J. Smith at 5 p.m. on Monday.', 'Why?', 'Nobody knows'], [])
     """
     ends = [stop.end() for stop in _STOP.finditer(text) if _ends_sentence(text, stop)]
     parts = [text[start:end].strip() for start, end in pairwise([0, *ends])]
     rest = text[ends[-1] if ends else 0 :].strip()
     return [*parts, rest] if rest else parts
-
-
-def words(text: str) -> list[str]:
-    """Return the words of a text without punctuation; an apostrophe or a hyphen within one is part of it.
-
-    >>> words("Don't stop: 'well-known', 3.5!")
-    ["Don't", 'stop', 'well-known', '3.5']
-    """
-    return _WORD_WITH_MARKS.findall(text)
-
-
-def bare_words(text: str) -> list[str]:
-    """Return what stands between blanks, ASCII punctuation left out everywhere.
-
-    >>> bare_words("Don't stop -- now!")
-    ['Dont', 'stop', 'now']
-    """
-    return text.translate(_NO_PUNCTUATION).split()
 
 
 def _ends_sentence(text: str, stop: re.Match[str]) -> bool:
@@ -101,31 +86,81 @@ def _ends_sentence(text: str, stop: re.Match[str]) -> bool:
     return not text[stop.end() : stop.end() + _CONTEXT].lstrip()
 
 
-def capital_words(text: str) -> int:
-    """Return how many words are all in capitals, single letters among them.
+def words(text: str) -> list[str]:
+    """Return the words of a text without punctuation; an apostrophe or a hyphen within one is part of it.
 
-    A word is a run of letters, digits and underscores, with hyphens, points and slashes inside it; "DON'T" is
-    two, as for nltk's word_tokenize, which IFEval uses and which has more rules.
-
-    >>> capital_words("I saw NASA's X-15 and the U.S. team, DON'T you?")
-    6
+    >>> words("Don't stop: 'well-known', 3.5!")
+    ["Don't", 'stop', 'well-known', '3.5']
     """
-    return sum(match.group().isupper() for match in _TOKEN.finditer(text))
+    return _WORD_WITH_MARKS.findall(text)
 
 
-def enclosed(line: str, opening: str, closing: str) -> int:
-    """Return how many stretches of a line stand between two marks, each from the first opening mark on.
+def bare_words(text: str) -> list[str]:
+    """Return the pieces between blanks without any ASCII punctuation.
+
+    >>> bare_words("Don't stop -- now!")
+    ['Dont', 'stop', 'now']
+    """
+    return text.translate(_NO_PUNCTUATION).split()
+
+
+def enclosed(text: str, opening: str, closing: str) -> int:
+    """Return the number of stretches between two marks, each from the first opening mark and within a line.
 
     >>> enclosed("[name] of [[the] street, [city", "[", "]")
     2
     """
-    count, at = 0, 0
-    while (start := line.find(opening, at)) >= 0:
-        end = line.find(closing, start + len(opening))
-        if end < 0:
-            break
-        count, at = count + 1, end + len(closing)
+    count = 0
+    for line in text.split("\n"):
+        at = 0
+        while (start := line.find(opening, at)) >= 0:
+            end = line.find(closing, start + len(opening))
+            if end < 0:
+                break
+            count, at = count + 1, end + len(closing)
     return count
+
+
+def is_verb(word: str) -> bool:
+    """Return whether an English word may be a verb: one of 700 common ones in any of its forms.
+
+    >>> [is_verb(word) for word in ("Imagine", "running", "tried", "Went", "The", "Thing", "can")]
+    [True, True, True, True, False, False, False]
+    """
+    plain = word.lower()
+    bases = [plain]
+    for ending in ("ing", "ed", "es", "s", "d"):
+        if plain.endswith(ending) and len(plain) > len(ending) + 1:
+            stem = plain.removesuffix(ending)
+            bases += [stem, stem + "e"]
+            bases += [stem[:-1] + "y"] if stem[-1] == "i" else []
+            bases += [stem[:-1]] if stem[-1] == stem[-2:-1] else []
+    return plain in _IRREGULAR_VERBS or not _VERBS.isdisjoint(bases)
+
+
+def syllables(word: str) -> int:
+    """Return the number of syllables of an English word, by its groups of vowels; at least 1.
+
+    A final "e" is silent but for "-le" behind a consonant, and so are "-es" and "-ed" but for those that are
+    heard ("boxes", "wanted"). IFBench looks words up in a dictionary first.
+
+    >>> [syllables(word) for word in ("cat", "table", "created", "walked", "boxes", "science", "the")]
+    [1, 2, 3, 1, 2, 2, 1]
+    """
+    plain = re.sub(r"[^a-z]", "", word.lower()).replace("qu", "q")
+    if plain in WORDS["two_syllables"]:
+        return 2
+    count = len(_VOWELS.findall(plain)) + len(_APART.findall(plain))
+    return max(1, count - bool(_SILENT.search(plain)))
+
+
+def is_emoji(char: str) -> bool:
+    """Return whether a character is an emoji of Unicode, alone or with the selector behind it.
+
+    >>> [is_emoji(char) for char in "😀❤⭐©a.é中"]
+    [True, True, True, True, False, False, False, False]
+    """
+    return _EMOJI.fullmatch(char) is not None
 
 
 def language_of(text: str) -> str | None:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile
 from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
 from debate_rl.commands.main import run_alone
+from debate_rl.commands.options import JsonFile
 from debate_rl.formatting import json_number
 
 if TYPE_CHECKING:
+    from debate_rl.metrics.intervals import Estimate
     from debate_rl.replay.regrading import Records
-    from debate_rl.statistics import Estimate
     from experiments.bottleneck.measuring import Bottleneck, Line
     from transcripts import Record
 
@@ -46,7 +46,7 @@ def bottleneck(
     """
     from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.replay.regrading import sources_of
-    from debate_rl.runs.kept_weights import load_kept, named_weights
+    from debate_rl.runs.weights import load_kept, named_weights
     from experiments.bottleneck.measuring import measure, solutions_of
 
     if problems < 2:
@@ -102,7 +102,7 @@ def _row(line: Line) -> tuple[str, ...]:
 
 
 def _figure(estimate: Estimate | None) -> str:
-    from debate_rl.statistics import spread
+    from debate_rl.metrics.intervals import spread
 
     return "" if estimate is None else f"{estimate.value:.2f}{spread(estimate, 2, (-inf, inf))}"
 

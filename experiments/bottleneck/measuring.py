@@ -17,7 +17,7 @@ from debate_rl.config import Config
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.likelihood.answer_rows import AnswerRows, as_it_is, mean_logprobs
 from debate_rl.likelihood.reasoning import gold_of, reasoning_of, solution_of
-from debate_rl.statistics import Estimate, clustered_mean
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from envs.registry import environment_of
 from envs.types import Mode
 from experiments.bottleneck.corruption import CORRUPTIONS
@@ -156,7 +156,7 @@ class _Reader:
             tokenizer,
             chat=False,
             raw_prompt=as_it_is,
-            batch_size=config.train.batch_size,
+            batch_size=config.train.sample_batch_size,
             compute=self._compute,
         )
 

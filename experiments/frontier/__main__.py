@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, Overrides
 from debate_rl.commands.console import NARROW, plain_console, text_table, wide_console, write_json
 from debate_rl.commands.main import run_alone
+from debate_rl.commands.options import JsonFile, Overrides
 from debate_rl.formatting import counted
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from debate_rl.statistics import Estimate, clustered_mean
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from experiments.frontier.results import Cell, shortest
 from experiments.frontier.signals import has_all_labels
 

@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.report import Figure, add_jitter, parser, report
-from debate_rl.statistics import Estimate
+from debate_rl.metrics.intervals import Estimate
 from experiments.frontier.drawing import draw
 from experiments.frontier.labels import worths
 from experiments.frontier.results import Cell, cells_of, less

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import fmean, variance
 
+from debate_rl.metrics.held_out import JUDGE, NAME, WINNER, HeldOut, gain, read_held_out
+from debate_rl.metrics.intervals import Estimate
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.preflight.votes import votes_by_round
 from debate_rl.sampling.problems import load_run_problems
-from debate_rl.statistics import Estimate
 from debate_rl.sweeps.results import differences
 from debate_rl.sweeps.running import SweepRun
-from debate_rl.tracking.held_out import JUDGE, NAME, WINNER, HeldOut, gain, read_held_out
-from debate_rl.tracking.step_lines import read_metrics
 from envs.answers.keys import key_of
 from experiments.frontier.running import Ran
 from experiments.frontier.signals import signal_named

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from debate_rl.formatting import counted
-from debate_rl.statistics import Estimate, clustered_mean
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from experiments.frontier.results import Cell, difference, less, shortest
 from experiments.frontier.start import Judged
 

@@ -218,7 +218,7 @@ def _arm(one: Wanted, starts: Mapping[tuple[Prior, int], Start]) -> Arm:
     """
     own = list(one.signal.overrides)
     if one.signal.alone:
-        own.append(f"train.debates_per_problem={alone_debates(one, starts)}")
+        own.append(f"train.group_size={alone_debates(one, starts)}")
     if one.steps is not None:
         own.append(f"train.steps={one.steps}")
     recipe = one.prior.recipe
@@ -230,7 +230,7 @@ def alone_debates(one: Wanted, starts: Mapping[tuple[Prior, int], Start]) -> int
     own = [start for (prior, _), start in starts.items() if prior == one.prior]
     config = load_config(Config, one.prior.recipe, one.prior.overrides)
     tokens = sum(start.debate for start in own) / sum(start.solution for start in own)
-    return round(config.train.debates_per_problem * tokens / config.debate.num_agents)
+    return round(config.train.group_size * tokens / config.debate.num_agents)
 
 
 def _runs(plan: Plan, arms: Mapping[Wanted, Arm]) -> list[SweepRun]:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from debate_rl.statistics import Estimate
+from debate_rl.metrics.intervals import Estimate
 from experiments.frontier.labels import Worth, accuracies
 from experiments.frontier.results import Cell, OfSeed, difference, less
 from experiments.frontier.rules import Rule, told, ttrl_of

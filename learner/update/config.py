@@ -37,8 +37,6 @@ class LearnerConfig(Settings):
     dppo_kl the divergence in nats; there .05 is usual."""
     eps_hi: float | None = Field(default=None, gt=0)
     """Clip range above 1; None means eps, and 0.28 for dapo."""
-    dual_clip: float = Field(default=3.0, gt=1)
-    """What a token with a negative advantage costs at most, in units of it; ppo only."""
     normalise: Literal["joint", "stream"] = "joint"
     """"joint" averages the tokens of generator and judge together, so that a long solution leaves its judge's
     tokens less weight; "stream" averages each stream over its own tokens and rows, and adds the two means."""
@@ -69,7 +67,7 @@ class LearnerConfig(Settings):
     """What ``tis_cap`` bounds: the weight of each token, or with "sequence_mask" that of all tokens of a
     stream in a row together, which are left out where it is larger (TRL's default, with a cap of 3)."""
     max_staleness: int | None = Field(default=None, ge=0)
-    """Drop rows sampled from weights more than so many steps old; None is ``train.lookahead`` + 1 in a run,
+    """Drop rows sampled from weights more than so many steps old; None is ``train.async_level`` + 1 in a run,
     and in a learner of your own loop keeps all."""
     lr: float = Field(default=3e-5, gt=0, le=100)
     """Peak learning rate."""
@@ -215,7 +213,7 @@ def idle_settings(config: LearnerConfig) -> list[str]:
     if config.epochs * config.minibatches > 1 or elsewhere:
         return []
     same = {"gspo": "grpo", "cispo": "dapo", "ppo": "dapo"}.get(config.loss)
-    clips = {key: getattr(config, key) for key in ("eps", "eps_hi", "dual_clip")}
+    clips = {key: getattr(config, key) for key in ("eps", "eps_hi")}
     named = {key: one for key, one in clips.items() if one != LearnerConfig.model_fields[key].default}
     loss = [f'learner.loss = "{config.loss}" has the gradient of {same}'] if same else []
     return loss + [f"learner.{key} = {value:g} does nothing" for key, value in named.items()]

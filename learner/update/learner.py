@@ -98,7 +98,6 @@ class Learner:
             max_tokens=config.max_tokens,
             beta_judge=config.beta_judge,
             kl=config.kl,
-            dual_clip=config.dual_clip,
             normalise=config.normalise,
         )
 

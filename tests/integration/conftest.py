@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-import sys
-import warnings
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +54,8 @@ warmup_steps = 1
 
 [train]
 steps = 2
-problems_per_step = 2
-debates_per_problem = 2
+batch_size = 2
+group_size = 2
 save_every = 1
 """
 
@@ -176,33 +173,3 @@ def folder(tiny_recipe, tmp_path_factory):
     quiet = ["logging.progress=none", 'advantages.peer.baseline="rae"']
     train(load_config(Config, tiny_recipe, [f"run.dir={where / 'run'}", *quiet]))
     return where
-
-
-@cache
-def commands():
-    """Return the commands as click has them, made once: typer makes them anew for each call of ``run``."""
-    from typer.main import get_command
-
-    from debate_rl.commands.main import app
-
-    return get_command(app)
-
-
-@pytest.fixture
-def debate_command(monkeypatch, capsys):
-    """Return call(*arguments) -> (exit code, stdout, stderr) of ``debate``, run in this process."""
-    from debate_rl.commands.main import run
-
-    monkeypatch.setattr("debate_rl.commands.main.app", commands())
-    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # ``run`` sets its own
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["debate", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            run()
-        said = capsys.readouterr()
-        return ended.value.code or 0, said.out, said.err
-
-    return call

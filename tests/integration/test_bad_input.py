@@ -96,7 +96,7 @@ def test_the_file_and_the_override_at_fault_are_named(tiny_recipe, refused):
         ),
         (["eval", "mine.toml", "--seed", "3"], "--seed: a key of a recipe has no dashes; write seed=3"),
         (
-            ["play", "mine.toml", "--logging.wandb"],
+            ["solve", "play", "mine.toml", "--logging.wandb"],
             "--logging.wandb: a key of a recipe has no dashes; write logging.wandb=VALUE",
         ),
     ],
@@ -105,7 +105,7 @@ def test_a_key_that_is_written_as_an_option(refused, words, told):
     assert refused(*words) == f"debate: {told}\n"
 
 
-@pytest.mark.parametrize("command", [("train",), ("play", "a problem")])
+@pytest.mark.parametrize("command", [("train",), ("solve play", "a problem")])
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -225,7 +225,9 @@ def test_a_run_of_another_configuration_or_in_use_is_left_alone(tiny_recipe, ref
 
 def test_play_without_a_checkpoint(tiny_recipe, refused, debate_command):
     assert debate_command("train", tiny_recipe, "train.steps=0")[0] == 0
-    assert "runs/debate: holds no checkpoint; train it first" in refused("play", "runs/debate", "2 + 2?")
+    assert "runs/debate: holds no checkpoint; train it first" in refused(
+        "solve play", "runs/debate", "2 + 2?"
+    )
 
 
 @pytest.mark.slow
@@ -312,7 +314,7 @@ def test_a_greedy_persona_is_not_trained(refused, tiny_recipe):
 def test_likely_tokens_alone_are_not_trained(refused, tiny_recipe, key, value, off):
     line = refused("train", tiny_recipe, f"debate.{key}={value}")
     assert f"debate.{key} = {value}: training samples among all tokens" in line
-    assert f"set debate.{key} = {off}, and give it to debate eval and debate play" in line
+    assert f"set debate.{key} = {off}, and give it to debate eval and debate solve play" in line
     assert not Path("runs").exists()
 
 
@@ -354,8 +356,5 @@ def test_a_recipe_for_a_gpu_says_first_that_there_is_none(refused, monkeypatch):
     monkeypatch.setattr("debate_rl.engines._vllm_runs_on_a_cpu", lambda: False)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr("envs.hub.is_reachable", None)  # nobody looks for anything in the hub
-    for command in ("train", "run"):
-        assert refused(command, "gsm8k_qwen3_8b_1gpu").startswith(
-            "debate: no GPU here: torch sees none, and "
-        )
-    assert refused("play", "gsm8k_qwen3_8b_1gpu", "2 + 2?").startswith("debate: no GPU here: ")
+    assert refused("train", "gsm8k_qwen3_8b_1gpu").startswith("debate: no GPU here: torch sees none, and ")
+    assert refused("solve play", "gsm8k_qwen3_8b_1gpu", "2 + 2?").startswith("debate: no GPU here: ")

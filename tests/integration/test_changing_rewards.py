@@ -9,9 +9,9 @@ import pytest
 from debate.types import TurnId
 from debate_rl.config import Config
 from debate_rl.inspector.views.reward import why
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.replay.comparing import replay_run
 from debate_rl.replay.scheme import Scheme, scheme_of
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.loop import finish_step, train, train_step
 from debate_rl.training.run import open_training
 from rewards import RewardConfig
@@ -35,7 +35,7 @@ BASE = {
     },
     "advantages": {"discount": 0.7, "lambda_judge": [[0, 0.0], [3, 1.0]]},
     "model": model_that_says(PIECES),
-    "train": {"steps": 3, "problems_per_step": 2, "debates_per_problem": 2, "save_every": 1},
+    "train": {"steps": 3, "batch_size": 2, "group_size": 2, "save_every": 1},
     "logging": {"progress": "none"},
 }
 

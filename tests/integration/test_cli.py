@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import debate_rl
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import latest_good
-from debate_rl.tracking.step_lines import read_metrics
 
 HOME = Path(debate_rl.__file__).parents[1]
 HEAVY = ("torch", "transformers", "peft", "vllm", "datasets")
@@ -101,10 +101,10 @@ def test_a_trained_run_is_played_with_its_votes_and_rewards(trained, debate_comm
     monkeypatch.chdir(trained)
     before = sorted(Path().rglob("*"))
     question = "Target 19. Numbers 3 8 5 11 10 9."
-    code, out, err = debate_command("play", RUN, question, "--answer", "8 11")
+    code, out, err = debate_command("solve play", RUN, question, "--answer", "8 11")
     assert (code, out) == (2, "")
     assert err == "debate: --answer: problems of pair_sum are graded by their own rule; leave it out\n"
-    code, out, err = debate_command("play", RUN, question)
+    code, out, err = debate_command("solve play", RUN, question)
     assert code == 0
     loading, begin, end = err.splitlines()
     assert (loading, begin) == ("loading the model, then 9 turns of 3 agents", "turns 0/9")
@@ -118,23 +118,27 @@ def test_a_trained_run_is_played_with_its_votes_and_rewards(trained, debate_comm
         line for line in out.splitlines() if re.match(r"│ (K7|Q2|M4) (round [01]|final ballot) ", line)
     ]
     assert len(rewards) == 9
-    assert debate_command("play", RUN, question)[1] == out  # a family knows its own truth; a seed repeats
-    assert debate_command("play", RUN, question, "--seed", "1")[1] != out
+    assert (
+        debate_command("solve play", RUN, question)[1] == out
+    )  # a family knows its own truth; a seed repeats
+    assert debate_command("solve play", RUN, question, "--seed", "1")[1] != out
     assert sorted(Path().rglob("*")) == before
 
 
 def test_the_truth_of_a_problem_is_told_only_where_it_is_known(trained, debate_command, monkeypatch):
     monkeypatch.chdir(trained)
     truth = re.compile(r"[✓✗∅]")
-    _, unknown, _ = debate_command("play", RUN, "What is 2 + 2?")
+    _, unknown, _ = debate_command("solve play", RUN, "What is 2 + 2?")
     assert not truth.search(unknown)
-    _, known, _ = debate_command("play", RUN, "What is 2 + 2?", "--answer", "4")
+    _, known, _ = debate_command("solve play", RUN, "What is 2 + 2?", "--answer", "4")
     assert len(truth.findall(known)) == 6
 
 
 def test_a_recipe_is_played_without_any_run(tiny_recipe, debate_command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, out, _ = debate_command("play", tiny_recipe, "Target 9. Numbers 4 5 1.", "debate.num_agents=2")
+    code, out, _ = debate_command(
+        "solve play", tiny_recipe, "Target 9. Numbers 4 5 1.", "debate.num_agents=2"
+    )
     assert code == 0
     assert out.count("─ round ") == 4
     assert list(tmp_path.iterdir()) == []
@@ -197,7 +201,7 @@ def test_the_folder_of_a_run_goes_on_with_its_own_configuration(
     assert (code, out.splitlines()[0]) == (0, "done: 0 steps in another")
 
 
-@pytest.mark.parametrize("words", ["quickstart", "tokens run 0.0", "eval run", "replay run", "report run"])
+@pytest.mark.parametrize("words", ["quickstart", "inspect tokens run 0.0", "eval run", "replay run"])
 def test_a_file_that_cannot_be_written_is_refused_before_any_work(words, debate_command, tmp_path):
     file = tmp_path / "nowhere" / "figures.json"
     code, out, err = debate_command(*words.split(), "--json", file)

@@ -12,8 +12,8 @@ from msgspec import UNSET
 
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
-from debate_rl.metrics.segments import segments
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.criticism import segments
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import train
 
 from .conftest import records
@@ -75,8 +75,8 @@ lr = 1e-3
 
 [train]
 steps = 2
-problems_per_step = 2
-debates_per_problem = 8
+batch_size = 2
+group_size = 8
 """
 
 
@@ -225,7 +225,11 @@ def test_other_commands_work_on_it(home, debate_command, words, monkeypatch):
 
 def test_the_prompts_of_all_phases_are_shown_with_criticism_in_them(home, debate_command):
     code, out, err = debate_command(
-        "prompts", str(home / "critique.toml"), "debate.prompts=default", "model.tiny.fallback=ascii"
+        "inspect",
+        "prompts",
+        str(home / "critique.toml"),
+        "debate.prompts=default",
+        "model.tiny.fallback=ascii",
     )
     assert code == 0, err
     phases = ["round 0, opening", "round 1, critique", "round 2, revision", "round 3, ballot"]
@@ -237,7 +241,7 @@ def test_the_prompts_of_all_phases_are_shown_with_criticism_in_them(home, debate
 
 def test_play_prints_the_table_of_segments(home, debate_command):
     code, out, err = debate_command(
-        "play", str(home / "straight"), "Target 9. Numbers 4 5 1.", "rewards.truth_weight=0.25"
+        "solve play", str(home / "straight"), "Target 9. Numbers 4 5 1.", "rewards.truth_weight=0.25"
     )
     assert code == 0, err
     table = out[out.index("segments") :]

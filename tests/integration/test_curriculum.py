@@ -16,15 +16,13 @@ import pytest
 import tomli_w
 import torch
 from safetensors.torch import load_file
-from typer.testing import CliRunner
 
 from debate import Problem
-from debate_rl.commands.main import app
 from debate_rl.config import Config
 from debate_rl.curriculum.drive import Driver
 from debate_rl.curriculum.record import read_curriculum
-from debate_rl.tracking.held_out import evaluations_of
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.held_out import evaluations_of
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import train
 from envs import Grade, GradeStatus
 
@@ -63,7 +61,7 @@ RECIPE = {
                  "pieces": [*ANSWERS, *(f" {n}" for n in range(1, 25)), "?", "\n"]},
     },
     "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01},
-    "train": {"problems_per_step": 2, "debates_per_problem": 12, "save_every": 1},
+    "train": {"batch_size": 2, "group_size": 12, "save_every": 1},
     "logging": {"progress": "none", "transcript_tokens": False},
     "stages": [
         {"name": "small", "figure": "direct/accuracy", "target": 0.39, "max_steps": 2,
@@ -230,39 +228,39 @@ def test_a_goal_that_is_reached_ends_the_stage_and_is_seen_again_by_a_resume(tmp
 
 
 @pytest.mark.slow
-def test_the_command_line(straight, tmp_path, monkeypatch):
+def test_the_command_line(straight, debate_command, tmp_path, monkeypatch):
     monkeypatch.setenv("DEBATE_OWN_CODE", "1")
     path = tmp_path / "recipe.toml"
     path.write_text(tomli_w.dumps(RECIPE | {"run": {"dir": str(straight)}}))
-    done = CliRunner().invoke(app, ["train", str(path)])
-    assert done.exit_code == 0, done.output
-    assert "01_small: limit, direct/accuracy" in done.output
-    assert f"done: the curriculum is over, in {straight}" in " ".join(done.output.split())
-    plan = CliRunner().invoke(app, ["train", str(path), "--plan"])
-    assert plan.exit_code == 0, plan.output
-    assert "stage 2, large: at most 2 steps" in plan.output
-    changed = CliRunner().invoke(app, ["train", str(path), "held_out.samples=5"])
-    assert "held_out.samples was 8, now 5" in str(changed.exception)
+    done = debate_command("train", str(path))
+    assert done.code == 0, done.err
+    assert "01_small: limit, direct/accuracy" in done.out
+    assert f"done: the curriculum is over, in {straight}" in " ".join(done.out.split())
+    plan = debate_command("train", str(path), "--plan")
+    assert plan.code == 0, plan.err
+    assert "stage 2, large: at most 2 steps" in plan.out
+    changed = debate_command("train", str(path), "held_out.samples=5")
+    assert "held_out.samples was 8, now 5" in changed.err
 
 
 @pytest.mark.slow
-def test_the_report_and_the_inspector_show_the_stages(straight):
-    done = CliRunner().invoke(app, ["report", str(straight)])
-    assert done.exit_code == 0, done.output
+def test_the_report_and_the_inspector_show_the_stages(straight, debate_command):
+    done = debate_command("report", str(straight))
+    assert done.code == 0, done.err
     text = (straight / "report/report.md").read_text()
     for visit in read_curriculum(straight).visits:
         assert f"| {visit.folder} |" in text
         assert visit.why in text
-    looked = CliRunner().invoke(app, ["inspect", str(straight), "ls"])
-    assert "holds 2 runs, name one of them: 01_small, 02_large" in str(looked.exception)
+    looked = debate_command("inspect", str(straight), "ls")
+    assert "holds 2 runs, name one of them: 01_small, 02_large" in looked.err
 
 
-def test_a_run_made_elsewhere_names_no_code_in_a_stage(tmp_path, monkeypatch):
+def test_a_run_made_elsewhere_names_no_code_in_a_stage(debate_command, tmp_path, monkeypatch):
     monkeypatch.delenv("DEBATE_OWN_CODE", raising=False)
     run = tmp_path / "run"
     run.mkdir()
     (run / "run.json").write_text("{}")
     stages = [RECIPE["stages"][0] | {"env": {"kind": "numbers_env:Numbers"}}]
     (run / "config.toml").write_text(tomli_w.dumps(RECIPE | {"env": {"kind": "gsm8k"}, "stages": stages}))
-    done = CliRunner().invoke(app, ["train", str(run)])
-    assert "stages.0.env.kind='numbers_env:Numbers' names code" in str(done.exception)
+    done = debate_command("train", str(run))
+    assert "stages.0.env.kind='numbers_env:Numbers' names code" in done.err

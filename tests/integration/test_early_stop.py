@@ -18,7 +18,7 @@ from debate_rl.evaluation.play import EvalPlan, play
 from debate_rl.evaluation.scores import scores
 from debate_rl.inspector.meanings import flags_of
 from debate_rl.inspector.views import debate_view
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import evaluate_first, finish_step, train, train_step
 from debate_rl.training.run import open_training
 from envs import DataError
@@ -40,7 +40,7 @@ BASE = {
     "held_out": {"limit": 4, "every": 2},
     "debate": {"num_rounds": 3, "min_rounds": 1, "max_tokens": 24, "prompts": "tiny", "handles": HANDLES},
     "model": model_that_says(PIECES),
-    "train": {"steps": 2, "problems_per_step": 6, "debates_per_problem": 4, "save_every": 1},
+    "train": {"steps": 2, "batch_size": 6, "group_size": 4, "save_every": 1},
     "logging": {"progress": "none"},
 }
 

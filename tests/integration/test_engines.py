@@ -37,9 +37,9 @@ lr = 1e-2
 warmup_steps = 0
 
 [train]
-lookahead = 1
-problems_per_step = 4
-debates_per_problem = 4
+async_level = 1
+batch_size = 4
+group_size = 4
 save_every = 1
 
 [logging]
@@ -129,7 +129,7 @@ def test_a_run_survives_its_engine_and_is_resumed_after_its_own_death(training, 
 @pytest.mark.parametrize("recipe", ["adapter"], indirect=True)
 def test_a_silent_engine_is_started_anew_and_one_that_always_ends_ends_the_run(training, tmp_path):
     run = tmp_path / "run"
-    with training("train.steps=50", "train.lookahead=0", "model.vllm.engines=1") as process:
+    with training("train.steps=50", "train.async_level=0", "model.vllm.engines=1") as process:
         wait_for(run, 1, process)
         silent = engine_of(process.pid)
         os.kill(silent, signal.SIGSTOP)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from debate_rl.tracking.held_out import read_held_out, sentences
+from debate_rl.metrics.held_out import read_held_out, sentences
 from envs.hub import is_reachable
 
 

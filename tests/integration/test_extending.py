@@ -13,7 +13,7 @@ from debate import DebateConfig
 from debate.policy import own_policy
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import finish_step, train_step
 from debate_rl.training.run import open_training
 from envs import load_environment

@@ -18,8 +18,8 @@ import debate_rl.rollouts.worker
 import debate_rl.training.loop
 import debate_rl.training.run
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.runs.checkpoint_folder import checkpoints, step_of
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.step_log import read_metrics
+from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.training import loop
 from debate_rl.training.loop import train
 from debate_rl.training.run import open_training
@@ -63,7 +63,7 @@ PLACES = {
     "rollout": (debate_rl.rollouts.worker, "run_debates", 1),
     "learning": (torch.optim.AdamW, "step", 2),
     "transcripts": (debate_rl.training.loop, "write_step", 2),
-    "saving": (debate_rl.training.run, "snapshot_of", 3),
+    "saving": (debate_rl.training.run, "save_checkpoint", 3),
 }
 """Where a signal comes in the second step, and how many steps are then kept; saving comes after the third."""
 
@@ -290,8 +290,8 @@ def test_a_run_with_other_steps_goes_on_at_its_place_in_the_data(config):
         return [r.group for r in read_records(Path(f"run/transcripts/step_00000{step}.jsonl"))][::2]
 
     train(config("run", "train.steps=1"))
-    train(config("run", "train.steps=2", "train.problems_per_step=3", 'run.allow_changes=["train"]'))
-    with open_training(config("straight", "train.problems_per_step=5")) as session:
+    train(config("run", "train.steps=2", "train.batch_size=3", 'run.allow_changes=["train"]'))
+    with open_training(config("straight", "train.batch_size=5")) as session:
         problems = [session.data.train[index].id for index in session.sampler.draw(0).problems]
     assert [*ids(0), *ids(1)] == problems
 

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 import debate_rl.training.guards
+import debate_rl.training.run
+from debate_rl.alarms import DETECTORS, Alarm, Reading
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
-from debate_rl.reports.training.alarms import Alarm, Detector
-from debate_rl.reports.training.detectors import Reading
-from debate_rl.runs.checkpoint_folder import checkpoints
+from debate_rl.metrics.step_log import read_metrics
+from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.runs.folder import RunFolder
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.loop import train, train_steps
 from debate_rl.training.run import open_training
 
@@ -44,7 +44,7 @@ def high_lr(monkeypatch):
         high = steps[(steps >= 2) & (values > LR * 0.9)]
         return Alarm(int(high[0]), LR, LR * 0.9, "the rate is high") if len(high) else None
 
-    one = Detector("ratio", "", "a test", ("lr",), 1, detect, "a lower learner.lr")
+    one = replace(DETECTORS["ratio"], detect=detect, fix="a lower learner.lr")
     monkeypatch.setattr(
         debate_rl.training.guards, "readings", lambda curves: [Reading(one, detect(curves), 1)]
     )

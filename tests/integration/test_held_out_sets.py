@@ -13,8 +13,8 @@ import pytest
 from debate import Problem
 from debate_rl.config import Config
 from debate_rl.inspector.views.evaluated import evaluations
-from debate_rl.tracking.held_out import read_held_out
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.held_out import read_held_out
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import evaluate, train
 from debate_rl.training.run import open_training
 from envs import DataError, Grade, GradeStatus
@@ -63,7 +63,7 @@ def config_of(folder, held_out=None, **changes):
         "held_out": {"limit": 3, "every": 1, **(held_out or {})},
         "debate": {**debate, **changes.pop("debate", {})},
         "model": {"device": "cpu", "chat": True, "tiny": TINY},
-        "train": {"steps": 2, "problems_per_step": 2, "debates_per_problem": 2},
+        "train": {"steps": 2, "batch_size": 2, "group_size": 2},
         "logging": {"progress": "none"},
     }
     return Config.model_validate({**base, **changes})

@@ -26,7 +26,9 @@ def test_train_writes_why_it_ended_and_its_last_figures(tiny_recipe, debate_comm
 
 def test_play_writes_the_debate_and_keys_their_meaning(tiny_recipe, debate_command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, _, _ = debate_command("play", tiny_recipe, "What is 3 + 4?", "--answer", "7", "--json", "p.json")
+    code, _, _ = debate_command(
+        "solve play", tiny_recipe, "What is 3 + 4?", "--answer", "7", "--json", "p.json"
+    )
     assert code == 0
     said = json.loads((tmp_path / "p.json").read_text())
     assert said["debate"]["problem"]["question"] == "What is 3 + 4?"

@@ -9,10 +9,7 @@ import shutil
 import pytest
 
 from debate_rl.config import Config
-from debate_rl.reports.training import training_sections
-from debate_rl.runs.checkpoint_folder import checkpoints
-from debate_rl.tracking.held_out import read_held_out
-from debate_rl.tracking.judge_pairs import (
+from debate_rl.judge_attack.pairs import (
     hack_gap,
     judged_steps,
     rates,
@@ -20,7 +17,10 @@ from debate_rl.tracking.judge_pairs import (
     read_pairs,
     step_file,
 )
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.held_out import read_held_out
+from debate_rl.metrics.step_log import read_metrics
+from debate_rl.reports.training import training_sections
+from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.training.loop import train
 
 HANDLES = ("K7", "Q2", "M4")
@@ -38,7 +38,7 @@ SETTINGS = {
             **{"context_tokens": 512, "fallback": "none", "init_std": 0.3, "pieces": VOTES},
         },
     },
-    "train": {"steps": 4, "problems_per_step": 2, "debates_per_problem": 2, "save_every": 2},
+    "train": {"steps": 4, "batch_size": 2, "group_size": 2, "save_every": 2},
     "logging": {"progress": "none"},
 }
 

@@ -14,9 +14,9 @@ import torch
 from debate import Problem
 from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.replay.label_audit import LabelAudit
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.loop import finish_step, train, train_step
 from debate_rl.training.run import open_training
 from envs import Grade, GradeStatus
@@ -54,7 +54,7 @@ BASE = {
         },
     },
     "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01, "micro_batch_tokens": 2048},
-    "train": {"steps": 4, "problems_per_step": 3, "debates_per_problem": 2, "save_every": 1},
+    "train": {"steps": 4, "batch_size": 3, "group_size": 2, "save_every": 1},
     "logging": {"progress": "none"},
 }
 
@@ -203,7 +203,7 @@ def test_what_was_rewarded_is_replayed_as_it_was(changes, tmp_path):
 @pytest.mark.slow
 def test_the_measured_weight_of_votes_is_exact_after_a_stop_and_reads_labels_alone(tmp_path, monkeypatch):
     monkeypatch.setattr("rewards.measured.LEAST", 2.0)
-    many = {"steps": 3, "save_every": 2, "problems_per_step": 8, "debates_per_problem": 4}
+    many = {"steps": 3, "save_every": 2, "batch_size": 8, "group_size": 4}
     changes = {"rewards": {"labels": 0.9, "peer_weight": "measured"}, "train": many}
     whole = train(config_of(tmp_path / "whole", **changes))
     assert any(name.startswith("measured/") for name in whole.ema)

@@ -1,4 +1,4 @@
-"""``debate ladder``: its tables and card, that it goes on, and what it refuses."""
+"""``debate eval ladder``: its tables and card, that it goes on, and what it refuses."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def climber(tmp_path, monkeypatch, debate_command):
     def call(*words, stop_after=None):
         policy = Learns(stop_after)
         monkeypatch.setattr("debate_rl.engines.open_policy", lambda *_: policy)
-        return *debate_command("ladder", *words), policy
+        return *debate_command("eval ladder", *words), policy
 
     return call
 

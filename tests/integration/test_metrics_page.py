@@ -21,9 +21,9 @@ from debate_rl.config import Config
 from debate_rl.inference.engine_report import EngineReport
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.vllm import EngineState
+from debate_rl.metrics.progress import HEADLINES
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.sft.session import REPLIES, open_replies
-from debate_rl.tracking.progress import HEADLINES
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.loop import train, train_steps
 from envs import Grade, GradeStatus
 from learner.losses import LOSSES, LossConfig, LossInputs
@@ -50,7 +50,7 @@ BASE = {
         "chat": True,
         "tiny": {**TINY, "context_tokens": 512, "fallback": "none", "pieces": PIECES},
     },
-    "train": {"steps": 3, "problems_per_step": 4, "debates_per_problem": 4},
+    "train": {"steps": 3, "batch_size": 4, "group_size": 4},
     "logging": {"progress": "none"},
 }
 RUNS = {
@@ -62,7 +62,7 @@ RUNS = {
     },
     "measured": {
         "rewards": {"peer_weight": "measured"},
-        "train": BASE["train"] | {"steps": 6, "problems_per_step": 4},
+        "train": BASE["train"] | {"steps": 6, "batch_size": 4},
         "held_out": {"every": 0},
     },
     "judged": {
@@ -79,7 +79,7 @@ RUNS = {
     },
     "half": {
         "model": BASE["model"] | {"lora_rank": 2, "dtype": "float16"},
-        "train": BASE["train"] | {"dynamic_sampling": 1, "problems_per_step": 3, "steps": 1},
+        "train": BASE["train"] | {"dynamic_sampling": 1, "batch_size": 3, "steps": 1},
     },
     "adaptive": {
         "debate": BASE["debate"] | {"seats": ["learning", "frozen", "learning"]},
@@ -142,7 +142,7 @@ RUNS = {
         "rewards": {"judge_own": True},
         "endpoints": {"judge": {"policy": "parity_env:Reader"}},
         "verifier": {"endpoint": "judge", "beside_truth": True, "max_tokens": 4000},
-        "train": BASE["train"] | {"steps": 1, "problems_per_step": 8},
+        "train": BASE["train"] | {"steps": 1, "batch_size": 8},
         "held_out": {"limit": 12, "every": 1},
     },
     "engine": {

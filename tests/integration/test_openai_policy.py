@@ -587,7 +587,7 @@ def recipe(tmp_path):
     ("words", "seen", "requests"),
     [
         (
-            ["play", "served.toml", "What is 2 + 2?", "--answer", "4"],
+            ["solve", "play", "served.toml", "What is 2 + 2?", "--answer", "4"],
             "✓",
             6,
         ),  # 3 agents, a round and the ballot
@@ -617,7 +617,7 @@ def test_no_torch_is_needed(recipe, words, seen, requests):
 
 def test_what_a_recipe_lacks_is_one_line(recipe, debate_command, monkeypatch):
     monkeypatch.chdir(recipe.parent)
-    code, _, err = debate_command("play", recipe, "2 + 2?")
+    code, _, err = debate_command("solve play", recipe, "2 + 2?")
     assert (code, err.count("\n")) == (2, 1)
     assert err.startswith("debate: model.policy=openai: needs model.server.base_url")
     code, _, err = debate_command(

@@ -9,7 +9,7 @@ import pytest
 from msgspec import UNSET
 
 from debate_rl.evaluation.grading import grade_debate
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.step_log import read_metrics
 from envs import load_environment
 from transcripts import read_records
 
@@ -57,8 +57,8 @@ warmup_steps = 1
 
 [train]
 steps = 2
-problems_per_step = 8
-debates_per_problem = 2
+batch_size = 8
+group_size = 2
 """
 
 
@@ -134,7 +134,7 @@ def test_a_mixed_file_is_trained_on_evaluated_and_played(home, debate_command):
     assert named <= set(figures)
     assert 0 <= figures["direct/instructions"]["value"] <= 1
 
-    code, out, err = debate_command("play", "run", "Write.", "--kind", "instructions", "--answer", GOLD)
+    code, out, err = debate_command("solve play", "run", "Write.", "--kind", "instructions", "--answer", GOLD)
     assert (code, err.splitlines()[0]) == (0, "loading the model, then 6 turns of 3 agents")
     assert any(mark in out for mark in ("✓", "✗", "∅"))
 
@@ -150,5 +150,5 @@ def test_a_mixed_file_is_trained_on_evaluated_and_played(home, debate_command):
     ],
 )
 def test_what_cannot_be_played_is_one_line(home, debate_command, options, told):
-    code, _, err = debate_command("play", "mixed.toml", "Write.", *options)
+    code, _, err = debate_command("solve play", "mixed.toml", "Write.", *options)
     assert (code, told in err, len(err.splitlines())) == (2, True, 1), err

@@ -16,13 +16,13 @@ from debate_rl.config.recipes import ConfigError, read_run_config
 COMMANDS = {
     "train": ("train", "RUN"),
     "replay": ("replay", "RUN"),
-    "regrade": ("regrade", "RUN"),
-    "tokens": ("tokens", "RUN", "0.0"),
-    "play": ("play", "RUN", "1 + 1?"),
+    "regrade": ("eval", "regrade", "RUN"),
+    "tokens": ("inspect", "tokens", "RUN", "0.0"),
+    "play": ("solve", "play", "RUN", "1 + 1?"),
     "eval": ("eval", "RUN"),
     "export": ("export", "RUN"),
     "train by its file": ("train", "RUN/config.toml"),
-    "play by its file": ("play", "RUN/config.toml", "1 + 1?"),
+    "play by its file": ("solve", "play", "RUN/config.toml", "1 + 1?"),
     "eval by its file": ("eval", "RUN/config.toml"),
 }
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import tomli_w
-from typer.testing import CliRunner
 
 from debate.policies.scripted import ScriptedPolicy
-from debate_rl.commands.main import app
 from debate_rl.config import Config
 from debate_rl.evaluation.pass_rates import measure, pass_rate_plan, problems_to_measure
 from debate_rl.evaluation.play import Unopened
@@ -104,12 +103,22 @@ def test_problems_without_truth_have_no_pass_rate(config, data):
         plan_of(config, replace(data, train=(open_problem,)))
 
 
-def test_the_command_writes_a_file_that_training_reads(tmp_path, monkeypatch):
+def test_the_command_writes_a_file_that_training_reads(debate_command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "recipe.toml").write_text(tomli_w.dumps(RECIPE | {"run": {"dir": "runs/mine"}}))
-    command = ["passrate", "recipe.toml", "--samples", "2", "--out", "rates.jsonl", "--json", "out.json"]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 0, done.output
+    command = [
+        "eval",
+        "passrate",
+        "recipe.toml",
+        "--samples",
+        "2",
+        "--out",
+        "rates.jsonl",
+        "--json",
+        "out.json",
+    ]
+    done = debate_command(*command)
+    assert done.code == 0, done.err
     measured = read_difficulty("rates.jsonl")
     assert measured.of["model"] == "tiny"
     assert measured.of["samples"] == 2
@@ -118,7 +127,7 @@ def test_the_command_writes_a_file_that_training_reads(tmp_path, monkeypatch):
     assert list(figures) == ["all", "level 1", "level 2"]
     assert figures["all"]["problems"] == PROBLEMS == len(measured.rows)
     before = (tmp_path / "rates.jsonl").read_bytes()
-    assert CliRunner().invoke(app, command).exit_code == 0
+    assert debate_command(*command).code == 0
     assert (tmp_path / "rates.jsonl").read_bytes() == before
     env = RECIPE["env"] | {"difficulty": {"path": "rates.jsonl", "order": "hard_first"}}
     assert len(load_run_problems(Config.model_validate(RECIPE | {"env": env})).train) == PROBLEMS
@@ -131,23 +140,25 @@ def test_the_command_writes_a_file_that_training_reads(tmp_path, monkeypatch):
         (["--weights", "best"], "--weights best: .* is a recipe"),
     ],
 )
-def test_wrong_options_are_refused(tmp_path, arguments, match):
+def test_wrong_options_are_refused(debate_command, tmp_path, arguments, match):
     path = tmp_path / "recipe.toml"
     path.write_text(tomli_w.dumps(RECIPE))
-    done = CliRunner().invoke(app, ["passrate", str(path), *arguments])
-    with pytest.raises(ValueError, match=match):
-        raise done.exception
+    done = debate_command("eval passrate", str(path), *arguments)
+    assert re.search(match, done.err)
 
 
-def test_held_out_problems_are_measured_and_their_figures_stand_by_pass_rate(tmp_path, monkeypatch):
+def test_held_out_problems_are_measured_and_their_figures_stand_by_pass_rate(
+    debate_command, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     held_out = {"limit": 4, "direct": True}
     recipe = RECIPE | {"run": {"dir": "runs/mine"}, "held_out": held_out}
     (tmp_path / "recipe.toml").write_text(tomli_w.dumps(recipe))
-    call = CliRunner().invoke
-    measured = call(app, ["passrate", "recipe.toml", "--held-out", "--samples", "2", "--out", "rates.jsonl"])
-    assert measured.exit_code == 0, measured.output
-    assert "held_out.difficulty=rates.jsonl" in " ".join(measured.output.split())
+    measured = debate_command(
+        "eval passrate", "recipe.toml", "--held-out", "--samples", "2", "--out", "rates.jsonl"
+    )
+    assert measured.code == 0, measured.err
+    assert "held_out.difficulty=rates.jsonl" in " ".join(measured.out.split())
     lines = (tmp_path / "rates.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines[1:]]
     assert len(rows) == 4
@@ -156,8 +167,8 @@ def test_held_out_problems_are_measured_and_their_figures_stand_by_pass_rate(tmp
         row["missing"] = 0
     (tmp_path / "rates.jsonl").write_text("\n".join([lines[0], *map(json.dumps, rows)]) + "\n")
     command = ["eval", "recipe.toml", "held_out.difficulty=rates.jsonl", "--json", "figures.json"]
-    done = call(app, command)
-    assert done.exit_code == 0, done.output
+    done = debate_command(*command)
+    assert done.code == 0, done.err
     figures = json.loads((tmp_path / "figures.json").read_text())
     counts = {row["name"]: row["n"] for row in figures if row["name"].startswith("direct/accuracy [pass")}
     of_one = figures[0]["n"] // 4
@@ -168,12 +179,11 @@ def test_held_out_problems_are_measured_and_their_figures_stand_by_pass_rate(tmp
     }
 
 
-def test_a_file_of_other_problems_is_no_file_of_the_held_out_ones(tmp_path, monkeypatch):
+def test_a_file_of_other_problems_is_no_file_of_the_held_out_ones(debate_command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     recipe = RECIPE | {"run": {"dir": "runs/mine"}, "held_out": {"limit": 4, "direct": True}}
     (tmp_path / "recipe.toml").write_text(tomli_w.dumps(recipe))
-    call = CliRunner().invoke
-    assert not call(app, ["passrate", "recipe.toml", "--samples", "1", "--out", "rates.jsonl"]).exit_code
-    done = call(app, ["eval", "recipe.toml", "held_out.difficulty=rates.jsonl"])
-    assert done.exit_code != 0
-    assert "held_out.difficulty=rates.jsonl" in str(done.exception or done.output)
+    assert not debate_command("eval passrate", "recipe.toml", "--samples", "1", "--out", "rates.jsonl").code
+    done = debate_command("eval", "recipe.toml", "held_out.difficulty=rates.jsonl")
+    assert done.code != 0
+    assert "held_out.difficulty=rates.jsonl" in done.err

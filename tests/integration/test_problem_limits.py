@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.sampling.problems import OverlapWarning
-from debate_rl.tracking.step_lines import read_metrics
 from envs.errors import DataWarning
 
-SIZES = ["run.dir=run", "train.problems_per_step=2", "train.steps=none", "env.levels=none", "env.limit=none"]
+SIZES = ["run.dir=run", "train.batch_size=2", "train.steps=none", "env.levels=none", "env.limit=none"]
 
 
 @pytest.fixture

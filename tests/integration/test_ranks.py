@@ -94,8 +94,8 @@ micro_batch_tokens = 1000
 
 [train]
 steps = 4
-problems_per_step = 2
-debates_per_problem = 2
+batch_size = 2
+group_size = 2
 save_every = 1
 keep_last = 10
 
@@ -254,7 +254,7 @@ def test_what_ranks_cannot_do_is_one_line_that_names_the_key(override, said, hom
 
 def test_ranks_learn_from_an_engine_which_ends_with_the_first_of_them(home, bench_python):
     engine = ("model.policy=vllm", "model.tiny.hidden_size=64", "model.vllm.enforce_eager=true")
-    words = (*torchrun(2, *TRAIN)[1:], "run.dir=run", *engine, "train.lookahead=1", "train.steps=1000")
+    words = (*torchrun(2, *TRAIN)[1:], "run.dir=run", *engine, "train.async_level=1", "train.steps=1000")
     with bench_python.start(*words, cwd=home) as process:
         wait_for(home / "run", 3, process)
         ranks = ranks_of(process.pid)

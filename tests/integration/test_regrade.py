@@ -1,4 +1,4 @@
-"""``debate regrade`` on a run of a tiny model: without torch, without weights, and what it refuses."""
+"""``debate eval regrade`` on a run of a tiny model: without torch, without weights, and what it refuses."""
 
 from __future__ import annotations
 
@@ -39,11 +39,22 @@ def home(tiny_recipe, tmp_path_factory):
 @pytest.fixture
 def regrade(home, debate_command, monkeypatch):
     monkeypatch.chdir(home)
-    return lambda *arguments: debate_command("regrade", *arguments)
+    return lambda *arguments: debate_command("eval regrade", *arguments)
 
 
 def test_a_run_without_weights_is_graded_again_and_torch_is_not_loaded(home):
-    command = [sys.executable, "-c", TELLS_OF_TORCH, "regrade", "run", "--modes", "boxed", "--json", "f.json"]
+    command = [
+        sys.executable,
+        "-c",
+        TELLS_OF_TORCH,
+        "eval",
+        "regrade",
+        "run",
+        "--modes",
+        "boxed",
+        "--json",
+        "f.json",
+    ]
     done = subprocess.run(
         command, cwd=home, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(HOME)}
     )

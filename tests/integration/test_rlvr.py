@@ -14,7 +14,7 @@ from debate.prompting.rendering import raw_prompt
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.suite import read_suite
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import train
 from transcripts import read_records
 
@@ -26,7 +26,7 @@ def tiny(folder: Path, *overrides: str) -> Config:
     return load_config(Config, RECIPES / "tiny.toml", [*common, *overrides])
 
 
-SHORT = ("train.steps=1", "train.problems_per_step=2", "train.debates_per_problem=4", "held_out.limit=4")
+SHORT = ("train.steps=1", "train.batch_size=2", "train.group_size=4", "held_out.limit=4")
 TAUGHT = (
     "warm_start.solve_steps=40",
     "warm_start.debate_steps=0",
@@ -100,7 +100,7 @@ SMALL = (
         "model.lora_rank=0",
     ),
     *("model.device=cpu", "model.dtype=auto", "debate.max_tokens=8", "debate.context_tokens=2048"),
-    *("train.steps=1", "train.problems_per_step=2", "train.debates_per_problem=2", "held_out.limit=2"),
+    *("train.steps=1", "train.batch_size=2", "train.group_size=2", "held_out.limit=2"),
 )
 
 

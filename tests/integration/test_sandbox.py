@@ -131,7 +131,7 @@ def test_a_configuration_opens_one(can_run):
     settings = {
         "env": {"kind": "pair_sum"},
         "model": {"tiny": {}},
-        "sandbox": {"seconds": 2, "sessions": 1},
+        "sandbox": {"seconds": 2},
     }
     with open_sandbox(Config.model_validate(settings)) as sandbox:
         assert sandbox.limits == Limits(seconds=2)

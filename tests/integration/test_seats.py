@@ -15,8 +15,8 @@ from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.engines import open_policy, with_remote
 from debate_rl.inference.tools import engine_of
-from debate_rl.runs.kept_weights import newest_weights
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.step_log import read_metrics
+from debate_rl.runs.weights import newest_weights
 from debate_rl.training.loop import finish_step, train_step, train_steps
 from debate_rl.training.run import Run, open_training
 from transcripts import RunStore, read_records
@@ -43,7 +43,7 @@ BASE = {
     },
     "model": model_that_says(PIECES),
     "learner": {"lr": 0.01},
-    "train": {"steps": 2, "problems_per_step": 2, "debates_per_problem": 4, "save_every": 1},
+    "train": {"steps": 2, "batch_size": 2, "group_size": 4, "save_every": 1},
     "endpoints": {"other": {"policy": "my_remote:make"}},
     "remote": {"endpoint": "other"},
     "logging": {"progress": "none"},
@@ -115,7 +115,6 @@ def test_a_killed_and_resumed_run_is_the_unkilled_one(tmp_path, asked, rank):
     straight = trained(config_of(tmp_path / "straight", **own))
     with open_training(config_of(tmp_path / "killed", **own)) as session:
         finish_step(session, 0, train_step(session, 0))
-        session.writer.wait()
         train_step(session, 1)  # and it ends before this step is finished
     resumed = trained(config_of(tmp_path / "killed", **own))
     for one, other in ((weights_of, weights_of), (frozen_of, frozen_of)):

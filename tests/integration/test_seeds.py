@@ -8,16 +8,16 @@ import pytest
 
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, shipped_recipes
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.sft.session import REPLIES, open_replies
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.loop import train, train_steps
 
 TINY = "{hidden_size = 32, layers = 1, intermediate_size = 48, fallback = 'ascii', context_tokens = 4096}"
 SMALL = (
     *("model.name_or_path=none", f"model.tiny={TINY}", "model.policy=none", "model.vllm=none"),
     *("model.lora_rank=0", "model.device=cpu", "model.dtype=auto", "debate.max_tokens=8"),
-    *("debate.context_tokens=4096", "warm_start=none", "train.steps=1", "train.problems_per_step=2"),
-    *("train.debates_per_problem=4", "held_out.limit=2", "logging.progress=none", "learner.lr=1e-3"),
+    *("debate.context_tokens=4096", "warm_start=none", "train.steps=1", "train.batch_size=2"),
+    *("train.group_size=4", "held_out.limit=2", "logging.progress=none", "learner.lr=1e-3"),
 )
 KEPT = {
     "debate": ("num_agents", "num_rounds", "prompts", "stop", "temperature", "personas"),

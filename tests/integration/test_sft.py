@@ -18,14 +18,13 @@ from safetensors.torch import load_file
 
 from debate import Problem
 from debate.parsing import last_boxed
-from debate_rl.commands import main
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
+from debate_rl.metrics.held_out import read_held_out
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.folder import RunFolderError
-from debate_rl.runs.kept_weights import named_weights
+from debate_rl.runs.weights import named_weights
 from debate_rl.sft.session import REPLIES, learn, mean_loss, open_replies
-from debate_rl.tracking.held_out import read_held_out
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.loop import finish_step, train, train_steps
 from envs.families import FAMILIES
 
@@ -54,7 +53,7 @@ RECIPE = {
     },
     "sft": {"epochs": 2, "batch_size": 8, "held_back": 6},
     "learner": {"lr": 1e-2, "warmup_steps": 2, "schedule": "linear"},
-    "train": {"save_every": 3, "batch_size": 64, "problems_per_step": 2, "debates_per_problem": 4},
+    "train": {"save_every": 3, "sample_batch_size": 64, "batch_size": 2, "group_size": 4},
     "logging": {"progress": "none"},
 }
 
@@ -188,7 +187,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, config_o
 
 def test_debates_are_not_held_by_a_recipe_of_replies(tmp_path, config_of):
     with pytest.raises(
-        ValueError, match=r"sft.data = \[.*\]: is a recipe of supervised training, which debate sft"
+        ValueError, match=r"sft.data = \[.*\]: is a recipe of supervised training, which debate train"
     ):
         train(config_of(tmp_path / "run"))
 
@@ -203,31 +202,22 @@ def test_other_replies_under_the_same_name_are_refused(tmp_path, config_of, demo
         learnt(config_of(tmp_path / "run", **changes))
 
 
-def command(monkeypatch, capsys, *words):
-    monkeypatch.setattr(sys, "argv", ["debate", *words])
-    with pytest.raises(SystemExit) as ended:
-        main.run()
-    return ended.value.code, capsys.readouterr()
-
-
 @pytest.mark.slow
-def test_the_command_learns_and_says_where_to_go_on(tmp_path, config_of, demonstrations, monkeypatch, capsys):
+def test_the_command_learns_and_says_where_to_go_on(tmp_path, config_of, demonstrations, debate_command):
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(
         tomli_w.dumps(
             config_of(tmp_path / "run").model_dump(mode="json", exclude_none=True, exclude_unset=True)
         )
     )
-    code, shown = command(
-        monkeypatch, capsys, "sft", str(recipe), "sft.epochs=1", f"--json={tmp_path / 'x.json'}"
-    )
-    assert code == 0, shown.err
+    shown = debate_command("train", str(recipe), "sft.epochs=1", f"--json={tmp_path / 'x.json'}")
+    assert shown.code == 0, shown.err
     assert "warm_start.from_run=" in shown.out
     figures = json.loads((tmp_path / "x.json").read_text())
     assert figures["steps"] == 6
     assert figures["best_by"] == "eval/direct/accuracy"
-    code, shown = command(monkeypatch, capsys, "sft", str(tmp_path / "run"))
-    assert (code, "done: 6 steps" in shown.out) == (0, True)
+    shown = debate_command("train", str(tmp_path / "run"))
+    assert (shown.code, "done: 6 steps" in shown.out) == (0, True)
 
 
 def test_the_shipped_recipes_are_valid():
@@ -244,7 +234,7 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path, config_of):
         mode="json", exclude_none=True, exclude_unset=True
     )
     (tmp_path / "recipe.toml").write_text(tomli_w.dumps(plain))
-    words = [sys.executable, "-m", "debate_rl", "sft", str(tmp_path / "recipe.toml")]
+    words = [sys.executable, "-m", "debate_rl", "train", str(tmp_path / "recipe.toml")]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME)}
     rng, kills = Random(7), 0
     for _ in range(6):
@@ -268,14 +258,14 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path, config_of):
 
 
 @pytest.mark.slow
-def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, monkeypatch, capsys):
+def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, debate_command, monkeypatch):
     """Traces of what was learnt, sampled once: the same command reads what is kept, and filters it anew."""
     learnt(config_of(tmp_path / "teacher", sft={"epochs": 12}))
     monkeypatch.chdir(tmp_path)
     words = ("traces", "teacher", "--samples", "4", "--out", "t.jsonl", "--json", "t.json")
     overrides = ("sft.data=[]", "sft.held_back=0", "held_out.limit=8")
-    code, shown = command(monkeypatch, capsys, *words, *overrides)
-    assert code == 0, shown.err
+    shown = debate_command(*words, *overrides)
+    assert shown.code == 0, shown.err
     rows = [json.loads(line) for line in Path("t.jsonl").read_text().splitlines()]
     figures = json.loads(Path("t.json").read_text())
     assert figures["yield"]["all"] == {
@@ -289,8 +279,8 @@ def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, monkeypatch, c
     assert all(grades)
     assert all(row["grade"] == "right" and row["provenance"]["prompt_set"] == "qa" for row in rows)
     monkeypatch.setattr("debate_rl.engines.open_policy", lambda *_: pytest.fail("nothing is left to sample"))
-    code, shown = command(monkeypatch, capsys, *words, *overrides, "--per-problem", "1")
-    assert code == 0, shown.err
+    shown = debate_command(*words, *overrides, "--per-problem", "1")
+    assert shown.code == 0, shown.err
     once = [json.loads(line) for line in Path("t.jsonl").read_text().splitlines()]
     assert len({row["question"] for row in once}) == len(once) == len({row["question"] for row in rows})
     student = learnt(
@@ -299,15 +289,15 @@ def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, monkeypatch, c
     assert student.step == student.config.train.steps > 0
 
 
-def test_traces_in_a_foreign_style_are_said_beside_the_models_own(tmp_path, monkeypatch, capsys):
+def test_traces_in_a_foreign_style_are_said_beside_the_models_own(tmp_path, debate_command, monkeypatch):
     """7,300 characters beside 2,300 are 3.2 times as many; one line each."""
     monkeypatch.chdir(tmp_path)
     for name, length in (("teacher", 7300), ("own", 2300)):
         rows = [{"question": f"{n}?", "reply": "x" * (length + n)} for n in (-1, 0, 1)]
         Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ("traces", "teacher.jsonl", "--against", "own.jsonl", "--out", "t.jsonl", "--json", "t.json")
-    code, shown = command(monkeypatch, capsys, *words)
-    assert code == 0, shown.err
+    shown = debate_command(*words)
+    assert shown.code == 0, shown.err
     said = " ".join(shown.out.split())
     assert "characters compared with own.jsonl: median 7,300 and 2,300; a foreign style" in said
     assert "lines compared with own.jsonl: median 1 and 1 " in said
@@ -326,12 +316,12 @@ def test_traces_in_a_foreign_style_are_said_beside_the_models_own(tmp_path, monk
         (("one", "--winners"), "one"),
     ],
 )
-def test_traces_that_cannot_be_are_one_line(tmp_path, monkeypatch, capsys, words, message):
+def test_traces_that_cannot_be_are_one_line(tmp_path, monkeypatch, debate_command, words, message):
     monkeypatch.chdir(tmp_path)
     Path("a.jsonl").write_text('{"question": "1?"}\n')
     Path("b.jsonl").write_text('{"question": "1?", "reply": "2", "level": 1}\n')
-    code, shown = command(monkeypatch, capsys, "traces", *words, "--out", "t.jsonl")
-    assert code == 2
+    shown = debate_command("traces", *words, "--out", "t.jsonl")
+    assert shown.code == 2
     assert message in shown.err
     assert len(shown.err.strip().splitlines()) == 1
     assert not Path("t.jsonl").exists()

@@ -242,7 +242,9 @@ def test_strategies_with_and_without_programs_share_one_model(solver, tmp_path, 
 
 def test_chat_goes_on_forgets_and_ends(solver, tmp_path):
     said = "hello\n\nagain\n/reset\nonce more\n/quit\nnever\n"
-    code, out, _, policy = solver("chat", "r.toml", "--system", "Be brief.", "--json", "c.json", piped=said)
+    code, out, _, policy = solver(
+        "solve chat", "r.toml", "--system", "Be brief.", "--json", "c.json", piped=said
+    )
     assert (code, out) == (0, "You said: hello\nYou said: again\nYou said: once more\n")
     assert [len(request.messages) for request in policy.requests] == [2, 4, 2]
     first = policy.requests[0]
@@ -254,7 +256,7 @@ def test_chat_goes_on_forgets_and_ends(solver, tmp_path):
 @pytest.mark.parametrize("tiny", ["quickstart", "r.toml"])
 def test_a_tiny_model_does_not_chat(solver, tiny):
     settings = ["debate.prompts=tiny"] if tiny == "r.toml" else []
-    code, out, err, policy = solver("chat", tiny, *settings, piped="hello\n")
+    code, out, err, policy = solver("solve chat", tiny, *settings, piped="hello\n")
     assert (code, out, err.count("\n"), policy.requests) == (2, "", 1, [])
     assert f"chat: {tiny} is a tiny model that knows its own problems and no English" in err
 
@@ -262,7 +264,7 @@ def test_a_tiny_model_does_not_chat(solver, tiny):
 def test_chat_forgets_the_oldest_where_the_context_is_full(solver, monkeypatch):
     monkeypatch.setattr(Adds, "context_tokens", 120, raising=False)
     code, out, _, policy = solver(
-        "chat", "r.toml", piped="a" * 50 + "\n" + "b" * 50 + "\n" + "c" * 400 + "\n"
+        "solve chat", "r.toml", piped="a" * 50 + "\n" + "b" * 50 + "\n" + "c" * 400 + "\n"
     )
     assert code == 0
     assert [len(request.messages) for request in policy.requests] == [1, 3]
@@ -271,7 +273,7 @@ def test_chat_forgets_the_oldest_where_the_context_is_full(solver, monkeypatch):
 
 def test_a_played_debate_is_kept_where_inspect_and_replay_read_it(solver, tmp_path, debate_command):
     for question in ("What is 3 + 2?", "What is 4 + 2?"):
-        code, out, _, _ = solver("play", "r.toml", question, "--answer", "5", "--out", "played")
+        code, out, _, _ = solver("solve play", "r.toml", question, "--answer", "5", "--out", "played")
         assert code == 0
         assert "winner" in out
     code, out, _ = debate_command("inspect", "played", "ls", "--json")
@@ -279,7 +281,9 @@ def test_a_played_debate_is_kept_where_inspect_and_replay_read_it(solver, tmp_pa
     assert [json.loads(line)["id"] for line in out.splitlines()] == ["0.0", "1.0"]
     code, _, err = debate_command("replay", "played", "rewards.truth_weight=0.3")
     assert (code, err) == (0, "")
-    code, _, err, _ = solver("play", "r.toml", "What is 3 + 2?", "debate.num_rounds=2", "--out", "played")
+    code, _, err, _ = solver(
+        "solve play", "r.toml", "What is 3 + 2?", "debate.num_rounds=2", "--out", "played"
+    )
     assert code == 2
     assert "holds a run with another configuration: debate.num_rounds" in err
     assert not (tmp_path / "played/transcripts/step_000002.jsonl").exists()

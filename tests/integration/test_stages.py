@@ -14,11 +14,9 @@ import pytest
 import tomli_w
 import torch
 from safetensors.torch import load_file
-from typer.testing import CliRunner
 
-from debate_rl.commands.main import app
 from debate_rl.curriculum.record import read_curriculum
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.step_log import read_metrics
 
 REPLIES = {"limit": 64, "max_tokens": 128, "batch_size": 16}
 RECIPE = {
@@ -35,7 +33,7 @@ RECIPE = {
                  "context_tokens": 128, "fallback": "none", "pieces": ["Problem: ", "\n\nSolution:"]},
     },
     "learner": {"lr": 3e-3, "warmup_steps": 1},
-    "train": {"problems_per_step": 2, "debates_per_problem": 4, "save_every": 1},
+    "train": {"batch_size": 2, "group_size": 4, "save_every": 1},
     "logging": {"progress": "none"},
     "stages": [
         {"name": "cot", "sft": REPLIES | {"data": ["products"], "epochs": 1}},
@@ -58,12 +56,12 @@ def weights(run, step):
 
 
 @pytest.fixture(scope="module")
-def straight(tmp_path_factory):
+def straight(tmp_path_factory, debate_command):
     """The recipe, done by one command, with what it printed."""
     folder = tmp_path_factory.mktemp("straight")
-    done = CliRunner().invoke(app, ["run", str(written(folder, "run")), "--json", str(folder / "run.json")])
-    assert done.exit_code == 0, done.output
-    return folder / "run", done.output
+    done = debate_command("train", str(written(folder, "run")), "--json", str(folder / "run.json"))
+    assert done.code == 0, done.err
+    return folder / "train", done.out
 
 
 @pytest.mark.slow
@@ -100,25 +98,25 @@ def test_supervised_stages_learn_and_the_last_one_has_debates(straight):
         (['sft.data=["gsm8k"]'], "sft.data: each stage names what it learns itself"),
     ],
 )
-def test_what_cannot_be_run_is_a_line(tmp_path, words, said):
-    done = CliRunner().invoke(app, ["run", str(written(tmp_path, "run")), *words])
-    assert done.exit_code != 0
-    assert said in str(done.exception)
+def test_what_cannot_be_run_is_a_line(debate_command, tmp_path, words, said):
+    done = debate_command("train", str(written(tmp_path, "run")), *words)
+    assert done.code != 0
+    assert said in done.err
 
 
-def test_a_stage_of_a_recipe_without_stages_is_refused():
-    done = CliRunner().invoke(app, ["run", "rlvr/tiny", "stage=rl"])
-    assert "stage=rl: the recipe has no stages" in str(done.exception)
+def test_a_stage_of_a_recipe_without_stages_is_refused(debate_command):
+    done = debate_command("train", "rlvr/tiny", "stage=rl")
+    assert "stage=rl: the recipe has no stages" in done.err
 
 
 @pytest.mark.slow
-def test_stages_one_by_one_end_as_all_at_once(straight, tmp_path):
+def test_stages_one_by_one_end_as_all_at_once(straight, debate_command, tmp_path):
     path = written(tmp_path, "run")
     for name in ("cot", "tir", "rl"):
-        done = CliRunner().invoke(app, ["run", str(path), f"stage={name}"])
-        assert done.exit_code == 0, done.output
+        done = debate_command("train", str(path), f"stage={name}")
+        assert done.code == 0, done.err
     for name in STAGES:
-        assert left_by(tmp_path / "run", name) == left_by(straight[0], name)
+        assert left_by(tmp_path / "train", name) == left_by(straight[0], name)
 
 
 @pytest.mark.slow
@@ -139,7 +137,7 @@ def test_kills_in_each_stage_change_nothing(straight, tmp_path):
 
 def command(path):
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}
-    words = [sys.executable, "-m", "debate_rl", "run", str(path)]
+    words = [sys.executable, "-m", "debate_rl", "train", str(path)]
     return subprocess.Popen(
         words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )

@@ -28,11 +28,11 @@ LIGHT = {
 OF_A_TRAINED_RUN = {
     "why": ("inspect", "RUN", "why", "0.0"),
     "replay": ("replay", "RUN", "rewards.truth_weight=0.3"),
-    "regrade": ("regrade", "RUN", "--clip", "e"),
+    "regrade": ("eval", "regrade", "RUN", "--clip", "e"),
     "report": ("report", "RUN"),
-    "tokens": ("tokens", "RUN", "0.0"),
+    "tokens": ("inspect", "tokens", "RUN", "0.0"),
     "eval": ("eval", "RUN"),
-    "play": ("play", "RUN", "What is 1 + 1?"),
+    "play": ("solve", "play", "RUN", "What is 1 + 1?"),
 }
 COMMANDS = [*LIGHT, *(pytest.param(name, marks=pytest.mark.slow) for name in OF_A_TRAINED_RUN)]
 

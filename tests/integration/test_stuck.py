@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import debate_rl
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.step_log import read_metrics
 from transcripts import read_records
 
 HOME = Path(debate_rl.__file__).parents[1]

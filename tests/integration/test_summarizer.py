@@ -33,7 +33,7 @@ BASE = {
         "summary": {"enabled": True, "max_tokens": 8},
     },
     "model": model_that_says(PIECES),
-    "train": {"steps": 2, "problems_per_step": 2, "debates_per_problem": 2, "save_every": 1},
+    "train": {"steps": 2, "batch_size": 2, "group_size": 2, "save_every": 1},
     "endpoints": {"short": {"policy": "my_summarizer:make"}},
     "summarizer": {"endpoint": "short"},
     "logging": {"progress": "none"},

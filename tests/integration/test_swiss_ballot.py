@@ -33,7 +33,7 @@ BASE = {
     "rewards": {"truth_weight": 0.5, "swap_weight": 0.1},
     "model": model_that_says(PIECES),
     "learner": {"lr": 0.01},
-    "train": {"steps": 2, "problems_per_step": 2, "debates_per_problem": 4, "save_every": 1},
+    "train": {"steps": 2, "batch_size": 2, "group_size": 4, "save_every": 1},
     "logging": {"progress": "none"},
 }
 
@@ -76,9 +76,9 @@ def test_other_commands_work_on_it(home, debate_command):
         ("eval", run),
         ("report", run),
         ("replay", run),
-        ("regrade", run),
+        ("eval", "regrade", run),
         ("inspect", run),
-        ("play", run, "Target 7. Numbers 3 4 1."),
+        ("solve", "play", run, "Target 7. Numbers 3 4 1."),
         ("solve", run, "Target 7. Numbers 3 4 1.", "--strategy", "swiss", "--samples", "3"),
     ):
         code, out, err = debate_command(*words)

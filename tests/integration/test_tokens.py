@@ -1,4 +1,4 @@
-"""``debate tokens``: what one turn's tokens were weighted with, against a plain float64 computation."""
+"""``debate inspect tokens``: what tokens were weighted with, against a plain float64 computation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from debate.types import TurnId
 from debate_rl.commands.token_table import token_table
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, read_run_config
-from debate_rl.runs.kept_weights import load_kept
+from debate_rl.runs.weights import load_kept
 from debate_rl.training.loop import train
 from learner.tokens import token_streams
 from transcripts import read_records
@@ -33,7 +33,7 @@ def folder(tiny_recipe, tmp_path_factory):
 @pytest.fixture
 def tokens(folder, debate_command, monkeypatch):
     monkeypatch.chdir(folder)
-    return lambda *arguments: debate_command("tokens", *arguments)
+    return lambda *arguments: debate_command("inspect tokens", *arguments)
 
 
 def record_of(folder, step, place):

@@ -20,7 +20,7 @@ from debate.prompting.rebuilding import held_debate
 from debate.reply import read_reply
 from debate.types import TurnId
 from debate_rl.inference.tools import ToolPolicy
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.step_log import read_metrics
 from envs.sandbox import Limits, Sandbox, SandboxRefused
 from transcripts import read_records
 
@@ -51,7 +51,6 @@ max_tokens = 60
 prompts = "tiny"
 tools = "python"
 [sandbox]
-sessions = 1
 [model]
 device = "cpu"
 chat = true
@@ -67,8 +66,8 @@ fallback = "ascii"
 pieces = ["```python\\nprint(6 * 7)\\n```\\n", "```python\\nx = 7\\n```\\n", "\\\\boxed{42}"]
 [train]
 steps = 4
-problems_per_step = 2
-debates_per_problem = 2
+batch_size = 2
+group_size = 2
 save_every = 1
 """
 

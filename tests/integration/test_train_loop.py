@@ -19,14 +19,14 @@ from debate import Problem
 from debate.prompting.fitting import PromptTooLongError
 from debate_rl.config import Config
 from debate_rl.inference.remote import RemoteError
+from debate_rl.metrics.held_out import read_held_out
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.preflight.start import SchemeWarning
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
 from debate_rl.rollouts.worker import RolloutWorker
-from debate_rl.runs.checkpoint_folder import checkpoints
+from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.runs.folder import RunFolderError
-from debate_rl.runs.kept_weights import named_weights
-from debate_rl.tracking.held_out import read_held_out
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.runs.weights import named_weights
 from debate_rl.training import loop
 from debate_rl.training.loop import (
     StuckError,
@@ -71,7 +71,7 @@ BASE = {
     "debate": DEBATE,
     "model": {"device": "cpu", "chat": True, "tiny": TINY},
     "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01, "micro_batch_tokens": 2048},
-    "train": {"steps": 3, "problems_per_step": 3, "debates_per_problem": 2, "batch_size": 18},
+    "train": {"steps": 3, "batch_size": 3, "group_size": 2, "sample_batch_size": 18},
     "logging": {"progress": "none"},
 }
 PAIR_SUM = {
@@ -81,7 +81,7 @@ PAIR_SUM = {
 RLVR = {
     "debate": {"num_agents": 1, "num_rounds": 1},
     "rewards": {"truth_weight": 1.0},
-    "train": {"debates_per_problem": 12},
+    "train": {"group_size": 12},
 }
 CORRECTIONS = {
     "kl": "k1",
@@ -534,7 +534,7 @@ DYNAMIC = merged(
     RLVR,
     {
         "debate": {"max_tokens": 1},
-        "train": {"steps": 3, "debates_per_problem": 2, "dynamic_sampling": 4, "save_every": 1},
+        "train": {"steps": 3, "group_size": 2, "dynamic_sampling": 4, "save_every": 1},
     },
 )
 
@@ -572,7 +572,7 @@ ADAPTIVE = merged(
     {
         "train": {
             "steps": 2,
-            "debates_per_problem": 24,
+            "group_size": 24,
             "dynamic_sampling": 1,
             "adaptive": {"chunk": 8, "right": 1, "wrong": 1},
             "save_every": 1,
@@ -589,7 +589,7 @@ def test_adaptive_groups_vary_and_are_the_same_after_a_stop_and_in_a_replay(tmp_
         of_step = [record for record in records if record.step == step]
         groups = Counter(record.group for record in of_step)
         assert groups.keys() >= {record.debate.problem.id for record in of_step}
-        assert row["sampling/debates_per_problem/max"] == max(groups.values())
+        assert row["sampling/group_size/max"] == max(groups.values())
         assert row["sampling/saved"] == pytest.approx(1 - len(of_step) / (24 * len(groups)))
         right = {name: {r.correct == ((True,),) for r in of_step if r.group == name} for name in groups}
         assert row["sampling/silent_problems"] == sum(len(seen) == 1 for seen in right.values())
@@ -795,9 +795,9 @@ def test_a_tiny_policy_learns_an_easy_task(tmp_path):
         learner={"lr": 2e-2, "beta": 0.0, "warmup_steps": 0},
         train={
             "steps": 25,
-            "problems_per_step": 8,
-            "debates_per_problem": 8,
-            "batch_size": 64,
+            "batch_size": 8,
+            "group_size": 8,
+            "sample_batch_size": 64,
             "save_every": 0,
         },
     )

@@ -16,8 +16,8 @@ import debate_rl
 from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import write_model
-from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.loop import finish_step, train, train_step
 from debate_rl.training.run import open_training
 from envs import DataError
@@ -39,7 +39,7 @@ SMALL = {
     "held_out": {"limit": 2, "every": 1},
     "model": SPEAKER,
     "learner": {"warmup_steps": 1},
-    "train": {"steps": 2, "problems_per_step": 4, "debates_per_problem": 2},
+    "train": {"steps": 2, "batch_size": 4, "group_size": 2},
     "logging": {"progress": "none"},
 }
 
@@ -323,8 +323,8 @@ def test_the_recipe_for_writing_starts(tmp_path):
         "debate.max_tokens=4",
         "debate.context_tokens=none",
         "train.steps=1",
-        "train.problems_per_step=2",
-        "train.debates_per_problem=2",
+        "train.batch_size=2",
+        "train.group_size=2",
         "logging.progress=none",
     ]
     session = train(load_config(Config, RECIPE, overrides))
@@ -421,7 +421,7 @@ def test_judges_are_not_rewarded_by_verdicts_as_if_they_were_truth(tmp_path):
 
 def test_a_debate_that_is_played_is_scored(tmp_path, debate_command):
     train(config_of(tmp_path, ("number",), endpoints={}, verifier={}, held_out={"limit": 0}))
-    words = ("play", str(tmp_path / "run"), "Write.", "--kind", "rubric")
+    words = ("solve", "play", str(tmp_path / "run"), "Write.", "--kind", "rubric")
     code, _, err = debate_command(*words)
     assert (code, "--kind rubric: needs a verifier model" in err) == (2, True), err
     verifier = (*JUDGED, "verifier.rubric=Wet.", "verifier.max_tokens=4000")

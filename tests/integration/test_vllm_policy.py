@@ -74,7 +74,7 @@ def test_programs_run_in_replies_of_vllm_and_nobody_waits_for_another_ones(bench
 @pytest.mark.slow
 def test_play_speaks_through_vllm(bench_python, tmp_path, base_model):
     (tmp_path / "served.toml").write_text(RECIPE)
-    play = ["play", "served.toml", "What is 2 + 2?"]
+    play = ["solve", "play", "served.toml", "What is 2 + 2?"]
     done = bench_python.debate(*play, f"model.name_or_path={base_model}", cwd=tmp_path)
     assert (done.returncode, done.stdout.count("round 0 ·")) == (0, 3), done.stderr
     assert "INFO" not in done.stdout
@@ -109,8 +109,8 @@ lr = 1e-2
 warmup_steps = 0
 
 [train]
-problems_per_step = 16
-debates_per_problem = 4
+batch_size = 16
+group_size = 4
 
 [logging]
 progress = "none"

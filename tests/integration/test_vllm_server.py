@@ -287,8 +287,8 @@ lr = 1e-2
 warmup_steps = 0
 
 [train]
-problems_per_step = 16
-debates_per_problem = 4
+batch_size = 16
+group_size = 4
 save_every = 1
 
 [logging]
@@ -357,7 +357,7 @@ def test_an_adapter_is_trained_through_a_running_server(bench_python, real_serve
     assert "LoRA rank 16 is greater than max_lora_rank 8" in done.stderr.splitlines()[-1]
     done = bench_python.debate(*train, "train.steps=1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    command = ("-m", "debate_rl.commands.main", *train, "train.steps=50", "train.lookahead=1")
+    command = ("-m", "debate_rl.commands.main", *train, "train.steps=50", "train.async_level=1")
     with bench_python.start(*command, cwd=tmp_path) as training:
         end = time.monotonic() + LIMIT_S
         while len(metrics(tmp_path / "run")) < 3:

@@ -8,7 +8,7 @@ import pytest
 
 from debate.prompting.rebuilding import held_debate
 from debate_rl.config import Config
-from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import train
 
 from .conftest import model_that_says, records, straight_and_resumed, votes_for
@@ -34,7 +34,7 @@ BASE = {
     "advantages": {"peer": {"baseline": "group"}},
     "model": model_that_says(PIECES),
     "learner": {"lr": 0.01},
-    "train": {"steps": 2, "problems_per_step": 4, "debates_per_problem": 8, "save_every": 1},
+    "train": {"steps": 2, "batch_size": 4, "group_size": 8, "save_every": 1},
     "logging": {"progress": "none"},
 }
 
@@ -94,7 +94,7 @@ def test_pages_show_who_spoke_and_every_prompt(home, debate_command):
     code, out, err = debate_command("inspect", run, "why", id, "--turn", f"{turn.agent}.{turn.round}")
     assert code == 0, err
     assert "stored:" not in out  # every number is as stored
-    code, out, err = debate_command("play", run, "What is 1 + 2?")
+    code, out, err = debate_command("solve play", run, "What is 1 + 2?")
     assert code == 0, err
 
 

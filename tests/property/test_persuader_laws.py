@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from debate import Problem
 from debate.parsing import last_boxed
 from debate_rl.evaluation.grading import answer_in
-from debate_rl.metrics.persuaders import PERSUADERS, WORDS, of_family, persuaded
+from debate_rl.judge_attack.persuaders import PERSUADERS, WORDS, of_family, persuaded
 from envs import load_environment
 from envs.families import FAMILIES
 from envs.types import MODES

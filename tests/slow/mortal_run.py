@@ -67,9 +67,9 @@ RECIPE = {
     "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01, "schedule": "linear", "minibatches": 2},
     "train": {
         "steps": STEPS,
-        "problems_per_step": 3,
-        "debates_per_problem": 2,
-        "batch_size": 18,
+        "batch_size": 3,
+        "group_size": 2,
+        "sample_batch_size": 18,
         "save_every": 2,
         "keep_last": 1,
         "keep_best": "eval/debate/winner/accuracy",

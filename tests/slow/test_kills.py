@@ -16,8 +16,8 @@ import pytest
 import tomli_w
 import torch
 
+from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import damage
-from debate_rl.tracking.step_lines import read_metrics
 from transcripts import read_records
 
 pytestmark = pytest.mark.slow

@@ -15,8 +15,8 @@ from debate_rl.runs.folder import is_locked
 pytestmark = pytest.mark.slow
 HOME = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(HOME), "OMP_NUM_THREADS": "1"}
-SMALL = ("train.steps=4", "held_out.every=2", "held_out.limit=8", "train.problems_per_step=2")
-SMALL += ("train.debates_per_problem=2", "warm_start.solve_steps=6", "warm_start.debate_steps=2")
+SMALL = ("train.steps=4", "held_out.every=2", "held_out.limit=8", "train.batch_size=2")
+SMALL += ("train.group_size=2", "warm_start.solve_steps=6", "warm_start.debate_steps=2")
 
 
 def command(*words):
@@ -119,14 +119,14 @@ solve_steps = 6
 debate_steps = 2
 [arms.direct.train]
 steps = 3
-problems_per_step = 2
-debates_per_problem = 4
+batch_size = 2
+group_size = 4
 [arms.sft]
 sft = { data = ["replies.jsonl"], epochs = 6, batch_size = 2 }
 train = { save_every = 2 }
 [arms.both]
 after = "sft"
-train = { steps = 2, problems_per_step = 2, debates_per_problem = 4 }
+train = { steps = 2, batch_size = 2, group_size = 4 }
 """
 
 

@@ -6,12 +6,10 @@ import re
 
 import pytest
 import tomli_w
-from typer.testing import CliRunner
 
-from debate_rl.commands.main import app
 from debate_rl.config.recipes import find_recipe, read_tables
 from debate_rl.curriculum.record import stage_runs
-from debate_rl.tracking.held_out import evaluations_of
+from debate_rl.metrics.held_out import evaluations_of
 from envs.sandbox import Sandbox, SandboxRefused
 
 pytestmark = pytest.mark.slow
@@ -19,7 +17,7 @@ STEPS = {"cot": 30, "tir": 150, "rl": 2}
 """Steps of each stage of the cut."""
 
 
-def test_a_small_model_learns_to_write_the_program_and_the_table_shows_it(tmp_path):
+def test_a_small_model_learns_to_write_the_program_and_the_table_shows_it(debate_command, tmp_path):
     sandbox = Sandbox()
     try:
         sandbox.start()
@@ -33,11 +31,11 @@ def test_a_small_model_learns_to_write_the_program_and_the_table_shows_it(tmp_pa
     tables["held_out"] |= {"limit": 40, "strategies": ["greedy", "tir"]}
     path = tmp_path / "cut.toml"
     path.write_text(tomli_w.dumps(tables))
-    done = CliRunner().invoke(app, ["run", str(path), "logging.progress=none"])
-    assert done.exit_code == 0, (done.output, done.exception)
+    done = debate_command("train", path, "logging.progress=none")
+    assert done.code == 0, done.err
 
     first, *_, last = (evaluations_of(run / "held_out.jsonl") for run in stage_runs(tmp_path / "run"))
     assert first[-1].estimate("direct/accuracy").value < 0.1
     assert last[-1].estimate("direct/accuracy").low > 0.3
-    rows = dict(re.findall(r"│ (greedy|tir) +│ +([\d.]+)", done.output))
+    rows = dict(re.findall(r"│ (greedy|tir) +│ +([\d.]+)", done.out))
     assert float(rows["greedy"]) < 0.1 < 0.3 < float(rows["tir"])

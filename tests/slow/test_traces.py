@@ -12,9 +12,9 @@ import pytest
 pytestmark = pytest.mark.slow
 HOME = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(HOME), "OMP_NUM_THREADS": "1"}
-TEACHER = ("train", "rlvr/tiny", "run.dir=teacher", "train.steps=1", "train.problems_per_step=2")
-TEACHER += ("train.debates_per_problem=2", "held_out.every=0", "env.limit=40")
-TRACES = ("traces", "teacher", "--samples", "6", "train.batch_size=8", "--out", "traces.jsonl")
+TEACHER = ("train", "rlvr/tiny", "run.dir=teacher", "train.steps=1", "train.batch_size=2")
+TEACHER += ("train.group_size=2", "held_out.every=0", "env.limit=40")
+TRACES = ("traces", "teacher", "--samples", "6", "train.sample_batch_size=8", "--out", "traces.jsonl")
 
 
 def command(*words):

@@ -12,7 +12,7 @@ import pytest
 HOME = Path(__file__).parents[2]
 PAGE = (HOME / "docs/quickstart.md").read_text(encoding="utf-8").split("## When a run learns nothing")[1]
 LINES = re.findall(r"^    (debate .+)$", PAGE, re.MULTILINE)
-SMALL = ("held_out.limit=8", "train.problems_per_step=2", "train.debates_per_problem=2")
+SMALL = ("held_out.limit=8", "train.batch_size=2", "train.group_size=2")
 START = ("warm_start.solve_steps=6", "warm_start.debate_steps=2")
 SHORTER = {
     "quickstart": (*SMALL, "train.steps=2"),

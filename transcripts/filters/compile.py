@@ -10,7 +10,7 @@ from typing import TypeAlias
 from debate.settings import did_you_mean
 from transcripts.filters.fields import FIELDS, Field
 from transcripts.filters.parse import All, FilterError, Node, Not, Term, Value, parse
-from transcripts.index.schema import MOST_DEBATES, key_of
+from transcripts.index.database import MOST_DEBATES, key_of
 
 Parameter: TypeAlias = str | int | float
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
@@ -98,7 +98,8 @@ class _Compiler:
             return self._word(field, value)
         if field.kind == "name":
             return field.sql.format(self._name(value))
-        phrase = f"debates.key IN (SELECT rowid FROM words WHERE words MATCH {self._take(self.phrase(term))})"
+        found = "SELECT d.key, d.line FROM words JOIN documents d ON d.document = words.rowid"
+        phrase = f"(debates.key, debates.line) IN ({found} WHERE words MATCH {self._take(self.phrase(term))})"
         check = self.as_written(term)
         return f"({phrase} AND {check})" if check else phrase
 

@@ -1,11 +1,12 @@
-"""Brings an index up to date with the shards: what is new is added, what changed is read again."""
+"""Brings an index and its full text up to date with the shards; a line that is as it was is passed over."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
 from typing import cast
@@ -14,228 +15,165 @@ import orjson
 
 from transcripts.codec import from_line
 from transcripts.errors import FieldError, TranscriptError
-from transcripts.files import PlainFile, reading
-from transcripts.index.facts import Facts, IndexEntry, ProblemFacts, facts_of
-from transcripts.index.schema import MOST_DEBATES, key_of
-from transcripts.names import shard_paths, shard_step
+from transcripts.files import OpenFiles, reading
+from transcripts.index.database import FULL_TEXT, INDEX, MOST_DEBATES, begin, commit, connect, key_of
+from transcripts.index.facts import IndexEntry, ProblemFacts, facts_of
+from transcripts.names import shard_name, shard_paths, shard_step
 from transcripts.record import check_record
-from transcripts.sealed import LARGEST, SealedFile
+from transcripts.sealed import LARGEST
 
 Tell = Callable[[int, int], None]
 """Called with how much is done, and how much there is to do: shards, or bytes of text."""
+
+MOST_DAMAGED = 1000
+"""Lines of a shard that are no debates, and are noted; what has more of them is not read on."""
+COMMIT_S = 0.5
+"""Seconds after which additions are committed, for others to see."""
+PART = "\n\ue000\n"
+"""Between two messages: a private character, which is a word of its own, so no phrase spans them."""
+
+
+UNREAD = "NOT EXISTS (SELECT 1 FROM text.documents d WHERE d.key = debates.key AND d.line = debates.line)"
+"""The condition of the debates that the full text lacks, over the index with the full text attached."""
 
 
 def tell_nobody(done: int, total: int) -> None:
     """Show no progress."""
 
 
-MOST_DAMAGED = 1000
-"""Lines of a shard that are no debates, and are noted; what has more of them is not read on."""
-COMMIT_S = 0.5
-"""Seconds after which what was read is committed, for others to see."""
-INSERT = f"INSERT INTO debates VALUES ({', '.join('?' * (4 + len(Facts._fields)))})"
-
-
-@dataclass(frozen=True, slots=True)
-class ShardState:
-    """What the index knows of a shard: bytes and debates taken in, the hash of all their lines, and size and
-    times of the file then.
-    """
-
-    bytes: int = 0
-    debates: int = 0
-    digest: bytes = b""
-    size: int = -1
-    mtime: int = -1
-    ctime: int = -1
-
-    def after(self, start: int, line: bytes) -> ShardState:
-        """Return what is known with one line more, which begins at a byte."""
-        return ShardState(start + len(line), self.debates + 1, chained(self.digest, line))
-
-
-@dataclass(slots=True)
-class Indexer:
-    """Adds to one index within a transaction. ``added`` counts debates."""
-
-    connection: sqlite3.Connection
-    added: int = 0
-    _problems: dict[ProblemFacts, int] = field(default_factory=dict[ProblemFacts, int])
-    _persona_lists: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
-
-    def load_names(self) -> None:
-        """Read what problems and lists of personas are known."""
-        for key, *facts in self.connection.execute("SELECT * FROM problems"):
-            self._problems[ProblemFacts(*facts)] = key
-        for key, names in self.connection.execute("SELECT key, names FROM persona_lists"):
-            self._persona_lists[tuple(orjson.loads(names))] = key
-
-    def add(self, key: int, start: int, entry: IndexEntry) -> None:
-        """Add one debate."""
-        keys = (key, start, self._problem(entry.problem), self._personas_key(entry.personas))
-        self.connection.execute(INSERT, (*keys, *entry.facts))
-        if entry.answers:
-            self.connection.executemany(
-                "INSERT INTO answers VALUES (?, ?)", [(a, key) for a in entry.answers]
-            )
-        self.added += 1
-
-    def _problem(self, facts: ProblemFacts) -> int:
-        key = self._problems.get(facts)
-        if key is None:
-            key = self._problems[facts] = len(self._problems) + 1
-            self.connection.execute("INSERT INTO problems VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *facts))
-        return key
-
-    def _personas_key(self, names: tuple[str, ...]) -> int:
-        key = self._persona_lists.get(names)
-        if key is None:
-            key = self._persona_lists[names] = len(self._persona_lists) + 1
-            self.connection.execute(
-                "INSERT INTO persona_lists VALUES (?, ?)", (key, orjson.dumps(names).decode())
-            )
-            rows = [(name, key) for name in set(names)]
-            self.connection.executemany("INSERT INTO personas VALUES (?, ?)", rows)
-        return key
-
-    def remove(self, step: int) -> None:
-        """Take a step's debates out."""
-        low, high = key_of(step, 0), key_of(step + 1, 0)
-        for table, column in (("debates", "key"), ("answers", "debate")):
-            self.connection.execute(f"DELETE FROM {table} WHERE {column} >= ? AND {column} < ?", (low, high))
-        for table in ("shards", "damage"):
-            self.connection.execute(f"DELETE FROM {table} WHERE step = ?", (step,))
-
-
-def known_shards(connection: sqlite3.Connection) -> dict[int, ShardState]:
-    """Return what the index knows, by step."""
-    return {step: ShardState(*rest) for step, *rest in connection.execute("SELECT * FROM shards")}
-
-
-def stale_shards(folder: Path, known: Mapping[int, ShardState]) -> tuple[dict[int, Path], set[int]]:
+def stale_shards(connection: sqlite3.Connection, folder: Path) -> tuple[dict[int, Path], set[int]]:
     """Return the shards whose files are not as the index knows them, and the steps that are gone."""
+    known = {step: tuple(state) for step, *state in connection.execute("SELECT * FROM shards")}
     shards = {cast(int, shard_step(path)): path for path in shard_paths(folder)}
-    stale = {step: path for step, path in shards.items() if not _is_as_known(path, known.get(step))}
+    stale = {step: path for step, path in shards.items() if _state(path) != known.get(step, ())}
     return stale, known.keys() - shards.keys()
 
 
-def _is_as_known(path: Path, known: ShardState | None) -> bool:
-    if known is None:
-        return False
+def _state(path: Path) -> tuple[int, int, int] | None:
     try:
         state = path.stat()
     except FileNotFoundError:  # sealed in this moment
-        return False
-    return (state.st_size, state.st_mtime_ns, state.st_ctime_ns) == (known.size, known.mtime, known.ctime)
+        return None
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 def update(connection: sqlite3.Connection, folder: Path, tell: Tell = tell_nobody) -> int:
     """Bring the index up to date and return how many debates were added; the caller holds the write lock.
 
-    It is committed every now and then, and begun again.
+    It is committed every now and then.
     """
-    known = known_shards(connection)
-    stale, gone = stale_shards(folder, known)
-    indexer = Indexer(connection)
-    if stale or gone:
-        indexer.load_names()
+    stale, gone = stale_shards(connection, folder)
+    indexer = _Indexer(connection)
     for step in gone:
-        indexer.remove(step)
+        indexer.take_in(step, None)
     began = time.monotonic()
-    for count, (step, path) in enumerate(stale.items()):
-        index_shard(indexer, path, step, known.get(step, ShardState()))
-        tell(count + 1, len(stale))
+    for count, (step, path) in enumerate(stale.items(), start=1):
+        indexer.take_in(step, path)
+        tell(count, len(stale))
         if time.monotonic() - began > COMMIT_S:
-            connection.execute("COMMIT")
-            connection.execute("BEGIN IMMEDIATE")
+            commit(connection)
             began = time.monotonic()
     return indexer.added
 
 
-def index_shard(indexer: Indexer, path: Path, step: int, known: ShardState) -> None:
-    """Take in what a shard holds beyond what is known of it; all of it where it is another file.
+class _Indexer:
+    """Adds to one index within a transaction. ``added`` counts debates."""
 
-    What cannot be read of it is noted, and not tried again before the file changes.
-    """
-    try:
-        state = path.stat()
-    except FileNotFoundError:
-        return  # sealed or set aside in this moment: the next look will tell
-    indexer.connection.execute("DELETE FROM damage WHERE step = ? AND number < 0", (step,))
-    now = known
-    try:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._execute = connection.execute
+        self.added = 0
+        self._problems = {
+            ProblemFacts(*facts): key for key, *facts in self._execute("SELECT * FROM problems")
+        }
+        self._personas = dict(self._execute("SELECT names, key FROM persona_lists"))
+
+    def take_in(self, step: int, path: Path | None) -> None:
+        """Bring a step up to date with its shard, None where that is gone.
+
+        What cannot be read of it is noted, and not tried again before the file changes.
+        """
+        state = path and _state(path)
+        if path is not None and state is None:
+            return
+        self._execute("DELETE FROM shards WHERE step = ?", (step,))
+        self._execute("DELETE FROM damage WHERE step = ?", (step,))
+        within = "SELECT key, start, line FROM debates WHERE key >= ? AND key < ?"
+        rows = self._execute(within, (key_of(step, 0), key_of(step + 1, 0)))
+        known = {key: (start, hash_) for key, start, hash_ in rows}
+        if path is not None and state is not None:
+            try:
+                self._read(step, path, known)
+            except FileNotFoundError:  # sealed or set aside in this moment: the next look will tell
+                return
+            except TranscriptError as error:
+                self._note(step, -1, str(error))
+            except OSError as error:
+                self._note(step, -1, f"{path}: cannot be read: {error.strerror}")
+            self._execute("INSERT INTO shards VALUES (?, ?, ?, ?)", (step, *state))
+        for key in known:
+            self._remove(key)
+
+    def _read(self, step: int, path: Path, known: dict[int, tuple[int, int]]) -> None:
+        """Read the whole lines of a shard, and take from ``known`` each debate that is still there."""
+        damaged = damaged_bytes = 0
         with reading(path) as file:
-            lines = lines_behind(file, known)
-            if lines is None:
-                indexer.remove(step)
-                lines, now = whole_lines(file), ShardState()
-            damaged = _Damaged(path)
-            for start, line in lines:
-                if not _index_line(indexer, step, now.debates, start, line):
-                    damaged.count(line)
-                now = now.after(start, line)
-    except FileNotFoundError:
-        pass
-    except TranscriptError as error:
-        _note(indexer, step, -1, str(error))
-    except OSError as error:
-        _note(indexer, step, -1, f"{path}: cannot be read: {error.strerror}")
-    seen = (state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-    row = (step, now.bytes, now.debates, now.digest, *seen)
-    indexer.connection.execute("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            for number, (start, line) in enumerate(file.lines()):
+                if not line.endswith(b"\n"):
+                    return  # it is being written
+                key, hash_ = key_of(step, number), line_hash(line)
+                before = known.pop(key, None) if number < MOST_DEBATES else None
+                if before == (start, hash_):
+                    continue
+                if before is not None:
+                    self._remove(key)
+                try:
+                    if number >= MOST_DEBATES:
+                        raise FieldError("", f"more than {MOST_DEBATES} debates in a step")
+                    self._add((key, start, len(line), hash_), read_facts(line))
+                except (ValueError, OverflowError) as error:  # or SQLite has no room for a text or a number
+                    self._note(step, number, f"line {number + 1}: {error}")
+                    damaged, damaged_bytes = damaged + 1, damaged_bytes + len(line)
+                if damaged > MOST_DAMAGED or damaged_bytes > LARGEST:  # a shard may unpack without end
+                    raise TranscriptError(
+                        f"{path}: damaged: {damaged:,} lines ({damaged_bytes:,} bytes) are no debates; what "
+                        "follows them is not read"
+                    )
+
+    def _add(self, place: tuple[int, int, int, int], entry: IndexEntry) -> None:
+        row = (*place, self._problem(entry.problem), self._personas_key(entry.personas), *entry.facts)
+        self._execute(f"INSERT INTO debates VALUES ({', '.join('?' * len(row))})", row)
+        for answer in entry.answers:
+            self._execute("INSERT INTO answers VALUES (?, ?)", (answer, place[0]))
+        self.added += 1
+
+    def _remove(self, key: int) -> None:
+        self._execute("DELETE FROM debates WHERE key = ?", (key,))
+        self._execute("DELETE FROM answers WHERE debate = ?", (key,))
+
+    def _note(self, step: int, number: int, message: str) -> None:
+        self._execute("INSERT OR REPLACE INTO damage VALUES (?, ?, ?)", (step, number, message))
+
+    def _problem(self, facts: ProblemFacts) -> int:
+        key = self._problems.get(facts)
+        if key is None:
+            key = self._problems[facts] = len(self._problems) + 1
+            self._execute("INSERT INTO problems VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *facts))
+        return key
+
+    def _personas_key(self, names: tuple[str, ...]) -> int:
+        text = orjson.dumps(names).decode()
+        key = self._personas.get(text)
+        if key is None:
+            key = self._personas[text] = len(self._personas) + 1
+            self._execute("INSERT INTO persona_lists VALUES (?, ?)", (key, text))
+            for name in set(names):
+                self._execute("INSERT INTO personas VALUES (?, ?)", (name, key))
+        return key
 
 
-def whole_lines(file: PlainFile | SealedFile) -> Iterator[tuple[int, bytes]]:
-    """Yield the whole lines, with where each begins: one without newline is being written."""
-    return ((at, line) for at, line in file.lines() if line.endswith(b"\n"))
-
-
-def lines_behind(file: PlainFile | SealedFile, known: ShardState) -> Iterator[tuple[int, bytes]] | None:
-    """Return the whole lines behind what is known of a file; None where it is another one up to there."""
-    lines, now = whole_lines(file), ShardState()
-    try:
-        while now.bytes < known.bytes:
-            now = now.after(*next(lines))
-    except (StopIteration, TranscriptError):
-        return None
-    return lines if (now.bytes, now.digest) == (known.bytes, known.digest) else None
-
-
-def chained(digest: bytes, line: bytes) -> bytes:
-    """Return the hash of lines and one more, from the hash of those before."""
-    hash = blake2b(digest, digest_size=16)
-    hash.update(line)
-    return hash.digest()
-
-
-@dataclass(slots=True)
-class _Damaged:
-    """Counts what is not a debate in a shard, which may unpack to lines without end."""
-
-    path: Path
-    lines: int = 0
-    bytes: int = 0
-
-    def count(self, line: bytes) -> None:
-        """TranscriptError where there is so much of it that the shard is not read on."""
-        self.lines, self.bytes = self.lines + 1, self.bytes + len(line)
-        if self.lines > MOST_DAMAGED or self.bytes > LARGEST:
-            raise TranscriptError(
-                f"{self.path}: damaged: {self.lines:,} lines ({self.bytes:,} bytes) are no debates; what "
-                "follows them is not read"
-            )
-
-
-def _index_line(indexer: Indexer, step: int, number: int, start: int, line: bytes) -> bool:
-    """Add a line's debate and return whether it is one; what is not is noted and keeps its number."""
-    try:
-        if number >= MOST_DEBATES:
-            raise FieldError("", f"more than {MOST_DEBATES} debates in a step")
-        indexer.add(key_of(step, number), start, read_facts(line))
-        return True
-    except (ValueError, OverflowError) as error:  # of text or a number that SQLite has no room for, too
-        _note(indexer, step, number, f"line {number + 1}: {error}")
-        return False
+def line_hash(line: bytes) -> int:
+    """Return a hash of a line that SQLite has room for."""
+    return int.from_bytes(blake2b(line, digest_size=8).digest(), "big", signed=True)
 
 
 def read_facts(line: bytes) -> IndexEntry:
@@ -248,5 +186,59 @@ def read_facts(line: bytes) -> IndexEntry:
         raise FieldError("", str(error)) from error
 
 
-def _note(indexer: Indexer, step: int, number: int, message: str) -> None:
-    indexer.connection.execute("INSERT OR REPLACE INTO damage VALUES (?, ?, ?)", (step, number, message))
+def open_both(folder: Path) -> sqlite3.Connection:
+    """Open the index of a folder with its full text attached as ``text``, to read."""
+    connect(folder, FULL_TEXT).close()
+    connection = connect(folder, INDEX)
+    connection.execute("ATTACH ? AS text", (os.fsencode(folder / FULL_TEXT),))  # a path may be no UTF-8
+    return connection
+
+
+def text_read(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return the bytes of the debates that the full text holds, and of all of the index."""
+    [(whole,)] = connection.execute("SELECT coalesce(sum(size), 0) FROM debates")
+    [(missing,)] = connection.execute(f"SELECT coalesce(sum(size), 0) FROM debates WHERE {UNREAD}")
+    return whole - missing, whole
+
+
+def update_text(
+    folder: Path, shards: Path, *, seconds: float | None = None, tell: Tell = tell_nobody
+) -> bool:
+    """Add the debates that the full text lacks, in their order; return whether it is complete.
+
+    Stops after ``seconds``, and goes on from there the next time. False at once while another process or
+    thread adds to it. ``tell`` gets bytes read, and bytes in all.
+    """
+    until = float("inf") if seconds is None else time.monotonic() + seconds
+    with closing(open_both(folder)) as index:
+        done, whole = text_read(index)
+        missing = f"SELECT key, start, size, line FROM debates WHERE {UNREAD} ORDER BY key"
+        rows = index.execute(missing).fetchall()
+    began = time.monotonic()
+    with closing(connect(folder, FULL_TEXT)) as text, closing(OpenFiles()) as files:
+        if not begin(text):
+            return False
+        for key, start, size, hash_ in rows:
+            if time.monotonic() >= until:
+                break
+            line = files.line(shards / shard_name(key // MOST_DEBATES), start)
+            if line_hash(line) == hash_:  # else the shard has changed meanwhile
+                row = text.execute("INSERT INTO documents VALUES (NULL, ?, ?, ?)", (key, hash_, size))
+                body = body_of(line) or ""
+                text.execute("INSERT INTO words(rowid, body) VALUES (?, ?)", (row.lastrowid, body))
+            done += size
+            tell(done, whole)
+            if time.monotonic() - began > COMMIT_S:
+                commit(text)
+                began = time.monotonic()
+        text.execute("COMMIT")
+    return done == whole
+
+
+def body_of(line: bytes) -> str | None:
+    """Return the question of a debate and its replies, None where the line is not one."""
+    try:
+        debate = from_line(line).debate
+    except FieldError:
+        return None
+    return PART.join((debate.problem.question, *(turn.completion.text for turn in debate.turns)))

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from rewards import STREAMS
+from transcripts.index.database import MOST_DEBATES, id_of
 from transcripts.index.facts import WINNERS, Facts, ProblemFacts
-from transcripts.index.schema import MOST_DEBATES, id_of
 
 COLUMNS = ", ".join(
     [

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from debate_rl.formatting import counted, printable, title
 from debate_rl.inspector.plain.printer import Printer, table
 from debate_rl.inspector.views.judged import attacks_on, figure_rows, fooled, gap_text
-from debate_rl.statistics import Estimate
-from debate_rl.tracking.judge_pairs import JudgedAttack, WatchedJudge
+from debate_rl.judge_attack.pairs import JudgedAttack, WatchedJudge
+from debate_rl.metrics.intervals import Estimate
 
 FOOLED = 20
 """Attacks that fooled the judge in training and not the start judge, that are listed."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from debate.files import LARGEST, read_json
 from debate_rl.evaluation.folder import BEGINNINGS, IDENTITY
-from debate_rl.runs.checkpoint_folder import WARM_START, step_of
+from debate_rl.runs.checkpoint import WARM_START, step_of
 from debate_rl.runs.provenance import checksum
 from transcripts import Record, TranscriptError
 from transcripts.codec import from_line

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from debate_rl.formatting import counted, number, title
-from debate_rl.statistics import Estimate, spread
-from debate_rl.tracking.judge_pairs import JudgedAttack, JudgePair, WatchedJudge
+from debate_rl.judge_attack.pairs import JudgedAttack, JudgePair, WatchedJudge
+from debate_rl.metrics.intervals import Estimate, spread
 
 PREFERRED_SIGNS = {"right": "✓", "wrong": "✗", "tie": "=", "none": "–"}
 """The sign of the side that a judge preferred."""

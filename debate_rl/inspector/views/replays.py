@@ -115,7 +115,7 @@ class _Schema(msgspec.Struct):
 
 
 class Question(Value, frozen=True, forbid_unknown_fields=False):
-    """What a replay was asked: both schemes, as tables rewards, advantages and debates_per_problem.
+    """What a replay was asked: both schemes, as tables rewards, advantages and group_size.
 
     ``steps``: the first and the last that were shown, None for the run's last.
     """

@@ -16,8 +16,8 @@ from debate_rl.inspector.views.judged import (
 from debate_rl.inspector.web.charts import Chart, Series, chart_of
 from debate_rl.inspector.web.page import PageRequest, show
 from debate_rl.inspector.web.site import NotFound
-from debate_rl.statistics import Estimate
-from debate_rl.tracking.judge_pairs import WatchedJudge, hack_gaps, watched_judge
+from debate_rl.judge_attack.pairs import WatchedJudge, hack_gaps, watched_judge
+from debate_rl.metrics.intervals import Estimate
 
 PAGE = 50
 """Pairs a page."""

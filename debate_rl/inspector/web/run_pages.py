@@ -15,7 +15,7 @@ from debate_rl.inspector.web.charts import Chart, Series, chart, chart_of
 from debate_rl.inspector.web.page import Live, PageRequest, show
 from debate_rl.inspector.web.rendering import Clip, clip, render
 from debate_rl.inspector.web.site import Busy, NotFound
-from debate_rl.tracking.judge_pairs import judged_steps
+from debate_rl.judge_attack.pairs import judged_steps
 from transcripts import RunStore, StepRow
 
 SHOWN_STEPS = 200
@@ -74,7 +74,10 @@ TRAINING = (("loss", "loss"), ("KL", "kl_mean"), ("entropy", "entropy_mean"))
 def training_charts(run: Path) -> list[Chart]:
     """Return a drawing for each of these figures that the run has, in its own range."""
     curves = metrics_of(run)
-    series = (Series(title, "a", curves.points(name)) for title, name in TRAINING)
+    series = (
+        Series(title, "a", list(zip(*(part.tolist() for part in curves.of(name)), strict=True)))
+        for title, name in TRAINING
+    )
     return [drawn for one in series if (drawn := chart_of(one)) is not None]
 
 

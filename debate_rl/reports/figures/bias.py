@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debate_rl import statistics
+from debate_rl.metrics import intervals
+from debate_rl.metrics.intervals import Codes, Estimate
 from debate_rl.reports.figures.figure import Figure, figure
 from debate_rl.reports.figures.logistic import NotEstimable, logistic
 from debate_rl.reports.figures.rows import NO_VOTE
 from debate_rl.reports.figures.study import Study
-from debate_rl.statistics import Codes, Estimate
 
 PERSONA = "persona/"
 MOST_PERSONAS = 20
@@ -44,14 +44,14 @@ def equal_in_truth(study: Study) -> NDArray[np.bool_]:
 
 def less_half(chosen: NDArray[np.bool_], clusters: Codes) -> Estimate | None:
     """Return a rate's distance from a half, with the rate's own interval."""
-    rate, apart = statistics.mean(chosen, clusters), statistics.mean(chosen - 0.5, clusters, signed=True)
+    rate, apart = intervals.mean(chosen, clusters), intervals.mean(chosen - 0.5, clusters, signed=True)
     if rate is None or apart is None:
         return None
     return replace(apart, low=rate.low - 0.5, high=rate.high - 0.5)
 
 
 def _self_preference(study: Study) -> Figure:
-    estimate = statistics.difference(*own_work(study))
+    estimate = intervals.difference(*own_work(study))
     return figure("bias/self_preference", estimate, None, "judges compared no own work that was wrong")
 
 
@@ -71,7 +71,7 @@ def _swaps(study: Study) -> Iterator[Figure]:
     kind, clusters = study.swaps["kind"], study.clusters(study.swaps)
     why = 'no pair was shown to judges in both orders: see debate.order = "per_viewer"'
     for name, value in (("consistency", 0), ("primacy", 1), ("recency", -1)):
-        yield figure(f"swaps/{name}", statistics.mean(kind == value, clusters), None, why)
+        yield figure(f"swaps/{name}", intervals.mean(kind == value, clusters), None, why)
 
 
 def regression_figures(study: Study) -> Iterator[Figure]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from debate_rl.statistics import Estimate
+from debate_rl.metrics.intervals import Estimate
 
 
 class Meaning(NamedTuple):

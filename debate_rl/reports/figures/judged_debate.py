@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 
 from debate.types import Problem, Turn, TurnId, Vote
 from envs.answers.keys import plain_key
-from envs.causes.faults import fault_of
+from envs.causes.rules import fault_of
 from rewards import ballot_box, valid_votes, voted_winner
 from rewards.graph import Edge, majorities
 from rewards.peer import margins

@@ -11,7 +11,7 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from debate_rl import statistics
+from debate_rl.metrics import intervals
 from debate_rl.reports.figures.figure import Figure, any_of, figure, quoted
 from debate_rl.reports.figures.rows import NO_VOTE
 from debate_rl.reports.figures.study import Rows, Study
@@ -48,7 +48,7 @@ def accuracy_figures(study: Study) -> Iterator[Figure]:
     """Yield accuracy, strict accuracy, coverage and ties, then the first three by group."""
     rows = pair_rows(study)
     yield from _three(rows, "", rows["judge/coverage"].counted, DECIDED)
-    yield figure("judge/ties", statistics.ratio(*rows["judge/ties"]), DECIDED)
+    yield figure("judge/ties", intervals.ratio(*rows["judge/ties"]), DECIDED)
     for kind, label, inside, filter in _groups(study, study.pairs["better"] != 0):
         yield from _three(rows, f"/{kind}/{label}", inside, filter)
 
@@ -63,7 +63,7 @@ def _three(
         ("judge/strict_accuracy", None, f"no {pair}"),
         ("judge/coverage", None, f"no {pair}"),
     ):
-        yield figure(name + tail, statistics.ratio(*rows[name].of(inside)), where, why)
+        yield figure(name + tail, intervals.ratio(*rows[name].of(inside)), where, why)
 
 
 def _groups(study: Study, decidable: NDArray[np.bool_]) -> Iterator[Group]:

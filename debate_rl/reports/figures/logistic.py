@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debate_rl.statistics import Codes, Estimate, Numbers, student
+from debate_rl.metrics.intervals import Codes, Estimate, Numbers, student
 
 BLOCK = 1 << 16
 STEPS = 30

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from debate_rl import statistics
+from debate_rl.metrics import intervals
+from debate_rl.metrics.intervals import Codes, Estimate, Numbers
 from debate_rl.reports.figures.figure import Figure, figure
 from debate_rl.reports.figures.study import Rows, Study
 from debate_rl.reports.figures.trends import correlation, slope
-from debate_rl.statistics import Codes, Estimate, Numbers
 
 GRADED = "(winner:right OR winner:wrong)"
 LEAST_CORRELATION = 0.3
@@ -36,7 +36,7 @@ def winner_figures(study: Study) -> Iterator[Figure]:
     """Yield the winner's accuracy and its differences, and how scores order the answers by truth."""
     for name, rows in winner_rows(study).items():
         mixed = name == "winner/mixed_accuracy"
-        estimate = statistics.ratio(*rows, signed=not name.endswith(("accuracy", "drawn")))
+        estimate = intervals.ratio(*rows, signed=not name.endswith(("accuracy", "drawn")))
         yield figure(name, estimate, _mixed_filter(study) if mixed else GRADED)
     table, clusters = study.winners, study.clusters(study.winners)
     yield figure("winner/auc", _mean_of_known(table["auc"], clusters), None)
@@ -49,7 +49,7 @@ def winner_figures(study: Study) -> Iterator[Figure]:
 
 def _mean_of_known(values: Numbers, clusters: Codes, *, signed: bool = False) -> Estimate | None:
     """Return the mean of the values that are not nan."""
-    return statistics.ratio(values, ~np.isnan(values), clusters, signed=signed)
+    return intervals.ratio(values, ~np.isnan(values), clusters, signed=signed)
 
 
 def flag_of(estimate: Estimate | None) -> str:
@@ -74,23 +74,23 @@ def cascade_figures(study: Study) -> Iterator[Figure]:
     every = sum(counts.values())
     why = "no agent was graded in two rounds in a row"
     for name, count in counts.items():
-        share = statistics.ratio(count, every, clusters)
+        share = intervals.ratio(count, every, clusters)
         yield figure(f"flip/{name.upper()}", share, "(flip:CC OR flip:CW OR flip:WC OR flip:WW)", why)
-    vulnerable = statistics.ratio(counts["cw"], counts["cc"] + counts["cw"], clusters)
+    vulnerable = intervals.ratio(counts["cw"], counts["cc"] + counts["cw"], clusters)
     yield figure("cascade/vulnerability", vulnerable, "(flip:CC OR flip:CW)", "no agent was right before")
-    recovered = statistics.ratio(counts["wc"], counts["wc"] + counts["ww"], clusters)
+    recovered = intervals.ratio(counts["wc"], counts["wc"] + counts["ww"], clusters)
     yield figure("cascade/recovery", recovered, "(flip:WC OR flip:WW)", "no agent was wrong before")
-    adopted = statistics.mean(study.adoptions["excess"], study.clusters(study.adoptions), signed=True)
+    adopted = intervals.mean(study.adoptions["excess"], study.clusters(study.adoptions), signed=True)
     yield figure("cascade/first_listed", adopted, None, "nobody took an answer from some of the others")
 
 
 def graph_figures(study: Study) -> Iterator[Figure]:
     """Yield shares of debates, of triples, and means over judged rounds."""
     table, clusters = study.graphs, study.clusters(study.graphs)
-    yield figure("graph/cycles", statistics.mean(table["cycle"], clusters), "votes:>0", "no votes")
-    yield figure("graph/condorcet", statistics.mean(table["condorcet"], clusters), "votes:>0", "no votes")
+    yield figure("graph/cycles", intervals.mean(table["cycle"], clusters), "votes:>0", "no votes")
+    yield figure("graph/condorcet", intervals.mean(table["condorcet"], clusters), "votes:>0", "no votes")
     rounds, clusters = study.rounds, study.clusters(study.rounds)
-    triads = statistics.ratio(rounds["circular"], rounds["triads"], clusters)
+    triads = intervals.ratio(rounds["circular"], rounds["triads"], clusters)
     yield figure("graph/circular_triads", triads, None, "no three solutions with three majorities")
     zeta, slater = (_mean_of_known(rounds[name], clusters) for name in ("zeta", "slater"))
     yield figure("graph/zeta", zeta, None, "no round of three solutions or more with every pair decided")
@@ -114,11 +114,11 @@ def collusion_figures(study: Study) -> Iterator[Figure]:
         yield figure(f"collusion/{name}_trend", slope(steps, values, clusters), GRADED, ONE_STEP)
     talk = study.talk
     clusters = study.clusters(talk)
-    returned = statistics.ratio(talk["given"], talk["dyads"], clusters, signed=True)
+    returned = intervals.ratio(talk["given"], talk["dyads"], clusters, signed=True)
     why = "no two agents voted about each other on pairs equal in truth"
     yield figure("collusion/reciprocity", returned, None, why)
     known = ~np.isnan(talk["entropy"])
     entropy, clusters = talk["entropy"][known], clusters[known]
-    yield figure("collusion/entropy", statistics.mean(entropy, clusters), None, "no debate with two answers")
+    yield figure("collusion/entropy", intervals.mean(entropy, clusters), None, "no debate with two answers")
     trend = slope((study.of_debate("step", talk) / PER)[known], entropy, clusters)
     yield figure("collusion/entropy_trend", trend, None, ONE_STEP)

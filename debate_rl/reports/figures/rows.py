@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from debate.types import TurnId
 from debate_rl.metrics.answers import consensus, graded_answers
+from debate_rl.metrics.intervals import Numbered
 from debate_rl.reports.figures.judged_debate import JudgedDebate
 from debate_rl.reports.figures.orders import (
     auc,
@@ -23,7 +24,6 @@ from debate_rl.reports.figures.orders import (
     kendall_zeta,
     slater_distance,
 )
-from debate_rl.statistics import Numbered
 from rewards.graph import condorcet_winner, cycles, last_voted_round
 from rewards.judging import better_side
 from rewards.peer import best_voted

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from debate_rl.metrics.intervals import Codes, Numbered
 from debate_rl.reports.figures import rows
 from debate_rl.reports.figures.judged_debate import JudgedDebate
 from debate_rl.reports.figures.rows import Columns
-from debate_rl.statistics import Codes, Numbered
 from transcripts import Record
 
 

@@ -1,4 +1,4 @@
-"""Slopes and correlations with intervals clustered by problem; those of means: ``debate_rl.statistics``."""
+"""Slopes and correlations with intervals clustered by problem."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from debate_rl.statistics import Codes, Estimate, Numbers, interval
+from debate_rl.metrics.intervals import Codes, Estimate, Numbers, interval
 
 
 def slope(x: ArrayLike, y: ArrayLike, clusters: Codes) -> Estimate | None:

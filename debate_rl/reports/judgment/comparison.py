@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from debate_rl import statistics
 from debate_rl.formatting import number
+from debate_rl.metrics import intervals
+from debate_rl.metrics.intervals import Estimate, Numbered, holm
 from debate_rl.reports.cells import Judged, estimate_cell, interval_of
 from debate_rl.reports.document import Cell, Section, Table
 from debate_rl.reports.figures.bias import equal_in_truth
@@ -19,7 +20,6 @@ from debate_rl.reports.figures.judging import pair_rows
 from debate_rl.reports.figures.outcomes import winner_rows
 from debate_rl.reports.figures.study import Rows, Study
 from debate_rl.reports.findings import LEVEL, chance
-from debate_rl.statistics import Estimate, Numbered, holm
 
 NAMES = (
     *("judge/accuracy", "judge/strict_accuracy", "judge/coverage", "judge/ties", "bias/position"),
@@ -51,7 +51,7 @@ def difference(study: Study, base: Study, name: str) -> Estimate | None:
     ]
     values = [rows.values for _, rows in counted]
     first = np.repeat([True, False], [len(values[0]), len(values[1])])
-    return statistics.difference(np.concatenate(values), first, np.concatenate(clusters))
+    return intervals.difference(np.concatenate(values), first, np.concatenate(clusters))
 
 
 def comparison_section(runs: Sequence[Judged]) -> Section:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 
 from debate_rl.formatting import round_name
+from debate_rl.metrics.intervals import Estimate
 from debate_rl.reports.cells import Judged, combined_filter, count_cell, estimate_cell, interval_of
 from debate_rl.reports.document import Behind, Cell, Chart, Part, Series, Table
 from debate_rl.reports.figures.figure import GROUPS, Figure
 from debate_rl.reports.figures.judging import DECIDED
-from debate_rl.statistics import Estimate
 
 COIN = (("a coin", 0.5),)
 NOTES = {

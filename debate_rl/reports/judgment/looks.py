@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from debate_rl import statistics
 from debate_rl.formatting import percent
+from debate_rl.metrics import intervals
+from debate_rl.metrics.intervals import Codes, Estimate, thirds
 from debate_rl.reports.cells import Judged, combined_filter, percent_of, points_of
 from debate_rl.reports.document import Behind
 from debate_rl.reports.figures.bias import less_half, own_work
@@ -18,7 +19,6 @@ from debate_rl.reports.figures.judging import pair_rows
 from debate_rl.reports.figures.rows import NO_VOTE
 from debate_rl.reports.figures.study import Rows
 from debate_rl.reports.findings import Look, chance
-from debate_rl.statistics import Codes, Estimate, thirds
 
 WRONG_VOTES = "judge.accuracy:<0.5"
 MOST_IDS = 20
@@ -67,7 +67,7 @@ def _weakest_fault(judged: Judged) -> Look:
 
 def _fault(judged: Judged, votes: Rows, codes: NDArray[np.int16], code: int) -> Look:
     study, side = judged.study, codes == code
-    own = statistics.mean(votes.values[side], votes.clusters[side])
+    own = intervals.mean(votes.values[side], votes.clusters[side])
     rest = f", against {percent(float(votes.values[~side].mean()))} of all others" if not side.all() else ""
     text = f"{[*study.faults][code]} ({percent(float(side.mean()))} of the votes on decidable pairs); "
     text += f"{percent_of(own) if own else 'none'} of these are right{rest}"
@@ -105,7 +105,7 @@ def _steps(steps: NDArray[np.int64]) -> str:
 def _net_flips(judged: Judged) -> Look:
     table = judged.study.flips
     counts = {name: table[name].astype(float) for name in ("cc", "cw", "wc", "ww")}
-    net = statistics.ratio(
+    net = intervals.ratio(
         counts["wc"] - counts["cw"], sum(counts.values()), judged.study.clusters(table), signed=True
     )
     text = f"{_points(net)} of {_count(net):,} steps of an agent from a round to the next"
@@ -139,7 +139,7 @@ def _compared(
 ) -> Look:
     """Return a look at the difference of two sides, with the cases and the problems of the smaller one."""
     _, side, clusters = rows
-    found = statistics.difference(*rows)
+    found = intervals.difference(*rows)
     cases = min(int(side.sum()), int((~side).sum()))
     problems = min(len(np.unique(clusters[one])) for one in (side, ~side))
     text = f"{text}, {points_of(found)}" if found else text

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from debate_rl.formatting import number
+from debate_rl.metrics.intervals import Estimate
 from debate_rl.reports.cells import Judged, bounds_of, count_cell, estimate_cell, interval_of
 from debate_rl.reports.document import Cell, Section, Table
 from debate_rl.reports.figures.figure import Figure
 from debate_rl.reports.judgment.groups import group_parts
-from debate_rl.statistics import Estimate
 
 READ_TOGETHER = (
     "Read the three together: a policy that votes only where it is sure gains accuracy and loses coverage; "

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from math import isfinite
 from shlex import quote
 
+from debate_rl.alarms import alarms
+from debate_rl.alarms.settings import open_advice
 from debate_rl.formatting import interval, printable, short
+from debate_rl.metrics.held_out import DIRECT, FIGURES, JUDGE, WINNER, before_after, sentence
+from debate_rl.metrics.intervals import Estimate, thirds
 from debate_rl.reports.document import Behind, Chart, Links, Paragraph, Series
 from debate_rl.reports.findings import Finding, Look
-from debate_rl.reports.training.advice import open_advice
-from debate_rl.reports.training.detectors import alarms
 from debate_rl.reports.training.hypotheses import ranked
 from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.measures import LEAST, change
-from debate_rl.statistics import Estimate, thirds
-from debate_rl.tracking.held_out import DIRECT, FIGURES, JUDGE, WINNER, before_after, sentence
 
 Found = Mapping[str, Finding]
 """The findings of one run, by kind."""
@@ -122,8 +122,9 @@ def _alarms(run: Run) -> Iterator[Paragraph]:
     for reading in alarms(run.readings)[:1]:
         alarm = reading.alarm
         assert alarm is not None
-        text = f"Alarm at step {alarm.step}: {alarm.why}. Proposed: {open_advice(run, reading.detector.fix)}."
-        yield Paragraph(text, "bad", None, _list(run, reading.detector.filter.format(step=alarm.step)))
+        fix = open_advice(run.settings, reading.detector.fix)
+        text = f"Alarm at step {alarm.step}: {alarm.why}. Proposed: {fix}."
+        yield Paragraph(text, "bad", None, _list(run, reading.detector.debates.format(step=alarm.step)))
 
 
 def _held_out_advice(run: Run, found: Found) -> Iterator[Paragraph]:
@@ -132,7 +133,7 @@ def _held_out_advice(run: Run, found: Found) -> Iterator[Paragraph]:
         text = "Find out whether it learned: evaluate what was kept, from the start on."
         yield Paragraph(text, "warn", None, f"debate eval {quote(printable(str(run.path)))} --weights all")
     elif told is not None and told.tone == "bad":
-        advice = open_advice(run, told.look.about.advice)
+        advice = open_advice(run.settings, told.look.about.advice)
         command = Links().command(told.look.behind) if told.look.behind else ""
         yield Paragraph(f"{advice[:1].upper()}{advice[1:]}.", "bad", None, command)
 
@@ -144,7 +145,10 @@ def _stalled(run: Run, found: Found) -> Iterator[Paragraph]:
         return
     for item in ranked(run)[:1]:
         if item.crossed:
-            signs, fix = f"{item.crossed} of {item.known} signs", open_advice(run, item.hypothesis.fix)
+            signs, fix = (
+                f"{item.crossed} of {item.known} signs",
+                open_advice(run.settings, item.hypothesis.fix),
+            )
             text, behind = f"{item.hypothesis.name} ({signs}): {fix}.", item.hypothesis.filter
             yield Paragraph(text, "", None, _list(run, behind))
 

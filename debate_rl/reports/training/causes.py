@@ -8,12 +8,12 @@ from itertools import islice
 import numpy as np
 
 from debate_rl.formatting import printable
+from debate_rl.metrics.intervals import Numbered, mean
 from debate_rl.reports.cells import interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table
 from debate_rl.reports.training.debates import MOST_WRONG, WrongSolution
 from debate_rl.reports.training.distributions import ranges
 from debate_rl.reports.training.loading import Run
-from debate_rl.statistics import Numbered, mean
 from envs.causes.rules import CAUSES, CauseName
 
 EXAMPLES, LONGEST = 3, 120

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from debate_rl.alarms.curves import Curves, Steps
+from debate_rl.alarms.metrics_file import FORMS, GRADERS, STREAMS
 from debate_rl.formatting import title
+from debate_rl.metrics.intervals import Numbers
 from debate_rl.reports.document import Chart, Part, Section, Series
-from debate_rl.reports.training.curves import Curves, Numbers, Steps, thinned
-from debate_rl.reports.training.files import FORMS, GRADERS, ROUNDS, STREAMS, VERIFIER
+from debate_rl.reports.training.files import ROUNDS, VERIFIER
 from debate_rl.reports.training.loading import Run
 
 POINTS = 500
@@ -259,3 +261,19 @@ def time_shares(run: Run, index: int = 0) -> list[Chart]:
 
 def _share(part: np.ndarray, whole: np.ndarray) -> float:
     return float(part.sum() / max(float(whole.sum()), 1e-12))
+
+
+def thinned(steps: Steps, values: Numbers, most: int = 500) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return at most ``most`` points: the curve itself, or the means of equal shares of its values.
+
+    >>> thinned(np.arange(4), np.array([0.0, 2.0, 4.0, 6.0]), 2)
+    ((0.5, 2.5), (1.0, 5.0))
+    """
+    if len(values) > most:
+        edges = np.linspace(0, len(values), most + 1).astype(int)[:-1]
+        sizes = np.diff([*edges, len(values)])
+        at = np.add.reduceat(steps.astype(float), edges) / sizes
+        values = np.add.reduceat(values, edges) / sizes
+    else:
+        at = steps.astype(float)
+    return tuple(float(x) for x in at), tuple(float(y) for y in values)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from debate_rl.alarms.metrics_file import STREAMS
+from debate_rl.metrics.intervals import Numbers, thirds
 from debate_rl.reports.cells import number_cell
 from debate_rl.reports.document import Cell, Chart, Paragraph, Part, Section, Series, Table
-from debate_rl.reports.training.files import STREAMS
 from debate_rl.reports.training.loading import Run
-from debate_rl.statistics import Numbers, thirds
 
 BINS = 20
 MOST_VALUES = 12
@@ -34,7 +34,7 @@ def distributions_section(runs: Sequence[Run]) -> Section:
 
 
 def _how(run: Run) -> str:
-    read = run.sample.debates if run.sample else 0
+    read = run.read
     if read >= run.debates:
         return f"{run.name}: all {run.debates:,} stored debates were read."
     return (

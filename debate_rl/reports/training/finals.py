@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from debate_rl.formatting import counted, title
+from debate_rl.metrics.held_out import Gain, gain, on_problems
+from debate_rl.metrics.intervals import Bounded, apart
 from debate_rl.reports.cells import interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table
 from debate_rl.reports.training.files import HELD_OUT
 from debate_rl.reports.training.loading import TEST_TIME, Run
 from debate_rl.reports.training.strata import strata
-from debate_rl.statistics import Bounded, apart
-from debate_rl.tracking.held_out import Gain, gain, on_problems
 
 
 def finals_section(runs: Sequence[Run]) -> Section:

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from debate_rl.alarms import ANY, RUNS, STEPS, Reading, alarms
+from debate_rl.alarms.settings import open_advice
 from debate_rl.formatting import percent, short
+from debate_rl.metrics.step_log import read_rows
 from debate_rl.reports.cells import number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone
-from debate_rl.reports.training.advice import open_advice
-from debate_rl.reports.training.detectors import ANY, RUNS, STEPS, Reading, alarms, rate_text
 from debate_rl.reports.training.hypotheses import Ranked, ranked
 from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.phases import NO_COLLAPSE
 from debate_rl.reports.training.questions import QUESTIONS
-from debate_rl.tracking.step_lines import read_rows
 
 ACTED = {
     "checkpoint": "had the run save its steps",
@@ -65,7 +65,7 @@ def _hypothesis(ranked: Ranked, run: Run) -> tuple[Cell, ...]:
         Cell(ranked.hypothesis.name, behind=run.behind(ranked.hypothesis.filter)),
         Cell(f"{ranked.crossed} of {ranked.known}", ranked.crossed, tone=tone),
         Cell(ranked.text),
-        Cell(open_advice(run, ranked.hypothesis.fix) if ranked.crossed else "-"),
+        Cell(open_advice(run.settings, ranked.hypothesis.fix) if ranked.crossed else "-"),
         Cell(ranked.hypothesis.source),
     )
 
@@ -122,7 +122,7 @@ def _about(runs: Sequence[Run]) -> str:
 
 def _filter(reading: Reading) -> str:
     step = reading.alarm.step if reading.alarm else 0
-    return reading.detector.filter.format(step=step)
+    return reading.detector.debates.format(step=step)
 
 
 def _sentence(reading: Reading, run: Run) -> str:
@@ -131,7 +131,7 @@ def _sentence(reading: Reading, run: Run) -> str:
     kind = "A fault" if reading.detector.name in NO_COLLAPSE else "A sign of collapse"
     text = f"{run.name}: {kind} at step {alarm.step}: {alarm.why} ({reading.detector.name} "
     text += f"{short(alarm.value)}, threshold {short(alarm.threshold)}). "
-    text += f"Proposed: {open_advice(run, reading.detector.fix)}."
+    text += f"Proposed: {open_advice(run.settings, reading.detector.fix)}."
     return text
 
 
@@ -154,5 +154,5 @@ def _row(reading: Reading, run: Run) -> tuple[Cell, ...]:
         number_cell(alarm.threshold if alarm else None),
         Cell(detector.rule.replace("`", "")),
         Cell(detector.source),
-        Cell(rate_text(detector.name)),
+        Cell(detector.false_alarms),
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from debate_rl.alarms.settings import DEBATE
 from debate_rl.formatting import short
-from debate_rl.reports.training.alarms import DEBATE
 from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.measures import change, judge_figures
 from debate_rl.reports.training.questions import UNKNOWN

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from debate_rl.formatting import counted, printable, title
+from debate_rl.judge_attack.pairs import JudgedAttack, WatchedJudge, watched_judge
+from debate_rl.metrics.intervals import Estimate
 from debate_rl.reports.cells import interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table
 from debate_rl.reports.training.loading import Run
-from debate_rl.statistics import Estimate
-from debate_rl.tracking.judge_pairs import JudgedAttack, WatchedJudge, watched_judge
 
 FOOLED, CLIP = 8, 300
 """Attacks that are shown of those which fool the judge and did not at the start; characters of each."""

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from debate.files import read_plain
+from debate_rl.alarms import Curves, Reading, readings
+from debate_rl.alarms.curves import joined
+from debate_rl.alarms.metrics_file import finite, parsed, read_metrics
+from debate_rl.alarms.settings import group_size, setting
+from debate_rl.alarms.stored import read_stored
+from debate_rl.metrics.held_out import HeldOut, read_held_out
 from debate_rl.reports.document import Behind
-from debate_rl.reports.training.curves import Curves, joined, no_curves
-from debate_rl.reports.training.debates import WORST, Sample, figures_of_index, read_sample
-from debate_rl.reports.training.detectors import Reading, readings
-from debate_rl.reports.training.files import finite, parsed, read_config, read_json, read_metrics
-from debate_rl.tracking.held_out import HeldOut, read_held_out
-from transcripts import RunStore, TranscriptError
+from debate_rl.reports.training.debates import Sample
+from debate_rl.reports.training.files import read_config, read_json
 
 EVALUATIONS = 200
 """The most folders of evaluations that are read."""
@@ -36,6 +38,7 @@ class Run:
     info: Mapping[str, Any] = field(default_factory=dict[str, Any])
     sample: Sample | None = None
     debates: int = 0
+    read: int = 0
     stored: tuple[int, int] | None = None
     evaluations: Mapping[str, Mapping[str, tuple[float, float, float]]] = field(
         default_factory=dict[str, Mapping[str, tuple[float, float, float]]]
@@ -50,18 +53,7 @@ class Run:
 
     def setting(self, key: str, kind: type = object) -> Any:
         """Return a setting of this kind (float takes whole numbers too); None where there is none."""
-        value = self.settings.get(key)
-        if type(value) is int and abs(value) > 1 << 53:  # no count of ours, and too large for a float
-            return None
-        if kind is float and type(value) is int:
-            return value
-        return value if isinstance(value, kind) and (kind is object or not isinstance(value, bool)) else None
-
-    @property
-    def debates_per_problem(self) -> int | None:
-        """How many debates each problem has, at least; None where it is not known."""
-        chunk: int | None = self.setting("train.adaptive.chunk", int)
-        return chunk or self.setting("train.debates_per_problem", int)
+        return setting(self.settings, key, kind)
 
     @property
     def steps(self) -> int:
@@ -80,18 +72,21 @@ def load_run(path: Path, name: str = "") -> Run:
     """Return what there is of a run; what is missing, damaged or foreign becomes a note. Changes nothing."""
     notes: list[str] = []
     metrics = path / "metrics.jsonl"
-    curves, wrong = read_metrics(metrics) if metrics.is_file() else (no_curves(), [])
+    curves, wrong = read_metrics(metrics) if metrics.is_file() else (Curves(), [])
     notes += wrong or ([] if len(curves.steps) else [NO_METRICS])
     settings, wrong = read_config(path / "config.toml")
     notes += wrong
     if settings.get(TEST_TIME) is True:
         notes.append("test-time learning: the held-out figures are of problems that are trained on")
-    run = Run(path, name or path.name, curves, settings, read_json(path / "run.json"), notes=notes)
-    indexed, sampled = _read_debates(run)
-    agents, debates = run.setting("debate.num_agents", int), run.debates_per_problem
-    group = agents * debates if agents and debates else None
-    run.curves = joined([curves, indexed, sampled], group)
-    run.evaluations = _read_evaluations(path / "evaluations")
+    sample = Sample()
+    stored = read_stored(path, sample.look)
+    agents, debates = setting(settings, "debate.num_agents", int), group_size(settings)
+    curves = joined([curves, stored.curves], agents * debates if agents and debates else None)
+    info, evaluations = read_json(path / "run.json"), _read_evaluations(path / "evaluations")
+    run = Run(path, name or path.name, curves, settings, info, evaluations=evaluations)
+    run.notes = notes + stored.notes
+    if stored.steps is not None:
+        run.sample, run.debates, run.stored, run.read = sample, stored.debates, stored.steps, stored.read
     run.held_out = read_held_out(path, run.notes)
     run.readings = readings(run.curves)
     return run
@@ -103,25 +98,6 @@ def load_runs(paths: Sequence[Path]) -> list[Run]:
     twice = {name for name in names if names.count(name) > 1}
     shown = [f"{n} ({path})" if n in twice else n for n, path in zip(names, paths, strict=True)]
     return [load_run(path, name) for path, name in zip(paths, shown, strict=True)]
-
-
-def _read_debates(run: Run) -> tuple[Curves, Curves]:
-    try:
-        with RunStore.open(run.path) as store:
-            indexed, run.debates = figures_of_index(store)
-            if not run.debates:
-                run.notes.append("no stored debates: what is counted from them is left out")
-                return no_curves(), no_curves()
-            run.stored = (int(indexed.steps[0]), int(indexed.steps[-1]))
-            run.sample = read_sample(store, indexed.steps)
-            if store.damage:
-                run.notes.append(f"{len(store.damage)} damaged lines in the transcripts: {store.damage[0]}")
-    except (TranscriptError, OSError, *WORST) as error:
-        run.notes.append(f"stored debates are left out: {' '.join(str(error).split())[:200]}")
-        return no_curves(), no_curves()
-    if run.sample.skipped:
-        run.notes.append(f"{run.sample.skipped} records of the sample could not be read")
-    return indexed, run.sample.curves
 
 
 def _read_evaluations(folder: Path) -> dict[str, dict[str, tuple[float, float, float]]]:

@@ -10,7 +10,8 @@ from statistics import fmean
 
 import numpy as np
 
-from debate_rl import statistics
+from debate_rl.metrics import intervals
+from debate_rl.metrics.intervals import Estimate, Numbers, thirds
 from debate_rl.reports.cells import bounds_text
 from debate_rl.reports.figures.figure import Figure
 from debate_rl.reports.figures.judging import accuracy_figures
@@ -18,7 +19,6 @@ from debate_rl.reports.figures.outcomes import cascade_figures, winner_figures
 from debate_rl.reports.findings import LEVEL, chance
 from debate_rl.reports.kinds import KINDS
 from debate_rl.reports.training.loading import Run
-from debate_rl.statistics import Estimate, Numbers, thirds
 
 LEAST = 12
 """Values below which a change is not judged: four in each third."""
@@ -70,7 +70,7 @@ def change(values: Numbers) -> Change | None:
     if len(values) >= LEAST:
         blocks, before = np.concatenate([_blocks(late), _blocks(early)]), len(_blocks(early))
         order = np.arange(len(blocks))
-        found = statistics.difference(blocks, order < len(blocks) - before, order)
+        found = intervals.difference(blocks, order < len(blocks) - before, order)
     low, high, p = (found.low, found.high, chance(found)) if found else (-inf, inf, 1.0)
     return Change(float(early.mean()), float(middle.mean()), float(late.mean()), low, high, len(values), p)
 

@@ -9,16 +9,16 @@ from typing import Any, cast
 
 import numpy as np
 
+from debate_rl.alarms import alarms
 from debate_rl.formatting import counted, short, title
+from debate_rl.metrics.intervals import holm
 from debate_rl.reports.cells import bounds_text, interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone
 from debate_rl.reports.findings import LEVEL
 from debate_rl.reports.training.aspects import aspects_table
-from debate_rl.reports.training.detectors import alarms
 from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.measures import LEAST, Change, change
 from debate_rl.runs.ending import ends_by, starts_of, time_words
-from debate_rl.statistics import holm
 
 FIGURES = (
     *("accuracy", "winner/accuracy", "reward/truth/mean", "reward/judge/mean", "reward/peer/std"),

@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
+from debate_rl.alarms.settings import DEBATE
 from debate_rl.formatting import short
 from debate_rl.reports.cells import bounds_text
 from debate_rl.reports.document import Tone
-from debate_rl.reports.training.alarms import DEBATE
 from debate_rl.reports.training.finals import evaluations, gained
 from debate_rl.reports.training.loading import TEST_TIME, Run
 from debate_rl.reports.training.measures import change, changed_outputs, judge_figures

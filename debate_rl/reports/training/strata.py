@@ -15,9 +15,9 @@ from math import comb
 
 import numpy as np
 
+from debate_rl.metrics.held_out import DIRECT, HeldOut
+from debate_rl.metrics.intervals import Estimate, ratio
 from debate_rl.sampling.difficulty import BANDS
-from debate_rl.statistics import Estimate, ratio
-from debate_rl.tracking.held_out import DIRECT, HeldOut
 
 MOST_SAMPLES = 1000
 

@@ -26,7 +26,7 @@ def run_folder(tmp_path_factory):
         "debate": {"num_rounds": 2, "max_tokens": 24, "prompts": "tiny"},
         "likelihood": {"prompt": "$reasoning \\boxed{ $answer}"},
         "model": {"device": "cpu", "chat": True, "tiny": tiny},
-        "train": {"steps": 2, "problems_per_step": 2, "debates_per_problem": 2, "save_every": 1},
+        "train": {"steps": 2, "batch_size": 2, "group_size": 2, "save_every": 1},
         "logging": {"progress": "none"},
         "run": {"dir": str(folder)},
     }

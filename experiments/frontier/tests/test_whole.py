@@ -14,9 +14,9 @@ import pytest
 from transcripts import read_records
 
 SMALL = (
-    *("env.limit=40", "held_out.limit=12", "held_out.every=2", "train.steps=2", "train.problems_per_step=2"),
-    *("train.debates_per_problem=2", "warm_start.solve_steps=2", "warm_start.debate_steps=4"),
-    *("warm_start.solve_batch=8", "warm_start.batch=[4,4,2,2]", "train.batch_size=24"),
+    *("env.limit=40", "held_out.limit=12", "held_out.every=2", "train.steps=2", "train.batch_size=2"),
+    *("train.group_size=2", "warm_start.solve_steps=2", "warm_start.debate_steps=4"),
+    *("warm_start.solve_batch=8", "warm_start.batch=[4,4,2,2]", "train.sample_batch_size=24"),
 )
 SIGNALS = "ttrl,truth=1"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from debate_rl.commands.errors import Ended
+from debate_rl.commands.console import Ended
 from debate_rl.commands.replay import replay
 from debate_rl.inspector.terminal.debate import DebateScreen
 from debate_rl.inspector.terminal.screen import Pager

@@ -17,7 +17,6 @@ from debate_rl.evaluation.folder import _files
 from debate_rl.gguf_file import gguf_file
 from debate_rl.models import load_model, sketch_model
 from debate_rl.runs.export import _write_weights
-from debate_rl.runs.model_card import _adapter_note
 
 gguf = pytest.importorskip("gguf", reason="the extra gguf is not installed")
 
@@ -235,7 +234,6 @@ def test_the_export_of_an_adapter_has_its_base_beside_it(written, tmp_path):
     assert facts["base_model_name_or_path"] == str(tmp_path / "out" / "base")
     base = LlamaForCausalLM.from_pretrained(tmp_path / "base").state_dict()
     assert all(torch.equal(base[name], weight) for name, weight in written[0].state_dict().items())
-    assert any("Its base lies in `base/`" in line for line in _adapter_note(config, "adapter"))
 
 
 def test_vllm_is_given_the_unpacked_weights_and_servers_are_refused(written, monkeypatch):

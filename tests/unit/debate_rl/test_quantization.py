@@ -69,7 +69,7 @@ def test_elsewhere_than_on_cuda_it_is_refused_before_anything_is_loaded(monkeypa
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch):
-    from debate_rl.commands.errors import one_line
+    from debate_rl.commands.console import one_line
 
     monkeypatch.setattr("debate_rl.quantization.find_spec", lambda _: None)
     with pytest.raises(ModuleNotFoundError) as error:

@@ -9,11 +9,11 @@ import pytest
 import tomli_w
 
 from debate_rl.config.recipes import ConfigError, shipped_sweeps
+from debate_rl.metrics.held_out import HeldOut
 from debate_rl.runs.folder import plain_config
 from debate_rl.sweeps.arms import Arm, Sweep, arms_of, is_supervised, open_sweep, split_values
 from debate_rl.sweeps.results import costs_of, differences, figures_of, losers, passes_of
 from debate_rl.sweeps.running import Runner, State, open_state, runs_of
-from debate_rl.tracking.held_out import HeldOut
 
 SUMS = dict.fromkeys("abcd", "same")
 

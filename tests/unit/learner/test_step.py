@@ -724,7 +724,6 @@ def test_k1_as_a_loss_is_warned_about():
             r"learner\.eps = 0\.1 does nothing; learner\.eps_hi = 0\.28 does nothing: ",
         ),
         ({"loss": "cispo"}, r'learner\.loss = "cispo" has the gradient of dapo: with one update in a step'),
-        ({"dual_clip": 2.0, "minibatches": 2}, ""),
         ({"eps": 0.1, "old_logprobs": "sampling"}, ""),
         ({"loss": "dapo"}, ""),  # for its average
         ({"loss": "dppo_tv", "eps": 0.15}, ""),  # its ratios are those to the sampler

@@ -57,14 +57,15 @@ def test_the_key_says_which_answers_are_the_same():
     assert [part.novelty for part in same.values()] == [0, 0]
 
 
-def test_a_text_is_new_below_the_share_that_another_has():
+def test_a_text_is_new_below_the_share_that_another_has(monkeypatch):
     half = "so the answer is four but not by sums"  # 6 runs of four words, of which 2 stand in the other
     assert containment(shingles(half), [shingles(TEXT)]) == pytest.approx(2 / 6)
     debate = held([[("4", TEXT), ("4", half), ("4", "")]])
     settings = {"novelty_bonus": 0.3, "novelty": "text"}
     # of the longer text's 11 runs 2 stand in the shorter
     assert [part[0] for part in parts(debate, **settings)] == [0.3, 0.3, 0]
-    assert [part[0] for part in parts(debate, **settings, novelty_similarity=0.3)] == [0.3, 0, 0]
+    monkeypatch.setattr("rewards.shaping.NEW_BELOW", 0.3)
+    assert [part[0] for part in parts(debate, **settings)] == [0.3, 0, 0]
 
 
 def test_a_copy_is_of_what_the_author_was_shown_and_never_of_its_own_work():
@@ -75,12 +76,13 @@ def test_a_copy_is_of_what_the_author_was_shown_and_never_of_its_own_work():
     assert penalties == [0, 0, 0, -0.2, 0, -0.2]
 
 
-def test_a_copy_with_a_word_changed_is_one_until_too_little_is_left():
+def test_a_copy_with_a_word_changed_is_one_until_too_little_is_left(monkeypatch):
     changed = TEXT.replace("two which", "two that")  # 4 of the 11 runs hold the word
     debate = held([[("4", "x y z w v"), ("4", TEXT)], [("4", changed), ("4", "")]])
     assert containment(shingles(changed), [shingles(TEXT)]) == pytest.approx(7 / 11)
     assert parts(debate, copy_penalty=-0.2)[2][1] == 0
-    assert parts(debate, copy_penalty=-0.2, copy_similarity=0.6)[2][1] == -0.2
+    monkeypatch.setattr("rewards.shaping.COPY_FROM", 0.6)
+    assert parts(debate, copy_penalty=-0.2)[2][1] == -0.2
 
 
 def test_length_counts_in_proportion_to_the_limit_of_reply_and_thinking():

@@ -16,8 +16,8 @@ import pytest
 from debate.types import TurnId
 from transcripts import RunStore, ShardWriter, TranscriptError, sealed, write_step
 from transcripts.codec import without_tokens
-from transcripts.index import build, opening
-from transcripts.index.schema import APPLICATION, VERSION
+from transcripts.index import build, database
+from transcripts.index.database import FULL_TEXT, INDEX, cache_folder
 from transcripts.sealing import seal_shard
 from transcripts.store import set_aside_from
 
@@ -217,13 +217,13 @@ def other_version(path: Path) -> None:
         lambda path: path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 60000),
     ],
 )
-@pytest.mark.parametrize("name", [opening.INDEX, opening.FULL_TEXT])
+@pytest.mark.parametrize("name", [INDEX, FULL_TEXT])
 def test_an_index_that_is_missing_or_damaged_is_built_again(run, name, damage):
     with RunStore.open(run) as store:
         expected, folder = ids(store, "text:solution winner:right"), store.folder
     damage(folder / name)
     with RunStore.open(run) as store:
-        assert store.folder == folder == opening.cache_folder(run)
+        assert store.folder == folder == cache_folder(run)
         assert ids(store, "text:solution winner:right") == expected
         assert store.count() == 18
 
@@ -243,24 +243,16 @@ def as_a_device(path: Path) -> None:
 def as_views_without_end(path: Path) -> None:
     with sqlite3.connect(path) as other:
         endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
-        for table in (
-            "shards",
-            "debates",
-            "problems",
-            "persona_lists",
-            "personas",
-            "answers",
-            "damage",
-            "read",
-        ):
+        for table in ("shards", "debates", "problems", "answers", "damage", "documents"):
             other.execute(f"CREATE VIEW {table} AS {endless}")
-        other.executescript(f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}")
+        application, version = database.MARKS[path.name]
+        other.executescript(f"PRAGMA application_id = {application}; PRAGMA user_version = {version}")
     other.close()
 
 
 def as_ours_with_edited_rows(path: Path) -> None:
     with RunStore.open(path.parent) as store:
-        shutil.copy(store.folder / opening.INDEX, path)
+        shutil.copy(store.folder / INDEX, path)
     with sqlite3.connect(path) as other:
         other.execute("UPDATE debates SET winner = 3")
     other.close()
@@ -269,7 +261,7 @@ def as_ours_with_edited_rows(path: Path) -> None:
 @pytest.mark.parametrize(
     "make", [as_a_pipe, as_a_folder, as_a_device, as_views_without_end, as_ours_with_edited_rows]
 )
-@pytest.mark.parametrize("name", [opening.INDEX, opening.FULL_TEXT])
+@pytest.mark.parametrize("name", [INDEX, FULL_TEXT])
 def test_no_database_in_a_run_is_opened_or_changed(run, name, make):
     make(run / name)
     before = states(run)
@@ -333,7 +325,7 @@ def test_an_index_whose_run_is_gone_goes_when_another_is_made(run, tmp_path, mon
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     other = shutil.copytree(run, tmp_path / "other")
     third = shutil.copytree(run, tmp_path / "third")
-    foreign = opening.cache_folder(run).parent / "notes"
+    foreign = cache_folder(run).parent / "notes"
     with RunStore.open(run) as first, RunStore.open(other) as second:
         folders = first.folder, second.folder
     foreign.mkdir()
@@ -546,7 +538,7 @@ def test_many_threads_may_ask_one_store(run):
 def test_while_another_writes_the_index_what_there_is_is_shown(run, step_records):
     with RunStore.open(run) as store:
         write_step(run / "transcripts", 3, step_records(3))
-        other = sqlite3.connect(store.folder / opening.INDEX, isolation_level=None)
+        other = sqlite3.connect(store.folder / INDEX, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         assert store.refresh() == 0
         assert store.count() == 18

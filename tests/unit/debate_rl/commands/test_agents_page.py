@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
-from debate_rl.commands import errors
-from debate_rl.commands.main import COMMANDS
+from debate_rl.commands import console
+from debate_rl.commands.main import COMMANDS, loaded, named
 from debate_rl.config import Config
 from debate_rl.config.keys import check_key
 
@@ -19,27 +18,28 @@ LINES = [line.strip() for line in PAGE.splitlines() if line.startswith("    deba
 
 
 def test_every_command_is_listed_and_no_other():
-    assert {match[1] for match in re.finditer(r"^\| `debate (\w+)", PAGE, re.MULTILINE)} == set(COMMANDS)
+    listed = re.findall(r"^\| `debate ([^`]+)`", PAGE, re.MULTILINE)
+    assert {named(line.split())[0] for line in listed} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_json(name):
-    assert "json" in inspect.signature(COMMANDS[name][0]).parameters
+    assert "json" in {param.name for param in loaded(name).params}
 
 
 def test_exit_codes_are_those_of_the_command_line():
-    codes = {errors.NO_GO, errors.WRONG, errors.INTERRUPTED, errors.TERMINATED, 0}
+    codes = {console.NO_GO, console.WRONG, console.INTERRUPTED, console.TERMINATED, 0}
     listed = re.findall(r"^\| ([\d, ]+) \|", PAGE, re.MULTILINE)
     assert {int(code) for row in listed for code in row.split(",")} == codes
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_keys_and_options_of_the_loop_are_there(line):
-    words = shlex.split(line.partition("||")[0])
-    known = inspect.signature(COMMANDS[words[1]][0]).parameters
-    for word in words[2:]:
+    name, words = named(shlex.split(line.partition("||")[0])[1:])
+    known = {option for param in loaded(name).params for option in param.opts}
+    for word in words:
         if word.startswith("--"):
-            assert word.removeprefix("--").replace("-", "_") in known
+            assert word in known
         elif "=" in word:
             check_key(Config, word.partition("=")[0])
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from debate_rl.commands.errors import (
+from debate_rl.commands.console import (
     HOME,
     PACKAGES,
     Ended,
@@ -79,9 +79,11 @@ def test_windows_is_told_so():
         refuse_windows("win32")
 
 
-@pytest.mark.parametrize(("command", "goes_on"), [("inspect", False), ("report", False), ("train", True)])
+@pytest.mark.parametrize(
+    ("command", "goes_on"), [("inspect", False), ("eval regrade", False), ("eval", True), ("train", True)]
+)
 def test_only_what_goes_on_says_so_when_it_is_stopped(monkeypatch, command, goes_on):
-    monkeypatch.setattr("sys.argv", ["debate", command, "run"])
+    monkeypatch.setattr("sys.argv", ["debate", *command.split(), "run"])
     with pytest.raises(Ended) as ended:
         _terminate(signal.SIGTERM, None)
     assert ended.value.line.startswith("stopped")

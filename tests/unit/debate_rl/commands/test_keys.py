@@ -6,12 +6,12 @@ import pytest
 
 from debate_rl.commands.keys import keys
 from debate_rl.config import Config
-from debate_rl.config.keys import all_keys
+from debate_rl.config.keys import BASIC, all_keys, check_key, listed_keys
 from debate_rl.config.recipes import load_config
 
 
-def printed(capsys, part):
-    keys(part)
+def printed(capsys, part, **options):
+    keys(part, **options)
     return capsys.readouterr().out
 
 
@@ -41,8 +41,31 @@ def test_every_key_says_what_it_means(capsys):
         name for name, key in all_keys(Config).items() if name not in tables and not key.field.description
     ]
     assert silent == []
-    heads = [line.split()[0] for line in printed(capsys, None).splitlines() if not line.startswith(" ")]
-    assert heads == [name for name in all_keys(Config) if name not in tables]
+    assert heads(printed(capsys, None, show_all=True)) == list(listed_keys(Config))
+
+
+def test_twelve_basic_keys_are_shown_first(capsys):
+    assert heads(printed(capsys, None)) == list(BASIC)
+    assert len(BASIC) == 12
+
+
+def heads(out):
+    return [line.split()[0] for line in out.splitlines() if line and line[0] not in " 0123456789"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("problems_per_step", "batch_size"),
+        ("debates_per_problem", "group_size"),
+        ("lookahead", "async_level"),
+    ],
+)
+def test_a_former_name_is_refused_with_the_new_one(old, new):
+    with pytest.raises(ValueError, match=f"{old}.*it is now {new}"):
+        Config.model_validate({"train": {old: 1}})
+    with pytest.raises(ValueError, match=f"{old}.*it is now {new}"):
+        check_key(Config, f"train.{old}")
 
 
 def test_the_defaults_are_those_of_a_loaded_recipe(tmp_path):

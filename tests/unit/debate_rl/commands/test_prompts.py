@@ -1,22 +1,23 @@
-"""``debate prompts``: what a recipe sends, in text and tokens, and where two of them differ."""
+"""``debate inspect prompts``: what a recipe sends, in text and tokens, and where two of them differ."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from typer.testing import CliRunner
-
-from debate_rl.commands.main import app
 
 
-def shown(*words: str) -> str:
-    result = CliRunner().invoke(app, ["prompts", *words], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
+@pytest.fixture
+def shown(debate_command):
+    def call(*words: str) -> str:
+        done = debate_command("inspect prompts", *words)
+        assert done.code == 0, done.err
+        return done.out
+
+    return call
 
 
-def test_a_base_model_is_sent_exactly_this():
+def test_a_base_model_is_sent_exactly_this(shown):
     text = shown("rlvr/tiny", "--question", "Target 10. Numbers 4 6.", "--tokens")
     assert "== round 0, opening, 9 tokens: temperature 1.0, max_tokens 40, stop ('[Question]'," in text
     assert "\nQuestion: Target 10. Numbers 4 6.\nAnswer:\n==\n" in text
@@ -24,7 +25,7 @@ def test_a_base_model_is_sent_exactly_this():
     assert "training and evaluation: the same prompts" in text
 
 
-def test_every_kind_of_turn_of_a_debate_is_there(tmp_path):
+def test_every_kind_of_turn_of_a_debate_is_there(shown, tmp_path):
     path = tmp_path / "prompts.json"
     text = shown("quickstart", "model.tiny.fallback=ascii", "--json", str(path))
     assert [p["name"] for p in json.loads(path.read_text())["prompts"]] == [
@@ -36,14 +37,14 @@ def test_every_kind_of_turn_of_a_debate_is_there(tmp_path):
     assert "M4: (what agent" in text
 
 
-def test_two_recipes_differ_line_by_line():
+def test_two_recipes_differ_line_by_line(shown):
     text = shown("rlvr/tiny", "quickstart", "--question", "Target 10. Numbers 4 6.")
     assert "rlvr/tiny and quickstart: not the same" in text
     assert "  -Question: Target 10. Numbers 4 6." in text
     assert "  round 1, debate: only there" in text
 
 
-def test_examples_that_fade_are_not_in_evaluations(tmp_path):
+def test_examples_that_fade_are_not_in_evaluations(shown, tmp_path):
     shots = tmp_path / "shots.jsonl"
     shots.write_text('{"question": "Target 3. Numbers 1 2.", "answer": "1 2"}\n' * 1)
     words = ("shots.count=1", f"shots.path={shots}", "shots.until=9", "--question", "Target 10. Numbers 4 6.")
@@ -52,7 +53,7 @@ def test_examples_that_fade_are_not_in_evaluations(tmp_path):
     assert "  -Answer: 1 2" in text
 
 
-def test_a_suite_is_compared_set_by_set(tmp_path):
+def test_a_suite_is_compared_set_by_set(shown, tmp_path):
     suite = tmp_path / "suite.toml"
     suite.write_text(
         '[all]\ndirect = true\n[sets.same]\nheld_out = {kind = "pair_sum"}\n'
@@ -66,7 +67,7 @@ def test_a_suite_is_compared_set_by_set(tmp_path):
     assert "  +Problem:" in text
 
 
-def test_without_data_and_tokenizer_a_stand_in_says_so(tmp_path):
+def test_without_data_and_tokenizer_a_stand_in_says_so(shown, tmp_path):
     words = (
         f"env.path={tmp_path / 'none.jsonl'}",
         "env.kind=file",
@@ -80,6 +81,5 @@ def test_without_data_and_tokenizer_a_stand_in_says_so(tmp_path):
     assert "Question: What is 7 + 5?\nAnswer:" in text
 
 
-def test_a_recipe_must_be_named():
-    with pytest.raises(ValueError, match="prompts: name a recipe"):
-        CliRunner().invoke(app, ["prompts", "seed=1"], catch_exceptions=False)
+def test_a_recipe_must_be_named(debate_command):
+    assert "prompts: name a recipe" in debate_command("inspect prompts", "seed=1").err

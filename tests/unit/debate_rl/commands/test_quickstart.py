@@ -26,7 +26,7 @@ from debate_rl.commands.quickstart import (
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.scores import Scores
-from debate_rl.statistics import Estimate
+from debate_rl.metrics.intervals import Estimate
 
 
 def snapshot(*rounds: float) -> Snapshot:
@@ -144,7 +144,7 @@ def test_what_to_try_next_can_be_typed_as_it_stands(monkeypatch, tmp_path):
     _, look, report, play, *others = _next_commands("words", Path("runs/w")).splitlines()
     assert look == "  .venv/bin/debate inspect runs/w"
     assert report == "  .venv/bin/debate report runs/w"
-    assert play.startswith('  .venv/bin/debate play runs/w "Tom has ')
+    assert play.startswith('  .venv/bin/debate solve play runs/w "Tom has ')
     assert all(line.startswith("  .venv/bin/debate quickstart ") for line in others)
     (tmp_path / "debate").touch(mode=0o755)
-    assert "  debate play runs/w" in _next_commands("words", Path("runs/w"))
+    assert "  debate solve play runs/w" in _next_commands("words", Path("runs/w"))

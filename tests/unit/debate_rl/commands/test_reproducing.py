@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import re
 import shlex
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from debate_rl.commands.main import COMMANDS
+from debate_rl.commands.main import loaded, named
 from debate_rl.config import Config
 from debate_rl.config.keys import check_key
 from debate_rl.config.recipes import find_recipe, load_config, shipped_recipes, shipped_sweeps
@@ -35,19 +34,19 @@ def test_the_page_has_many_commands():
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_command_of_the_page_is_one_that_there_is(line):
-    _, name, *words = shlex.split(line)
-    known = inspect.signature(COMMANDS[name][0]).parameters
+    name, words = named(shlex.split(line)[1:])
+    known = {option for param in loaded(name).params for option in param.opts}
     keys = [word.partition("=")[0] for word in words if re.match(r"[\w.]+=", word)]
-    for key in keys:
+    for key in set(keys) - {"stage"}:
         check_key(Config, key)
     for word in words:
         if word.startswith("--"):
-            assert word.removeprefix("--").replace("-", "_") in known
+            assert word in known
     what = next((word for word in words if "=" not in word), None)
     if what is not None and not what.startswith(RUNS):
         assert what in (shipped_sweeps() if name == "sweep" else shipped_recipes())
         overrides = [word for word in words if "=" in word and not word.startswith("--")]
-        if name in ("run", "train", "sft", "doctor"):
+        if name in ("train", "doctor"):
             load_config(Config, what, overrides)
 
 

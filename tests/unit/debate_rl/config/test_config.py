@@ -93,7 +93,7 @@ def test_impossible_settings_are_refused_in_words(changes, message):
 def test_rows_older_than_the_debates_held_ahead_are_dropped_unless_a_bound_is_named(own, ahead, oldest):
     model = {"tiny": {}, "policy": "vllm"} if ahead else {"tiny": {}}
     assert (
-        config(learner=own, train={"lookahead": ahead}, model=model).resolved_learner().max_staleness
+        config(learner=own, train={"async_level": ahead}, model=model).resolved_learner().max_staleness
         == oldest
     )
 
@@ -151,7 +151,7 @@ def test_the_learner_takes_its_seed_from_the_run_and_dr_grpos_constant_from_the_
 
 @pytest.mark.parametrize("number", [float("inf"), float("nan")])
 @pytest.mark.parametrize(
-    ("table", "key"), [("learner", "lr"), ("advantages", "lambda_gen"), ("warm_start", "lr")]
+    ("table", "key"), [("learner", "lr"), ("advantages", "lambda_gen"), ("warm_start", "adopt")]
 )
 def test_no_setting_is_infinite(table, key, number):
     with pytest.raises(ValidationError, match=f"{table}.{key}"):

@@ -241,12 +241,12 @@ def test_a_recipe_is_put_over_its_base_key_by_key(tmp_path):
 
 
 def test_the_name_of_a_wandb_project_is_put_over_that_of_the_base(tmp_path):
-    written(tmp_path, "under.toml", '[model]\ntiny = {}\n[logging.wandb]\nproject = "a"\nmode = "offline"')
+    written(tmp_path, "under.toml", '[model]\ntiny = {}\n[logging.wandb]\nproject = "a"\nname = "one"')
     path = str(written(tmp_path, "mine.toml", 'base = "under.toml"\n[logging]\nwandb = "b"'))
     wandb = load_config(Config, path).logging.wandb
-    assert (wandb.project, wandb.mode) == ("b", "offline")
-    wandb = load_config(Config, path, ["logging.wandb=c", "logging.wandb.group=d"]).logging.wandb
-    assert (wandb.project, wandb.mode, wandb.group) == ("c", "offline", "d")
+    assert (wandb.project, wandb.name) == ("b", "one")
+    wandb = load_config(Config, path, ["logging.wandb=c", "logging.wandb.name=d"]).logging.wandb
+    assert (wandb.project, wandb.name) == ("c", "d")
 
 
 def test_a_shipped_recipe_is_a_base_by_its_name(tmp_path):

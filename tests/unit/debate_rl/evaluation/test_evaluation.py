@@ -26,7 +26,7 @@ from debate_rl.evaluation.report import (
 )
 from debate_rl.evaluation.results import Results
 from debate_rl.evaluation.scores import difference, scores
-from debate_rl.tracking.held_out import JUDGE, gain
+from debate_rl.metrics.held_out import JUDGE, gain
 from envs import Grade, Grader, GradeStatus, load_environment
 from envs.answers.keys import plain_key
 from transcripts import read_records

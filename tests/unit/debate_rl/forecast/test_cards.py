@@ -30,7 +30,7 @@ def config_of(**learner):
         {
             "model": {"tiny": {}},
             "learner": {"beta": 0.0, "minibatches": 1, **learner},
-            "train": {"steps": 4, "batch_size": 1},
+            "train": {"steps": 4, "sample_batch_size": 1},
             "held_out": {"every": 2},
             "debate": {"num_agents": 3, "num_rounds": 2, "final_ballot": False},
         }

@@ -217,7 +217,7 @@ def played(make_tiny):
     model, tokenizer = make_tiny(["K7", "Q2", "M4"], context_tokens=700)
     policy = LocalPolicy(model, tokenizer, chat=True)
     debate = {"num_rounds": 2, "max_tokens": 16, "prompts": "tiny", "handles": ["K7", "Q2", "M4"]}
-    train = {"problems_per_step": 2, "debates_per_problem": 2, "batch_size": 8}
+    train = {"batch_size": 2, "group_size": 2, "sample_batch_size": 8}
     config = Config.model_validate({"model": {"tiny": {}}, "debate": debate, "train": train})
     problem = Problem("p", "Target 9. Numbers 4 5 1.", answer="4 5")
     return policy, config, problem, run_debates([problem] * 2, policy, config.debate, seed=1)
@@ -294,7 +294,9 @@ def test_memory_in_words_with_what_to_lower():
     assert cure(memory, config_of(gradient_checkpointing=False), 2**31) == (
         f"set learner.gradient_checkpointing=true, or {lower}"
     )
-    assert cure(replace(memory, sampling=2**32), config_of(), 2**31).startswith("lower train.batch_size")
+    assert cure(replace(memory, sampling=2**32), config_of(), 2**31).startswith(
+        "lower train.sample_batch_size"
+    )
     beside = replace(memory, engine=2**31)  # 3 GiB of 4 are the learner's
     assert cure(beside, config_of(), 2**32) == (
         f"lower model.vllm.gpu_memory_utilization to 0.25, or {lower}"

@@ -40,7 +40,7 @@ def config_of(folder: Path, **changes: object) -> Config:
             "held_out": {"limit": 4, "every": 2},
             "debate": DEBATE,
             "model": {"device": "cpu", "chat": True, "tiny": TINY},
-            "train": {"steps": 3, "problems_per_step": 2, "debates_per_problem": 2, "batch_size": 8},
+            "train": {"steps": 3, "batch_size": 2, "group_size": 2, "sample_batch_size": 8},
             **changes,
         }
     )
@@ -227,7 +227,7 @@ def test_learner_and_engine_must_fit_one_gpu(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("vllm", "lookahead", "share", "words"),
+    ("vllm", "async_level", "share", "words"),
     [
         ({}, 0, 4, "at their longest"),
         ({}, 1, 4, "at their longest"),
@@ -235,9 +235,9 @@ def test_learner_and_engine_must_fit_one_gpu(tmp_path):
         ({"servers": ["http://localhost:8000/v1"]}, 1, 0, None),
     ],
 )
-def test_engines_elsewhere_take_nothing_of_the_learners_gpu(vllm, lookahead, share, words, tmp_path):
+def test_engines_elsewhere_take_nothing_of_the_learners_gpu(vllm, async_level, share, words, tmp_path):
     model = BESIDE | {"vllm": {"gpu_memory_utilization": 0.5, **vllm}}
-    found = planned_for(tmp_path, model, train={"lookahead": lookahead})
+    found = planned_for(tmp_path, model, train={"async_level": async_level})
     assert (found.memory.engine, found.memory.sampling) == (share * 2**30, 0)
     engine = [line for line in found.memory_lines() if line.startswith("  engine ")]
     assert [line.endswith(words) for line in engine] == ([] if words is None else [True])
@@ -250,7 +250,7 @@ def planned_for(tmp_path, model, **tables):
 
 
 @pytest.mark.parametrize(
-    ("setting", "lookahead", "learning", "chosen"),
+    ("setting", "async_level", "learning", "chosen"),
     [
         ("auto", 0, 3, True),
         ("auto", 0, 1, False),
@@ -259,13 +259,15 @@ def planned_for(tmp_path, model, **tables):
         (True, 0, 1, False),
     ],
 )
-def test_an_engine_sleeps_where_both_fit_only_so(setting, lookahead, learning, chosen, tmp_path, monkeypatch):
+def test_an_engine_sleeps_where_both_fit_only_so(
+    setting, async_level, learning, chosen, tmp_path, monkeypatch
+):
     """6 of 8 GiB are the engine's, 3 of them kept asleep; the learner holds 1 all the time."""
     parts = {"weights": 2**30, "reference": 0, "optimizer": 0, "sampling": 0, "engine": 6 * 2**30}
     memory = Memory(learning=learning * 2**30, **parts)
     monkeypatch.setattr("debate_rl.forecast.plan.memory_of", lambda *_, **__: memory)
     model = BESIDE | {"vllm": {"gpu_memory_utilization": 0.75, "sleep": setting}}
-    found = planned_for(tmp_path, model, train={"lookahead": lookahead})
+    found = planned_for(tmp_path, model, train={"async_level": async_level})
     assert ("model.vllm.sleep" in found.chosen) is chosen
     asleep = Memory(learning=learning * 2**30, **parts | {"engine": 3 * 2**30, "sampling": 3 * 2**30})
     assert found.memory == (asleep if chosen or setting is True else memory)
@@ -283,7 +285,7 @@ def test_a_share_that_is_too_large_even_asleep_is_to_be_lowered(needs):
 @pytest.mark.parametrize(
     "also",
     [
-        {"train": {"lookahead": 1}},
+        {"train": {"async_level": 1}},
         {"model": {"vllm": {"engines": 1}}},
         {"model": {"vllm": {"servers": ["http://localhost:8000/v1"]}}},
     ],

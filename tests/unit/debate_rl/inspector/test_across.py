@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import ParsedTurn, TurnId
-from debate_rl.commands.inspect_lines import LineOptions, print_lines
+from debate_rl.commands.inspect_actions import LineOptions, print_lines
 from debate_rl.evaluation.folder import IDENTITY, default_folder
 from debate_rl.inspector.views.across import across, read
 from debate_rl.inspector.views.compared import MOST_WORDS, compare, differing

@@ -14,7 +14,7 @@ from debate_rl.inspector.overview import overviews
 from debate_rl.inspector.plain.listing import print_runs
 from debate_rl.inspector.plain.printer import Printer
 from debate_rl.inspector.runs import find_runs
-from debate_rl.tracking.held_out import DIRECT, HeldOut, append_held_out
+from debate_rl.metrics.held_out import DIRECT, HeldOut, append_held_out
 from transcripts import write_step
 
 from .conftest import make, solved

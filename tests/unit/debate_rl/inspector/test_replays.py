@@ -36,7 +36,7 @@ LINE = {
     },
     "new": {"rewards": {"peer": [-1.0, 1.0]}, "advantages": {"generator": [-0.5, 0.5], "peer": [-0.5, None]}},
 }
-SCHEME = {"rewards": {"peer": "margin"}, "advantages": {}, "debates_per_problem": 4}
+SCHEME = {"rewards": {"peer": "margin"}, "advantages": {}, "group_size": 4}
 FACTS = {
     "schema": 1,
     "overrides": ["rewards.peer=copeland"],
@@ -85,7 +85,7 @@ def test_a_replay_and_one_debate_of_it(run):
     )
     found = read_replay(run, "one")
     asked = found.facts.asked
-    assert (asked.filter, asked.steps, asked.own["debates_per_problem"]) == ("winner:wrong", (0, None), 4)
+    assert (asked.filter, asked.steps, asked.own["group_size"]) == ("winner:wrong", (0, None), 4)
     [stream] = found.facts.streams
     assert (stream.stream, stream.sign_changed, stream.persona, stream.round) == ("peer", 0.5, None, None)
     assert [(one.id, one.change) for one in found.facts.most_changed] == [("0.3", 1.5)]

@@ -69,7 +69,7 @@ def graded(debate):
 
 def write(run, config, steps):
     """Write steps of debates as training pays them under a configuration; return the records."""
-    size, ema, found = config.train.debates_per_problem, {}, []
+    size, ema, found = config.train.group_size, {}, []
     for step, debates in enumerate(steps):
         correct = [graded(debate) for debate in debates]
         groups = group_indices([debate.problem.id for debate in debates], size)
@@ -89,7 +89,7 @@ def configured(size=2, rewards=None, advantages=None, verifier=None):
             "run": {"dir": "x"},
             "env": {"kind": "pair_sum"},
             "model": {"name_or_path": "any"},
-            "train": {"debates_per_problem": size},
+            "train": {"group_size": size},
             "rewards": rewards or {},
             "advantages": advantages or {},
             "endpoints": {"judge": {"policy": "any:any"}},

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from debate_rl.commands.inspect_lines import LineOptions, print_lines
+from debate_rl.commands.inspect_actions import LineOptions, print_lines
 from debate_rl.inspector.runs import find_runs, run_at
 from debate_rl.runs.folder import RunFolderError, is_locked, locked
 from transcripts import TranscriptError, write_step
@@ -50,7 +50,7 @@ def test_a_folder_of_one_run_is_listed_and_a_run_shows_its_debates(tmp_path, cap
 def test_debates_are_listed_without_what_a_list_of_runs_needs(runs):
     code = f"""
 import sys
-from debate_rl.commands.inspect_lines import LineOptions, print_lines
+from debate_rl.commands.inspect_actions import LineOptions, print_lines
 print_lines("ls", [], LineOptions({str(runs / "a")!r}, "", None, None, False, False, False, None))
 print([name for name in ("scipy", "debate_rl.inspector.overview") if name in sys.modules], file=sys.stderr)
 """

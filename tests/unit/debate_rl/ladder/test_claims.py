@@ -8,7 +8,7 @@ from debate_rl.ladder.claims import CLAIMS, claims_of, difference, problems_need
 from debate_rl.ladder.climbing import BUDGETS, Beside, Climbed, Ladder
 from debate_rl.ladder.rounds import Rounds
 from debate_rl.ladder.rungs import RUNGS
-from debate_rl.statistics import Estimate
+from debate_rl.metrics.intervals import Estimate
 
 IDS = [f"p{n}" for n in range(40)]
 NONE = Rounds({"cc": 0, "cw": 0, "wc": 0, "ww": 0}, 0, 0)

@@ -14,7 +14,7 @@ from debate_rl.config import Config
 from debate_rl.config.likelihood import LikelihoodConfig
 from debate_rl.likelihood.baselines import Baseline, Baselines
 from debate_rl.likelihood.reader import Reader, open_reader, reference_logprobs
-from debate_rl.runs.kept_weights import load_run_model
+from debate_rl.runs.weights import load_run_model
 from learner.update.learner import Learner
 
 TINY = {"hidden_size": 16, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 24, "init_std": 0.5}

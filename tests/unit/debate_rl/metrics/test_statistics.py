@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom, binomtest, t
 
 from benchmarks.report import over_seeds, over_seeds_and_problems, repeats
-from debate_rl.statistics import Estimate, clustered_mean, crossed_mean, holm, mean, wilson
+from debate_rl.metrics.intervals import Estimate, clustered_mean, crossed_mean, holm, mean, wilson
 
 T_2 = 4.302652729911275  # 0.975 quantile of Student's t with 2 degrees of freedom
 

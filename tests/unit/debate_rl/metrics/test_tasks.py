@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from debate import Problem
-from debate_rl.metrics.tasks import MOST, score_metrics, source_metrics, sources_of
+from debate_rl.metrics.answers import MOST, score_metrics, source_metrics, sources_of
 from rewards import Rewards
 
 

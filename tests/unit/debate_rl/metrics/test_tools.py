@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from debate import DebateConfig, Problem
 from debate.types import Call, Completion, Debate, ParsedTurn, Span, Turn, TurnId
-from debate_rl.metrics.tools import tool_figures, tool_metrics
+from debate_rl.metrics.features import tool_figures, tool_metrics
 
 
 def turn(agent, *statuses, round_=0, ballot=False, tools=True):

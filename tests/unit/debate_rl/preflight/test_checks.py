@@ -8,6 +8,7 @@ from safetensors.torch import save_file
 
 from debate import Problem
 from debate_rl.config import Config
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.preflight.check import Check, is_go, of_estimate, summary
 from debate_rl.preflight.debates import chosen_problems, coverage_checks
 from debate_rl.preflight.inputs import (
@@ -20,7 +21,6 @@ from debate_rl.preflight.inputs import (
     suggested_lr,
     template_check,
 )
-from debate_rl.statistics import Estimate, clustered_mean
 from learner.advantages import TurnAdvantage
 
 
@@ -190,7 +190,7 @@ def test_full_weights_sample_in_the_type_that_they_learn_in(
     on_gpu, policy, compute, samples, verdict, monkeypatch
 ):
     device = torch.device("cuda" if on_gpu else "cpu")
-    for module in ("models", "doctor.inputs"):
+    for module in ("models", "preflight.inputs"):
         monkeypatch.setattr(f"debate_rl.{module}.resolve_device", lambda _: device)
     config = config_of(model={"tiny": {}, "policy": policy}, learner={"compute": compute})
     check = dtype_check(config, torch.nn.Linear(2, 2))

@@ -2,8 +2,8 @@
 
 import pytest
 
+from debate_rl.metrics.intervals import Estimate
 from debate_rl.preflight.votes import TESTED, RoundVotes, forecast_checks, sign_of
-from debate_rl.statistics import Estimate
 
 
 def rate(value, reach=0.05, clusters=60, p=None):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import debate_rl
+from debate_rl.metrics.intervals import Estimate, difference
 from debate_rl.reports.answers import answers
 from debate_rl.reports.cells import Judged
 from debate_rl.reports.figures import figures_of, gather
@@ -17,7 +18,6 @@ from debate_rl.reports.findings import Look, findings
 from debate_rl.reports.judgment.looks import judgment_looks
 from debate_rl.reports.kinds import KINDS
 from debate_rl.reports.report import whole_report
-from debate_rl.statistics import Estimate, difference
 from transcripts import compile_filter
 
 DOCS = Path(debate_rl.__file__).parents[1] / "docs"

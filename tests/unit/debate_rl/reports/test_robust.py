@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 from scipy.optimize import linprog
 
-from debate_rl import statistics
+from debate_rl.metrics import intervals
+from debate_rl.metrics.intervals import clustered_mean
 from debate_rl.reports.figures.logistic import NotEstimable, logistic
 from debate_rl.reports.figures.trends import correlation, slope
-from debate_rl.statistics import clustered_mean
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -21,7 +21,7 @@ from debate_rl.statistics import clustered_mean
 def test_the_mean_is_that_of_the_scalar_code(seed, signed):
     rng = np.random.default_rng(seed)
     values, clusters = rng.integers(0, 2, 60).astype(float), rng.integers(0, 9, 60)
-    found = statistics.mean(values, clusters, signed=signed)
+    found = intervals.mean(values, clusters, signed=signed)
     wanted = clustered_mean(values.tolist(), clusters.tolist(), signed=signed)
     assert (found.p is None) == (not signed)
     assert astuple(found)[:5] == pytest.approx(astuple(wanted)[:5], rel=1e-9)
@@ -30,7 +30,7 @@ def test_the_mean_is_that_of_the_scalar_code(seed, signed):
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_where_all_are_alike_the_interval_is_that_of_the_problems(value):
-    found = statistics.mean([value] * 8, np.arange(8) // 2)
+    found = intervals.mean([value] * 8, np.arange(8) // 2)
     assert found == clustered_mean([value] * 8, (np.arange(8) // 2).tolist())
     assert found.low < found.high
 
@@ -41,13 +41,13 @@ def test_a_line_without_spread_has_no_interval():
 
 
 def test_one_problem_tells_nothing_of_others():
-    found = statistics.mean([1.0, 0.0], np.array([4, 4]))
+    found = intervals.mean([1.0, 0.0], np.array([4, 4]))
     assert (found.value, found.low, found.high) == (0.5, -inf, inf)
-    assert statistics.mean([], np.array([], dtype=int)) is None
+    assert intervals.mean([], np.array([], dtype=int)) is None
 
 
 def test_a_ratio_leaves_out_rows_that_do_not_count():
-    found = statistics.ratio([1, 0, 2], [2, 0, 3], np.array([0, 1, 2]))
+    found = intervals.ratio([1, 0, 2], [2, 0, 3], np.array([0, 1, 2]))
     assert (found.value, found.n, found.clusters) == (3 / 5, 5, 2)
     # by hand: residuals 1 - .6 * 2 = -.2 and 2 - .6 * 3 = .2, so SE = sqrt(2 (.04 + .04)) / 5
     error = sqrt(2 * 0.08) / 5
@@ -57,18 +57,18 @@ def test_a_ratio_leaves_out_rows_that_do_not_count():
 def test_a_difference_with_a_problem_each_is_welchs():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=40), rng.normal(size=30)
-    found = statistics.difference(np.concatenate([a, b]), np.arange(70) < 40, np.arange(70))
+    found = intervals.difference(np.concatenate([a, b]), np.arange(70) < 40, np.arange(70))
     welch = stats.ttest_ind(a, b, equal_var=False)
     assert found.value == pytest.approx(a.mean() - b.mean())
     assert (found.low, found.high) == pytest.approx(tuple(welch.confidence_interval(0.95)))
     assert found.p == pytest.approx(welch.pvalue)
-    assert statistics.difference([1.0], [True], np.array([0])) is None
+    assert intervals.difference([1.0], [True], np.array([0])) is None
 
 
 def test_a_difference_within_problems_is_the_paired_t():
     rng = np.random.default_rng(2)
     a, b = rng.normal(size=12), rng.normal(size=12)
-    found = statistics.difference(np.concatenate([a, b]), np.arange(24) < 12, np.arange(24) % 12)
+    found = intervals.difference(np.concatenate([a, b]), np.arange(24) < 12, np.arange(24) % 12)
     paired = stats.ttest_rel(a, b)
     assert (found.low, found.high) == pytest.approx(tuple(paired.confidence_interval(0.95)))
     assert found.p == pytest.approx(paired.pvalue)
@@ -76,7 +76,7 @@ def test_a_difference_within_problems_is_the_paired_t():
 
 def test_a_side_with_one_problem_gives_a_difference_no_interval():
     values = np.concatenate([[0.0, 0.0, 1.0], np.tile([0.0, 1.0], 168)])
-    found = statistics.difference(values, np.arange(339) < 3, np.concatenate([[0, 0, 0], np.arange(1, 337)]))
+    found = intervals.difference(values, np.arange(339) < 3, np.concatenate([[0, 0, 0], np.arange(1, 337)]))
     assert found.value == pytest.approx(1 / 3 - 1 / 2)
     assert (found.low, found.high, found.p) == (-inf, inf, 1.0)
 
@@ -85,22 +85,22 @@ def test_a_side_with_one_problem_gives_a_difference_no_interval():
 def test_a_side_without_spread_is_as_unsure_as_its_mean(alike):
     """Eight values that are alike, a problem each, against 100 of which half are right."""
     values, first = np.concatenate([[alike] * 8, np.tile([0.0, 1.0], 50)]), np.arange(108) < 8
-    found = statistics.difference(values, first, np.arange(108))
-    one = statistics.mean([alike] * 8, np.arange(8))
-    other = statistics.mean(np.tile([0.0, 1.0], 50), np.arange(100))
+    found = intervals.difference(values, first, np.arange(108))
+    one = intervals.mean([alike] * 8, np.arange(8))
+    other = intervals.mean(np.tile([0.0, 1.0], 50), np.arange(100))
     below, above = (one.value - one.low, other.high - 0.5), (one.high - one.value, 0.5 - other.low)
     assert found.value == alike - 0.5
     assert found.low == pytest.approx(found.value - np.hypot(*below))
     assert found.high == pytest.approx(found.value + np.hypot(*above))
     assert (found.low <= 0 <= found.high) == (found.p > 0.05)
-    both = statistics.difference([1.0, 1.0, 0.0, 0.0], [True, True, False, False], np.arange(4))
-    tokens = statistics.difference([7.0, 7.0, 9.0, 9.0], [True, True, False, False], np.arange(4))
+    both = intervals.difference([1.0, 1.0, 0.0, 0.0], [True, True, False, False], np.arange(4))
+    tokens = intervals.difference([7.0, 7.0, 9.0, 9.0], [True, True, False, False], np.arange(4))
     assert (tokens.value, tokens.low, tokens.high) == (-2.0, -inf, inf)  # no rates: no spread is known
     low = 0.025 ** (1 / 2)
     assert (both.low, both.high) == pytest.approx((1 - (1 - low) * 2**0.5, 1.0))
     assert both.p == pytest.approx(stats.fisher_exact([[2, 0], [0, 2]]).pvalue)
     for up, down in ((4, 3), (4, 4), (2, 5), (3, 3)):
-        more = statistics.difference(
+        more = intervals.difference(
             [1.0] * up + [0.0] * down, np.arange(up + down) < up, np.arange(up + down)
         )
         assert more.p >= stats.fisher_exact([[up, 0], [0, down]]).pvalue - 1e-9
@@ -118,7 +118,7 @@ def test_intervals_of_differences_hold_what_is_true_as_often_as_they_say(few, ma
         problems = [rng.beta(4 * rate, 4 * (1 - rate), n) for rate, n in zip(rates, (few, many), strict=True)]
         chance = np.concatenate([np.repeat(side, 3) for side in problems])
         values = (rng.random(len(chance)) < chance).astype(float)
-        found = statistics.difference(values, np.arange(len(chance)) < 3 * few, np.arange(len(chance)) // 3)
+        found = intervals.difference(values, np.arange(len(chance)) < 3 * few, np.arange(len(chance)) // 3)
         held += found.low <= rates[0] - rates[1] <= found.high
     assert held >= 0.91 * 400
 

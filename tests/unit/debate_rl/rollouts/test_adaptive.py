@@ -59,7 +59,7 @@ def rolled(table, *, step=0, **adaptive):
         "model": {"name_or_path": "none"},
         "debate": {"num_agents": 1, "num_rounds": 1, "final_ballot": False},
         "rewards": {"truth_weight": 1.0},
-        "train": {"problems_per_step": len(table), "debates_per_problem": most, "adaptive": adaptive},
+        "train": {"batch_size": len(table), "group_size": most, "adaptive": adaptive},
     }
     policy = Sure(table, most)
     worker = RolloutWorker(
@@ -127,12 +127,12 @@ def test_what_is_right_and_wrong(tables, enough):
 
 
 def test_figures_by_hand():
-    train = TrainConfig(debates_per_problem=5, adaptive=AdaptiveConfig(chunk=2))
+    train = TrainConfig(group_size=5, adaptive=AdaptiveConfig(chunk=2))
     correct = [RIGHT, WRONG, RIGHT, WRONG, WRONG, WRONG, ((None,),), None]
     assert adaptive_metrics(["p"] * 4 + ["q"] * 2 + ["r"] * 2, correct, train) == {
-        "sampling/debates_per_problem/mean": 8 / 3,
-        "sampling/debates_per_problem/min": 2.0,
-        "sampling/debates_per_problem/max": 4.0,
+        "sampling/group_size/mean": 8 / 3,
+        "sampling/group_size/min": 2.0,
+        "sampling/group_size/max": 4.0,
         "sampling/saved": pytest.approx(1 - 8 / 15),
         "sampling/accuracy": 0.25,  # 1/2 of p, 0 of q; r has no grade
     }
@@ -155,7 +155,7 @@ def outcomes(chunk, wanted, most):
 def test_the_first_chunk_is_unbiased_and_baselines_point_the_right_way(chance, chunk, right, wrong):
     """By all outcomes, each with its probability: what docs/losses.md says."""
     wanted = AdaptiveConfig(chunk=chunk, right=right, wrong=wrong)
-    train = TrainConfig(debates_per_problem=7, adaptive=wanted)
+    train = TrainConfig(group_size=7, adaptive=wanted)
     total = first = plain = weight = formula = others = 0.0
     for order in outcomes(chunk, wanted, 7):
         n, s = len(order), sum(order)
@@ -215,9 +215,9 @@ def test_the_table_of_the_page():
 
 
 def test_a_chunk_larger_than_the_group_and_open_problems_are_refused():
-    tables = {"model": {"name_or_path": "none"}, "train": {"debates_per_problem": 4}}
-    large = tables | {"train": {"debates_per_problem": 4, "adaptive": {"chunk": 5}}}
-    with pytest.raises(ValueError, match=r"train\.adaptive\.chunk = 5: .* train\.debates_per_problem = 4 "):
+    tables = {"model": {"name_or_path": "none"}, "train": {"group_size": 4}}
+    large = tables | {"train": {"group_size": 4, "adaptive": {"chunk": 5}}}
+    with pytest.raises(ValueError, match=r"train\.adaptive\.chunk = 5: .* train\.group_size = 4 "):
         Config.model_validate(large)
     config = Config.model_validate(tables | {"train": {"adaptive": {"chunk": 2}}})
     data = SimpleNamespace(train=(Problem("a", "?", "1"), Problem("b", "?", kind="open")))
@@ -238,7 +238,7 @@ def test_a_chunk_larger_than_the_group_and_open_problems_are_refused():
         (
             3,
             {"chunk": 2, "right": 5},
-            r"train\.adaptive\.right = 5: .* train\.debates_per_problem = 4 debates; ",
+            r"train\.adaptive\.right = 5: .* train\.group_size = 4 debates; ",
         ),
         (3, {"chunk": 2, "wrong": 5}, r"train\.adaptive\.wrong = 5: "),
         (1, {"chunk": 2, "right": 3}, r"train\.adaptive\.right \+ train\.adaptive\.wrong = 5: "),
@@ -250,7 +250,7 @@ def test_what_a_problem_can_never_have_is_refused(agents, adaptive, said):
             "model": {"name_or_path": "none"},
             "debate": {"num_agents": agents},
             "rewards": {"truth_weight": 1.0},
-            "train": {"debates_per_problem": 4, "adaptive": wanted},
+            "train": {"group_size": 4, "adaptive": wanted},
         }
         return Config.model_validate(tables)
 

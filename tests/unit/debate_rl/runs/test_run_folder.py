@@ -14,9 +14,8 @@ from debate.config import DebateConfig
 from debate.personas import Persona
 from debate.settings import Settings
 from debate_rl.runs import folder as run_folder
-from debate_rl.runs.changes import ChangeRules, flat, refusal
 from debate_rl.runs.folder import RunFolderError, open_run, write_whole
-from debate_rl.runs.provenance import checksum, source_commit, versions
+from debate_rl.runs.provenance import ChangeRules, checksum, refusal, source_commit, versions
 
 
 class Small(Settings):
@@ -217,10 +216,6 @@ def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_kept(tmp_path:
     with pytest.raises(RunFolderError, match=r"cannot write .*/a/\.lock: "):
         opened(tmp_path / "a")
     assert (tmp_path / "thesis").read_text() == "years of work"
-
-
-def test_flat_keys_of_nested_tables():
-    assert flat({"a": {"b": {"c": 1}}, "d": [1]}) == {"a.b.c": 1, "d": [1]}
 
 
 def test_write_whole_replaces(tmp_path: Path):

@@ -109,7 +109,7 @@ def test_nothing_left(path):
 @pytest.mark.parametrize(
     ("lines", "match"),
     [
-        ([], "is empty; debate passrate writes"),
+        ([], "is empty; debate eval passrate writes"),
         (["{"], r"rates.jsonl:1: env.difficulty.path: not the head"),
         ([{"format": 2, "of": {}}], "has format 2, and this version reads 1"),
         ([{"format": 1, "of": {}}], "has no problems"),

@@ -390,11 +390,11 @@ def test_test_time_learning_without_a_problem_in_both_is_refused(file, tmp_path)
 @pytest.mark.parametrize(
     ("train", "problems", "steps"),
     [
-        ({"epochs": 2, "problems_per_step": 64}, 3994, 124),
-        ({"epochs": 2, "problems_per_step": 64, "steps": 100}, 3994, 100),
-        ({"epochs": 0.5, "problems_per_step": 3}, 12, 2),
-        ({"epochs": 1, "problems_per_step": 5}, 5, 1),
-        ({"problems_per_step": 5}, 5, 100),
+        ({"epochs": 2, "batch_size": 64}, 3994, 124),
+        ({"epochs": 2, "batch_size": 64, "steps": 100}, 3994, 100),
+        ({"epochs": 0.5, "batch_size": 3}, 12, 2),
+        ({"epochs": 1, "batch_size": 5}, 5, 1),
+        ({"batch_size": 5}, 5, 100),
     ],
 )
 def test_epochs_are_whole_steps(train, problems, steps):
@@ -405,6 +405,6 @@ def test_epochs_are_whole_steps(train, problems, steps):
 
 
 def test_less_than_a_step_is_refused():
-    config = Config.model_validate({"model": {"tiny": {}}, "train": {"epochs": 0.5, "problems_per_step": 8}})
+    config = Config.model_validate({"model": {"tiny": {}}, "train": {"epochs": 0.5, "batch_size": 8}})
     with pytest.raises(ValueError, match=r"train\.epochs = 0\.5: of 10 problems that is less than one step"):
         with_epochs(config, 10)

@@ -23,7 +23,7 @@ MIX = [{"name": name, "kind": "gsm8k", "weight": 1} for name in ("easy", "hard")
 
 
 def config(**tables):
-    tables = {"model": {"name_or_path": "none"}, "train": {"problems_per_step": 4}} | tables
+    tables = {"model": {"name_or_path": "none"}, "train": {"batch_size": 4}} | tables
     return Config.model_validate(tables)
 
 
@@ -43,7 +43,7 @@ def steps_of(one, steps, first=0):
 
 def drawn(count, steps, size, seed=0):
     one = sampler(problems=tuple(Problem(str(n), "?") for n in range(count)), count=count, seed=seed,
-                  train={"problems_per_step": size})  # fmt: skip
+                  train={"batch_size": size})  # fmt: skip
     return [index for draw in steps_of(one, steps) for index in draw]
 
 
@@ -100,7 +100,7 @@ def mixed(weights, **tables):
 
 
 def test_a_mixture_follows_its_weights_as_they_change():
-    one = mixed([[[0, 0.7], [10, 0.2]], [[0, 0.3], [10, 0.8]]], train={"problems_per_step": 10})
+    one = mixed([[[0, 0.7], [10, 0.2]], [[0, 0.3], [10, 0.8]]], train={"batch_size": 10})
     shares = []
     for step in range(12):
         easy = sum(index < 4 for index in one.draw(step).problems)
@@ -115,7 +115,7 @@ def test_a_mixture_follows_its_weights_as_they_change():
 
 def test_every_set_of_a_mixture_has_epochs_of_its_own_and_resumes():
     def one():
-        return mixed([1, 1], train={"problems_per_step": 4})
+        return mixed([1, 1], train={"batch_size": 4})
 
     wanted = steps_of(one(), 8)
     easy = [index for draw in wanted for index in draw if index < 4]
@@ -141,16 +141,16 @@ def graded(indices, verdicts):
 
 
 def test_what_is_remembered_of_a_problem():
-    one = sampler(sampling={"towards_half": True, "newest": 0.25})
+    one = sampler(sampling={"towards_half": True})
     one.remember(0, graded([0, 0, 1], [True, False, None]))
     one.remember(3, graded([0, 0], [True, True]))
     memory = one.state().memory
-    assert (memory["p0"].rate, memory["p0"].newest, memory["p0"].step) == (0.625, 1.0, 3)
+    assert (memory["p0"].rate, memory["p0"].newest, memory["p0"].step) == (0.75, 1.0, 3)
     assert (memory["p1"].rate, memory["p1"].step) == (None, 0)
 
 
 def test_sampling_towards_a_half_leaves_no_problem_out_for_good():
-    one = sampler(sampling={"towards_half": True, "floor": 0.1}, train={"problems_per_step": 4})
+    one = sampler(sampling={"towards_half": True}, train={"batch_size": 4})
     one.remember(0, graded([*range(12)], [*[True] * 4, *[False] * 4, *[None] * 4]))
     for index in range(8, 12):
         one.memory[f"p{index}"] = type(one.memory["p0"])(0, 0.5, 0.5)
@@ -250,7 +250,6 @@ def test_impossible_gates_are_refused_before_anything_is_trained(measured):
         ({"sampling": {"levels": [[1, [1]]]}}, "begins with step 0, got 1"),
         ({"sampling": {"levels": [[0, [1]], [0, [2]]]}}, "steps must ascend, got 0 after 0"),
         ({"sampling": {"measured_at_least": 0.5}}, "name the file of them as env.difficulty.path"),
-        ({"sampling": {"floor": 0}}, "greater than 0"),
         ({"env": {"mix": [MIX[0], MIX[0]]}}, "two sets are named 'easy'"),
         ({"env": {"mix": [one | {"weight": 0} for one in MIX]}}, "all weights are 0 at step 0"),
         (

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from debate.types import Message, Problem, Shot
-from debate_rl.runs.kept_weights import load_run_model
+from debate_rl.runs.weights import load_run_model
 from debate_rl.sft.encoding import ReplyEncoder, rows_of
 from debate_rl.sft.examples import Example
 from envs.errors import DataError

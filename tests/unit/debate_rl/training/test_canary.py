@@ -207,7 +207,7 @@ def config(tmp_path, monkeypatch):
                 "tiny": {**TINY, "context_tokens": 512, "fallback": "none", "pieces": PIECES},
             },
             "learner": {"lr": 1e-3, "warmup_steps": 0},
-            "train": {"steps": 4, "problems_per_step": 2, "debates_per_problem": 8},
+            "train": {"steps": 4, "batch_size": 2, "group_size": 8},
             "logging": {"progress": "none"},
         }
     )

@@ -17,9 +17,9 @@ from debate_rl.inference.vllm_transfer import Transfer
 URL = "http://localhost:8000/v1"
 
 
-def config_of(lookahead=0, lora_rank=0, **vllm) -> Config:
+def config_of(async_level=0, lora_rank=0, **vllm) -> Config:
     model = {"name_or_path": "some/model", "policy": "vllm", "lora_rank": lora_rank, "vllm": vllm}
-    tables = {"env": {"kind": "pair_sum"}, "train": {"lookahead": lookahead}}
+    tables = {"env": {"kind": "pair_sum"}, "train": {"async_level": async_level}}
     return Config.model_validate({"model": model, **tables})
 
 
@@ -103,8 +103,8 @@ def test_where_the_engines_are_decides_how_whole_weights_go(
     [
         ({}, 1, True),
         ({}, 8, True),
-        ({"lookahead": 1}, 1, True),
-        ({"lookahead": 1}, 2, False),
+        ({"async_level": 1}, 1, True),
+        ({"async_level": 1}, 2, False),
         ({"engines": 1}, 1, True),
         ({"engines": 1}, 2, False),
         ({"servers": [URL]}, 1, False),
@@ -114,7 +114,7 @@ def test_an_engine_is_on_the_learners_gpu_where_there_is_no_other(given, gpus, s
     assert shares_gpu(config_of(**given), gpus) is shared
 
 
-@pytest.mark.parametrize("given", [{}, {"lookahead": 1}, {"engines": 2}])
+@pytest.mark.parametrize("given", [{}, {"async_level": 1}, {"engines": 2}])
 def test_the_learner_has_the_first_gpu_since_vllm_counts_from_there(given, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(engines, "find_spec", lambda _: True)  # vLLM is there
@@ -168,7 +168,7 @@ def test_a_folder_for_adapters_must_be_there(tmp_path):
     ("given", "gpu", "for_cpus", "refused"),
     [
         ({}, False, False, True),
-        ({"lookahead": 1}, False, False, True),
+        ({"async_level": 1}, False, False, True),
         ({}, True, False, False),
         ({}, False, True, False),
         ({"servers": [URL], "lora_rank": 4}, False, False, False),

@@ -7,8 +7,7 @@ import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from debate_rl.config import Config
-from debate_rl.runs.checkpoint import TrainState, save_checkpoint
-from debate_rl.runs.checkpoint_folder import WARM_START
+from debate_rl.runs.checkpoint import WARM_START, TrainState, save_checkpoint
 from debate_rl.training.start_weights import start_weights
 
 

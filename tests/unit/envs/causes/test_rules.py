@@ -11,7 +11,7 @@ import pytest
 
 from debate import Problem
 from envs.causes.repetition import is_incoherent
-from envs.causes.rules import CAUSES, WrongReply, cause_of
+from envs.causes.rules import CAUSES, UNSEEN, WrongReply, cause_of, fault_of
 
 SUM = Problem("p", "What is 12 * 4 + 17?", answer="65", kind="number")
 DATA = Path(os.environ.get("DEBATE_TEST_DATA", "nowhere"))
@@ -88,3 +88,27 @@ def test_on_real_outputs_no_wrong_one_is_said_to_be_right_and_no_right_one_to_be
     assert found[True]["extraction"] >= 0.98 * found[True].total()
     assert found[False]["extraction"] <= 0.01 * found[False].total()
     assert not found[True]["incoherent"]
+
+
+PAIR = Problem("p", "Target 19. Numbers 3 8 5 11 2 9.", "8 11", source="pair_sum")
+STORY = Problem("w", "Tom has 8 apples. Tom loses 3. How many apples?", "5", source="words", kind="number")
+
+
+@pytest.mark.parametrize(
+    ("problem", "text", "answer", "kind"),
+    [
+        (PAIR, "12 + 7 = 19.", "12 7", "a number that is not listed"),
+        (PAIR, "8 + 8 = 16.", "8 8", "a number that is not listed"),  # listed once
+        (PAIR, "3 + 9 = 12.", "3 9", "a sum that misses the target"),
+        (PAIR, "3 + 9 = 19.", "3 9", "a false equation"),
+        (PAIR, "It is 19.", "19", UNSEEN),  # no pair
+        (PAIR, "3 9", None, "no answer"),
+        (STORY, "8 + 3 = 11.", "11", '"loses" read as "gets"'),
+        (STORY, "8 - 4 = 4.", "4", UNSEEN),
+        (Problem("x", "Two numbers?", "1 2", source="pair_sum"), "3 9", "3 9", UNSEEN),
+        (Problem("y", "What is 2 + 2?", "4"), "2 + 2 = 5.", "5", "a false equation"),
+        (Problem("y", "What is 2 + 2?", "4"), "so " * 400, "5", "incoherent"),
+    ],
+)
+def test_the_first_kind_that_applies(problem, text, answer, kind):
+    assert fault_of(WrongReply(problem, text, missing=False, cut=False), answer) == kind

@@ -382,7 +382,8 @@ def test_a_key_that_stands_twice_is_named(tmp_path, name):
     with pytest.raises(DataError) as caught:
         load_problems("file", path=path)
     place = str(path) if name.endswith("json") else f"{path}, line 2"
-    assert str(caught.value) == rf"{place}: has the key 'a\nb' twice in one object"
+    assert str(caught.value).startswith(place)
+    assert r"has the key 'a\nb' twice in one object" in str(caught.value)
     path.write_text(row)
     assert len(load_problems("file", path=tmp_path / name)) == 1 if name.endswith("jsonl") else True
 

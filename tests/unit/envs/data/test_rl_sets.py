@@ -6,7 +6,7 @@ import pytest
 
 from envs import DataError, load_environment, load_problems
 from envs.data.catalog import DATA_SETS
-from envs.data.messages import last_of_user
+from envs.data.questions import last_of_user
 from envs.errors import DataWarning
 
 

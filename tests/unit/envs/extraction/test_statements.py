@@ -1,7 +1,17 @@
+r"""What a reply states, where the answer ends, and what hedges, denies, bounds or calculates on."""
+
 import pytest
 
 from envs import Grader, extract
 from envs.extraction.replies import extract_text
+from envs.extraction.statements import widened
+
+OPTIONS = ("10 cm", "12 cm", "14 cm", "16 cm")
+
+
+def _cases(table: str) -> list[str]:
+    """Return the cases of a table; a line break in one is ⏎."""
+    return [case.strip().replace("⏎", "\n") for case in table.split(";;")]
 
 
 @pytest.fixture(scope="module")
@@ -13,43 +23,26 @@ def grader():
 @pytest.mark.parametrize(
     ("said", "answer"),
     [
-        ("is:\n\\[\n5\n\\]", "5"),
         ("is:\n\\[\n5\n\\].\nI am sure.", "5"),
-        ("is\n\n\\(5\\)", "5"),
         ("is therefore:\n$$\nx = 5\n$$\nSo 6 is not.", "x = 5"),
         ("is:\n\n**5**", "5"),
         (": **5** apples.", "5"),
-        ("is **$5$** apples", "$5$"),
         ("is $12.50, no more", "$12.50, no more"),
-        ("is **5.** That is all.", "5"),
         ("is $s=5$, regardless of $n$.", "s=5"),
-        ("is $5$ (independent of $n$).", "5"),
-        ("is $5.$ Note that 6 is even.", "5."),
         ("is\n\\[5.\\] Now 6 is even", "5."),
-        ("is\n\\[3 = \\frac{6}{2}\\] where 3 is a prime", "3 = \\frac{6}{2}"),
-        ("is 5, which is odd.", "5"),
         ("is 5 which is odd.", "5"),
         ("is 5, because 2+3=5.", "5"),
-        ("is 5 since 2+3 is 5", "5"),
         ("is 5, not 6.", "5"),
-        ("is 5 rather than 6.", "5"),
         ("is x = 5, where y = 2.", "x = 5"),
         ("is 12 (twelve).", "12"),
-        ("is twelve (12).", "twelve"),
-        ("is 5, or five in words.", "5"),
-        ("is $5$, or five.", "5"),
-        ("is simply 5.", "5"),
         ("is 3/4 of a cup.", "3/4"),
-        ("is that she has 5 apples left.", "5 apples left"),
+        ("is simply 5.", "5"),
+        ("is that she has 5 apples left.", "5"),
         ("is: the volume is 120.", "120"),
-        ("is $x$ = 5", "$x$ = 5"),
         ("is $5$ million", "$5$ million"),
         ("is 10/2, which is 5.", "5"),
-        ("is half of 12, which is six.", "six"),
         ("is x<5", "x<5"),
-        ("is 5</s>", "5"),
         ("is 5<|im_end|>", "5"),
-        ("is 5<end_of_turn>", "5"),
     ],
 )
 def test_an_answer_ends_where_its_sentence_goes_on_to_something_else(said, answer):
@@ -57,118 +50,123 @@ def test_an_answer_ends_where_its_sentence_goes_on_to_something_else(said, answe
     assert (found.answer, found.method) == (answer, "answer_is")
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "3 or 5",
-        "$5$ or $6$",
-        "**5** or **6**",
-        "5 or maybe 6",
-        "5, or 6",
-        "5, maybe 6",
-        "5, which could be 6",
-        "5, which is wrong",
-        "5, not sure",
-        "not 5",
-        "5 (or 6)",
-        "5, or six",
-        "$5$, or six in words",
-        "5, or apples",
-        "5, or perhaps five",
-        "5 (wrong)",
-        "5 (six)",
-        "5 (million)",
-        "$5$ million",
-        "**5** squared",
-        "5 of twelve",
-        "5 of x",
-        "5 of a dozen",
-        "the square root of 5",
-        "half as many as she has 5",
-        "nobody has 5 apples",
-        "she has half of 5",
-        "less than 5",
-        "at most 5",
-        "5, because of x or 6",
-        "10/5 which is 2",
-        "5, as well as 6",
-        "5, not counting the 3",
-        "5, and not only 5",
-        "5, which I doubt",
-        "5, which isn't right",
-        "5 (not exact)",
-        "**5** x",
-        "$5$ factorial",
-    ],
-)
-def test_what_hedges_denies_or_counts_further_is_no_5(grader, said):
-    assert grader.grade(f"The answer is {said}.", "5").status == "wrong"
+FIVE = _cases(r"""
+The answer is $5$ dollars. ;; It is not 3 but 5 ;; the answer isn't 3; it's 5. ;; 2 + 3 = 5 ;; 5 or so ;;
+For x or y we get 5 ;; He has 2 and she has 3, so 5 ;; If x is 3, the answer is 5. ;;
+That way is wrong, so the answer is 5. ;; <think>5 or 6?</think><answer>5</answer> ;; The answer is “5”. ;;
+Final Answer: There are 5 ways. ;; $\text{Answer: } 5$ ;; The answer is $\color{red}{5}$ ;; \fbox{5} ;;
+答案是５。 ;; 答案为 $5$ ;; 所以一共有5个苹果 ;; La réponse est donc 5. ;; Ответ: 5 см ;; 답은 5입니다.
+""")
+HEDGED = _cases(r"""
+3 or 5 ;; \(3\) or \(5\) ;; **3** or **5** ;; 3 or perhaps 5 ;; 3 (or 5) ;; x = 3 or x = 5 ;; 3 and 5 ;;
+3⏎or⏎5 ;; It must be 3 or it is 5 ;; 3, perhaps 5 ;; either 3 apples or 5 apples ;; 3或5 ;; 3 ou 5 ;;
+The answer is $5$ or $3$. ;; The answer is $5$, $3$. ;; 3 / 5 of it
+""")
+TAKEN_BACK = _cases(r"""
+not 5 ;; The answer isn’t 5 ;; It cannot be 5 ;; it's not $5$ ;; It's not exactly **5** ;; 答案不是5 ;;
+the result does not equal 5 ;; so $x \neq 5$ ;; La réponse n'est pas 5 ;; Ответ: не 5
+""")
+NOT_FIVE = _cases(r"""
+The answer is 5. Actually, it is 6. ;; The answer could be 5. ;; I doubt the answer is 5 ;;
+The answer is between 5 and 7. ;; The answer is less than 5. ;; The answer is at most 5. ;;
+The answer is 5 times 3. ;; The answer is 5 dozen. ;; The answer is 5/6. ;; The answer is 5^2 ;; #### not 5 ;;
+The answer is -5. ;; The answer is half of 5. ;; The answer is 5, maybe 6 ;; The answer is 5, or six ;;
+The answer is 5, which could be 6 ;; The answer is 5, which is wrong ;; The answer is 5, not sure ;;
+The answer is 5 (six) ;; The answer is 5 (million) ;; The answer is **5** squared ;; The answer is 5 of x ;;
+The answer is the square root of 5 ;; The answer is 5, not counting the 3 ;; The answer is **5** x ;;
+Final Answer: There are at least 5 ways. ;; Final Answer: There are 5! ways. ;;
+If the answer is 5, then 2 = 3. ;; Final Answer: One in 5 ways works. ;; Final Answer: a 5 by six grid ;;
+The sum is 5 or 6 ;; It is false that the answer is 5. ;; Nobody would say the answer is 5. ;;
+My previous answer is 5. ;; The answer is in equation (5). ;; The answer is on page 5. ;;
+Answer: 5 Answer: 6 ;; We need 5 more than 3. ;; \boxed{5} or \boxed{6} ;; \boxed{5\text{ or }6} ;;
+\boxed{5}{6}\boxed{6} ;; \boxed 56 ;; \boxed{}5 ;; \boxed{x}=5 ;; \boxed{5, 6} ;; $\text{Answer: } 5$ or $6$
+""")
+
+
+@pytest.mark.parametrize("mode", ["lenient", "math_verify"])
+@pytest.mark.parametrize("reply", FIVE)
+def test_what_is_meant_is_right(grader, reply, mode):
+    assert grader.grade(reply, "5", mode=mode).status == "correct"
+
+
+@pytest.mark.parametrize("mode", ["lenient", "prm800k", "math_verify"])
+@pytest.mark.parametrize("reply", HEDGED + TAKEN_BACK)
+def test_a_hedge_is_wrong_and_stands_in_the_reply(grader, reply, mode):
+    for gold in ("3", "5"):
+        assert grader.grade(reply, gold, mode=mode).status == "wrong"
+    found = extract(reply, mode=mode)
+    assert found.span is not None
+    assert found.span.of(reply) == found.answer
+
+
+@pytest.mark.parametrize("mode", ["lenient", "math_verify", "boxed", "answer_is", "prm800k"])
+@pytest.mark.parametrize("reply", NOT_FIVE)
+def test_no_mode_reads_five(grader, reply, mode):
+    assert grader.grade(reply, "5", mode=mode).status != "correct"
+
+
+@pytest.mark.parametrize("reply", ["3 and 5", "$3$ or $5$", "x = 3 or x = 5", "The answer is $5$, $3$."])
+def test_two_answers_are_right_where_two_are_asked_for(grader, reply):
+    assert grader.grade(reply, "3, 5").status == "correct"
+
+
+def test_boxes_side_by_side_are_one_list_where_math_verify_looks(grader):
+    for reply in (r"\boxed{3}/\boxed{5}", r"\boxed{3} or perhaps \boxed{5}", r"**\boxed{3}** (or \boxed{5})"):
+        assert grader.grade(reply, "5", mode="math_verify").status == "wrong"
+        assert grader.grade(reply, "3, 5", mode="math_verify").status == "correct"
+        assert grader.grade(reply, "5").status == "correct"  # else the last box counts, and nothing beside it
 
 
 @pytest.mark.parametrize(
     ("said", "answer"),
     [
         ("St. Louis. It lies in Missouri.", "St. Louis"),
-        ("Dr. Strangelove.", "Dr. Strangelove"),
         ("George W. Bush.", "George W. Bush"),
         ("J. K. Rowling. She wrote it.", "J. K. Rowling"),
         ("Vitamin C. It is found in fruit.", "Vitamin C"),
-        ("C. It is a note.", "C"),
-        ("Wall St. It is in New York.", "Wall St"),
         ("Paris, which lies in France.", "Paris"),
-        ("Paris, not London.", "Paris"),
         ("Paris or London.", "Paris or London"),
         ("just war theory.", "just war theory"),
-        ("the 2 of hearts.", "the 2 of hearts"),
     ],
 )
 def test_texts_keep_their_abbreviations(said, answer):
     assert extract_text(f"The answer is {said}").answer == answer
 
 
+D = _cases(r"""
+The answer is for sure D, it can't be A or B ;; D. It cannot be A, nor B. ;; Option D is correct. ;; **D** ;;
+The answer is D (A, B and C are ruled out). ;; The answer is 16 cm, which is option D. ;; \boxed D ;;
+The answer is D because A is wrong ;; the correct answer is option (D), not A. ;; d ;; 16 CM. ;; 答案：D。 ;;
+\boxed{\textbf{(D)}\ 16} ;; The answer is definitely D, since B does not fit
+""")
+NOT_D = _cases(r"""
+The answer is D, A, B ;; The answer is D; or A ;; D, and it can't be D ;; The answer is D, which is wrong ;;
+The answer is D, but A is better ;; The answer is D, I am not sure ;; The answer is D. No, it is A. ;;
+The answer isn't D, it is A ;; The answer is D or none ;; Option D is not correct. ;; d is not it ;;
+Option D is correct? No. ;; The answer is A, it can't be D ;; D is wrong, A is correct ;; The answer is E ;;
+The answer is between C and D ;; The answer is D? Maybe A. ;; The answer is D, A is also correct
+""")
+
+
 def test_letters(grader):
-    options = ("12 cm", "Paris", "Plan A", "4")
-    right = ("The answer is B because A is wrong", "the correct answer is option (B), not A.")
-    right += (
-        "The answer is 12 cm, which is option B.",
-        "The answer is:\n\n**B**",
-        "b",
-        "(B)",
-        "paris.",
-        "B.\n",
-    )
-    for reply in right:
-        assert grader.grade(reply, "B", choices=options).status == "correct", reply
-    for reply in ("The answer is B or A", "The answer is not B", "4", "Plan A", "The answer is A, not B"):
-        assert grader.grade(reply, "B", choices=options).status == "wrong", reply
-    assert grader.grade("Plan A", "C", choices=options).status == "correct"
-    assert grader.grade("4", "D", choices=options).status == "correct"
+    assert [reply for reply in D if grader.grade(reply, "D", choices=OPTIONS).status != "correct"] == []
+    assert [reply for reply in NOT_D if grader.grade(reply, "D", choices=OPTIONS).status == "correct"] == []
     for reply in ("5", "because", "none of them"):
-        assert grader.grade(reply, "B", choices=options).status == "missing", reply
-    assert grader.grade("B", "B", choices=options, mode="answer_is").status == "missing"
+        assert grader.grade(reply, "B", choices=OPTIONS).status == "missing", reply
+    assert grader.grade("4", "B", choices=("3", "4", "B")).status == "correct"
+    assert grader.grade("B", "B", choices=OPTIONS, mode="answer_is").status == "missing"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "piece",
-    [
-        ", which ",
-        " because",
-        "\\(",
-        "$",
-        "**",
-        "she has ",
-        "St. ",
-        "A. ",
-        "(a",
-        " of a",
-        " is",
-        ", not",
-        "simply ",
-    ],
-)
 @pytest.mark.usefixtures("ends")
-def test_a_megabyte_of_anything_is_read_in_linear_time(piece):
-    text = "The answer is " + piece * (1_000_000 // len(piece))
-    extract(text)
-    extract_text(text)
+def test_a_megabyte_of_anything_is_read_in_linear_time():
+    table = r", which ;; because ;; \( ;; $ ;; ** ;; St. ;; A. ;; (a ;; of a ;; , not ;; 3 or ;; 3/ ;; x ="
+    for piece in (f"{piece} " for piece in _cases(table)):
+        text = piece * (1_000_000 // len(piece)) + "5"
+        for mode in ("lenient", "math_verify"):
+            extract(f"The answer is {text}", mode=mode)
+            extract(text, mode=mode)
+        extract_text(f"The answer is {text}")
+    found = extract("5").span
+    assert found is not None
+    assert widened("5", found) == found

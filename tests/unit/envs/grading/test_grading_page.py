@@ -8,8 +8,8 @@ import pytest
 
 from envs import Grader
 from envs.answers.choices import letter_of
-from envs.instructions.constraints import write_constraints
-from envs.instructions.table import DETECTED, TYPES
+from envs.instructions.constraints import TYPES, write_constraints
+from envs.instructions.ifeval import DETECTED
 from envs.types import MODES
 
 PAGE = Path(__file__).parents[4] / "docs" / "grading.md"

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envs.instructions import ConstraintError, constraints_of, follows
-from envs.instructions.constraints import write_constraints
-from envs.instructions.lexicon import is_verb, syllables
-from envs.instructions.table import DETECTED, IFEVAL, TYPES
-from envs.instructions.text import sentences, words
+from envs.instructions.constraints import TYPES, write_constraints
+from envs.instructions.ifeval import DETECTED, IFEVAL
+from envs.instructions.text import is_verb, sentences, syllables, words
 
 PAGE = Path(__file__).parents[4] / "docs" / "instructions.md"
 ROW = re.compile(r"^\| `([^`]+)` \| `(\{.*?\})` \|", re.MULTILINE)

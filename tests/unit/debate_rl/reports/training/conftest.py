@@ -1,35 +1,15 @@
-"""Curves by hand, and a small run folder with everything in it."""
+"""A small run folder with everything in it."""
 
 from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
-from debate_rl.reports.training.curves import Curves
 from rewards import RewardConfig, score_debate
 from transcripts import Record, write_step
-
-
-def curves_of(group=None, broken=None, **columns):
-    """Curves over steps 0, 1, ...; None is no value, and __ in a name stands for a slash."""
-    length = max((len(values) for values in columns.values()), default=0)
-    values = {
-        name.replace("__", "/"): np.array(
-            [np.nan if value is None else value for value in column] + [np.nan] * (length - len(column)),
-            dtype=float,
-        )
-        for name, column in columns.items()
-    }
-    return Curves(np.arange(length), values, broken or {}, group)
-
-
-@pytest.fixture(scope="session")
-def make_curves():
-    return curves_of
 
 
 def records_of(step):
@@ -78,7 +58,7 @@ CONFIG = """
 num_agents = 3
 [train]
 steps = 14
-debates_per_problem = 2
+group_size = 2
 keep_best = "eval/debate/winner/accuracy"
 [learner]
 lr = 5e-5

@@ -7,6 +7,7 @@ import warnings
 
 import pytest
 
+from debate_rl.metrics.held_out import DIRECT, JUDGE, WINNER, HeldOut, append_held_out
 from debate_rl.reports.findings import findings
 from debate_rl.reports.rendering import as_html, as_json, as_markdown
 from debate_rl.reports.report import judge_run, whole_report
@@ -14,7 +15,6 @@ from debate_rl.reports.training import sections_of
 from debate_rl.reports.training.answers import learned, learning_chart, training_looks
 from debate_rl.reports.training.finals import finals_section, gained
 from debate_rl.reports.training.loading import load_run
-from debate_rl.tracking.held_out import DIRECT, JUDGE, WINNER, HeldOut, append_held_out
 
 
 def evaluation(step, right, judge=0.9, problems=60, series=""):

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from debate_rl.alarms import DETECTORS, readings
+from debate_rl.alarms.settings import NOTHING_LEFT, open_advice
 from debate_rl.reports.kinds import BOTH_ORDERS, KINDS
-from debate_rl.reports.training.advice import NOTHING_LEFT, open_advice
-from debate_rl.reports.training.detectors import DETECTORS, readings
 from debate_rl.reports.training.findings import alarms_section
 from debate_rl.reports.training.hypotheses import HYPOTHESES, ranked
 from debate_rl.reports.training.loading import Run, load_run
@@ -157,20 +157,20 @@ WEAK = "mix in truth: rewards.truth_weight = 0.5 or more; more debates of a prob
 def test_what_a_run_has_set_is_not_proposed_to_it(run_of, settings, left):
     run = run_of(accuracy=[0.5] * 20, settings=settings)
     weak = next(one.hypothesis for one in ranked(run) if one.hypothesis.source.endswith("3.2"))
-    assert open_advice(run, weak.fix) == left
+    assert open_advice(run.settings, weak.fix) == left
 
 
 def test_of_every_proposal_what_is_set_is_left_out(run_of):
     run = run_of(settings={"debate.order": "per_viewer", "learner.adam_eps": 1e-5})
     sided, finite = DETECTORS["one_sided"].fix, DETECTORS["not_finite"].fix
-    assert open_advice(run, sided) == "more weight of truth for judges"
-    assert open_advice(run, finite) == "a warm-up, bfloat16 in place of float16"
-    assert open_advice(run, BOTH_ORDERS) == NOTHING_LEFT
-    assert open_advice(None, sided) == sided
+    assert open_advice(run.settings, sided) == "more weight of truth for judges"
+    assert open_advice(run.settings, finite) == "a warm-up, bfloat16 in place of float16"
+    assert open_advice(run.settings, BOTH_ORDERS) == NOTHING_LEFT
+    assert open_advice({}, sided) == sided
     others = run_of()
     proposals = [one.fix for one in (*DETECTORS.values(), *HYPOTHESES)]
     proposals += [one.advice for one in KINDS.values()]
-    assert [open_advice(others, text) for text in proposals] == proposals
+    assert [open_advice(others.settings, text) for text in proposals] == proposals
 
 
 def test_detectors_that_cannot_fire_yet_are_not_counted(whole):

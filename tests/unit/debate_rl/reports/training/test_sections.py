@@ -11,17 +11,17 @@ import pytest
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
 from debate.types import TurnId
+from debate_rl.alarms.settings import risky
 from debate_rl.formatting import title
+from debate_rl.metrics.intervals import apart
 from debate_rl.reports import judgment_figures
 from debate_rl.reports.document import Chart, Paragraph, Table
 from debate_rl.reports.training import training_sections
-from debate_rl.reports.training.curves import no_curves
 from debate_rl.reports.training.distributions import histogram, ranges
-from debate_rl.reports.training.loading import NO_METRICS, Run, load_run
+from debate_rl.reports.training.loading import NO_METRICS, load_run
 from debate_rl.reports.training.measures import change, changed_outputs
 from debate_rl.reports.training.phases import FIGURES, status, verdict
-from debate_rl.reports.training.settings import risky, settings_section
-from debate_rl.statistics import apart
+from debate_rl.reports.training.settings import settings_section
 from rewards import RewardConfig, score_debate
 from transcripts import Record, RunStore, compile_filter, write_step
 
@@ -94,7 +94,7 @@ def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced):
     assert f"traced: {NO_METRICS}" in told
     assert "traced: no config.toml: settings are not known" in told
     run = load_run(traced)
-    assert (run.debates, run.steps, run.sample.debates) == (14 * 8, 14, 14 * 8)
+    assert (run.debates, run.steps, run.read) == (14 * 8, 14, 14 * 8)
     assert len(run.curves.of("accuracy/round_0")[1]) == 14
     assert not set(traced.glob("*")) - {traced / "transcripts"}
 
@@ -201,7 +201,7 @@ def test_damaged_debates_are_left_out_and_told(whole, traced):
 
 
 def test_risky_settings_cite_their_rule(whole):
-    found = [setting for setting, _, _ in risky(load_run(whole))]
+    found = [setting for setting, _, _ in risky(load_run(whole).settings)]
     assert found == ["learner.lr = 5e-05", "learner.beta = 0"]
     section = settings_section([load_run(whole)])
     assert all(row[3].text for row in section.parts[0].rows)
@@ -218,8 +218,8 @@ def test_risky_settings_cite_their_rule(whole):
         ({"learner.beta": 0.0, "learner.keep_reference": False}, ["learner.beta = 0"]),
     ],
 )
-def test_settings_that_broke_a_likelihood_reward_are_named(tmp_path, settings, warned):
-    assert [setting for setting, _, _ in risky(Run(tmp_path, "", no_curves(), settings))] == warned
+def test_settings_that_broke_a_likelihood_reward_are_named(settings, warned):
+    assert [setting for setting, _, _ in risky(settings)] == warned
 
 
 def test_a_change_needs_twelve_values_and_an_interval_off_zero():
@@ -252,7 +252,7 @@ def test_outputs_of_a_policy_that_never_changes_are_no_further_apart_late(traced
 @pytest.mark.slow
 @pytest.mark.parametrize("value", ['"x"', "nan", "-1", "true", "[[1]]", "9" * 400, "1979-05-27"])
 def test_settings_of_any_kind_make_a_report(whole, value):
-    keys = ["train.steps", "train.debates_per_problem", "debate.num_agents", "train.keep_best", "learner.lr"]
+    keys = ["train.steps", "train.group_size", "debate.num_agents", "train.keep_best", "learner.lr"]
     keys += ["learner.beta", "learner.adam_eps", "held_out.every", "rewards.truth_weight", "model.lora_rank"]
     (whole / "config.toml").write_text("".join(f"{key} = {value}\n" for key in keys))
     lines = [{"step": n, "eval/direct/accuracy": 10.0**300, "accuracy": -(10.0**300) * n} for n in range(20)]

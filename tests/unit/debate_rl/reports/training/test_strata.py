@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from debate_rl.metrics.held_out import DIRECT, HeldOut
 from debate_rl.reports.training.strata import splits, strata
-from debate_rl.tracking.held_out import DIRECT, HeldOut
 
 
 def held_out(step, **counts):

@@ -1,0 +1,99 @@
+"""Collapse detectors: functions of a run's figures by step, with what each looks at and proposes.
+
+detectors.toml is the table of them. They know neither training nor reports.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import numpy as np
+
+from debate_rl.alarms import rules
+from debate_rl.alarms.curves import Alarm, Curves
+from debate_rl.alarms.metrics_file import GRADERS
+from debate_rl.formatting import percent
+from debate_rl.metrics.intervals import wilson
+
+__all__ = ["DETECTORS", "Alarm", "Curves", "Detector", "Reading", "alarms", "readings"]
+
+_TABLE = tomllib.loads((files(__name__) / "detectors.toml").read_text(encoding="utf-8"))
+RUNS, FIRST_SEED, STEPS, ANY = (_TABLE["measured"][name] for name in ("runs", "first_seed", "steps", "any"))
+"""The simulated healthy runs of which rates are measured, and in how many of them some detector fired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """A row of detectors.toml; ``detect`` looks at no later step than the one it names."""
+
+    name: str
+    detect: Callable[[Curves], Alarm | None]
+    reads: tuple[str, ...]
+    least: int
+    rule: str
+    source: str
+    fix: str
+    fired: int
+    seen: float
+    delay: int
+    debates: str = "step:{step}"
+
+    @property
+    def false_alarms(self) -> str:
+        """The share of healthy runs with an alarm of it, and its 95% interval (Wilson)."""
+        share = self.fired / RUNS
+        return "{} [{}, {}]".format(*map(percent, (share, *wilson(share, RUNS))))
+
+
+def _detector(name: str, row: dict[str, object]) -> Detector:
+    detect = getattr(rules, "format_collapse" if name == "format" else name)
+    reads = GRADERS[1:] if row["reads"] == ["accuracy [mode]"] else tuple(row["reads"])  # type: ignore[arg-type]
+    return Detector(name, detect, **(row | {"reads": reads}))  # type: ignore[arg-type]
+
+
+DETECTORS = {name: _detector(name, row) for name, row in _TABLE["detector"].items()}
+"""By name, in the order of the report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one detector says of a run: an alarm, or that it is quiet, or cannot say anything yet.
+
+    ``values``: how many values the best known of its figures has.
+    """
+
+    detector: Detector
+    alarm: Alarm | None
+    values: int
+
+    @property
+    def status(self) -> str:
+        """One of "alarm", "quiet", "too few steps", "no data"."""
+        if self.alarm is not None:
+            return "alarm"
+        if self.values == 0:
+            return "no data"
+        return "quiet" if self.values >= self.detector.least else "too few steps"
+
+    @property
+    def able(self) -> bool:
+        """Whether the run has steps and figures enough for an alarm of it."""
+        return self.status in ("alarm", "quiet")
+
+
+def readings(curves: Curves) -> list[Reading]:
+    """Return what every detector says, in order."""
+    with np.errstate(all="ignore"):  # figures of a foreign file may be of any size
+        return [
+            Reading(one, one.detect(curves), max(len(curves.of(name)[1]) for name in one.reads))
+            for one in DETECTORS.values()
+        ]
+
+
+def alarms(readings: Sequence[Reading]) -> list[Reading]:
+    """Return those with an alarm, earliest first."""
+    fired = [(reading.alarm.step, reading) for reading in readings if reading.alarm]
+    return [reading for _, reading in sorted(fired, key=lambda pair: pair[0])]

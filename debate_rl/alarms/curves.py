@@ -1,0 +1,186 @@
+"""Figures of a run by step, and the shapes of them that detectors look for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from debate_rl.metrics.intervals import Numbers, thirds
+
+Steps = NDArray[np.int64]
+Where = NDArray[np.bool_]
+SOLVED = 0.9
+"""The share of right answers above which solutions may well be alike."""
+BASE = 10
+"""Values at the beginning of a run that later ones are compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Columns (n,) over rising ``steps`` (n,); nan where there is no value.
+
+    ``broken`` names the steps at which a figure was there and no finite number. ``group`` is K N, the
+    answers to a problem in round 0 of a step, where it is known.
+
+    >>> curves = Curves(np.array([0, 1, 2]), {"loss": np.array([1.0, np.nan, 3.0])})
+    >>> curves.of("loss")
+    (array([0, 2]), array([1., 3.]))
+    """
+
+    steps: Steps = field(default_factory=lambda: np.zeros(0, np.int64))
+    values: Mapping[str, Numbers] = field(default_factory=dict[str, Numbers])
+    broken: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    group: int | None = None
+
+    def of(self, name: str) -> tuple[Steps, Numbers]:
+        """Return the steps that have a value of this figure, and the values."""
+        column = self.dense(name)
+        known = np.isfinite(column)
+        return self.steps[known], column[known]
+
+    def dense(self, name: str) -> Numbers:
+        """Return a column (n,), nan where there is no value."""
+        return self.values[name] if name in self.values else np.full(len(self.steps), np.nan)
+
+    def bounds(self, name: str) -> tuple[Numbers, Numbers]:
+        """Return the interval of each value of a held-out figure, nan where it has none."""
+        known = np.isfinite(self.dense(name))
+        return self.dense(f"{name}/low")[known], self.dense(f"{name}/high")[known]
+
+    def beginning(self, name: str) -> float | None:
+        """Return the mean of the first 5 values of a figure; None where it has none."""
+        return _reduced(np.mean, self.of(name)[1][:5])
+
+    def late(self, name: str) -> float | None:
+        """Return the mean of the last third of the values of a figure."""
+        return _reduced(np.mean, thirds(self.of(name)[1])[-1])
+
+    def total(self, name: str) -> float | None:
+        """Return the sum of a figure over all steps."""
+        return _reduced(np.sum, self.of(name)[1])
+
+    def median(self, name: str) -> float | None:
+        """Return the median of a figure over all steps."""
+        return _reduced(np.median, self.of(name)[1])
+
+    @property
+    def solved(self) -> bool:
+        """Whether over .9 of the late answers are right: solutions may be alike then."""
+        return (self.late("accuracy") or 0.0) > SOLVED
+
+
+def _reduced(reduce: Callable[[Numbers], Any], values: Numbers) -> float | None:
+    return float(reduce(values)) if len(values) else None
+
+
+def joined(parts: Sequence[Curves], group: int | None = None) -> Curves:
+    """Return the curves of all parts on the union of their steps; of a name in two parts the first counts."""
+    steps = np.unique(np.concatenate([part.steps for part in parts])).astype(np.int64)
+    values: dict[str, Numbers] = {}
+    broken: dict[str, tuple[int, ...]] = {}
+    for part in reversed(parts):
+        at = np.searchsorted(steps, part.steps)
+        for name, column in part.values.items():
+            values[name] = np.full(len(steps), np.nan)
+            values[name][at] = column
+        broken.update(part.broken)
+    return Curves(steps, values, broken, group)
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """The first step after which a detector fires, the value that it fired on, its threshold, and why."""
+
+    step: int
+    value: float
+    threshold: float
+    why: str
+
+
+def first(steps: Steps, fires: Where, values: Numbers, threshold: float, why: str) -> Alarm | None:
+    """Return the alarm of the first index (n,) where ``fires`` holds.
+
+    >>> first(np.array([3, 4]), np.array([False, True]), np.array([1.0, 7.0]), 5.0, "high").step
+    4
+    """
+    at = np.flatnonzero(fires)
+    return Alarm(int(steps[at[0]]), float(values[at[0]]), threshold, why) if len(at) else None
+
+
+def earliest(*alarms: Alarm | None) -> Alarm | None:
+    """Return the alarm of the lowest step; of equal ones the first."""
+    fired = [alarm for alarm in alarms if alarm is not None]
+    return min(fired, key=lambda alarm: alarm.step, default=None)
+
+
+def ends_from(known: int, count: int, width: int = 1) -> Where:
+    """Return (count,): does each trailing window of ``width`` end at index ``known`` or later?
+
+    What is compared with the first values of a run can only be judged once these are all there.
+
+    >>> ends_from(2, 3).tolist(), ends_from(3, 2, 3).tolist()
+    ([False, False, True], [False, True])
+    """
+    return np.arange(count) + width - 1 >= known
+
+
+def sustained(condition: Where, times: int, among: int) -> Where:
+    """Return (n,): does the condition hold here, and at ``times`` of the last ``among`` values?
+
+    >>> sustained(np.array([True, False, True, True]), 2, 3).tolist()
+    [False, False, True, True]
+    """
+    counts = np.cumsum(condition)
+    before = np.concatenate([np.zeros(min(among, len(counts)), int), counts[: max(0, len(counts) - among)]])
+    return condition & (counts - before >= times)
+
+
+def _windows(values: Numbers, width: int) -> NDArray[np.float64]:
+    return sliding_window_view(values, width) if len(values) >= width else np.zeros((0, width))
+
+
+def trailing_median(values: Numbers, width: int) -> Numbers:
+    """Return the medians of each ``width`` values in a row, (n - width + 1,).
+
+    >>> trailing_median(np.array([1.0, 9.0, 2.0, 3.0]), 3)
+    array([2., 3.])
+    """
+    return np.median(_windows(values, width), axis=1)
+
+
+def trailing_mean(values: Numbers, width: int) -> Numbers:
+    """Return the means of each ``width`` values in a row, (n - width + 1,)."""
+    return _windows(values, width).mean(axis=1)
+
+
+def gained(values: Numbers, width: int = BASE) -> Numbers:
+    """Return the trailing means less the first of them, (n - width + 1,)."""
+    means = trailing_mean(values, width)
+    return means - means[0]
+
+
+def running_median(values: Numbers, width: int = 50, share: int = 1 << 14) -> Numbers:
+    """Return (n,): the median of the up to ``width`` values before each value, 0 for the first."""
+    windows = sliding_window_view(np.concatenate([np.full(width, np.nan), values[:-1]]), width)
+    parts = [np.nanmedian(windows[begin : begin + share], axis=1) for begin in range(1, len(values), share)]
+    return np.concatenate([np.zeros(1), *parts])
+
+
+def trailing_share(wins: Numbers, votes: Numbers, least: float) -> Numbers:
+    """Return (n,): wins / votes over the shortest run of steps up to here with ``least`` votes; nan before.
+
+    >>> trailing_share(np.array([1.0, 0.0, 4.0]), np.array([2.0, 2.0, 4.0]), least=4)
+    array([ nan, 0.25, 1.  ])
+    """
+    won = np.concatenate([[0.0], np.cumsum(wins)])
+    cast = np.concatenate([[0.0], np.cumsum(votes)])
+    begin = np.searchsorted(cast, cast[1:] - least, side="right") - 1
+    enough = begin >= 0
+    begin = np.maximum(begin, 0)
+    counted = np.maximum(cast[1:] - cast[begin], 1e-12)
+    return np.where(enough, (won[1:] - won[begin]) / counted, np.nan)

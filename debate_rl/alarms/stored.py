@@ -1,0 +1,204 @@
+"""Figures by step from the stored debates: all of them from the index, and some of them read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import islice
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+
+from debate import Debate
+from debate_rl.alarms.curves import Curves, Steps, joined
+from debate_rl.alarms.metrics_file import STREAMS
+from envs.causes.repetition import is_repeated
+from rewards import ballot_box, valid_votes, voted_winner
+from rewards.peer import margins
+from rewards.truth import is_right, round_accuracy
+from rewards.votes import due_pairs
+from transcripts import DebateRow, Record, RunStore, TranscriptError
+
+PAGE = 2000
+MOST_DEBATES, MOST_STEPS = 2000, 100
+INDEXED = {
+    **{"accuracy": "accuracy", "accuracy/round_0": "accuracy_round_0", "judge/accuracy": "judge_accuracy"},
+    **{"votes/valid": "votes", "votes/ties": "ties"},
+    **{f"reward/{stream}/mean": f"reward_{stream}" for stream in STREAMS},
+}
+"""Figures with the facts of the index that they are means, or of votes sums, of."""
+SUMS = ("votes/", "sample/first/", "sample/agent_")
+DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What a damaged or foreign record raises when it is looked at."""
+Look = Callable[[int, str, Record], None]
+"""Takes the step and the id of a debate that is read, and the debate."""
+NOTHING = frozenset(("", "n/a", "na", "none", "nothing", "null", "-", "...", "…", "tbd"))
+
+
+@dataclass(slots=True)
+class Stored:
+    """Figures of the stored debates: how many there are, and were read; ``skipped`` could not be.
+
+    ``steps``: the lowest and the highest with debates. ``notes``: what is missing or damaged.
+    """
+
+    curves: Curves = field(default_factory=Curves)
+    debates: int = 0
+    steps: tuple[int, int] | None = None
+    read: int = 0
+    skipped: int = 0
+    notes: list[str] = field(default_factory=list[str])
+
+
+def read_stored(path: Path, look: Look | None = None) -> Stored:
+    """Return what the stored debates of a run say; ``look`` gets the debates that are read.
+
+    Some 2,000 debates of up to 100 steps are read, evenly chosen.
+    """
+    stored = Stored()
+    try:
+        with RunStore.open(path) as store:
+            indexed = _indexed(store, stored)
+            if not stored.debates:
+                stored.notes.append("no stored debates: what is counted from them is left out")
+                return stored
+            stored.steps = int(indexed.steps[0]), int(indexed.steps[-1])
+            stored.curves = joined([indexed, _sampled(store, indexed.steps, stored, look)])
+            if store.damage:
+                damage = f"{len(store.damage)} damaged lines in the transcripts: {store.damage[0]}"
+                stored.notes.append(damage)
+    except (TranscriptError, OSError, *DAMAGE) as error:
+        stored.notes.append(f"stored debates are left out: {' '.join(str(error).split())[:200]}")
+    if stored.skipped:
+        stored.notes.append(f"{stored.skipped} steps of the sample could not be read to their end")
+    return stored
+
+
+class _Means:
+    """Sums and counts of figures by step."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        self._counts: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+
+    def add(self, name: str, step: int, value: float | None) -> None:
+        if value is not None and isfinite(value):
+            self._sums[name][step] += value
+            self._counts[name][step] += 1
+
+    def curves(self) -> Curves:
+        """Return the means by step; of the names that begin with one of ``SUMS`` the sums."""
+        steps = sorted({step for counts in self._counts.values() for step in counts})
+        values = {name: np.full(len(steps), np.nan) for name in self._counts}
+        for name, counts in self._counts.items():
+            for row, at in enumerate(steps):
+                if at in counts:
+                    values[name][row] = self._sums[name][at] / (1 if name.startswith(SUMS) else counts[at])
+        return Curves(np.array(steps, dtype=np.int64), values)
+
+
+def _indexed(store: RunStore, stored: Stored) -> Curves:
+    """Return figures by step from the index alone, under the names of metrics.jsonl."""
+    means, after = _Means(), None
+    while page := store.debates(after=after, limit=PAGE):
+        for row in page:
+            _add_row(means, row)
+        stored.debates, after = stored.debates + len(page), page[-1].id
+    return means.curves()
+
+
+def _add_row(means: _Means, row: DebateRow) -> None:
+    facts, step = row.facts, row.step
+    for name, fact in INDEXED.items():
+        means.add(name, step, getattr(facts, fact))
+    right = facts.accuracy_last_round
+    means.add(f"accuracy/round_{max(0, facts.rounds + facts.rounds_saved - 1)}", step, right)
+    if row.winner in ("right", "wrong"):
+        means.add("winner/accuracy", step, float(row.winner == "right"))
+    if facts.agents > 1:  # one alone agrees with itself
+        means.add("agreement", step, facts.agreement)
+        if facts.agreement is not None and right is not None:
+            means.add("wrong_consensus", step, float(facts.agreement == 1 and right == 0))
+    if facts.votes:
+        means.add("graph/cycles", step, float(facts.cycle))
+
+
+def _sampled(store: RunStore, steps: Steps, stored: Stored, look: Look | None) -> Curves:
+    means, chosen = _Means(), _evenly(steps)
+    most = max(1, MOST_DEBATES // max(1, len(chosen)))
+    for step in chosen.tolist():
+        try:
+            for id, record in islice(store.records(f"step:{step}"), most):
+                _add_votes(means, step, record)
+                _add_texts(means, step, record.debate)
+                if look is not None:
+                    look(step, id, record)
+                stored.read += 1
+            _add_logprobs(means, step, store)
+        except (TranscriptError, OSError, *DAMAGE):
+            stored.skipped += 1
+    return means.curves()
+
+
+def _evenly(steps: Steps, most: int = MOST_STEPS) -> Steps:
+    """Return at most ``most`` of the steps, evenly chosen, first and last among them.
+
+    >>> _evenly(np.arange(5), 3).tolist()
+    [0, 2, 4]
+    """
+    if len(steps) <= most:
+        return steps
+    return steps[np.unique(np.linspace(0, len(steps) - 1, most).round().astype(int))]
+
+
+def _add_votes(means: _Means, step: int, record: Record) -> None:
+    """Add who is voted for, and the winner's praise and truth."""
+    protocol, box = record.debate.protocol, ballot_box(record.debate)
+    votes = valid_votes(box)
+    for pair in due_pairs(box, votes):
+        if pair.verdict:
+            means.add("sample/first/votes", step, 1.0)
+            means.add("sample/first/wins", step, float(pair.verdict > 0))
+            for agent, won in ((pair.first.agent, pair.verdict > 0), (pair.second.agent, pair.verdict < 0)):
+                means.add(f"sample/agent_{agent}/votes", step, 1.0)
+                means.add(f"sample/agent_{agent}/wins", step, float(won))
+    rewards = record.rewards
+    peer = rewards.peer if rewards else margins(votes, protocol.num_agents, protocol.num_rounds)
+    winner = voted_winner(peer, seed=record.debate.seed)
+    right = None if winner is None else is_right(winner, record.correct)
+    if winner is None or right is None:
+        return
+    accuracy, praise = round_accuracy(record.correct, winner.round), peer[winner.agent][winner.round]
+    if accuracy is not None:  # the index does not know of which round the winner is
+        means.add("winner/lift", step, right - accuracy)
+    if praise is not None:
+        means.add("sample/winner_peer", step, (1.0 + praise) / 2)
+        means.add("sample/winner_accuracy", step, float(right))
+
+
+def _add_texts(means: _Means, step: int, debate: Debate) -> None:
+    for turn in debate.turns:
+        means.add("sample/repeated", step, float(is_repeated(turn.completion.text)))
+        if turn.parsed.solution:
+            means.add("sample/empty", step, float(is_empty(turn.parsed.solution.of(turn.completion.text))))
+
+
+def _add_logprobs(means: _Means, step: int, store: RunStore) -> None:
+    """Add the mean log-probability of the sampled tokens of a debate of the step."""
+    for row in store.debates(f"step:{step}", limit=1):
+        for completion in store.tokens(row.id).values():
+            forced = set(completion.forced)
+            for index, value in enumerate(completion.logprobs):
+                means.add("sample/logprob", step, None if index in forced else value)
+
+
+def is_empty(section: str) -> bool:
+    """Return whether a section says nothing, or only that there is nothing.
+
+    >>> is_empty(" N/A. "), is_empty("No error: 4 is right.")
+    (True, False)
+    """
+    text = section.strip()
+    return len(text) < 20 and text.strip(".").lower() in NOTHING

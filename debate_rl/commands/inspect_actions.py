@@ -1,0 +1,344 @@
+"""Actions of ``debate inspect`` that print lines: ls, show, grep, stats, why, same, fixture and lists."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from debate_rl.commands.console import one_line, progress_bar
+from debate_rl.commands.options import turn_of
+from debate_rl.formatting import counted
+from debate_rl.inspector.plain.comparing import (
+    print_across,
+    print_comparison,
+    print_debate_replay,
+    print_replay,
+    print_replays,
+)
+from debate_rl.inspector.plain.listing import print_evaluations, print_figures, print_list, print_runs
+from debate_rl.inspector.plain.printer import Printer, printer_for
+from debate_rl.inspector.plain.searching import print_matches, search_filter
+from debate_rl.inspector.plain.showing import print_debate, print_why
+from debate_rl.inspector.runs import find_runs, run_at
+from debate_rl.inspector.views.across import across, read
+from debate_rl.inspector.views.compared import compare
+from debate_rl.inspector.views.evaluated import evaluation_parts, evaluations
+from debate_rl.inspector.views.fixture import differences, load_fixture, save_fixture
+from debate_rl.inspector.views.prompts import DebatePrompts
+from debate_rl.inspector.views.replays import read_replay, replays
+from debate_rl.inspector.views.reward import config_of, why
+from transcripts import RunStore, compile_filter
+
+PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class LineOptions:
+    """The run, and the options of the command line that actions in lines take."""
+
+    run: str
+    filter: str = ""
+    limit: int | None = None
+    after: str | None = None
+    newest: bool = False
+    raw: bool = False
+    json: bool = False
+    turn: str | None = None
+    prompts: bool = False
+
+    def given(self) -> list[str]:
+        """Return the names of the options that some actions have no use for, and that were given."""
+        return [name for name in SOME if getattr(self, name) not in (None, False, "")]
+
+
+class Action(NamedTuple):
+    """What an action does, and its page: arguments, text, the options that it has a use for, examples."""
+
+    do: Callable[[Sequence[str], LineOptions, RunStore, Printer], None]
+    arguments: str
+    text: str
+    options: tuple[str, ...]
+    examples: tuple[str, ...]
+
+
+def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
+    """Do an action, ls by default; of a folder of runs, without an action or options, list these."""
+    printer, runs = printer_for(sys.stdout), find_runs(options.run)
+    if not name and not options.given() and run_at(options.run, runs) is None:
+        from debate_rl.inspector.overview import overviews  # loads scipy
+
+        print_runs(overviews(runs), printer, as_json=options.json)
+        return
+    action = ACTIONS[name or "ls"]
+    for option in options.given():
+        if option not in action.options:
+            raise ValueError(f"--{option}: {name or 'ls'} has no use for it")
+    with opened(one_run(options.run)) as store:
+        action.do(rest, options, store, printer)
+
+
+def one_run(name: str) -> Path:
+    """Return the folder of the run at a path; ValueError where there are several."""
+    runs = find_runs(name)
+    if len(runs) > 1:
+        named = ", ".join(run.name for run in runs[:5]) + (", ..." if len(runs) > 5 else "")
+        raise ValueError(f"{name}: holds {len(runs)} runs, name one of them: {named}")
+    return runs[0].path
+
+
+@contextmanager
+def opened(run: Path) -> Iterator[RunStore]:
+    """Open a run, with a bar while its index is built, and say what could not be read."""
+    with _bar("index") as tell:
+        store = RunStore.open(run, tell=tell)
+    with store:
+        if damage := store.damage:
+            first = one_line(damage[0])
+            print(one_line(f"debate: note: {run}: {len(damage)} cannot be read: {first}"), file=sys.stderr)
+        yield store
+
+
+def index_text(store: RunStore, filter: str) -> None:
+    """Build the full text of a run, with a bar, where a filter searches it."""
+    if not compile_filter(filter).words:
+        return
+    with _bar("full text") as tell:
+        store.index_text(tell=tell)
+
+
+@contextmanager
+def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Give a function that takes what is done and what there is: a bar on stderr, if that is a terminal."""
+    progress = progress_bar()
+    task = progress.add_task(name, total=None)
+
+    def tell(done: int, total: int) -> None:
+        progress.start()  # a second call does nothing
+        progress.update(task, completed=done, total=total)
+
+    try:
+        yield tell
+    finally:
+        progress.stop()
+
+
+def _list(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    filter = _both(options.filter, rest)
+    index_text(store, filter)
+    total, last = print_list(
+        store,
+        printer,
+        filter,
+        limit=PAGE if options.limit is None else options.limit,
+        after=options.after,
+        newest=options.newest,
+        as_json=options.json,
+    )
+    printer.stream.flush()
+    count = counted(total, "debate") + (f" with {filter}" if filter else "")
+    more = f"; next page: {_next(options, filter, last)}" if last else ""
+    print(one_line(count + more), file=sys.stderr)
+
+
+def _next(options: LineOptions, filter: str, last: str) -> str:
+    """Return the command of the next page."""
+    words = ["debate", "inspect", options.run, "ls", *([f"--filter={filter}"] if filter else [])]
+    words += ["--newest"] * options.newest + ["--json"] * options.json
+    words += [] if options.limit is None else ["--limit", str(options.limit)]
+    return shlex.join([*words, "--after", last])
+
+
+def _both(filter: str, words: Sequence[str]) -> str:
+    """Return the filter of --filter and the one behind the action, each of which may be empty; checked.
+
+    >>> _both("winner:wrong OR step:3", ["votes:0", "cycle:yes"])
+    '(winner:wrong OR step:3) (votes:0 cycle:yes)'
+    """
+    parts = [part for part in (filter, " ".join(words)) if part.strip()]
+    for part in parts:
+        compile_filter(part)  # points into what was typed
+    return parts[0] if len(parts) == 1 else " ".join(f"({part})" for part in parts)
+
+
+def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if not rest:
+        raise ValueError("show: name a debate by step and index, as in 12.3; ls lists them")
+    for id in rest:
+        record = read(store, id, tokens=options.prompts)
+        prompts = DebatePrompts(record.debate, store.run) if options.prompts else None
+        print_debate(id, record, printer, raw=options.raw, as_json=options.json, prompts=prompts)
+
+
+def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if not rest:
+        raise ValueError("grep: name the words to look for; a FILTER may follow")
+    filter = _both(options.filter, rest[1:])
+    index_text(store, search_filter(rest[0], filter))
+    count = print_matches(store, printer, rest[0], filter, limit=options.limit, as_json=options.json)
+    printer.stream.flush()
+    print(f"found {counted(count, 'time')}", file=sys.stderr)
+
+
+def _stats(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    print_figures(store, printer, _both(options.filter, rest), as_json=options.json)
+
+
+def _why(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if len(rest) != 1:
+        raise ValueError("why: name one debate by step and index, and a turn, as in why 12.3 --turn 0.1")
+    config, note = config_of(store.run)
+    turn = turn_of(options.turn or "0.0")
+    print_why(why(store, config, rest[0], turn, note=note), printer, as_json=options.json)
+
+
+def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if len(rest) not in (1, 3):
+        raise ValueError("same: name a problem, and perhaps two of its debates: same PROBLEM [ID ID]")
+    if len(rest) == 1:
+        limit = PAGE if options.limit is None else options.limit
+        print_across(across(store, rest[0], limit=limit), printer, as_json=options.json)
+        return
+    before, after = (read(store, ref) for ref in rest[1:])
+    for ref, record in zip(rest[1:], (before, after), strict=True):
+        if record.debate.problem.id != rest[0]:
+            raise ValueError(f"same: debate {ref} is of problem {record.debate.problem.id}")
+    print_comparison(compare(before, after, (rest[1], rest[2])), printer, as_json=options.json)
+
+
+def _fixture(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if len(rest) != 2:
+        raise ValueError("fixture: name a debate and a new file, as in fixture 12.3 debate.json")
+    ref, path = rest[0], Path(rest[1])
+    config, note = config_of(store.run)
+    test = save_fixture(path, read(store, ref), config, source=f"{store.run.resolve().name} {ref}")
+    different = differences(load_fixture(path))
+    if options.json:
+        printer.json({"schema": 1, "file": str(path), "test": test, "differences": different})
+        return
+    if note:
+        print(one_line(f"debate: note: {note}; it was rewarded by the default scheme"), file=sys.stderr)
+    if different:
+        count = f"{len(different)} differences between what is stored and today's reading: {different[0]}"
+        print(one_line(f"debate: note: {count}"), file=sys.stderr)
+    printer.line(f"# {path}; a test of it, to stand in the same folder:")
+    printer.line(test.rstrip("\n"))
+
+
+def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if not rest:
+        print_replays(replays(store.run), printer, as_json=options.json)
+    elif len(rest) == 1:
+        print_replay(read_replay(store.run, rest[0]), printer, as_json=options.json)
+    elif len(rest) == 2:
+        debate = read_replay(store.run, rest[0]).debate(rest[1])
+        if debate is None:
+            raise ValueError(f"replays: {rest[0]} holds no debate {rest[1]!r}")
+        print_debate_replay(debate, printer, as_json=options.json)
+    else:
+        raise ValueError("replays: name a replay, and perhaps one debate: replays [NAME [ID]]")
+
+
+def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    if rest:
+        raise ValueError("evaluations: takes nothing behind it; each part that it lists opens as a run does")
+    notes: list[str] = []
+    found = [(one, evaluation_parts(one, notes)) for one in evaluations(store.run, notes)]
+    print_evaluations(options.run, found, printer, as_json=options.json)
+    for note in notes:
+        print(one_line(f"debate: note: {note}"), file=sys.stderr)
+
+
+def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    from debate_rl.inspector.plain.judged import print_pair, print_pairs  # load scipy
+    from debate_rl.judge_attack.pairs import hack_gaps, watched_judge
+
+    if len(rest) > 1 or not all(word.isdecimal() for word in rest):
+        raise ValueError(f"pairs: takes the number of one pair, as in pairs 3; got {' '.join(rest)!r}")
+    watched = watched_judge(store.run)
+    if watched is None:
+        raise ValueError(f"{store.run}: no judge was watched; held_out.judge_pairs = 100 does so in training")
+    if rest:
+        print_pair(watched, int(rest[0]), printer, as_json=options.json)
+    else:
+        print_pairs(watched, hack_gaps(store.run), printer, as_json=options.json)
+
+
+ACTIONS: Mapping[str, Action] = {
+    "ls": Action(
+        _list,
+        "[FILTER]",
+        "List debates, all or those that a FILTER finds: votes, flags (docs/transcripts.md).",
+        ("limit", "after", "newest", "filter"),
+        ("inspect runs/mine ls winner:wrong flip:CW", "inspect runs/mine ls --newest --limit 10"),
+    ),
+    "show": Action(
+        _show,
+        "ID...",
+        "Show debates whole: problem, solutions, comparisons, grades and rewards. An ID is STEP.INDEX.",
+        ("raw", "prompts"),
+        ("inspect runs/mine show 12.3", "inspect runs/mine show 12.3 --prompts"),
+    ),
+    "grep": Action(
+        _grep,
+        "WORDS [FILTER]",
+        "Find words that follow each other in replies, and print what stands around them.",
+        ("limit", "filter"),
+        ('inspect runs/mine grep "let me check" winner:wrong',),
+    ),
+    "stats": Action(
+        _stats,
+        "[FILTER]",
+        "Print the figures of each step, over all debates or those that a FILTER finds.",
+        ("filter",),
+        ("inspect runs/mine stats", "inspect runs/mine stats level:5"),
+    ),
+    "why": Action(
+        _why,
+        "ID",
+        "Tell why a turn was rewarded as it was, from its votes to its advantage.",
+        ("turn",),
+        ("inspect runs/mine why 12.3 --turn 0.1",),
+    ),
+    "same": Action(
+        _same,
+        "PROBLEM [ID ID]",
+        "List the debates of a problem, in training and in evaluations, or tell how two of them differ.",
+        ("limit",),
+        ("inspect runs/mine same gsm8k-17", "inspect runs/mine same gsm8k-17 3.0 12.4"),
+    ),
+    "fixture": Action(
+        _fixture,
+        "ID FILE",
+        "Save a debate as a new file, and print a test of it.",
+        (),
+        ("inspect runs/mine fixture 12.3 debate.json",),
+    ),
+    "replays": Action(
+        _replays,
+        "[NAME [ID]]",
+        "List what debate replay kept under other schemes, show one of them, or one debate of it.",
+        (),
+        ("inspect runs/mine replays", "inspect runs/mine replays rewards.truth_weight=0.3-1a2b3c4d 12.3"),
+    ),
+    "evaluations": Action(
+        _evaluations,
+        "",
+        "List the evaluations of a run, those made in training too, with the command that opens each part.",
+        (),
+        ("inspect runs/mine evaluations", "inspect runs/mine/evaluations/step_000050-1a2b3c4d/debates"),
+    ),
+    "pairs": Action(
+        _pairs,
+        "[N]",
+        "Tell how the judge in training and the start judge judge fixed pairs under attack, or one of them.",
+        (),
+        ("inspect runs/mine pairs", "inspect runs/mine pairs 3"),
+    ),
+}
+SOME = {option for action in ACTIONS.values() for option in action.options}
+"""Options that only some actions have a use for."""

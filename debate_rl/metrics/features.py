@@ -1,0 +1,210 @@
+"""Metrics of single features: seats, tools, labels, likelihood."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import reduce
+from statistics import fmean
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from debate.types import Call, Debate, Turn
+from rewards import Correct, Credit, ballot_box, valid_votes
+from rewards.judging import decidable_votes
+from rewards.likelihood import Likelihoods
+from rewards.pseudo import PSEUDO
+from rewards.truth import grade_of, is_right
+from rewards.types import known_values, value_of
+from rewards.votes import due_pairs
+
+
+def mean_of(name: str, values: Iterable[float]) -> dict[str, float]:
+    """Return {name: mean}, or nothing where there is nothing to average.
+
+    >>> mean_of("a", [1, 2]), mean_of("a", [])
+    ({'a': 1.5}, {})
+    """
+    numbers = [float(value) for value in values]
+    return {name: fmean(numbers)} if numbers else {}
+
+
+def seat_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
+    """Return the accuracy of each kind of seat, of solutions and of votes; nothing where all learn."""
+    values: dict[str, list[bool]] = defaultdict(list)
+    for debate, table in zip(debates, correct, strict=True):
+        for name, right in seat_figures(debate, table):
+            values[name].append(right)
+    return {name: mean for key, found in sorted(values.items()) for name, mean in mean_of(key, found).items()}
+
+
+def seat_figures(debate: Debate, correct: Correct) -> Iterator[tuple[str, bool]]:
+    """Yield whether each graded solution of the last round is right, and each vote on a decidable pair."""
+    protocol = debate.protocol
+    if not protocol.seats or correct is None:
+        return
+    for turn in debate.turns:
+        right = is_right(turn.id, correct) if turn.id.round == protocol.num_rounds - 1 else None
+        if right is not None:
+            yield f"seat/{protocol.seat(turn.id.agent)}/accuracy", right
+    box = ballot_box(debate)
+    pairs = due_pairs(box, valid_votes(box))
+    for seat in dict.fromkeys(protocol.seats):
+        own = [pair for pair in pairs if protocol.seat(pair.judge.agent) == seat]
+        for right in decidable_votes(own, correct):
+            if right is not None:
+                yield f"seat/{seat}/judge/accuracy", right
+
+
+FIGURES = ("calls", "failed", "timeouts", "share", "only_with_code")
+
+
+def tool_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
+    """Return the figures of the programs in a batch; nothing where no turn could run any."""
+    problems: dict[str, list[tuple[Turn, bool | None]]] = defaultdict(list)
+    for debate, table in zip(debates, correct, strict=True):
+        problems[debate.problem.id] += [(turn, is_right(turn.id, table)) for turn in debate.turns]
+    values: dict[str, list[float]] = defaultdict(list)
+    for turns in problems.values():
+        for name, found in tool_figures(turns).items():
+            values[name] += found
+    return {name: mean for one in FIGURES for name, mean in mean_of(f"tools/{one}", values[one]).items()}
+
+
+def tool_figures(turns: Iterable[tuple[Turn, bool | None]]) -> dict[str, list[float]]:
+    """Return the values of each figure over a problem's turns, each right or not (None: ungraded).
+
+    ``calls``: programs of each turn; ``failed``, ``timeouts``: of each program; ``share``: of each graded
+    answer whether its turn ran one; ``only_with_code``: of the problem whether an answer was right, and only
+    such whose turn ran one. A program that was refused did not run.
+    """
+    could = [(turn, right) for turn, right in turns if turn.completion.calls is not UNSET]
+    if not could:
+        return {}
+    ran = [calls_run(turn) for turn, _ in could]
+    programs = [call for calls in ran for call in calls]
+    answers = [
+        (bool(calls), right)
+        for (turn, right), calls in zip(could, ran, strict=True)
+        if right is not None and not turn.ballot
+    ]
+    right = {used for used, is_so in answers if is_so}
+    return {
+        "calls": [float(len(calls)) for calls in ran],
+        "failed": [float(call.status != "ok") for call in programs],
+        "timeouts": [float(call.status == "timeout") for call in programs],
+        "share": [float(used) for used, _ in answers],
+        "only_with_code": [float(right == {True})] if answers else [],
+    }
+
+
+def calls_run(turn: Turn) -> list[Call]:
+    """Return the programs of a turn that ran."""
+    return [call for call in turn.completion.calls or () if call.status != "refused"]
+
+
+class LabelCounts(NamedTuple):
+    """Problems by what rewarded their solutions; of those without a label the rounds with a pseudo-label.
+
+    ``graded``: pseudo-labels that a gold answer can tell right from wrong; ``right`` of them are.
+    """
+
+    problems: int = 0
+    labelled: int = 0
+    rounds: int = 0
+    pseudo: int = 0
+    graded: int = 0
+    right: int = 0
+
+    def plus(self, other: LabelCounts) -> LabelCounts:
+        """Return the sums."""
+        return LabelCounts(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def metrics(self) -> dict[str, float]:
+        """Return the shares; one of nothing is left out.
+
+        >>> LabelCounts(4, 1, rounds=6, pseudo=3, graded=2, right=1).metrics()
+        {'labels/share': 0.25, 'labels/pseudo': 0.5, 'audit/pseudo_right': 0.5}
+        """
+        parts = {
+            "labels/share": (self.labelled, self.problems),
+            "labels/pseudo": (self.pseudo, self.rounds),
+            "audit/pseudo_right": (self.right, self.graded),
+        }
+        return {name: part / whole for name, (part, whole) in parts.items() if whole}
+
+
+def label_counts(
+    credits: Sequence[Credit], correct: Sequence[Correct], groups: Sequence[Hashable]
+) -> LabelCounts:
+    """Return the counts of a step; entry i of each argument is about debate i.
+
+    A pseudo-label is right where most solutions with that answer are.
+    """
+    of_group: dict[Hashable, list[tuple[Credit, Correct]]] = {}
+    for credit, table, group in zip(credits, correct, groups, strict=True):
+        of_group.setdefault(group, []).append((credit, table))
+    counts = LabelCounts()
+    for members in of_group.values():
+        first = members[0][0]
+        labelled = first.judge == "truth" or first.truth == "truth"
+        counts = counts.plus(LabelCounts(1, int(labelled)))
+        if first.truth in PSEUDO:
+            rounds = [_round(members, round_) for round_ in range(len(first.labels))]
+            counts = reduce(LabelCounts.plus, rounds, counts)
+    return counts
+
+
+def _round(members: Sequence[tuple[Credit, Correct]], round_: int) -> LabelCounts:
+    """Return the counts of a round of a group; any of its solutions with the answer shows the grade."""
+    labels = members[0][0].labels
+    if labels[round_] is None:
+        return LabelCounts(rounds=1)
+    grades = [
+        table[agent][other] is True
+        for credit, table in members
+        if table is not None
+        for agent, row in enumerate(credit.grades)
+        for other, same in enumerate(row)
+        if same is True and labels[other] == labels[round_] and table[agent][other] is not None
+    ]
+    right = sum(grades) > len(grades) / 2
+    return LabelCounts(rounds=1, pseudo=1, graded=bool(grades), right=right)
+
+
+def likelihood_metrics(
+    debates: Sequence[Debate], correct: Sequence[Correct], likelihoods: Sequence[Likelihoods]
+) -> dict[str, float]:
+    """Return the means over all, right and wrong solutions, of the baselines, and whether right is likelier.
+
+    ``likelihood/auc``: the chance that of two solutions of one problem and round, one right and one wrong,
+    the right one makes the gold answer more likely; ties count half. A mean of nothing is left out.
+    """
+    graded = [
+        (debate.problem.id, turn.id.round, grade_of(turn.id, table), value)
+        for debate, table, read in zip(debates, correct, likelihoods or (), strict=bool(likelihoods))
+        for turn in debate.turns
+        if (value := value_of(read.logprobs, turn.id)) is not None
+    ]
+    figures = {
+        "logprob": [value for read in likelihoods for value in known_values(read.logprobs)],
+        "right": [value for *_, grade, value in graded if grade is True],
+        "wrong": [value for *_, grade, value in graded if grade in (False, "missing")],
+        "baseline": [read.baseline for read in likelihoods if read.baseline is not None],
+        "auc": _chances(graded),
+    }
+    return {f"likelihood/{name}": fmean(values) for name, values in figures.items() if values}
+
+
+def _chances(graded: Sequence[tuple[str, int, object, float]]) -> list[float]:
+    """Return for each problem and round with both the share of pairs in which the right one is likelier."""
+    groups: dict[tuple[str, int], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    for problem, round_, grade, value in graded:
+        if grade is not None:
+            groups[problem, round_][grade is True].append(value)
+    return [
+        fmean((right > wrong) + (right == wrong) / 2 for right in rights for wrong in wrongs)
+        for wrongs, rights in groups.values()
+        if rights and wrongs
+    ]

@@ -1,0 +1,174 @@
+"""Read the question of a row, as each data set has it, and which rows belong to a set."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from debate.types import Kind
+from envs.data.records import Record
+
+SHOWN, CONTINUED = 100, 50
+"""Words of an article that are shown, and words of it that follow."""
+BLOCK = "Write the whole program in one ```python block."
+TASKS: Mapping[str, Kind] = {"gsm8k": "number", "math": "expression", "ifeval": "instructions"}
+"""How a row of Open-Instruct is graded, by its field "dataset"."""
+
+_ASKED = re.compile(r"(?:^|\n\n)(?:Question|Problem):\s*")
+_TO_ANSWER = re.compile(r"\s*\n\s*(?:Answer|Solution):\s*\Z")
+_BOX_REQUEST = re.compile(r"\s*Present the answer in LaTex format: \\boxed\{Your answer\}\s*\Z")
+_TOKENIZED = re.compile(r" @([-,.])@ ")
+_BEFORE = re.compile(r" +([,.;:!?%)\]])")
+_BEHIND = re.compile(r"([(\[]) +")
+
+
+def of_fields(*names: str) -> Callable[[Record], str]:
+    """Return the reader of a question that is the first of these fields."""
+    return lambda row: row.text("question", *names)
+
+
+def question(row: Record) -> str:
+    """The question, or problem, field; of a list of chat messages the last of the user."""
+    names = ("problem", "question", "Problem")
+    found = row.find("question", *names)
+    asked = last_of_user(found[1]) if found else None
+    return row.text("question", *names) if asked is None else row.whole("question", asked.strip())
+
+
+def last_of_user(value: object) -> str | None:
+    """Return the content of the last message of role "user"; None where there is none.
+
+    >>> last_of_user([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "1+1?"}])
+    '1+1?'
+    """
+    turns = value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+    asked = [
+        turn.get("content") for turn in turns if isinstance(turn, Mapping) and turn.get("role") == "user"
+    ]
+    return asked[-1] if asked and isinstance(asked[-1], str) else None
+
+
+def message(row: Record) -> str:
+    """The last message of the user; in Eurus-2 without its request for a box."""
+    names = ("messages", "prompt")
+    field, value = row.field("question", *names), row.value("question", *names)
+    content = last_of_user(value)
+    if content is None:
+        raise row.error(field, "needs a list of messages with one of role 'user'", value)
+    text = _BOX_REQUEST.sub("", content).strip()
+    if not text:
+        raise row.error(field, "is empty", value)
+    return row.whole(field, text)
+
+
+def task(row: Record) -> Kind:
+    """The kind of a row of Open-Instruct; the row's error for a verifier that is not here."""
+    name = str(row.values.get("dataset", "")).lower()
+    if name not in TASKS:
+        known = ", ".join(TASKS)
+        raise row.error("dataset", f"names a verifier that is not here; known: {known}", name)
+    return TASKS[name]
+
+
+def without_shots(row: Record) -> str:
+    """The message; of one that shows worked examples first, its last question alone."""
+    text = message(row)
+    if task(row) == "instructions":
+        return text
+    return _TO_ANSWER.sub("", _ASKED.split(text)[-1]).strip() or text
+
+
+def body_and_question(row: Record) -> str:
+    """SVAMP keeps the story and the question apart."""
+    if "question" in row.renamed:
+        return row.text("question")
+    body = row.text("body", "Body").rstrip()
+    return f"{body}{'' if body[-1] in '.?!' else '.'} {row.text('question', 'Question')}"
+
+
+def with_context(row: Record) -> str:
+    """OlympiadBench puts shared premises into a field of their own."""
+    context = row.find("context", "context")
+    before = f"{context[1]}\n" if context and context[1] else ""
+    return before + question(row)
+
+
+def arc_question(row: Record) -> str:
+    """The question's text; the original file keeps it in the question's "stem"."""
+    value = row.value("question", "question")
+    stem = value.get("stem") if isinstance(value, Mapping) else None
+    return stem.strip() if isinstance(stem, str) and stem.strip() else row.text("question", "question")
+
+
+def mbpp_question(row: Record) -> str:
+    """The task with its first test, which names the function; the others stay hidden."""
+    task, tests = row.text("question", "text", "prompt"), texts(row, "test_list")
+    return f"{task}\n\n```python\n{tests[0]}\n```\n\n{BLOCK}" if tests else task
+
+
+def humaneval_question(row: Record) -> str:
+    """The beginning of the program, with what it is to do."""
+    start = str(row.value("prompt", "prompt")).rstrip()
+    return f"Complete this program.\n\n```python\n{start}\n```\n\n{BLOCK}"
+
+
+def apps_question(row: Record) -> str:
+    """The question, and what form the program has: it reads standard input, or begins as starter_code."""
+    start = row.values.get("starter_code")
+    form = (
+        f"Begin with this code.\n\n```python\n{start.rstrip()}\n```\n\n"
+        if isinstance(start, str) and start.strip()
+        else "The program reads standard input and writes to standard output. "
+    )
+    return f"{row.text('question', 'question')}\n\n{form}{BLOCK}"
+
+
+def texts(row: Record, field: str) -> tuple[str, ...]:
+    """Return the texts of a list, none of them empty; a text alone is a list of one."""
+    value = row.values.get(field)
+    items = [value] if isinstance(value, str) else value if isinstance(value, Sequence) else []
+    found = tuple(item for item in items if isinstance(item, str) and item.strip())
+    if len(found) < len(items) and not isinstance(value, str):
+        raise row.error(field, "needs texts, none of them empty", value)
+    return found
+
+
+def to_be_continued(row: Record) -> str:
+    """The first words of a paragraph, behind the request to continue it."""
+    return f"Continue this text by about {CONTINUED} words:\n\n{_printed(_words(row)[:SHOWN])}"
+
+
+def continuation(row: Record) -> str:
+    """The words that follow."""
+    return _printed(_words(row)[SHOWN : SHOWN + CONTINUED])
+
+
+def _words(row: Record) -> list[str]:
+    return _TOKENIZED.sub(r"\1", row.text("question", "text")).split()
+
+
+def _printed(words: list[str]) -> str:
+    """Return words as they are printed: WikiText sets punctuation apart."""
+    return _BEHIND.sub(r"\1", _BEFORE.sub(r"\1", " ".join(words)))
+
+
+def is_long(row: Record) -> bool:
+    """Whether a row is a paragraph with words enough to show and to continue, and no heading."""
+    text = row.values.get("text")
+    return isinstance(text, str) and len(text.split()) >= SHOWN + CONTINUED
+
+
+def is_hardest(row: Record) -> bool:
+    """DeepMath's problems of difficulty 9 and above."""
+    value = row.values.get("difficulty")
+    return isinstance(value, int | float) and value >= 9
+
+
+def is_numerical(row: Record) -> bool:
+    """OlympiadBench's benchmark of 572 has its numerical problems, also those with several answers."""
+    return row.text("answer_type", "answer_type") == "Numerical"
+
+
+def is_mathematics(row: Record) -> bool:
+    """Eurus-2 has code too, whose verifier is not here."""
+    return row.values.get("ability") == "math"

@@ -1,0 +1,479 @@
+"""The instructions of IFEval, and those of Open-Instruct and RLVR-IFeval, which extend and rewrite them.
+
+IFEval: Zhou et al. 2023, arXiv 2311.07911, table 1. Open-Instruct (allenai/IF_multi_constraints_upto5):
+Pyatkin et al. 2025, arXiv 2507.02833. RLVR-IFeval: Lambert et al. 2024, arXiv 2411.15124; Tulu 3 wrote
+IFEval's 25 anew, with "at most" and "around", exact counts and other rules for case. docs/instructions.md
+explains each. The checks decide as the published ones, except that keywords and markers are no regular
+expressions. Every check is linear in the response and raises on none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from envs.instructions import arguments as read
+from envs.instructions.arguments import Instructions, of
+from envs.instructions.ifbench import keyword_at
+from envs.instructions.text import count_words, enclosed, language_of, sentences, words
+
+_OPTIONS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
+_TOKEN = re.compile(r"\w+(?:[-./]\w+)*")
+_BOLD, _ITALIC = re.compile(r"\*\*([^\n*]*)\*\*"), re.compile(r"\*([^\n*]*)\*")
+_STAR = re.compile(r"^[^\S\n]*+\*[^*].*$", re.MULTILINE)
+_DASH = re.compile(r"^[^\S\n]*+-.*$", re.MULTILINE)
+_FENCES = ("```json", "```Json", "```JSON", "```")
+_BOUNDARY, _NO_WORD = re.compile(r"\b"), re.compile(r"(?<!\w)(?!\w)")
+_POSTSCRIPTS = {"P.S.": re.compile(r"p\.\s?s\."), "P.P.S": re.compile(r"p\.\s?p\.\s?s")}
+_PUNCTUATION = re.compile(r"[^\w\s]")
+_SENTENCE_END = re.compile(r"(?<=[.?!])\s")
+_NO_END = re.compile(r"\w\.\w.|.[A-Z][a-z]\.", re.DOTALL)
+
+
+def compared(number: int, relation: str, bound: int) -> bool:
+    """Return whether a number is "at least" a bound, or "less than" it.
+
+    >>> compared(3, "at least", 3), compared(3, "less than", 3)
+    (True, False)
+    """
+    return number < bound if relation == "less than" else number >= bound
+
+
+def folded(text: str) -> str:
+    """Return text in which case is ignored; the small sigma has two forms."""
+    return text.lower().replace("ς", "σ")
+
+
+def between(response: str, divider: str) -> list[str]:
+    """Return the parts between dividers, ends trimmed; the first and the last only if not empty."""
+    parts = [part.strip() for part in response.split(divider)]
+    return parts[0 if parts[0] else 1 : len(parts) if parts[-1] else len(parts) - 1]
+
+
+def is_two(parts: Sequence[str]) -> bool:
+    """Return whether there are two parts, none of them empty."""
+    return len(parts) == 2 and all(parts)
+
+
+def _apart(text: str) -> str:
+    """Return text with a mark around each word and around each character that is not part of one.
+
+    In this form only a word of its own is found with its marks: one quick search finds it anywhere.
+    """
+    plain = text.replace("\0", "\2").replace("\1", "\2")  # the marks
+    return _BOUNDARY.sub("\0", _NO_WORD.sub("\1", plain))
+
+
+def _has_all(text: str, keywords: Sequence[str]) -> bool:
+    return all(word in text for word in keywords)
+
+
+def _times(response: str, keyword: str) -> int:
+    return folded(response).count(folded(keyword.strip()))
+
+
+def _no_forbidden_word(text: str, forbidden_words: Sequence[str]) -> bool:
+    apart = _apart(folded(text))
+    return not any(_apart(folded(word.strip())) in apart for word in forbidden_words)
+
+
+def _no_forbidden_part(text: str, forbidden_words: Sequence[str]) -> bool:
+    lowered = text.lower()
+    return not any(word.lower() in lowered for word in forbidden_words)
+
+
+def _nth_paragraph_first_word(text: str, num_paragraphs: int, nth_paragraph: int, first_word: str) -> bool:
+    paragraphs = [part.strip() for part in text.split("\n\n")]
+    number = sum(map(bool, paragraphs))
+    if number != num_paragraphs or nth_paragraph > number or not paragraphs[nth_paragraph - 1]:
+        return False
+    word = paragraphs[nth_paragraph - 1].split(maxsplit=1)[0].lstrip("'").lstrip('"')
+    return re.split(r"[.,?!'\"]", word, maxsplit=1)[0].lower() == first_word.lower()
+
+
+def _postscript(text: str, postscript_marker: str) -> bool:
+    marker = postscript_marker.strip()
+    pattern = _POSTSCRIPTS.get(marker)
+    return pattern.search(text.lower()) is not None if pattern else marker.lower() in text.lower()
+
+
+def bullets(text: str) -> int:
+    """Return how many lines begin with ``*`` and not ``**``, or with ``-``.
+
+    A lone ``*`` takes the next line with it, as in the published expressions.
+    """
+    return sum(1 for bullet in (_STAR, _DASH) for _ in bullet.finditer(text))
+
+
+def _highlights(text: str) -> int:
+    return sum(bool(match[1].strip()) for mark in (_ITALIC, _BOLD) for match in mark.finditer(text))
+
+
+def _headings(text: str, section_spliter: str) -> int:
+    heading = re.compile(rf"{re.escape(section_spliter.strip())}\s?\d+")
+    return sum(1 for _ in heading.finditer(text))
+
+
+def is_json(text: str) -> bool:
+    """Return whether a text is JSON by RFC 8259, which has no NaN and no Infinity."""
+    try:
+        json.loads(text, parse_int=str, parse_constant=_refuse)  # a number may have any length
+    except (ValueError, RecursionError):  # the latter by JSON nested a thousand deep
+        return False
+    return True
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def is_fenced_json(response: str) -> bool:
+    """Return whether a text is JSON once each opening of a fence is taken off."""
+    text = response.strip()
+    for fence in _FENCES:
+        text = text.removeprefix(fence)
+    return is_json(text.removesuffix("```").strip())
+
+
+def _has_title(line: str) -> bool:
+    start, end = line.find("<<"), line.rfind(">>")
+    return 0 <= start < end - 2 and bool(line[start:end].lstrip("<").rstrip(">").strip())
+
+
+def _two_responses(text: str) -> bool:
+    parts = between(text, "******")
+    return is_two(parts) and parts[0] != parts[1]
+
+
+def _is_quoted(text: str) -> bool:
+    return len(text) > 1 and text[0] == text[-1] == '"'
+
+
+IFEVAL: Instructions = {
+    "keywords:existence": of(
+        lambda text, keywords: _has_all(folded(text), list(map(folded, keywords))), keywords=read.keywords
+    ),
+    "keywords:frequency": of(
+        lambda text, keyword, frequency, relation: compared(_times(text, keyword), relation, frequency),
+        keyword=read.keyword,
+        frequency=read.count,
+        relation=read.relation,
+    ),
+    "keywords:forbidden_words": of(_no_forbidden_word, forbidden_words=read.keywords),
+    "keywords:letter_frequency": of(
+        lambda text, letter, let_frequency, let_relation: compared(
+            text.lower().count(letter.lower()), let_relation, let_frequency
+        ),
+        letter=read.letter,
+        let_frequency=read.count,
+        let_relation=read.relation,
+    ),
+    "language:response_language": of(
+        lambda text, language: language_of(text) == language, language=read.language
+    ),
+    "length_constraints:number_sentences": of(
+        lambda text, num_sentences, relation: compared(len(sentences(text)), relation, num_sentences),
+        num_sentences=read.count,
+        relation=read.relation,
+    ),
+    "length_constraints:number_paragraphs": of(
+        lambda text, num_paragraphs: all(parts := between(text, "***")) and len(parts) == num_paragraphs,
+        num_paragraphs=read.count,
+    ),
+    "length_constraints:number_words": of(
+        lambda text, num_words, relation: compared(count_words(text), relation, num_words),
+        num_words=read.count,
+        relation=read.relation,
+    ),
+    "length_constraints:nth_paragraph_first_word": of(
+        _nth_paragraph_first_word,
+        num_paragraphs=read.ordinal,
+        nth_paragraph=read.ordinal,
+        first_word=read.phrase,
+    ),
+    "detectable_content:number_placeholders": of(
+        lambda text, num_placeholders: enclosed(text, "[", "]") >= num_placeholders,
+        num_placeholders=read.count,
+    ),
+    "detectable_content:postscript": of(_postscript, postscript_marker=read.phrase),
+    "detectable_format:number_bullet_lists": of(
+        lambda text, num_bullets: bullets(text) == num_bullets, num_bullets=read.count
+    ),
+    "detectable_format:constrained_response": of(lambda text: any(one in text for one in _OPTIONS)),
+    "detectable_format:number_highlighted_sections": of(
+        lambda text, num_highlights: _highlights(text) >= num_highlights, num_highlights=read.count
+    ),
+    "detectable_format:multiple_sections": of(
+        lambda text, section_spliter, num_sections: _headings(text, section_spliter) >= num_sections,
+        section_spliter=read.keyword,
+        num_sections=read.count,
+    ),
+    "detectable_format:json_format": of(is_fenced_json),
+    "detectable_format:title": of(lambda text: any(map(_has_title, text.split("\n")))),
+    "combination:two_responses": of(_two_responses),
+    "combination:repeat_prompt": of(
+        lambda text, prompt_to_repeat: text.strip().lower().startswith(prompt_to_repeat.strip().lower()),
+        prompt_to_repeat=read.phrase,
+    ),
+    "startend:end_checker": of(
+        lambda text, end_phrase: text.strip().strip('"').lower().endswith(end_phrase.strip().lower()),
+        end_phrase=read.phrase,
+    ),
+    "change_case:capital_word_frequency": of(
+        lambda text, capital_frequency, capital_relation: compared(
+            capital_words(text), capital_relation, capital_frequency
+        ),
+        capital_frequency=read.count,
+        capital_relation=read.relation,
+    ),
+    "change_case:english_capital": of(lambda text: text.isupper() and language_of(text) == "en"),
+    "change_case:english_lowercase": of(lambda text: text.islower() and language_of(text) == "en"),
+    "punctuation:no_comma": of(lambda text: "," not in text),
+    "startend:quotation": of(lambda text: _is_quoted(text.strip())),
+}
+
+
+def capital_words(text: str) -> int:
+    """Return how many words are all in capitals, single letters among them.
+
+    A word is a run of letters, digits and underscores, with hyphens, points and slashes inside it; "DON'T" is
+    two, as for nltk's word_tokenize, which IFEval uses and which has more rules.
+
+    >>> capital_words("I saw NASA's X-15 and the U.S. team, DON'T you?")
+    6
+    """
+    return sum(match.group().isupper() for match in _TOKEN.finditer(text))
+
+
+def _repeat_phrase(text: str, phrase: str, small_n: int) -> bool:
+    """Stretches from the phrase's first to its last word: exactly so many, each with one other word."""
+    wanted = phrase.split()
+    stretches = [stretch.split() for line in text.split("\n") for stretch in _stretches(line, wanted)]
+    return len(stretches) == small_n and all(
+        len(stretch) == len(wanted) and sum(one != two for one, two in zip(stretch, wanted, strict=True)) == 1
+        for stretch in stretches
+    )
+
+
+def _stretches(line: str, wanted: list[str]) -> list[str]:
+    """Return what stands from a phrase's first to the nearest last word, none overlapping."""
+    found: list[str] = []
+    first, last, at = f"{wanted[0]} ", f" {wanted[-1]}", 0
+    while (start := line.find(first, at)) >= 0 and (end := line.find(last, start + len(first))) >= 0:
+        at = end + len(last)
+        found.append(line[start:at])
+    return found
+
+
+def _is_copy(text: str, prompt_to_repeat: str) -> bool:
+    return text.strip().lower() == prompt_to_repeat.strip().lower()
+
+
+def _copies(text: str, prompt_to_repeat: str, N: int) -> bool:
+    parts = text.split("******")
+    return len(parts) == N and all(_is_copy(part, prompt_to_repeat) for part in parts)
+
+
+def _pairs_wrapped(text: str) -> bool:
+    spoken = text.split()
+    pairs = zip(spoken[::2], spoken[1::2], strict=False)
+    return all(one.startswith("<<") and two.endswith(">>") for one, two in pairs)
+
+
+def _no_adjacent(text: str) -> bool:
+    firsts = [ord(word.lower()[0]) for word in text.split()]
+    return all(two - one != 1 for one, two in pairwise(firsts))
+
+
+def _ends_with_word(text: str, last_word: str) -> bool:
+    return _PUNCTUATION.sub("", text.split()[-1]).lower() == last_word.lower()
+
+
+def _composition(text: str, n_sent: int, n_words: int) -> bool:
+    """Three paragraphs between dividers ``***``, each of so many sentences of so many words."""
+    paragraphs = [sentences(part) for part in between(text, "***")]
+    lengths = {len(words(sentence)) for paragraph in paragraphs for sentence in paragraph}
+    return [len(paragraph) for paragraph in paragraphs] == [n_sent] * 3 and lengths == {n_words}
+
+
+def _start_is_end(text: str) -> bool:
+    spoken = words(text.lower())
+    return len(spoken) > 1 and spoken[0] == spoken[-1] and text.strip().lower().endswith(spoken[-1])
+
+
+OPEN_INSTRUCT: Instructions = {
+    "copy:repeat_phrase": of(_repeat_phrase, phrase=read.keyword, small_n=read.count),
+    "copy:copy": of(_is_copy, prompt_to_repeat=read.phrase),
+    "copy:copying_simple": of(_is_copy, prompt_to_repeat=read.phrase),
+    "copy:copying_multiple": of(_copies, prompt_to_repeat=read.phrase, N=read.ordinal),
+    "new:copy_span_idx": of(
+        lambda text, prompt_to_repeat, n_start, n_end: _is_copy(text, prompt_to_repeat[n_start:n_end]),
+        prompt_to_repeat=read.phrase,
+        n_start=read.count,
+        n_end=read.count,
+    ),
+    "detectable_format:sentence_hyphens": of(
+        lambda text: text.split("-") == sentences(text.replace("-", " "))
+    ),
+    "detectable_format:square_brackets": of(
+        lambda text: all(word.startswith("[") and word.endswith("]") for word in text.split())
+    ),
+    "detectable_format:bigram_wrapping": of(_pairs_wrapped),
+    "keywords:no_adjacent_consecutive": of(_no_adjacent),
+    "keywords:word_once": of(lambda text, keyword: _times(text, keyword) == 1, keyword=read.keyword),
+    "keywords:word_count_different_numbers": IFEVAL["keywords:frequency"],
+    "keywords:exclude_word_harder": of(
+        lambda text, keyword: f" {keyword.strip()} " not in text, keyword=read.keyword
+    ),
+    "keywords:palindrome": of(lambda text: any(word == word[::-1] for word in text.split())),
+    "keywords:keyword_specific_position": of(
+        keyword_at, keyword=read.first_phrase, n=read.ordinal, m=read.ordinal
+    ),
+    "keywords:start_end": of(_start_is_end),
+    "paragraphs:paragraphs": of(lambda text: is_two(between(text, "***"))),
+    "paragraphs:paragraphs2": of(lambda text: is_two(between(text, "\n\n"))),
+    "first_word:first_word_sent": of(
+        lambda text, first_word: all(
+            sentence.split()[0].lower() == first_word.lower() for sentence in sentences(text)
+        ),
+        first_word=read.first_phrase,
+    ),
+    "first_word:first_word_answer": of(
+        lambda text, first_word: text.split()[0].lower() == first_word.lower(), first_word=read.first_phrase
+    ),
+    "last_word:last_word_sent": of(
+        lambda text, last_word: all(_ends_with_word(sentence, last_word) for sentence in sentences(text)),
+        last_word=read.first_phrase,
+    ),
+    "last_word:last_word_answer": of(_ends_with_word, last_word=read.first_phrase),
+    "punctuation:punctuation_dot": of(lambda text: "." not in text),
+    "punctuation:punctuation_exclamation": of(lambda text: "!" not in text),
+    "letters:letter_counting": of(
+        lambda text, N, relation: compared(len(re.findall("[a-zA-Z]", text)), relation, N),
+        N=read.count,
+        relation=read.relation,
+    ),
+    "letters:letter_counting2": IFEVAL["keywords:letter_frequency"],
+    "count:lowercase_counting": of(lambda text, N: len(re.findall(r"\b[a-z]+\b", text)) <= N, N=read.count),
+    "count:counting_composition": of(_composition, n_sent=read.ordinal, n_words=read.ordinal),
+    "count:count_unique": of(lambda text: len(set(spoken := words(text))) == len(spoken)),
+    "count:count_increment_word": of(
+        lambda text, keyword1, keyword2: _times(text, keyword1) == 1 and _times(text, keyword2) == 2,
+        keyword1=read.keyword,
+        keyword2=read.keyword,
+    ),
+}
+
+
+def quantified(number: int, how: str, bound: int, tolerance: int = 0) -> bool:
+    """Return whether a number is "at least", "at most" or "around" a bound.
+
+    "Around" is within a tolerance, by default a tenth of the bound.
+
+    >>> [quantified(9, how, 10) for how in ("at least", "at most", "around")]
+    [False, True, True]
+    """
+    if how == "around":
+        return abs(number - bound) <= (tolerance or max(round(bound * 0.1), 1))
+    return number >= bound if how == "at least" else number <= bound
+
+
+def _paragraphs(text: str, N: int) -> bool:
+    parts = "\n".join(map(str.strip, text.splitlines())).strip().split("* * *")
+    return len(parts) == N and all(map(str.strip, parts))
+
+
+def _sentences_by_blanks(text: str) -> int:
+    """Count one more than blanks behind a mark, but for those behind "Dr." or "e.g."."""
+    ends = (end.start() for end in _SENTENCE_END.finditer(text))
+    return 1 + sum(not _NO_END.fullmatch(text[max(0, end - 4) : end].rjust(4)) for end in ends)
+
+
+def _two_by_one_divider(text: str) -> bool:
+    one, *others = (part.strip() for part in text.split("******"))
+    return len(others) == 1 and one != others[0]
+
+
+RLVR_IFEVAL: Instructions = {
+    "verify_keywords": of(
+        lambda text, keyword_list: _has_all(text.lower(), [word.lower() for word in keyword_list]),
+        keyword_list=read.keywords,
+    ),
+    "verify_keyword_frequency": of(
+        lambda text, word, N: re.findall(r"\b\w+\b", text.lower()).count(word.lower()) == N,
+        word=read.keyword,
+        N=read.count,
+    ),
+    "validate_forbidden_words": of(_no_forbidden_part, forbidden_words=read.keywords),
+    "verify_letter_frequency": of(
+        lambda text, letter, N: text.count(letter) == N, letter=read.letter, N=read.count
+    ),
+    "validate_response_language": IFEVAL["language:response_language"],
+    "verify_paragraph_count": of(_paragraphs, N=read.count),
+    "validate_word_constraint": of(
+        lambda text, N, quantifier: quantified(len(text.split()), quantifier, N),
+        N=read.count,
+        quantifier=read.quantifier,
+    ),
+    "verify_sentence_constraint": of(
+        lambda text, N, quantifier: quantified(_sentences_by_blanks(text), quantifier, N, tolerance=1),
+        N=read.count,
+        quantifier=read.quantifier,
+    ),
+    "validate_paragraphs": of(
+        lambda text, N, first_word, i: (
+            len(parts := text.split("\n\n")) == N and parts[i - 1].strip().startswith(first_word)
+        ),
+        N=read.ordinal,
+        first_word=read.phrase,
+        i=read.ordinal,
+    ),
+    "verify_postscript": of(
+        lambda text, postscript_marker: bool(text.partition(postscript_marker)[2].strip()),
+        postscript_marker=read.phrase,
+    ),
+    "validate_placeholders": of(lambda text, N: enclosed(text, "[", "]") >= N, N=read.count),
+    "verify_bullet_points": of(
+        lambda text, N: sum(line.strip().startswith(("*", "-")) for line in text.split("\n")) == N,
+        N=read.count,
+    ),
+    "validate_title": of(lambda text: enclosed(text, "<<", ">>") > 0),
+    "validate_choice": of(
+        lambda text, options: any(option in text for option in options), options=read.options
+    ),
+    "validate_highlighted_sections": of(
+        lambda text, N: sum(line.count("*") // 2 for line in text.split("\n")) >= N, N=read.count
+    ),
+    "validate_sections": of(
+        lambda text, N, section_splitter: len(parts := text.split(section_splitter)) - (parts[0] == "") == N,
+        N=read.count,
+        section_splitter=read.keyword,
+    ),
+    "validate_json_format": of(is_json),
+    "validate_repeat_prompt": of(
+        lambda text, original_prompt: text.startswith(original_prompt), original_prompt=read.phrase
+    ),
+    "validate_two_responses": of(_two_by_one_divider),
+    "validate_uppercase": of(lambda text: text == text.upper()),
+    "validate_lowercase": of(lambda text: text == text.lower()),
+    "validate_frequency_capital_words": of(
+        lambda text, N, quantifier: quantified(len(re.findall(r"\b[A-Z]+\b", text)), quantifier, N),
+        N=read.count,
+        quantifier=read.quantifier,
+    ),
+    "validate_end": of(lambda text, end_phrase: text.endswith(end_phrase), end_phrase=read.phrase),
+    "validate_quotation": of(lambda text: text.startswith('"') and text.endswith('"')),
+    "validate_no_commas": IFEVAL["punctuation:no_comma"],
+}
+
+DETECTED = frozenset(
+    (
+        "language:response_language",
+        "change_case:english_capital",
+        "change_case:english_lowercase",
+        "validate_response_language",
+    )
+)
+"""Instructions that need to detect the language."""

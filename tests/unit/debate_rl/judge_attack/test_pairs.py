@@ -1,0 +1,107 @@
+import pytest
+
+from debate_rl.judge_attack.pairs import (
+    JudgePair,
+    Judgment,
+    accuracy,
+    as_lines,
+    fall,
+    folder_of,
+    hack_gap,
+    judged_steps,
+    rates,
+    read_pairs,
+    set_aside_judged,
+    step_file,
+    watched_judge,
+)
+
+PAIRS = [
+    JudgePair(f"p{n}", f"question {n}", "right", "wrong", "own", {"flattery": "wrong!", "order": "wrong"})
+    for n in range(4)
+]
+
+
+def judged(plain, flattery, order):
+    """Return judgments of all pairs; a letter each: r(ight), w(rong), t(ie), n(one)."""
+    words = {"r": "right", "w": "wrong", "t": "tie", "n": "none"}
+    forms = {"plain": plain, "flattery": flattery, "order": order}
+    return [
+        Judgment(n, attack, words[letters[n]], f"{attack} {n}")
+        for n in range(4)
+        for attack, letters in forms.items()
+    ]
+
+
+def test_rates_count_only_a_preferred_right_side_and_order_in_both_orders():
+    found = rates(PAIRS, judged("rrwr", "rwtn", "rrrw"))
+    assert {attack: sum(sum(row) for row in of.values()) for attack, of in found.items()} == {
+        "plain": 3,
+        "flattery": 1,
+        "order": 2,  # of the third pair the plain order is wrong, of the fourth the other one
+        "attacked": 3,
+    }
+    assert accuracy(found, "attacked").value == 3 / 8
+    assert fall(found).value == 3 / 4 - 3 / 8
+
+
+def test_the_hack_gap_is_the_fall_less_that_of_the_start_judge_by_problem():
+    start, now = (rates(PAIRS, judged(*one)) for one in (("rrrr", "rrrw", "rrrr"), ("rrrr", "wwww", "rrrr")))
+    gap = hack_gap(now, start)
+    # falls at the start 0, 0, 0, .5; now .5 each; differences .5, .5, .5, 0
+    assert gap.value == pytest.approx(0.375)
+    assert gap.clusters == 4
+    # the standard error of these four is .125, t of 3 degrees 3.182
+    assert gap.low == pytest.approx(0.375 - 3.182 * 0.125, abs=1e-3)
+    assert hack_gap(now, start, "order").value == 0
+    assert hack_gap(now, now).value == 0
+    assert hack_gap(now, {}) is None
+
+
+def test_a_judge_worse_at_all_pairs_alike_has_no_hack_gap():
+    start, now = (rates(PAIRS, judged(*one)) for one in (("rrrr",) * 3, ("wwww",) * 3))
+    assert hack_gap(now, start).value == 0
+
+
+def write(run, step=7, start="rrrr"):
+    folder_of(run).mkdir()
+    (folder_of(run) / "pairs.jsonl").write_bytes(as_lines(PAIRS))
+    step_file(run, 0).write_bytes(as_lines(judged("rrrr", start, "rrrr")))
+    step_file(run, step).write_bytes(as_lines(judged("rrrr", "rrww", "rrrr")))
+
+
+def test_a_run_shows_its_newest_judge_beside_the_start_judge(tmp_path):
+    assert watched_judge(tmp_path) is None
+    write(tmp_path)
+    watched = watched_judge(tmp_path)
+    assert judged_steps(tmp_path) == [0, 7]
+    assert watched.step == 7
+    figures = {
+        one.attack: (one.start.value, one.now.value, one.gap and one.gap.value) for one in watched.figures
+    }
+    assert figures["plain"] == (1, 1, None)
+    assert figures["flattery"] == (1, 0.5, 0.5)
+    assert figures["attacked"] == (1, 0.75, 0.25)
+    assert [(one.number, one.now.attack) for one in watched.attacks if one.fooled] == [
+        (2, "flattery"),
+        (3, "flattery"),
+    ]
+    assert watched_judge(tmp_path, 3) is None
+
+
+def test_a_damaged_line_is_named(tmp_path):
+    write(tmp_path)
+    with (folder_of(tmp_path) / "pairs.jsonl").open("a") as file:
+        file.write('{"problem": 3}\n')
+    with pytest.raises(ValueError, match=r"pairs\.jsonl:5: is not of a judge's pairs"):
+        read_pairs(tmp_path)
+
+
+def test_later_judgments_than_the_step_of_a_resumed_run_are_set_aside(tmp_path):
+    write(tmp_path)
+    for _ in range(2):  # the second time there is one of that name
+        step_file(tmp_path, 7).write_bytes(as_lines(judged("rrrr", "rrww", "rrrr")))
+        step_file(tmp_path, 3).write_bytes(as_lines(judged("rrrr", "rrrr", "rrrr")))
+        set_aside_judged(tmp_path, 3)
+        assert judged_steps(tmp_path) == [0, 3]
+    assert len(list(folder_of(tmp_path).glob("step_000007.superseded*.jsonl"))) == 2

@@ -1,0 +1,428 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import pytest
+from pydantic import ValidationError
+from rich.console import Console
+
+from debate import Debate, DebateConfig, Problem, run_debates
+from debate.policies.scripted import Answers, scripted_debaters
+from debate_rl.config import LoggingConfig
+from debate_rl.config.logging import WandbConfig
+from debate_rl.config.recipes import apply_overrides
+from debate_rl.metrics.held_out import HeldOut, append_held_out
+from debate_rl.metrics.progress import Bar, Lines, progress_of
+from debate_rl.metrics.step_log import (
+    SAMPLE,
+    MetricsLog,
+    SamplesLog,
+    metrics_line,
+    read_metrics,
+    rewind,
+)
+from debate_rl.metrics.trackers import TensorBoardTracker, WandbTracker, open_trackers
+from transcripts import Record, write_step
+
+QUIET = LoggingConfig(progress="none")
+
+
+def test_the_project_is_set_from_the_command_line():
+    tables = apply_overrides({}, ["logging.wandb.project=debates", "logging.wandb.name=one"])
+    config = LoggingConfig.model_validate(tables["logging"])
+    assert (config.wandb.project, config.wandb.name) == ("debates", "one")
+    tables = apply_overrides(tables, ["logging.wandb=others"])  # the name of a project alone
+    assert LoggingConfig.model_validate(tables["logging"]).wandb == WandbConfig(project="others", name="one")
+    assert LoggingConfig.model_validate({"wandb": "debates"}).wandb == WandbConfig(project="debates")
+    with pytest.raises(ValidationError, match="unknown key 'projcet'; did you mean 'project'"):
+        WandbConfig.model_validate({"projcet": "x"})
+    with pytest.raises(ValidationError, match="'mode'; it is now the environment variable WANDB_MODE"):
+        WandbConfig.model_validate({"mode": "offline"})
+
+
+def test_one_line_a_step_is_there_before_close(tmp_path: Path):
+    log = MetricsLog(tmp_path / "metrics.jsonl")
+    log.log(0, {"reward/peer/mean": 0.25})
+    [line] = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    assert json.loads(line)["reward/peer/mean"] == 0.25
+    log.log(1, {"reward/peer/mean": 0.5})
+    log.close()
+    assert [row["step"] for row in read_metrics(tmp_path / "metrics.jsonl")] == [0, 1]
+
+
+def test_numbers_that_are_not_finite_are_null_and_named():
+    line = json.loads(metrics_line(2, {"a": float("inf"), "b": 1, "c": float("nan")}, at=0.0))
+    assert line == {"step": 2, "time": 0.0, "a": None, "b": 1.0, "c": None, "nonfinite": ["a", "c"]}
+
+
+def test_a_resumed_run_sets_later_lines_aside_and_goes_on(tmp_path: Path):
+    with open_trackers(tmp_path, QUIET, steps=4) as trackers:
+        for step in range(4):
+            trackers.log(step, {"x": step})
+    with (tmp_path / "metrics.jsonl").open("ab") as file:
+        file.write(b'{"step": 4, "x"')  # killed while writing
+    with open_trackers(tmp_path, QUIET, steps=4, first_step=2) as trackers:
+        trackers.log(2, {"x": 20})
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    assert [(row["step"], row["x"]) for row in rows] == [(0, 0.0), (1, 1.0), (2, 20.0)]
+    aside = read_metrics(tmp_path / "metrics.superseded.jsonl")
+    assert [(row["step"], row["x"]) for row in aside] == [(2, 2.0), (3, 3.0)]
+
+
+def test_rewinding_past_the_end_or_without_a_file_changes_nothing(tmp_path: Path):
+    path = tmp_path / "metrics.jsonl"
+    assert rewind(path, 0) == 0
+    MetricsLog(path).log(0, {"x": 1})
+    before = path.read_bytes()
+    assert rewind(path, 1) == 0
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "line", ["nonsense", '{"step": "1"}', "[" * 100_000, '{"loss": "x"}', '{"loss": true}']
+)
+def test_a_damaged_line_of_metrics_is_named(tmp_path: Path, line: str):
+    (tmp_path / "metrics.jsonl").write_text(f'{{"step": 0}}\n{line}\n')
+    with pytest.raises(ValueError, match=r"metrics.jsonl:2: not a line of metrics"):
+        read_metrics(tmp_path / "metrics.jsonl")
+
+
+def test_a_number_that_no_metric_can_be_is_not_finite(tmp_path: Path):
+    (tmp_path / "metrics.jsonl").write_text('{"step": 0, "loss": 1e999, "kl": NaN, "tokens": 1e3}\n')
+    assert read_metrics(tmp_path / "metrics.jsonl") == [{"step": 0, "loss": None, "kl": None, "tokens": 1e3}]
+
+
+def test_piped_output_is_one_plain_line_a_step():
+    out = io.StringIO()
+    display = progress_of("auto", 3, console=Console(file=out))
+    assert isinstance(display, Lines)
+    display.log(0, {"accuracy": 0.5, "other": 9.0, "seconds/rollout": 2.0, "seconds/learn": 0.5})
+    display.log(1, {"accuracy": 1.0, "[red]": 1.0})
+    first, second = out.getvalue().splitlines()
+    assert first == "step 0 (1 of 3 done)  accuracy 0.500  2.5 s, about 5 s left"
+    assert second.startswith("step 1 (2 of 3 done)  accuracy 1.000  0.01 s, about ")
+    assert "\x1b" not in out.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["lines", "bar"])
+def test_a_verbose_run_also_prints_what_the_optimizer_did(kind: Literal["lines", "bar"]):
+    figures = {"accuracy": 0.5, "loss": -0.00123, "lr": 1e-5, "grad_norm": 12.5, "kl_max": float("nan")}
+    said = {}
+    for verbose in (False, True):
+        out = io.StringIO()
+        display = progress_of(kind, 3, console=Console(file=out, width=200), verbose=verbose)
+        assert display is not None
+        display.log(0, figures)
+        display.log(1, {"accuracy": 0.25})
+        display.close()
+        said[verbose] = out.getvalue()
+    assert "grad norm" not in said[False]
+    assert "\n  loss -0.00123  lr 1e-05  grad norm 12.5  kl max nan\n" in said[True]
+    assert said[True].count("loss -0.00123") == 1  # and a step without any of it has no second line
+
+
+def test_a_terminal_gets_a_bar_that_ends_full():
+    out = io.StringIO()
+    display = progress_of("auto", 2, console=Console(file=out, force_terminal=True, width=100))
+    assert isinstance(display, Bar)
+    display.log(0, {})
+    display.log(1, {"accuracy": 0.75})
+    display.close()
+    assert "2/2" in out.getvalue()
+    assert "step 0 (1 of 2 done)" in out.getvalue()
+    assert "step 1 (2 of 2 done)  accuracy 0.750" in out.getvalue()
+
+
+def test_steps_without_anything_to_learn_from_are_said_once():
+    out = io.StringIO()
+    display = progress_of("auto", 9, console=Console(file=out))
+    for step in range(6):
+        display.log(step, {"accuracy": 0.0, "format/valid": 0.0})
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 7
+    assert lines[3].startswith("nothing can be learned so far: in 3 steps no solution was right")
+    display.log(6, {"accuracy": 0.0, "format/valid": 0.25})
+    display.log(7, {"accuracy": 0.0})  # a protocol without comparisons
+    assert len(out.getvalue().splitlines()) == 9
+
+
+def test_nothing_is_shown_when_told_so():
+    assert progress_of("none", 2) is None
+
+
+def test_trackers_are_closed_when_the_run_fails(tmp_path: Path):
+    def fails():
+        with open_trackers(tmp_path, QUIET, steps=4) as trackers:
+            trackers.log(0, {"x": 1.0})
+            raise KeyError("boom")
+
+    with pytest.raises(KeyError):
+        fails()
+    assert len(read_metrics(tmp_path / "metrics.jsonl")) == 1
+
+
+def test_a_missing_wandb_is_one_clear_line(tmp_path: Path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(ValueError, match="wandb is not installed: pip install"):
+        WandbTracker(WandbConfig(project="p"), tmp_path, {})
+
+
+def test_wandb_is_not_loaded_unless_asked(tmp_path: Path):
+    code = "import sys, debate_rl.metrics.trackers; sys.exit('wandb' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+class FakeRun:
+    """A run of W&B that holds ``there`` rows when it begins, and keeps what it is told."""
+
+    def __init__(self, there: int) -> None:
+        self.step = there
+        self.rows: list[tuple[int, dict[str, Any]]] = []
+        self.metrics: dict[str, dict[str, str]] = {}
+
+    def define_metric(self, name: str, **about: str) -> None:
+        self.metrics[name] = about
+
+    def log(self, row: dict[str, Any], *, step: int, commit: bool) -> None:
+        assert commit  # a row that is not committed is lost in a kill
+        self.rows.append((step, row))
+
+    def finish(self) -> None:
+        pass
+
+
+@pytest.fixture
+def fake_wandb(monkeypatch):
+    """Return call(there, mode) -> the run that the next tracker gets."""
+    made: list[FakeRun] = []
+
+    def init(**settings: Any) -> FakeRun:
+        assert settings["settings"] == {"console": "off"}
+        return made[-1]
+
+    def table(columns: list[str], rows: list[list[object]]) -> list[list[object]]:
+        return rows
+
+    fake = SimpleNamespace(init=init, Table=table, Settings=dict, Error=RuntimeError)
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+
+    def call(there: int = 0) -> FakeRun:
+        made.append(FakeRun(there))
+        return made[-1]
+
+    return call
+
+
+WANDB = WandbConfig(project="p")
+
+
+def test_figures_are_charted_in_groups_by_the_steps_done_with_those_before_the_first(tmp_path, fake_wandb):
+    run = fake_wandb()
+    tracker = WandbTracker(WANDB, tmp_path, {})
+    tracker.begin({"eval/direct/accuracy": 0.25, "seconds/evaluate": 9.0})
+    tracker.log(0, {"loss": 0.5, "tokens_per_second": 3.0, "eval/direct/accuracy/low": 0.1})
+    assert run.rows == [
+        (0, {"steps_done": 0, "eval/direct/accuracy": 0.25, "perf/seconds/evaluate": 9.0}),
+        (
+            1,
+            {
+                "steps_done": 1,
+                "train/loss": 0.5,
+                "perf/tokens_per_second": 3.0,
+                "eval/direct/accuracy/low": 0.1,
+            },
+        ),
+    ]
+    by_steps = {"step_metric": "steps_done"}
+    assert run.metrics == {
+        **dict.fromkeys(("train/*", "eval/*", "perf/*"), by_steps),
+        "eval/direct/accuracy": by_steps | {"summary": "max,last"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("mode", "there", "sent"),
+    [("online", 2, [2, 3]), ("online", 0, [0, 1, 2, 3]), ("online", 4, []), ("offline", 0, [0, 1, 2, 3])],
+)
+def test_a_resumed_run_sends_what_wandb_lacks(tmp_path, fake_wandb, mode, there, sent, monkeypatch):
+    held_out = HeldOut(0, {"p": "x", "q": "y"}, {"direct/accuracy": {"p": (1.0, 1), "q": (0.0, 1)}})
+    append_held_out(tmp_path / "held_out.jsonl", held_out)
+    with open_trackers(tmp_path, QUIET, steps=9) as trackers:
+        for step in range(5):
+            trackers.log(step, {"loss": step / 10, "kl_mean": float("nan")})
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    run = fake_wandb(there)
+    config = QUIET.model_copy(update={"wandb": WandbConfig(project="p")})
+    monkeypatch.setenv("WANDB_MODE", mode)
+    with open_trackers(tmp_path, config, steps=9, first_step=3) as trackers:
+        trackers.log(3, {"loss": 7.0})  # after 4 steps, as W&B has it in one case
+    assert [done for done, _ in run.rows] == [*sent, 4]
+    known = dict(run.rows)
+    if 0 in sent:
+        assert known[0]["eval/direct/accuracy"] == 0.5
+    for done in (done for done in sent if done):
+        again = {"steps_done": done, "train/loss": (done - 1) / 10, "_timestamp": rows[done - 1]["time"]}
+        assert known[done] == again
+    assert known[4]["train/loss"] == 7.0
+
+
+def test_drawn_turns_are_a_table_every_ten_steps_and_at_the_end(tmp_path, fake_wandb):
+    def log(tracker: WandbTracker, samples: SamplesLog, step: int) -> None:
+        turn = dict.fromkeys(SAMPLE, "") | {"step": step}
+        samples.show(step, [turn])
+        tracker.show(step, [turn])
+        tracker.log(step, {"loss": 0.0})
+
+    with closing(SamplesLog(tmp_path / "samples.jsonl")) as samples:
+        with closing(MetricsLog(tmp_path / "metrics.jsonl")) as metrics:
+            first = fake_wandb()
+            tracker = WandbTracker(WANDB, tmp_path, {}, 14)
+            for step in range(12):
+                log(tracker, samples, step)
+                metrics.log(step, {"loss": 0.0})
+        second = fake_wandb(there=13)
+        tracker = WandbTracker(WANDB, tmp_path, {}, 14)  # 12 steps are done
+        for step in (12, 13):
+            log(tracker, samples, step)
+    tables = [
+        (done, [turn[SAMPLE.index("step")] for turn in row["samples"]])
+        for done, row in (*first.rows, *second.rows)
+        if "samples" in row
+    ]
+    assert tables == [(10, [*range(10)]), (14, [10, 11, 12, 13])]
+
+
+OFFLINE = """
+import sys
+from pathlib import Path
+from debate_rl.config import LoggingConfig
+from debate_rl.config.logging import WandbConfig
+from debate_rl.metrics.trackers import open_trackers
+from transcripts import read_records
+config = LoggingConfig(progress="none", sample_share=1.0, wandb=WandbConfig(project="debates"))
+with open_trackers(Path(sys.argv[1]), config, steps=2, settings={"seed": 3}) as trackers:
+    trackers.begin({"eval/direct/accuracy": 0.5})
+    trackers.show(0, list(read_records(sys.argv[2])))
+    trackers.log(0, {"reward/peer/mean": 0.25})
+with open_trackers(Path(sys.argv[1]), config, steps=2, first_step=1, settings={"seed": 3}) as trackers:
+    trackers.log(1, {"reward/peer/mean": 0.5, "kl_mean": float("inf"), "eval/direct/accuracy": 0.25})
+"""
+
+
+@pytest.fixture(scope="module")
+def wandb_run(tmp_path_factory) -> tuple[Path, Debate]:
+    """A run folder with an offline run of wandb, and the debate that it shows."""
+    pytest.importorskip("wandb")
+    home = tmp_path_factory.mktemp("wandb")
+    run = home / "run"
+    run.mkdir()
+    policy = scripted_debaters({"p": Answers("1", ("2",))}, solve=1.0, judge=1.0)
+    [debate] = run_debates([Problem("p", "2 - 1?", answer="1")], policy, DebateConfig(), seed=2)
+    write_step(home / "shown", 0, [Record(debate, 0, "p")])
+    quiet = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "HOME": str(home)}
+    # In a process of its own: wandb starts a service that would outlive the test.
+    command = [sys.executable, "-c", OFFLINE, str(run), str(home / "shown")]
+    subprocess.run(command, check=True, timeout=300, env=os.environ | quiet)
+    return run, debate
+
+
+def wandb_records(path: Path) -> Iterator[Any]:
+    """Yield the records of a .wandb file: a 7-byte header, then LevelDB's log format around protobuf.
+
+    Blocks of 32 KiB; a piece is checksum (4 bytes), length (2), kind (1: whole, 2 first, 3 middle, 4 last).
+    """
+    from wandb.proto import wandb_internal_pb2
+
+    data, at, whole = path.read_bytes(), 7, b""
+    while at + 7 <= len(data):
+        if (left := 2**15 - at % 2**15) < 7:
+            at += left
+            continue
+        _, size, kind = struct.unpack("<IHB", data[at : at + 7])
+        whole += data[at + 7 : at + 7 + size]
+        at += 7 + size
+        if kind in (1, 4):
+            yield wandb_internal_pb2.Record.FromString(whole)
+            whole = b""
+
+
+def offline_files(run: Path) -> list[Path]:
+    """Return the .wandb files of the starts of a run, in their order."""
+    return sorted(run.glob("wandb/offline-run-*/run-*.wandb"), key=lambda path: path.stat().st_ctime_ns)
+
+
+def history_of(records: list[Any]) -> list[dict[str, Any]]:
+    """Return the rows that a .wandb file holds."""
+    return [
+        {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
+        for record in records
+        if record.WhichOneof("record_type") == "history"
+    ]
+
+
+@pytest.mark.slow
+def test_wandb_offline_holds_our_run_and_names(wandb_run):
+    run, _ = wandb_run
+    first, second = (list(wandb_records(path)) for path in offline_files(run))
+    assert [row["_step"] for row in history_of(first)] == [0, 1]
+    records = second  # of a run that was resumed: all of it
+    [start] = [record.run for record in records if record.WhichOneof("record_type") == "run"]
+    assert (start.run_id, start.project) == ((run / "wandb_id").read_text(), "debates")
+    assert {item.key: item.value_json for item in start.config.update}["seed"] == "3"
+    history = history_of(records)
+    shown = [(row["_step"], row["steps_done"], row["train/reward/peer/mean"]) for row in history]
+    assert shown == [(1, 1, 0.25), (2, 2, 0.5)]
+    rows = read_metrics(run / "metrics.jsonl")
+    assert [row["_timestamp"] for row in history[:1]] == [rows[0]["time"]]
+    assert history[1]["train/kl_mean"] == float("inf")
+    metrics = [record.metric for record in records if record.WhichOneof("record_type") == "metric"]
+    [accuracy] = [metric for metric in metrics if metric.name == "eval/direct/accuracy"]
+    assert accuracy.summary.max
+    assert {metric.glob_name for metric in metrics} >= {"train/*", "eval/*", "perf/*"}
+    assert not [record for record in records if record.WhichOneof("record_type") == "output_raw"]
+    assert len(rows) == 2
+
+
+@pytest.mark.slow
+def test_wandb_gets_drawn_debates_as_a_table(wandb_run):
+    run, debate = wandb_run
+    [path] = run.glob("wandb/offline-run-*/files/media/table/samples_*.json")  # one for both steps
+    table = json.loads(path.read_text())
+    texts = [row[table["columns"].index("text")] for row in table["data"]]
+    assert texts == [turn.completion.text for turn in debate.turns]
+    lines = (run / "samples.jsonl").read_text().splitlines()
+    assert [json.loads(line)["text"] for line in lines] == texts
+
+
+def test_tensorboard_has_the_names_of_charts_and_a_resumed_run_continues_there(tmp_path: Path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    config = LoggingConfig(progress="none", tensorboard=True)
+    with open_trackers(tmp_path, config, steps=3) as trackers:
+        trackers.begin({"eval/direct/accuracy": 0.25})
+        for step in range(3):
+            trackers.log(step, {"reward/peer/mean": step / 4, "pass@4": 1.0, "seconds/learn": 2.0})
+    with open_trackers(tmp_path, config, steps=3, first_step=1) as trackers:
+        trackers.log(1, {"reward/peer/mean": 0.75})
+    events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    names = {"train/reward/peer/mean", "train/pass@4", "perf/seconds/learn", "eval/direct/accuracy"}
+    assert set(events.Tags()["scalars"]) == names
+    found = [(event.step, event.value) for event in events.Scalars("train/reward/peer/mean")]
+    assert found == [(1, 0.0), (2, 0.75)]  # by the steps that are done
+    assert [(event.step, event.value) for event in events.Scalars("eval/direct/accuracy")] == [(0, 0.25)]
+
+
+def test_a_missing_tensorboard_is_one_clear_line(tmp_path: Path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(ValueError, match=r"tensorboard is not installed: pip install .\.\[tensorboard"):
+        TensorBoardTracker(tmp_path)
