@@ -148,11 +148,11 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
     from debate_rl.engines import open_summarizer
     from debate_rl.evaluation.evaluate import evaluate
     from debate_rl.evaluation.folder import FIGURES, default_folder, identity, open_folder, series_of
+    from debate_rl.evaluation.grading import asked_line, opened_verifying
     from debate_rl.evaluation.modes import check_modes
     from debate_rl.evaluation.play import EvalPlan, is_alone
     from debate_rl.evaluation.report import held_out, plain_rows
     from debate_rl.evaluation.suite import modes_named
-    from debate_rl.evaluation.verifying import asked_line, opened_verifying
     from debate_rl.metrics.held_out import NAME, to_line
     from debate_rl.runs.folder import write_whole
     from debate_rl.sampling.difficulty import bands

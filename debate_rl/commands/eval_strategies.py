@@ -13,9 +13,9 @@ from debate_rl.commands.eval_sets import EvalTask, policy_of, progress_of
 if TYPE_CHECKING:
     from debate import DebateConfig, Policy, Problem
     from debate_rl.config import Config
+    from debate_rl.strategies.equal_cost import Contender, StrategyRow
     from debate_rl.strategies.solving import SolvePlan
-    from debate_rl.strategies.table import Contender, StrategyRow
-    from debate_rl.strategies.types import Judge
+    from debate_rl.strategies.work import Judge
     from envs import Environment
 
 SAMPLES = 16
@@ -29,13 +29,13 @@ def strategies_named(text: str) -> list[str]:
     >>> strategies_named("greedy, majority")
     ['greedy', 'majority']
     """
-    from debate_rl.strategies.catalog import STRATEGIES, entry_named
+    from debate_rl.strategies.table import STRATEGIES, strategy_named
 
     if text.strip() == "all":
         return [name for name, entry in STRATEGIES.items() if not entry.tools]
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     for name in names:
-        entry_named(name)
+        strategy_named(name)
     if not names:
         raise ValueError("--strategies: name one or more, as in --strategies greedy,majority,swiss")
     return names
@@ -57,16 +57,16 @@ def evaluate_strategies(
 def _rows(task: EvalTask, names: Sequence[str], judge: str | None) -> tuple[list[StrategyRow], int]:
     from debate_rl.commands.solve import judge_of
     from debate_rl.evaluation.folder import default_folder, identity, open_folder
-    from debate_rl.strategies.catalog import STRATEGIES, check_asked
-    from debate_rl.strategies.solving import running_programs
-    from debate_rl.strategies.table import strategy_rows
+    from debate_rl.strategies.equal_cost import strategy_rows
+    from debate_rl.strategies.solving import with_tools
+    from debate_rl.strategies.table import STRATEGIES
 
     run, config = task.opened
     environment, problems = graded_problems(config, task.one.key)
     judges = None if judge is None else judge_of(judge)[1:]
     for name in names:
         asks = judges[0].debate if judges and STRATEGIES[name].compares else None
-        check_asked(name, _plan(name, config, environment, task).sketched(problems[0], asks))
+        _plan(name, config, environment, task).check(problems, asks)
     what = identity(config, problems, task.weights, (0,)) | {"strategies": True}
     what |= {"judge": judges and identity(judges[0], (), judges[1], ())}
     home = run / "evaluations" if run else Path("evaluations") / Path(config.run.dir).name
@@ -76,7 +76,7 @@ def _rows(task: EvalTask, names: Sequence[str], judge: str | None) -> tuple[list
         stack.enter_context(open_folder(folder, what))
         tell = stack.enter_context(progress_of(str(folder)))
         runs = any(STRATEGIES[name].tools for name in names)
-        model = stack.enter_context(policy_of(running_programs(config) if runs else config, task.weights))
+        model = stack.enter_context(policy_of(with_tools(config, "python") if runs else config, task.weights))
         speakers = _Speakers(stack, folder, config, model.open())
         if judges is not None and any(STRATEGIES[name].compares for name in names):
             speakers.judged_by(stack.enter_context(policy_of(*judges)).open(), judges[0].debate)
@@ -104,19 +104,11 @@ def graded_problems(config: Config, key: str) -> tuple[Environment, tuple[Proble
 
 
 def _plan(name: str, config: Config, environment: Environment, task: EvalTask) -> SolvePlan:
-    from debate_rl.strategies.catalog import STRATEGIES
-    from debate_rl.strategies.solving import SolvePlan, requests_of, running_programs, summarizer_in
+    from debate_rl.strategies.solving import SolvePlan, with_tools
+    from debate_rl.strategies.table import STRATEGIES
 
-    used = running_programs(config) if STRATEGIES[name].tools else config
-    return SolvePlan(
-        name,
-        used.debate,
-        environment,
-        samples=task.options.samples or SAMPLES,
-        mode=config.grader.final,
-        requests=requests_of(config),
-        summarizer=summarizer_in(config),
-    )
+    used = with_tools(config, "python") if STRATEGIES[name].tools else config
+    return SolvePlan.of(used, name, environment, samples=task.options.samples or SAMPLES)
 
 
 class _Speakers:
@@ -130,16 +122,16 @@ class _Speakers:
 
     def judged_by(self, judge: Policy, protocol: DebateConfig) -> None:
         """Have another model compare."""
-        from debate_rl.strategies.types import Judge
+        from debate_rl.strategies.work import Judge
 
         self._judge = Judge(self._kept("replies_judge", judge), protocol)
 
     def contender(self, plan: SolvePlan) -> Contender:
         """Return a strategy with whom it asks."""
         from debate_rl.inference.tools import engine_of
-        from debate_rl.strategies.catalog import STRATEGIES
-        from debate_rl.strategies.table import Contender
-        from debate_rl.strategies.types import Judge
+        from debate_rl.strategies.equal_cost import Contender
+        from debate_rl.strategies.table import STRATEGIES
+        from debate_rl.strategies.work import Judge
 
         entry, always = STRATEGIES[plan.strategy], self._config.debate.tools != "none"
         engine, judge = engine_of(self._policy), self._judge

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from debate_rl.strategies.answers_file import AnswersFile, Line
     from debate_rl.strategies.posing import Posed
     from debate_rl.strategies.solving import Refused, SolvePlan
-    from debate_rl.strategies.types import Answered, Judge
+    from debate_rl.strategies.work import Answered, Judge
 
 HOUR = 3600.0
 
@@ -93,11 +93,11 @@ def solve(
     """Answer problems by a strategy, a JSON line each; with --out, run it again to continue."""
     from debate_rl.commands.solve_plan import deployment_of, show_plan
     from debate_rl.config.recipes import open_run_or_recipe
-    from debate_rl.strategies.catalog import check_asked, entry_named
     from debate_rl.strategies.posing import nothing_posed, pose
-    from debate_rl.strategies.solving import SolvePlan, requests_of, running_programs, summarizer_in
+    from debate_rl.strategies.solving import SolvePlan, with_tools
+    from debate_rl.strategies.table import strategy_named
 
-    entry = entry_named(strategy)
+    entry = strategy_named(strategy)
     limit = _seconds(seconds, hours)
     if tokens is not None and tokens < 1:
         raise ValueError(f"--tokens {tokens}: needs 1 or more")
@@ -107,20 +107,17 @@ def solve(
         raise ValueError("solve: name a problem, a file of problems, or - for a pipe")
     run, config = open_run_or_recipe(what, overrides or ())
     if entry.tools:
-        config = running_programs(config)
+        config = with_tools(config, "python")
     posed = nothing_posed() if problem is None else pose(problem, _piped(problem), config, kind)
-    plan = SolvePlan(
+    plan = SolvePlan.of(
+        config,
         strategy,
-        config.debate,
         posed.environment,
         samples=samples,
         tokens=tokens,
         seconds=limit,
         seed=seed,
-        mode=config.grader.final,
-        requests=requests_of(config),
         at_once=at_once,
-        summarizer=summarizer_in(config),
     )
     if plan_only:
         show_plan(config, plan, deployment_of(gpus, bits, speed, measured), problems=problems, json=json)
@@ -131,7 +128,7 @@ def solve(
         raise ValueError(
             f"--judge {judge}: {strategy} asks no judge; leave it out, or choose another strategy"
         )
-    check_asked(strategy, plan.sketched(posed.problems[0], judges and judges[1].debate))
+    plan.check(posed.problems, judges and judges[1].debate)
     what_decides = _settings(plan, config, path, judges)
     with _answers(out, what_decides) as kept:
         _solve(plan, posed, (config, path), judges, kept, json)
@@ -170,10 +167,10 @@ def weights_named(run: Path | None, name: str, what: str) -> Path | None:
 def judge_of(name: str) -> tuple[str, Config, Path | None]:
     """Return what --judge names: its configuration and its newest weights."""
     from debate_rl.config.recipes import open_run_or_recipe
-    from debate_rl.strategies.solving import without_programs
+    from debate_rl.strategies.solving import with_tools
 
     run, config = open_run_or_recipe(name, ())
-    return name, without_programs(config), weights_named(run, "newest", name)
+    return name, with_tools(config, "none"), weights_named(run, "newest", name)
 
 
 def _settings(
@@ -226,7 +223,7 @@ def _solve(
     """Solve what has no answer yet; each line goes to the file, or to the standard output."""
     from debate_rl.commands.eval_sets import policy_of
     from debate_rl.strategies.solving import solve_all
-    from debate_rl.strategies.types import Judge
+    from debate_rl.strategies.work import Judge
 
     problems = posed.problems
     lines = [] if kept is None else list(kept.lines)
@@ -291,7 +288,7 @@ def _end(
     plan: SolvePlan, lines: Sequence[Line], seconds: float, solved: int, posed: Posed, json: str | None
 ) -> None:
     """Say on the standard error what all of it was worth; write the figures."""
-    from debate_rl.strategies.summary import summary, summary_lines
+    from debate_rl.strategies.answers_file import summary, summary_lines
 
     names = {problem.id for problem in posed.problems}
     here = [line for line in lines if line.id in names]

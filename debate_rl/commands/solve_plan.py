@@ -104,6 +104,7 @@ def deployment(
     """
     from debate_rl.forecast.engine_memory import engine_memory, overhead_of
     from debate_rl.models import sketch_model
+    from debate_rl.strategies.table import strategy_named
     from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
     model, _ = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=True)
@@ -119,7 +120,7 @@ def deployment(
     each = protocol.max_tokens + protocol.thinking_tokens
     prompt = _prompt_tokens(config)
     replies = engine.tokens // (prompt + each)
-    most = plan.tokens or each * _replies(plan)
+    most = plan.tokens or each * strategy_named(plan.strategy).replies(plan.samples, protocol)
     spent = of.tokens or most
     read = of.card.bytes * of.gpus / weights * max(1, replies)
     bound = min(read, of.card.operations * of.gpus / 2 / parameters)
@@ -158,21 +159,6 @@ def _prompt_tokens(config: Config) -> int:
     alone = config.debate.one_round(alone=True)
     counted = config.model_copy(update={"model": config.model.model_copy(update={"policy": None})})
     return opening_tokens(Problem("plan", ""), counting_policy(counted), alone)
-
-
-def _replies(plan: SolvePlan) -> int:
-    """Return how many replies a strategy asks for of a problem, at most."""
-    from math import ceil, log2
-
-    from debate.prompting.shown import rounds_held
-    from debate_rl.strategies.catalog import entry_named
-
-    entry, k = entry_named(plan.strategy), plan.samples
-    if entry.debates:
-        return plan.protocol.num_agents * rounds_held(plan.protocol)
-    compared = {"swiss": k // 2 * ceil(log2(max(k, 2))), "judge_vote": k, "genselect_pairs": k - 1}
-    asks = compared.get(plan.strategy, ceil(k / 15)) if entry.compares else 0
-    return (k if entry.sampled else 1) + asks
 
 
 def plan_lines(figures: dict[str, Any]) -> list[str]:

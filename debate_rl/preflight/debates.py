@@ -18,7 +18,7 @@ from debate.types import WITHOUT_TRUTH, Policy
 from debate_rl.alarms.rules import MISMATCH
 from debate_rl.config import AdaptiveConfig, Config
 from debate_rl.engines import end_engines, freeze_start, local_settings, make_policy, open_policy
-from debate_rl.evaluation.verifying import checked_verifying
+from debate_rl.evaluation.grading import opened_verifying
 from debate_rl.formatting import counted, duration
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.debates import debate_metrics, due_pairs_of
@@ -134,7 +134,7 @@ def hold(config: Config, data: Problems, opened: Opened, count: int, say: Callab
     now = now.model_copy(update={"train": now.train.model_copy(update=whole)})
     indices = chosen_problems(config, data, count)
     rollout, started = Rollout([], [], [], []), time.monotonic()
-    with checked_verifying(now) as verifying:
+    with opened_verifying(now, checked=True) as verifying:
         worker = RolloutWorker(now, data, opened.policy, verifying=verifying)
         size = -(-len(indices) // CHUNKS)
         for number, start in enumerate(range(0, len(indices), size)):

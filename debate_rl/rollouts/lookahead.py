@@ -18,7 +18,7 @@ from typing import Any
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.engines import open_summarizer, with_remote, with_tools
-from debate_rl.evaluation.verifying import open_verifying
+from debate_rl.evaluation.grading import open_verifying
 from debate_rl.inference.engine_pool import EnginePool, engine_client
 from debate_rl.inference.remote import Gone, Remote, RemoteProcess, new_address
 from debate_rl.inference.tools import engine_of

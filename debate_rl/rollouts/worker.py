@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import chain, groupby
 from math import isfinite
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import UNSET
 
@@ -29,8 +29,7 @@ from debate import Debate, DebateConfig, Problem, run_debates
 from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import AdaptiveConfig, Config, TrainConfig
-from debate_rl.evaluation.agreement import agreement
-from debate_rl.evaluation.grading import Grades, grade_debate, of_learners
+from debate_rl.evaluation.grading import Grades, Pending, Verifying, agreement, grade_debate, of_learners
 from debate_rl.sampling.problems import Problems
 from debate_rl.sampling.sampler import Draw
 from envs.answers.keys import key_of
@@ -44,9 +43,6 @@ from rewards.likelihood import Likelihoods, with_likelihood
 from rewards.truth import right_share
 from rewards.types import OPTIONAL_STREAMS, Verdicts, stream_named
 from transcripts import Timing
-
-if TYPE_CHECKING:
-    from debate_rl.evaluation.verifying import Pending, Verifying
 
 
 class Clock:

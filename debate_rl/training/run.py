@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -18,6 +18,7 @@ from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.engines import end_engines, local_settings, make_policy, open_summarizer
+from debate_rl.evaluation.grading import Verifying, opened_verifying
 from debate_rl.forecast.plan import chosen_here
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.remote import RemoteError
@@ -48,12 +49,10 @@ from debate_rl.training.start_weights import start_weights
 from debate_rl.training.stops import RankError, Stopped, Stops, catch_stops
 from learner.update.config import LearnerConfig
 from learner.update.learner import Learner
-from transcripts.sealing import seal_before
-from transcripts.store import set_aside_from
+from transcripts.store import seal_before, set_aside_from
 
 if TYPE_CHECKING:
     from debate_rl.evaluation.scores import Scores
-    from debate_rl.evaluation.verifying import Verifying
     from debate_rl.likelihood.reader import Reader
     from debate_rl.rollouts.lookahead import RolloutProcess
     from debate_rl.rollouts.records import LabelLedger
@@ -326,7 +325,7 @@ def open_training(
             findings[FACT] = threads[0]
         facts = {"data_checksums": data.checksums, "findings": findings, "since": since}
         opened = open_run(config.run.dir, config, seed=config.seed, rules=change_rules(config), **facts)
-        verifying = stack.enter_context(_verifying(config))
+        verifying = stack.enter_context(opened_verifying(config, checked=True))
         folder = stack.enter_context(opened)
         learners = group.ranks.count if group else 1
         model, tokenizer, policy = make_policy(config.with_chosen(chosen), learners=learners)
@@ -350,17 +349,9 @@ def open_training(
         run.restore()
         stack.callback(run.rollouts.close)
         _tidy(run)
-        with _tracked(run) as run.tracker:
+        about = {"steps": config.train.steps, "first_step": run.step, "settings": plain_config(config)}
+        with open_trackers(folder.path, config.logging, **about) as run.tracker:
             yield run
-
-
-def _verifying(config: Config) -> AbstractContextManager[Verifying | None]:
-    """Return what opens the verifier model, once it has answered; of no model nothing."""
-    if config.verifier.endpoint is None:
-        return nullcontext()
-    from debate_rl.evaluation.verifying import checked_verifying
-
-    return checked_verifying(config)
 
 
 def _learner(
@@ -402,19 +393,3 @@ def _tidy(run: Run) -> None:
     set_aside_from(folder.transcripts, run.step)
     set_aside_judged(folder.path, run.step)
     seal_before(folder.transcripts, run.step)
-
-
-def _tracked(run: Run) -> AbstractContextManager[Trackers]:
-    config, steps = run.config, run.config.train.steps
-
-    def due(done: int) -> bool:
-        return bool(run.data.held_out) and config.held_out.due(done, steps)
-
-    return open_trackers(
-        run.folder.path,
-        config.logging,
-        steps=steps,
-        first_step=run.step,
-        settings=plain_config(config),
-        due=due,
-    )
