@@ -116,8 +116,7 @@ def climbed(
     from debate_rl.commands.eval_strategies import graded_problems
     from debate_rl.commands.solve import judge_of, weights_named
     from debate_rl.config.recipes import open_run_or_recipe
-    from debate_rl.evaluation.folder import default_folder, identity, open_folder
-    from debate_rl.evaluation.kept_replies import KeptReplies
+    from debate_rl.evaluation.folder import KeptReplies, default_folder, identity, open_folder
     from debate_rl.sampling.problems import HELD_OUT
     from debate_rl.strategies.ladder import climb
     from debate_rl.strategies.solving import SolvePlan
@@ -156,7 +155,7 @@ def _judge(
     No programs run in what a judge writes.
     """
     from debate_rl.commands.eval_sets import policy_of
-    from debate_rl.evaluation.kept_replies import KeptReplies
+    from debate_rl.evaluation.folder import KeptReplies
     from debate_rl.inference.tools import engine_of
     from debate_rl.strategies.work import Judge
 
@@ -170,7 +169,7 @@ def _judge(
 def _summarizer(stack: ExitStack, folder: Path, config: Config) -> Callable[[], Policy | None]:
     """Return what opens a recipe's summariser, once, its replies kept."""
     from debate_rl.engines import open_summarizer
-    from debate_rl.evaluation.kept_replies import KeptReplies
+    from debate_rl.evaluation.folder import KeptReplies
 
     @cache
     def opened() -> Policy | None:

@@ -15,8 +15,7 @@ from debate_rl.commands.console import plain_console, progress_bar, text_table, 
 from debate_rl.commands.options import FilterOption, JsonFile, writable
 
 if TYPE_CHECKING:
-    from debate_rl.replay.regrade_figures import Gain, Line
-    from debate_rl.replay.regrading import Sheet, Source, StopsOf
+    from debate_rl.replay.regrading import Gain, Line, Sheet, Source, StopsOf
     from envs import Environment
     from envs.types import Mode
 
@@ -65,8 +64,7 @@ def regrade(
     the first weights and others is a better answer, and how much a better end.
     """
     from debate_rl.commands.replay import steps_of
-    from debate_rl.replay.regrade_figures import gains_of, lines_of
-    from debate_rl.replay.regrading import modes_named, sources_of, stored_mode_of
+    from debate_rl.replay.regrading import gains_of, lines_of, modes_named, sources_of, stored_mode_of
     from transcripts import compile_filter
 
     compile_filter(filter)  # says what is wrong before anything is read
@@ -154,7 +152,7 @@ def _sheets(
 
 
 def _show(lines: Sequence[Line], gains: Sequence[Gain], sheets: Sequence[Sheet], clip: str) -> None:
-    from debate_rl.replay.regrade_figures import gain_table, table_of
+    from debate_rl.replay.regrading import gain_table, table_of
 
     for rows in (table_of(lines, clip=bool(clip)), gain_table(gains)):
         if len(rows) > 1:
@@ -193,7 +191,7 @@ def _regraded(sheet: Sheet) -> Iterator[float | None]:
 
 def _plain(lines: Sequence[Line], gains: Sequence[Gain], clip: str) -> dict[str, object]:
     from debate_rl.metrics.intervals import Estimate
-    from debate_rl.replay.regrade_figures import plain
+    from debate_rl.replay.regrading import plain
 
     def row(one: Line | Gain) -> dict[str, object]:
         values = {field.name: getattr(one, field.name) for field in fields(one)}
@@ -205,7 +203,7 @@ def _plain(lines: Sequence[Line], gains: Sequence[Gain], clip: str) -> dict[str,
 def _write_table(file: str, lines: Sequence[Line], gains: Sequence[Gain], *, clip: bool) -> None:
     from debate.files import write_text
     from debate_rl.evaluation.report import as_text
-    from debate_rl.replay.regrade_figures import gain_table, table_of
+    from debate_rl.replay.regrading import gain_table, table_of
 
     tables = {"": table_of(lines, clip=clip)} | ({"gains": gain_table(gains)} if gains else {})
     write_text(file, as_text(tables, cast(Literal["md", "tex"], Path(file).suffix[1:])))

@@ -18,9 +18,8 @@ from debate_rl.commands.console import NARROW, Ended, plain_console, progress_ba
 from debate_rl.commands.options import FilterOption, JsonFile, Overrides, RunFolder
 
 if TYPE_CHECKING:
-    from debate_rl.replay.label_audit import LabelAudit
     from debate_rl.replay.scheme import Scheme
-    from debate_rl.replay.summary import Summary, Tally
+    from debate_rl.replay.summary import LabelAudit, Summary, Tally
 
 MAY_CHANGE = ("rewards", "advantages")
 DIFFERS = 1
@@ -46,9 +45,8 @@ def replay(
     Needs no GPU. Exit code 1: the stored rewards are not those of the run's own scheme.
     """
     from debate_rl.config.recipes import read_run_config
-    from debate_rl.replay.files import SCHEMA, refuse_another, replay_name
-    from debate_rl.replay.label_audit import LabelAudit
     from debate_rl.replay.scheme import scheme_of
+    from debate_rl.replay.summary import SCHEMA, LabelAudit, refuse_another, replay_name
     from transcripts import compile_filter
 
     changes = list(overrides or ())
@@ -62,7 +60,7 @@ def replay(
     if own != other or out is not None:
         folder = Path(out or path / "replays" / replay_name(changes, question))
         refuse_another(folder, question)
-    audit = LabelAudit(other, first, new=own != other)
+    audit = LabelAudit(other, first)
     summary, damage = _replay(path, (own, other), filter, (first, last), folder, audit)
     folder = folder if summary.debates else None
     facts = {"schema": SCHEMA, "overrides": changes, "asked": question, "damaged_lines": damage}
@@ -85,7 +83,7 @@ def _look_at(run: str, folder: Path, id: str) -> str:
 
 
 def _write(facts: dict[str, object], folder: Path | None, json: str | None) -> None:
-    from debate_rl.replay.files import facts_json, write_facts
+    from debate_rl.replay.summary import facts_json, write_facts
 
     if folder is not None:
         write_facts(folder, facts)
@@ -145,20 +143,19 @@ def _replay(
     audit: LabelAudit,
 ) -> tuple[Summary, int]:
     """Go through the debates, write them where a folder is given; return figures and damaged lines."""
-    from debate_rl.replay.comparing import no_collections, replay_run
-    from debate_rl.replay.files import write_debates
-    from debate_rl.replay.summary import Summary, counted
+    from debate_rl.replay.scheme import replay_run
+    from debate_rl.replay.summary import Summary, write_debates
     from transcripts import RunStore
 
     summary, (first, last) = Summary(), steps
-    with RunStore.open(run) as store, progress_bar() as progress, no_collections():
+    with RunStore.open(run) as store, progress_bar() as progress:
         damage = len(store.damage)
         task = progress.add_task("debates", total=store.count(f"step:..{last}" if last is not None else ""))
         tell = partial(progress.advance, task)
         replayed = replay_run(
             store, *schemes, filter=filter, first=first, last=last, tell=tell, look=audit.look
         )
-        changes = counted(replayed, summary)
+        changes = summary.counting(replayed)
         first_change = list(islice(changes, 1))
         if folder is not None and first_change:  # without debates nothing is left to look at
             write_debates(folder, chain(first_change, changes))

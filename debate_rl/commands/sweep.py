@@ -164,7 +164,7 @@ def _plain(
 ) -> dict[str, object]:
     from dataclasses import asdict
 
-    from debate_rl.replay.regrade_figures import plain
+    from debate_rl.replay.regrading import plain
 
     rows = [
         asdict(row) | {name: plain(getattr(row, name)) for name in ("value", "gained", "less")}

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from debate_rl.commands.arguments import JsonFile
 
 from debate_rl.commands.console import plain_console
 from debate_rl.commands.main import run_alone
+from debate_rl.commands.options import JsonFile
 
 if TYPE_CHECKING:
     from experiments.ladder.claims import Claim
