@@ -28,8 +28,7 @@ from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.runs.ending import time_words, wall_seconds
 from debate_rl.sampling.problems import Problems, assumed_problems, load_run_problems
 from debate_rl.sampling.sampler import length_line
-from debate_rl.sft.plan import planned_replies, replies_time_line
-from debate_rl.sft.session import REPLIES, open_replies, prepared
+from debate_rl.sft.session import REPLIES, open_replies, planned_replies, prepared, replies_time_line
 from debate_rl.training.loop import evaluates_first, goes_on, train_steps
 from debate_rl.training.ranks import joined
 from debate_rl.training.run import BY_ALARM, End, Run, open_training

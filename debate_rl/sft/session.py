@@ -1,20 +1,25 @@
-"""A supervised run: an open run whose steps learn from replies in place of debates."""
+"""A supervised run: an open run whose steps learn from replies in place of debates, and its forecast."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import cast
+from dataclasses import replace
+from statistics import fmean
+from typing import Any, cast
 
 import torch
 
 from debate_rl.config import Config, TrainConfig
 from debate_rl.engines import refuse_training, sleep_engine
+from debate_rl.forecast.cards import card_of
+from debate_rl.forecast.passes import learner_passes
+from debate_rl.forecast.plan import Plan, planned
+from debate_rl.forecast.time_line import line_of, sheet_of, timed_here
 from debate_rl.preflight.start import BEST_BY, HELD_BACK
 from debate_rl.sampling.problems import Problems
-from debate_rl.sft.encoding import Encoded, rows_of
-from debate_rl.sft.replies import Replies, load_replies, steps_of
+from debate_rl.sft.replies import Encoded, Replies, batch_rows, load_replies, steps_of
 from debate_rl.training.loop import Task, evaluate, evaluates_first
 from debate_rl.training.ranks import RankGroup
 from debate_rl.training.run import Look, Run, open_training
@@ -61,7 +66,7 @@ def learn(run: Run, step: int, lapped: Callable[[str], None]) -> dict[str, float
     drawn = [learnt[index] for index in run.sampler.draw(step).problems]
     sleep_engine(run.policy)
     with run.finished_steps_saved():
-        metrics = run.learner.step(rows_of(drawn, run.learner.steps))
+        metrics = run.learner.step(batch_rows(drawn, run.learner.steps))
     figures = {name: metrics[name] for name in LOGGED if name in metrics}
     if run.config.held_out.due(step + 1, run.config.train.steps):
         figures |= run.publish(step + 1)
@@ -80,7 +85,7 @@ def mean_loss(run: Run, examples: tuple[Encoded, ...]) -> float:
     """Return the mean cross-entropy of the learnt tokens, in nats a token."""
     total, size = 0.0, max(1, run.config.learner.micro_batch_tokens)
     for part in _passes(examples, size):
-        total -= float(run.learner.logprobs(rows_of(part)).to(torch.float64).sum())
+        total -= float(run.learner.logprobs(batch_rows(part)).to(torch.float64).sum())
     return total / sum(int(one.learnt.sum()) for one in examples)
 
 
@@ -135,3 +140,31 @@ def _refuse_no_best(config: Config, data: Replies) -> None:
     if not (measured and config.held_out.every):
         key = "sft.held_back" if name == HELD_BACK else "held_out.limit"
         raise ValueError(f"train.keep_best={name!r}: nothing is measured to compare by; set {key}")
+
+
+def planned_replies(config: Config, data: Problems, *, there: int | None = None) -> Plan | None:
+    """Return the needs of a run whose rows are all as long as its longest reply behind its first prompt.
+
+    That is what RL of one agent would need whose replies spend so many tokens. ``there``: bytes of the memory
+    of the GPU it is planned for; None means this machine.
+    """
+    longest = max(int(one.learnt.sum()) for one in cast("Replies", data).learnt)
+    tokens = {"max_tokens": longest, "thinking_tokens": 0}
+    debate = config.debate.one_round(alone=True).model_copy(update=tokens)
+    learner = config.learner.model_copy(update={"tis_cap": 0, "share_prefixes": False})
+    return planned(config.model_copy(update={"debate": debate, "learner": learner}), data, there=there)
+
+
+def replies_time_line(config: Config, data: Problems, plan: Plan, *, here: bool, model: Any = None) -> str:
+    """Return the line about the time of the steps that are left, as ``time_line`` has it of RL."""
+    if here:
+        speed, about, by = timed_here(plan, model)
+    elif (card := card_of(plan.there)) is not None:
+        speed, about, by = card.speed(plan.model, plan.load), "at least", sheet_of(card)
+    else:
+        return "  time    not known: nothing was timed on that card, and no data sheet of it is known here"
+    a_step = config.sft.batch_size * fmean(len(one.ids) for one in cast("Replies", data).learnt)
+    passes = learner_passes(config.learner, adapter=config.model.lora_rank > 0, replies=True)
+    plan, parts = replace(plan, config=config), f" with {a_step:,.0f} tokens"
+    by = f"evaluations not counted; {by}"
+    return line_of(plan, plan.done, a_step * passes / speed.score, 0.0, about, by, parts=parts)

@@ -53,7 +53,7 @@ from transcripts.store import seal_before, set_aside_from
 
 if TYPE_CHECKING:
     from debate_rl.evaluation.scores import Scores
-    from debate_rl.likelihood.reader import Reader
+    from debate_rl.likelihood import Reader
     from debate_rl.rollouts.lookahead import RolloutProcess
     from debate_rl.rollouts.records import LabelLedger
     from debate_rl.training.canary import Canary
@@ -368,7 +368,7 @@ def _open_helpers(run: Run) -> None:
     """Open what the recipe asks for besides the learner: the reader of likelihoods and the canary."""
     config, learner = run.config, run.learner
     if config.rewards.reads_likelihood:
-        from debate_rl.likelihood.reader import open_reader
+        from debate_rl.likelihood import open_reader
 
         run.reader = open_reader(config, learner, run.tokenizer, run.folder.path)
     if run.group is not None:
