@@ -179,6 +179,7 @@ def _sampled(
     from debate_rl.evaluation.folder import default_folder, identity, open_folder
     from debate_rl.evaluation.play import EvalPlan, play
     from debate_rl.runs.weights import named_weights
+    from debate_rl.sampling.problems import load_run_problems
     from debate_rl.sft.harvests import provenance, refuse_unanswered, solutions
 
     run, config = open_run_or_recipe(name, overrides)
