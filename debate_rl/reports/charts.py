@@ -11,7 +11,7 @@ from debate_rl.alarms.curves import Curves, Steps
 from debate_rl.alarms.metrics_file import STREAMS
 from debate_rl.formatting import title
 from debate_rl.metrics.intervals import Numbers
-from debate_rl.reports.document import Chart, Paragraph, Part, Section, Series
+from debate_rl.reports.document import Chart, Paragraph, Part, Section, Series, section_of
 from debate_rl.reports.figures import TABLES
 from debate_rl.reports.run import Run
 from envs.types import MODES
@@ -54,8 +54,7 @@ def curves_section(runs: Sequence[Run]) -> Section:
         parts += _charts(name, {"title": head, "unit": unit, "figures": figures}, runs)
     for index, run in enumerate(runs, start=1):
         parts += _time_shares(run, index)
-    about = f"{len(parts)} charts by step: rewards, accuracy, KL, lengths, time"
-    return Section("curves", "Curves", tuple(parts), about)
+    return section_of("curves", parts, count=len(parts))
 
 
 def _charts(name: str, spec: dict[str, Any], runs: Sequence[Run]) -> list[Chart]:
@@ -164,8 +163,7 @@ def distributions_section(runs: Sequence[Run]) -> Section:
         for stream in STREAMS:
             if rewards := run.sample.rewards[stream]:
                 parts.append(_histograms(run, index, stream, rewards))
-    about = "rewards of single turns by stream, early, middle and late"
-    return Section("distributions", "Distributions of rewards", tuple(parts), about)
+    return section_of("distributions", parts)
 
 
 def _histograms(run: Run, index: int, stream: str, rewards: Sequence[tuple[int, float]]) -> Chart:

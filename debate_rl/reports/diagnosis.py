@@ -10,7 +10,17 @@ import numpy as np
 from debate_rl.alarms import ANY, RUNS, STEPS, Reading, alarms
 from debate_rl.alarms.settings import open_advice
 from debate_rl.formatting import percent, short
-from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone, bounds_text, number_cell
+from debate_rl.reports.document import (
+    Cell,
+    Paragraph,
+    Part,
+    Section,
+    Tone,
+    bounds_text,
+    row,
+    section_of,
+    table_of,
+)
 from debate_rl.reports.figures import TABLES
 from debate_rl.reports.measures import (
     NO_COLLAPSE,
@@ -288,40 +298,23 @@ def questions_section(runs: Sequence[Run]) -> Section:
     """Return the section that answers Q1 to Q8 for each run, and ranks why it may have stalled."""
     parts: list[Part] = []
     for index, run in enumerate(runs, start=1):
-        rows: list[tuple[Cell, ...]] = []
-        for name, answer in QUESTIONS.items():
-            about, (word, text) = TABLES["question"][name], answer(run)
-            said = Cell(text, behind=run.behind(about["debates"]))
-            verdict = Cell(word, tone="" if word == "unknown" else word)
-            rows.append(
-                (Cell(name), Cell(about["text"]), said, verdict, Cell(about["rule"]), Cell(about["source"]))
-            )
-        columns = ("", "question", "answer", "verdict", "threshold", "source")
-        note = "The links lead to debates to look at. 'unknown': the run does not say."
-        title = f"Eight questions: {run.name}"
-        parts.append(Table(f"questions/{index}", title, columns, tuple(rows), note))
-        parts.append(_hypotheses(run, index))
-    about = "eight questions with thresholds; why it may stall"
-    return Section("questions", "Diagnostic questions", tuple(parts), about)
+        asked = (_question(run, name) for name in QUESTIONS)
+        parts.append(table_of("questions/{at}", asked, at=index, run=run.name))
+        stalled = (_hypothesis(run, one) for one in ranked(run))
+        parts.append(table_of("hypotheses/{at}", stalled, at=index, run=run.name))
+    return section_of("questions", parts)
 
 
-def _hypotheses(run: Run, index: int) -> Table:
-    rows = tuple(
-        (
-            Cell(one.name, behind=run.behind(one.debates)),
-            Cell(f"{one.crossed} of {one.known}", one.crossed, tone="warn" if one.crossed else ""),
-            Cell(one.text),
-            Cell(open_advice(run.settings, one.fix) if one.crossed else "-"),
-            Cell(one.source),
-        )
-        for one in ranked(run)
-    )
-    columns = ("hypothesis", "signs", "evidence", "what the source proposes", "source")
-    note = (
-        "If training stalled: the share of its signs (!) that the run shows ranks a hypothesis. A sign "
-        "is not proof, and without signs nothing needs a fix."
-    )
-    return Table(f"hypotheses/{index}", f"Hypotheses, ranked: {run.name}", columns, rows, note)
+def _question(run: Run, name: str) -> tuple[Cell, ...]:
+    about, (word, text) = TABLES["question"][name], QUESTIONS[name](run)
+    said, verdict = Cell(text, behind=run.behind(about["debates"])), word if word != "unknown" else ""
+    return row(name, about["text"], said, Cell(word, tone=verdict), about["rule"], about["source"])
+
+
+def _hypothesis(run: Run, one: Hypothesis) -> tuple[Cell, ...]:
+    signs = Cell(f"{one.crossed} of {one.known}", one.crossed, tone="warn" if one.crossed else "")
+    fix = open_advice(run.settings, one.fix) if one.crossed else "-"
+    return row(Cell(one.name, behind=run.behind(one.debates)), signs, one.text, fix, one.source)
 
 
 def alarms_section(runs: Sequence[Run]) -> Section:
@@ -341,16 +334,12 @@ def alarms_section(runs: Sequence[Run]) -> Section:
             text = f"{run.name}: no alarm from {quiet} of {len(run.readings)} detectors"
             text += "." if every else "; the others lack steps or figures."
             parts.append(Paragraph(text, "good" if every else ""))
-        columns = ("detector", "state", "step", "value", "threshold", "fires when", "source")
-        note = "'too few steps': it cannot fire yet; 'no data': the run has none of its figures."
-        rows = tuple(_row(reading, run) for reading in run.readings)
-        columns = (*columns, "false alarms a run")
-        parts.append(Table(f"alarms/{index}", f"Detectors: {run.name}", columns, rows, note))
+        rows = (_reading(reading, run) for reading in run.readings)
+        parts.append(table_of("alarms/{at}", rows, at=index, run=run.name))
     every_one = [reading for run in runs for reading in run.readings]
     able = sum(reading.able for reading in every_one)
     which = "fired" if able == len(every_one) else "that can fire yet"
-    about = f"{len(alarms(every_one))} of {able} detectors {which}"
-    return Section("alarms", "Signs of collapse", tuple(parts), about)
+    return section_of("alarms", parts, fired=len(alarms(every_one)), able=able, which=which)
 
 
 def debates_of(reading: Reading) -> str:
@@ -368,19 +357,13 @@ def _sentence(reading: Reading, run: Run) -> str:
     )
 
 
-def _row(reading: Reading, run: Run) -> tuple[Cell, ...]:
+def _reading(reading: Reading, run: Run) -> tuple[Cell, ...]:
     alarm, detector = reading.alarm, reading.detector
     tones: dict[str, Tone] = {"alarm": "bad", "quiet": "good"}
-    step = number_cell(None)
+    status = Cell(reading.status, tone=tones.get(reading.status, ""))
+    found = (None, None, None)
     if alarm is not None:
         step = Cell(f"{alarm.step}", alarm.step, run.behind(debates_of(reading)))
-    return (
-        Cell(detector.name),
-        Cell(reading.status, tone=tones.get(reading.status, "")),
-        step,
-        number_cell(alarm.value if alarm else None),
-        number_cell(alarm.threshold if alarm else None),
-        Cell(detector.rule.replace("`", "")),
-        Cell(detector.source),
-        Cell(detector.false_alarms),
-    )
+        found = step, alarm.value, alarm.threshold
+    rule = detector.rule.replace("`", "")
+    return row(detector.name, status, *found, rule, detector.source, detector.false_alarms)

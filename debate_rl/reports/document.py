@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf, isfinite
@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 from urllib.parse import quote as in_address
 
 from debate_rl.formatting import figure, interval, number, percent, printable, short
-from debate_rl.metrics.intervals import Estimate
-from debate_rl.reports.figures import Figure
+from debate_rl.metrics.intervals import Bounded, Estimate
+from debate_rl.reports.figures import TABLES, Figure
 from debate_rl.reports.rows import Study
 
 Tone: TypeAlias = Literal["", "good", "warn", "bad"]
@@ -270,15 +270,42 @@ def number_cell(value: float | None, *, behind: Behind | None = None) -> Cell:
     return Cell(short(value), value if value is not None and isfinite(value) else None, behind)
 
 
-def interval_cell(value: float | None, low: float | None = None, high: float | None = None) -> Cell:
-    """Return a cell with a number and the bounds of its interval.
+def row(*values: Cell | str | float | Bounded | None) -> tuple[Cell, ...]:
+    """Return cells of texts, numbers, numbers with the bounds of their interval, and None, which is "-".
 
-    >>> interval_cell(0.5, 0.25, 0.75).text
-    '0.500 [0.250, 0.750]'
+    >>> [cell.text for cell in row("a", 0.5, (0.5, 0.25, 0.75), None)]
+    ['a', '0.500', '0.500 [0.250, 0.750]', '-']
     """
-    if value is None or low is None or high is None or not (isfinite(low) and isfinite(high)):
+    return tuple(map(_cell, values))
+
+
+def _cell(value: Cell | str | float | Bounded | None) -> Cell:
+    if isinstance(value, Cell):
+        return value
+    if isinstance(value, str):
+        return Cell(value)
+    if not isinstance(value, tuple):
         return number_cell(value)
-    return Cell(f"{number(value)} [{number(low)}, {number(high)}]", value)
+    if not all(map(isfinite, value)):
+        return number_cell(value[0])
+    found, low, high = map(number, value)
+    return Cell(f"{found} [{low}, {high}]", value[0])
+
+
+def table_of(key: str, rows: Iterable[tuple[Cell, ...]], *more: str, **words: object) -> Table:
+    """Return a table of tables.toml with its words filled in; ``more``: further columns."""
+    about = TABLES["table"][key]
+    columns = tuple(column.format(**words) for column in about["columns"])
+    note, folded = about.get("note", "").format(**words), about.get("folded", False)
+    return Table(
+        key.format(**words), about["title"].format(**words), columns + more, tuple(rows), note, folded
+    )
+
+
+def section_of(key: str, parts: Iterable[Part], **words: object) -> Section:
+    """Return a section of tables.toml with its words filled in."""
+    about = TABLES["section"][key]
+    return Section(key, about["title"], tuple(parts), about["about"].format(**words))
 
 
 def bounds_text(low: float, high: float) -> str:

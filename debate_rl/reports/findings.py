@@ -24,13 +24,12 @@ from debate_rl.reports.document import (
     Cell,
     Judged,
     Paragraph,
-    Table,
     Tone,
     count_cell,
     interval_of,
-    number_cell,
     percent_of,
     points_of,
+    row,
 )
 from debate_rl.reports.figures import TABLES, less_half, own_work, pair_rows
 from debate_rl.reports.rows import NO_VOTE, Rows
@@ -147,16 +146,16 @@ class Finding:
     def row(self) -> tuple[Cell, ...]:
         """Return the row of the table of looks."""
         look, kind, estimate = self.look, self.look.about, self.look.estimate
-        return (
+        return row(
             Cell(kind.name, behind=look.behind),
-            Cell(number(estimate.value, signed=True), estimate.value) if estimate else Cell("none"),
-            Cell(interval_of("bias", estimate) if estimate else "none"),
+            Cell(number(estimate.value, signed=True), estimate.value) if estimate else "none",
+            interval_of("bias", estimate) if estimate else "none",
             count_cell(look.cases),
             count_cell(look.problems),
-            number_cell(self.p),
-            Cell(f"{kind.cases}, {kind.problems}, {kind.size:g}"),
+            self.p,
+            f"{kind.cases}, {kind.problems}, {kind.size:g}",
             Cell(self.state, tone=self.tone),
-            Cell(kind.what),
+            kind.what,
         )
 
 
@@ -171,17 +170,6 @@ def findings(looks: Sequence[Look]) -> tuple[Finding, ...]:
 def chance(estimate: Estimate | None) -> float:
     """Return the p of a difference, 1 where it has none or its numbers are too large for one."""
     return 1.0 if estimate is None or estimate.p is None or isnan(estimate.p) else estimate.p
-
-
-def looks_table(found: Sequence[Finding]) -> Table:
-    """Return everything that was looked for in a run, whether or not it was found."""
-    columns = ("kind", "difference", "95% interval", "cases", "problems", "p, adjusted", "least", "state")
-    note = (
-        "Least: cases, problems and size below which nothing is stated. p is adjusted for all looks of this "
-        "page (Holm 1979), and has to be .02 or less: of a hundred pages at most two state what is not so."
-    )
-    rows = tuple(finding.row() for finding in found)
-    return Table("looks", "What was looked for", (*columns, "what is looked for"), rows, note)
 
 
 def judgment_looks(judged: Judged) -> Iterator[Look]:

@@ -62,6 +62,11 @@ class Change:
         return self.late - self.early
 
     @property
+    def gain(self) -> Bounded:
+        """The last third less the first, with its interval."""
+        return self.value, self.low, self.high
+
+    @property
     def direction(self) -> str:
         """One of "up", "down", "flat", "too few steps": up and down as sure as a finding has to be."""
         if self.n < LEAST:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from debate_rl.formatting import interval, share
-from debate_rl.reports.document import Cell, Document, Judged, Section, Table
+from debate_rl.reports.document import Cell, Document, Judged, Section, Tone, row, table_of
 from debate_rl.reports.figures import figures_of
 from debate_rl.reports.findings import Look, findings, judgment_looks
 from debate_rl.reports.first_screen import answers, training_looks
@@ -14,7 +14,7 @@ from debate_rl.reports.judgment import comparison_section, judgment_sections, re
 from debate_rl.reports.rows import Study
 from debate_rl.reports.run import Run
 from debate_rl.reports.training import sections_of
-from debate_rl.runs.curriculum import read_curriculum, stage_runs
+from debate_rl.runs.curriculum import Visit, read_curriculum, stage_runs
 from transcripts import RunStore, TranscriptError
 
 MALFORMED = (LookupError, ValueError)
@@ -77,28 +77,25 @@ def with_stages(names: Sequence[str]) -> list[str]:
 
 def stages_sections(names: Sequence[str]) -> list[Section]:
     """Return a section for each curriculum among some folders: a row for every visit of a stage."""
-    columns = ("stage", "began with", "steps", "figure", "value", "95% interval", "ended", "why")
     sections: list[Section] = []
     for number, name in enumerate(names, start=1):
         record = read_curriculum(Path(name))
-        rows = tuple(
-            (
-                Cell(visit.folder),
-                Cell(visit.start.rpartition("/")[2] or "the recipe's weights"),
-                Cell(str(visit.steps) if visit.end else "under way", visit.steps),
-                Cell(visit.figure),
-                Cell(share(visit.value), visit.value),
-                Cell(interval(visit.low, visit.high, share, none="none")),
-                Cell(
-                    visit.end or "not yet",
-                    tone={"reached": "good", "demoted": "bad"}.get(visit.end or "", ""),  # type: ignore[arg-type]
-                ),
-                Cell(visit.why),
-            )
-            for visit in (record.visits if record else ())
-        )
         if record is not None:
-            table = Table(f"stages-{number}", f"Stages of {name}", columns, rows)
+            table = table_of("stages-{at}", map(_visit, record.visits), at=number, run=name)
             about = "each trained from the weights of another; in order"
             sections.append(Section(f"curriculum-{number}", f"Curriculum {name}", (table,), about))
     return sections
+
+
+def _visit(visit: Visit) -> tuple[Cell, ...]:
+    tones: dict[str, Tone] = {"reached": "good", "demoted": "bad"}
+    return row(
+        visit.folder,
+        visit.start.rpartition("/")[2] or "the recipe's weights",
+        Cell(str(visit.steps) if visit.end else "under way", visit.steps),
+        visit.figure,
+        Cell(share(visit.value), visit.value),
+        interval(visit.low, visit.high, share, none="none"),
+        Cell(visit.end or "not yet", tone=tones.get(visit.end or "", "")),
+        visit.why,
+    )
