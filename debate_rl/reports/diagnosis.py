@@ -164,12 +164,14 @@ def _progress(run: Run) -> Answer:
 
 def _updating(run: Run) -> Answer:
     updates, kl, outputs = run.curves.total("updates"), run.curves.late("kl_mean"), changed_outputs(run)
-    moved: Word = "unknown" if outputs is None else "good" if outputs.moved else "warn"
+    moved: Word = "unknown"
     text = _listed(updates=updates, **{"KL to the reference, last third": kl})
     if outputs is not None:
+        apart, before, problems = outputs
+        moved = "good" if apart > before + 0.02 else "warn"
         text += (
-            f"; words not shared by two texts of a problem in round 0: {outputs.apart:.2f} between the first "
-            f"and the last third, {outputs.before:.2f} within the first ({outputs.problems} problems)"
+            f"; words not shared by two texts of a problem in round 0: {apart:.2f} between the first "
+            f"and the last third, {before:.2f} within the first ({problems} problems)"
         )
     return worst(_above(updates, 0, "bad"), _above(kl, 1e-6, "bad"), moved), text
 

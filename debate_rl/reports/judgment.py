@@ -78,8 +78,9 @@ def _figures(judged: Judged, stem: str) -> Iterator[tuple[Cell, ...]]:
         if head != stem and (stem != "accuracy" or head != "judge" or slash):
             continue
         name = f"{first} {label}" if slash else first.replace("_", " ")
-        meaning, source = figure.meaning
-        text, estimate = meaning.replace("`", "") + ("" if source == "-" else f" [{source}]"), figure.estimate
+        about, estimate = figure.about, figure.estimate
+        source = "" if about["source"] == "-" else f" [{about['source']}]"
+        text = about["text"].replace("`", "") + source
         if estimate is None:
             yield row(name, "none", "", "", "", f"{text}. No value: {figure.why}")
         else:

@@ -89,15 +89,14 @@ def change(values: Numbers) -> Change | None:
     early, middle, late = thirds(values)
     found = None
     if len(values) >= LEAST:
-        after, before = _blocks(late), _blocks(early)
+        after, before = (
+            np.array([part.mean() for part in np.array_split(third, min(BLOCKS, len(third)))])
+            for third in (late, early)
+        )
         order = np.arange(len(after) + len(before))
         found = intervals.difference(np.concatenate([after, before]), order < len(after), order)
     low, high, p = (found.low, found.high, chance(found)) if found else (-inf, inf, 1.0)
     return Change(float(early.mean()), float(middle.mean()), float(late.mean()), low, high, len(values), p)
-
-
-def _blocks(values: Numbers) -> Numbers:
-    return np.array([part.mean() for part in np.array_split(values, min(BLOCKS, len(values)))])
 
 
 def change_of(run: Run, name: str) -> Change | None:
@@ -174,21 +173,11 @@ def judge_figures(run: Run) -> JudgeFigures:
     )
 
 
-class Outputs(NamedTuple):
-    """Mean distance of texts of a problem, early to late and among early ones; over so many problems."""
+def changed_outputs(run: Run) -> tuple[float, float, int] | None:
+    """Return the mean distance of texts of a problem, early to late and among early ones, and the problems.
 
-    apart: float
-    before: float
-    problems: int
-
-    @property
-    def moved(self) -> bool:
-        """Whether late texts are further from early ones than these from each other."""
-        return self.apart > self.before + 0.02
-
-
-def changed_outputs(run: Run) -> Outputs | None:
-    """Return how far texts moved; None with fewer than 5 problems met in the first and the last third."""
+    None with fewer than 5 problems met in the first and the last third.
+    """
     if run.sample is None or run.stored is None:
         return None
     first, _, last = thirds(range(run.stored[0], run.stored[1] + 1))
@@ -201,7 +190,7 @@ def changed_outputs(run: Run) -> Outputs | None:
         if len(early) > 1 and late and len(between) < MOST_PROBLEMS:
             between.append(_mean_distance(product(early, late)))
             before.append(_mean_distance(combinations(early, 2)))
-    return Outputs(fmean(between), fmean(before), len(between)) if len(between) >= LEAST_PROBLEMS else None
+    return (fmean(between), fmean(before), len(between)) if len(between) >= LEAST_PROBLEMS else None
 
 
 def _mean_distance(pairs: Iterable[Sequence[frozenset[str]]]) -> float:

@@ -121,7 +121,7 @@ def as_json(document: Document, runs: Sequence[Judged] = ()) -> str:
 
 def _figures(judged: Judged) -> Iterator[Mapping[str, object]]:
     for figure in judged.figures:
-        estimate, (meaning, source) = figure.estimate, figure.meaning
+        estimate, about = figure.estimate, figure.about
         yield {
             "run": judged.run,
             "name": figure.name,
@@ -132,8 +132,8 @@ def _figures(judged: Judged) -> Iterator[Mapping[str, object]]:
             "filter": combined_filter(judged.filter, figure.filter),
             "why": figure.why,
             "flag": figure.flag,
-            "meaning": meaning,
-            "source": source,
+            "meaning": about["text"],
+            "source": about["source"],
         }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import combinations, permutations
 from math import log, nan
 from statistics import fmean
@@ -17,19 +17,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from debate.types import Problem, Turn, TurnId, Vote
+from debate.types import Problem, TurnId
 from debate_rl.metrics.answers import consensus, graded_answers
 from debate_rl.metrics.intervals import Codes, Numbered
 from debate_rl.reports.estimators import auc, circular_triads, kendall_tau_b, kendall_zeta, slater_distance
 from envs.answers.keys import plain_key
 from envs.causes.rules import fault_of
 from rewards import ballot_box, valid_votes, voted_winner
-from rewards.graph import Edge, condorcet_winner, cycles, last_voted_round, majorities
+from rewards.graph import condorcet_winner, cycles, last_voted_round, majorities
 from rewards.judging import better_side
 from rewards.peer import best_voted, margins
 from rewards.truth import FLIPS, flips, grades_of_solutions, is_right
 from rewards.types import Stream
-from rewards.votes import FOR_LEFT, BallotBox, DuePair, due_pairs
+from rewards.votes import FOR_LEFT, DuePair, due_pairs
 from transcripts import Record
 from transcripts.causes import wrong_reply
 
@@ -45,42 +45,29 @@ Row = tuple[float, ...]
 
 
 class JudgedDebate:
-    """A debate as the measures see it: who was shown what, in which order, and which votes count."""
+    """A debate as the measures see it: who could compare what, which votes count, and who won.
+
+    ``due``: every pair that a judge could compare; ``edges``: (winner, loser) of each strict majority;
+    ``peer`` (N, R): peer rewards, or the margins where the debate was not scored.
+    """
 
     def __init__(self, record: Record) -> None:
+        debate, protocol = record.debate, record.debate.protocol
         self.record = record
-        self.agents = record.debate.protocol.num_agents
-        self.rounds = record.debate.protocol.num_rounds
-
-    @cached_property
-    def box(self) -> BallotBox:
-        """Who could compare what, and the votes as cast."""
-        return ballot_box(self.record.debate)
-
-    @cached_property
-    def votes(self) -> tuple[Vote, ...]:
-        """The votes that count."""
-        return valid_votes(self.box)
-
-    @cached_property
-    def due(self) -> list[DuePair]:
-        """Every pair that a judge could compare."""
-        return due_pairs(self.box, self.votes)
-
-    @cached_property
-    def edges(self) -> tuple[Edge, ...]:
-        """(winner, loser) of each strict majority."""
-        return majorities(self.votes)
+        self.agents, self.rounds = protocol.num_agents, protocol.num_rounds
+        self.solutions = {turn.id: turn for turn in debate.turns if not turn.ballot}
+        self.box = ballot_box(debate)
+        self.votes = valid_votes(self.box)
+        self.due = due_pairs(self.box, self.votes)
+        self.edges = majorities(self.votes)
+        margin = margins(self.votes, self.agents, self.rounds)
+        self.peer: Stream = record.rewards.peer if record.rewards else margin
+        self.winner = voted_winner(self.peer, seed=debate.seed)
 
     def grade(self, turn: TurnId) -> int:
         """Return 1 for a right solution, 0 for a wrong or missing one, -1 for one that was not graded."""
         right = is_right(turn, self.record.correct)
         return -1 if right is None else int(right)
-
-    @cached_property
-    def solutions(self) -> dict[TurnId, Turn]:
-        """The turns that hold a solution."""
-        return {turn.id: turn for turn in self.record.debate.turns if not turn.ballot}
 
     def fault(self, turn: TurnId) -> str:
         """Return what can be seen to be wrong in a wrong solution."""
@@ -99,21 +86,9 @@ class JudgedDebate:
     def size(self, turn: TurnId) -> int:
         """Return the characters of a solution, at least 1; of the whole reply where none could be read."""
         solution = self.solutions.get(turn)
-        if solution is None:
-            return 1
-        span = solution.parsed.solution
-        return max(1, span.end - span.start if span else len(solution.completion.text))
-
-    @cached_property
-    def peer(self) -> Stream:
-        """(N, R): peer rewards; the margins where the debate was not scored."""
-        rewards = self.record.rewards
-        return rewards.peer if rewards else margins(self.votes, self.agents, self.rounds)
-
-    @cached_property
-    def winner(self) -> TurnId | None:
-        """The winner of the last judged round; None without votes."""
-        return voted_winner(self.peer, seed=self.record.debate.seed)
+        span = solution and solution.parsed.solution
+        whole = len(solution.completion.text) if solution else 1
+        return max(1, span.end - span.start if span else whole)
 
 
 class Columns:

@@ -289,9 +289,11 @@ def _share(cause: CauseName, wrong: Sequence[WrongSolution]) -> Bounded | None:
 def _examples(run: Run, wrong: Sequence[WrongSolution]) -> Iterator[tuple[Cell, ...]]:
     """Yield the newest wrong solutions of each cause, one of a problem."""
     for cause in CAUSES:
-        of_problem = {one.problem.id: one for one in wrong if one.cause == cause}
-        newest = sorted(of_problem.values(), key=wrong.index, reverse=True)
-        for one in islice(newest, EXAMPLES):
+        newest: dict[str, WrongSolution] = {}
+        for one in reversed(wrong):
+            if one.cause == cause:
+                newest.setdefault(one.problem.id, one)
+        for one in islice(newest.values(), EXAMPLES):
             debate = Cell(one.debate, behind=run.behind(f"id:{one.debate}"))
             texts = (one.problem.question, one.problem.answer or "", one.answer, one.quote)
             shown = ("none" if text is None else _cut(text) for text in texts)
