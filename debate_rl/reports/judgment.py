@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import isfinite
-from typing import TypeAlias
+from statistics import fmean
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from debate_rl.formatting import number, round_name
+from debate_rl.formatting import round_name
 from debate_rl.metrics import intervals
-from debate_rl.metrics.intervals import Estimate, Numbered, holm
+from debate_rl.metrics.intervals import Bounded, Codes, Estimate, Numbered
 from debate_rl.reports.document import (
     Cell,
     Chart,
@@ -27,9 +29,9 @@ from debate_rl.reports.document import (
     section_of,
     table_of,
 )
-from debate_rl.reports.figures import DECIDED, GROUPS, TABLES, Figure, equal_in_truth, pair_rows, winner_rows
-from debate_rl.reports.findings import LEVEL, Finding, chance
-from debate_rl.reports.rows import Rows, Study
+from debate_rl.reports.figures import DECIDED, GROUPS, TABLES, Figure, pair_rows, winner_rows
+from debate_rl.reports.findings import Finding
+from debate_rl.reports.rows import Study
 
 SECTIONS = ("accuracy", "biases", "winner", "answers", "graph", "collusion")
 MAIN = (
@@ -133,7 +135,9 @@ def _chart(judged: Judged, kind: str, groups: ByLabel) -> Chart:
 
     line, labels = kind == "step", list(groups)
     found = [groups[label]["accuracy"].estimate for label in labels]
-    at = tuple(map(_middle, labels)) if line else tuple(map(float, range(len(labels))))
+    at = tuple(map(float, range(len(labels))))
+    if line:  # the middles of ranges of steps
+        at = tuple(fmean(map(int, label.split(".."))) for label in labels)
     y, low, high = (
         tuple(getattr(one, part) if one else None for one in found) for part in ("value", "low", "high")
     )
@@ -151,36 +155,21 @@ def _chart(judged: Judged, kind: str, groups: ByLabel) -> Chart:
     )
 
 
-def _middle(label: str) -> float:
-    """Return the middle of a range of steps.
-
-    >>> _middle("4..7"), _middle("3")
-    (5.5, 3.0)
-    """
-    first, _, last = label.partition("..")
-    return (int(first) + int(last or first)) / 2
-
-
 def comparison_section(runs: Sequence[Judged]) -> Section:
     """Return one table of the main figures of the runs; the first run is what the others differ from."""
-    base = runs[0]
-    by_name = [{figure.name: figure for figure in run.figures} for run in runs]
-    less = {(name, run.run): difference(run.study, base.study, name) for name in MAIN for run in runs[1:]}
-    known = [place for place, found in less.items() if found is not None and found.p is not None]
-    chances = dict(zip(known, holm([chance(less[place]) for place in known]), strict=True))
+    base, by_name = runs[0], [{figure.name: figure for figure in run.figures} for run in runs]
     rows: list[tuple[Cell, ...]] = []
     for name in MAIN:
-        cells = [Cell(name)]
+        cells: list[Cell | Bounded | None] = []
         for run, figures in zip(runs, by_name, strict=True):
             cells.append(estimate_cell(figures[name], run.behind(figures[name].filter)))
-            if run is not base:
-                place = name, run.run
-                cells.append(_difference_cell(less[place], chances.get(place, 1.0)))
-        rows.append(tuple(cells))
+            less = difference(run.study, base.study, name) if run is not base else None
+            cells += [] if run is base else [(less.value, less.low, less.high) if less else None]
+        rows.append(row(name, *cells))
     heads = (base.run, *(head for run in runs[1:] for head in (run.run, "less the first")))
     problems = base.study.problems.keys()
     shared = ", ".join(f"{len(problems & run.study.problems.keys()):,}" for run in runs[1:])
-    return section_of("comparison", [table_of("runs", rows, *heads, shared=shared, level=LEVEL)])
+    return section_of("comparison", [table_of("runs", rows, *heads, shared=shared)])
 
 
 def difference(study: Study, base: Study, name: str) -> Estimate | None:
@@ -189,31 +178,13 @@ def difference(study: Study, base: Study, name: str) -> Estimate | None:
     Rows of one problem are one cluster whichever run they are of: where the runs share problems the
     difference is paired by them, where they do not it is that of independent runs.
     """
-    runs = (study, _means(study).get(name)), (base, _means(base).get(name))
-    counted = [(study, rows.of(rows.counted)) for study, rows in runs if rows is not None]
-    if len(counted) < 2:
-        return None
     both = Numbered()  # by the problems' names, so that a problem is one cluster in both runs
-    clusters = [
-        np.array([both[problem] for problem in study.problems])[rows.clusters] for study, rows in counted
-    ]
-    values = [rows.values for _, rows in counted]
-    first = np.repeat([True, False], [len(values[0]), len(values[1])])
-    return intervals.difference(np.concatenate(values), first, np.concatenate(clusters))
-
-
-def _means(study: Study) -> dict[str, Rows]:
-    """Return the rows of the figures that are plain means, by name."""
-    graphs = study.graphs
-    first_won = Rows(study.pairs["outcome"] == 1, equal_in_truth(study), study.clusters(study.pairs))
-    cycles = Rows(graphs["cycle"], np.ones(len(graphs), dtype=bool), study.clusters(graphs))
-    return pair_rows(study) | winner_rows(study) | {"bias/position": first_won, "graph/cycles": cycles}
-
-
-def _difference_cell(estimate: Estimate | None, p: float) -> Cell:
-    if estimate is None:
-        return Cell("none")
-    text, reach = number(estimate.value, signed=True), interval_of("bias", estimate)
-    if reach == "none":  # no problem differs from another
-        return Cell(f"{text} (no interval)", estimate.value)
-    return Cell(f"{text} ({reach})" + ("" if p <= LEVEL else ", not significant"), estimate.value)
+    values, clusters, first = list[NDArray[Any]](), list[Codes](), list[NDArray[np.bool_]]()
+    for one in (study, base):
+        if (rows := (pair_rows(one) | winner_rows(one)).get(name)) is None:
+            return None
+        rows = rows.of(rows.counted)
+        values.append(rows.values)
+        clusters.append(np.array([both[problem] for problem in one.problems])[rows.clusters])
+        first.append(np.full(len(rows.values), one is study))
+    return intervals.difference(*map(np.concatenate, (values, first, clusters)))
