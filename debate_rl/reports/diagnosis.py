@@ -253,47 +253,42 @@ def ranked(run: Run) -> list[Hypothesis]:
 def _signs(run: Run) -> dict[str, list[Evidence]]:
     curves, judges = run.curves, judge_figures(run)
     cast, tied = curves.late("votes/valid"), curves.late("votes/ties")
-    ties = tied / cast if cast and tied is not None else None
     form, right = change_of(run, "format/valid"), change_of(run, "accuracy")
     rose = form is not None and form.direction == "up" and form.value > 0.05
     instead = rose and right is not None and right.direction in ("flat", "down")
-    alike = [
-        _sign("distinct completions, last third", curves.late("completions/distinct"), below=0.3),
-        _sign("agreement, last third", curves.late("agreement"), above=0.9),
-        _sign("ties among votes, last third", ties, above=0.5),
-    ]
     silent = curves.median("advantage/zero_variance_share/truth")
+    alike = [
+        _below("distinct completions, last third", curves.late("completions/distinct"), 0.3),
+        _over("agreement, last third", curves.late("agreement"), 0.9),
+        _over("ties among votes, last third", tied / cast if cast and tied is not None else None, 0.5),
+    ]
+    follows = "excess adoption of the agent shown first (interval above 0)"
     return {
         "too_hard": [
-            _sign("accuracy, round 0", curves.beginning("accuracy/round_0"), below=0.05),
-            _sign("accuracy all wrong", curves.beginning("accuracy/all_wrong"), above=0.5),
+            _below("accuracy, round 0", curves.beginning("accuracy/round_0"), 0.05),
+            _over("accuracy all wrong", curves.beginning("accuracy/all_wrong"), 0.5),
         ],
         "weak_signal": [
-            _sign("correlation of winner and right", judges.correlation, below=0.3),
-            _sign("judge accuracy", judges.accuracy, below=0.55),
-            _sign("groups without variance in truth", silent, above=0.6),
-            _sign("peer reward std", curves.median("reward/peer/std"), below=0.1),
+            _below("correlation of winner and right", judges.correlation, 0.3),
+            _below("judge accuracy", judges.accuracy, 0.55),
+            _over("groups without variance in truth", silent, 0.6),
+            _below("peer reward std", curves.median("reward/peer/std"), 0.1),
         ],
         "low_exploration": [(name, value, speaks and not curves.solved) for name, value, speaks in alike],
         "format_dominates": [
             ("gain in format valid (above .05, accuracy flat)", form.value if form else None, instead),
             ("gain in accuracy (flat, format rising)", right.value if right else None, instead),
         ],
-        "cascades": [
-            (
-                "excess adoption of the agent shown first (interval above 0)",
-                judges.followed,
-                judges.follows,
-            )
-        ],
+        "cascades": [(follows, judges.followed, judges.follows)],
     }
 
 
-def _sign(name: str, value: float | None, below: float | None = None, above: float | None = None) -> Evidence:
-    """Return a sign with its bound in its name, and whether the value is beyond it."""
-    side, bound = ("below", below) if below is not None else ("above", above or 0.0)
-    speaks = value is not None and (value < bound if below is not None else value > bound)
-    return f"{name} ({side} {bound:g})".replace(" 0.", " ."), value, speaks
+def _below(name: str, value: float | None, bound: float) -> Evidence:
+    return f"{name} (below {bound:g})".replace(" 0.", " ."), value, value is not None and value < bound
+
+
+def _over(name: str, value: float | None, bound: float) -> Evidence:
+    return f"{name} (above {bound:g})".replace(" 0.", " ."), value, value is not None and value > bound
 
 
 def questions_section(runs: Sequence[Run]) -> Section:

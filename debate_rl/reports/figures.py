@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debate_rl.metrics import intervals
-from debate_rl.metrics.intervals import Codes, Estimate, Numbers
+from debate_rl.metrics.intervals import Codes, Estimate, Numbered, Numbers
 from debate_rl.reports.estimators import NotEstimable, correlation, logistic, slope
 from debate_rl.reports.rows import NO_VOTE, Rows, Study, gather
 from transcripts import Record
@@ -110,58 +110,44 @@ def accuracy_figures(study: Study) -> Iterator[Figure]:
 def _groups(study: Study) -> Iterator[tuple[str, Where, str | None]]:
     """Yield each group of the decidable pairs: its name, which pairs are in it, the filter of its debates."""
     table, decidable = study.pairs, study.pairs["better"] != 0
+    level, source, step = (study.of_debate(name, table)[decidable] for name in ("level", "source", "step"))
     # "persona:" finds debates in which one took part, whether or not it was its vote
     yield from _labelled("persona", [*study.personas], table["persona"][decidable])
     yield from _labelled("fault", [*study.faults], table["fault"][decidable])
     for kind in ("round", "agent"):
         numbers = table[kind][decidable]
-        for number in np.unique(numbers).tolist():
-            yield f"{kind}/{number}", numbers == number, None
+        yield from ((f"{kind}/{number}", numbers == number, None) for number in np.unique(numbers).tolist())
     bins = np.digitize((table["length"] * table["better"])[decidable], LENGTH_EDGES)
-    for index, label in enumerate(LENGTHS):
-        if (bins == index).any():
-            yield f"length/{label}", bins == index, None
-    yield from _steps(study.of_debate("step", table)[decidable])
-    yield from _labelled("level", [*study.levels], study.of_debate("level", table)[decidable], "level")
-    yield from _subjects([*study.sources], study.of_debate("source", table)[decidable])
+    yield from ((f"length/{LENGTHS[index]}", bins == index, None) for index in np.unique(bins).tolist())
+    low = int(step.min()) if len(step) else 0
+    width = -(-(int(step.max()) - low + 1) // STEP_BINS) if len(step) else 1
+    for start in range(low, low + STEP_BINS * width, width):
+        inside, end = (
+            (step >= start) & (step < start + width),
+            min(start + width - 1, int(step.max(initial=0))),
+        )
+        label = f"{start}..{end}" if end > start else str(start)
+        if inside.any():
+            yield f"step/{label}", inside, f"step:{label} {DECIDED}"
+    yield from _labelled("level", [*study.levels], level, "level")
+    subjects = Numbered()  # what follows the first slash of a source
+    of_source = np.array([subjects[text.partition("/")[2]] for text in study.sources], dtype=np.int64)
+    found = list(_labelled("subject", [*subjects], of_source[source]))
+    for name, inside, _ in found:
+        texts = [text for text in study.sources if text.partition("/")[2] == name.partition("/")[2]]
+        terms = " OR ".join(f"source:{_quoted(text)}" for text in texts)
+        yield name, inside, f"({terms}) {DECIDED}" if len(texts) > 1 else f"{terms} {DECIDED}"
 
 
 def _labelled(
     kind: str, texts: list[str], codes: NDArray[np.signedinteger], field: str = ""
 ) -> Iterator[tuple[str, Where, str | None]]:
+    """Yield the groups of the texts with the most pairs, in the order of the texts."""
     counts = np.bincount(codes, minlength=len(texts))
     for code in sorted(np.argsort(-counts, kind="stable")[:MOST_LABELS].tolist(), key=texts.__getitem__):
         if counts[code] and texts[code]:
             filter = f"{field}:{_quoted(texts[code])} {DECIDED}" if field else None
             yield f"{kind}/{texts[code]}", codes == code, filter
-
-
-def _steps(steps: NDArray[np.signedinteger]) -> Iterator[tuple[str, Where, str | None]]:
-    """Equal ranges of steps, each one step or more wide."""
-    if not len(steps):
-        return
-    low, high = int(steps.min()), int(steps.max())
-    width = -(-(high - low + 1) // STEP_BINS)
-    for start in range(low, high + 1, width):
-        inside, end = (steps >= start) & (steps < start + width), min(start + width - 1, high)
-        label = f"{start}..{end}" if end > start else str(start)
-        if inside.any():
-            yield f"step/{label}", inside, f"step:{label} {DECIDED}"
-
-
-def _subjects(
-    sources: list[str], codes: NDArray[np.signedinteger]
-) -> Iterator[tuple[str, Where, str | None]]:
-    """Subjects are what follows the first slash of a source."""
-    of_subject: dict[str, list[int]] = {}
-    for code, source in enumerate(sources):
-        of_subject.setdefault(source.partition("/")[2], []).append(code)
-    for subject in sorted(of_subject.keys() - {""})[:MOST_LABELS]:
-        inside = np.isin(codes, of_subject[subject])
-        terms = [f"source:{_quoted(sources[code])}" for code in of_subject[subject]]
-        where = terms[0] if len(terms) == 1 else f"({' OR '.join(terms)})"
-        if inside.any():
-            yield f"subject/{subject}", inside, f"{where} {DECIDED}"
 
 
 def _quoted(text: str) -> str:

@@ -241,16 +241,14 @@ def verdict(run: Run) -> tuple[str, Tone, str]:
 
 def status(run: Run, now: float | None = None) -> str:
     """Return "finished", "still going" or "stopped", by the configured steps and the last line's time."""
-    wanted, last = run.setting("train.steps", int), run.curves.steps
-    if not len(last):
+    wanted, steps, times = run.setting("train.steps", int), run.curves.steps, run.curves.of("time")[1]
+    reason = last_end(run).get("reason")
+    if not len(steps):
         return "nothing done"
-    if (end := last_end(run)) and end["reason"] in ENDED:
-        return f"ended: {end['reason']}"
-    if wanted is None:
-        return "unknown"
-    if int(last[-1]) + 1 >= wanted:
+    if reason in ENDED or wanted is None:
+        return f"ended: {reason}" if reason in ENDED else "unknown"
+    if int(steps[-1]) + 1 >= wanted:
         return "finished"
-    times = run.curves.of("time")[1]
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     quiet = (time() if now is None else now) - float(times[-1]) if len(times) else inf
     return "still going" if quiet < max(GOING_S, 5 * usual) else "stopped"
@@ -265,8 +263,8 @@ def last_end(run: Run) -> Mapping[str, Any]:
 
 def ended_line(run: Run) -> str:
     """Return a line of how the latest start of a run ended, and its wall time; "" where nothing says it."""
-    starts = starts_of(run.info)
-    if not (end := last_end(run)):
-        return ""
-    back = f" {counted(count, 'rollback')} before." if (count := ends_by(starts, "rollback")) else ""
-    return f"{run.name}: ended ({end['reason']}): {str(end.get('why'))[:300]}; {time_words(starts)}.{back}"
+    starts, end = starts_of(run.info), last_end(run)
+    count = ends_by(starts, "rollback")
+    back = f" {counted(count, 'rollback')} before." if count else ""
+    why = f"{run.name}: ended ({end.get('reason')}): {str(end.get('why'))[:300]}"
+    return f"{why}; {time_words(starts)}.{back}" if end else ""

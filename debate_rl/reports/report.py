@@ -302,7 +302,7 @@ def _change(found: Found) -> Paragraph:
 
 def _next(judged: Judged, run: Run | None, found: Found) -> list[Paragraph]:
     """Return what to do, the most urgent first, each with the command to type."""
-    advice = [*_alarms(run), *_evaluate(run, found), *_stalled(run, found)] if run else []
+    advice = list(_training_advice(run, found)) if run else []
     wrong = [one for one in found.values() if one.tone in ("bad", "warn") and "learned" not in one.look.kind]
     settings = run.settings if run else {}
     for words in dict.fromkeys(one.words[0] for one in wrong):  # one of each, the first
@@ -321,16 +321,14 @@ def _next(judged: Judged, run: Run | None, found: Found) -> list[Paragraph]:
     return advice[:MOST_ADVICE]
 
 
-def _alarms(run: Run) -> Iterator[Paragraph]:
+def _training_advice(run: Run, found: Found) -> Iterator[Paragraph]:
+    """Yield what the first alarm, the held-out figures and, where it did not learn, a hypothesis propose."""
+    told = found.get("learned/held_out")
     for reading in alarms(run.readings)[:1]:
         alarm, fix = reading.alarm, open_advice(run.settings, reading.detector.fix)
         assert alarm is not None
         text = f"Alarm at step {alarm.step}: {alarm.why}. Proposed: {fix}."
         yield Paragraph(text, "bad", None, Links().command(Behind(str(run.path), debates_of(reading))))
-
-
-def _evaluate(run: Run, found: Found) -> Iterator[Paragraph]:
-    told = found.get("learned/held_out")
     if told is None and run.settings:
         text = "Find out whether it learned: evaluate what was kept, from the start on."
         yield Paragraph(text, "warn", None, f"debate eval {quote(printable(str(run.path)))} --weights all")
@@ -338,15 +336,9 @@ def _evaluate(run: Run, found: Found) -> Iterator[Paragraph]:
         advice = open_advice(run.settings, told.look.about.advice)
         command = Links().command(told.look.behind) if told.look.behind else ""
         yield Paragraph(f"{advice[:1].upper()}{advice[1:]}.", "bad", None, command)
-
-
-def _stalled(run: Run, found: Found) -> Iterator[Paragraph]:
-    """Yield the hypothesis with the most signs, where no learning was found."""
-    told = found.get("learned/held_out") or found.get("learned/training")
-    if told is None or told.tone == "good":
-        return
-    for one in ranked(run)[:1]:
-        if one.crossed:
-            fix = open_advice(run.settings, one.fix)
-            text = f"{one.name} ({one.crossed} of {one.known} signs): {fix}."
-            yield Paragraph(text, "", None, Links().command(Behind(str(run.path), one.debates)))
+    told, first = told or found.get("learned/training"), ranked(run)[0]
+    if told is not None and told.tone != "good" and first.crossed:
+        text = (
+            f"{first.name} ({first.crossed} of {first.known} signs): {open_advice(run.settings, first.fix)}."
+        )
+        yield Paragraph(text, "", None, Links().command(Behind(str(run.path), first.debates)))

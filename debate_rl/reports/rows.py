@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import combinations, permutations
 from math import log, nan
@@ -92,17 +92,18 @@ class JudgedDebate:
 
 
 class Columns:
-    """A table; ``types`` are type codes of ``array``: "b" 1 byte, "h" 2, "i" 4, "f" a float of 4.
+    """A table; behind each name its type code of ``array``: "b" 1 byte, "h" 2, "i" 4, "f" a float of 4.
 
-    >>> table = Columns({"debate": "i", "right": "b"})
+    >>> table = Columns("debate:i right:b")
     >>> table.add(0, 1)
     >>> table.add(0, -1)
     >>> table["right"], len(table)
     (array([ 1, -1], dtype=int8), 2)
     """
 
-    def __init__(self, types: Mapping[str, str]) -> None:
-        self._columns: dict[str, array[Any]] = {name: array(code) for name, code in types.items()}
+    def __init__(self, types: str) -> None:
+        pairs = (pair.split(":") for pair in types.split())
+        self._columns: dict[str, array[Any]] = {name: array(code) for name, code in pairs}
         self._arrays = tuple(self._columns.values())
 
     def add(self, *values: float) -> None:
@@ -143,22 +144,17 @@ class Study:
     def __init__(self) -> None:
         self.problems, self.personas, self.levels, self.sources = (Numbered() for _ in range(4))
         self.faults, self.ids = Numbered(), list[str]()
-        self.debates = Columns({"problem": "i", "step": "i", "level": "i", "source": "i", "final": "b"})
-        self.pairs = Columns(
-            {
-                **{"debate": "i", "round": "b", "agent": "b", "persona": "h", "first": "b", "second": "b"},
-                **{"better": "b", "own": "b", "outcome": "b", "length": "f", "self": "b", "fault": "h"},
-            }
-        )
-        self.swaps = Columns({"debate": "i", "kind": "b"})
-        numbers = dict.fromkeys(("majority", "auc", "tau", "score"), "f")
-        counts = {"debate": "i", "right": "b", "graded": "b", "rights": "b", "drawn": "b"}
-        self.winners = Columns(counts | numbers)
-        self.flips = Columns({"debate": "i", **dict.fromkeys(FLIPS, "h")})
-        self.adoptions = Columns({"debate": "i", "excess": "f"})
-        self.graphs = Columns({"debate": "i", "cycle": "b", "condorcet": "b"})
-        self.rounds = Columns({"debate": "i", "circular": "i", "triads": "i", "zeta": "f", "slater": "f"})
-        self.talk = Columns({"debate": "i", "entropy": "f", "given": "f", "dyads": "h"})
+        self.debates = Columns("problem:i step:i level:i source:i final:b")
+        pairs = "debate:i round:b agent:b persona:h first:b second:b better:b own:b outcome:b length:f"
+        self.pairs = Columns(f"{pairs} self:b fault:h")
+        self.swaps = Columns("debate:i kind:b")
+        counts = "debate:i right:b graded:b rights:b drawn:b"
+        self.winners = Columns(f"{counts} majority:f auc:f tau:f score:f")
+        self.flips = Columns(" ".join(("debate:i", *(f"{name}:h" for name in FLIPS))))
+        self.adoptions = Columns("debate:i excess:f")
+        self.graphs = Columns("debate:i cycle:b condorcet:b")
+        self.rounds = Columns("debate:i circular:i triads:i zeta:f slater:f")
+        self.talk = Columns("debate:i entropy:f given:f dyads:h")
         self._rounds: set[int] = set()
 
     def add(self, record: Record, id: str = "") -> None:

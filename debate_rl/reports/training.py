@@ -143,29 +143,16 @@ def _final(
 
 
 def _final_note(run: Run) -> str:
-    best, count = best_step(run), run.curves.of("eval/problems")[1]
+    said, best, count = TABLES["final_note"], best_step(run), run.curves.of("eval/problems")[1]
     gains = {title(name): found for name in HELD_OUT if (found := paired(run, name)) is not None}
     parts = [f"{int(count[-1])} problems."] if len(count) else []
-    if gains:
-        parts.append(
-            "Differences are means of those within the problems with a value in both evaluations, paired."
-        )
-    else:
-        parts.append(
-            "The interval of a difference takes the two for independent; both are of the same problems, "
-            "so it is wide."
-        )
-    parts += [
-        f"That of {name} is {on_problems(found)}, each column over all of its own."
-        for name, found in gains.items()
-        if found.left_out
-    ]
-    if run.setting(TEST_TIME) is True:
-        parts.append("Test-time learning: these problems are trained on.")
-    parts.append("The highest of several is high by chance as well.")
+    parts.append(said["paired" if gains else "apart"])
+    for name, found in gains.items():
+        parts += [said["of_some"].format(name=name, problems=on_problems(found))] if found.left_out else []
+    parts += [said["test_time"]] if run.setting(TEST_TIME) is True else []
+    parts.append(said["highest"])
     if best:
-        name, step, _ = best
-        parts.append(f"The checkpoint kept as best ({name}) is step_{step + 1:06d}, that of step {step}.")
+        parts.append(said["best"].format(name=best[0], after=best[1] + 1, step=best[1]))
     return " ".join(parts)
 
 
