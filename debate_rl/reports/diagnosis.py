@@ -52,11 +52,7 @@ def worst(*words: Word) -> Word:
 
 
 def rated(value: float | None, good: float, bad: float) -> Word:
-    """Return the word of a value between two thresholds, whichever of them is higher; None is unknown.
-
-    >>> rated(0.6, good=0.5, bad=0.7), rated(0.1, good=0.5, bad=0.7), rated(0.5, good=0.7, bad=0.55)
-    ('warn', 'good', 'bad')
-    """
+    """Return the word of a value between two thresholds, whichever of them is higher; None is unknown."""
     if value is None:
         return "unknown"
     if good <= bad:

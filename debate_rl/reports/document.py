@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path
 from shlex import quote
 from typing import Literal, TypeAlias
@@ -219,43 +219,22 @@ def _tick(chart: Chart, x: float) -> str:
     return chart.ticks[index] if 0 <= index < len(chart.ticks) else f"{x:g}"
 
 
-UNBOUNDED = ("regression/", "collusion/peer", "collusion/truth", "collusion/gap", "collusion/entropy_trend")
-SIGNED = (
-    *("bias", "winner/lift", "winner/minus_majority", "winner/tau_b", "winner/correlation"),
-    *("cascade/first_listed", "collusion/reciprocity"),
-)
-
-
-def bounds_of(name: str) -> tuple[float, float]:
-    """Return the least and the most that a figure can be.
-
-    >>> bounds_of("judge/accuracy/round/1"), bounds_of("winner/lift"), bounds_of("graph/slater")
-    ((0.0, 1.0), (-1.0, 1.0), (0.0, inf))
-    """
-    if name.startswith(UNBOUNDED):
-        return -inf, inf
-    if name == "graph/slater":
-        return 0.0, inf
-    return (-1.0, 1.0) if name.startswith(SIGNED) else (0.0, 1.0)
-
-
-def interval_of(name: str, estimate: Estimate) -> str:
+def interval_of(estimate: Estimate, bounds: tuple[float, float] = (-1.0, 1.0)) -> str:
     """Return the 95% interval as far as the figure can go, "none" where it has none.
 
-    >>> interval_of("judge/accuracy", Estimate(0.9, 0.75, 1.05, 9, 9))
+    >>> interval_of(Estimate(0.9, 0.75, 1.05, 9, 9), (0.0, 1.0))
     '0.750 to 1.000'
     """
-    if not (isfinite(estimate.low) and isfinite(estimate.high)):
-        return "none"
-    low, high = bounds_of(name)
-    return interval(max(estimate.low, low), min(estimate.high, high), partial(number, signed=low < 0))
+    low, high = max(estimate.low, bounds[0]), min(estimate.high, bounds[1])
+    known = isfinite(estimate.low) and isfinite(estimate.high)
+    return interval(low, high, partial(number, signed=bounds[0] < 0)) if known else "none"
 
 
 def estimate_cell(figure: Figure, behind: Behind | None = None) -> Cell:
     """Return the estimate with the debates behind it, marked where there is something to be warned of."""
     if figure.estimate is None:
         return Cell("none")
-    text = number(figure.estimate.value, signed=bounds_of(figure.name)[0] < 0)
+    text = number(figure.estimate.value, signed=figure.range[0] < 0)
     flagged = f"{text} ({figure.flag})" if figure.flag else text
     return Cell(flagged, figure.estimate.value, behind, "warn" if figure.flag else "")
 
@@ -268,6 +247,11 @@ def count_cell(count: int) -> Cell:
 def number_cell(value: float | None, *, behind: Behind | None = None) -> Cell:
     """Return a cell with a number."""
     return Cell(short(value), value if value is not None and isfinite(value) else None, behind)
+
+
+def bounded(estimate: Estimate | None) -> Bounded | None:
+    """Return an estimate with its bounds; None of none."""
+    return (estimate.value, estimate.low, estimate.high) if estimate else None
 
 
 def row(*values: Cell | str | float | Bounded | None) -> tuple[Cell, ...]:

@@ -54,12 +54,18 @@ class Figure:
     flag: str = ""
 
     @property
-    def about(self) -> dict[str, str]:
+    def about(self) -> dict[str, Any]:
         """What it is, in a line, and where it is from ("-": from nowhere else): a row of tables.toml."""
         return _row_of(self.name)
 
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the most that it can be."""
+        low, high = self.about.get("range", (0.0, 1.0))
+        return low, high
 
-def _row_of(name: str) -> dict[str, str]:
+
+def _row_of(name: str) -> dict[str, Any]:
     name = re.sub(rf"^(judge/\w+)/({'|'.join(GROUPS)})/.*$", r"\1/<group>/<label>", name, flags=re.DOTALL)
     name = re.sub(r"^(regression/persona)/.*$", r"\1/<label>", name, flags=re.DOTALL)
     return TABLES["meaning"][name]

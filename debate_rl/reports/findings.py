@@ -151,7 +151,7 @@ class Finding:
         return row(
             Cell(kind.name, behind=look.behind),
             Cell(number(estimate.value, signed=True), estimate.value) if estimate else "none",
-            interval_of("bias", estimate) if estimate else "none",
+            interval_of(estimate) if estimate else "none",
             count_cell(look.cases),
             count_cell(look.problems),
             self.p,

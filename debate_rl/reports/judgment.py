@@ -22,6 +22,7 @@ from debate_rl.reports.document import (
     Part,
     Section,
     Series,
+    bounded,
     count_cell,
     estimate_cell,
     interval_of,
@@ -88,7 +89,7 @@ def _figures(judged: Judged, stem: str) -> Iterator[tuple[Cell, ...]]:
         else:
             found = estimate_cell(figure, judged.behind(figure.filter))
             counts = count_cell(estimate.n), count_cell(estimate.clusters)
-            yield row(name, found, interval_of(figure.name, estimate), *counts, text)
+            yield row(name, found, interval_of(estimate, figure.range), *counts, text)
 
 
 def group_parts(judged: Judged) -> list[Part]:
@@ -120,7 +121,7 @@ def _group(judged: Judged, kind: str, label: str, of: dict[str, Figure]) -> tupl
     return row(
         _label(kind, label, judged.study.num_rounds),
         estimate_cell(accuracy, judged.behind(accuracy.filter)),
-        interval_of(accuracy.name, votes) if votes else accuracy.why,
+        interval_of(votes, accuracy.range) if votes else accuracy.why,
         count_cell(votes.n if votes else 0),
         estimate_cell(of["strict_accuracy"]),
         estimate_cell(of["coverage"]),
@@ -164,7 +165,7 @@ def comparison_section(runs: Sequence[Judged]) -> Section:
         for run, figures in zip(runs, by_name, strict=True):
             cells.append(estimate_cell(figures[name], run.behind(figures[name].filter)))
             less = difference(run.study, base.study, name) if run is not base else None
-            cells += [] if run is base else [(less.value, less.low, less.high) if less else None]
+            cells += [] if run is base else [bounded(less)]
         rows.append(row(name, *cells))
     heads = (base.run, *(head for run in runs[1:] for head in (run.run, "less the first")))
     problems = base.study.problems.keys()

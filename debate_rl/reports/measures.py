@@ -17,7 +17,7 @@ from debate_rl.formatting import counted, short
 from debate_rl.metrics import intervals
 from debate_rl.metrics.held_out import Gain, gain
 from debate_rl.metrics.intervals import Bounded, Numbers, apart, thirds
-from debate_rl.reports.document import Tone, bounds_text
+from debate_rl.reports.document import Tone, bounded, bounds_text
 from debate_rl.reports.figures import accuracy_figures, cascade_figures, winner_figures
 from debate_rl.reports.findings import KINDS, LEVEL, chance
 from debate_rl.reports.run import Run
@@ -109,12 +109,12 @@ def evaluations(run: Run, name: str) -> list[tuple[int, Bounded]]:
 
     They are those that can be compared by problem, or else those of metrics.jsonl.
     """
-    kept = [(one.step, one.estimate(name.removeprefix("eval/"))) for one in run.held_out]
-    if known := [(step, (found.value, found.low, found.high)) for step, found in kept if found is not None]:
-        return known
+    kept = [(one.step, bounded(one.estimate(name.removeprefix("eval/")))) for one in run.held_out]
+    if any(found for _, found in kept):
+        return [(step, found) for step, found in kept if found is not None]
     steps, values = run.curves.of(name)
-    bounded = zip(values.tolist(), *(bounds.tolist() for bounds in run.curves.bounds(name)), strict=True)
-    return list(zip((steps + 1).tolist(), bounded, strict=True))
+    known = zip(values.tolist(), *(ends.tolist() for ends in run.curves.bounds(name)), strict=True)
+    return list(zip((steps + 1).tolist(), known, strict=True))
 
 
 def gained(run: Run, name: str) -> Bounded | None:
@@ -123,9 +123,7 @@ def gained(run: Run, name: str) -> Bounded | None:
     if len(evaluated) < 2:
         return None
     found = paired(run, name)
-    if found is None:
-        return apart(evaluated[-1][1], evaluated[0][1])
-    return found.difference.value, found.difference.low, found.difference.high
+    return bounded(found.difference) if found else apart(evaluated[-1][1], evaluated[0][1])
 
 
 def paired(run: Run, name: str) -> Gain | None:

@@ -146,27 +146,29 @@ def answers(
         said["next"].append((judged.run, ("", _next(judged, run, of_run))))
     if len(runs) > 1:  # the first sentence of each run, with its name and the answer in a word
         return tuple(
-            Answer(name, QUESTIONS[name], "", tuple(_named(run, *one) for run, one in said[name]))
-            for name in QUESTIONS
+            Answer(
+                name,
+                question,
+                "",
+                tuple(
+                    replace(text[0], text=f"{run}: {word}{'. ' if word else ''}{text[0].text}")
+                    for run, (word, text) in said[name]
+                ),
+            )
+            for name, question in QUESTIONS.items()
         )
     run = trained.get(runs[0].run)
-    pictures = {"learned": run and learning_chart(run), "judge": _judge_chart(runs[0])}
+    charts = (part for part in group_parts(runs[0]) if isinstance(part, Chart))
+    judge = next((chart for chart in charts if chart.name == "accuracy-by-step"), None)
+    pictures = {
+        "learned": run and learning_chart(run),
+        "judge": judge and replace(judge, name="judge", small=True, behind=None),
+    }
     return tuple(
         Answer(name, QUESTIONS[name], word, tuple(text), pictures.get(name))
         for name in QUESTIONS
         for _, (word, text) in said[name]
     )
-
-
-def _named(run: str, word: str, text: Sequence[Paragraph]) -> Paragraph:
-    return replace(text[0], text=f"{run}: {word}. {text[0].text}" if word else f"{run}: {text[0].text}")
-
-
-def _judge_chart(judged: Judged) -> Chart | None:
-    """Return judge accuracy by step, small; None of one step."""
-    charts = (part for part in group_parts(judged) if part.name == "accuracy-by-step")  # type: ignore[union-attr]
-    chart = next(charts, None)
-    return replace(chart, name="judge", small=True, behind=None) if isinstance(chart, Chart) else None
 
 
 def training_looks(run: Run, name: str) -> Iterator[Look]:

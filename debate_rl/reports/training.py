@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from math import comb
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from debate_rl.reports.document import (
     Part,
     Section,
     Table,
+    bounded,
     number_cell,
     row,
     section_of,
@@ -210,7 +212,7 @@ def _by_pass_rate(run: Run, index: int) -> Iterator[Table]:
     """Yield the table of gains by the pass rate at first; nothing without samples to split."""
     found = strata(run.held_out[0], run.held_out[-1]) if len(run.held_out) > 1 else []
     if found:
-        rows = [row(*one[:4], (one.gain.value, one.gain.low, one.gain.high)) for one in found]
+        rows = [row(*one[:4], bounded(one.gain)) for one in found]
         first, last = (counted(one.step, "step") for one in (run.held_out[0], run.held_out[-1]))
         yield table_of("final/{at}/strata", rows, at=index, run=run.name, first=first, last=last)
 
@@ -283,13 +285,11 @@ def _examples(run: Run, wrong: Sequence[WrongSolution]) -> Iterator[tuple[Cell, 
         for one in islice(newest.values(), EXAMPLES):
             debate = Cell(one.debate, behind=run.behind(f"id:{one.debate}"))
             texts = (one.problem.question, one.problem.answer or "", one.answer, one.quote)
-            shown = ("none" if text is None else _cut(text) for text in texts)
+            shown = (
+                "none" if text is None else shorten(printable(text), LONGEST, placeholder="...")
+                for text in texts
+            )
             yield row(cause.replace("_", " "), debate, *shown)
-
-
-def _cut(text: str) -> str:
-    line = printable(" ".join(text.split()))
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
 
 
 def phases_section(runs: Sequence[Run]) -> Section:
