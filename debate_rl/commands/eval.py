@@ -26,7 +26,7 @@ from debate_rl.commands.options import JsonFile, writable
 if TYPE_CHECKING:
     from debate_rl.config import Config
     from debate_rl.evaluation.play import Unopened
-    from debate_rl.evaluation.results import Results
+    from debate_rl.evaluation.report import Results
 
 WATCH_S = 10.0
 """Seconds between looks for a new checkpoint."""
@@ -156,7 +156,7 @@ def _evaluate_all(subjects: Sequence[Subject], weights: str | None, options: Eva
 
     Of several evaluations one that fails does not end the others; if all do, the first error is raised.
     """
-    from debate_rl.evaluation.results import Results
+    from debate_rl.evaluation.report import Results
 
     runs = {subject: subject.opened()[0] for subject in subjects}
     if weights not in (None, "newest") and not any(runs.values()):
@@ -259,7 +259,7 @@ def _label(name: str, run: Path | None, weights: Path | None) -> str:
 
 def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Results], None]) -> None:
     """Evaluate every checkpoint of a run as it appears, until that of its last step; Ctrl-C ends it."""
-    from debate_rl.evaluation.results import Results
+    from debate_rl.evaluation.report import Results
     from debate_rl.runs.checkpoint import step_of
 
     run, config = subject.opened()

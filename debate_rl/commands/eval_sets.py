@@ -147,10 +147,9 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
     from debate_rl.config.models import ENGINES
     from debate_rl.difficulty import bands
     from debate_rl.engines import open_summarizer
-    from debate_rl.evaluation.evaluate import evaluate
+    from debate_rl.evaluation.evaluate import check_modes, evaluate
     from debate_rl.evaluation.folder import FIGURES, default_folder, identity, open_folder, series_of
     from debate_rl.evaluation.grading import asked_line, opened_verifying
-    from debate_rl.evaluation.modes import check_modes
     from debate_rl.evaluation.play import EvalPlan, is_alone
     from debate_rl.evaluation.report import held_out, plain_rows
     from debate_rl.evaluation.suite import modes_named
@@ -213,7 +212,7 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
 
 def _facts(task: EvalTask, config: Config, problems: tuple[Problem, ...]) -> dict[str, str]:
     """Return what decides figures and differs between the rows of a table, by head."""
-    from debate_rl.evaluation.results import IN_TRAINING
+    from debate_rl.evaluation.report import IN_TRAINING
 
     limits = {"grader": config.grader.final, "max tokens": str(config.debate.max_tokens)}
     return {IN_TRAINING: _overlap(task, problems), **limits} if task.options.suite else limits
@@ -221,7 +220,7 @@ def _facts(task: EvalTask, config: Config, problems: tuple[Problem, ...]) -> dic
 
 def _test_time(task: EvalTask, config: Config) -> dict[str, str]:
     """Return that a run is declared to train on the evaluated problems, where it is."""
-    from debate_rl.evaluation.results import TEST_TIME
+    from debate_rl.evaluation.report import TEST_TIME
 
     own = task.subject.opened()[1]
     same = own.held_out.model_copy(update={"limit": config.held_out.limit}) == config.held_out

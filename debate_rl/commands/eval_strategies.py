@@ -142,7 +142,7 @@ class _Speakers:
         return Contender(plan, policy, judge if entry.compares else None)
 
     def _kept(self, name: str, policy: Policy) -> Policy:
-        from debate_rl.evaluation.kept_replies import KeptReplies
+        from debate_rl.evaluation.folder import KeptReplies
 
         if name not in self._open:
             kept = KeptReplies(policy, self._folder / f"{name}.jsonl", stay=True)

@@ -10,7 +10,9 @@ from rich.text import Text
 
 from debate_rl.commands.console import one_line, plain_console, text_table, wide_console, write_json
 from debate_rl.evaluation.report import (
+    IN_TRAINING,
     SMALL,
+    TEST_TIME,
     as_text,
     best_line,
     comparison,
@@ -19,11 +21,10 @@ from debate_rl.evaluation.report import (
     partly_shared,
     result_rows,
 )
-from debate_rl.evaluation.results import IN_TRAINING, TEST_TIME
 from debate_rl.formatting import counted
 
 if TYPE_CHECKING:
-    from debate_rl.evaluation.results import Results
+    from debate_rl.evaluation.report import Results
     from debate_rl.evaluation.scores import Scores
 
 Lines: TypeAlias = Sequence[Sequence[str]]
