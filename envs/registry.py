@@ -83,7 +83,7 @@ class DataSetEnvironment:
         """Return the grade of a solution or a reply: its answer is found and compared as a mode has it."""
         if problem.answer is None:
             raise EnvironmentSpecError(f"{problem.id}: an open problem has no truth to grade against")
-        choices = problem.choices or None
+        choices = problem.choices
         return self.grader.grade(text, problem.answer, kind=_grade_kind(problem), mode=mode, choices=choices)
 
     def find_answer(self, problem: Problem, text: str, *, mode: Mode) -> str | None:
