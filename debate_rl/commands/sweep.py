@@ -32,7 +32,7 @@ def sweep(
         typer.Argument(
             metavar="KEY=A,B",
             help="A key of the recipe: with several values each is an arm, with one it holds for all. Or a "
-            'key of the sweep: seeds=5, at_once=2, devices=["0","1"], figures, drop_at=[50], out=FOLDER.',
+            'key of the sweep: seeds=5, at_once=2, devices=["0","1"], figures, out=FOLDER.',
         ),
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Tell the runs, and start nothing.")] = False,
@@ -61,26 +61,10 @@ def sweep(
         return
     with open_state(settings, arms) as state:
         runner = Runner(settings, state, plain_console(stderr=True).print)
-        _run(runner, runs, arms)
+        runner.run(runs)
     _show(settings, runner, runs, arms, json, table)
     if runner.state.failed:
         raise typer.Exit(1)
-
-
-def _run(runner: Runner, runs: Sequence[SweepRun], arms: Sequence[Arm]) -> None:
-    """Do the runs, and drop arms after the steps at which they are compared."""
-    from debate_rl.metrics.held_out import DIRECT
-    from debate_rl.sweeps.results import losers, read_evaluations
-
-    settings = runner.sweep
-    steps = sorted(set(settings.drop_at))
-    for step in steps:
-        runner.run(runs, until=step)
-        live = [arm for arm in arms if arm.folder not in runner.state.dropped]
-        figure = settings.figures[0] if settings.figures else DIRECT
-        for arm, why in losers(read_evaluations(runs), live, figure, step, len(steps)).items():
-            runner.drop(arm, why)
-    runner.run(runs)
 
 
 def _show(
@@ -147,15 +131,13 @@ def _cost_table(costs: Sequence[ArmCost]) -> list[tuple[str, ...]]:
 
 
 def _notes(settings: Sweep, runner: Runner, arms: Sequence[Arm]) -> Iterator[str]:
-    """Yield what the tables' intervals are of, what failed and was dropped, and how to look further."""
+    """Yield what the tables' intervals are of, what failed, and how to look further."""
     if (count := settings.seed_count) > 1:
         yield f"95% intervals over {count} seeds and held-out problems; differences are by seed and problem."
     else:
         yield "95% intervals clustered by problem; one seed does not say what another would give."
     for name, line in runner.state.failed.items():
         yield printable(f"failed: {name}: {line}")
-    for name, why in runner.state.dropped.items():
-        yield printable(f"dropped: {name}: {why}")
     yield f"look: debate report {quote(settings.out)}/{quote(arms[0].folder)}/seed_*"
 
 
@@ -172,4 +154,4 @@ def _plain(
     ]
     state = runner.state
     known = {"recipe": settings.recipe, "out": settings.out, "arms": state.arms, "failed": state.failed}
-    return {**known, "dropped": state.dropped, "figures": rows, "costs": [asdict(one) for one in costs]}
+    return {**known, "figures": rows, "costs": [asdict(one) for one in costs]}

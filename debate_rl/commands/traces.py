@@ -13,7 +13,7 @@ from debate_rl.commands.options import JsonFile
 from debate_rl.formatting import share
 
 if TYPE_CHECKING:
-    from debate_rl.sft.traces import Harvest, Trace
+    from debate_rl.sft.harvests import Harvest, Trace
 
 BIAS = "  only right replies are kept: problems that the teacher seldom solves are rare among them, or absent"
 ONE_SIDED = "  problems that it always or never solves have no such list"
@@ -61,7 +61,7 @@ def traces(
     json: JsonFile = None,
 ) -> None:
     """Collect right replies to training problems, to be learnt by debate train; run it again to continue."""
-    from debate_rl.sft.traces import chosen, lengths, read_traces, write_traces
+    from debate_rl.sft.harvests import chosen, lengths, read_traces, write_traces
 
     for name, value in (("--samples", samples), ("--per-problem", per_problem), ("--max-tokens", max_tokens)):
         if value is not None and value < 1:
@@ -108,7 +108,7 @@ def _problems(rows: Sequence[Trace]) -> int:
 
 def _say_style(kept: Sequence[Trace], own: Sequence[Trace], against: str) -> dict[str, object]:
     """Print how long the traces are beside those of the model that is to learn; return the medians."""
-    from debate_rl.sft.traces import foreign
+    from debate_rl.sft.harvests import foreign
 
     figures: dict[str, object] = {"file": against}
     for name, theirs, ours, apart in foreign(kept, own):
@@ -150,21 +150,14 @@ def _collected(
     genselect: bool,
 ) -> tuple[Harvest | None, list[Trace]]:
     """Return what was looked at, None for files, and the traces."""
-    from debate_rl.sft.debate_traces import debate_turns
-    from debate_rl.sft.traces import Harvest, read_traces, winners
+    from debate_rl.sft.harvests import Harvest, debate_turns, read_traces, winners
 
     if not names:
         raise ValueError("traces: name a recipe, a run, or files of traces")
     if stored is not None:
-        parts = [(winners if stored == "winners" else debate_turns)(Path(name)) for name in names]
-        whole = Harvest(
-            [trace for part in parts for trace in part.traces], problems=sum(part.problems for part in parts)
-        )
-        for part in parts:
-            whole.asked.update(part.asked)
-            whole.kept.update(part.kept)
-            whole.cut += part.cut
-            whole.ungraded += part.ungraded
+        whole = Harvest()
+        for name in names:
+            whole.merge((winners if stored == "winners" else debate_turns)(Path(name)))
         return whole, whole.traces
     if all(Path(name).suffix.lower() in (".jsonl", ".json", ".parquet") for name in names):
         if genselect:
@@ -187,7 +180,7 @@ def _sampled(
     from debate_rl.evaluation.play import EvalPlan, play
     from debate_rl.problems import load_run_problems
     from debate_rl.runs.weights import named_weights
-    from debate_rl.sft.traces import provenance, refuse_unanswered, solutions
+    from debate_rl.sft.harvests import provenance, refuse_unanswered, solutions
 
     run, config = open_run_or_recipe(name, overrides)
     path = named_weights(run, weights)[0] if run is not None else None
@@ -215,7 +208,7 @@ def _sampled(
         if genselect:
             from debate.prompting.fitting import ContextBudget, context_budget
             from debate_rl.engines import counting_policy
-            from debate_rl.sft.selections import selections
+            from debate_rl.sft.harvests import selections
 
             counted = config.model.policy in (None, "vllm")
             budget = (
