@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 COSTS = ("rung", "accuracy", "oracle gap", "no answer", "generated", "read")
 EQUAL = ("rung", "equal generated", "less it", "equal total", "less it")
-ROUNDS = ("rung", "corrected", "misled", "conformity")
 
 
 def ladder(
@@ -183,16 +182,13 @@ def _summarizer(stack: ExitStack, folder: Path, config: Config) -> Callable[[], 
 
 
 def show_tables(found: Ladder) -> None:
-    """Print three tables, and what to know of them."""
+    """Print two tables, and what to know of them."""
     from debate_rl.strategies.ladder import figures_of
 
     rungs = {name: figures_of(one) for name, one in found.climbed.items()}
     print_table(COSTS, [_cost_cells(found, name, one) for name, one in rungs.items()], "what it costs")
     equal = [_equal_cells(name, one) for name, one in rungs.items()]
     print_table(EQUAL, equal, "compared with self-consistency")
-    print_table(
-        ROUNDS, [cells for name, one in rungs.items() if (cells := _round_cells(name, one))], "rounds"
-    )
     say = plain_console().print
     say(f"{len(found.problems)} problems, seed {found.seed}, {found.samples} solutions to select from.")
     say("95% intervals are clustered by problem, differences paired by problem.")
@@ -245,7 +241,7 @@ def _cost_cells(found: Ladder, name: str, one: RungFigures) -> tuple[str, ...]:
     climbed = found.climbed[name]
     return (
         name,
-        _share(one.accuracy),
+        share_of(one.accuracy),
         signed(one.oracle_gap),
         percent(climbed.missing, 0),
         f"{climbed.cost['generated']:,.0f}",
@@ -263,14 +259,8 @@ def _equal_cells(name: str, one: RungFigures) -> tuple[str, ...]:
     return tuple(cells)
 
 
-def _round_cells(name: str, one: RungFigures) -> tuple[str, ...] | None:
-    parts = (one.corrected, one.misled, one.conformity)
-    if not any(parts):
-        return None
-    return (name, *("–" if part is None else f"{_share(part)} of {part.n}" for part in parts))
-
-
-def _share(estimate: Estimate) -> str:
+def share_of(estimate: Estimate) -> str:
+    """Return a share with its interval."""
     from debate_rl.formatting import interval, share
 
     bounds = interval(max(0.0, estimate.low), min(1.0, estimate.high), share)

@@ -3,7 +3,7 @@ import random
 import pytest
 
 from debate import types as nouns
-from envs import DataError, GradeStatus, load_problems
+from envs import DataError, load_problems
 from envs.families import FAMILIES, pair_sum, products, sorting, words
 from envs.families.synthetic import split_of
 
@@ -36,11 +36,6 @@ STORY = nouns.Problem("w", "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How 
 )
 def test_pair_sum_truth(answer, status):
     assert PAIR_SUM.grade(PAIR, answer).status == status
-
-
-def test_a_number_is_not_its_own_partner():
-    problem = nouns.Problem("p", "Target 6. Numbers 3 1 2 5.")
-    assert PAIR_SUM.grade(problem, "3 3").status == GradeStatus.WRONG
 
 
 def test_pair_sum_levels():
