@@ -59,13 +59,6 @@ def test_a_run_that_resumes_has_the_number_that_it_had(tmp_path, torch_threads, 
     assert found[1].endswith("by OMP_NUM_THREADS; this run had 3 before, and rounding may differ")
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"threads": true}', '{"threads": 0}', '{"threads": "3"}'])
-def test_a_number_that_is_none_is_not_taken(text, tmp_path, torch_threads):
-    (tmp_path / "run.json").write_text(text)
-    use_threads(config_of(tmp_path, 128))
-    assert torch_threads[-1] == 1
-
-
 def test_a_gpu_leaves_threads_alone(tmp_path, torch_threads, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert use_threads(config_of(tmp_path, 128, "cuda")) is None
