@@ -150,34 +150,27 @@ def replay_name(overrides: Iterable[str], asked: Mapping[str, object]) -> str:
     'rewards.truth_weight=0.3,rewards.peer=copeland-d70137e7'
     """
     text = re.sub(r"[^\w.,=-]+", "", ",".join(overrides), flags=re.ASCII)[:80].lstrip(".-")
-    return f"{text or 'own'}-{_mark(asked)}"
-
-
-def _mark(asked: Mapping[str, object]) -> str:
-    return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
+    mark = sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
+    return f"{text or 'own'}-{mark}"
 
 
 def refuse_another(folder: Path, asked: Mapping[str, object]) -> None:
-    """Raise ValueError where a folder holds anything but a replay of the same question, whole or cut off.
-
-    One that was cut off has no figures: only its ``replay_name`` tells its question.
-    """
-    ours = {_FRESH, DEBATES, f".{FACTS}.new"} if folder.name.endswith(f"-{_mark(asked)}") else {_FRESH}
-    if not folder.exists() or all(entry.name in ours for entry in folder.iterdir()):
-        return
+    """Raise ValueError where a folder holds anything but a replay, or a whole one of another question."""
+    known = {FACTS, DEBATES, _FRESH, f".{FACTS}.new"}
+    names = {entry.name for entry in folder.iterdir()} if folder.exists() else set[str]()
     held: object = None
-    with suppress(OSError, ValueError):
-        facts = read_json(folder / FACTS)
-        held = facts.get("asked") if isinstance(facts, dict) else None
-    if held is None:
+    if FACTS in names:
+        with suppress(OSError, ValueError):
+            facts = read_json(folder / FACTS)
+            held = facts.get("asked") if isinstance(facts, dict) else None
+    if not names <= known or (FACTS in names and held is None):
         raise ValueError(f"{folder}: is not empty and holds no replay; choose another --out")
-    if held != json.loads(json.dumps(asked)):
+    if held is not None and held != json.loads(json.dumps(asked)):
         raise ValueError(f"{folder}: holds the replay of another question; choose another --out")
 
 
 def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
-    """Write a line for each debate; the file appears once it is whole, and nothing new where that fails."""
-    made = [one for one in (folder, folder.parent) if not one.exists()]
+    """Write a line for each debate; the file appears once it is whole."""
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / _FRESH
     try:
@@ -186,11 +179,8 @@ def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
             for change in changes:
                 file.write(orjson.dumps(line_of(change), option=orjson.OPT_APPEND_NEWLINE))
         fresh.replace(folder / DEBATES)
-    except BaseException:
+    finally:
         fresh.unlink(missing_ok=True)
-        for one in made:
-            one.rmdir()
-        raise
 
 
 def line_of(change: DebateChange) -> dict[str, object]:

@@ -29,7 +29,6 @@ from debate_rl.replay.summary import (
     Tally,
     line_of,
     refuse_another,
-    replay_name,
     write_debates,
     write_facts,
 )
@@ -287,39 +286,6 @@ def test_a_folder_of_another_question_is_refused(tmp_path, run):
         refuse_another(folder, {"filter": "winner:wrong"})
     with pytest.raises(ValueError, match="is not empty and holds no replay"):
         refuse_another(run, {"filter": ""})
-
-
-def test_a_replay_that_is_interrupted_leaves_what_was_there(tmp_path, run):
-    changes = replayed(run, other=COPELAND)
-
-    def interrupted():
-        yield changes[0]
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_debates(tmp_path / "replays" / "x", interrupted())
-    assert not (tmp_path / "replays").exists()
-    write_debates(tmp_path / "replays" / "y", changes)
-    before = (tmp_path / "replays" / "y" / "debates.jsonl").read_bytes()
-    for name in ("x", "y"):
-        with pytest.raises(KeyboardInterrupt):
-            write_debates(tmp_path / "replays" / name, interrupted())
-    assert [path.name for path in (tmp_path / "replays").iterdir()] == ["y"]
-    assert [path.name for path in (tmp_path / "replays" / "y").iterdir()] == ["debates.jsonl"]
-    assert (tmp_path / "replays" / "y" / "debates.jsonl").read_bytes() == before
-
-
-def test_a_replay_that_was_cut_off_is_made_again(tmp_path):
-    asked = {"filter": "winner:wrong"}
-    cut = tmp_path / replay_name(["rewards.truth_weight=0.3"], asked)
-    cut.mkdir()
-    (cut / "debates.jsonl").write_text("{}")
-    refuse_another(cut, asked)
-    with pytest.raises(ValueError, match="holds no replay"):
-        refuse_another(cut, {"filter": "winner:right"})
-    (cut / "mine.txt").write_text("kept")
-    with pytest.raises(ValueError, match="holds no replay"):
-        refuse_another(cut, asked)
 
 
 def test_pseudo_labels_of_a_family_count_its_equal_answers_together():
