@@ -14,8 +14,10 @@ from debate_rl.commands.main import run_alone
 from debate_rl.commands.options import JsonFile
 
 if TYPE_CHECKING:
+    from debate_rl.metrics.intervals import Estimate
     from experiments.ladder.claims import Claim
 
+ROUNDS = ("rung", "corrected", "misled", "conformity")
 CARD = ("claim", "outcome", "difference", "p", "what would change it")
 
 
@@ -41,19 +43,36 @@ def claims(
     json: JsonFile = None,
 ) -> None:
     """Climb the ladder with its controls, and say which claims hold: experiments/ladder/README.md."""
-    from debate_rl.commands.ladder import climbed, plain_ladder, print_table, show_tables, write_figures
+    from debate_rl.commands.ladder import climbed, print_table, show_tables, write_figures
+    from debate_rl.evaluation.report import plain_estimate
     from experiments.ladder.claims import claims_of, plain_claim
     from experiments.ladder.controls import EVERY
+    from experiments.ladder.rounds import round_figures, rounds_by_problem
 
     found, folder = climbed(what, rungs, on, problems, samples, weights, judge, seed, out, EVERY)
-    card = claims_of(found)
+    steps = {name: rounds_by_problem(found, one) for name, one in found.climbed.items()}
+    card, rounds = claims_of(found, steps), {name: round_figures(each) for name, each in steps.items()}
     show_tables(found)
+    lines = [(name, *map(_share, each.values())) for name, each in rounds.items() if any(each.values())]
+    print_table(ROUNDS, lines, "rounds")
     print_table(CARD, [_cells(claim) for claim in card], "claims", align="llrrl", wrap=True)
     say = plain_console().print
     tested = sum(claim.outcome != "not tested" for claim in card)
     say(f"p is adjusted for the {tested} claims that were tested (Holm); where it is below .05")
     say("a claim holds (above 0) or fails (below 0); else it is not shown.")
-    write_figures(plain_ladder(found) | {"claims": [plain_claim(one) for one in card]}, folder, json)
+    plain = {
+        rung: {name: one and plain_estimate(one) for name, one in each.items()}
+        for rung, each in rounds.items()
+    }
+    write_figures(
+        found.plain() | {"rounds": plain, "claims": [plain_claim(one) for one in card]}, folder, json
+    )
+
+
+def _share(one: Estimate | None) -> str:
+    from debate_rl.commands.ladder import share_of
+
+    return "–" if one is None else f"{share_of(one)} of {one.n}"
 
 
 def _cells(claim: Claim) -> tuple[str, ...]:
