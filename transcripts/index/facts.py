@@ -22,7 +22,7 @@ from rewards.truth import (
     right_share,
     round_accuracy,
 )
-from rewards.types import Stream, known_values
+from rewards.types import Stream, Truth, known_values
 from rewards.votes import due_pairs
 from transcripts.record import Record
 
@@ -106,7 +106,7 @@ def facts_of(record: Record) -> IndexEntry:
     solutions = [turn for turn in debate.turns if not turn.ballot]
     last = [turn.parsed.answer for turn in solutions if turn.id.round == rounds - 1]
     given = [answer for answer in last if answer is not None]
-    cells = [cell for row in correct or () for cell in row]
+    cells: list[Truth] = [cell for row in correct or () for cell in row]
     unanswered = sum(turn.parsed.answer is None for turn in solutions)
     graded = grades_of_solutions(debate, correct)
     box = ballot_box(debate)

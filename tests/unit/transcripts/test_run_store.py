@@ -377,11 +377,7 @@ def test_a_shard_that_breaks_off_keeps_what_came_before(run, monkeypatch, step_r
 @pytest.mark.parametrize(
     ("block", "noted", "told"),
     [
-        (
-            b"\n" * files.FRAME,
-            build.MOST_DAMAGED + 1,
-            r"damaged: 1,001 lines \(1,001 bytes\) are no debates",
-        ),
+        (b"\n" * files.FRAME, build.MOST_DAMAGED + 1, r"damaged: 1,001 lines \(1,001 bytes\) are no debates"),
         (b"x" * 99_999 + b"\n", 11, r"damaged: 11 lines \(1,100,000 bytes\) are no debates; what follows"),
     ],
 )

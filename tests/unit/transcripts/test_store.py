@@ -113,10 +113,7 @@ def damaged(path: Path, change) -> Path:
         (lambda d: d.update(step=10**30), ":2: step: expected int <= 2147483647"),
         (lambda d: d.update(step=-1), ":2: step: expected int >= 0"),
         (lambda d: d.pop("schema"), ":2: schema: not a debate transcript"),
-        (
-            lambda d: d["correct"][1].append("right"),
-            r":2: correct\[1\]\[1\]: invalid enum value 'right'",
-        ),
+        (lambda d: d["correct"][1].append("right"), r":2: correct\[1\]\[1\]: invalid enum value 'right'"),
         (
             lambda d: d["debate"]["turns"][2]["completion"].pop("text"),
             r"debate.turns\[2\].completion.text: missing",
@@ -125,10 +122,7 @@ def damaged(path: Path, change) -> Path:
             lambda d: d["debate"]["turns"][0]["id"].append(1),
             r"debate.turns\[0\].id: expected array of length 2",
         ),
-        (
-            lambda d: d["debate"]["votes"][0].update(outcome="up"),
-            r"votes\[0\].outcome: invalid enum",
-        ),
+        (lambda d: d["debate"]["votes"][0].update(outcome="up"), r"votes\[0\].outcome: invalid enum"),
         (lambda d: d["debate"]["protocol"].update(num_agents=0), "debate.protocol.num_agents: "),
         (lambda d: d["debate"]["protocol"].update(nmu_agents=0), "unknown key 'nmu_agents'; did you mean"),
         (lambda d: d["rewards"]["peer"][0].append(10**400), r"rewards.peer\[0\]\[1\]: number out of range"),
