@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from debate_rl.commands.options import FilterOption, JsonFile, Overrides, RunFol
 
 if TYPE_CHECKING:
     from debate_rl.replay.scheme import Scheme
-    from debate_rl.replay.summary import LabelAudit, Summary, Tally
+    from debate_rl.replay.summary import Summary, Tally
 
 MAY_CHANGE = ("rewards", "advantages")
 DIFFERS = 1
@@ -46,7 +46,7 @@ def replay(
     """
     from debate_rl.config.recipes import read_run_config
     from debate_rl.replay.scheme import scheme_of
-    from debate_rl.replay.summary import SCHEMA, LabelAudit, refuse_another, replay_name
+    from debate_rl.replay.summary import SCHEMA, refuse_another, replay_name
     from transcripts import compile_filter
 
     changes = list(overrides or ())
@@ -60,13 +60,12 @@ def replay(
     if own != other or out is not None:
         folder = Path(out or path / "replays" / replay_name(changes, question))
         refuse_another(folder, question)
-    audit = LabelAudit(other, first)
-    summary, damage = _replay(path, (own, other), filter, (first, last), folder, audit)
+    summary, damage = _replay(path, (own, other), filter, (first, last), folder)
     folder = folder if summary.debates else None
     facts = {"schema": SCHEMA, "overrides": changes, "asked": question, "damaged_lines": damage}
     # Before a reader that goes away can end the command.
-    _write(facts | summary.facts() | audit.facts(), folder, json)
-    show(str(path), summary, damage=damage, only_check=own == other, audit=audit.lines())
+    _write(facts | summary.facts(), folder, json)
+    show(str(path), summary, damage=damage, only_check=own == other)
     if folder is not None:
         plain_console().print(f"Every debate: {folder / 'debates.jsonl'}")
         if summary.most_changed:
@@ -140,7 +139,6 @@ def _replay(
     filter: str,
     steps: tuple[int, int | None],
     folder: Path | None,
-    audit: LabelAudit,
 ) -> tuple[Summary, int]:
     """Go through the debates, write them where a folder is given; return figures and damaged lines."""
     from debate_rl.replay.scheme import replay_run
@@ -152,9 +150,7 @@ def _replay(
         damage = len(store.damage)
         task = progress.add_task("debates", total=store.count(f"step:..{last}" if last is not None else ""))
         tell = partial(progress.advance, task)
-        replayed = replay_run(
-            store, *schemes, filter=filter, first=first, last=last, tell=tell, look=audit.look
-        )
+        replayed = replay_run(store, *schemes, filter=filter, first=first, last=last, tell=tell)
         changes = summary.counting(replayed)
         first_change = list(islice(changes, 1))
         if folder is not None and first_change:  # without debates nothing is left to look at
@@ -164,10 +160,10 @@ def _replay(
     return summary, damage
 
 
-def show(run: str, summary: Summary, *, damage: int, only_check: bool, audit: Sequence[str] = ()) -> None:
-    """Print the check, the audit of labels, then the tables, then the debates to open."""
+def show(run: str, summary: Summary, *, damage: int, only_check: bool) -> None:
+    """Print the check, then the tables, then the debates to open."""
     console, plain = Console(), plain_console()
-    for line in [*check_lines(run, summary, damage), *audit]:
+    for line in check_lines(run, summary, damage):
         plain.print(line)
     if only_check or not summary.debates:
         return
