@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from debate import Policy
     from debate_rl.config import Config
     from debate_rl.metrics.intervals import Estimate
-    from debate_rl.strategies.ladder import Ladder, Rung, RungFigures
+    from debate_rl.strategies.ladder import Climbed, Ladder, Rung
     from debate_rl.strategies.work import Judge
 
 COSTS = ("rung", "accuracy", "oracle gap", "no answer", "generated", "read")
@@ -64,7 +64,7 @@ def ladder(
 
     found, folder = climbed(what, rungs, on, problems, samples, weights, judge, seed, out, RUNGS)
     show_tables(found)
-    write_figures(plain_ladder(found), folder, json)
+    write_figures(found.plain(), folder, json)
 
 
 def _words(what: Sequence[str]) -> list[str]:
@@ -183,11 +183,9 @@ def _summarizer(stack: ExitStack, folder: Path, config: Config) -> Callable[[], 
 
 def show_tables(found: Ladder) -> None:
     """Print two tables, and what to know of them."""
-    from debate_rl.strategies.ladder import figures_of
-
-    rungs = {name: figures_of(one) for name, one in found.climbed.items()}
-    print_table(COSTS, [_cost_cells(found, name, one) for name, one in rungs.items()], "what it costs")
-    equal = [_equal_cells(name, one) for name, one in rungs.items()]
+    rungs = found.climbed.values()
+    print_table(COSTS, [_cost_cells(one) for one in rungs], "what it costs")
+    equal = [_equal_cells(one) for one in rungs]
     print_table(EQUAL, equal, "compared with self-consistency")
     say = plain_console().print
     say(f"{len(found.problems)} problems, seed {found.seed}, {found.samples} solutions to select from.")
@@ -198,20 +196,6 @@ def show_tables(found: Ladder) -> None:
             say(f"{name}: no verdict of the grader on {left} of the problems, which are left out.")
     for name, why in found.refused.items():
         say(f"{name}: not climbed: {why}")
-
-
-def plain_ladder(found: Ladder) -> dict[str, object]:
-    """Return the figures of a ladder for a JSON file."""
-    from debate_rl.strategies.ladder import figures_of, plain_rung
-
-    return {
-        "problems": len(found.problems),
-        "seed": found.seed,
-        "samples": found.samples,
-        "one_solution": {**found.each, "missing": found.missing},
-        "rungs": [plain_rung(one, figures_of(one)) for one in found.climbed.values()],
-        "refused": dict(found.refused),
-    }
 
 
 def write_figures(figures: Mapping[str, object], folder: Path, json: str | None) -> None:
@@ -235,27 +219,26 @@ def print_table(
     wide_console(width + 1).print(table)
 
 
-def _cost_cells(found: Ladder, name: str, one: RungFigures) -> tuple[str, ...]:
+def _cost_cells(one: Climbed) -> tuple[str, ...]:
     from debate_rl.formatting import percent
 
-    climbed = found.climbed[name]
     return (
-        name,
+        one.name,
         share_of(one.accuracy),
         signed(one.oracle_gap),
-        percent(climbed.missing, 0),
-        f"{climbed.cost['generated']:,.0f}",
-        f"{climbed.read:,.0f}",
+        percent(one.missing, 0),
+        f"{one.cost['generated']:,.0f}",
+        f"{one.read:,.0f}",
     )
 
 
-def _equal_cells(name: str, one: RungFigures) -> tuple[str, ...]:
+def _equal_cells(one: Climbed) -> tuple[str, ...]:
     from debate_rl.formatting import share
 
-    cells = [name]
-    for found in one.compared.values():
-        worth = f"{share(found.self_consistency.value)} of {found.samples:,.1f}"
-        cells += [worth, signed(found.difference)]
+    cells = [one.name]
+    for budget in one.equal:
+        samples, worth, less = one.compared(budget)
+        cells += [f"{share(worth.value)} of {samples:,.1f}", signed(less)]
     return tuple(cells)
 
 

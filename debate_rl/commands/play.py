@@ -93,7 +93,7 @@ def play(
         agreed = agreement(environment, settings.grader.final)
         parts = stack.enter_context(parts_shown("auto", console if console.is_terminal else None))
         parts.advance("turns", 0, turns)
-        speaker = CountedReplies(policy, lambda: parts.advance("turns", min(speaker.count, turns), turns))
+        speaker = CountedReplies(policy, lambda _: parts.advance("turns", min(speaker.count, turns), turns))
         console.print(Panel(_plain(posed.question), title="problem"))
 
         def grade(turn: Turn) -> Truth:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH, Problem, Turn
+from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH, Problem
 from debate_rl.evaluation.grading import IN_A_BOX
 from envs.extraction.boxes import last_box
 from envs.extraction.replies import extract
@@ -16,12 +16,6 @@ _LEAD = re.compile(
     r"(?:[\s$*{(\[:#]|\\[(\[]|\\(?:f?boxed|text|mathbf)|\b(?:so|thus|hence|therefore|and|the|final|answer|is)\b,?)+\Z",
     re.IGNORECASE,
 )
-
-
-def solution_of(turn: Turn) -> str:
-    """Return the text of a turn's solution; "" where it has none. Thinking and programs are no part of it."""
-    span = turn.parsed.solution
-    return "" if span is None else span.of(turn.completion.stated)
 
 
 def reasoning_of(text: str, problem: Problem, mode: Mode = IN_A_BOX) -> str:

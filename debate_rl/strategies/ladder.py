@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, isfinite
+from math import ceil
 from statistics import fmean
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from debate import DebateConfig, Policy, Problem
+from debate_rl.evaluation.report import plain_estimate
 from debate_rl.metrics.intervals import Estimate, clustered_mean
-from debate_rl.strategies.equal_cost import Contender, Grader, Pool, Progress, Values
+from debate_rl.strategies.equal_cost import Contender, Grader, Pool, Progress, Values, mean_of
 from debate_rl.strategies.solving import SolvePlan, solve_all
 from debate_rl.strategies.work import Answered, Judge
 from envs import DataError
@@ -89,6 +90,40 @@ class Climbed:
     answers: Sequence[Answered]
     equal: Mapping[Budget, Equal]
 
+    @property
+    def accuracy(self) -> Estimate:
+        """The share of problems that it is right on."""
+        return _mean(self.right)
+
+    @property
+    def oracle_gap(self) -> Estimate:
+        """The share of problems with any right solution, less its accuracy."""
+        return gap(self.oracle, self.right)
+
+    def compared(self, budget: Budget) -> tuple[float, Estimate, Estimate]:
+        """Return how many solutions have its cost, what their majority is worth, and the rung less that."""
+        samples, right = self.equal[budget]
+        return samples, _mean(right), gap(self.right, right)
+
+    def plain(self) -> dict[str, object]:
+        """Return the rung for a JSON file."""
+        equal: dict[str, object] = {}
+        for budget in self.equal:
+            samples, worth, less = self.compared(budget)
+            figures = {"self_consistency": plain_estimate(worth), "difference": plain_estimate(less)}
+            equal[budget] = {"samples": samples, **figures}
+        return {
+            "rung": self.name,
+            "accuracy": plain_estimate(self.accuracy),
+            "generated": self.cost["generated"],
+            "read": self.read,
+            "comparisons": self.comparisons,
+            "unread": self.unread,
+            "missing": self.missing,
+            "oracle_gap": plain_estimate(self.oracle_gap),
+            "equal": equal,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
@@ -105,6 +140,17 @@ class Ladder:
     samples: int
     grader: Grader
     missing: float = 0.0
+
+    def plain(self) -> dict[str, object]:
+        """Return the figures for a JSON file."""
+        return {
+            "problems": len(self.problems),
+            "seed": self.seed,
+            "samples": self.samples,
+            "one_solution": {**self.each, "missing": self.missing},
+            "rungs": [one.plain() for one in self.climbed.values()],
+            "refused": dict(self.refused),
+        }
 
 
 def climb(
@@ -161,8 +207,7 @@ def equal_samples(cost: float, each: float) -> float:
 
 
 def _measured(name: str, problems: Sequence[Problem], answers: Sequence[Answered], grader: Grader) -> Climbed:
-    right, oracle = dict[str, float](), dict[str, float]()
-    newest = list[bool]()
+    right, oracle, newest = dict[str, float](), dict[str, float](), list[bool]()
     for problem, answered in zip(problems, answers, strict=True):
         grades: list[Truth] = [grader.grade(problem, turn) for turn in answered.turns]
         grade = False if answered.turn is None else grader.grade(problem, answered.turn)
@@ -175,46 +220,19 @@ def _measured(name: str, problems: Sequence[Problem], answers: Sequence[Answered
         newest += [one == "missing" for turn, one in graded if turn.id.round == last]
     if not right:
         raise DataError(f"{name}: the grader gave no verdict on any of {len(answers)} problems")
-    generated = fmean(one.tokens_generated for one in answers)
-    read = fmean(one.tokens_read for one in answers)
+    generated, read = mean_of(answers, "tokens_generated"), mean_of(answers, "tokens_read")
     return Climbed(
         name,
         right,
         oracle,
         {"generated": generated, "total": generated + read},
         read,
-        fmean(one.comparisons for one in answers),
-        fmean(one.unread for one in answers),
+        mean_of(answers, "comparisons"),
+        mean_of(answers, "unread"),
         fmean(newest) if newest else 1.0,
         answers,
         {},
     )
-
-
-class Compared(NamedTuple):
-    """Self-consistency at a rung's cost: its solutions, what they are worth, and the rung less it."""
-
-    samples: float
-    self_consistency: Estimate
-    difference: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class RungFigures:
-    """What a rung is worth. ``oracle_gap``: the share of problems with a right one, less its accuracy."""
-
-    accuracy: Estimate
-    oracle_gap: Estimate
-    compared: Mapping[Budget, Compared]
-
-
-def figures_of(one: Climbed) -> RungFigures:
-    """Return the figures of a rung."""
-    compared = {
-        budget: Compared(equal.samples, _mean(equal.right), gap(one.right, equal.right))
-        for budget, equal in one.equal.items()
-    }
-    return RungFigures(_mean(one.right), gap(one.oracle, one.right), compared)
 
 
 def _mean(values: Values) -> Estimate:
@@ -227,34 +245,3 @@ def gap(one: Values, other: Values) -> Estimate:
     if not values:
         raise DataError("no problem has a verdict of the grader on what is compared")
     return clustered_mean(list(values.values()), list(values), signed=True)
-
-
-def plain(estimate: Estimate | None) -> dict[str, object] | None:
-    """Return an estimate for a JSON file; a bound that is not finite is None."""
-    if estimate is None:
-        return None
-    low, high = (bound if isfinite(bound) else None for bound in (estimate.low, estimate.high))
-    p = {} if estimate.p is None else {"p": estimate.p}
-    return {"value": estimate.value, "low": low, "high": high, "n": estimate.n, **p}
-
-
-def plain_rung(one: Climbed, figures: RungFigures) -> dict[str, object]:
-    """Return a rung for a JSON file."""
-    return {
-        "rung": one.name,
-        "accuracy": plain(figures.accuracy),
-        "generated": one.cost["generated"],
-        "read": one.read,
-        "comparisons": one.comparisons,
-        "unread": one.unread,
-        "missing": one.missing,
-        "oracle_gap": plain(figures.oracle_gap),
-        "equal": {
-            budget: {
-                "samples": found.samples,
-                "self_consistency": plain(found.self_consistency),
-                "difference": plain(found.difference),
-            }
-            for budget, found in figures.compared.items()
-        },
-    }

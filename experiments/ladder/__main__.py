@@ -43,8 +43,8 @@ def claims(
     json: JsonFile = None,
 ) -> None:
     """Climb the ladder with its controls, and say which claims hold: experiments/ladder/README.md."""
-    from debate_rl.commands.ladder import climbed, plain_ladder, print_table, show_tables, write_figures
-    from debate_rl.strategies.ladder import plain
+    from debate_rl.commands.ladder import climbed, print_table, show_tables, write_figures
+    from debate_rl.evaluation.report import plain_estimate
     from experiments.ladder.claims import claims_of, plain_claim
     from experiments.ladder.controls import EVERY
     from experiments.ladder.rounds import round_figures, rounds_by_problem
@@ -60,11 +60,13 @@ def claims(
     tested = sum(claim.outcome != "not tested" for claim in card)
     say(f"p is adjusted for the {tested} claims that were tested (Holm); where it is below .05")
     say("a claim holds (above 0) or fails (below 0); else it is not shown.")
-    figures = plain_ladder(found) | {
-        "rounds": {rung: {name: plain(one) for name, one in each.items()} for rung, each in rounds.items()},
-        "claims": [plain_claim(one) for one in card],
+    plain = {
+        rung: {name: one and plain_estimate(one) for name, one in each.items()}
+        for rung, each in rounds.items()
     }
-    write_figures(figures, folder, json)
+    write_figures(
+        found.plain() | {"rounds": plain, "claims": [plain_claim(one) for one in card]}, folder, json
+    )
 
 
 def _share(one: Estimate | None) -> str:

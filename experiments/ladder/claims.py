@@ -9,10 +9,11 @@ from typing import Literal, TypeAlias
 
 from scipy.stats import norm
 
+from debate_rl.evaluation.report import plain_estimate
 from debate_rl.formatting import counted, percent
 from debate_rl.metrics.intervals import Estimate, clustered_mean, holm
 from debate_rl.strategies.equal_cost import Values
-from debate_rl.strategies.ladder import BUDGETS, Budget, Climbed, Ladder, plain
+from debate_rl.strategies.ladder import BUDGETS, Budget, Climbed, Ladder
 from experiments.ladder.rounds import Rounds
 
 Outcome: TypeAlias = Literal["holds", "not shown", "fails", "not tested"]
@@ -220,7 +221,7 @@ def plain_claim(claim: Claim) -> dict[str, object]:
     return {
         "claim": claim.claim,
         "outcome": claim.outcome,
-        "difference": plain(claim.difference),
+        "difference": claim.difference and plain_estimate(claim.difference),
         "p_holm": claim.p,
         "why": claim.why,
         "change": claim.change,
