@@ -35,7 +35,7 @@ def chat(
     json: JsonFile = None,
 ) -> None:
     """Talk to a model: a line, a reply; /reset forgets what was said, /quit or the end of the input ends."""
-    from debate_rl.commands.eval_sets import policy_of
+    from debate_rl.commands.eval_tasks import policy_of
     from debate_rl.commands.solve import weights_named
     from debate_rl.config.recipes import open_run_or_recipe
 

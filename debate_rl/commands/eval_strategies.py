@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
-from debate_rl.commands.eval_sets import EvalTask, policy_of, progress_of
+from debate_rl.commands.eval_tasks import EvalTask, policy_of, progress_of
 
 if TYPE_CHECKING:
     from debate import DebateConfig, Policy, Problem

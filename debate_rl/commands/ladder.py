@@ -80,7 +80,7 @@ def _words(what: Sequence[str]) -> list[str]:
 
 
 def _held_out(on: str | None, problems: int | None) -> list[str]:
-    from debate_rl.commands.eval_sets import in_place
+    from debate_rl.commands.eval_tasks import in_place
 
     limit = [] if problems is None else [f"held_out.limit={problems}"]
     return [*(in_place(on) if on is not None else ()), *limit]
@@ -112,7 +112,7 @@ def _climb(
     seed: int,
     out: str | None,
 ) -> tuple[Ladder, Path]:
-    from debate_rl.commands.eval_sets import policy_of, progress_of
+    from debate_rl.commands.eval_tasks import policy_of, progress_of
     from debate_rl.commands.eval_strategies import graded_problems
     from debate_rl.commands.solve import judge_of, weights_named
     from debate_rl.config.recipes import open_run_or_recipe
@@ -161,7 +161,7 @@ def _judge(
 
     No programs run in what a judge writes.
     """
-    from debate_rl.commands.eval_sets import policy_of
+    from debate_rl.commands.eval_tasks import policy_of
     from debate_rl.evaluation.kept_replies import KeptReplies
     from debate_rl.inference.tools import engine_of
     from debate_rl.ladder.climbing import KeptJudge

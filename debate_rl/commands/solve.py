@@ -224,7 +224,7 @@ def _solve(
     json: str | None,
 ) -> None:
     """Solve what has no answer yet; each line goes to the file, or to the standard output."""
-    from debate_rl.commands.eval_sets import policy_of
+    from debate_rl.commands.eval_tasks import policy_of
     from debate_rl.strategies.solving import solve_all
     from debate_rl.strategies.types import Judge
 
