@@ -21,13 +21,13 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, open_run_or_recipe, read_run_config
 from debate_rl.engines import open_policy
 from debate_rl.evaluation.kept_replies import KeptReplies
-from debate_rl.ladder.climbing import TOKENS, Climbed, KeptJudge, climb
-from debate_rl.ladder.figures import gap
 from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.problems import load_held_out
 from debate_rl.runs.export import export_run
 from debate_rl.runs.weights import newest_weights
-from debate_rl.strategies.solving import SolvePlan, requests_of
+from debate_rl.strategies.ladder import BUDGETS, Climbed, climb, gap
+from debate_rl.strategies.solving import SolvePlan
+from debate_rl.strategies.work import Judge
 from debate_rl.training.train import train
 
 SELECTED = ("best_of_n", "swiss")
@@ -77,9 +77,9 @@ def of_seed(home: Path, seed: int, problems: int, steps: int) -> dict[str, Estim
         for whose, rungs in (("own", own), ("exported", by_judge)):
             one = rungs[name]
             figures[f"{name}/{whose}"] = mean(one.right)
-            for budget in TOKENS:
-                beside = gap(one.right, one.beside[budget].right)
-                figures[f"{name}/{whose}_minus_self_consistency/{budget}"] = beside
+            for budget in BUDGETS:
+                less = gap(one.right, one.equal[budget].right)
+                figures[f"{name}/{whose}_minus_self_consistency/{budget}"] = less
         figures[f"{name}/exported_minus_own"] = gap(by_judge[name].right, own[name].right)
     return figures
 
@@ -101,13 +101,13 @@ def climbed(run: Path, judge: Path | None, problems: int, names: Sequence[str]) 
     """Return the rungs of a run's newest weights; ``judge``: the folder of another one that compares."""
     _, config = open_run_or_recipe(str(run), [f"held_out.limit={problems}"])
     environment, held_out = load_held_out(config)
-    plan = SolvePlan("majority", config.debate, environment, requests=requests_of(config))
+    plan = SolvePlan.of(config, "majority", environment)
     with KeptReplies(open_policy(config, newest_weights(run)), run / "selector.jsonl", stay=True) as policy:
         if judge is None:
             return climb(held_out, names, plan, policy).climbed
         _, its = open_run_or_recipe(str(judge), ())
         with KeptReplies(open_policy(its, None), run / "selector_judge.jsonl", stay=True) as kept:
-            return climb(held_out, names, plan, policy, judge=KeptJudge(kept, its.debate)).climbed
+            return climb(held_out, names, plan, policy, judge=Judge(kept, its.debate)).climbed
 
 
 if __name__ == "__main__":

@@ -28,9 +28,9 @@ from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.intervals import Estimate
 from debate_rl.problems import load_held_out
 from debate_rl.runs.weights import newest_weights
-from debate_rl.strategies.catalog import STRATEGIES
-from debate_rl.strategies.solving import SolvePlan, requests_of, solve_all
-from debate_rl.strategies.table import Contender, StrategyRow, strategy_rows
+from debate_rl.strategies.equal_cost import Contender, StrategyRow, strategy_rows
+from debate_rl.strategies.solving import SolvePlan, solve_all
+from debate_rl.strategies.table import STRATEGIES
 
 REPEATS = 5
 
@@ -68,8 +68,7 @@ def main() -> None:
     environment, problems = load_held_out(config)
 
     def plan(name: str) -> SolvePlan:
-        settings: dict[str, Any] = {"samples": args.samples, "requests": requests_of(config)}
-        return SolvePlan(name, config.debate, environment, **settings)
+        return SolvePlan.of(config, name, environment, samples=args.samples)
 
     contenders = [Contender(plan(name), policy) for name in args.only]
     figures: list[Figure] = []

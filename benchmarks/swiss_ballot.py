@@ -32,8 +32,7 @@ from debate.swiss import Result, next_pairs
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.engines import open_policy
-from debate_rl.evaluation.agreement import agreement
-from debate_rl.evaluation.grading import grade_debate
+from debate_rl.evaluation.grading import agreement, grade_debate
 from debate_rl.evaluation.scores import winner_of
 from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.problems import load_held_out

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from debate_rl.strategies.api import solve
+    from debate_rl.strategies.solving import solve
 
 __all__ = ["solve"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "solve":
-        from debate_rl.strategies.api import solve
+        from debate_rl.strategies.solving import solve
 
         return solve
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,8 +4,7 @@ from transcripts.codec import SCHEMA_VERSION
 from transcripts.errors import TornTailWarning, TranscriptError, TranscriptWriteError
 from transcripts.filters.compile import compile_filter
 from transcripts.filters.parse import FilterError
-from transcripts.index.rows import DebateRow, StepRow
-from transcripts.parquet import export_parquet
+from transcripts.index.rows import DebateRow, StepRow, turn_rows
 from transcripts.record import Record, Timing, TurnAdvantages
 from transcripts.run_store import RunStore
 from transcripts.store import ShardWriter, read_records, write_step
@@ -24,7 +23,7 @@ __all__ = [
     "TranscriptWriteError",
     "TurnAdvantages",
     "compile_filter",
-    "export_parquet",
     "read_records",
+    "turn_rows",
     "write_step",
 ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from transcripts.errors import TranscriptWriteError
-from transcripts.sealed import LARGEST
+from transcripts.files import LARGEST
 
 BLOCK = 1 << 16
 
@@ -22,38 +22,35 @@ class LineFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self._fd = path, -1
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._new = not path.exists()
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise TranscriptWriteError.of(error, path) from error
-        try:
             repair_tail(self._fd)
-            self._end = os.lseek(self._fd, 0, os.SEEK_END)
+            self.end = os.lseek(self._fd, 0, os.SEEK_END)
+            """Bytes written so far: where the next line will begin."""
         except OSError as error:
-            os.close(self._fd)
+            self.close(sync=False)
             raise TranscriptWriteError.of(error, path) from error
 
     def write(self, line: bytes) -> None:
         """Append one line (without its newline); it is there as a whole or not at all."""
         data = line + b"\n"
+        view = memoryview(data)
         try:
-            _write_all(self._fd, data)
+            while view:
+                view = view[os.write(self._fd, view) :]
         except OSError as error:
-            self._take_back()
+            with suppress(OSError):  # what cannot be cut now is a torn line, and is repaired when next opened
+                os.ftruncate(self._fd, self.end)
+                os.lseek(self._fd, self.end, os.SEEK_SET)
             raise TranscriptWriteError.of(error, self.path) from error
-        self._end += len(data)
+        self.end += len(data)
 
     def read(self, begin: int, end: int) -> bytes:
         """Return the bytes from ``begin`` to ``end``, as they were written."""
         return os.pread(self._fd, end - begin, begin)
-
-    @property
-    def end(self) -> int:
-        """Bytes written so far: where the next line will begin."""
-        return self._end
 
     def sync(self) -> None:
         """Bring every line written so far, and a new file's name, to the disk: they outlast a power cut."""
@@ -64,11 +61,6 @@ class LineFile:
                 self._new = False
         except OSError as error:
             raise TranscriptWriteError.of(error, self.path) from error
-
-    def _take_back(self) -> None:
-        with suppress(OSError):  # what cannot be cut now is a torn line, and is repaired when next opened
-            os.ftruncate(self._fd, self._end)
-            os.lseek(self._fd, self._end, os.SEEK_SET)
 
     def close(self, *, sync: bool = True) -> None:
         """Bring every line to the disk, unless ``sync`` is False, and close; a second call does nothing."""
@@ -86,12 +78,6 @@ class LineFile:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,7 +1,11 @@
-"""One debate as one line of JSON, and back. The token arrays have a line of their own (``token_lines``).
+"""One debate as one line of JSON, and back; its token arrays as a line of their own, exact to the bit.
 
-Strict in both directions: a field too many, another type or a number that JSON has not is refused with the
-path of the field, and nothing is written that would be read back as anything else.
+Strict in both directions: a field too many, another type or a number that JSON does not have is refused with
+the path of the field, and nothing is written that would be read back as anything else.
+
+A token array is a string: the type of its numbers ("u2", "i4", "i8" or "f8"), a colon, and their
+little-endian bytes in base64. Its line holds the debate's seed, then for each turn and each summary its
+arrays, or null where the engine gave no tokens.
 """
 
 from __future__ import annotations
@@ -9,23 +13,23 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterator
+import sys
+from array import array
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from math import isfinite
-from typing import Annotated, Any, TypeAlias, TypeVar, cast
+from operator import is_
+from typing import Any, TypeAlias, TypeVar, cast, get_type_hints
 
 import msgspec
-from msgspec import UNSET, UnsetType
 from pydantic import BaseModel, ValidationError
 
-from debate.types import Debate
+from debate.policy import token_counts
+from debate.types import Completion, Debate
 from debate.values import HALVES, Value
-from rewards.labels import Credit
-from rewards.likelihood import Likelihoods
-from rewards.types import Rewards, Truth, Verdicts
 from transcripts.errors import FieldError, field_error
-from transcripts.record import Record, Timing, TurnAdvantages
-from transcripts.token_lines import joined, without_arrays
+from transcripts.record import Record
 
 SCHEMA_VERSION = 1
 """Of a line. A change that lines written before do not fit raises it."""
@@ -33,40 +37,30 @@ BEYOND = re.compile(r"[^\x00-\x7f]+")
 TokensAt: TypeAlias = Callable[[int], bytes]
 """Returns the token line that begins at a byte; b"" where there is none."""
 T = TypeVar("T")
+ARRAYS = ("prompt_tokens", "tokens", "logprobs", "offsets", "forced")
+"""The token arrays of a completion."""
+FORMS = {"u2": "H", "i4": "i", "i8": "q", "f8": "d"}
+SWAP = sys.byteorder == "big"
+_TYPES = get_type_hints(Record, include_extras=True)
 
 
-class Line(Value, frozen=True, kw_only=True):
-    """A line: ``tokens`` is where, in the shard of token arrays, the debate's line begins."""
-
-    schema: int
-    tokens: int | None = None
-    debate: Debate
-    step: Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
-    group: str
-    correct: tuple[tuple[Truth, ...], ...] | None = None
-    rewards: Rewards | None = None
-    advantages: tuple[TurnAdvantages, ...] = ()
-    timing: Timing | None = None
-    mode: str | UnsetType = UNSET
-    verdicts: Verdicts | UnsetType = UNSET
-    likelihoods: Likelihoods | UnsetType = UNSET
-    credit: Credit | UnsetType = UNSET
-
-    def record(self) -> Record:
-        """Return the record of the line."""
-        return Record(
-            self.debate,
-            self.step,
-            self.group,
-            self.correct,
-            self.rewards,
-            self.advantages,
-            self.timing,
-            self.mode,
-            self.verdicts,
-            self.likelihoods,
-            self.credit,
-        )
+Line = msgspec.defstruct(
+    "Line",
+    [
+        ("schema", int),
+        ("tokens", int | None, None),
+        *(
+            (one.name, _TYPES[one.name])
+            if one.default is dataclasses.MISSING
+            else (one.name, _TYPES[one.name], one.default)
+            for one in dataclasses.fields(Record)
+        ),
+    ],
+    bases=(Value,),
+    frozen=True,
+    kw_only=True,
+)
+"""A record as a line; ``tokens``: where the debate's line begins in the shard of token arrays."""
 
 
 def _to_json(value: object) -> msgspec.Raw | float:
@@ -112,11 +106,10 @@ def to_line(record: Record, tokens_at: int | None = None) -> bytes:
     ``tokens_at``: where the arrays are. FieldError where a value would not be read back as it is.
     """
     record = without_tokens(record)
-    names = [field.name for field in dataclasses.fields(record)]
-    line = Line(schema=SCHEMA_VERSION, tokens=tokens_at, **{name: getattr(record, name) for name in names})
+    values = {one.name: getattr(record, one.name) for one in dataclasses.fields(record)}
     try:
-        data = in_ascii(ENCODER.encode(line))
-        read = DECODER.decode(data).record()
+        data = in_ascii(ENCODER.encode(Line(schema=SCHEMA_VERSION, tokens=tokens_at, **values)))
+        read = _record(DECODER.decode(data))
     except msgspec.ValidationError as error:
         raise field_error(error) from error
     except (TypeError, ValueError, RecursionError) as error:
@@ -142,14 +135,6 @@ def from_line(line: bytes, tokens_at: TokensAt | None = None) -> Record:
 
     FieldError where the line is not a record, with an empty field where it is not JSON at all.
     """
-    decoded = _line(line)
-    arrays = tokens_at(decoded.tokens) if tokens_at is not None and decoded.tokens is not None else b""
-    if arrays:
-        decoded = msgspec.structs.replace(decoded, debate=joined(decoded.debate, arrays))
-    return decoded.record()
-
-
-def _line(line: bytes) -> Line:
     try:
         decoded = DECODER.decode(line)
     except msgspec.ValidationError as error:
@@ -159,7 +144,13 @@ def _line(line: bytes) -> Line:
         raise _not_json(error) from error
     if decoded.schema != SCHEMA_VERSION:
         check_schema(line)
-    return decoded
+    arrays = tokens_at(decoded.tokens) if tokens_at is not None and decoded.tokens is not None else b""
+    record = _record(decoded)
+    return dataclasses.replace(record, debate=with_tokens(record.debate, arrays)) if arrays else record
+
+
+def _record(line: Any) -> Record:
+    return Record(*(getattr(line, one.name) for one in dataclasses.fields(Record)))
 
 
 def check_schema(line: bytes) -> None:
@@ -240,13 +231,152 @@ def _first_wrong(record: Record, read: Record | None = None) -> FieldError | Non
     return None
 
 
-def without_tokens(record: Record) -> Record:
-    """Return the record without token ids, log-probabilities and offsets; how many there were is kept."""
-    debate = without_arrays(record.debate)
-    return record if debate is record.debate else dataclasses.replace(record, debate=debate)
-
-
 def shown(value: object) -> str:
     """Return a value for a message, cut to 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+class Arrays(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
+    """The packed arrays of a completion, "" for an empty one, and the counts that the engine reported."""
+
+    prompt_tokens: str = ""
+    tokens: str = ""
+    logprobs: str = ""
+    offsets: str = ""
+    forced: str = ""
+    prompt_count: int | None = None
+    token_count: int | None = None
+
+
+class TokenLine(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """The arrays of a debate's turns, then of its summaries."""
+
+    seed: int
+    completions: tuple[Arrays | None, ...]
+
+
+TOKEN_DECODER = msgspec.json.Decoder(TokenLine)
+
+
+def token_line(debate: Debate) -> bytes | None:
+    """Return the line of a debate, without newline; None where no completion has any token.
+
+    FieldError for what is not a token id or not a finite log-probability.
+    """
+    completions = [item.completion for item in (*debate.turns, *debate.summaries)]
+    packed = tuple(_packed(item, f"tokens[{index}]") for index, item in enumerate(completions))
+    if all(arrays is None for arrays in packed):
+        return None
+    return msgspec.json.encode(TokenLine(debate.seed, packed))
+
+
+def _packed(completion: Completion, where: str) -> Arrays | None:
+    packed = {
+        name: pack(values, real=name == "logprobs", where=f"{where}.{name}")
+        for name in ARRAYS
+        if (values := getattr(completion, name))
+    }
+    counts = {"prompt_count": completion.prompt_count, "token_count": completion.token_count}
+    return Arrays(**packed, **counts) if packed else None
+
+
+def pack(values: Sequence[float], *, real: bool, where: str = "") -> str:
+    """Return numbers as a string; FieldError where one is of another type, not finite or beyond 64 bits.
+
+    >>> pack((1, 2), real=False)
+    'u2:AQACAA=='
+    """
+    if not set(map(type, values)) <= ({int, float} if real else {int}):
+        raise FieldError(where, f"expected {'numbers' if real else 'whole numbers'}, got {values!r:.60}")
+    for name in ("f8",) if real else ("u2", "i4", "i8"):
+        try:
+            packed = array(FORMS[name], values)
+        except OverflowError:
+            continue
+        if real and not all(map(isfinite, packed)):
+            bad = next(value for value in packed if not isfinite(value))
+            raise FieldError(where, f"{bad} is not a finite number")
+        if SWAP:
+            packed.byteswap()
+        return f"{name}:{b64encode(packed.tobytes()).decode('ascii')}"
+    raise FieldError(where, f"{max(values, key=abs)} is too large")
+
+
+def unpack(text: str, where: str = "") -> list[int] | list[float]:
+    """Return the numbers of a packed string; FieldError where it is not one.
+
+    >>> unpack("u2:AQACAA==")
+    [1, 2]
+    """
+    name, _, packed = text.partition(":")
+    if name not in FORMS:
+        raise FieldError(where, "not a packed array")
+    values: array[Any] = array(FORMS[name])
+    try:
+        values.frombytes(b64decode(packed, validate=True))
+    except ValueError as error:
+        raise FieldError(where, f"not a packed array: {error}") from error
+    if SWAP:
+        values.byteswap()
+    if name == "f8" and not all(map(isfinite, values)):
+        raise FieldError(where, "a number is not finite")
+    return cast("list[int] | list[float]", values.tolist())
+
+
+def with_tokens(debate: Debate, line: bytes) -> Debate:
+    """Return the debate with the arrays of its token line; FieldError where they are another debate's."""
+    try:
+        decoded = TOKEN_DECODER.decode(line)
+    except msgspec.ValidationError as error:
+        raise field_error(error).within("tokens") from error
+    except (ValueError, RecursionError) as error:
+        raise FieldError("tokens", f"not a line of token arrays: {error}") from error
+    if decoded.seed != debate.seed:
+        raise FieldError("tokens", "are those of another debate")
+    count = len(debate.turns) + len(debate.summaries)
+    if len(decoded.completions) != count:
+        raise FieldError("tokens", f"expected {count} completions")
+    items = zip((*debate.turns, *debate.summaries), decoded.completions, strict=True)
+    completions = [
+        item.completion if arrays is None else _unpacked(item.completion, arrays, f"tokens[{index}]")
+        for index, (item, arrays) in enumerate(items)
+    ]
+    return _with_completions(debate, completions)
+
+
+def _unpacked(completion: Completion, arrays: Arrays, where: str) -> Completion:
+    lists = {
+        name: tuple(unpack(packed, f"{where}.{name}")) for name in ARRAYS if (packed := getattr(arrays, name))
+    }
+    counts = {"prompt_count": arrays.prompt_count, "token_count": arrays.token_count}
+    return msgspec.structs.replace(completion, **lists, **counts)
+
+
+def without_tokens(record: Record) -> Record:
+    """Return the record without token ids, log-probabilities and offsets; how many there were is kept."""
+    before = [item.completion for item in (*record.debate.turns, *record.debate.summaries)]
+    after = [_text_only(completion) for completion in before]
+    if all(map(is_, before, after)):
+        return record
+    return dataclasses.replace(record, debate=_with_completions(record.debate, after))
+
+
+def _text_only(completion: Completion) -> Completion:
+    empty: dict[str, Any] = {name: () for name in ARRAYS if getattr(completion, name)}
+    prompt, generated = token_counts(completion)
+    counts = (prompt or completion.prompt_count, generated or completion.token_count)
+    if not empty and counts == (completion.prompt_count, completion.token_count):
+        return completion
+    return msgspec.structs.replace(completion, **empty, prompt_count=counts[0], token_count=counts[1])
+
+
+def _with_completions(debate: Debate, completions: Sequence[Completion]) -> Debate:
+    """Return the debate with other completions, of its turns and then of its summaries."""
+    turns, rest = completions[: len(debate.turns)], completions[len(debate.turns) :]
+    replace = msgspec.structs.replace
+    return replace(
+        debate,
+        turns=tuple(replace(turn, completion=c) for turn, c in zip(debate.turns, turns, strict=True)),
+        summaries=tuple(replace(item, completion=c) for item, c in zip(debate.summaries, rest, strict=True)),
+    )

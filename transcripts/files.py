@@ -1,18 +1,46 @@
-"""Files of lines to read, plain or sealed: the same bytes mean the same lines in both."""
+"""Files of lines to read, plain or sealed: the same bytes mean the same lines in both.
+
+A sealed file has its lines as Zstandard frames of about 128 kB with a seek table, so that a line is read from
+any byte by unpacking one frame. The format is Zstandard's own seekable one (contrib/seekable_format in
+facebook/zstd): ``zstd -d`` unpacks it. Frames end where lines end. Bytes are counted in the unpacked text.
+"""
 
 from __future__ import annotations
 
 import errno
+import struct
+import sys
+from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
+from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO
 
 from debate.files import open_plain
 from transcripts.errors import FieldError, TranscriptError
 from transcripts.names import SEALED, plain_name, sealed_name, tokens_name
-from transcripts.sealed import LARGEST, SealedFile
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+FRAME = 128 << 10
+"""Bytes of lines in a frame, unpacked; a longer line is a frame of its own."""
+LARGEST = 64 << 20
+"""The most bytes of a line, and so of a frame, unpacked: what claims more is not ours."""
+MOST_FRAMES = 1 << 18
+"""Of a file: 32 GiB of lines, unpacked."""
+OPTIONS: dict[int, int] = {
+    zstd.CompressionParameter.compression_level: 3,
+    zstd.CompressionParameter.checksum_flag: 1,
+}
+SKIPPABLE, SEEKABLE = 0x184D2A5E, 0x8F92EAB1
+FOOTER = struct.Struct("<IBI")
+HEAD = struct.Struct("<II")
+MOST_OPEN = 8
 
 
 class PlainFile:
@@ -25,51 +53,137 @@ class PlainFile:
     def line(self, start: int) -> bytes:
         """Return the line that begins at a byte, with its newline if it has one; b"" at the end."""
         self._file.seek(start)
-        return self._next(start)
-
-    def lines(self, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines from a byte on, each with the byte where it begins."""
-        self._file.seek(start)
-        while line := self._next(start):
-            yield start, line
-            start += len(line)
-
-    def _next(self, start: int) -> bytes:
         line = self._file.readline(LARGEST + 1)
         if len(line) > LARGEST:
             raise TranscriptError(f"{self.path}: the line at byte {start} is longer than {LARGEST >> 20} MiB")
         return line
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the lines, each with the byte where it begins."""
+        start = 0
+        while line := self.line(start):
+            yield start, line
+            start += len(line)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
 
-def open_file(path: Path) -> PlainFile | SealedFile:
+class SealedFile(PlainFile):
+    """Reads a sealed file. ``size``: bytes of the unpacked text. TranscriptError where it is damaged."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        super().__init__(path, file)
+        packed, unpacked = self._table(self.size)
+        self._packed = [0, *accumulate(packed)]
+        self._starts = [0, *accumulate(unpacked)]
+        self.size = self._starts[-1]
+        self._held: tuple[int, bytes] = (-1, b"")
+
+    def _table(self, end: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the packed and the unpacked sizes of the frames."""
+        if end < HEAD.size + FOOTER.size:
+            raise self._damaged("it is cut off")
+        self._file.seek(end - FOOTER.size)
+        count, flags, magic = FOOTER.unpack(self._file.read(FOOTER.size))
+        entry = 12 if flags & 0x80 else 8
+        start = end - FOOTER.size - count * entry - HEAD.size
+        if magic != SEEKABLE or start < 0:
+            raise self._damaged("it has no seek table at its end: cut off, or not sealed by debate-rl")
+        if count > MOST_FRAMES:
+            raise self._damaged(f"it claims {count:,} frames, more than {MOST_FRAMES:,}")
+        self._file.seek(start)
+        head = HEAD.unpack(self._file.read(HEAD.size))
+        numbers = struct.unpack(f"<{count * entry // 4}I", self._file.read(count * entry))
+        packed, unpacked = numbers[0 :: entry // 4], numbers[1 :: entry // 4]
+        if head != (SKIPPABLE, count * entry + FOOTER.size) or sum(packed) != start:
+            raise self._damaged("its seek table does not fit")
+        if max(unpacked, default=0) > LARGEST:
+            raise self._damaged(f"a frame claims more than {LARGEST >> 20} MiB")
+        return packed, unpacked
+
+    def _damaged(self, why: str) -> TranscriptError:
+        return TranscriptError(f"{self.path}: damaged: {why}")
+
+    def _frame(self, number: int) -> bytes:
+        if self._held[0] != number:
+            self._file.seek(self._packed[number])
+            packed = self._file.read(self._packed[number + 1] - self._packed[number])
+            size = self._starts[number + 1] - self._starts[number]
+            try:
+                unpacking = zstd.ZstdDecompressor()
+                data = unpacking.decompress(packed, size + 1)
+            except zstd.ZstdError as error:
+                raise self._damaged(f"frame {number}: {error}") from error
+            if len(data) != size or not unpacking.eof:
+                raise self._damaged(f"frame {number} does not have the size that the seek table has")
+            if size > FRAME and data.find(b"\n") != size - 1:
+                raise self._damaged(f"frame {number} has {size:,} bytes and is not one line")
+            self._held = (number, data)
+        return self._held[1]
+
+    def line(self, start: int) -> bytes:
+        """Return the line that begins at a byte, with its newline; b"" at the end and beyond."""
+        if start >= self.size:
+            return b""
+        number = bisect_right(self._starts, start) - 1
+        frame, inner = self._frame(number), start - self._starts[number]
+        end = frame.find(b"\n", inner) + 1
+        return frame[inner : end or len(frame)]
+
+
+def write_sealed(lines: Iterable[bytes], out: BinaryIO) -> None:
+    """Write lines, each with its newline, as frames and a seek table."""
+    sizes: list[int] = []
+    for block in _blocks(lines):
+        frame = zstd.compress(block, options=OPTIONS)
+        sizes += [len(frame), len(block)]
+        out.write(frame)
+    table = struct.pack(f"<{len(sizes)}I", *sizes)
+    out.write(HEAD.pack(SKIPPABLE, len(table) + FOOTER.size))
+    out.write(table)
+    out.write(FOOTER.pack(len(sizes) // 2, 0, SEEKABLE))
+
+
+def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    block = bytearray()
+    for line in lines:
+        if block and len(block) + len(line) > FRAME:
+            yield bytes(block)
+            block.clear()
+        block += line
+    if block:
+        yield bytes(block)
+
+
+def open_file(path: Path) -> PlainFile:
     """Open a file of lines by its plain or its sealed name, whichever of the two is there.
 
-    The plain one goes first: where both are there it is whole. TranscriptError for what is not a plain file
-    (a pipe would be waited for), FileNotFoundError where there is none.
+    The plain one goes first: where both are there it is whole. A path that names neither a shard nor its seal
+    is read as it is. TranscriptError for what is not a plain file (a pipe would be waited for),
+    FileNotFoundError where there is none.
     """
+    if path.suffix not in (".jsonl", SEALED):
+        return PlainFile(path, _opened(path))
     try:
         return PlainFile(plain_name(path), _opened(plain_name(path)))
     except FileNotFoundError:
         pass
-    sealed = sealed_name(path)
     try:
-        file = _opened(sealed)
+        file = _opened(sealed_name(path))
     except FileNotFoundError as error:
         raise FileNotFoundError(error.errno, error.strerror, str(path)) from error
     try:
-        return SealedFile(sealed, file)
+        return SealedFile(sealed_name(path), file)
     except BaseException:
         file.close()
         raise
 
 
-def reading(path: Path) -> closing[PlainFile | SealedFile]:
-    """Open a file of lines for a while; a path that names neither a shard nor its seal is read as it is."""
-    return closing(open_file(path) if path.suffix in (".jsonl", SEALED) else PlainFile(path, _opened(path)))
+def reading(path: Path) -> closing[PlainFile]:
+    """Open a file of lines for a while."""
+    return closing(open_file(path))
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -81,14 +195,11 @@ def _opened(path: Path) -> BinaryIO:
         raise
 
 
-MOST_OPEN = 8
-
-
 class OpenFiles:
     """Reads single lines of shards, some of which stay open: a file that was sealed meanwhile still reads."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[Path, PlainFile | SealedFile] = OrderedDict()
+        self._open: OrderedDict[Path, PlainFile] = OrderedDict()
 
     def line(self, path: Path, start: int) -> bytes:
         """Return the line that begins at a byte; FileNotFoundError where the file is gone."""

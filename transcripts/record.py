@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from debate.config import MOST_ROUNDS
 from debate.prompting.shown import holds_solutions
@@ -57,7 +58,7 @@ class Record:
     """
 
     debate: Debate
-    step: int
+    step: Annotated[int, Meta(ge=0, lt=2**31)]
     group: str
     correct: tuple[tuple[Truth, ...], ...] | None = None
     rewards: Rewards | None = None
@@ -91,12 +92,10 @@ def _problems(record: Record) -> Iterator[str]:
         for name, turn in (("judge", vote.judge), ("left", vote.left), ("right", vote.right)):
             if turn not in known:
                 yield f"debate.votes[{index}].{name}: there is no turn {named(turn)}"
-    for index, one in enumerate(debate.compressions or ()):
-        if one.turn not in known:
-            yield f"debate.compressions[{index}].turn: there is no turn {named(one.turn)}"
-    for index, one in enumerate(debate.swapped or ()):
-        if one.turn not in known:
-            yield f"debate.swapped[{index}].turn: there is no turn {named(one.turn)}"
+    for name in ("compressions", "swapped"):
+        for index, one in enumerate(getattr(debate, name) or ()):
+            if one.turn not in known:
+                yield f"debate.{name}[{index}].turn: there is no turn {named(one.turn)}"
     if record.correct is not None:
         yield from _table_problems("correct", record.correct, agents, rounds)
     if record.verdicts is not UNSET:

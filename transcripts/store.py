@@ -2,26 +2,41 @@
 
 Token arrays lie beside them in tokens/step_000012.jsonl and are written first, so a debate that is there has
 its tokens; an array line without its debate is harmless.
+
+A finished shard is sealed: packed to a fraction of its size, and still read from any byte. The packed file is
+built beside the plain one, brought to the disk and renamed; then the plain one goes. A process that is killed
+anywhere leaves the plain file whole, or the sealed one, or both, which are the same.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Self
 
-from transcripts.append import LineFile
-from transcripts.codec import from_line, to_line
+from transcripts.append import LineFile, sync_folder
+from transcripts.codec import from_line, to_line, token_line
 from transcripts.errors import FieldError, TornTailWarning, TranscriptError, TranscriptWriteError
-from transcripts.files import OpenFiles, reading
-from transcripts.names import ASIDE, TOKENS, sealed_name, shard_name, shard_paths, shard_step, tokens_name
+from transcripts.files import LARGEST, OpenFiles, reading, write_sealed
+from transcripts.names import (
+    ASIDE,
+    SEALED,
+    TOKENS,
+    plain_name,
+    sealed_name,
+    shard_name,
+    shard_paths,
+    shard_step,
+    tokens_name,
+)
 from transcripts.record import Record
-from transcripts.sealed import LARGEST
-from transcripts.sealing import seal_shard
-from transcripts.token_lines import token_line
+
+FRESH = ".new"
+"""Ends the name of a sealed file that is being built; it begins with a dot."""
 
 
 class ShardWriter:
@@ -45,13 +60,15 @@ class ShardWriter:
             raise TranscriptError(f"{self.path}: a record of step {record.step} does not belong here")
         try:
             arrays = self._arrays_of(record) if self._tokens else None
-            line = to_line(record, None if arrays is None else self._array_file().end)
+            if arrays is not None and self._arrays is None:
+                self._arrays = LineFile(tokens_name(self.path))
+            line = to_line(record, self._arrays.end if self._arrays is not None and arrays else None)
             if len(line) >= LARGEST:
                 raise FieldError("", f"it has {len(line):,} bytes, and a line at most {LARGEST:,}")
         except FieldError as error:
             raise TranscriptError(f"{self.path}: cannot store problem {record.group}: {error}") from error
-        if arrays is not None:
-            self._array_file().write(arrays)
+        if self._arrays is not None and arrays is not None:
+            self._arrays.write(arrays)
         self._file.write(line)
 
     def _arrays_of(self, record: Record) -> bytes | None:
@@ -62,11 +79,6 @@ class ShardWriter:
             warnings.warn(f"{self.path}: {left_out}, and a line has at most {LARGEST:,}", stacklevel=3)
             return None
         return arrays
-
-    def _array_file(self) -> LineFile:
-        if self._arrays is None:
-            self._arrays = LineFile(tokens_name(self.path))
-        return self._arrays
 
     def close(self, *, sync: bool = True) -> None:
         """Bring the shard to the disk, unless ``sync`` is False, and close it."""
@@ -99,6 +111,53 @@ def write_step(
         for record in records:
             writer.write(record)
         return writer.seal() if seal else writer.path
+
+
+def seal_shard(path: Path) -> Path:
+    """Seal a step's debates and their token arrays; return the sealed path of the debates.
+
+    A torn last line is cut off first. Nothing happens to what is sealed already.
+    """
+    for part in (tokens_name(path), plain_name(path)):
+        if part.is_file():
+            _seal_file(part)
+    return sealed_name(path)
+
+
+def seal_before(folder: Path, step: int) -> list[Path]:
+    """Seal what sealing left plain of the steps before ``step``; nothing may write to them any more.
+
+    Takes away files whose sealing was cut off. Returns the sealed paths.
+    """
+    if not folder.is_dir():
+        return []
+    names: set[str] = set()
+    for part in (folder, folder / TOKENS):
+        for path in part.iterdir() if part.is_dir() else ():
+            number = shard_step(path)
+            if path.name.startswith(".step_") and path.name.endswith(SEALED + FRESH):
+                path.unlink(missing_ok=True)
+            elif number is not None and number < step and path.suffix != SEALED:
+                names.add(path.name)
+    return [seal_shard(folder / name) for name in sorted(names)]
+
+
+def _seal_file(path: Path) -> None:
+    LineFile(path).close(sync=False)  # cuts a torn tail off
+    sealed = sealed_name(path)
+    fresh = path.with_name(f".{sealed.name}{FRESH}")
+    try:
+        with reading(path) as lines, fresh.open("wb") as out:
+            write_sealed((line for _, line in lines.lines()), out)
+            out.flush()
+            os.fsync(out.fileno())
+        fresh.replace(sealed)
+        sync_folder(path.parent)
+        path.unlink()
+    except OSError as error:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise TranscriptWriteError.of(error, sealed) from error
 
 
 def set_aside_from(folder: Path, step: int) -> list[Path]:

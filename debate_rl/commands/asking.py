@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from debate import Policy, Problem
@@ -15,11 +15,12 @@ from debate_rl.config.models import ENGINES
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import end_engines, open_policy
 from debate_rl.evaluation.folder import default_folder
+from debate_rl.evaluation.kept_replies import KeptReplies
 from debate_rl.evaluation.play import Unopened
 from debate_rl.metrics.progress import parts_shown
 from debate_rl.problems import load_held_out
 from debate_rl.runs.weights import named_weights
-from debate_rl.strategies.solving import without_programs
+from debate_rl.strategies.solving import with_tools
 from envs import DataError, Environment
 
 MAX_LIVE = 128
@@ -42,7 +43,7 @@ def weights_named(run: Path | None, name: str, what: str) -> Path | None:
 def judge_of(name: str) -> tuple[Config, Path | None]:
     """Return what --judge names: its configuration and its newest weights."""
     run, config = open_run_or_recipe(name, ())
-    return without_programs(config), weights_named(run, "newest", name)
+    return with_tools(config, "none"), weights_named(run, "newest", name)
 
 
 def graded_problems(config: Config, key: str) -> tuple[Environment, tuple[Problem, ...]]:
@@ -90,6 +91,21 @@ def policy_of(config: Config, weights: Path | None) -> Iterator[Unopened]:
         gc.collect()  # the next weights need the room of these
         if "torch" in sys.modules:
             sys.modules["torch"].cuda.empty_cache()
+
+
+class KeptPolicies:
+    """Policies whose replies are kept in a folder, a file for each name; each is opened once."""
+
+    def __init__(self, stack: ExitStack, folder: Path) -> None:
+        self._stack, self._folder = stack, folder
+        self._open: dict[str, Policy] = {}
+
+    def of(self, name: str, policy: Policy) -> Policy:
+        """Return a policy that answers from its file what that holds."""
+        if name not in self._open:
+            kept = KeptReplies(policy, self._folder / f"{name}.jsonl", stay=True)
+            self._open[name] = self._stack.enter_context(kept)
+        return self._open[name]
 
 
 @contextmanager

@@ -27,13 +27,13 @@ from debate_rl.difficulty import bands
 from debate_rl.engines import open_summarizer
 from debate_rl.evaluation.evaluate import evaluate
 from debate_rl.evaluation.folder import FIGURES, identity, open_folder, series_of
+from debate_rl.evaluation.grading import asked_line, opened_verifying
 from debate_rl.evaluation.modes import check_modes
 from debate_rl.evaluation.play import EvalPlan, Unopened, is_alone
 from debate_rl.evaluation.report import held_out, plain_rows
 from debate_rl.evaluation.results import IN_TRAINING, TEST_TIME, Results
 from debate_rl.evaluation.scores import Scores
 from debate_rl.evaluation.suite import EvalSet, modes_named, read_suite, swept
-from debate_rl.evaluation.verifying import asked_line, opened_verifying
 from debate_rl.metrics.held_out import NAME, to_line
 from debate_rl.problems import HELD_OUT, is_generated_from, load_held_out, load_trained
 from debate_rl.runs.checkpoint import WARM_START, checkpoints, damage, step_of

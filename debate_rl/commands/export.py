@@ -34,7 +34,7 @@ def export(
     """Export a run's newest weights, with a model card, as a folder that transformers, peft and vLLM load."""
     from debate_rl.config.recipes import read_run_config
     from debate_rl.runs.export import DType, export_run, loading_code
-    from debate_rl.strategies.judging import check_judge
+    from debate_rl.strategies.tournament import check_judge
 
     if dtype is not None and dtype not in get_args(DType):
         raise ValueError(f"--dtype {dtype}: unknown; valid: {', '.join(get_args(DType))}")

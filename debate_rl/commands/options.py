@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 import typer.main
@@ -87,6 +87,13 @@ ProblemsOption = Annotated[
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all that is sampled.")]
 StepsOption = Annotated[
     str, typer.Option("--steps", metavar="A..B", help="Only these steps of training, counted from 0.")
+]
+Kind: TypeAlias = Literal[
+    "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "code", "rubric", "open"
+]
+KindOption = Annotated[
+    Kind | None,
+    typer.Option("--kind", help="How answers are compared; default: as the file says, else as mathematics."),
 ]
 WeightsOption = Annotated[
     str, typer.Option("--weights", help="Of a run: newest, best, start, or the step of a checkpoint.")

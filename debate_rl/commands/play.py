@@ -62,10 +62,8 @@ def play(
     from debate.types import WITHOUT_TRUTH
     from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.engines import open_policy, open_summarizer, refuse_no_gpu
-    from debate_rl.evaluation.agreement import agreement
-    from debate_rl.evaluation.grading import grade_debate, grade_turn
+    from debate_rl.evaluation.grading import agreement, grade_debate, grade_turn, opened_verifying
     from debate_rl.evaluation.play import CountedReplies, turns_of
-    from debate_rl.evaluation.verifying import checked_verifying
     from debate_rl.metrics.criticism import segments
     from debate_rl.metrics.progress import parts_shown
     from envs.registry import key_by_itself
@@ -83,7 +81,7 @@ def play(
 
         weights = newest_weights(run)
     with ExitStack() as stack:
-        verifying = stack.enter_context(checked_verifying(settings))
+        verifying = stack.enter_context(opened_verifying(settings, checked=True))
         kept = None if out is None else stack.enter_context(_folder(out, settings))
         console, protocol = Console(), settings.debate.of_level(posed.level)
         turns = turns_of(protocol)

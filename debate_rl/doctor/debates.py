@@ -19,7 +19,7 @@ from debate_rl.doctor.check import Check, above, of_estimate
 from debate_rl.doctor.forecast import forecast_checks, labelled
 from debate_rl.doctor.policy import Opened
 from debate_rl.doctor.votes import RoundVotes, votes_by_round
-from debate_rl.evaluation.verifying import checked_verifying
+from debate_rl.evaluation.grading import opened_verifying
 from debate_rl.formatting import counted, duration
 from debate_rl.metrics.debates import debate_metrics, due_pairs_of
 from debate_rl.metrics.intervals import Estimate, clustered_mean
@@ -83,7 +83,7 @@ def hold(config: Config, data: Problems, opened: Opened, count: int, say: Callab
     now = now.model_copy(update={"train": now.train.model_copy(update=whole)})
     indices = chosen_problems(config, data, count)
     rollout, started = Rollout([], [], [], []), time.monotonic()
-    with checked_verifying(now) as verifying:
+    with opened_verifying(now, checked=True) as verifying:
         worker = RolloutWorker(now, data, opened.policy, verifying=verifying)
         size = -(-len(indices) // CHUNKS)
         for number, start in enumerate(range(0, len(indices), size)):

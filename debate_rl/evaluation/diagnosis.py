@@ -11,10 +11,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from debate import Problem
-from debate_rl.evaluation.grading import Graded
+from debate_rl.evaluation.grading import Graded, Verifying, solution_text
 from debate_rl.evaluation.play import Played
 from debate_rl.evaluation.scores import Scores
-from debate_rl.evaluation.verifying import Verifying, solution_text
 from envs.rubrics.diagnosis import CAUSES, approach, cause
 from envs.rubrics.verdicts import Stated, Verdict
 from transcripts import Record

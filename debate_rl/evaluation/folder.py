@@ -23,7 +23,7 @@ from debate_rl.runs.checkpoint import WARM_START
 from debate_rl.runs.folder import LOCK, half_written, locked, plain_config, write_whole
 from debate_rl.runs.provenance import checksum, source_commit, versions
 from envs.types import Mode
-from transcripts.sealing import seal_before
+from transcripts.store import seal_before
 
 IDENTITY, FIGURES = "evaluation.json", "figures.json"
 TRAINING = "training step"

@@ -1,10 +1,11 @@
-"""Grades of finished debates, ``correct[agent][round]``, and a grader that works while the policy samples."""
+"""Grades of finished debates, ``correct[agent][round]``, by the grader and by a verifier model."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Final, Self
@@ -12,15 +13,23 @@ from typing import Final, Self
 from msgspec import UNSET, UnsetType
 
 from debate import Debate, Problem, Turn
+from debate.early_stop import Agreed
 from debate.parsing import last_boxed
-from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH
-from debate_rl.evaluation.verifying import Pending, Verifying
+from debate.prompting.shown import holds_solutions
+from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH, TurnId
+from debate_rl.config import Config
+from debate_rl.config.verifier import VerifierConfig
+from debate_rl.engines import open_verifier
 from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
+from envs.answers.keys import key_of
 from envs.mixture import Mixture
 from envs.registry import DataSetEnvironment
+from envs.rubrics.model import VerifierModel
+from envs.rubrics.prompts import CORRECTNESS
+from envs.rubrics.verdicts import FAULTS, Verdict
 from envs.types import Mode
 from rewards import Truth
-from rewards.types import Verdicts
+from rewards.types import Score, Verdicts
 
 Grades = tuple[tuple[Truth, ...], ...]
 IN_A_BOX: Final[Mode] = "boxed"
@@ -43,21 +52,38 @@ def grade_debate(
     the same solutions, as "right [mode]". ``hidden``: nothing else may depend on the gold answer, which can
     decide whether an answer is all boxes of a solution or the last one; then it is what the mode finds.
     """
-    if debate.problem.kind in WITHOUT_TRUTH:
+    problem = debate.problem
+    if problem.kind in WITHOUT_TRUTH:
         return debate, None
     table: list[list[Truth]] = [[None] * debate.protocol.num_rounds for _ in debate.personas]
     turns = list(debate.turns)
     for index, turn in enumerate(turns):
         if not turn.ballot:
-            grade = grade_turn(environment, debate.problem, turn, mode)
+            grade = grade_turn(environment, problem, turn, mode)
             table[turn.id.agent][turn.id.round] = grade.verdict
-            answer = answer_of(environment, debate.problem, turn, mode) if hidden else grade.extracted
-            turns[index] = _with_grade(turn, replace(grade, extracted=answer))
+            answer = answer_of(environment, problem, turn, mode) if hidden else grade.extracted
+            turns[index] = _with_grade(turn, grade, answer)
             if tally is not None:
-                _count(tally, grade)
+                tally[GradeStatus(grade.status).value] += 1
+                tally["symbolic"] += any(
+                    part.startswith("math_verify") for part in grade.method.split("/", 1)
+                )
+                tally["microseconds"] += round(grade.seconds * 1e6)
                 for other in beside:
-                    _count_beside(tally, other, grade_turn(environment, debate.problem, turn, other))
+                    verdict = grade_turn(environment, problem, turn, other).verdict
+                    tally[f"right [{other}]"] += verdict is True
+                    tally[f"missing [{other}]"] += verdict == "missing"
+                    tally[f"graded [{other}]"] += verdict is not None
     return replace(debate, turns=tuple(turns)), tuple(map(tuple, table))
+
+
+def _with_grade(turn: Turn, grade: Grade, answer: str | None) -> Turn:
+    """Return the turn with its answer, and its score where the grade measures one."""
+    score = grade.score if grade.parts or grade.share is not None else None
+    if turn.parsed.answer == answer and score is None and turn.score is UNSET:
+        return turn
+    parsed = replace(turn.parsed, answer=answer)
+    return replace(turn, parsed=parsed, score=UNSET if score is None else score)
 
 
 def of_learners(debate: Debate, grades: Grades | None) -> Grades | None:
@@ -73,24 +99,37 @@ def grade_turn(environment: Environment, problem: Problem, turn: Turn, mode: Mod
     A tagged solution's box is read as ``parse_turn`` does; what another mode found before does not count. An
     environment of one's own compares as it does; a mode says only where its answer is.
     """
-    if not _is_found_by_mode(problem, turn, mode):
-        return _given(environment, problem, _tagged_answer(problem, turn))
-    return grade_text(environment, problem, _solution(turn), mode)
+    if _is_found_by_mode(problem, turn, mode):
+        return grade_text(environment, problem, _solution(turn), mode)
+    return _given(environment, problem, _tagged_answer(problem, turn))
 
 
 def answer_of(environment: Environment, problem: Problem, turn: Turn, mode: Mode) -> str | None:
     """Return the answer that ``grade_turn`` compares; None where there is none. Nothing is graded."""
-    if not _is_found_by_mode(problem, turn, mode):
-        return _tagged_answer(problem, turn)
-    return answer_in(environment, problem, _solution(turn), mode)
+    if _is_found_by_mode(problem, turn, mode):
+        return answer_in(environment, problem, _solution(turn), mode)
+    return _tagged_answer(problem, turn)
 
 
 def answer_in(environment: Environment, problem: Problem, text: str, mode: Mode) -> str | None:
     """Return the answer that a mode finds in a text; None where there is none. Nothing is graded."""
-    own = _own_environment(environment, problem)
+    own = own_environment(environment, problem)
     if isinstance(own, DataSetEnvironment):
         return own.find_answer(problem, text, mode=mode)
     return extract(text, mode=mode, choices=problem.choices).answer
+
+
+def grade_text(environment: Environment, problem: Problem, text: str, mode: Mode) -> Grade:
+    """Return the grade of the answer that a mode finds in a text; an environment of one's own compares."""
+    own = own_environment(environment, problem)
+    if isinstance(own, DataSetEnvironment):
+        return own.grade_reply(problem, text, mode=mode)
+    return _given(own, problem, extract(text, mode=mode, choices=problem.choices).answer)
+
+
+def own_environment(environment: Environment, problem: Problem) -> Environment:
+    """Return what a problem of a mixture came from, and any other environment as it is."""
+    return environment.of(problem) if isinstance(environment, Mixture) else environment
 
 
 def _is_found_by_mode(problem: Problem, turn: Turn, mode: Mode) -> bool:
@@ -103,7 +142,6 @@ def _tagged_answer(problem: Problem, turn: Turn) -> str | None:
 
 
 def _solution(turn: Turn) -> str:
-    """Return the text of a turn's solution, "" without one."""
     span = turn.parsed.solution
     return span.of(turn.completion.stated) if span is not None else ""
 
@@ -112,44 +150,121 @@ def _given(environment: Environment, problem: Problem, answer: str | None) -> Gr
     return replace(environment.grade(problem, answer), extracted=answer)
 
 
-def grade_text(environment: Environment, problem: Problem, text: str, mode: Mode) -> Grade:
-    """Return the grade of the answer that a mode finds in a text; an environment of one's own compares."""
-    environment = _own_environment(environment, problem)
-    if isinstance(environment, DataSetEnvironment):
-        return environment.grade_reply(problem, text, mode=mode)
-    found = extract(text, mode=mode, choices=problem.choices).answer
-    return replace(environment.grade(problem, found), extracted=found)
-
-
-def _own_environment(environment: Environment, problem: Problem) -> Environment:
-    """Return what a problem of a mixture came from, and any other environment as it is."""
-    return environment.of(problem) if isinstance(environment, Mixture) else environment
-
-
 def stored_mode(mode: Mode) -> Mode | UnsetType:
     """Return ``Record.mode``: stored only where answers are not the boxes of their sections."""
     return UNSET if mode == IN_A_BOX else mode
 
 
-def _with_grade(turn: Turn, grade: Grade) -> Turn:
-    """Return the turn with the answer that was graded, and its score where the grade measures one."""
-    score = grade.score if grade.parts or grade.share is not None else None
-    if turn.parsed.answer == grade.extracted and score is None and turn.score is UNSET:
-        return turn
-    parsed = replace(turn.parsed, answer=grade.extracted)
-    return replace(turn, parsed=parsed, score=UNSET if score is None else score)
+def agreement(environment: Environment, mode: Mode = IN_A_BOX) -> Agreed:
+    """Return what tells whether all turns of a round give one answer; nothing is graded for it.
+
+    An answer is what ``mode`` finds in a solution, the same where its key is; a turn without one agrees with
+    nobody.
+    """
+    key = key_of(environment)
+
+    def agreed(problem: Problem, turns: Sequence[Turn]) -> bool:
+        answers = [answer_of(environment, problem, turn, mode) for turn in turns]
+        keys = {key(problem, answer) for answer in answers if answer is not None}
+        return None not in answers and len(keys) == 1
+
+    return agreed
 
 
-def _count(tally: Counter[str], grade: Grade) -> None:
-    tally[GradeStatus(grade.status).value] += 1
-    tally["symbolic"] += any(part.startswith("math_verify") for part in grade.method.split("/", 1))
-    tally["microseconds"] += round(grade.seconds * 1e6)
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Verdicts of a verifier model that are being waited for, on a debate's solutions that have a text."""
+
+    debate: Debate
+    verifier: str
+    threshold: float
+    futures: Mapping[TurnId, Future[Verdict]]
+
+    def verdicts(self) -> Verdicts:
+        """Return the table once all are there; VerifierError where the verifier model is gone."""
+        protocol = self.debate.protocol
+        empty: list[Score] = [
+            "missing" if holds_solutions(protocol, round_) else None for round_ in range(protocol.num_rounds)
+        ]
+        rows = [list(empty) for _ in self.debate.personas]
+        for turn, future in self.futures.items():
+            rows[turn.agent][turn.round] = future.result().score
+        return Verdicts(self.verifier, self.threshold, tuple(map(tuple, rows)))
 
 
-def _count_beside(tally: Counter[str], mode: Mode, grade: Grade) -> None:
-    for name, counts in (("right", True), ("missing", "missing")):
-        tally[f"{name} [{mode}]"] += grade.verdict == counts
-    tally[f"graded [{mode}]"] += grade.verdict is not None
+@dataclass(frozen=True, slots=True)
+class Verifying:
+    """A verifier model with what a run's configuration says of it; ``rubric``: the recipe's own."""
+
+    model: VerifierModel
+    config: VerifierConfig
+    rubric: str | None = None
+
+    def begin(self, debate: Debate) -> Pending | None:
+        """Have a debate's solutions scored while others are held; None where none of it is to be."""
+        if not self.scores(debate.problem):
+            return None
+        rubric = self.rubric or CORRECTNESS  # a problem of kind "rubric" has its own, or there is this one
+        texts = {turn.id: solution_text(debate.problem, turn) for turn in debate.turns if not turn.ballot}
+        futures = {
+            turn: self.model.score(debate.problem, text, rubric=rubric)
+            for turn, text in texts.items()
+            if text
+        }
+        return Pending(debate, self.model.name, self.config.threshold, futures)
+
+    def scores(self, problem: Problem) -> bool:
+        """Return whether solutions of a problem are to be scored."""
+        return problem.kind == "rubric" or (self.config.beside_truth and problem.kind != "open")
+
+    def checked_tally(self) -> Counter[str]:
+        """Return what was counted since the last call; VerifierError where too little came of it."""
+        tally = self.model.take_tally()
+        self.model.refuse_silent(tally, self.config.max_without)
+        return tally
+
+
+def open_verifying(config: Config) -> Verifying | None:
+    """Return the verifier model of a configuration, not yet loaded; None where it has none."""
+    model = open_verifier(config)
+    return None if model is None else Verifying(model, config.verifier, config.verifier.own_rubric())
+
+
+@contextmanager
+def opened_verifying(config: Config, *, checked: bool = False) -> Iterator[Verifying | None]:
+    """Yield the verifier model of a configuration, and close it; or None. ``checked``: it has answered."""
+    verifying = open_verifying(config)
+    if verifying is None:
+        yield None
+        return
+    with closing(verifying.model):
+        if checked:
+            verifying.model.check()
+        yield verifying
+
+
+def asked_line(name: str, asked: Mapping[str, int]) -> str:
+    """Return in one line what a verifier model was asked and what came of it.
+
+    >>> asked_line("m", {"requests": 8, "cached": 2, "tokens": 960, "verdicts": 9, "several": 1})[:70]
+    'verifier model m (no ground truth): 8 requests, 2 answers cached, 960 '
+    """
+    faults = {fault: count for fault in FAULTS if (count := asked.get(fault, 0))}
+    words = ", ".join(f"{count} {fault}" for fault, count in faults.items())
+    tokens = asked.get("prompt_tokens", 0) + asked.get("tokens", 0)
+    return (
+        f"verifier model {name} (no ground truth): {asked.get('requests', 0):,} requests, "
+        f"{asked.get('cached', 0):,} answers cached, {tokens:,} tokens; "
+        f"{asked.get('verdicts', 0):,} verdicts, {sum(faults.values())} without{words and f' ({words})'}"
+    )
+
+
+def solution_text(problem: Problem, turn: Turn) -> str:
+    """Return a turn's solution; "" without one, and where it is cut off and all of it is the answer."""
+    if problem.kind in WHOLE_RESPONSE:
+        return (turn.parsed.answer or "").strip()
+    span = turn.parsed.solution
+    return span.of(turn.completion.text).strip() if span is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +284,6 @@ class Graded:
         return None if self.debate.problem.kind in WITHOUT_TRUTH else self.correct
 
 
-Keep = Callable[[Debate, Graded | None], None]
-"""Keeps a debate; None where nothing has graded it yet."""
-
-
 def graded(
     environment: Environment, debate: Debate, mode: Mode = IN_A_BOX, pending: Pending | None = None
 ) -> Graded:
@@ -182,10 +293,10 @@ def graded(
     """
     answered, table = grade_debate(environment, debate, mode=mode)
     verdicts = pending.verdicts() if pending is not None else None
-    if table is None and verdicts is not None:
-        return Graded(answered, tuple((None,) * len(row) for row in verdicts.scores), verdicts)
-    if table is None:
+    if table is None and verdicts is None:
         raise EnvironmentSpecError(f"problem {debate.problem.id}: an open problem cannot be evaluated")
+    if table is None:
+        table = tuple((None,) * len(row) for row in verdicts.scores)
     return Graded(answered, table, verdicts)
 
 
@@ -200,23 +311,21 @@ class BackgroundGrading:
     def __init__(
         self,
         environment: Environment,
-        keep: Keep,
+        keep: Callable[[Debate, Graded | None], None],
         done: dict[int, Graded],
         mode: Mode = IN_A_BOX,
         verifying: Verifying | None = None,
     ) -> None:
         self.done = done
-        self._environment, self._keep = environment, keep
+        self._environment, self._keep, self._verifying = environment, keep, verifying
         self._mode: Mode = mode
-        self._verifying = verifying
-        self._beside = not getattr(environment, "main_thread_only", False)
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._waiting: deque[tuple[Future[None], Debate]] = deque()
 
     def take(self, index: int, debate: Debate) -> None:
         """Grade a debate, now or soon; an error of an earlier one is raised here, before more is sampled."""
         pending = self._verifying.begin(debate) if self._verifying else None
-        if not self._beside:
+        if getattr(self._environment, "main_thread_only", False):
             self._mark(index, debate, pending)
             return
         self._waiting.append((self._thread.submit(self._mark, index, debate, pending), debate))

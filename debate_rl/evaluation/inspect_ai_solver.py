@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from debate import Completion, Debate, DebateConfig, Problem, SampleRequest, hold_debate
 from debate.seeds import derive_seed
 from debate.types import Kind
-from debate_rl.evaluation.agreement import agreement
+from debate_rl.evaluation.grading import agreement
 from debate_rl.evaluation.scores import winner_of
 from debate_rl.inference.openai import restored
 from envs.answers.choices import LETTERS, letter_alone

@@ -23,18 +23,18 @@ from debate.policy import token_counts
 from debate.prompting.shown import rounds_held, speakers
 from debate.seeds import derive_seed
 from debate.types import TurnId
-from debate_rl.evaluation.agreement import agreement
 from debate_rl.evaluation.folder import EvaluationError
 from debate_rl.evaluation.grading import (
     IN_A_BOX,
     BackgroundGrading,
     Graded,
+    Verifying,
+    agreement,
     graded,
     stored_mode,
 )
 from debate_rl.evaluation.kept_replies import NAME as OPEN_REPLIES
 from debate_rl.evaluation.kept_replies import KeptReplies
-from debate_rl.evaluation.verifying import Verifying
 from debate_rl.inference.wrapped import WrappedPolicy
 from envs import Environment
 from envs.types import Mode

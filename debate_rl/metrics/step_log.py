@@ -1,6 +1,6 @@
 """Files of JSON lines that grow with the steps of a run: metrics.jsonl and samples.jsonl.
 
-A run that goes on from a checkpoint writes its later steps again; what it wrote of them before is set aside.
+A run that resumes from a checkpoint writes its later steps again; their earlier lines are set aside.
 """
 
 from __future__ import annotations
@@ -20,11 +20,24 @@ from rewards import STREAMS
 from transcripts import Record
 from transcripts.append import LineFile, sync_folder
 from transcripts.errors import TranscriptWriteError
-from transcripts.parquet import turn_rows
+from transcripts.index.rows import turn_rows
+
+PHASES = ("rollout", "verify", "reward", "learn", "record")
+"""The phases of a step. Other metrics in seconds are parts of these, or of the evaluation after the step."""
+LARGEST = sys.float_info.max
+Sample: TypeAlias = dict[str, Any]
+"""One turn of a sampled debate, by the columns ``SAMPLE``."""
+SAMPLE = (
+    *("step", "debate", "problem", "question", "gold", "agent", "persona", "round", "ballot", "text"),
+    *("tokens", "stop_reason", "answer", "grade", *(f"reward_{stream}" for stream in STREAMS)),
+    *("advantage_generator", "advantage_judge", "advantage_format"),
+)
+"""As in Parquet; ``grade`` is empty for a ballot, and ``advantage_format`` is added to both others."""
 
 
 def metrics_line(step: int, metrics: Mapping[str, float], *, at: float) -> bytes:
-    """Return one line of metrics.jsonl: step, seconds since 1970, metrics; the non-finite are null and named.
+    """Return one line of metrics.jsonl: step, seconds since 1970, metrics; non-finite ones are null and
+    named.
 
     >>> metrics_line(3, {"loss": 0.5, "kl": float("nan")}, at=7.0)
     b'{"step": 3, "time": 7.0, "loss": 0.5, "kl": null, "nonfinite": ["kl"]}'
@@ -36,12 +49,8 @@ def metrics_line(step: int, metrics: Mapping[str, float], *, at: float) -> bytes
     return json.dumps(line, allow_nan=False).encode("ascii")
 
 
-PHASES = ("rollout", "verify", "reward", "learn", "record")
-"""The phases of a step. Other metrics in seconds are parts of these, or of the evaluation behind the step."""
-
-
 def step_seconds(metrics: Mapping[str, float | None]) -> float:
-    """Return the wall seconds of a step by its phases, without the evaluation behind it.
+    """Return the wall seconds of a step by its phases, without the evaluation after it.
 
     >>> step_seconds({"seconds/rollout": 2.0, "seconds/reward": 0.5, "seconds/grade": 0.4})
     2.5
@@ -50,7 +59,7 @@ def step_seconds(metrics: Mapping[str, float | None]) -> float:
 
 
 class MetricsLog(LineFile):
-    """Appends to metrics.jsonl, one line a step, on the disk before ``log`` returns control to the loop."""
+    """Appends to metrics.jsonl, one line a step, on the disk before ``log`` returns."""
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append one line."""
@@ -58,22 +67,19 @@ class MetricsLog(LineFile):
         self.sync()
 
 
-LARGEST = sys.float_info.max
-"""The largest number that a metric can be."""
-Sample: TypeAlias = dict[str, Any]
-"""One turn of a debate that was drawn, by the columns ``SAMPLE``."""
-SAMPLE = (
-    *("step", "debate", "problem", "question", "gold", "agent", "persona", "round", "ballot", "text"),
-    *("tokens", "stop_reason", "answer", "grade", *(f"reward_{stream}" for stream in STREAMS)),
-    *("advantage_generator", "advantage_judge", "advantage_format"),
-)
-"""As Parquet has them; ``grade`` is empty for a ballot, and ``advantage_format`` is added to both others."""
+class SamplesLog(LineFile):
+    """Appends to samples.jsonl, one line a turn."""
+
+    def show(self, step: int, samples: Sequence[Sample]) -> None:
+        """Append the turns sampled in a step."""
+        for sample in samples:
+            self.write(json.dumps(sample, allow_nan=False).encode("ascii"))
+        self.sync()
 
 
 def draw_samples(records: Sequence[Record], share: float) -> list[Sample]:
-    """Return the turns of about this share of the debates, in order.
-
-    A debate's own seed decides, so a run that goes on draws the same ones.
+    """Return the turns of about this share of the debates; a debate's seed decides, so a resumed run
+    agrees.
     """
     return [
         sample
@@ -92,31 +98,21 @@ def samples_of(record: Record, index: int) -> Iterator[Sample]:
         yield {name: row[name] for name in SAMPLE}
 
 
-class SamplesLog(LineFile):
-    """Appends to samples.jsonl, one line a turn."""
-
-    def show(self, step: int, samples: Sequence[Sample]) -> None:
-        """Append the turns that were drawn in this step."""
-        for sample in samples:
-            self.write(json.dumps(sample, allow_nan=False).encode("ascii"))
-        self.sync()
-
-
 def read_metrics(path: Path) -> list[dict[str, float | None]]:
     """Return the lines of metrics.jsonl in order, without a torn last one; None is a non-finite value.
 
-    ValueError names a line that is damaged, and the value in it that is not a number.
+    ValueError names a damaged line, and the value in it that is not a number.
     """
-    return [
-        {name: _number(path, number, name, value) for name, value in row.items() if name != "nonfinite"}
-        for number, row in enumerate(read_rows(path), start=1)
-    ]
-
-
-def _number(path: Path, line: int, name: str, value: object) -> float | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise ValueError(f"{path}:{line}: not a line of {path.stem}: {name} {value!r} is not a number")
-    return value if value is not None and -LARGEST <= value <= LARGEST else None
+    rows = read_rows(path)
+    for number, row in enumerate(rows, start=1):
+        row.pop("nonfinite", None)
+        for name, value in row.items():
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+                what = f"{name} {value!r} is not a number"
+                raise ValueError(f"{path}:{number}: not a line of {path.stem}: {what}")
+            if value is not None and not -LARGEST <= value <= LARGEST:
+                row[name] = None
+    return rows
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
@@ -136,34 +132,33 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def rewind(path: Path, step: int) -> int:
-    """Move the lines of ``step`` and later to NAME.superseded.jsonl; return how many.
+    """Move the lines of ``step`` and later to NAME.superseded.jsonl; return their number.
 
-    For a run that goes on from a checkpoint: it writes these steps again. Nothing is lost in a crash: the
-    lines are kept aside first, then the file is replaced at once.
+    A crash loses nothing: the lines are set aside first, then the file is replaced at once.
     """
     if not path.exists():
         return 0
-    lines = [(line[:-1], row) for line, row in zip(plain_lines(path), read_rows(path), strict=False)]
-    early = [line for line, row in lines if (row["step"] or 0) < step]
-    late = [line for line, row in lines if (row["step"] or 0) >= step]
+    lines = [
+        (line[:-1], row["step"] or 0) for line, row in zip(plain_lines(path), read_rows(path), strict=False)
+    ]
+    early = [line for line, at in lines if at < step]
+    late = [line for line, at in lines if at >= step]
     if late:
-        _replace_lines(path, early, late)
+        fresh = path.with_suffix(".jsonl.new")
+        try:
+            _write_lines(path.with_suffix(".superseded.jsonl"), late)
+            fresh.unlink(missing_ok=True)
+            _write_lines(fresh, early)
+            fresh.replace(path)
+            sync_folder(path.parent)
+        except OSError as error:
+            if isinstance(error, TranscriptWriteError):
+                raise
+            raise TranscriptWriteError.of(error, path) from error
     return len(late)
 
 
-def _replace_lines(path: Path, early: list[bytes], late: list[bytes]) -> None:
-    fresh = path.with_suffix(".jsonl.new")
-    try:
-        with LineFile(path.with_suffix(".superseded.jsonl")) as aside:
-            for line in late:
-                aside.write(line)
-        fresh.unlink(missing_ok=True)
-        with LineFile(fresh) as file:
-            for line in early:
-                file.write(line)
-        fresh.replace(path)
-        sync_folder(path.parent)
-    except TranscriptWriteError:
-        raise
-    except OSError as error:
-        raise TranscriptWriteError.of(error, path) from error
+def _write_lines(path: Path, lines: Sequence[bytes]) -> None:
+    with LineFile(path) as file:
+        for line in lines:
+            file.write(line)

@@ -20,7 +20,7 @@ from debate_rl.strategies.selecting import (
     selection_prompt,
     selection_reply,
 )
-from debate_rl.strategies.types import Solution
+from debate_rl.strategies.work import Solution
 
 
 def selections(

@@ -1,4 +1,4 @@
-"""The file of answers that ``debate solve`` writes as it works, and goes on with.
+"""The file of answers that ``debate solve`` writes as it works, and continues; and what they were worth.
 
 The first line says how the answers were come by, each further line is a problem:
 
@@ -8,6 +8,7 @@ The first line says how the answers were come by, each further line is a problem
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,16 @@ from debate import Problem
 from debate.files import plain_lines
 from debate.values import Value
 from debate_rl.difficulty import question_checksum
-from debate_rl.strategies.types import Answered
+from debate_rl.formatting import counted, duration, share
+from debate_rl.metrics.intervals import clustered_mean
+from debate_rl.strategies.work import Answered
 from envs import DataError
 from transcripts.append import LineFile
 
 FORMAT = 2
+HOUR = 3600.0
+SAME = ("answer", "ended", "samples", "comparisons", "unread", "cut_off", "tokens_read", "tokens_generated")
+"""Fields of a line that are those of ``Answered``; ``solution`` too."""
 
 
 class Head(Value, frozen=True):
@@ -62,18 +68,11 @@ class Line(Value, frozen=True):
             id=problem.id,
             checksum=question_checksum(problem),
             question=problem.question,
-            answer=answered.answer,
             right=right,
             shares=tuple((one.answer, round(one.share, 6)) for one in answered.shares),
-            ended=answered.ended,
-            samples=answered.samples,
-            comparisons=answered.comparisons,
-            unread=answered.unread,
-            cut_off=answered.cut_off,
-            tokens_read=answered.tokens_read,
-            tokens_generated=answered.tokens_generated,
             seconds=round(answered.seconds, 3),
             solution=answered.solution,
+            **{name: getattr(answered, name) for name in SAME},
         )
 
     def text(self) -> str:
@@ -89,7 +88,7 @@ class AnswersFile:
     """
 
     def __init__(self, path: Path, of: Mapping[str, Any]) -> None:
-        self.lines = read_answers(path, of)
+        self.lines = _read(path, of)
         self._file = LineFile(path)
         if self._file.end == 0:
             self._file.write(msgspec.json.encode(Head(FORMAT, dict(of))))
@@ -117,65 +116,89 @@ class AnswersFile:
         return [index for index, problem in enumerate(problems) if problem.id not in known]
 
 
-def read_answers(path: Path, of: Mapping[str, Any] | None = None) -> list[Line]:
-    """Return the answers that a file holds, a torn last line left out; [] where there is none.
-
-    ``of``: what they must be of, if it matters.
-    """
+def _read(path: Path, of: Mapping[str, Any]) -> list[Line]:
+    """Return the answers that a file holds, a torn last line left out; [] where there is none."""
     if not path.exists() or not path.stat().st_size:
         return []
-    head, *rows = list(plain_lines(path))
-    before = _head(path, head)
-    if before is None:
-        return []
-    if of is not None and (others := sorted(k for k in {*before, *of} if before.get(k) != _plain(of).get(k))):
-        named = others[0]
-        raise DataError(
-            f"{path}: its answers are of {named} = {_short(before.get(named))}, and these would be of "
-            f"{_short(_plain(of).get(named))}; choose another --out"
-        )
-    return [
-        line for number, row in enumerate(rows, start=2) if (line := _line(path, number, row)) is not None
-    ]
-
-
-def head_of(path: Path) -> dict[str, Any]:
-    """Return how the answers of a file were come by; DataError where it holds none."""
-    found = _head(path, next(iter(plain_lines(path)), b""))
-    if found is None:
-        raise DataError(f"{path}: holds no answers of debate solve")
-    return found
-
-
-def _head(path: Path, line: bytes) -> dict[str, Any] | None:
-    """Return what the first line says; None for one that was torn as it was written."""
+    first, *rows = plain_lines(path)
     try:
-        head = msgspec.json.decode(line, type=Head)
+        head = msgspec.json.decode(first, type=Head)
     except msgspec.DecodeError as error:
-        if not line.endswith(b"\n") and line.startswith(b'{"format":'):
-            return None
+        if not first.endswith(b"\n") and first.startswith(b'{"format":'):
+            return []  # torn as it was written
         raise DataError(
             f"{path}: holds something else than answers of debate solve; choose another --out"
         ) from error
     if head.format != FORMAT:
         raise DataError(f"{path}: has format {head.format}, and this version reads {FORMAT}")
-    return head.of
-
-
-def _line(path: Path, number: int, row: bytes) -> Line | None:
-    try:
-        return msgspec.json.decode(row, type=Line)
-    except msgspec.DecodeError as error:
-        if row.endswith(b"\n"):
-            raise DataError(f"{path}, line {number}: is not an answer of debate solve ({error})") from error
-        return None
-
-
-def _plain(of: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a head says as it is read again."""
-    return msgspec.json.decode(msgspec.json.encode(dict(of)))
+    wanted = msgspec.json.decode(msgspec.json.encode(dict(of)))
+    for name in sorted({*head.of, *wanted}):
+        if head.of.get(name) != wanted.get(name):
+            raise DataError(
+                f"{path}: its answers are of {name} = {_short(head.of.get(name))}, and these would be of "
+                f"{_short(wanted.get(name))}; choose another --out"
+            )
+    lines: list[Line] = []
+    for number, row in enumerate(rows, start=2):
+        try:
+            lines.append(msgspec.json.decode(row, type=Line))
+        except msgspec.DecodeError as error:
+            if row.endswith(b"\n"):
+                raise DataError(
+                    f"{path}, line {number}: is not an answer of debate solve ({error})"
+                ) from error
+    return lines
 
 
 def _short(value: object) -> str:
     text = str(value)
     return text if len(text) < 80 else f"{text[:77]}..."
+
+
+def summary(lines: Sequence[Line], *, seconds: float, solved: int) -> dict[str, Any]:
+    """Return the figures of answers, of which ``solved`` were found in these wall ``seconds``.
+
+    ``right`` is over the graded ones, with a 95% interval where there are two or more; ``per_hour`` and
+    ``tokens_per_second`` are of this command alone, and None where it found nothing.
+    """
+    graded = [line for line in lines if line.right is not None]
+    asked = [line for line in lines if not line.refused]
+    newest = asked[len(asked) - min(solved, len(asked)) :]
+    generated = sum(line.tokens_generated for line in newest)
+    right: dict[str, float | int] | None = None
+    if graded:
+        found = clustered_mean([float(line.right is True) for line in graded], [line.id for line in graded])
+        right = {"value": found.value, "n": len(graded)}
+        if len(graded) > 1:
+            right |= {"low": max(0.0, found.low), "high": min(1.0, found.high)}
+    return {
+        "problems": len(lines),
+        "answered": sum(line.answer is not None for line in lines),
+        "refused": len(lines) - len(asked),
+        "right": right,
+        "ended": dict(Counter(line.ended for line in asked)),
+        "tokens_generated": sum(line.tokens_generated for line in lines),
+        "tokens_read": sum(line.tokens_read for line in lines),
+        "seconds": round(seconds, 3),
+        "per_hour": round(len(newest) * HOUR / seconds, 3) if newest and seconds > 0 else None,
+        "tokens_per_second": round(generated / seconds, 3) if generated and seconds > 0 else None,
+    }
+
+
+def summary_lines(figures: Mapping[str, Any]) -> list[str]:
+    """Return the figures in words.
+
+    >>> lines = [Line("p", "", "", "4", True, tokens_generated=30), Line("q", "", "", None, False)]
+    >>> summary_lines(summary(lines, seconds=2.0, solved=2))[0]
+    '2 problems: 1 answered, .50 right of 2 graded (.00 to 1.00)'
+    """
+    right, refused = figures["right"], figures["refused"]
+    of = ""
+    if right is not None:
+        bounds = f" ({share(right['low'])} to {share(right['high'])})" if "low" in right else ""
+        of = f", {share(right['value'])} right of {right['n']} graded{bounds}"
+    head = f"{counted(figures['problems'], 'problem')}: {figures['answered']} answered{of}"
+    cost = f"{figures['tokens_generated']:,} tokens generated, {figures['tokens_read']:,} read"
+    if figures["per_hour"]:
+        cost += f"; {duration(figures['seconds'])} here: {figures['per_hour']:,.0f} problems an hour"
+    return [head + (f", {refused} refused" if refused else ""), cost]

@@ -21,7 +21,8 @@ from envs.types import Mode
 
 ROWS = (".jsonl", ".json", ".parquet")
 """Files of problems as the data sets have them; any other file has a problem on each line."""
-SOURCE = "solve"
+ANSWERS = {"answer", "expected_answer", "target", "solution"}
+"""Fields of a row that could be its answer."""
 _FILE = re.compile(
     r"[^\s]+\.(jsonl|json|parquet|txt|csv)|(~?/|\.{1,2}/)[^\s]+|[A-Za-z][\w.-]*(/[A-Za-z][\w.-]*)+",
     re.IGNORECASE,
@@ -39,63 +40,66 @@ class Posed:
     mode: Mode = IN_A_BOX
 
 
-def pose(what: str, piped: str | None, config: Config, kind: Kind | None = None) -> Posed:
-    """Return the problems that a word of the command line means: "-" is what was ``piped``.
-
-    DataError where there are none. Without a gold answer a problem asks for a final answer all the same.
-    """
-    return replace(_posed(what, piped, config, kind), mode=config.grader.final)
-
-
 def nothing_posed() -> Posed:
     """Return no problems at all: a plan needs none."""
     return Posed((), load_environment("gsm8k"))
 
 
-def _posed(what: str, piped: str | None, config: Config, kind: Kind | None) -> Posed:
+def pose(what: str, piped: str | None, config: Config, kind: Kind | None = None) -> Posed:
+    """Return the problems that a word of the command line means: "-" is what was ``piped``.
+
+    DataError where there are none. Without a gold answer a problem asks for a final answer all the same.
+    """
     if what == "-":
-        return _of_text(piped or "", "standard input", config, kind)
-    path = _file(what)
-    if path is None:
-        if " " not in what and _is_there(what):
+        return _of_text(piped or "", config, kind)
+    path = _path(what)
+    if path is None or not path.is_file():
+        if path is not None and path.exists() and " " not in what:
             raise DataError(f"{what}: is not a plain file; name one, or give - and a pipe")
         if _FILE.fullmatch(what):
             raise DataError(f"{what}: there is no such file")
-        return _of_lines([what], "the problem", config, kind)
+        return pose_texts([what], config, kind=kind)
     if path.suffix.lower() in ROWS:
         return _of_rows(path, str(path), config, kind)
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: is not UTF-8 text ({error.reason} at byte {error.start})") from error
-    return _of_lines(text.splitlines(), str(path), config, kind)
+    return pose_texts(text.splitlines(), config, str(path), kind)
 
 
-def pose_texts(texts: Sequence[str], config: Config) -> Posed:
-    """Return these texts as problems, one each."""
-    return replace(_of_lines(texts, "the problems", config, None), mode=config.grader.final)
+def pose_texts(
+    texts: Sequence[str], config: Config, name: str = "the problem", kind: Kind | None = None
+) -> Posed:
+    """Return a problem for each text that is not blank; equal texts are one. ``name``: for errors."""
+    known = dict.fromkeys(whole_text(text).strip() for text in texts if text.strip())
+    if not known:
+        raise DataError(f"{name}: is empty; it needs at least one problem")
+    problems = tuple(
+        Problem(question_hash(text)[:16], text, source="solve", answer="", kind=kind or "expression")
+        for text in known
+    )
+    family = _family_of(problems, config)
+    if family is not None:
+        problems = tuple(replace(one, answer=None) for one in problems)
+    return _graded(problems, family, config, "no gold answers")
 
 
-def _file(what: str) -> Path | None:
-    """Return the file of a name; None for a text, however long."""
+def _path(what: str) -> Path | None:
+    """Return the path of a name; None for a text that can be none, however long."""
     try:
         path = Path(what).expanduser()
-        return path if path.is_file() else None
-    except (OSError, ValueError):
-        return None
-
-
-def _is_there(what: str) -> bool:
-    try:
-        return Path(what).expanduser().exists()
+        path.exists()
     except (OSError, ValueError, RuntimeError):
-        return False
+        return None
+    return path
 
 
-def _of_text(text: str, name: str, config: Config, kind: Kind | None) -> Posed:
+def _of_text(text: str, config: Config, kind: Kind | None) -> Posed:
     """Return the problems of a piped text: rows of JSON, or lines."""
+    name = "standard input"
     if not text.lstrip().startswith("{"):
-        return _of_lines(text.splitlines(), name, config, kind)
+        return pose_texts(text.splitlines(), config, name, kind)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "problems.jsonl"
         path.write_text(text, encoding="utf-8")
@@ -103,21 +107,6 @@ def _of_text(text: str, name: str, config: Config, kind: Kind | None) -> Posed:
             return _of_rows(path, name, config, kind)
         except DataError as error:
             raise DataError(str(error).replace(str(path), name)) from error
-
-
-def _of_lines(lines: Sequence[str], name: str, config: Config, kind: Kind | None) -> Posed:
-    """Return a problem for each line that is not blank; equal lines are one."""
-    texts = dict.fromkeys(whole_text(line).strip() for line in lines if line.strip())
-    if not texts:
-        raise DataError(f"{name}: is empty; it needs at least one problem")
-    problems = tuple(
-        Problem(question_hash(text)[:16], text, source=SOURCE, answer="", kind=kind or "expression")
-        for text in texts
-    )
-    family = _family_of(problems, config)
-    if family is not None:
-        return Posed(tuple(replace(one, answer=None) for one in problems), family)
-    return Posed(problems, load_environment("gsm8k"), "no gold answers")
 
 
 def _of_rows(path: Path, name: str, config: Config, kind: Kind | None) -> Posed:
@@ -130,20 +119,26 @@ def _of_rows(path: Path, name: str, config: Config, kind: Kind | None) -> Posed:
         rows = load_problems("open", path=path, split="all")
         ungraded = f"{name} has no gold answers"
         problems = tuple(replace(one, answer="", kind=kind or "expression") for one in rows)
-    family = _family_of(problems, config)
-    return Posed(problems, family or load_environment("gsm8k"), "" if family else ungraded)
+    return _graded(tuple(problems), _family_of(problems, config), config, ungraded)
+
+
+def _graded(
+    problems: tuple[Problem, ...], family: Environment | None, config: Config, ungraded: str
+) -> Posed:
+    """Return problems with what grades them: a synthetic family's own rule, or the grader of mathematics."""
+    environment = family or load_environment("gsm8k")
+    return Posed(problems, environment, "" if family else ungraded, config.grader.final)
 
 
 def _is_without_answers(path: Path) -> bool:
     """Return whether no row of a file of JSON lines has a field that could be an answer."""
     if path.suffix.lower() != ".jsonl":
         return False
-    names = {"answer", "expected_answer", "target", "solution"}
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except ValueError:
         return False
-    return bool(rows) and all(isinstance(row, dict) and not names & row.keys() for row in rows)
+    return bool(rows) and all(isinstance(row, dict) and not ANSWERS & row.keys() for row in rows)
 
 
 def _family_of(problems: Sequence[Problem], config: Config) -> Environment | None:

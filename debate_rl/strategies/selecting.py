@@ -8,35 +8,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
-from debate import Completion, DebateConfig, Message, Policy, Problem, SampleRequest
+from debate import DebateConfig, Message, Problem, SampleRequest
 from debate.config import CompressionConfig, SummaryConfig
 from debate.parsing.sections import find_sections
 from debate.policy import opens_thinking
 from debate.prompting.fitting import ContextBudget, context_budget, fit_history
-from debate.prompting.rendering import Entry, Frame
-from debate.prompting.seating import Seating, prompts_of, seat_debate
+from debate.prompting.rendering import Frame
+from debate.prompting.seating import prompts_of, seat_debate
 from debate.seeds import derive_seed
 from debate.types import TurnId
-from debate_rl.strategies.judging import entry_of
-from debate_rl.strategies.tally import Tally
-from debate_rl.strategies.types import Answered, Asked, End, Solution
-from debate_rl.strategies.voting import best_of
-from debate_rl.strategies.work import Work, need, tokens_of_a_comparison
+from debate_rl.strategies.tournament import entry_of
+from debate_rl.strategies.work import Answered, Asked, End, Solution, Tally, Work, need
 
 LONGEST = 16
 """Solutions of one list at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class SelectionPrompt:
-    """A list to select from: its messages, where the reply ends, and the label of each solution, (n,)."""
-
-    messages: tuple[Message, ...]
-    stop: tuple[str, ...]
-    labels: tuple[str, ...]
+def check_list(asked: Asked) -> None:
+    """ValueError where the judge is shown nothing of others, or the budget has no room for a selection."""
+    check_selection(asked.judged_by.protocol)
+    need(asked, 1, "a solution and a selection", more=asked.comparison_tokens)
 
 
 def check_selection(protocol: DebateConfig) -> None:
@@ -46,6 +40,88 @@ def check_selection(protocol: DebateConfig) -> None:
             f"debate.prompts = {protocol.prompts!r}: is for one agent and shows nobody's solutions, as "
             "genselect does; choose a set of debates, or another strategy"
         )
+
+
+async def genselect(asked: Asked) -> Answered:
+    """Return the answer of the solution that is left when each list has had one selected.
+
+    Lists are drawn by the seed. One whose solutions give the same answer is not asked about, and once all
+    that are left give the same, it is settled. A list of which nothing could be read keeps the solution
+    whose answer the most solutions give.
+    """
+    work, size = Work(asked), longest_list(asked.judged_by.protocol)
+    tally = await work.solve_all()
+    left = [index for members in tally.members for index in members]
+    Random(derive_seed(asked.seed, "lists")).shuffle(left)
+    ended: End = "settled" if len(tally.answers) == 1 and left else "done"
+    while len({tally.of(index) for index in left}) > 1 and work.room(asked.comparison_tokens) >= 1:
+        groups = [left[start : start + size] for start in range(0, len(left), size)]
+        mixed = [group for group in groups if len({tally.of(index) for index in group}) > 1]
+        if not mixed:  # by chance every list is of one answer: the next ones are of their first solutions
+            left = [group[0] for group in groups]
+            continue
+        found = dict(zip(map(tuple, mixed), await _select(work, mixed), strict=True))
+        left = [_kept(tally, group, found.get(tuple(group))) for group in groups]
+        if asked.seconds is not None and work.seconds() >= asked.seconds:
+            break
+    chosen = left[0] if len({tally.of(index) for index in left}) == 1 else tally.best()
+    return work.answered(tally, chosen if left else None, ended)
+
+
+def _kept(tally: Tally, group: Sequence[int], named: int | None) -> int:
+    """Return the solution of a list that goes on: the one named, else one whose answer most give."""
+    if named is not None:
+        return named
+    return max(group, key=lambda index: (tally.weights[tally.of(index) or 0], -group.index(index)))
+
+
+async def _select(work: Work, groups: Sequence[Sequence[int]]) -> list[int | None]:
+    """Return the solution that is selected of each group, all asked at once; None where none is."""
+    asked, judge = work.asked, work.asked.judged_by
+    work.stage += 1
+    budget = context_budget(judge.policy, judge.protocol)
+    prompts, requests = list[SelectionPrompt](), list[SampleRequest]()
+    for number, group in enumerate(groups):
+        seed = derive_seed(asked.seed, "selection", work.stage, number)
+        listed = [work.solutions[index] for index in group]
+        prompt = selection_prompt(asked.problem, listed, judge.protocol, budget, seed)
+        prompts.append(prompt)
+        requests.append(_request(asked.name, judge.protocol, prompt, seed, TurnId(number, work.stage)))
+    chosen: list[int | None] = []
+    for prompt, group, reply in zip(prompts, groups, await work.replies(judge.policy, requests), strict=True):
+        at = None
+        if reply is not None:
+            in_thinking = opens_thinking(judge.policy, prompt.messages)
+            at = selected(reply.text, prompt.labels, in_thinking=in_thinking)
+            work.comparisons += 1
+            work.unread += at is None
+        chosen.append(None if at is None else group[at])
+    return chosen
+
+
+class SelectionPrompt(NamedTuple):
+    """A list to select from: its messages, where the reply ends, and the label of each solution, (n,)."""
+
+    messages: tuple[Message, ...]
+    stop: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+def _request(
+    name: str, protocol: DebateConfig, prompt: SelectionPrompt, seed: int, turn: TurnId
+) -> SampleRequest:
+    return SampleRequest(
+        messages=prompt.messages,
+        temperature=protocol.agent_personas[0].temperature,
+        max_tokens=protocol.max_tokens,
+        stop=prompt.stop,
+        seed=seed,
+        debate=name,
+        turn=turn,
+        thinking_tokens=protocol.thinking_tokens,
+        top_p=protocol.top_p,
+        top_k=protocol.top_k,
+    )
 
 
 def longest_list(protocol: DebateConfig) -> int:
@@ -58,27 +134,10 @@ def selection_prompt(
     problem: Problem, solutions: Sequence[Solution], protocol: DebateConfig, budget: ContextBudget, seed: int
 ) -> SelectionPrompt:
     """Return the prompt that lists these solutions, two or more, in an order drawn by the seed."""
-    config = selection_protocol(protocol, len(solutions))
-    seating = seat_debate(problem, config, seed)
-    entries = [entry_of(seating, agent, one) for agent, one in enumerate(solutions)]
-    return _listed(seating, entries, budget)
-
-
-def _listed(seating: Seating, entries: Sequence[Entry], budget: ContextBudget) -> SelectionPrompt:
-    order, texts = seating.orders[0], seating.texts
-    labels = ", ".join(seating.handles[agent] for agent in order)
-    frame = Frame("ballot", "", seating.opening, texts.select(compared=labels))
-    history = fit_history(frame, [[entries[agent] for agent in order]], seating, budget)
-    stop = ("</comparison>",) if texts.sections else ()
-    return SelectionPrompt(frame.messages(history.text), (*seating.config.stop, *stop), seating.handles)
-
-
-def selection_protocol(protocol: DebateConfig, count: int) -> DebateConfig:
-    """Return the protocol whose seating a list of so many solutions has."""
-    return protocol.model_copy(
+    config = protocol.model_copy(
         update={
             "protocol": "debate",
-            "num_agents": count,
+            "num_agents": len(solutions),
             "num_rounds": 1,
             "min_rounds": None,
             "by_level": (),
@@ -90,6 +149,14 @@ def selection_protocol(protocol: DebateConfig, count: int) -> DebateConfig:
             "compress": CompressionConfig(),
         }
     )
+    seating = seat_debate(problem, config, seed)
+    entries = [entry_of(seating, agent, one) for agent, one in enumerate(solutions)]
+    order, texts = seating.orders[0], seating.texts
+    labels = ", ".join(seating.handles[agent] for agent in order)
+    frame = Frame("ballot", "", seating.opening, texts.select(compared=labels))
+    history = fit_history(frame, [[entries[agent] for agent in order]], seating, budget)
+    stop = ("</comparison>",) if texts.sections else ()
+    return SelectionPrompt(frame.messages(history.text), (*config.stop, *stop), seating.handles)
 
 
 def selection_reply(label: str) -> str:
@@ -113,85 +180,3 @@ def selected(text: str, labels: Sequence[str], *, in_thinking: bool = False) -> 
     known = [label.upper() for label in labels]
     named = [index for index, label in enumerate(known) if label in words or label == whole]
     return named[0] if len(named) == 1 else None
-
-
-async def select_of(work: Work, groups: Sequence[Sequence[int]]) -> list[int | None]:
-    """Return the solution that is selected of each group, all asked at once; None where none is."""
-    asked, judge, stage = work.asked, work.asked.judged_by, work.next_stage()
-    seeds = [derive_seed(asked.seed, "selection", stage, number) for number in range(len(groups))]
-    budget = context_budget(judge.policy, judge.protocol)
-    prompts = [
-        selection_prompt(asked.problem, [work.solutions[i] for i in group], judge.protocol, budget, seed)
-        for group, seed in zip(groups, seeds, strict=True)
-    ]
-    requests = [
-        _request(asked, judge.protocol, prompt, seed, TurnId(number, stage))
-        for number, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True))
-    ]
-    replies = await work.replies(judge.policy, requests)
-    chosen = [_chosen(judge.policy, prompt, reply) for prompt, reply in zip(prompts, replies, strict=True)]
-    came = [reply is not None for reply in replies]
-    work.comparisons += sum(came)
-    work.unread += sum(at is None for at, here in zip(chosen, came, strict=True) if here)
-    return [None if at is None else group[at] for at, group in zip(chosen, groups, strict=True)]
-
-
-def _request(
-    asked: Asked, protocol: DebateConfig, prompt: SelectionPrompt, seed: int, turn: TurnId
-) -> SampleRequest:
-    return SampleRequest(
-        messages=prompt.messages,
-        temperature=protocol.agent_personas[0].temperature,
-        max_tokens=protocol.max_tokens,
-        stop=prompt.stop,
-        seed=seed,
-        debate=asked.name,
-        turn=turn,
-        thinking_tokens=protocol.thinking_tokens,
-        top_p=protocol.top_p,
-        top_k=protocol.top_k,
-    )
-
-
-def _chosen(policy: Policy, prompt: SelectionPrompt, reply: Completion | None) -> int | None:
-    if reply is None:
-        return None
-    return selected(reply.text, prompt.labels, in_thinking=opens_thinking(policy, prompt.messages))
-
-
-async def knock_out(asked: Asked, size: int) -> Answered:
-    """Return the answer whose solution is left when lists of ``size`` solutions have each had one selected.
-
-    Lists are drawn by the seed. One whose solutions give the same answer is not asked about, and once all
-    that are left give the same, it is settled. A list of which nothing could be read keeps the solution
-    whose answer the most solutions give.
-    """
-    check_selection(asked.judged_by.protocol)
-    need(asked, 1, "a solution and a selection", comparisons=1)
-    work, tally = Work(asked), Tally(asked.problem, asked.environment, asked.seed)
-    await work.solve_all(keep=tokens_of_a_comparison(asked))
-    for index, solution in enumerate(work.solutions):
-        tally.add(index, solution)
-    left = [index for members in tally.members for index in members]
-    Random(derive_seed(asked.seed, "lists")).shuffle(left)
-    ended: End = "settled" if len(tally.answers) == 1 and left else "done"
-    while len({tally.of(index) for index in left}) > 1 and work.room(tokens_of_a_comparison(asked)) >= 1:
-        groups = [left[start : start + size] for start in range(0, len(left), size)]
-        mixed = [group for group in groups if len({tally.of(index) for index in group}) > 1]
-        if not mixed:  # by chance every list is of one answer: the next ones are of their first solutions
-            left = [group[0] for group in groups]
-            continue
-        found = dict(zip(map(tuple, mixed), await select_of(work, mixed), strict=True))
-        left = [_kept(tally, group, found.get(tuple(group))) for group in groups]
-        if work.late():
-            break
-    chosen = left[0] if len({tally.of(index) for index in left}) == 1 else best_of(work, tally)
-    return work.answered(tally, chosen if left else None, ended)
-
-
-def _kept(tally: Tally, group: Sequence[int], chosen: int | None) -> int:
-    """Return the solution of a list that goes on: the one selected, else the one of most solutions."""
-    if chosen is not None:
-        return chosen
-    weights = {index: tally.weights[at] for index in group if (at := tally.of(index)) is not None}
-    return max(group, key=lambda index: (weights.get(index, 0.0), -group.index(index)))

@@ -8,7 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
 from math import ceil
-from typing import TypeVar, cast
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
 
 from debate import DebateConfig, Policy, Problem
 from debate.concurrency import run_async, stops_released, together
@@ -18,37 +19,23 @@ from debate.prompting.fitting import PromptTooLongError
 from debate.seeds import derive_seed
 from debate_rl.config import Config
 from debate_rl.config.models import ENGINES
-from debate_rl.engines import open_summarizer
+from debate_rl.config.recipes import open_run_or_recipe
+from debate_rl.engines import end_engines, open_policy, open_summarizer
 from debate_rl.evaluation.grading import IN_A_BOX
-from debate_rl.strategies.catalog import check_asked, entry_named
-from debate_rl.strategies.types import Answered, Asked, Judge
+from debate_rl.strategies.posing import pose_texts
+from debate_rl.strategies.table import check_asked, strategy_named
+from debate_rl.strategies.work import Answered, Asked, Judge
 from envs import Environment
 from envs.types import Mode
-
-
-def running_programs(config: Config) -> Config:
-    """Return a configuration whose turns may run programs: ``debate.tools = "python"``."""
-    return config.model_copy(update={"debate": config.debate.model_copy(update={"tools": "python"})})
-
-
-def without_programs(config: Config) -> Config:
-    """Return the configuration of a judge: what it writes runs no programs."""
-    return config.model_copy(update={"debate": config.debate.model_copy(update={"tools": "none"})})
-
-
-def summarizer_in(config: Config) -> Callable[[], Policy | None]:
-    """Return what opens a configuration's summariser, once."""
-    return cache(partial(open_summarizer, config))
-
-
-def requests_of(config: Config) -> int:
-    """Return how many replies a configuration's engine takes at once."""
-    return AT_ONCE if config.model.policy in ENGINES else config.train.sample_batch_size
-
 
 T = TypeVar("T")
 AT_ONCE = 128
 """Replies that are asked for at once of an engine that says nothing else."""
+
+
+def with_tools(config: Config, tools: Literal["python", "none"]) -> Config:
+    """Return a configuration whose turns may run programs, or none: those of a judge never do."""
+    return config.model_copy(update={"debate": config.debate.model_copy(update={"tools": tools})})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +58,22 @@ class SolvePlan:
     at_once: int | None = None
     summarizer: Callable[[], Policy | None] | None = None
 
+    @classmethod
+    def of(cls, config: Config, strategy: str, environment: Environment, **budget: Any) -> SolvePlan:
+        """Return the plan of a configuration: its protocol, grader's mode, engine and summariser.
+
+        ``budget``: further fields. The summariser is opened once.
+        """
+        return cls(
+            strategy,
+            config.debate,
+            environment,
+            mode=config.grader.final,
+            requests=AT_ONCE if config.model.policy in ENGINES else config.train.sample_batch_size,
+            summarizer=cache(partial(open_summarizer, config)),
+            **budget,
+        )
+
     def lanes(self, problems: int) -> int:
         """Return how many of so many problems are open at a time.
 
@@ -83,15 +86,20 @@ class SolvePlan:
         >>> plan.lanes(500), replace(plan, seconds=60.0).lanes(500), plan.lanes(3)
         (144, 9, 3)
         """
-        each = self.samples if entry_named(self.strategy).sampled and self.seconds is not None else 1
-        if entry_named(self.strategy).debates or entry_named(self.strategy).revises:
-            each = self.protocol.num_agents
+        samples = self.samples if self.seconds is not None else 1
+        speak = {"one": 1, "samples": samples, "agents": self.protocol.num_agents}
+        each = speak[strategy_named(self.strategy).speakers]
         return max(1, min(problems, self.at_once or self.requests // each))
 
-    def sketched(self, problem: Problem, judge: DebateConfig | None) -> Asked:
-        """Return a problem as it would be asked, without anybody to ask: enough to check a strategy."""
+    def check(self, problems: Sequence[Problem], judge: DebateConfig | None = None) -> None:
+        """ValueError for what the strategy cannot do on these problems; a level may have its own protocol.
+
+        ``judge``: the protocol of another model that compares.
+        """
         nobody = cast(Policy, None)
-        return self.asked(0, problem, nobody, None if judge is None else Judge(nobody, judge))
+        judged = None if judge is None else Judge(nobody, judge)
+        for problem in {problem.level: problem for problem in problems}.values():
+            check_asked(self.strategy, self.asked(0, problem, nobody, judged))
 
     def asked(
         self, number: int, problem: Problem, policy: Policy, judge: Judge | None, seconds: float | None = None
@@ -141,29 +149,23 @@ class Clock:
         return None if self.seconds is None else max(0.0, self.seconds - (now - self.begun)) / turns
 
 
-Told = Callable[[int, Answered | Refused], None]
-"""Called with the index of a problem and what came of it, in the order in which they end."""
-
-
 def solve_all(
     problems: Sequence[Problem],
     plan: SolvePlan,
     policy: Policy,
     *,
     judge: Judge | None = None,
-    told: Told = lambda *_: None,
+    told: Callable[[int, Answered | Refused], None] = lambda *_: None,
 ) -> list[Answered | Refused]:
     """Return what the strategy answers to each problem, in their order.
 
     The answers depend on seeds alone where no seconds are set; a clock ends what it ends. A problem whose
     prompt does not fit the context is refused and the others go on. A judge that is another policy answers
-    each problem as it asks. Problems of one id are numbered apart by their order.
+    each problem as it asks. ``told`` is called with the index of a problem and what came of it, in the order
+    in which they end.
     """
-    if not problems:
-        return []
-    for problem in {problem.level: problem for problem in problems}.values():  # a level may have its protocol
-        check_asked(plan.strategy, plan.asked(0, problem, policy, judge))
-    return ask_all(problems, plan, policy, entry_named(plan.strategy).run, judge=judge, told=told)
+    plan.check(problems, judge and judge.protocol)
+    return ask_all(problems, plan, policy, strategy_named(plan.strategy).run, judge=judge, told=told)
 
 
 def ask_all(
@@ -176,24 +178,22 @@ def ask_all(
     told: Callable[[int, T | Refused], None] = lambda *_: None,
 ) -> list[T | Refused]:
     """Return what ``run`` makes of each problem, several at a time, as ``solve_all`` does of a strategy."""
+    if not problems:
+        return []
     found: dict[int, T | Refused] = {}
     lanes = plan.lanes(len(problems))
     clock = Clock(plan.seconds, lanes, len(problems), time.perf_counter())
-
-    async def solve(number: int) -> None:
-        seconds = clock.take(time.perf_counter())
-        try:
-            found[number] = await run(plan.asked(number, problems[number], policy, judge, seconds))
-        except PromptTooLongError as error:
-            found[number] = Refused(str(error))
-        told(number, found[number])
-
     waiting = iter(range(len(problems)))
 
     async def lane(seat: ExitStack) -> None:
         with seat:
             for number in waiting:
-                await solve(number)
+                seconds = clock.take(time.perf_counter())
+                try:
+                    found[number] = await run(plan.asked(number, problems[number], policy, judge, seconds))
+                except PromptTooLongError as error:
+                    found[number] = Refused(str(error))
+                told(number, found[number])
 
     async def all_lanes() -> None:
         with stops_released(), ExitStack() as seats:  # every seat is taken before the first request
@@ -202,3 +202,54 @@ def ask_all(
 
     run_async(all_lanes())
     return [found[number] for number in range(len(problems))]
+
+
+def solve(
+    what: str,
+    problems: str | Sequence[str],
+    *,
+    strategy: str = "majority",
+    samples: int = 16,
+    tokens: int | None = None,
+    seconds: float | None = None,
+    judge: str | None = None,
+    seed: int = 0,
+    overrides: Sequence[str] = (),
+) -> list[Answered]:
+    """Return the answer of a run's or recipe's model to each problem, as ``debate solve`` does.
+
+    ``overrides``: "key=value" texts. ValueError for what cannot be asked, a problem that does not fit the
+    context among it.
+    """
+    run, config = open_run_or_recipe(what, overrides)
+    config = with_tools(config, "python") if strategy_named(strategy).tools else config
+    posed = pose_texts([problems] if isinstance(problems, str) else list(problems), config)
+    budget = {"samples": samples, "tokens": tokens, "seconds": seconds, "seed": seed}
+    plan = SolvePlan.of(config, strategy, posed.environment, **budget)
+    of_judge, its = (None, None) if judge is None else open_run_or_recipe(judge, ())
+    plan.check(posed.problems, its and its.debate)
+    with ExitStack() as stack:
+        policy, compares = _opened(stack, run, config), None
+        if its is not None:
+            its = with_tools(its, "none")
+            compares = Judge(_opened(stack, of_judge, its), its.debate)
+        found = solve_all(posed.problems, plan, policy, judge=compares)
+    return [answered_of(one, ValueError) for one in found]
+
+
+def answered_of(found: T | Refused, error: type[ValueError]) -> T:
+    """Return an answer; an error of this type for a problem that could not be asked."""
+    if isinstance(found, Refused):
+        raise error(found.reason)
+    return found
+
+
+def _opened(stack: ExitStack, run: Path | None, config: Config) -> Policy:
+    weights = None
+    if run is not None:
+        from debate_rl.runs.weights import newest_weights  # loads torch; a server's model needs none
+
+        weights = newest_weights(run)
+    policy = open_policy(config, weights)
+    stack.callback(end_engines, policy)
+    return policy

@@ -1,184 +1,86 @@
-"""Strategies beside each other, and beside self-consistency at the same generated tokens.
-
-Intervals are clustered by problem and differences paired by problem. All have the
-same seed, so those that ask for solutions alone draw the same ones.
-"""
+"""The table of strategies: by name the function, what it costs, and what it needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import partial
-from statistics import fmean
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from math import ceil, log2
+from types import MappingProxyType
+from typing import Literal
 
-from debate import Policy, Problem
-from debate_rl.evaluation.grading import grade_turn
-from debate_rl.metrics.intervals import Estimate, clustered_mean
-from debate_rl.strategies.solving import Refused, SolvePlan, ask_all, solve_all
-from debate_rl.strategies.tally import Tally
-from debate_rl.strategies.types import Answered, Asked, Judge, Solution
-from debate_rl.strategies.work import Work, spent_on
-from envs import DataError
-
-
-@dataclass(frozen=True, slots=True)
-class StrategyRow:
-    """One strategy over all problems. ``self_consistency``: of ``samples`` solutions, of as many tokens.
-
-    ``difference``: accuracy minus self-consistency, paired by problem. Tokens and comparisons are means
-    over the problems; ``settled`` is the share of problems on which it stopped early.
-    """
-
-    strategy: str
-    accuracy: Estimate
-    samples: int
-    self_consistency: Estimate
-    difference: Estimate
-    generated: float
-    read: float
-    comparisons: float
-    unread: float
-    settled: float
-
-    def plain(self) -> dict[str, object]:
-        """Return the row for a JSON file."""
-        return asdict(self)
+from debate import DebateConfig
+from debate.prompting.shown import rounds_held
+from debate.settings import did_you_mean
+from debate_rl.strategies.debate import check_debate, debate_majority, debate_winner
+from debate_rl.strategies.revising import check_revisions, self_correction
+from debate_rl.strategies.selecting import LONGEST, check_list, genselect
+from debate_rl.strategies.tournament import best_of_n, check_ballots, swiss
+from debate_rl.strategies.voting import check_solutions, greedy, logprob_vote, majority
+from debate_rl.strategies.work import Answered, Asked
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
-    """A strategy with the policy that it asks, and who judges; None is that policy."""
+class Strategy:
+    """A way to one answer; ``run`` is called within a seat of the policy.
 
-    plan: SolvePlan
-    policy: Policy
-    judge: Judge | None = None
-
-
-Progress = Callable[[str, int, int], None]
-"""Called with a strategy, the problems that it has answered, and how many there are."""
-Values = Mapping[str, float]
-"""A value of each problem, by its id."""
-
-
-def strategy_rows(
-    problems: Sequence[Problem],
-    contenders: Sequence[Contender],
-    pool: Contender,
-    *,
-    progress: Progress = lambda *_: None,
-) -> list[StrategyRow]:
-    """Return a row for each strategy; ``pool`` samples the solutions of self-consistency.
-
-    The generated tokens of a strategy, its mean over the problems, are divided by those of one solution and
-    rounded: so many solutions, at least one, are those of self-consistency. A problem on which the grader
-    gave no verdict on an answer that counts is left out of the row. DataError where that leaves none.
+    ``speakers``: who writes solutions: one agent once, one agent as often as there are ``samples``, or the
+    ``agents`` of the protocol in all rounds. ``check`` raises ValueError, before anything is sampled, for
+    what the strategy cannot do: protocol, judge, budget. ``comparisons``: ballots or selections of k
+    solutions at most; None where no judge compares. ``tools``: whether solutions run programs.
     """
-    found = {one.plan.strategy: _answers(problems, one, progress) for one in contenders}
-    drawn = _pooled(problems, pool, pool.plan.samples)
-    lengths = [spent_on(one.completion)[1] for group in drawn for one in group]
-    each = fmean(lengths) if lengths else 0.0
-    counts = {name: equal_samples(answers, each) for name, answers in found.items()}
-    if max(counts.values()) > pool.plan.samples:
-        drawn = _pooled(problems, pool, max(counts.values()))
-    return [
-        _row(
-            one.plan.strategy,
-            found[one.plan.strategy],
-            _right(problems, one, found[one.plan.strategy]),
-            _majority(problems, pool, drawn, counts[one.plan.strategy]),
-            counts[one.plan.strategy],
+
+    run: Callable[[Asked], Awaitable[Answered]]
+    speakers: Literal["one", "samples", "agents"]
+    check: Callable[[Asked], None] = check_solutions
+    comparisons: Callable[[int], int] | None = None
+    tools: bool = False
+
+    @property
+    def compares(self) -> bool:
+        """Whether a judge compares solutions."""
+        return self.comparisons is not None
+
+    def replies(self, samples: int, protocol: DebateConfig) -> int:
+        """Return how many replies it asks for of a problem, at most."""
+        agents = protocol.num_agents * rounds_held(protocol)
+        solutions = {"one": 1, "samples": samples, "agents": agents}[self.speakers]
+        return solutions + (self.comparisons(samples) if self.comparisons else 0)
+
+
+def _swiss_ballots(k: int) -> int:
+    return k // 2 * ceil(log2(max(k, 2)))
+
+
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
+    {
+        "greedy": Strategy(greedy, "one"),
+        "majority": Strategy(majority, "samples"),
+        "logprob_vote": Strategy(logprob_vote, "samples"),
+        "best_of_n": Strategy(best_of_n, "samples", check_ballots, lambda k: k),
+        "genselect": Strategy(genselect, "samples", check_list, lambda k: ceil(k / (LONGEST - 1))),
+        "swiss": Strategy(swiss, "samples", check_ballots, _swiss_ballots),
+        "self_correction": Strategy(self_correction, "agents", check_revisions),
+        "debate_winner": Strategy(debate_winner, "agents", check_debate),
+        "debate_majority": Strategy(debate_majority, "agents", check_debate),
+        "tir": Strategy(greedy, "one", tools=True),
+        "tir_majority": Strategy(majority, "samples", tools=True),
+    }
+)
+"""What each answers: docs/solve.md. Tool-integrated reasoning (tir) after ToRA [arXiv 2309.17452]."""
+
+
+def strategy_named(name: str) -> Strategy:
+    """Return the strategy of a name; ValueError with the nearest one where there is none."""
+    if name not in STRATEGIES:
+        valid = ", ".join(STRATEGIES)
+        raise ValueError(
+            f"--strategy {name}: is not known; {did_you_mean(name, STRATEGIES, f'valid: {valid}')}"
         )
-        for one in contenders
-    ]
+    return STRATEGIES[name]
 
 
-def equal_samples(answers: Sequence[Answered], each: float) -> int:
-    """Return how many solutions of ``each`` tokens spend the generated tokens of a strategy; 1 at least.
-
-    >>> from debate_rl.strategies.types import Answered
-    >>> answers = [Answered("4", (), "", 1, 0, tokens, 0.0, "done") for tokens in (100, 200)]
-    >>> equal_samples(answers, 40.0), equal_samples(answers, 1000.0), equal_samples(answers, 0.0)
-    (4, 1, 1)
-    """
-    spent = fmean(one.tokens_generated for one in answers)
-    return max(1, round(spent / each)) if each else 1
-
-
-def _answers(problems: Sequence[Problem], one: Contender, progress: Progress) -> list[Answered]:
-    done, name = 0, one.plan.strategy
-
-    def told(_: int, __: object) -> None:
-        nonlocal done
-        done += 1
-        progress(name, done, len(problems))
-
-    progress(name, 0, len(problems))
-    found = solve_all(problems, one.plan, one.policy, judge=one.judge, told=told)
-    return [_answered(answer) for answer in found]
-
-
-def _answered(found: Answered | Refused) -> Answered:
-    """Return an answer; DataError for a problem that could not be asked."""
-    if isinstance(found, Refused):
-        raise DataError(found.reason)
-    return found
-
-
-async def _solutions(asked: Asked, count: int) -> list[Solution]:
-    work = Work(replace(asked, samples=count, tokens=None, seconds=None))
-    await work.solve(count)
-    return work.solutions
-
-
-def _pooled(problems: Sequence[Problem], pool: Contender, count: int) -> list[list[Solution]]:
-    found = ask_all(problems, pool.plan, pool.policy, partial(_solutions, count=count))
-    return [[] if isinstance(one, Refused) else one for one in found]
-
-
-def _right(problems: Sequence[Problem], one: Contender, found: Sequence[Answered]) -> dict[str, float]:
-    """Return 1.0 or 0.0 for each problem that has a verdict; no answer is wrong."""
-    plan, right = one.plan, dict[str, float]()
-    for problem, answered in zip(problems, found, strict=True):
-        if answered.turn is None:
-            right[problem.id] = 0.0
-            continue
-        verdict = grade_turn(plan.environment, problem, answered.turn, plan.mode).verdict
-        if verdict is not None:
-            right[problem.id] = float(verdict is True)
-    return right
-
-
-def _majority(
-    problems: Sequence[Problem], pool: Contender, drawn: Sequence[Sequence[Solution]], count: int
-) -> dict[str, float]:
-    """Return for each problem the chance that a majority of so many solutions is right, ties drawn fairly."""
-    plan, right = pool.plan, dict[str, float]()
-    for problem, group in zip(problems, drawn, strict=True):
-        tally = Tally(problem, plan.environment, 0)
-        for index, solution in enumerate(group[:count]):
-            tally.add(index, solution)
-        most = max(tally.weights, default=0.0)
-        leading = [tally.members[at][0] for at, weight in enumerate(tally.weights) if weight == most]
-        grades = [grade_turn(plan.environment, problem, group[i].turn, plan.mode).verdict for i in leading]
-        if None not in grades:
-            right[problem.id] = fmean(grade is True for grade in grades) if grades else 0.0
-    return right
-
-
-def _row(name: str, found: Sequence[Answered], right: Values, majority: Values, samples: int) -> StrategyRow:
-    ids = [id for id in right if id in majority]
-    if not ids:
-        raise DataError(f"{name}: the grader gave no verdict on any of {len(found)} problems")
-    gaps = [right[id] - majority[id] for id in ids]
-    return StrategyRow(
-        name,
-        clustered_mean([right[id] for id in ids], ids),
-        samples,
-        clustered_mean([majority[id] for id in ids], ids),
-        clustered_mean(gaps, ids, signed=True),
-        fmean(one.tokens_generated for one in found),
-        fmean(one.tokens_read for one in found),
-        fmean(one.comparisons for one in found),
-        fmean(one.unread for one in found),
-        fmean(one.ended == "settled" for one in found),
-    )
+def check_asked(name: str, asked: Asked) -> None:
+    """ValueError, before anything is sampled, for what a strategy cannot do: protocol, judge, budget."""
+    if asked.samples < 1:
+        raise ValueError(f"--samples {asked.samples}: needs 1 or more")
+    strategy_named(name).check(asked)

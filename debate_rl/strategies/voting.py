@@ -1,48 +1,99 @@
-"""The vote over solutions that several strategies share: it is asked for in waves that waste nothing."""
+"""Greedy, majority (maj@k) and the confidence-weighted vote: solutions by one agent alone, counted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import exp, floor
+from statistics import fmean
 
-from debate_rl.strategies.tally import Tally, fewest_to_settle, settled
-from debate_rl.strategies.types import Answered, Asked, End, Solution
-from debate_rl.strategies.work import Work, need
-
-Weight = Callable[[Solution], float]
-"""The weight of a solution, in [0, 1]."""
+from debate import Completion
+from debate_rl.strategies.work import Answered, Asked, End, Solution, Work, need
 
 
-def one_each(solution: Solution) -> float:
-    """Return 1.0: every solution counts the same."""
-    return 1.0
+def check_solutions(asked: Asked) -> None:
+    """ValueError where the budget has no room for one solution."""
+    need(asked, 1, "one solution")
 
 
-async def vote(asked: Asked, weight: Weight = one_each) -> Answered:
-    """Return the answer that weighs most among ``asked.samples`` solutions.
+async def greedy(asked: Asked) -> Answered:
+    """Return the answer of one solution by one agent alone, at temperature 0."""
+    work = Work(asked)
+    await work.solve(1, greedy=True)
+    tally = work.counted()
+    return work.answered(tally, tally.best(), "done")
+
+
+async def majority(asked: Asked) -> Answered:
+    """Return the most frequent answer of ``asked.samples`` solutions [self-consistency, arXiv 2203.11171]."""
+    return await _vote(asked, lambda _: 1.0)
+
+
+async def logprob_vote(asked: Asked) -> Answered:
+    """Return the answer that weighs most, a solution's weight being exp(mean log p) of its tokens.
+
+    That is the weight of self-consistency, normalised by length [arXiv 2203.11171, eq. 1]. ValueError where
+    the engine gives no log-probabilities.
+    """
+    return await _vote(asked, mean_probability)
+
+
+async def _vote(asked: Asked, weight: Callable[[Solution], float]) -> Answered:
+    """Return the answer that weighs most among ``asked.samples`` solutions; ties are drawn by the seed.
 
     Solutions are asked for in waves, each of as many as must come before the lead may be out of reach: so
-    no more are asked for than one by one, in about log2 waves. The solution that is returned is the one of
-    most weight that gives the answer, the first of several.
+    no more are asked for than one by one, in about log2 waves. Weights are in [0, 1].
     """
-    need(asked, 1, "one solution")
-    work, tally = Work(asked), Tally(asked.problem, asked.environment, asked.seed)
+    work = Work(asked)
+    tally = work.tally()
     ended: End = "done"
     while work.spent is None and (left := asked.samples - len(work.solutions)):
-        count = fewest_to_settle(tally.lead(), left)
         before = len(work.solutions)
-        await work.solve(count)
+        await work.solve(fewest_to_settle(lead_of(tally.weights), left))
         for index, solution in enumerate(work.solutions[before:], start=before):
             tally.add(index, solution, weight(solution))
         left = asked.samples - len(work.solutions)
-        if left and settled(tally.lead(), left):
+        if left and lead_of(tally.weights) > left:
             ended = "settled"
             break
-    return work.answered(tally, best_of(work, tally, weight), ended)
+    return work.answered(tally, tally.best(), ended)
 
 
-def best_of(work: Work, tally: Tally, weight: Weight = one_each) -> int | None:
-    """Return the solution of most weight that gives the leading answer; None without any answer."""
-    first = tally.leader()
-    if first is None:
-        return None
-    return max(tally.members[first], key=lambda index: (weight(work.solutions[index]), -index))
+def lead_of(weights: Sequence[float]) -> float:
+    """Return how much the largest weight exceeds the second; 0.0 of none.
+
+    >>> lead_of([3.0, 1.0, 2.5]), lead_of([2.0]), lead_of([])
+    (0.5, 2.0, 0.0)
+    """
+    first, second, *_ = *sorted(weights, reverse=True), 0.0, 0.0
+    return first - second
+
+
+def fewest_to_settle(lead: float, left: int) -> int:
+    """Return how many of ``left`` solutions, of weight 1 at most, must come before a lead may be settled.
+
+    With fewer the rest could always change the verdict, so asking for them at once wastes none. The smallest
+    m with lead + m > left - m, and all that are left where there is none.
+
+    >>> fewest_to_settle(0, 16), fewest_to_settle(9, 7), fewest_to_settle(5, 7), fewest_to_settle(0, 1)
+    (9, 0, 2, 1)
+    """
+    return min(left, max(0, floor((left - lead) / 2) + 1))
+
+
+def mean_probability(solution: Solution) -> float:
+    """Return the geometric mean probability of a reply's tokens, in (0, 1]: exp(mean log p)."""
+    return exp(fmean(sampled_logprobs(solution.turn.completion) or [0.0]))
+
+
+def sampled_logprobs(completion: Completion) -> list[float]:
+    """Return the log-probabilities, in nats, of the tokens that were sampled, and not written by force.
+
+    ValueError where the engine gave none.
+    """
+    if not completion.logprobs:
+        raise ValueError(
+            "this strategy weighs solutions by the log-probabilities of their tokens, and the server gives "
+            "none (vLLM's does at temperature 1); use majority, or a model in this process or in vLLM"
+        )
+    forced = set(completion.forced)
+    return [value for index, value in enumerate(completion.logprobs) if index not in forced]

@@ -1,15 +1,20 @@
-"""The work on one problem: what is asked, what it costs, and when the budget ends it."""
+r"""One problem as a strategy is asked it, the work on it within a budget, and the answer.
+
+Answers are the same where their keys are (``envs.answers.keys``), and in mathematics also where the grader
+finds that they mean the same: ``\sqrt{8}`` and ``2\sqrt{2}`` are one answer.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import NamedTuple
+from random import Random
+from typing import Literal, NamedTuple, TypeAlias
 
-from debate import Completion, Policy, SampleRequest, Turn
+from debate import Completion, DebateConfig, Policy, Problem, SampleRequest, Turn
 from debate.concurrency import together
 from debate.hold import read_turn, turn_request
 from debate.policy import opens_thinking, token_counts
@@ -18,43 +23,170 @@ from debate.prompting.prompt import Prompt, agent_prompt
 from debate.prompting.seating import Seating, seat_debate
 from debate.seeds import derive_seed
 from debate.types import TurnId
-from debate_rl.evaluation.grading import answer_of
-from debate_rl.strategies.tally import Tally
-from debate_rl.strategies.types import Answered, Asked, End, Solution
+from debate_rl.evaluation.grading import IN_A_BOX, answer_of, own_environment
+from debate_rl.inference.tools import engine_of
+from envs import Environment
+from envs.answers.keys import key_of
+from envs.registry import DataSetEnvironment
+from envs.types import Mode
 
 FOR_SOLUTIONS = 0.75
 """Share of the seconds that solutions may take where comparisons follow."""
+End: TypeAlias = Literal["done", "settled", "tokens", "seconds"]
+"""Why a strategy ended: it asked for all that it wanted, the rest could not have changed its answer, or a
+part of its budget was spent."""
 
 
-def tokens_of_a_reply(asked: Asked) -> int:
-    """Return the most tokens that one reply to a problem may have, thinking among them."""
-    return asked.protocol.max_tokens + asked.protocol.thinking_tokens
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Who compares solutions: the policy, and the protocol whose ballots it knows."""
+
+    policy: Policy
+    protocol: DebateConfig
 
 
-def spent_on(reply: Completion) -> tuple[int, int]:
-    """Return the tokens read and generated for a reply; what was written into it by force was read.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One problem as a strategy is asked it.
 
-    That is what programs print, and what ends thinking.
+    ``protocol``: how solutions are asked for, and debates held. ``samples``: solutions at most. ``tokens``:
+    generated tokens at most, the judge's among them; ``seconds``: wall time. None: no limit. ``judge``: who
+    compares; None is the policy itself. ``summarizer`` returns who writes the summaries of debates; None: the
+    policy. ``environment`` and ``mode`` say which answer a solution gives and which answers are the same.
+    ``name``: what requests call the problem, unique among those that share the policy at a time.
     """
-    prompt, tokens = token_counts(reply)
-    return prompt + len(reply.forced), tokens - len(reply.forced)
+
+    problem: Problem
+    policy: Policy
+    protocol: DebateConfig
+    environment: Environment
+    samples: int = 16
+    tokens: int | None = None
+    seconds: float | None = None
+    seed: int = 0
+    judge: Judge | None = None
+    mode: Mode = IN_A_BOX
+    summarizer: Callable[[], Policy | None] | None = None
+    name: str = "000000:"
+
+    @property
+    def judged_by(self) -> Judge:
+        """Who compares solutions; no programs run in what it writes."""
+        return self.judge or Judge(engine_of(self.policy), self.protocol)
+
+    @property
+    def comparison_tokens(self) -> int:
+        """The most tokens of one reply of the judge, thinking among them."""
+        return longest_reply(self.judged_by.protocol)
 
 
-class Opening(NamedTuple):
-    """What every solution to a problem is asked with, and how its replies are read."""
+class Solution(NamedTuple):
+    """One solution: its turn, the text of it, and the answer that it gives; None where it gives none."""
 
-    seating: Seating
-    prompt: Prompt
-    request: SampleRequest
-    in_thinking: bool
+    turn: Turn
+    text: str
+    answer: str | None
 
 
-def _opening(asked: Asked) -> Opening:
-    alone = asked.protocol.one_round(alone=True)
-    seating = seat_debate(asked.problem, alone, asked.seed)
-    prompt = agent_prompt(seating, (), 0, 0, context_budget(asked.policy, alone))
-    request = turn_request(seating, prompt, TurnId(0, 0), asked.seed, asked.name)
-    return Opening(seating, prompt, request, opens_thinking(asked.policy, request.messages))
+class Share(NamedTuple):
+    """An answer with its share, in [0, 1], of what the strategy counts: solutions, or their weights."""
+
+    answer: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a strategy says: the answer, with the solution that gives it, and what it cost.
+
+    ``answer`` None: nothing that was read gives one. ``shares``: the largest first. ``samples``: solutions
+    that came; ``comparisons``: ballots and selections that came, ``unread`` how many of them could not be
+    read. ``tokens_read`` counts the prompts of all requests, ``tokens_generated`` their replies; a reply that
+    the clock cut off (``cut_off`` of them) is in neither. ``turn``: the turn of the solution. ``turns``:
+    every solution that came, of all rounds.
+    """
+
+    answer: str | None
+    shares: tuple[Share, ...]
+    solution: str
+    samples: int
+    tokens_read: int
+    tokens_generated: int
+    seconds: float
+    ended: End
+    comparisons: int = 0
+    unread: int = 0
+    cut_off: int = 0
+    turn: Turn | None = None
+    turns: tuple[Turn, ...] = ()
+
+
+@dataclass(slots=True)
+class Tally:
+    """The weight of each answer. ``members``: the indices of the solutions that give it, in their order."""
+
+    problem: Problem
+    environment: Environment
+    seed: int
+    answers: list[str] = field(default_factory=list[str])
+    weights: list[float] = field(default_factory=list[float])
+    members: list[list[int]] = field(default_factory=list[list[int]])
+    _weight_of: dict[int, float] = field(default_factory=dict[int, float])
+    _indices: dict[str, int] = field(default_factory=dict[str, int])
+
+    def add(self, index: int, solution: Solution, weight: float = 1.0) -> None:
+        """Count a solution; one without an answer counts for none."""
+        if solution.answer is not None:
+            at = self.index_of(solution.answer)
+            self.weights[at] += weight
+            self.members[at].append(index)
+            self._weight_of[index] = weight
+
+    def index_of(self, answer: str) -> int:
+        """Return the index of an answer, with those that are the same."""
+        environment = own_environment(self.environment, self.problem)
+        key = key_of(environment)(self.problem, answer)
+        if key not in self._indices:
+            same = (at for at, other in enumerate(self.answers) if self._same(environment, answer, other))
+            at = next(same, len(self.answers))
+            if at == len(self.answers):
+                self.answers.append(answer)
+                self.weights.append(0.0)
+                self.members.append([])
+            self._indices[key] = at
+        return self._indices[key]
+
+    def _same(self, environment: Environment, answer: str, other: str) -> bool:
+        kind = self.problem.kind
+        if not isinstance(environment, DataSetEnvironment) or (kind != "number" and kind != "expression"):
+            return False
+        return environment.grader.same_answer(answer, other, kind=kind).verdict is True
+
+    def of(self, index: int) -> int | None:
+        """Return the answer of a solution that was counted; None where it gave none."""
+        return next((at for at, members in enumerate(self.members) if index in members), None)
+
+    def best(self) -> int | None:
+        """Return the heaviest solution of the answer that weighs most, the first of several; None of none.
+
+        Answers that weigh the same are drawn by the seed.
+        """
+        if not self.answers:
+            return None
+        leading = [at for at, weight in enumerate(self.weights) if weight == max(self.weights)]
+        members = self.members[drawn(leading, self.seed)]
+        return max(members, key=lambda index: (self._weight_of[index], -index))
+
+    def shares(self) -> tuple[Share, ...]:
+        """Return each answer with its share of all weight, the largest first."""
+        total = sum(self.weights)
+        pairs = sorted(zip(self.weights, self.answers, strict=True), key=lambda pair: -pair[0])
+        return tuple(Share(answer, weight / total if total else 0.0) for weight, answer in pairs)
+
+
+def drawn(candidates: Sequence[int], seed: int) -> int:
+    """Return one of the candidates, by the seed."""
+    return Random(derive_seed(seed, "tie")).choice(candidates)
 
 
 @dataclass(slots=True)
@@ -71,15 +203,12 @@ class Work:
     cut_off: int = 0
     spent: End | None = None
     stage: int = 0
-    opening: Opening | None = None
+    """The round of the newest requests: 0 is of solutions, and each stage of comparisons has its own."""
+    _opening: tuple[Seating, Prompt, SampleRequest, bool] | None = None
 
     def seconds(self) -> float:
         """Return the seconds since the work began."""
         return time.perf_counter() - self.begun
-
-    def late(self) -> bool:
-        """Return whether all seconds are over."""
-        return self.asked.seconds is not None and self.seconds() >= self.asked.seconds
 
     def room(self, each: int, keep: int = 0) -> float:
         """Return how many replies of at most ``each`` tokens the budget has left beside ``keep`` tokens."""
@@ -97,7 +226,8 @@ class Work:
         got: list[Completion | None] = [None] * len(requests)
         if not requests:
             return got
-        fitting = int(min(len(requests), self.room(_length(requests[0]), keep)))
+        each = requests[0].max_tokens + requests[0].thinking_tokens
+        fitting = int(min(len(requests), self.room(each, keep)))
         if not fitting:
             self.spent = "tokens"
 
@@ -135,9 +265,13 @@ class Work:
         Each has a seed of its own, whatever was asked before.
         """
         asked = self.asked
-        if self.opening is None:
-            self.opening = _opening(asked)
-        seating, prompt, plain, in_thinking = self.opening
+        if self._opening is None:
+            alone = asked.protocol.one_round(alone=True)
+            seating = seat_debate(asked.problem, alone, asked.seed)
+            prompt = agent_prompt(seating, (), 0, 0, context_budget(asked.policy, alone))
+            plain = turn_request(seating, prompt, TurnId(0, 0), asked.seed, asked.name)
+            self._opening = seating, prompt, plain, opens_thinking(asked.policy, plain.messages)
+        seating, prompt, plain, in_thinking = self._opening
         if greedy:
             plain = replace(plain, temperature=0.0)
         first = len(self.solutions)
@@ -149,12 +283,13 @@ class Work:
             if reply is not None:
                 self.take(read_turn(seating, plain, prompt, reply, in_thinking=in_thinking))
 
-    async def solve_all(self, *, keep: int) -> None:
-        """Ask for all solutions, where comparisons follow: in parts, as the budget allows."""
+    async def solve_all(self) -> Tally:
+        """Ask for all solutions, where comparisons follow, as the budget allows; return them counted."""
         while self.spent is None and (left := self.asked.samples - len(self.solutions)):
-            await self.solve(left, keep=keep, share=FOR_SOLUTIONS)
+            await self.solve(left, keep=self.asked.comparison_tokens, share=FOR_SOLUTIONS)
         if len(self.solutions) == self.asked.samples:
             self.spent = None
+        return self.counted()
 
     def take(self, turn: Turn) -> None:
         """Keep the solution of a turn."""
@@ -164,10 +299,16 @@ class Work:
         given = (answer or "").strip() or None  # an empty box states nothing
         self.solutions.append(Solution(turn, text, given))
 
-    def next_stage(self) -> int:
-        """Return the round of the next requests: 0 is of solutions, and each stage behind has its own."""
-        self.stage += 1
-        return self.stage
+    def tally(self) -> Tally:
+        """Return a tally of nothing."""
+        return Tally(self.asked.problem, self.asked.environment, self.asked.seed)
+
+    def counted(self) -> Tally:
+        """Return the tally of all solutions, each of the same weight."""
+        tally = self.tally()
+        for index, solution in enumerate(self.solutions):
+            tally.add(index, solution)
+        return tally
 
     def answered(
         self, tally: Tally, chosen: int | None, ended: End, *, turns: Sequence[Turn] | None = None
@@ -194,19 +335,23 @@ class Work:
         )
 
 
-def _length(request: SampleRequest) -> int:
-    return request.max_tokens + request.thinking_tokens
+def spent_on(reply: Completion) -> tuple[int, int]:
+    """Return the tokens read and generated for a reply; what was written into it by force was read.
+
+    That is what programs print, and what ends thinking.
+    """
+    prompt, tokens = token_counts(reply)
+    return prompt + len(reply.forced), tokens - len(reply.forced)
 
 
-def tokens_of_a_comparison(asked: Asked) -> int:
-    """Return the most tokens that one reply of the judge may have, thinking among them."""
-    protocol = asked.judged_by.protocol
+def longest_reply(protocol: DebateConfig) -> int:
+    """Return the most tokens that one reply may have, thinking among them."""
     return protocol.max_tokens + protocol.thinking_tokens
 
 
-def need(asked: Asked, replies: int, what: str, *, comparisons: int = 0, more: int = 0) -> None:
+def need(asked: Asked, replies: int, what: str, *, more: int = 0) -> None:
     """ValueError where the tokens are too few for so many replies at their longest and ``more``."""
-    least = replies * tokens_of_a_reply(asked) + comparisons * tokens_of_a_comparison(asked) + more
+    least = replies * longest_reply(asked.protocol) + more
     if asked.tokens is not None and asked.tokens < least:
         of = "debate.max_tokens" + (" and thinking_tokens" if asked.protocol.thinking_tokens else "")
         raise ValueError(

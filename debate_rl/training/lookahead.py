@@ -85,7 +85,7 @@ class Steps:
         self, config: Config, engines: Mapping[str, Any], version: int, ema: dict[str, float]
     ) -> None:
         from debate_rl.engines import open_summarizer, with_remote, with_tools
-        from debate_rl.evaluation.verifying import open_verifying
+        from debate_rl.evaluation.grading import open_verifying
         from debate_rl.inference.engine_pool import engine_client
         from debate_rl.problems import load_run_problems
         from debate_rl.training.rollouts import RolloutWorker

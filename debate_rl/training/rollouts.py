@@ -16,9 +16,16 @@ from debate import Debate, DebateConfig, Problem, run_debates
 from debate.seeds import derive_seed
 from debate.types import Policy, TurnId
 from debate_rl.config import Config
-from debate_rl.evaluation.agreement import agreement
-from debate_rl.evaluation.grading import IN_A_BOX, Grades, grade_debate, of_learners, stored_mode
-from debate_rl.evaluation.verifying import Pending, Verifying
+from debate_rl.evaluation.grading import (
+    IN_A_BOX,
+    Grades,
+    Pending,
+    Verifying,
+    agreement,
+    grade_debate,
+    of_learners,
+    stored_mode,
+)
 from debate_rl.problems import Problems
 from debate_rl.training.adaptive import group_names, has_enough
 from debate_rl.training.controls import controlled

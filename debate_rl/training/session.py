@@ -17,9 +17,9 @@ from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.engines import end_engines, make_policy, open_summarizer, states_of
+from debate_rl.evaluation.grading import Verifying, opened_verifying
 from debate_rl.evaluation.report import held_out, metrics
 from debate_rl.evaluation.scores import Scores
-from debate_rl.evaluation.verifying import Verifying, checked_verifying
 from debate_rl.inference.remote import RemoteError
 from debate_rl.inference.tools import engine_of
 from debate_rl.inference.vllm import VLLMPolicy
@@ -60,8 +60,7 @@ from debate_rl.training.start_weights import start_weights
 from debate_rl.training.stops import Stopped, Stops, catch_stops
 from learner.update.config import LearnerConfig
 from learner.update.learner import Learner
-from transcripts.sealing import seal_before
-from transcripts.store import set_aside_from
+from transcripts.store import seal_before, set_aside_from
 
 Look = Callable[[Problems], Mapping[str, bool | float]]
 
@@ -359,7 +358,7 @@ def _opened(
         facts["findings"][FACT] = threads[0]
     facts |= {"since": since}
     run = open_run(config.run.dir, config, seed=config.seed, rules=change_rules(config), **facts)
-    with checked_verifying(config) as verifying, run as folder, ExitStack() as stack:
+    with opened_verifying(config, checked=True) as verifying, run as folder, ExitStack() as stack:
         learners = group.ranks.count if group else 1
         model, tokenizer, policy = make_policy(config.with_chosen(chosen), learners=learners)
         stack.callback(end_engines, policy)
@@ -390,8 +389,7 @@ def _opened(
         set_aside_from(folder.transcripts, session.step)
         seal_before(folder.transcripts, session.step)
         steps, first = config.train.steps, session.step
-        due = (lambda done: config.held_out.due(done, steps)) if data.held_out else (lambda _: False)
-        about = {"steps": steps, "first_step": first, "settings": plain_config(config), "due": due}
+        about = {"steps": steps, "first_step": first, "settings": plain_config(config)}
         set_aside_judged(folder.path, first)
         with open_trackers(folder.path, config.logging, **about) as session.tracker:
             yield session

@@ -1,4 +1,4 @@
-"""``debate eval ladder``: its tables and card, that it goes on, and what it refuses."""
+"""``debate eval ladder``: its tables, that it resumes, and what it refuses."""
 
 from __future__ import annotations
 
@@ -67,27 +67,21 @@ def climber(tmp_path, monkeypatch, debate_command):
 
 
 @pytest.mark.slow
-def test_a_ladder_has_every_rung_and_a_card(climber, tmp_path):
+def test_a_ladder_has_every_rung_at_equal_cost(climber, tmp_path):
     code, out, err, first = climber("r.toml", "--samples", "4", "--json", "l.json")
     assert code == 0, err
     found = json.loads((tmp_path / "l.json").read_text())
     rungs = {rung["rung"]: rung for rung in found["rungs"]}
-    assert len(rungs) == 11
-    assert rungs["debate_majority"]["accuracy"]["value"] > rungs["noise_debate"]["accuracy"]["value"]
+    assert len(rungs) == 9
+    assert rungs["debate_majority"]["accuracy"]["value"] > rungs["self_correction"]["accuracy"]["value"]
     for rung in rungs.values():
         for budget, compared in rung["equal"].items():
-            cost = rung["generated"] + rung["read"] if budget == "total" else rung[budget]
-            bought = max(1, cost / found["one_solution"][budget])
-            assert compared["samples"] == pytest.approx(bought) or budget == "seconds"
-    outcomes = {claim["claim"]: claim["outcome"] for claim in found["claims"]}
-    assert outcomes["personas help beyond temperature"] in ("holds", "not shown", "fails")
-    assert "claims" in out
-    for claim in outcomes:
-        assert claim in out
+            cost = rung["generated"] + (rung["read"] if budget == "total" else 0)
+            assert compared["samples"] == pytest.approx(max(1, cost / found["one_solution"][budget]))
     [folder] = (tmp_path / "evaluations").glob("*/model-*")
     assert json.loads((folder / "figures.json").read_text()) == found
     code, again, _, policy = climber("r.toml", "--samples", "4")
-    assert (again, policy.requests) == (out, [])  # the replies are kept, and their seconds
+    assert (again, policy.requests) == (out, [])  # the replies are kept
     lines = (folder / "replies.jsonl").read_text().splitlines()
     assert len({json.loads(line)["request"] for line in lines}) == len(lines) == len(first.requests)
 
@@ -118,7 +112,7 @@ def test_rungs_that_the_protocol_does_not_allow_are_said_and_not_climbed(climber
     assert code == 0
     found = json.loads((tmp_path / "l.json").read_text())
     assert {rung["rung"] for rung in found["rungs"]} == {
-        *("single", "greedy", "majority", "genselect", "one_persona", "debate_majority", "debate_winner")
+        *("single", "greedy", "majority", "genselect", "debate_majority", "debate_winner")
     }
     assert "self_correction: not climbed: debate.num_rounds = 1 has nobody revise anything" in out
     assert found["problems"] == 2

@@ -190,7 +190,7 @@ def test_a_problem_that_does_not_fit_is_refused_and_the_others_go_on(solver, tmp
 
 def test_python_solves_in_one_line(solver, monkeypatch):
     policy = Adds()
-    monkeypatch.setattr("debate_rl.strategies.api.open_policy", lambda *_: policy)
+    monkeypatch.setattr("debate_rl.strategies.solving.open_policy", lambda *_: policy)
     answers = debate_rl.solve("r.toml", ["What is 3 + 2?", "What is 4 + 2?"], strategy="greedy")
     assert [one.answer for one in answers] == ["5", "6"]
 

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from debate import DebateConfig, Problem
 from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
-from debate_rl.strategies.majority import majority
 from debate_rl.strategies.selecting import selected, selection_reply
 from debate_rl.strategies.solving import Clock
-from debate_rl.strategies.swiss import paired
-from debate_rl.strategies.tally import fewest_to_settle, lead_of, settled
-from debate_rl.strategies.types import Asked
+from debate_rl.strategies.tournament import paired
+from debate_rl.strategies.voting import fewest_to_settle, lead_of, majority
+from debate_rl.strategies.work import Asked
 from envs import load_environment
 
 ANSWERS = st.lists(st.sampled_from("12345"), min_size=1, max_size=20)
@@ -44,7 +43,7 @@ def test_waves_ask_for_no_more_than_one_by_one(answers):
     run_async(majority(asked))
     for count in range(len(answers) + 1):
         weights = [answers[:count].count(answer) for answer in set(answers)]
-        if settled(lead_of(weights), len(answers) - count) or count == len(answers):
+        if lead_of(weights) > len(answers) - count or count == len(answers):
             assert len(policy.requests) == count
             break
 
@@ -59,7 +58,7 @@ def test_tokens_stay_within_the_budget(answers, tokens):
 def test_fewer_than_the_fewest_settle_nothing(lead, left):
     fewest = fewest_to_settle(lead, left)
     assert 0 <= fewest <= left
-    assert not any(settled(lead + count, left - count) for count in range(fewest))
+    assert not any(lead + count > left - count for count in range(fewest))
 
 
 @given(st.integers(2, 12), st.data())

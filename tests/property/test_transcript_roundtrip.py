@@ -28,10 +28,9 @@ from debate.types import (
 )
 from rewards import Rewards
 from transcripts import Record, TurnAdvantages, read_records, write_step
-from transcripts.codec import to_line, without_tokens
+from transcripts.codec import pack, to_line, unpack, without_tokens
 from transcripts.errors import FieldError
-from transcripts.sealing import seal_shard
-from transcripts.token_lines import pack, unpack
+from transcripts.store import seal_shard
 
 # Any character, NUL too. Halves of characters (lone surrogates) are cleaned where a reply comes in.
 CHARACTERS = st.characters(exclude_categories=["Cs"]) | st.sampled_from('\0\n\r\u2028<>&\\"')

@@ -27,7 +27,7 @@ PROMISED = {
     "run_debates parse_turn Policy",
     "rewards": "RewardConfig score_debate score_votes",
     "envs": "load_problems extract same_answer grade",
-    "transcripts": "RunStore StepRow read_records Record FilterError export_parquet",
+    "transcripts": "RunStore StepRow read_records Record FilterError turn_rows",
     "learner": "token_streams stream_advantages losses",
     "learner.losses": "LossInputs LossConfig LOSSES LossOutputs",
     "debate_rl.reports": "judgment_figures Figure",

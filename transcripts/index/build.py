@@ -15,12 +15,11 @@ import orjson
 
 from transcripts.codec import from_line
 from transcripts.errors import FieldError, TranscriptError
-from transcripts.files import OpenFiles, reading
+from transcripts.files import LARGEST, OpenFiles, reading
 from transcripts.index.database import FULL_TEXT, INDEX, MOST_DEBATES, begin, commit, connect, key_of
 from transcripts.index.facts import IndexEntry, ProblemFacts, facts_of
 from transcripts.names import shard_name, shard_paths, shard_step
 from transcripts.record import check_record
-from transcripts.sealed import LARGEST
 
 Tell = Callable[[int, int], None]
 """Called with how much is done, and how much there is to do: shards, or bytes of text."""

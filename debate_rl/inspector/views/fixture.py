@@ -18,10 +18,9 @@ from debate_rl.replay.scheme import rewards_of
 from rewards import STREAMS, RewardConfig, Rewards
 from rewards.types import value_of
 from transcripts import Record
-from transcripts.codec import decode, from_line, to_line
+from transcripts.codec import decode, from_line, to_line, token_line
 from transcripts.errors import FieldError
 from transcripts.record import check_record, named
-from transcripts.token_lines import token_line
 
 if TYPE_CHECKING:
     from debate_rl.config import Config

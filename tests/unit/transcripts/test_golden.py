@@ -7,8 +7,7 @@ from pathlib import Path
 
 from debate.types import TurnId
 from transcripts import SCHEMA_VERSION, RunStore, read_records
-from transcripts.codec import to_line
-from transcripts.token_lines import token_line
+from transcripts.codec import to_line, token_line
 
 GOLDEN = Path(__file__).parents[2] / "data/transcripts"
 LINE = GOLDEN / f"schema_{SCHEMA_VERSION}.jsonl"

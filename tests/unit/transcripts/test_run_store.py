@@ -14,12 +14,11 @@ from pathlib import Path
 import pytest
 
 from debate.types import TurnId
-from transcripts import RunStore, ShardWriter, TranscriptError, sealed, write_step
+from transcripts import RunStore, ShardWriter, TranscriptError, files, write_step
 from transcripts.codec import without_tokens
 from transcripts.index import build, database
 from transcripts.index.database import FULL_TEXT, INDEX, cache_folder
-from transcripts.sealing import seal_shard
-from transcripts.store import set_aside_from
+from transcripts.store import seal_shard, set_aside_from
 
 
 def ids(store: RunStore, filter: str = "", **options) -> list[str]:
@@ -402,7 +401,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_there(run, tmp_path, step_r
 def test_a_shard_that_breaks_off_keeps_what_came_before(run, monkeypatch, step_records):
     (run / "transcripts/step_000001.jsonl.zst").unlink()
     with monkeypatch.context() as patch:
-        patch.setattr(sealed, "FRAME", 1)
+        patch.setattr(files, "FRAME", 1)
         path = write_step(run / "transcripts", 1, step_records(1), seal=True)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2] + b"\0" * 20 + whole[len(whole) // 2 + 20 :])
@@ -420,7 +419,7 @@ def test_a_shard_that_breaks_off_keeps_what_came_before(run, monkeypatch, step_r
     ("block", "noted", "told"),
     [
         (
-            b"\n" * sealed.FRAME,
+            b"\n" * files.FRAME,
             build.MOST_DAMAGED + 1,
             r"damaged: 1,001 lines \(1,001 bytes\) are no debates",
         ),
@@ -432,7 +431,7 @@ def test_of_lines_without_end_that_are_no_debates_the_first_are_noted(run, monke
     first = (run / "transcripts/step_000002.jsonl").read_bytes()
     lines = [line + b"\n" for line in (first + block * 30).split(b"\n")[:-1]]
     with (run / "transcripts/step_000003.jsonl.zst").open("wb") as file:
-        sealed.write_sealed(lines, file)
+        files.write_sealed(lines, file)
     with RunStore.open(run) as store:
         assert store.count("text:solution") == store.count() == 24
         assert len(store.damage) == noted + 1

@@ -15,7 +15,7 @@ import pytest
 
 from transcripts import RunStore, ShardWriter, read_records
 from transcripts.names import shard_paths
-from transcripts.sealing import seal_before, seal_shard
+from transcripts.store import seal_before, seal_shard
 
 STEPS, RECORDS, KILLS = 2, 4, 60
 SEED = int(os.environ.get("DEBATE_KILL_SEED", "0"))

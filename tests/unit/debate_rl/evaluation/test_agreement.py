@@ -8,8 +8,7 @@ import pytest
 
 from debate import DebateConfig, Problem, hold_debate
 from debate.policies import ScriptedPolicy
-from debate_rl.evaluation.agreement import agreement
-from debate_rl.evaluation.grading import grade_debate
+from debate_rl.evaluation.grading import agreement, grade_debate
 from envs import load_environment
 from envs.mixture import Mixture
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from debate_rl.metrics.progress import SILENT_S, Bar, Lines, Pace, PartBar, PartLines, parts_shown
+from debate_rl.metrics.progress import SILENT_S, Pace, PartLines, StepDisplay, parts_shown
 
 
 class Clock:
@@ -32,16 +32,15 @@ def text_of(console: Console) -> str:
     return console.file.getvalue()
 
 
-def last_frame(bar: Bar | PartBar) -> str:
+def last_frame(bar: StepDisplay) -> str:
     """Return what the bar shows now."""
-    progress = bar.progress if isinstance(bar, PartBar) else bar._parts.progress
     paper = Console(file=io.StringIO(), width=120)
-    paper.print(progress.get_renderable())
+    paper.print(bar._bars.progress.get_renderable())
     return text_of(paper)
 
 
 def test_steps_of_31_seconds_have_a_time_left_from_the_first_one_on(clock):
-    bar = Bar(terminal(), 6, 0, clock=clock)
+    bar = StepDisplay(terminal(), 6, bar=True, clock=clock)
     assert "left" not in last_frame(bar)
     clock.now += 31
     bar.log(0, {"seconds/rollout": 20.0, "seconds/learn": 11.0})
@@ -57,7 +56,7 @@ def test_steps_of_31_seconds_have_a_time_left_from_the_first_one_on(clock):
 
 def test_each_line_in_a_pipe_has_the_time_left_and_the_last_one_has_none(clock):
     out = io.StringIO()
-    lines = Lines(Console(file=out), 3, clock=clock)
+    lines = StepDisplay(Console(file=out), 3, bar=False, clock=clock)
     for step in range(3):
         clock.now += 40
         lines.log(step, {"seconds/rollout": 36.0, "seconds/reward": 4.0, "seconds/grade": 4.0})
@@ -85,18 +84,6 @@ def test_only_the_last_ten_steps_count(clock):
         clock.now += took
         pace.reach(done, took_s=took)
     assert pace.left() == 700.0
-
-
-def test_evaluations_are_counted_apart_from_steps(clock):
-    pace = Pace(8, recent=10, due=lambda done: done % 4 == 0, clock=clock)
-    pace.wait(600.0)  # the evaluation before the first step
-    for done in range(1, 6):
-        evaluated = 300.0 if done == 4 else 0.0
-        clock.now += 10 + evaluated
-        pace.reach(done, took_s=10.0 + evaluated, apart_s=evaluated)
-        if done == 1:
-            assert pace.left() == 7 * 10 + 2 * 600
-    assert pace.left() == 3 * 10 + 300
 
 
 def test_what_is_late_is_taken_to_end_now_and_the_others_to_follow(clock):
@@ -146,7 +133,7 @@ def test_what_is_there_already_is_one_line(clock):
 
 def test_an_evaluation_in_training_is_said_where_it_takes_long(clock):
     out = io.StringIO()
-    lines = Lines(Console(file=out), 3, clock=clock)
+    lines = StepDisplay(Console(file=out), 3, bar=False, clock=clock)
     lines._parts._thread = object()  # type: ignore[assignment]
     for done in (0, 1, 2, 4):
         lines.advance("evaluating: debates", done, 4)
@@ -156,7 +143,7 @@ def test_an_evaluation_in_training_is_said_where_it_takes_long(clock):
 
 
 def test_a_bar_of_an_evaluation_stands_below_that_of_the_steps_and_goes(clock):
-    bar = Bar(terminal(), 4, 0, clock=clock)
+    bar = StepDisplay(terminal(), 4, bar=True, clock=clock)
     bar.advance("evaluating: debates", 0, 300)
     clock.now = 40.0
     bar.advance("evaluating: debates", 75.5, 300)

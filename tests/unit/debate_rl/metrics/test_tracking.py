@@ -7,7 +7,6 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -21,12 +20,10 @@ from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.config import LoggingConfig
 from debate_rl.config.logging import WandbConfig
 from debate_rl.config.recipes import apply_overrides
-from debate_rl.metrics.held_out import HeldOut, append_held_out
-from debate_rl.metrics.progress import Bar, Lines, progress_of
+from debate_rl.metrics.progress import step_display
 from debate_rl.metrics.step_log import (
     SAMPLE,
     MetricsLog,
-    SamplesLog,
     metrics_line,
     read_metrics,
     rewind,
@@ -104,8 +101,7 @@ def test_a_number_that_no_metric_can_be_is_not_finite(tmp_path: Path):
 
 def test_piped_output_is_one_plain_line_a_step():
     out = io.StringIO()
-    display = progress_of("auto", 3, console=Console(file=out))
-    assert isinstance(display, Lines)
+    display = step_display("auto", 3, console=Console(file=out))
     display.log(0, {"accuracy": 0.5, "other": 9.0, "seconds/rollout": 2.0, "seconds/learn": 0.5})
     display.log(1, {"accuracy": 1.0, "[red]": 1.0})
     first, second = out.getvalue().splitlines()
@@ -120,7 +116,7 @@ def test_a_verbose_run_also_prints_what_the_optimizer_did(kind: Literal["lines",
     said = {}
     for verbose in (False, True):
         out = io.StringIO()
-        display = progress_of(kind, 3, console=Console(file=out, width=200), verbose=verbose)
+        display = step_display(kind, 3, console=Console(file=out, width=200), verbose=verbose)
         assert display is not None
         display.log(0, figures)
         display.log(1, {"accuracy": 0.25})
@@ -133,8 +129,7 @@ def test_a_verbose_run_also_prints_what_the_optimizer_did(kind: Literal["lines",
 
 def test_a_terminal_gets_a_bar_that_ends_full():
     out = io.StringIO()
-    display = progress_of("auto", 2, console=Console(file=out, force_terminal=True, width=100))
-    assert isinstance(display, Bar)
+    display = step_display("auto", 2, console=Console(file=out, force_terminal=True, width=100))
     display.log(0, {})
     display.log(1, {"accuracy": 0.75})
     display.close()
@@ -145,7 +140,7 @@ def test_a_terminal_gets_a_bar_that_ends_full():
 
 def test_steps_without_anything_to_learn_from_are_said_once():
     out = io.StringIO()
-    display = progress_of("auto", 9, console=Console(file=out))
+    display = step_display("auto", 9, console=Console(file=out))
     for step in range(6):
         display.log(step, {"accuracy": 0.0, "format/valid": 0.0})
     lines = out.getvalue().splitlines()
@@ -157,7 +152,7 @@ def test_steps_without_anything_to_learn_from_are_said_once():
 
 
 def test_nothing_is_shown_when_told_so():
-    assert progress_of("none", 2) is None
+    assert step_display("none", 2) is None
 
 
 def test_trackers_are_closed_when_the_run_fails(tmp_path: Path):
@@ -251,55 +246,31 @@ def test_figures_are_charted_in_groups_by_the_steps_done_with_those_before_the_f
 
 
 @pytest.mark.parametrize(
-    ("mode", "there", "sent"),
-    [("online", 2, [2, 3]), ("online", 0, [0, 1, 2, 3]), ("online", 4, []), ("offline", 0, [0, 1, 2, 3])],
+    ("mode", "there", "sent"), [("online", 5, []), ("online", 4, [4]), ("offline", 9, [4])]
 )
-def test_a_resumed_run_sends_what_wandb_lacks(tmp_path, fake_wandb, mode, there, sent, monkeypatch):
-    held_out = HeldOut(0, {"p": "x", "q": "y"}, {"direct/accuracy": {"p": (1.0, 1), "q": (0.0, 1)}})
-    append_held_out(tmp_path / "held_out.jsonl", held_out)
-    with open_trackers(tmp_path, QUIET, steps=9) as trackers:
-        for step in range(5):
-            trackers.log(step, {"loss": step / 10, "kl_mean": float("nan")})
-    rows = read_metrics(tmp_path / "metrics.jsonl")
+def test_a_resumed_run_leaves_out_the_steps_that_wandb_has(
+    tmp_path, fake_wandb, mode, there, sent, monkeypatch
+):
     run = fake_wandb(there)
     config = QUIET.model_copy(update={"wandb": WandbConfig(project="p")})
     monkeypatch.setenv("WANDB_MODE", mode)
     with open_trackers(tmp_path, config, steps=9, first_step=3) as trackers:
-        trackers.log(3, {"loss": 7.0})  # after 4 steps, as W&B has it in one case
-    assert [done for done, _ in run.rows] == [*sent, 4]
-    known = dict(run.rows)
-    if 0 in sent:
-        assert known[0]["eval/direct/accuracy"] == 0.5
-    for done in (done for done in sent if done):
-        again = {"steps_done": done, "train/loss": (done - 1) / 10, "_timestamp": rows[done - 1]["time"]}
-        assert known[done] == again
-    assert known[4]["train/loss"] == 7.0
+        trackers.log(3, {"loss": 7.0})
+    assert [done for done, _ in run.rows] == sent
 
 
 def test_drawn_turns_are_a_table_every_ten_steps_and_at_the_end(tmp_path, fake_wandb):
-    def log(tracker: WandbTracker, samples: SamplesLog, step: int) -> None:
-        turn = dict.fromkeys(SAMPLE, "") | {"step": step}
-        samples.show(step, [turn])
-        tracker.show(step, [turn])
+    run = fake_wandb()
+    tracker = WandbTracker(WANDB, tmp_path, {}, 14)
+    for step in range(14):
+        tracker.show(step, [dict.fromkeys(SAMPLE, "") | {"step": step}])
         tracker.log(step, {"loss": 0.0})
-
-    with closing(SamplesLog(tmp_path / "samples.jsonl")) as samples:
-        with closing(MetricsLog(tmp_path / "metrics.jsonl")) as metrics:
-            first = fake_wandb()
-            tracker = WandbTracker(WANDB, tmp_path, {}, 14)
-            for step in range(12):
-                log(tracker, samples, step)
-                metrics.log(step, {"loss": 0.0})
-        second = fake_wandb(there=13)
-        tracker = WandbTracker(WANDB, tmp_path, {}, 14)  # 12 steps are done
-        for step in (12, 13):
-            log(tracker, samples, step)
     tables = [
         (done, [turn[SAMPLE.index("step")] for turn in row["samples"]])
-        for done, row in (*first.rows, *second.rows)
+        for done, row in run.rows
         if "samples" in row
     ]
-    assert tables == [(10, [*range(10)]), (14, [10, 11, 12, 13])]
+    assert tables == [(10, [*range(10)]), (14, [*range(10, 14)])]
 
 
 OFFLINE = """
@@ -374,23 +345,19 @@ def history_of(records: list[Any]) -> list[dict[str, Any]]:
 def test_wandb_offline_holds_our_run_and_names(wandb_run):
     run, _ = wandb_run
     first, second = (list(wandb_records(path)) for path in offline_files(run))
-    assert [row["_step"] for row in history_of(first)] == [0, 1]
-    records = second  # of a run that was resumed: all of it
+    history = [*history_of(first), *history_of(second)]
+    shown = [(row["_step"], row["steps_done"]) for row in history]
+    assert shown == [(0, 0), (1, 1), (2, 2)]
+    records = second
     [start] = [record.run for record in records if record.WhichOneof("record_type") == "run"]
     assert (start.run_id, start.project) == ((run / "wandb_id").read_text(), "debates")
     assert {item.key: item.value_json for item in start.config.update}["seed"] == "3"
-    history = history_of(records)
-    shown = [(row["_step"], row["steps_done"], row["train/reward/peer/mean"]) for row in history]
-    assert shown == [(1, 1, 0.25), (2, 2, 0.5)]
-    rows = read_metrics(run / "metrics.jsonl")
-    assert [row["_timestamp"] for row in history[:1]] == [rows[0]["time"]]
-    assert history[1]["train/kl_mean"] == float("inf")
+    assert history[2]["train/kl_mean"] == float("inf")
     metrics = [record.metric for record in records if record.WhichOneof("record_type") == "metric"]
     [accuracy] = [metric for metric in metrics if metric.name == "eval/direct/accuracy"]
     assert accuracy.summary.max
     assert {metric.glob_name for metric in metrics} >= {"train/*", "eval/*", "perf/*"}
     assert not [record for record in records if record.WhichOneof("record_type") == "output_raw"]
-    assert len(rows) == 2
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from debate import DebateConfig, Problem
 from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
-from debate_rl.strategies.types import Asked
+from debate_rl.strategies.work import Asked
 from envs import load_environment
 
 PROBLEM = Problem("p", "What is 2 + 2?", answer="4", kind="expression")

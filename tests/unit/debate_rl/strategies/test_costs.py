@@ -13,11 +13,11 @@ from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import SUMMARIZER, Call, Span
 from debate_rl.commands.solve import judge_of
-from debate_rl.strategies.debate_majority import debate_majority
-from debate_rl.strategies.debate_winner import debate_winner
+from debate_rl.strategies.debate import debate_majority, debate_winner
+from debate_rl.strategies.equal_cost import Contender, strategy_rows
 from debate_rl.strategies.solving import SolvePlan, solve_all
-from debate_rl.strategies.table import Contender, strategy_rows
-from debate_rl.strategies.types import Asked
+from debate_rl.strategies.table import check_asked
+from debate_rl.strategies.work import Asked
 from envs import load_environment
 
 PROBLEM = Problem("p", "What is 2 + 2?", answer="4", kind="number")
@@ -73,7 +73,7 @@ def test_a_budget_holds_the_summaries_and_short_solutions_of_a_debate(table, mor
     turns = 3 * 3 * 70
     asked = Asked(PROBLEM, policy, protocol, NUMBERS, tokens=turns + more - 1)
     with pytest.raises(ValueError, match=f"too small for one debate, which may have {turns + more:,} "):
-        run_async(debate_winner(asked))
+        check_asked("debate_winner", asked)
     answered = run_async(debate_winner(with_fields(asked, tokens=turns + more)))
     assert turns < answered.tokens_generated <= turns + more
 

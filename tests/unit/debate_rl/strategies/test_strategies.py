@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 from dataclasses import replace as with_fields
+from math import exp, log
 
 import pytest
 
-from debate import DebateConfig, Problem
+from debate import Completion, DebateConfig, Problem
 from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
-from debate_rl.strategies.best_of_n import best_of_n
-from debate_rl.strategies.catalog import STRATEGIES, check_asked, entry_named
-from debate_rl.strategies.debate_majority import debate_majority
-from debate_rl.strategies.debate_winner import debate_winner
-from debate_rl.strategies.genselect import genselect
-from debate_rl.strategies.genselect_pairs import genselect_pairs
-from debate_rl.strategies.greedy import greedy
-from debate_rl.strategies.judge_vote import judge_vote
-from debate_rl.strategies.majority import majority
-from debate_rl.strategies.self_correction import self_correction
-from debate_rl.strategies.swiss import swiss
-from debate_rl.strategies.types import Asked, Judge, Share
+from debate_rl.strategies.debate import debate_majority, debate_winner
+from debate_rl.strategies.revising import self_correction
+from debate_rl.strategies.selecting import genselect
+from debate_rl.strategies.table import STRATEGIES, check_asked, strategy_named
+from debate_rl.strategies.tournament import best_of_n, swiss
+from debate_rl.strategies.voting import greedy, logprob_vote, majority, mean_probability, sampled_logprobs
+from debate_rl.strategies.work import Asked, Judge, Share, Solution
 from envs import load_environment
 
-SELECTING = (best_of_n, judge_vote, genselect, genselect_pairs, swiss)
+NUMBERS = load_environment("gsm8k")
+SELECTING = (best_of_n, genselect, swiss)
+
+
+def asked_of(policy, protocol=None, **settings):
+    problem = Problem("p", "What is 2 + 2?", answer="4")
+    return Asked(problem, policy, protocol or DebateConfig(), NUMBERS, **{"name": "0:p"} | settings)
 
 
 def test_greedy_asks_once_at_temperature_0(ask):
@@ -58,20 +61,9 @@ def test_a_majority_stops_once_its_lead_is_out_of_reach(ask):
     assert (answered.ended, len(policy.requests)) == ("settled", 4)  # 3 are not enough: 2 to 1 with 2 left
 
 
-def test_a_solution_without_an_answer_has_no_vote_and_uses_its_place(ask):
-    class Silent(ScriptedPolicy):
-        pass
-
-    policy = Silent(lambda request: "I pass." if request.turn.agent < 2 else "\\boxed{7}", tokens=True)
-    asked = Asked(
-        Problem("p", "?", answer="7"),
-        policy,
-        DebateConfig(),
-        load_environment("gsm8k"),
-        samples=3,
-        name="0:p",
-    )
-    answered = run_async(majority(asked))
+def test_a_solution_without_an_answer_has_no_vote_and_uses_its_place():
+    policy = ScriptedPolicy(lambda request: "Hm." if request.turn.agent < 2 else "\\boxed{7}", tokens=True)
+    answered = run_async(majority(asked_of(policy, samples=3)))
     assert (answered.answer, answered.samples, answered.shares) == ("7", 3, (Share("7", 1.0),))
 
 
@@ -82,19 +74,17 @@ def test_an_empty_box_has_no_vote(ask, strategy, empty):
     assert (answered.answer, answered.shares) == ("4", (Share("4", 1.0),))
 
 
-def test_no_answer_at_all_is_none(ask):
+def test_no_answer_at_all_is_none():
     for strategy in (greedy, majority, *SELECTING):
         policy = ScriptedPolicy(lambda _: "Nothing to say.", tokens=True)
-        asked = Asked(Problem("p", "?", answer="7"), policy, DebateConfig(), load_environment("gsm8k"))
-        answered = run_async(strategy(asked))
+        answered = run_async(strategy(asked_of(policy)))
         assert (answered.answer, answered.shares, answered.turn) == (None, (), None), strategy
 
 
 @pytest.mark.parametrize("strategy", SELECTING)
 def test_a_good_judge_finds_the_one_right_solution(ask, strategy):
     answered, _, _ = ask(strategy, ["5", "5", "4", "5", "6", "6", "5", "6"], {"4": 3, "5": 2, "6": 1})
-    # a vote that a judge weighs keeps the many: four 5s of .5 to 1 weigh more than one 4 of 1
-    assert answered.answer == ("5" if strategy is judge_vote else "4")
+    assert answered.answer == "4"
     assert answered.comparisons > 0
     assert answered.unread == 0
 
@@ -114,9 +104,7 @@ def test_the_judge_of_a_game_reads_both_solutions_and_no_other(strategy, kind):
     judged = []
     protocol = DebateConfig(protocol=kind, num_rounds=1, max_tokens=100)
     policy = ScriptedPolicy(say, tokens=True)
-    problem = Problem("p", "What is 2 + 2?", answer="4")
-    asked = Asked(problem, policy, protocol, load_environment("gsm8k"), samples=8, name="0:p")
-    answered = run_async(strategy(asked))
+    answered = run_async(strategy(asked_of(policy, protocol, samples=8)))
     assert (answered.answer, answered.unread) == ("4", 0)
     assert answered.comparisons == len(judged) > 0
     assert {len(re.findall("<work ", text)) for text in judged} == {2}
@@ -136,14 +124,7 @@ def test_nothing_is_compared_where_all_agree(ask, strategy):
 def test_a_judge_that_cannot_be_read_says_nothing_and_is_counted(ask, strategy, say):
     answered, _, _ = ask(strategy, ["5", "4", "5", "5"], say=say)
     assert answered.answer == "5"
-    assert answered.unread == answered.comparisons > 0 or strategy is judge_vote
-
-
-def test_a_judge_weighs_two_against_one(ask):
-    answered, _, _ = ask(judge_vote, ["4", "5", "5"], {"4": 1})
-    # ring of three: 4 wins both ballots (1.0); each 5 loses one and draws with the other (0.25)
-    assert answered.answer == "4"
-    assert [share.share for share in answered.shares] == pytest.approx([1 / 1.5, 0.5 / 1.5])
+    assert answered.unread == answered.comparisons > 0
 
 
 def test_the_best_of_n_is_one_solution_and_not_a_vote(ask):
@@ -168,8 +149,7 @@ def test_self_correction_reads_nobody_else(ask):
 
     policy = ScriptedPolicy(say, tokens=True)
     config = DebateConfig(num_agents=3, num_rounds=2)
-    asked = Asked(Problem("p", "?", answer="1"), policy, config, load_environment("gsm8k"))
-    answered = run_async(self_correction(asked))
+    answered = run_async(self_correction(asked_of(policy, config)))
     assert [share.answer for share in answered.shares] == ["1", "11", "21"]
     assert [turn.id for turn in answered.turns] == [(a, r) for r in range(2) for a in range(3)]
     assert len(policy.requests) == 6
@@ -184,16 +164,14 @@ def test_self_correction_ends_where_a_debate_would():
 
     protocol = DebateConfig(protocol="critique", num_agents=2, num_rounds=7, min_rounds=3)
     policy = ScriptedPolicy(say, tokens=True)
-    asked = Asked(Problem("p", "?", answer="4"), policy, protocol, load_environment("gsm8k"))
-    answered = run_async(self_correction(asked))
+    answered = run_async(self_correction(asked_of(policy, protocol)))
     assert (answered.answer, answered.ended, len(policy.requests)) == ("4", "settled", 4)  # of rounds 0 and 2
 
 
 def test_a_majority_of_a_critique_holds_no_ballot():
     policy = ScriptedPolicy(lambda _: "<solution>\\boxed{4}</solution>", tokens=True)
     protocol = DebateConfig(protocol="critique", num_rounds=3)
-    asked = Asked(Problem("p", "?", answer="4"), policy, protocol, load_environment("gsm8k"))
-    assert run_async(debate_majority(asked)).answer == "4"
+    assert run_async(debate_majority(asked_of(policy, protocol))).answer == "4"
     assert {request.turn.round for request in policy.requests} == {0, 1, 2}
 
 
@@ -204,12 +182,7 @@ def test_turns_of_a_debate_that_do_not_vote_are_unread(ask):
 
 
 def test_self_correction_needs_a_second_round_and_its_tokens():
-    plain = Asked(
-        Problem("p", "?", answer="1"),
-        ScriptedPolicy({}),
-        DebateConfig(num_rounds=1),
-        load_environment("gsm8k"),
-    )
+    plain = asked_of(ScriptedPolicy({}), DebateConfig(num_rounds=1))
     with pytest.raises(ValueError, match=r"debate\.num_rounds = 1 has nobody revise anything; use majority"):
         check_asked("self_correction", plain)
     short = with_fields(plain, protocol=DebateConfig(num_rounds=2, max_tokens=10), tokens=59)
@@ -224,8 +197,6 @@ def test_a_swiss_tournament_has_log2_rounds(ask):
 
 
 def test_labels_and_places_of_a_ballot_are_drawn(ask):
-    import re
-
     _, author, _ = ask(swiss, [str(n) for n in range(16)], {"3": 1})
     first = Counter()
     for text in author.judged:
@@ -248,9 +219,7 @@ def test_what_is_shown_to_a_judge_cannot_vote(ask):
 def test_the_same_seed_gives_the_same_answer_and_another_another():
     def solve(seed):
         policy = ScriptedPolicy(lambda request: f"\\boxed{{{request.seed % 3}}}", tokens=True)
-        asked = Asked(
-            Problem("p", "?", answer="7"), policy, DebateConfig(), load_environment("gsm8k"), seed=seed
-        )
+        asked = asked_of(policy, seed=seed)
         return [(a.answer, a.shares) for a in (run_async(strategy(asked)) for strategy in (majority, swiss))]
 
     assert solve(1) == solve(1)
@@ -271,15 +240,12 @@ def test_a_budget_of_tokens_is_never_exceeded(ask):
 
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if "debate" not in name])
 def test_a_budget_too_small_for_one_sample_is_refused(name):
-    policy = ScriptedPolicy({}, default="")
-    asked = Asked(Problem("p", "?"), policy, DebateConfig(), load_environment("gsm8k"), tokens=2047)
+    asked = asked_of(ScriptedPolicy({}, default=""), tokens=2047)
     with pytest.raises(ValueError, match=r"--tokens 2047: is too small for .*debate.max_tokens"):
         check_asked(name, asked)
 
 
 def test_the_clock_ends_what_it_must():
-    import asyncio
-
     class Slow(ScriptedPolicy):
         async def sample(self, request):
             if request.turn.agent > 1:
@@ -287,14 +253,7 @@ def test_the_clock_ends_what_it_must():
             return await super().sample(request)
 
     policy = Slow(lambda _: "<solution>\\boxed{7}</solution>", tokens=True)
-    asked = Asked(
-        Problem("p", "?", answer="7"),
-        policy,
-        DebateConfig(),
-        load_environment("gsm8k"),
-        seconds=0.2,
-        samples=8,
-    )
+    asked = asked_of(policy, seconds=0.2, samples=8)
     answered = run_async(majority(asked))
     assert (answered.answer, answered.ended, answered.samples, answered.cut_off) == ("7", "seconds", 2, 3)
     answered = run_async(debate_winner(asked))  # agents 0 and 1 have said theirs
@@ -330,11 +289,50 @@ def test_a_judge_of_its_own_is_asked_by_its_own_protocol(ask):
     ],
 )
 def test_a_judge_without_ballots_is_refused(protocol, why):
-    asked = Asked(Problem("p", "?"), ScriptedPolicy({}), protocol, load_environment("gsm8k"))
+    asked = asked_of(ScriptedPolicy({}), protocol)
     with pytest.raises(ValueError, match=f"judge without ballots: .*{why}"):
         check_asked("swiss", asked)
 
 
 def test_an_unknown_strategy_names_the_nearest():
     with pytest.raises(ValueError, match="--strategy majorty: is not known; did you mean 'majority'"):
-        entry_named("majorty")
+        strategy_named("majorty")
+
+
+class Sure:
+    """Says each answer with these log-probabilities of its tokens."""
+
+    version = 0
+
+    def __init__(self, *said):
+        self.said = said
+
+    async def sample(self, request):
+        answer, logprobs = self.said[request.turn.agent]
+        text = f"<solution>\\boxed{{{answer}}}</solution>"
+        return Completion((), tuple(range(len(logprobs))), tuple(logprobs), text, "stop", 0)
+
+
+def test_one_sure_solution_outweighs_two_unsure_ones():
+    half, tenth = log(0.5), log(0.1)
+    policy = Sure(("4", [half, half]), ("5", [tenth, tenth]), ("5", [tenth] * 9))
+    found = run_async(logprob_vote(asked_of(policy, samples=3)))
+    assert found.answer == "4"
+    assert found.shares == (Share("4", pytest.approx(0.5 / 0.7)), Share("5", pytest.approx(0.2 / 0.7)))
+
+
+def test_weights_are_probabilities_of_the_tokens_that_were_sampled():
+    completion = Completion((), (1, 2, 3), (-1.0, 0.0, -3.0), "x", "stop", 0, forced=(1,))
+    assert sampled_logprobs(completion) == [-1.0, -3.0]
+
+    class One:
+        pass
+
+    turn = One()
+    turn.completion = completion
+    assert mean_probability(Solution(turn, "", None)) == pytest.approx(exp(-2.0))
+
+
+def test_a_server_without_logprobs_is_one_clear_line():
+    with pytest.raises(ValueError, match="log-probabilities of their tokens, and the server gives none"):
+        run_async(logprob_vote(asked_of(Sure(("4", [])), samples=1)))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 
 import pytest
 
 from debate import DebateConfig, Problem
 from debate.policies.scripted import ScriptedPolicy
-from debate_rl.ladder.metered import Meter, Metered
-from debate_rl.ladder.noise import donors, no_noise, noise_debates
-from debate_rl.ladder.rungs import RUNGS, one_persona
 from debate_rl.strategies.solving import SolvePlan, solve_all
 from envs import load_environment
+from experiments.ladder.controls import CONTROLS, donors, no_noise, noise_debates, one_persona
 
+NUMBERS = load_environment("gsm8k")
 PROBLEMS = [Problem(f"p{n}", f"What is {n}0 + 1?", answer=f"{n}01") for n in range(3)]
 PROTOCOL = DebateConfig(num_agents=3, num_rounds=2)
 ENTRY = re.compile(r'<work agent="(\w+)" .*?boxed\{(.*?)\}', re.DOTALL)
@@ -29,7 +27,7 @@ def answer(request):
 
 def held(seed=0):
     policy = ScriptedPolicy(answer, tokens=True)
-    plan = SolvePlan("debate_majority", PROTOCOL, load_environment("gsm8k"), seed=seed)
+    plan = SolvePlan("debate_majority", PROTOCOL, NUMBERS, seed=seed)
     return noise_debates(PROBLEMS, plan, policy), policy
 
 
@@ -54,7 +52,7 @@ def test_round_0_is_that_of_the_debate_and_costs_nothing_twice():
     found, policy = held()
     plain = solve_all(
         PROBLEMS,
-        SolvePlan("debate_majority", PROTOCOL, load_environment("gsm8k")),
+        SolvePlan("debate_majority", PROTOCOL, NUMBERS),
         ScriptedPolicy(answer, tokens=True),
     )
     for noisy, debate in zip(found, plain, strict=True):
@@ -64,21 +62,13 @@ def test_round_0_is_that_of_the_debate_and_costs_nothing_twice():
     assert len(seeds) == 2 * len(set(seeds))  # asked twice, with the same seeds
 
 
-def test_the_seconds_of_what_others_wrote_are_not_its_own():
-    policy, meter = ScriptedPolicy(answer, tokens=True), Meter()
-    policy.seconds = defaultdict(lambda: 1.0)
-    plan = SolvePlan("debate_majority", PROTOCOL, load_environment("gsm8k"))
-    noise_debates(PROBLEMS, plan, Metered(policy, meter))
-    assert (len(policy.requests), meter.seconds) == (36, 18.0)
-
-
 @pytest.mark.parametrize("agent_says", ["7", "{agent}"])
 def test_it_ends_where_its_agents_agree_as_the_debate_does(agent_says):
     def say(request):
         return f"<solution>\\boxed{{{agent_says.format(agent=request.turn.agent)}}}</solution>"
 
     protocol = DebateConfig(num_agents=3, num_rounds=3, min_rounds=1)
-    plan = SolvePlan("debate_majority", protocol, load_environment("gsm8k"))
+    plan = SolvePlan("debate_majority", protocol, NUMBERS)
     found = noise_debates(PROBLEMS, plan, ScriptedPolicy(say, tokens=True))
     assert {(len(one.turns), one.ended) for one in found} == {
         (3, "settled") if agent_says == "7" else (9, "done")
@@ -86,10 +76,10 @@ def test_it_ends_where_its_agents_agree_as_the_debate_does(agent_says):
 
 
 def test_a_problem_without_another_one_is_refused_before_anything_is_asked():
-    plan = SolvePlan("majority", PROTOCOL, load_environment("gsm8k"))
+    plan = SolvePlan("majority", PROTOCOL, NUMBERS)
     why = "needs two problems or more whose debates are of one size"
-    assert RUNGS["noise_debate"].why_not(plan, PROBLEMS[:1]) == why
-    assert RUNGS["noise_debate"].why_not(plan, PROBLEMS[:2]) is None
+    assert CONTROLS["noise_debate"].why_not(plan, PROBLEMS[:1]) == why
+    assert CONTROLS["noise_debate"].why_not(plan, PROBLEMS[:2]) is None
 
 
 def test_the_texts_are_drawn_by_the_seed_and_each_is_used_once():
@@ -98,7 +88,7 @@ def test_the_texts_are_drawn_by_the_seed_and_each_is_used_once():
     with pytest.raises(ValueError, match="needs two problems or more"):
         noise_debates(
             PROBLEMS[:1],
-            SolvePlan("debate_majority", PROTOCOL, load_environment("gsm8k")),
+            SolvePlan("debate_majority", PROTOCOL, NUMBERS),
             ScriptedPolicy(answer),
         )
 
@@ -114,7 +104,8 @@ def test_the_texts_are_drawn_by_the_seed_and_each_is_used_once():
     ],
 )
 def test_a_protocol_without_places_for_noise_says_so(settings, why):
-    assert no_noise(DebateConfig.model_validate(settings)) == why
+    plan = SolvePlan("majority", DebateConfig.model_validate(settings), NUMBERS)
+    assert no_noise(plan, PROBLEMS) == why
 
 
 def test_one_persona_keeps_every_temperature():
@@ -125,14 +116,7 @@ def test_one_persona_keeps_every_temperature():
     protocol = DebateConfig.model_validate({"num_agents": 3, "personas": personas})
     seated = one_persona(protocol).agent_personas
     assert [(one.instructions, one.temperature) for one in seated] == [("a", 0.3), ("a", 0.9), ("a", 0.3)]
-    plan = SolvePlan("majority", protocol, load_environment("gsm8k"))
-    assert RUNGS["one_persona"].why_not(plan, PROBLEMS) is None
-    plan = SolvePlan("majority", one_persona(protocol), load_environment("gsm8k"))
-    assert RUNGS["one_persona"].why_not(plan, PROBLEMS) == "all personas have the same instructions"
-
-
-def test_rungs_that_a_protocol_does_not_allow_say_why():
-    plan = SolvePlan("majority", DebateConfig(num_agents=1), load_environment("gsm8k"))
-    assert RUNGS["debate_winner"].why_not(plan, PROBLEMS).startswith("debate.num_agents = 1 holds no debate")
-    assert "judge without ballots" in RUNGS["swiss"].why_not(plan, PROBLEMS)
-    assert RUNGS["greedy"].why_not(plan, PROBLEMS) is None
+    plan = SolvePlan("majority", protocol, NUMBERS)
+    assert CONTROLS["one_persona"].why_not(plan, PROBLEMS) is None
+    plan = SolvePlan("majority", one_persona(protocol), NUMBERS)
+    assert CONTROLS["one_persona"].why_not(plan, PROBLEMS) == "all personas have the same instructions"

@@ -1,12 +1,16 @@
-"""A debate with noise: in the places of the others' work stand texts of another problem."""
+"""Two rungs that no one would use to solve a problem: a debate with noise, and a debate of one persona.
+
+In a debate with noise, texts of another problem stand in the places of the others' work.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from random import Random
+from types import MappingProxyType
 
 from debate import Debate, DebateConfig, Policy, Problem, Turn
 from debate.prompting.rendering import Entry, render_entry
@@ -14,27 +18,31 @@ from debate.prompting.seating import seat_debate
 from debate.prompting.shown import public_turn
 from debate.seeds import derive_seed
 from debate.types import TurnId
-from debate_rl.ladder.metered import unmetered
-from debate_rl.strategies.holding import held
-from debate_rl.strategies.separate import Reviser, ending, majority_of, revised
-from debate_rl.strategies.solving import Refused, SolvePlan, Told, ask_all
-from debate_rl.strategies.types import Answered, Asked
-from debate_rl.strategies.work import Work
+from debate_rl.strategies.debate import held
+from debate_rl.strategies.ladder import RUNGS, Rung
+from debate_rl.strategies.revising import Reviser, revised
+from debate_rl.strategies.solving import Refused, SolvePlan, ask_all
+from debate_rl.strategies.work import Answered, Asked, Judge, Work
 
 NO_OTHER = "needs two problems or more whose debates are of one size"
 
 
 def noise_debates(
-    problems: Sequence[Problem], plan: SolvePlan, policy: Policy, *, told: Told = lambda *_: None
+    problems: Sequence[Problem],
+    plan: SolvePlan,
+    policy: Policy,
+    *,
+    judge: Judge | None = None,
+    told: Callable[[int, Answered | Refused], None] = lambda *_: None,
 ) -> list[Answered | Refused]:
     """Return what debates answer whose agents read their own work and that of a debate on another problem.
 
     Labels, order, prompts and personas are those of the debate on the problem, and so is its round 0; it ends
     where its agents agree if the debate does. The answer is the last round's majority. The texts are those
     of the other problem's debate, from the same places and rounds; they were written for that one and cost
-    nothing here.
+    nothing here. Nobody judges.
     """
-    own = ask_all(problems, plan, unmetered(policy), _debate)
+    own = ask_all(problems, plan, policy, _debate)
     others = dict(zip((one.id for one in problems), donors(own, plan.seed), strict=True))
     return ask_all(problems, plan, policy, partial(_noisy, others=others), told=told)
 
@@ -79,10 +87,8 @@ async def _noisy(asked: Asked, others: Mapping[str, Debate | None]) -> Answered:
         entries = [_entry(one, turn, round_) for turn in strange]
         return [own if agent == one.seat else entry for agent, entry in enumerate(entries)]
 
-    work = Work(asked)
     revisers = [Reviser(seating, agent, asked.seed) for agent in range(config.num_agents)]
-    spoken = await revised(work, revisers, config.num_rounds, shown, ending(asked, config))
-    return majority_of(work, spoken, settled=len(spoken) < config.num_rounds)
+    return await revised(asked, revisers, config, shown)
 
 
 def _entry(one: Reviser, turn: Turn, round_: int) -> Entry:
@@ -92,21 +98,53 @@ def _entry(one: Reviser, turn: Turn, round_: int) -> Entry:
     return render_entry(one.seating.texts, replace(public, id=id, handle=handle))
 
 
-def too_few(protocol: DebateConfig, problems: Sequence[Problem]) -> str | None:
-    """Return why some problem has no other one whose debate may be read in its own; None where all have."""
-    sizes = Counter(protocol.of_level(one.level).num_agents for one in problems)
+def no_noise(plan: SolvePlan, problems: Sequence[Problem]) -> str | None:
+    """Return why no debate with noise can be held under a plan on these problems; None where one can."""
+    for protocol in plan.protocol.protocols():
+        kinds = {
+            "debate.protocol": protocol.protocol if protocol.protocol != "debate" else None,
+            "debate.conversation": "true" if protocol.conversation else None,
+            "debate.summary.enabled": "true" if protocol.summary.enabled else None,
+            "debate.compress.over": protocol.compress.over,
+            "debate.history_rounds": 0 if protocol.history_rounds == 0 else None,
+            "debate.seats": "frozen or remote" if protocol.seats else None,
+            "debate.num_rounds": 1 if protocol.num_rounds == 1 else None,
+        }
+        for key, value in kinds.items():
+            if value is not None:
+                return f"{key} = {value} has no noise"
+    sizes = Counter(plan.protocol.of_level(one.level).num_agents for one in problems)
     return NO_OTHER if 1 in sizes.values() else None
 
 
-def no_noise(protocol: DebateConfig) -> str | None:
-    """Return why no debate with noise can be held under a protocol; None where one can."""
-    kinds = {
-        "debate.protocol": protocol.protocol if protocol.protocol != "debate" else None,
-        "debate.conversation": "true" if protocol.conversation else None,
-        "debate.summary.enabled": "true" if protocol.summary.enabled else None,
-        "debate.compress.over": protocol.compress.over,
-        "debate.history_rounds": 0 if protocol.history_rounds == 0 else None,
-        "debate.seats": "frozen or remote" if protocol.seats else None,
-        "debate.num_rounds": 1 if protocol.num_rounds == 1 else None,
+def one_persona(protocol: DebateConfig) -> DebateConfig:
+    """Return the protocol with the first persona's instructions for all; each agent keeps its temperature.
+
+    >>> personas = one_persona(DebateConfig(num_agents=2)).agent_personas
+    >>> personas[0].instructions == personas[1].instructions
+    True
+    """
+    first, *_ = seated = protocol.agent_personas
+    same = tuple(replace(first, temperature=persona.temperature) for persona in seated)
+    return protocol.model_copy(update={"personas": same, "temperature": None})
+
+
+def _one_kind(plan: SolvePlan, _: Sequence[Problem]) -> str | None:
+    for protocol in plan.protocol.protocols():
+        if len({persona.instructions for persona in protocol.agent_personas}) == 1:
+            return "all personas have the same instructions"
+    return None
+
+
+CONTROLS: Mapping[str, Rung] = MappingProxyType(
+    {
+        "noise_debate": Rung("debate_majority", solve=noise_debates, refuses=no_noise),
+        "one_persona": Rung(
+            "debate_majority",
+            lambda plan: replace(plan, protocol=one_persona(plan.protocol)),
+            refuses=_one_kind,
+        ),
     }
-    return next((f"{key} = {value} has no noise" for key, value in kinds.items() if value is not None), None)
+)
+EVERY: Mapping[str, Rung] = MappingProxyType({**RUNGS, **CONTROLS})
+"""Every rung by name: those of the ladder, and the controls."""

@@ -10,10 +10,9 @@ from typing import Literal, TypeAlias
 from scipy.stats import norm
 
 from debate_rl.formatting import counted, percent
-from debate_rl.ladder.climbing import BUDGETS, Budget, Climbed, Ladder
-from debate_rl.ladder.figures import both, plain
-from debate_rl.ladder.pool import Values
 from debate_rl.metrics.intervals import Estimate, clustered_mean, holm
+from debate_rl.strategies.equal_cost import Values
+from debate_rl.strategies.ladder import BUDGETS, Budget, Climbed, Ladder, plain
 
 Outcome: TypeAlias = Literal["holds", "not shown", "fails", "not tested"]
 LEVEL = 0.05
@@ -61,10 +60,8 @@ def _over(rung: str, budget: Budget) -> Test:
     def test(ladder: Ladder) -> Difference | str:
         if why := _untested(ladder, rung) or _unanswered("self-consistency", ladder.missing):
             return why
-        beside = ladder.climbed[rung].beside[budget]
-        if beside.short:
-            return f"{rung}: more solutions fit into its {BUDGETS[budget]} than were drawn"
-        return difference(both(ladder.climbed[rung].right, beside.right))
+        one = ladder.climbed[rung]
+        return difference(_less(one.right, one.equal[budget].right))
 
     return test
 
@@ -74,7 +71,7 @@ def _than(rung: str, other: str) -> Test:
 
     def test(ladder: Ladder) -> Difference | str:
         why = _untested(ladder, rung) or _untested(ladder, other)
-        return why or difference(both(ladder.climbed[rung].right, ladder.climbed[other].right))
+        return why or difference(_less(ladder.climbed[rung].right, ladder.climbed[other].right))
 
     return test
 
@@ -93,6 +90,11 @@ def _corrected(rung: str) -> Test:
         return difference({id: (each["wc"] - each["cw"]) / sum(each.values()) for id, each in rounds.items()})
 
     return test
+
+
+def _less(one: Values, other: Values) -> Values:
+    """Return the difference of each problem with a value in both."""
+    return {id: one[id] - other[id] for id in one if id in other}
 
 
 def _untested(ladder: Ladder, rung: str) -> str | None:
@@ -163,21 +165,16 @@ CLAIMS: Sequence[tuple[str, Test]] = (
 
 
 def claims_of(ladder: Ladder) -> list[Claim]:
-    """Return what came of every claim; chances are adjusted for the number that was tested.
-
-    Those about seconds are adjusted among themselves: how fast a machine was changes no other outcome.
-    """
+    """Return what came of every claim; chances are adjusted for the number that was tested."""
     found = {claim: test(ladder) for claim, test in CLAIMS}
     tested = {claim: one for claim, one in found.items() if isinstance(one, Difference)}
-    chances = dict[str, tuple[float, int]]()
-    for timed in (False, True):
-        family = [claim for claim in tested if (BUDGETS["seconds"] in claim) == timed]
-        raw = [tested[claim].estimate.p or 0.0 for claim in family]
-        chances |= {claim: (p, len(family)) for claim, p in zip(family, holm(raw), strict=True)}
+    chances = holm([one.estimate.p or 0.0 for one in tested.values()])
+    judged = {
+        claim: _judged(claim, one, p, len(tested))
+        for (claim, one), p in zip(tested.items(), chances, strict=True)
+    }
     return [
-        Claim(claim, "not tested", None, None, one, "a test of it")
-        if isinstance(one, str)
-        else _judged(claim, one, *chances[claim])
+        Claim(claim, "not tested", None, None, one, "a test of it") if isinstance(one, str) else judged[claim]
         for claim, one in found.items()
     ]
 
