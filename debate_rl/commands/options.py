@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any
 
 import typer
 import typer.main
 from typer.core import TyperCommand
 
-from debate.types import TurnId
+from debate.types import Kind, TurnId
 from debate_rl.commands.console import STDOUT_NAME, Ended
 from debate_rl.training.stops import Stopped
 
@@ -87,9 +87,6 @@ ProblemsOption = Annotated[
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all that is sampled.")]
 StepsOption = Annotated[
     str, typer.Option("--steps", metavar="A..B", help="Only these steps of training, counted from 0.")
-]
-Kind: TypeAlias = Literal[
-    "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "code", "rubric", "open"
 ]
 KindOption = Annotated[
     Kind | None,
