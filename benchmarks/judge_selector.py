@@ -20,7 +20,7 @@ from report import Figure, parser, report
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, open_run_or_recipe, read_run_config
 from debate_rl.engines import open_policy
-from debate_rl.evaluation.kept_replies import KeptReplies
+from debate_rl.evaluation.folder import KeptReplies
 from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.problems import load_held_out
 from debate_rl.runs.export import export_run

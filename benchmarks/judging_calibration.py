@@ -18,7 +18,7 @@ from report import Figure, parser, report
 
 from debate_rl.metrics import intervals
 from debate_rl.metrics.intervals import Estimate, wilson
-from debate_rl.reports.figures.logistic import NotEstimable, logistic
+from debate_rl.reports.estimators import NotEstimable, logistic
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """How often does a page of `debate report` state what is not so, and how often does it find what is put in?
 
-Pages are of simulated runs: debates of known judges on made problems (debate_rl.reports.simulation), a
+Pages are of simulated runs: debates of known judges on made problems (benchmarks.known_judges), a
 training curve, and held-out evaluations before and after. In the runs with nothing put in, judges are right
 with one chance all along, have no bias, and nothing is learned: any finding beside that judges and their
 winners beat chance is false. In the others one thing is put in; printed is the share of pages that state it,
@@ -16,6 +16,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from known_judges import Judges, Solved, made_solutions, replay_solutions
 from report import Figure, parser, report
 
 from debate import DebateConfig
@@ -23,15 +24,12 @@ from debate_rl.alarms import Curves
 from debate_rl.evaluation.grading import grade_debate
 from debate_rl.metrics.held_out import DIRECT, JUDGE, WINNER, HeldOut
 from debate_rl.metrics.intervals import wilson
-from debate_rl.reports.cells import Judged
+from debate_rl.reports.document import Judged
 from debate_rl.reports.figures import figures_of
-from debate_rl.reports.figures.study import Study
-from debate_rl.reports.findings import Finding, findings
-from debate_rl.reports.judgment.looks import judgment_looks
-from debate_rl.reports.simulation import Judges, Solved, made_solutions
-from debate_rl.reports.simulation.runs import replay_solutions
-from debate_rl.reports.training.answers import training_looks
-from debate_rl.reports.training.loading import Run
+from debate_rl.reports.findings import Finding, findings, judgment_looks
+from debate_rl.reports.first_screen import training_looks
+from debate_rl.reports.rows import Study
+from debate_rl.reports.run import Run
 from envs import load_environment
 from rewards import RewardConfig, score_debate
 from transcripts import Record

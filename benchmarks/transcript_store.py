@@ -28,10 +28,8 @@ import orjson
 from inspector_pages import measured
 from report import Figure, parser, report
 
-from debate_rl.replay.comparing import no_collections, replay_run
-from debate_rl.replay.files import write_debates
-from debate_rl.replay.scheme import Scheme
-from debate_rl.replay.summary import Summary, counted
+from debate_rl.replay.scheme import Scheme, replay_run
+from debate_rl.replay.summary import Summary, write_debates
 from learner.advantages import AdvantageConfig
 from rewards import RewardConfig
 from transcripts import RunStore, read_records
@@ -102,8 +100,8 @@ def of_replay(store: RunStore) -> Figure:
     """Return what a replay with another weight of truth takes for 100,000 debates, its file included."""
     own, other = (Scheme(RewardConfig(truth_weight=w), AdvantageConfig(), 4) for w in (0.5, 0.3))
     summary, started = Summary(), time.perf_counter()
-    with TemporaryDirectory() as folder, no_collections():
-        write_debates(Path(folder), counted(replay_run(store, own, other), summary))
+    with TemporaryDirectory() as folder:
+        write_debates(Path(folder), summary.counting(replay_run(store, own, other)))
     seconds = time.perf_counter() - started
     return Figure("replay_100k_s", 100_000 * seconds / summary.debates, "s", summary.debates)
 

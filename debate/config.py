@@ -24,26 +24,27 @@ class SummaryConfig(Settings):
     """An auxiliary model's summary instead of the history."""
 
     enabled: bool = False
-    """Whether agents are shown one summary of the others' turns, the same for all, instead of the turns."""
+    """Show agents one summary of the others' turns, the same for all, in place of the turns."""
     max_tokens: int = Field(default=1024, ge=1)
-    """Tokens of a summary."""
+    """Maximum tokens of a summary."""
     temperature: float = Field(default=0.7, ge=0)
-    """Temperature of the summariser, whatever the personas have."""
+    """Sampling temperature of the summarizer. Personas do not change it."""
     thinking_tokens: int | None = Field(default=None, ge=0)
-    """Tokens for its thinking; None: as many as the agents have."""
+    """Thinking tokens of the summarizer. None uses ``debate.thinking_tokens``."""
 
 
 class CompressionConfig(Settings):
     """Long solutions shortened by a model for those who read them."""
 
     over: int | None = Field(default=None, ge=1)
-    """Solutions of more tokens than this are shown shortened, about 3000 for instance; None: none is."""
+    """Shorten solutions longer than this many tokens (3000, for instance) before others read them. None
+    shortens none."""
     max_tokens: int = Field(default=1024, ge=1)
-    """Tokens of what is shown in their place, at most."""
+    """Maximum tokens of the shortened text."""
     temperature: float = Field(default=0.3, ge=0)
-    """Temperature of the model that shortens them."""
+    """Sampling temperature of the model that shortens."""
     thinking_tokens: int | None = Field(default=None, ge=0)
-    """Tokens for its thinking; None: as many as the agents have."""
+    """Thinking tokens of the model that shortens. None uses ``debate.thinking_tokens``."""
 
     @model_validator(mode="after")
     def _shorter(self) -> Self:
@@ -59,11 +60,11 @@ class LevelConfig(Settings):
     """What is smaller in debates on problems of one level."""
 
     level: str = Field(min_length=1)
-    """The level, as the problems have it."""
+    """The level, as the problems name it."""
     num_agents: int | None = Field(default=None, ge=1)
-    """Agents; None: as many as on other problems, which is the most."""
+    """Agents on problems of this level, at most ``debate.num_agents``. None uses that."""
     num_rounds: int | None = Field(default=None, ge=1)
-    """Rounds; None: as many as on other problems, which is the most."""
+    """Rounds on problems of this level, at most ``debate.num_rounds``. None uses that."""
 
     @field_validator("level", mode="before")
     @classmethod
@@ -80,71 +81,76 @@ class DebateConfig(Settings):
     """The protocol: who speaks, how often, what is shown to whom."""
 
     protocol: Literal["debate", "critique", "zero_sum", "consultancy"] = "debate"
-    """What the rounds are: "debate", "critique": solutions, criticism, revisions, "zero_sum": a proposer, a
-    critic with a rival solution, and judges; "consultancy": of the two solutions judges read one, and of the
-    other the answer alone (docs/protocol.md)."""
+    """What the rounds are. "debate": every agent solves and judges. "critique": solutions, criticism,
+    revisions. "zero_sum": a proposer, a critic with a rival solution, and judges. "consultancy": judges read
+    one of two solutions in full, and only the answer of the other (docs/protocol.md)."""
     num_agents: int = Field(default=3, ge=1, le=64)
-    """Agents N. One policy plays them all; 1 is plain single-agent RL."""
+    """Agents N. One policy plays all of them. 1 is plain single-agent RL."""
     num_rounds: int = Field(default=3, ge=1, le=MOST_ROUNDS)
-    """Rounds R in which every agent writes a solution; of a critique, every second one holds criticism. With
-    ``min_rounds`` the most of them."""
+    """Rounds R in which every agent writes a solution. In a critique every second round holds criticism. With
+    ``min_rounds`` this is the maximum."""
     min_rounds: int | None = Field(default=None, ge=1)
-    """End a debate after so many rounds, or any later one, once all its agents give the same answer; the
-    final ballot is then held. None: every debate has ``num_rounds``."""
+    """End a debate after this many rounds, or any later one, once all agents agree on the answer; then hold
+    the final ballot. None: every debate has ``num_rounds``."""
     seats: tuple[Seat, ...] = ()
-    """Who speaks for each agent: "learning", "frozen" (the weights that training began with) or "remote" (the
-    model of ``remote.endpoint``). Left out: all learn. See docs/protocol.md."""
+    """The model of each agent: "learning", "frozen" (the weights at the start of training) or "remote" (the
+    model of ``remote.endpoint``). Empty: all learn (docs/protocol.md)."""
     by_level: tuple[LevelConfig, ...] = ()
-    """Tables [[debate.by_level]]: fewer agents or rounds on problems of a level, ``level = "1"``."""
+    """Tables [[debate.by_level]]: fewer agents or rounds on problems of one level."""
     final_ballot: bool = True
-    """Whether the last round's solutions are judged in a vote-only round R."""
+    """Judge the solutions of the last round in a final round that holds votes only."""
     ballot: Literal["all", "swiss"] = "all"
-    """What the final ballot asks of each judge: to compare "all" solutions of others, or one pair of them,
-    drawn by "swiss" pairing (docs/protocol.md)."""
+    """What a judge compares in the final ballot: "all" solutions of the others, or one pair drawn by "swiss"
+    pairing (docs/protocol.md)."""
     ask_swapped: bool = False
-    """Whether each judge of the final ballot is asked a second time with the solutions in the other order.
-    Those votes count for nobody: ``rewards.swap_weight`` rewards judges that say the same twice."""
+    """Ask each judge of the final ballot a second time with the solutions in the other order. These votes do
+    not count; ``rewards.swap_weight`` rewards judges whose two votes agree."""
     history_rounds: int = Field(default=1, ge=-1)
-    """Rounds shown to an agent: the last K, all (-1), or none (0)."""
+    """Past rounds shown to an agent: the last K, all (-1), or none (0)."""
     conversation: bool = False
-    """Whether an agent's turns are one conversation: a prompt begins with the tokens of its prompt and reply
-    before, and adds a message with the newest round. Needs ``history_rounds = -1``; see docs/protocol.md."""
+    """Make an agent's turns one conversation: each prompt extends the previous prompt and reply by one
+    message with the newest round. Needs ``history_rounds = -1`` (docs/protocol.md)."""
     personas: tuple[Persona, ...] | str | None = None
-    """Own ones, "module:NAME", a preset ("default", "wide"), or None for five; cycled over the agents."""
+    """Personas, repeated in turn over the agents: a list of your own, "module:NAME", or a preset ("default",
+    "wide"). None uses the five of "default"."""
     judge_own: bool = False
-    """Whether an agent may compare its own work."""
+    """Let agents compare their own work with others'."""
     order: Literal["per_debate", "per_viewer"] = "per_debate"
-    """One seeded order of the shown texts for the debate (engines can cache it), or one for each viewer."""
+    """Order of the texts that agents see: one per debate (engines can cache the prompt), or one per
+    reader."""
     max_tokens: int = Field(default=2048, ge=1)
-    """Completion tokens of one turn, thinking not counted; with ``tools``, what is printed counts."""
+    """Maximum completion tokens of a turn, thinking excluded. With ``tools``, program output counts."""
     thinking_tokens: int = Field(default=0, ge=0)
-    """Tokens for thinking before that, ended by force when they are spent; 0 turns thinking off."""
+    """Maximum thinking tokens before the reply; thinking is ended by force at this limit. 0 turns thinking
+    off."""
     context_tokens: int | None = Field(default=None, ge=1)
-    """Prompt plus completion; histories are cut to fit. None takes the policy's own limit, if it has one."""
+    """Maximum prompt plus completion tokens; histories are cut to fit. None uses the limit of the policy."""
     tools: Literal["none", "python"] = "none"
-    """Whether Python in a reply runs, and the reply goes on behind its output: see docs/tools.md."""
+    """"python" runs the Python blocks of a reply, and the reply continues after their output
+    (docs/tools.md)."""
     tool_calls: int = Field(default=4, ge=1, le=64)
     """Programs that one turn may run."""
     summary: SummaryConfig = SummaryConfig()
     compress: CompressionConfig = CompressionConfig()
     prompts: str = "default"
-    """Name of a shipped prompt file or the path of your own TOML file (see debate/prompts/)."""
+    """A shipped prompt family by name, or the path of your own TOML file (see debate/prompts/)."""
     handles: tuple[str, ...] | None = None
-    """Labels to draw the agents' handles from; None draws a letter and a digit."""
+    """Labels from which the agents' handles are drawn. None draws a letter and a digit."""
     stop: tuple[str, ...] = ()
-    """Stop strings beside those of the prompt set and the closing tag of the last section that is due."""
+    """Stop strings in addition to those of the prompt family and the closing tag of the last section due."""
     prompt_stops: bool = True
-    """Whether replies also end at the stop strings of the prompt set."""
+    """Also stop replies at the stop strings of the prompt family."""
     untagged: bool = False
-    """Whether a reply of round 0 without tags is read as its solution; where no agent reads another's reply,
-    it always is."""
+    """Read a reply of round 0 without tags as a solution. This always holds where no agent reads another's
+    reply."""
     temperature: Weight | None = None
-    """Temperature of every agent; None is each persona's own. Where it changes, evaluations have the last."""
+    """Sampling temperature of every agent. None uses each persona's own. With a schedule, evaluations use its
+    last value."""
     top_p: float = Field(default=1.0, gt=0, le=1)
-    """Sample among the most likely tokens that together have at least this probability; 1 is all. For
-    evaluations and play alone: training refuses it."""
+    """Nucleus sampling: sample from the smallest set of tokens with at least this probability. 1 is off. For
+    evaluation and play only; training refuses it."""
     top_k: int = Field(default=0, ge=0)
-    """Sample among so many most likely tokens; 0 is all. For evaluations and play alone, as ``top_p``."""
+    """Sample from this many most likely tokens. 0 is off. For evaluation and play only."""
 
     @field_validator("personas")
     @classmethod

@@ -21,93 +21,96 @@ class RewardConfig(Settings):
     """Peer rule: "margin", "copeland", "bradley_terry", "win_rate", "net_wins", or your own as
     "module:function" (rewards.peer)."""
     bradley_terry_alpha: float = Field(default=0.1, ge=1e-3)
-    """Regularisation of Bradley-Terry scores, > 0: without it the winner of every vote scores infinity."""
+    """Regularisation of Bradley-Terry scores. Without it the winner of every vote scores infinity."""
     truth_weight: Share = 0.5
-    """Share of the truth stream in the generator's credit; the peer stream has the rest."""
+    """Weight of ground truth in the generator's credit. Peer votes have the rest."""
     peer_weight: Literal["rest", "routed", "measured"] = "rest"
-    """"rest": the share that ``truth_weight`` leaves. "routed": truth alone, whole, in a round of a problem
-    where grades differ, and votes alone, whole, where they do not or nothing is known; without
-    ``truth_weight``. "measured": that share times how much better than a coin votes were on the labelled
-    problems of the last steps (rewards.measured)."""
+    """Weight of peer votes. "rest": 1 - ``truth_weight``. "routed": truth alone in a round whose grades
+    differ, votes alone where they do not or are unknown; ``truth_weight`` is not used. "measured": the rest
+    times the measured advantage of votes over a coin on the labelled problems of recent steps
+    (rewards.measured)."""
     labels: float = Field(default=1.0, ge=0, le=1)
-    """Share of the problems whose gold answers reward anything, dealt by the run's seed and the problem's id;
-    the grades of the others are kept to be looked at (docs/rewards.md)."""
+    """Fraction of problems whose gold answers are used for rewards, drawn by the run's seed and the problem's
+    id. Grades of the others are logged only (docs/rewards.md)."""
     label_levels: tuple[str | int, ...] | None = Field(default=None, min_length=1)
-    """Levels of the problems that may have a label, as [1, 2]; None: all. Easy problems with truth, and hard
-    ones without."""
+    """Levels whose problems may have labels, such as [1, 2]: truth on easy problems, none on hard ones. None:
+    all."""
     pseudo: Pseudo = "none"
-    """Where the truth stream of a problem without a label comes from: "none", "majority" of a round's
-    answers, "last_majority", "voted", "verified" by a verifier model, "anchored" (rewards.pseudo)."""
+    """Source of truth for problems without a label: "none", the "majority" answer of a round,
+    "last_majority", "voted", "verified" by a verifier model, or "anchored" (rewards.pseudo)."""
     judge_pseudo: bool = False
-    """Whether judges are rewarded by these labels too; else, without a label, by the other judges alone."""
+    """Reward judges by these pseudo-labels too. Otherwise, without a label, only by the other judges."""
     truth_correct: float = 1.0
     """Truth reward of a right answer."""
     truth_wrong: float = 0.0
     """Truth reward of a wrong answer."""
     truth_missing: float = 0.0
-    """Truth reward of a turn from which no answer could be read."""
+    """Truth reward of a turn without a readable answer."""
     truth_credit: Literal["whole", "partial"] = "whole"
-    """Of instructions and of overlaps: "whole" rewards the grade, "partial" the score, which is the share of
-    the instructions that are followed or the F1, between ``truth_wrong`` and ``truth_correct``."""
+    """For graded scores (instructions followed, F1). "whole": reward pass or fail. "partial": reward the
+    score, scaled from ``truth_wrong`` to ``truth_correct``."""
     verdict_credit: Literal["partial", "whole"] = "partial"
-    """What the verdict of a verifier model earns on problems of kind "rubric", in the truth stream's place:
-    "partial" by its score from ``truth_wrong`` to ``truth_correct``, "whole" the one or the other."""
+    """For problems of kind "rubric", scored by a verifier model. "partial": reward the score, scaled from
+    ``truth_wrong`` to ``truth_correct``. "whole": reward pass or fail."""
     form: Form = "boxed"
-    """The form that ``form_bonus`` is for: a box, a sentence with "the answer is", or a line after ####."""
+    """The answer format that ``form_bonus`` rewards: a box, a sentence with "the answer is", or a line after
+    ####."""
     form_bonus: Weight = 0.0
-    """Added to the truth reward of every graded solution with its answer in that form, right or wrong."""
+    """Added to the truth reward of every graded solution in that format, right or wrong."""
     truth_rounds: Literal["all", "last"] = "all"
-    """Whose truth is rewarded: every round's solutions, or those of the debate's last round alone."""
+    """Rounds whose solutions truth rewards: all, or only the last."""
     judge_truth_weight: Share | None = None
-    """Share of truth beside the consensus of the other judges; None is 1 with ground truth and 0 without."""
+    """Weight of truth against the consensus of the other judges in the judge reward. None is 1 with ground
+    truth and 0 without."""
     judge_ties: Literal["zero", "reward"] = "zero"
-    """What a tie earns where truth, or the other judges, call a pair equal: "zero" gives such a pair no
-    value, "reward" gives a tie 1 and a decision 0. Elsewhere a tie is worth 0."""
+    """Reward of a tie where truth or the other judges call a pair equal. "zero": the pair has no value.
+    "reward": a tie earns 1 and a decision 0. Elsewhere a tie earns 0."""
     judge_verdict_weight: Share = 0.0
-    """Share of a verifier model's preference in the value of a vote, beside truth and consensus; a judge that
-    learns from a stronger one, until it fades out: docs/rewards.md."""
+    """Weight of a verifier model's preference in the judge reward, against truth and consensus: the judge
+    learns from a stronger one until a schedule fades it out (docs/rewards.md)."""
     swap_weight: Weight = 0.0
-    """Added to the judge reward of a ballot, times its consistency in [-1, 1] with a second one in which the
-    solutions stood in the other order; with ``debate.ask_swapped`` (rewards.consistency)."""
+    """Added to the judge reward of a final ballot, times its agreement in [-1, 1] with a second ballot in the
+    other order. Needs ``debate.ask_swapped`` (rewards.consistency)."""
     judge_own: bool = False
-    """Whether votes on the judge's own work count (``debate.judge_own`` is whether it is asked for them)."""
+    """Count votes on the judge's own work. Must equal ``debate.judge_own``, which asks for them."""
     novelty_bonus: Weight = 0.0
-    """Added to the shaping reward of a solution unlike those of all other agents so far, right or wrong."""
+    """Added to the shaping reward of a solution unlike all earlier ones of other agents, right or wrong."""
     novelty: Literal["answer", "text"] = "answer"
     """What counts as new: "answer" an answer that no other agent gave, "text" a text that shares less than
     half of its four-word shingles with any other (rewards.shaping)."""
     copy_penalty: Penalty = 0.0
-    """Added to the shaping reward of a solution that copies one its author was shown: at least 80% of its
-    four-word shingles occur there."""
+    """Added to the shaping reward of a solution that copies one its author read: at least 80% of its
+    four-word shingles occur there. Zero or less."""
     length_penalty: Penalty = 0.0
-    """Added to the shaping reward at the token limit, and to a shorter solution in proportion."""
+    """Added to the shaping reward of a solution in proportion to its length, whole at the token limit. Zero
+    or less."""
     likelihood_weight: Weight = 0.0
-    """Weight of the likelihood stream beside peer and truth: the log-probability of the gold answer behind
-    the reasoning alone, under the frozen reference (rewards.likelihood)."""
+    """Weight of the likelihood stream: the log-probability of the gold answer given the reasoning alone,
+    under the frozen reference (rewards.likelihood)."""
     self_correction: Weight = 0.0
-    """Added to the shaping reward of a revision that the others score higher than the solution that it
-    revises; only with ``debate.protocol = "critique"``."""
+    """Added to the shaping reward of a revision that peers score higher than the solution it revises.
+    Critique only."""
     critic: Literal["persuasion", "help"] = "persuasion"
-    """What a critic is rewarded for: "persuasion" a solution that the others find worse in the end, "help"
-    one that they find better once it was revised; only with ``debate.protocol = "critique"``."""
+    """What a critic is rewarded for: "persuasion", a solution that peers rank lower in the end, or "help",
+    one that they rank higher after its revision. Critique only."""
     persuasion_beta: Weight = 5.0
-    """What a critic earns for each point, in [0, 1], by which the score of a solution that it criticised
-    falls, or rises with ``critic = "help"``; only with ``debate.protocol = "critique"``."""
+    """A critic's reward per unit, in [0, 1], by which the score of the criticised solution falls (with
+    ``critic = "help"``: rises). Critique only."""
     persuasion_targets: Literal["all", "wrong"] = "all"
-    """Whether criticism is rewarded for every target, or only for solutions that are wrong."""
+    """Reward criticism of every solution, or only of wrong ones. Critique only."""
     format_penalty: float = -0.5
-    """The format reward of a turn from which due comparisons are missing; zero or less. Its advantage goes to
-    the judge's tokens, and without any to the token that ended the reply."""
+    """Format reward of a turn without the comparisons due. Zero or less. Its advantage goes to the judge's
+    tokens, or to the last token of a reply that has none."""
     overlong: Literal["keep", "mask", "penalize"] = "keep"
-    """What becomes of replies that end at their token limit. "keep": they count as all others. "mask":
-    nothing is learnt from them, but their rewards still count in baselines. "penalize": they are
-    penalized, and those that come near the limit by less."""
+    """Replies that end at their token limit. "keep": treat them as all others. "mask": do not train on them;
+    their rewards still count in baselines. "penalize": penalize them, and less those that come close
+    (DAPO)."""
     overlong_tokens: int = Field(default=256, ge=1)
-    """Over the last so many tokens of the limit the penalty grows from 0 to all of it; with "penalize"."""
+    """Last tokens before the limit over which the penalty grows from 0 to its full size. With "penalize"."""
     overlong_penalty: float = -0.5
-    """Added to the shaping reward of a solution at the limit; zero or less, and only with "penalize"."""
+    """Shaping reward of a solution at the limit. Zero or less. With "penalize"."""
     mix: Literal["advantages", "rewards"] = "advantages"
-    """Whether peer and truth are joined after their baselines, or before as one reward."""
+    """Combine peer and truth after their baselines ("advantages"), or before, as one reward ("rewards")."""
 
     @field_validator("peer")
     @classmethod

@@ -14,8 +14,7 @@ from debate_rl.config import Config
 from debate_rl.config.models import ENGINES
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import end_engines, open_policy
-from debate_rl.evaluation.folder import default_folder
-from debate_rl.evaluation.kept_replies import KeptReplies
+from debate_rl.evaluation.folder import KeptReplies, default_folder
 from debate_rl.evaluation.play import Unopened
 from debate_rl.metrics.progress import parts_shown
 from debate_rl.problems import load_held_out

@@ -24,7 +24,7 @@ from debate_rl.commands.options import (
     named_and_set,
     positive,
 )
-from debate_rl.evaluation.results import Results
+from debate_rl.evaluation.report import Results
 from debate_rl.runs.checkpoint import step_of
 from debate_rl.runs.weights import named_weights
 

@@ -9,7 +9,10 @@ from typing import Literal, cast
 from debate.files import write_text
 from debate_rl.commands.console import Lines, one_line, plain_console, print_table, write_json
 from debate_rl.evaluation.report import (
+    IN_TRAINING,
     SMALL,
+    TEST_TIME,
+    Results,
     as_text,
     best_line,
     comparison,
@@ -18,7 +21,6 @@ from debate_rl.evaluation.report import (
     partly_shared,
     result_rows,
 )
-from debate_rl.evaluation.results import IN_TRAINING, TEST_TIME, Results
 from debate_rl.evaluation.scores import Scores
 from debate_rl.formatting import counted
 

@@ -25,13 +25,11 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, open_run_or_recipe
 from debate_rl.difficulty import bands
 from debate_rl.engines import open_summarizer
-from debate_rl.evaluation.evaluate import evaluate
+from debate_rl.evaluation.evaluate import check_modes, evaluate
 from debate_rl.evaluation.folder import FIGURES, identity, open_folder, series_of
 from debate_rl.evaluation.grading import asked_line, opened_verifying
-from debate_rl.evaluation.modes import check_modes
 from debate_rl.evaluation.play import EvalPlan, Unopened, is_alone
-from debate_rl.evaluation.report import held_out, plain_rows
-from debate_rl.evaluation.results import IN_TRAINING, TEST_TIME, Results
+from debate_rl.evaluation.report import IN_TRAINING, TEST_TIME, Results, held_out, plain_rows
 from debate_rl.evaluation.scores import Scores
 from debate_rl.evaluation.suite import EvalSet, modes_named, read_suite, swept
 from debate_rl.metrics.held_out import NAME, to_line

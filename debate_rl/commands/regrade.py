@@ -17,8 +17,20 @@ from debate_rl.commands.eval_tables import write_tables
 from debate_rl.commands.options import FilterOption, JsonFile, StepsOption, TableFile, listed, steps_of
 from debate_rl.config.recipes import read_run_config
 from debate_rl.metrics.intervals import Estimate
-from debate_rl.replay.regrade_figures import Gain, Line, gain_table, gains_of, lines_of, plain, table_of
-from debate_rl.replay.regrading import Sheet, StopsOf, modes_named, sources_of, stored_mode_of
+from debate_rl.replay.regrading import (
+    Gain,
+    Line,
+    Sheet,
+    StopsOf,
+    gain_table,
+    gains_of,
+    lines_of,
+    modes_named,
+    plain,
+    sources_of,
+    stored_mode_of,
+    table_of,
+)
 from debate_rl.replay.regrading import regrade as grade_again
 from envs import Environment, load_environment
 from envs.types import Mode

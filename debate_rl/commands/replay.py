@@ -21,11 +21,17 @@ from debate_rl.config import Config
 from debate_rl.config.keys import check_key
 from debate_rl.config.recipes import ConfigError, parse_override, read_run_config
 from debate_rl.formatting import fixed, percent, round_number
-from debate_rl.replay.comparing import no_collections, replay_run
-from debate_rl.replay.files import SCHEMA, facts_json, refuse_another, replay_name, write_debates, write_facts
-from debate_rl.replay.label_audit import LabelAudit
-from debate_rl.replay.scheme import Scheme, scheme_of
-from debate_rl.replay.summary import Summary, counted
+from debate_rl.replay.scheme import Scheme, replay_run, scheme_of
+from debate_rl.replay.summary import (
+    SCHEMA,
+    LabelAudit,
+    Summary,
+    facts_json,
+    refuse_another,
+    replay_name,
+    write_debates,
+    write_facts,
+)
 from transcripts import RunStore, compile_filter
 
 MAY_CHANGE = ("rewards", "advantages")
@@ -62,7 +68,7 @@ def replay(
     if own != other or out is not None:
         folder = Path(out or path / "replays" / replay_name(changes, question))
         refuse_another(folder, question)
-    audit = LabelAudit(other, first, new=own != other)
+    audit = LabelAudit(other, first)
     summary, damage = _replay(path, (own, other), filter, (first, last), folder, audit)
     folder = folder if summary.debates else None
     facts = {"schema": SCHEMA, "overrides": changes, "asked": question, "damaged_lines": damage}
@@ -113,14 +119,14 @@ def _replay(
 ) -> tuple[Summary, int]:
     """Go through the debates, write them where a folder is given; return figures and damaged lines."""
     summary, (first, last) = Summary(), steps
-    with RunStore.open(run) as store, progress_bar() as progress, no_collections():
+    with RunStore.open(run) as store, progress_bar() as progress:
         damage = len(store.damage)
         task = progress.add_task("debates", total=store.count(f"step:..{last}" if last is not None else ""))
         tell = partial(progress.advance, task)
         replayed = replay_run(
             store, *schemes, filter=filter, first=first, last=last, tell=tell, look=audit.look
         )
-        changes = counted(replayed, summary)
+        changes = summary.counting(replayed)
         first_change = list(islice(changes, 1))
         if folder is not None and first_change:  # without debates nothing is left to look at
             write_debates(folder, chain(first_change, changes))

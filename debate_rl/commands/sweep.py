@@ -15,7 +15,7 @@ from debate_rl.commands.options import JsonFile, TableFile
 from debate_rl.formatting import counted, interval, printable
 from debate_rl.metrics.held_out import DIRECT
 from debate_rl.metrics.intervals import Estimate
-from debate_rl.replay.regrade_figures import plain
+from debate_rl.replay.regrading import plain
 from debate_rl.sweeps.arms import Arm, Sweep, open_sweep
 from debate_rl.sweeps.results import ArmCost, ArmFigure, costs_of, figures_of, losers, read_evaluations
 from debate_rl.sweeps.running import Runner, SweepRun, open_state, runs_of

@@ -54,13 +54,12 @@ class RunConfig(Settings):
     """Where the run lives."""
 
     dir: str = Field(default="runs/debate", min_length=1)
-    """The run folder; made when missing. Nothing in it is ever overwritten by another configuration. In a
-    recipe "runs/{recipe}-{seed}" has its name and seed, and {learner.lr} or any other key its value."""
+    """The run folder, created if missing. Another configuration never overwrites it. In a recipe,
+    "runs/{recipe}-{seed}" inserts the recipe's name and seed; {learner.lr} inserts any key."""
     allow_changes: tuple[str, ...] = ()
-    """Keys or tables, as in ("learner.lr", "held_out"), in which a resumed run may have other values than it
-    began with; what is done stays as it was. "data" allows other problems or golds under the same names.
-    ``train.steps`` may grow unasked while ``learner.schedule`` is constant: only then is the longer run the
-    same as one of that length from its start."""
+    """Keys or tables that a resumed run may change, such as ("learner.lr", "held_out"); finished steps stay
+    as they are. "data" allows other problems or gold answers under the same names. ``train.steps`` may always
+    grow while ``learner.schedule`` is constant."""
 
 
 class TrainConfig(Settings):
@@ -73,59 +72,59 @@ class TrainConfig(Settings):
     }
 
     steps: int = Field(default=100, ge=0)
-    """Optimisation steps; with ``epochs`` at most so many, where they are given."""
+    """Optimization steps. With ``epochs``, the maximum."""
     epochs: float | None = Field(default=None, gt=0)
-    """How often each training problem is drawn, in whole steps; None: as often as ``steps`` need."""
+    """Passes over the training problems, rounded to whole steps. None: as many as ``steps`` take."""
     batch_size: int = Field(default=8, ge=1)
-    """Problems P in a step; each gives ``group_size`` debates."""
+    """Problems per step. Each is debated ``group_size`` times."""
     group_size: int = Field(default=4, ge=1)
-    """Debates K of each problem: the group of the baseline. ``train.adaptive.chunk`` may hold fewer."""
+    """Debates per problem: the group of the baseline. ``train.adaptive.chunk`` may hold fewer."""
     adaptive: AdaptiveConfig = AdaptiveConfig()
     dynamic_sampling: int = Field(default=0, ge=0)
-    """At most so many further problems in a step, in the place of those that teach nothing [DAPO]."""
+    """Maximum number of extra problems per step that replace those without a learning signal [DAPO]."""
     dynamic_sampling_streams: tuple[Stream, ...] | None = Field(default=None, min_length=1)
-    """A problem teaches where one of these streams ("peer", "truth", "judge", "format") gives an advantage
-    other than 0. None: truth alone for a problem that has it in its rewards, all for others."""
+    """A problem has a signal if one of these streams ("peer", "truth", "judge", "format") has an advantage
+    other than 0. None: truth where the problem has it, otherwise all."""
     async_level: int = Field(default=0, ge=0, le=64)
-    """How many steps sampling may run ahead of learning: debates then come from weights at most this many
-    updates old. 0 alternates sampling and learning. Above 0 needs ``model.policy = "vllm"``."""
+    """Steps that sampling may run ahead of learning: debates come from weights at most this many updates old.
+    0 alternates sampling and learning. Above 0 needs ``model.policy = "vllm"``."""
     sample_batch_size: int = Field(default=128, ge=1)
     """Requests that the local policy samples in one batch."""
     max_live: int | None = Field(default=None, ge=1)
-    """Debates open at a time; None opens all of a step."""
+    """Maximum number of debates in progress at once. None: all of a step."""
     save_every: int = Field(default=50, ge=0)
-    """Steps between checkpoints; 0 writes none by steps, only by ``save_minutes`` and at the end."""
+    """Steps between checkpoints. 0: only by ``save_minutes`` and at the end."""
     save_minutes: float = Field(default=30.0, ge=0)
-    """Minutes since the last checkpoint after which the step that ends writes one too; 0: none by time."""
+    """Minutes after the last checkpoint at which the next finished step saves one. 0: never by time."""
     over_memory: bool = False
-    """Whether to start although a run whose replies all spend their limit needs more memory than there is."""
+    """Start even if the run would not fit in memory with every reply at its token limit."""
     keep_last: int = Field(default=3, ge=1)
-    """Newest checkpoints to keep."""
+    """Number of newest checkpoints to keep."""
     keep_best: str = "eval/debate/winner/accuracy"
-    """A held-out figure of metrics.jsonl whose highest value so far also keeps its checkpoint, to which
-    ``checkpoints/best`` leads; "" keeps the newest only."""
+    """Held-out metric whose best checkpoint is kept as well, as ``checkpoints/best``. "" keeps only the
+    newest."""
     target: TargetConfig | None = None
-    """A held-out figure whose interval, once it lies above a value, ends the run; None: none does."""
+    """A held-out metric that ends the run once its interval lies above a value. None: nothing does."""
     hours: float | None = Field(default=None, gt=0)
-    """Hours of wall time, all starts with their loading, after which the step that ends is the last; None: no
-    limit."""
+    """Hours of wall time, over all starts and with loading, after which the run ends at the next step. None:
+    no limit."""
     on_alarm: Action | dict[str, Action] = "warn"
-    """What an alarm of a collapse detector does: "warn" says it, "checkpoint" also saves, "stop" ends the run
-    with its steps saved, "rollback" goes back to the checkpoint before the alarm with half the learning rate,
-    and ends the run at a second alarm. A table names detectors; those that it leaves out warn."""
+    """What an alarm of a collapse detector does. "warn": log it. "checkpoint": also save. "stop": save and
+    end the run. "rollback": return to the checkpoint before the alarm with half the learning rate, and end at
+    a second alarm. A table sets it per detector; the others warn."""
     max_first_mismatch: float | None = Field(default=0.1, gt=0)
-    """The largest ``mismatch_kl`` of the first step, in nats: over it sampler and trainer are not of one
-    model, temperature or numeric type, and the run ends with nothing saved. None: any."""
+    """Largest ``mismatch_kl`` of the first step in nats. Above it sampler and trainer differ in model,
+    temperature or data type, and the run ends without saving. None: no limit."""
     control: Control = "none"
-    """A control to compare with, in place of the votes' outcomes: "random_judge" a coin for each pair,
-    "shuffled_votes" the step's own outcomes dealt anew, "own_answer" whose answer is the judge's own; a share
-    ``control_share`` turned round, of all votes "flipped_votes" or of all pairs of answers "shared_errors".
-    "random_reward" leaves votes as they are: a coin for each solution stands for its truth."""
+    """A control condition that replaces the outcomes of votes. "random_judge": a coin per pair.
+    "shuffled_votes": the step's outcomes, permuted. "own_answer": the solution with the judge's own answer
+    wins. "flipped_votes", "shared_errors": a fraction ``control_share`` of votes, or of pairs of answers, is
+    inverted. "random_reward": votes stay, and a coin per solution replaces truth."""
     control_share: float | None = Field(default=None, ge=0, le=1)
-    """The share that "flipped_votes" or "shared_errors" turns round, by lot."""
+    """Fraction that "flipped_votes" or "shared_errors" inverts at random."""
     jitter: int = Field(default=0, ge=0)
-    """Above 0: noise drawn by this number changes the start weights by about a millionth of their size. Runs
-    that differ in it alone show how far rounding moves a result. 0: the weights are as they are."""
+    """Above 0: perturb the start weights by about a millionth of their size, seeded by this number. Runs that
+    differ only in it show the effect of rounding. 0: off."""
 
     @property
     def draws_rewards(self) -> bool:
@@ -152,7 +151,7 @@ class Config(Settings):
     """Everything a run needs, as written in a TOML recipe."""
 
     seed: int = 0
-    """Every draw of a run comes from it."""
+    """Seed of every random draw of the run."""
     run: RunConfig = RunConfig()
     env: EnvConfig = EnvConfig()
     sampling: SamplingConfig = SamplingConfig()
@@ -161,7 +160,7 @@ class Config(Settings):
     shots: ShotsConfig = ShotsConfig()
     grader: GraderConfig = GraderConfig()
     endpoints: dict[str, EndpointConfig] = Field(default_factory=dict)
-    """Models that are not trained, by a name of your choice: tables [endpoints.NAME]."""
+    """Models that are not trained, each under a name of your choice: tables [endpoints.NAME]."""
     verifier: VerifierConfig = VerifierConfig()
     summarizer: SummarizerConfig = SummarizerConfig()
     remote: RemoteConfig = RemoteConfig()
@@ -176,10 +175,10 @@ class Config(Settings):
     train: TrainConfig = TrainConfig()
     logging: LoggingConfig = LoggingConfig()
     stages: tuple[StageConfig, ...] | None = Field(default=None, min_length=1)
-    """A curriculum: tables [[stages]], each trained from the weights of the one before it. One with
-    ``recipe = NAME`` has the settings of that recipe beside its own."""
+    """A curriculum: tables [[stages]], each trained from the weights of the previous one. ``recipe = NAME``
+    gives a stage the settings of that recipe."""
     goal: GoalConfig | None = None
-    """What ends this run early, where it is a stage of a curriculum."""
+    """What ends this run early as a stage of a curriculum."""
 
     @model_validator(mode="before")
     @classmethod

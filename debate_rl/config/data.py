@@ -22,32 +22,32 @@ class EnvConfig(Settings):
     kind: str = "gsm8k"
     """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
     path: str | None = None
-    """A local JSONL, JSON or Parquet file instead of the data hub; or a folder or glob of such files, whose
-    names may say their split as in train-00000-of-00002.parquet."""
+    """A local JSONL, JSON or Parquet file in place of the data hub, or a folder or glob of such files. File
+    names may name the split, as in train-00000-of-00002.parquet."""
     split: str = "train"
-    """Split to train on; a local file whose rows name no split is read whole."""
+    """Split to train on. A local file without splits is read whole."""
     limit: int | None = Field(default=None, ge=1)
-    """At most so many training problems, drawn with the run's seed."""
+    """Maximum number of training problems, drawn with the run's seed."""
     levels: tuple[str | int, ...] | None = None
-    """Keep these levels only."""
+    """Keep only these levels."""
     subjects: tuple[str, ...] | None = None
-    """Keep these subjects only."""
+    """Keep only these subjects."""
     fields: dict[str, str] | None = None
     """Names of the fields in a file of your own, e.g. {question = "problem", answer = "solution"}."""
     decontaminate: Literal["exact", "ngram"] | None = None
-    """Leave out training problems that are the same as held-out ones but for case, blanks and dollar signs
-    ("exact"), or that also share a run of 13 words with one ("ngram"); None trains on all, and warns."""
+    """Drop training problems that equal held-out ones up to case, spaces and dollar signs ("exact"), or that
+    also share 13 consecutive words with one ("ngram"). None keeps all, with a warning."""
     max_prompt_tokens: int | None = Field(default=None, ge=1)
-    """Leave out training problems whose first prompt has more tokens, and those that do not fit the context,
-    and say how many they are; None leaves none out, and one that does not fit ends the start."""
+    """Drop training problems whose first prompt has more tokens, or does not fit the context. The number
+    dropped is printed. None drops none, and a problem that does not fit is an error at startup."""
     test_time_learning: bool = False
-    """Whether held-out problems are trained on as well, which is refused without it: learning at test time.
-    The start, run.json, evaluations and reports then say so."""
+    """Allow training on held-out problems, which is refused otherwise. The startup message, run.json,
+    evaluations and reports then say so."""
     mix: tuple[MixedSet, ...] | None = Field(default=None, min_length=1)
-    """Several data sets in the place of ``kind``, ``path`` and what selects from them, each with a weight
-    that may change with the step: tables [[env.mix]]."""
+    """Tables [[env.mix]]: several data sets in place of ``kind`` and ``path``, each with a weight that may
+    change with the step."""
     difficulty: DifficultyConfig | None = None
-    """Measured pass rates of the training problems: which are left out, and in which order they come."""
+    """Measured pass rates of the training problems: which to drop, and in which order to draw."""
 
     @model_validator(mode="after")
     def _sets_or_one(self) -> Self:
@@ -68,47 +68,49 @@ class HeldOutSet(Settings):
     """Problems that are never trained on, and how they are evaluated."""
 
     kind: str | None = None
-    """Another data set or family than the trained one; None is the same."""
+    """Data set or family to evaluate on. None: that of training."""
     split: str = "test"
     """Split to evaluate on."""
     path: str | None = None
-    """A local file, folder or glob, also that of ``env.path`` where it holds several splits; None takes the
-    data set's own split, or a part of ``env.path`` where that is given."""
+    """A local file, folder or glob; may be ``env.path`` if that holds several splits. None: the data set's
+    own split, or a part of ``env.path`` if that is set."""
     levels: tuple[str | int, ...] | None = None
-    """Keep these levels only; None takes ``env.levels`` unless ``kind`` names another data set."""
+    """Keep only these levels. None: those of ``env.levels``, unless ``kind`` names another data set."""
     subjects: tuple[str, ...] | None = None
-    """Keep these subjects only; None takes ``env.subjects`` unless ``kind`` names another data set."""
+    """Keep only these subjects. None: those of ``env.subjects``, unless ``kind`` names another data set."""
     fields: dict[str, str] | None = None
-    """Names of the fields in the held-out file, e.g. {question = "problem", answer = "solution"}; None takes
-    ``env.fields`` unless ``kind`` names another data set."""
+    """Names of the fields in the file. None: those of ``env.fields``, unless ``kind`` names another data
+    set."""
     limit: int = Field(default=100, ge=0)
-    """How many problems; 0 turns held-out evaluation off."""
+    """Number of problems. 0 turns held-out evaluation off."""
     seed: int = 0
-    """Which problems are drawn; apart from the run's seed, so that runs are compared on the same ones."""
+    """Seed of the draw of problems, separate from the run's seed so that runs are compared on the same
+    ones."""
     direct: bool = False
-    """Whether evaluations in training hold no debates: one agent alone solves each problem. So it is with one
-    agent and one round anyway."""
+    """Evaluate single-agent solutions in place of debates during training. Always so with one agent and one
+    round."""
     samples: int = Field(default=0, ge=0, le=10_000)
-    """Direct solutions of each problem in these evaluations, at least."""
+    """Minimum number of direct solutions per problem in these evaluations."""
 
 
 class HeldOutConfig(HeldOutSet):
     """The problems that are never trained on."""
 
     every: int = Field(default=50, ge=0)
-    """Steps between evaluations in training, one before the first step and one at the end among them; 0 never
-    evaluates."""
+    """Steps between evaluations during training; one comes before the first step and one after the last. 0:
+    never."""
     judge_pairs: int = Field(default=0, ge=0, le=100_000)
-    """Fixed pairs of a right and a wrong solution, plain and under attack, that the judge in training and the
-    start judge are compared on at each evaluation (docs/judging.md); 0: none."""
+    """Number of fixed pairs of a right and a wrong solution, plain and under attack, on which each evaluation
+    compares the current judge with the start judge (docs/judging.md). 0: none."""
     difficulty: str | None = None
-    """A file of ``debate eval passrate --held-out``, for figures by measured pass rate."""
+    """File of measured pass rates of the held-out problems: evaluations also break accuracy down by pass
+    rate."""
     strategies: tuple[str, ...] = ()
-    """Strategies that ``debate train`` compares on these problems at its end, as ``debate eval --strategies``
-    does: without programs, but for those that have tools, "tir" and "tir_majority"."""
+    """Strategies compared on these problems at the end of the run, as by ``debate eval --strategies``. Only
+    "tir" and "tir_majority" run programs."""
     more: dict[str, HeldOutSet] = Field(default_factory=dict)
-    """Further sets, evaluated at the same steps, by the name that their figures have: those of
-    [held_out.more.aime] are ``eval/aime/direct/accuracy`` and the like."""
+    """Further sets, evaluated at the same steps. Metrics of [held_out.more.aime] are named
+    ``eval/aime/direct/accuracy`` and so on."""
 
     @field_validator("more")
     @classmethod

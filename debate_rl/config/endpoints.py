@@ -19,9 +19,9 @@ class EndpointConfig(ServerConfig):
     """A model that is not trained, and how it is reached."""
 
     model: str | None = None
-    """The name of the model at its server; with policy = "local" a hub id or a folder."""
+    """Name of the model at its server; with policy = "local" a hub id or folder."""
     policy: str | None = None
-    """None: the server at base_url. "local": transformers loads the model into this process.
+    """None: the server at base_url. "local": load the model into this process with transformers.
     "package.module:factory": your own policy, called without arguments."""
 
     @field_validator("policy")
@@ -58,14 +58,14 @@ class SummarizerConfig(Settings):
     """Who writes the summaries of ``debate.summary`` and shortens solutions."""
 
     endpoint: str | None = None
-    """A name in [endpoints]. None: the agents' own policy."""
+    """Endpoint that writes summaries and shortens solutions. None: the agents' own policy."""
 
 
 class RemoteConfig(Settings):
     """Who speaks at the seats of ``debate.seats`` that are "remote"."""
 
     endpoint: str | None = None
-    """A name in [endpoints]. None: there is no such seat."""
+    """Endpoint that plays the seats of ``debate.seats`` that are "remote". None: there are none."""
 
 
 def check_endpoint(key: str, name: str | None, endpoints: dict[str, EndpointConfig]) -> None:

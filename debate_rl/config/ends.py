@@ -15,6 +15,6 @@ class TargetConfig(Settings):
     """A held-out figure at which a run has learnt enough."""
 
     metric: str = Field(min_length=1)
-    """A held-out figure of metrics.jsonl with an interval, such as eval/debate/accuracy/round_0."""
+    """A held-out metric of metrics.jsonl with an interval, such as eval/debate/accuracy/round_0."""
     value: float = Field(allow_inf_nan=False)
-    """The lower end of its 95% interval that ends the run."""
+    """End the run once the lower end of its 95% interval reaches this."""

@@ -14,15 +14,14 @@ class GraderConfig(Settings):
     """Where the answer of a solution is, and when it is right: the modes of docs/grading.md."""
 
     mode: Mode = "boxed"
-    """How the answer is found in a solution and compared: "boxed" wants a box; "lenient" also reads what a
-    sentence states, and the last number."""
+    """How the answer is extracted and compared. "boxed" needs a box. "lenient" also reads stated answers and
+    the last number."""
     strict_mode: Mode | None = None
-    """The mode from step ``strict_from`` on, and of every evaluation; None keeps ``mode``."""
+    """Mode from step ``strict_from`` on, and in every evaluation. None keeps ``mode``."""
     strict_from: int = Field(default=0, ge=0)
-    """The first step that ``strict_mode`` grades; with it alone."""
+    """First step graded by ``strict_mode``. Requires ``strict_mode``."""
     beside: tuple[Mode, ...] = ()
-    """Modes that also grade every solution, in training and in evaluations: their figures are logged, and
-    nothing learns from them."""
+    """Additional modes that grade every solution. Their metrics are logged; they do not change rewards."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -17,15 +17,15 @@ class LikelihoodConfig(Settings):
     """What the frozen reader reads; only with ``rewards.likelihood_weight``. The question is never in it."""
 
     prompt: str = "Reasoning: $reasoning\nAnswer: $answer\n"
-    """Raw text with $reasoning and, behind it, $answer, the gold answer. The answer and what follows it are
+    """Raw text with $reasoning, followed by $answer, the gold answer. The answer and the text after it are
     scored: the line break tells 4 from the beginning of 42."""
     reads: Literal["reasoning", "solution"] = "reasoning"
-    """"reasoning": the solution up to where it states its final answer, which truth rewards already;
-    "solution": all of it, its answer included, as in the source."""
+    """"reasoning": the solution up to its final answer, which truth rewards already. "solution": all of it,
+    as in the source."""
     baseline: Literal["reference", "empty", "none"] = "reference"
-    """What is subtracted: the same of one solution that the frozen reference wrote to the problem, sampled
-    once in a run and kept; of no reasoning at all; nothing. Advantages with a baseline of their group are the
-    same in all three: it is the figure that becomes comparable."""
+    """What is subtracted: the score of one solution of the frozen reference, sampled once per problem; the
+    score without reasoning ("empty"); or nothing. Group baselines cancel it; the logged metric becomes
+    comparable."""
 
     @model_validator(mode="after")
     def _has_both(self) -> Self:

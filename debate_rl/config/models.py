@@ -21,43 +21,43 @@ class ServerConfig(Settings):
     """A server that answers as OpenAI's does; its key is $OPENAI_API_KEY and stands in no file."""
 
     base_url: str | None = None
-    """Where it answers, with its path, as in "http://localhost:8000/v1"."""
+    """URL of the server, such as "http://localhost:8000/v1"."""
     concurrency: int = Field(default=64, ge=1)
-    """Requests under way at a time."""
+    """Maximum number of requests at once."""
     timeout_s: float = Field(default=600.0, gt=0)
-    """Seconds for one request."""
+    """Timeout of one request in seconds."""
     retries: int = Field(default=4, ge=0)
-    """How often a request is sent again after a time-out, 429 or 5xx, after waits that double."""
+    """Retries of a request after a timeout, 429 or 5xx, with doubling waits."""
 
 
 class VLLMConfig(Settings):
     """vLLM within this process, in engines of their own, or running servers."""
 
     engines: int = Field(default=0, ge=0, le=64)
-    """Engines in processes of their own, each with the whole model: on the GPUs behind the learner's, or on
-    that where there is no other. 0 is one within this process, with ``train.async_level`` one of its own."""
+    """Engines in processes of their own, each with the whole model, on the GPUs after the learner's, or on
+    its GPU if there is only one. 0: one engine in this process (with ``train.async_level``: in one of its
+    own)."""
     servers: tuple[str, ...] = ()
-    """vLLM servers that run already, instead of engines, as in ["http://localhost:8000/v1"]: each a replica
-    of its own, since what stands before several gives an adapter to one of them. ``model.server`` has
-    time-outs and the like."""
+    """vLLM servers that are already running, in place of engines, such as ["http://localhost:8000/v1"]. Each
+    must be a single replica: a load balancer would give an adapter to only one. ``model.server`` sets
+    timeouts."""
     adapter_folder: str | None = None
-    """A folder that these servers can read too, by the same path, where each new adapter is written; None is
-    in memory, for servers of this user on this machine."""
+    """A folder that the servers can read under the same path, for new adapters. None: in memory, for servers
+    of this user on this machine."""
     silent_s: float = Field(default=300.0, gt=0)
-    """A busy engine that ends no step for so many seconds is killed and started anew."""
+    """Restart a busy engine that finishes no step for this many seconds."""
 
     sleep: bool | Literal["auto"] = "auto"
-    """Whether an engine within this process gives its part of the GPU back while a step is learnt from: its
-    weights wait in the machine's memory meanwhile. "auto" does where the estimate says that the run would not
-    fit otherwise."""
+    """Release the engine's GPU memory while the learner updates; its weights move to host memory. Only for an
+    engine in this process. "auto": if the run would otherwise not fit, as forecast."""
     gpu_memory_utilization: float = Field(default=0.9, gt=0, le=1)
-    """Share of the GPU's memory that it takes."""
+    """Fraction of the GPU memory that an engine takes."""
     max_model_len: int | None = Field(default=None, ge=1)
-    """Prompt plus completion; None is the model's own limit."""
+    """Maximum prompt plus completion tokens. None: the limit of the model."""
     enforce_eager: bool = False
-    """Whether to leave out CUDA graphs: starts sooner, samples slower."""
+    """Skip CUDA graphs: starts faster, samples slower."""
     tensor_parallel_size: int = Field(default=1, ge=1)
-    """GPUs that share the model."""
+    """GPUs per engine."""
 
     def engine_settings(self) -> dict[str, object]:
         """Return what each engine is given."""
@@ -86,21 +86,22 @@ class TinyConfig(Settings):
     hidden_size: int = Field(default=128, ge=8, le=65_536)
     """Width of the model."""
     layers: int = Field(default=2, ge=1, le=1024)
-    """Transformer blocks."""
+    """Number of transformer blocks."""
     heads: int = Field(default=4, ge=1)
-    """Query heads; a divisor of hidden_size."""
+    """Query heads. Must divide hidden_size."""
     kv_heads: int = Field(default=2, ge=1)
-    """Key and value heads; a divisor of heads."""
+    """Key and value heads. Must divide heads."""
     intermediate_size: int = Field(default=256, ge=8, le=262_144)
-    """Width inside the MLPs."""
+    """Width of the MLPs."""
     init_std: float = Field(default=0.06, gt=0)
-    """Standard deviation of the matrices; 0.02 learns too slowly at this width."""
+    """Standard deviation of the initial matrices. 0.02 learns too slowly at this width."""
     context_tokens: int = Field(default=4096, ge=16)
-    """Longest prompt plus completion."""
+    """Maximum prompt plus completion tokens."""
     pieces: tuple[str, ...] = ()
-    """Texts that get their own token, as section tags, handles and the synthetic family's words do."""
+    """Texts that get their own token, in addition to section tags, handles and words of the synthetic
+    families."""
     fallback: Fallback = "bytes"
-    """What becomes of text outside the vocabulary: bytes, ASCII characters, or the unknown token."""
+    """Tokens for text outside the vocabulary: bytes, ASCII characters, or one unknown token."""
 
     @model_validator(mode="after")
     def _divisible(self) -> Self:
@@ -117,31 +118,31 @@ class ModelConfig(Settings):
     """Which model plays and learns. Exactly one of ``name_or_path`` and ``tiny``."""
 
     name_or_path: str | None = None
-    """A hub id such as "Qwen/Qwen3-8B", a folder with config.json, or a GGUF file (the extra ``gguf``), which
-    is unpacked to whole weights; of a server's model, its name there."""
+    """A hub id such as "Qwen/Qwen3-8B", a folder with config.json, or a GGUF file (extra ``gguf``), which is
+    unpacked to full weights. With a server: the model's name there."""
     tiny: TinyConfig | None = None
-    """Build a small model instead of loading one."""
+    """Build a small model in place of loading one."""
     policy: str | None = None
-    """Who speaks: None is LocalPolicy, "openai" a server (see ``server``), "vllm" vLLM (see ``vllm``), and
-    "package.module:factory" your own policy, called as LocalPolicy is."""
+    """What samples replies. None: the model in this process. "vllm": vLLM (``model.vllm``). "openai": a
+    server (``model.server``); evaluation only. "package.module:factory": your own policy."""
     server: ServerConfig = ServerConfig()
     vllm: VLLMConfig = VLLMConfig()
     chat: bool | None = None
-    """Whether prompts go through the chat template; None: yes if the tokenizer has one."""
+    """Format prompts with the chat template. None: if the tokenizer has one."""
     device: str = "auto"
-    """"auto" (a GPU if there is one), "cpu", "cuda", "cuda:1", "mps" (a Mac's GPU)."""
+    """"auto" (a GPU if there is one), "cpu", "cuda", "cuda:1", "mps" (Apple GPU)."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """Of the weights; "auto" is bfloat16 on a CUDA GPU under an adapter, and float32 otherwise: full weights
-    of half precision lose small updates in rounding. An adapter itself is float32 always."""
+    """Data type of the weights. "auto" is bfloat16 on a CUDA GPU under an adapter, and float32 otherwise:
+    full weights in half precision lose small updates to rounding. The adapter itself is always float32."""
     quantization: Literal["none", "8bit", "4bit"] = "none"
-    """Bits of the frozen base under an adapter, by bitsandbytes on a CUDA GPU: LLM.int8, or NF4 as QLoRA has
-    it. The model samples itself: vLLM has no bitsandbytes any more, and would have other weights."""
+    """Quantization of the frozen base under an adapter, by bitsandbytes on a CUDA GPU: LLM.int8 or NF4
+    (QLoRA). The model then samples in this process, not in vLLM."""
     attn_implementation: Literal["sdpa", "eager", "flash_attention_2"] = "sdpa"
-    """How transformers computes attention."""
+    """Attention implementation of transformers."""
     lora_rank: int = Field(default=0, ge=0, le=65_536)
-    """Rank of the LoRA adapter; 0 trains the full weights."""
+    """Rank of the LoRA adapter. 0 trains the full weights."""
     lora_alpha: float = Field(default=32.0, gt=0)
-    """The adapter's output is scaled by alpha / rank."""
+    """LoRA alpha: the adapter's output is scaled by alpha / rank."""
     lora_targets: tuple[str, ...] | Literal["all-linear"] = "all-linear"
     """Names of the modules that get an adapter."""
 

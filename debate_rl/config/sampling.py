@@ -20,7 +20,7 @@ class MixedSet(Settings):
     """One of the data sets that training problems are drawn from; its keys are those of ``env``."""
 
     name: str
-    """Its name in metrics: small letters, digits and _."""
+    """Name of the set in metrics: lower-case letters, digits and _."""
     kind: str
     """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
     path: str | None = None
@@ -28,7 +28,7 @@ class MixedSet(Settings):
     split: str = "train"
     """Split to train on."""
     limit: int | None = Field(default=None, ge=1)
-    """At most so many problems, drawn with the run's seed."""
+    """Maximum number of problems, drawn with the run's seed."""
     levels: tuple[str | int, ...] | None = None
     """Keep these levels only."""
     subjects: tuple[str, ...] | None = None
@@ -36,8 +36,8 @@ class MixedSet(Settings):
     fields: dict[str, str] | None = None
     """Names of the fields in a file of your own."""
     weight: Weight = 1.0
-    """Its share of a step's problems, relative to the other weights: a number, or points
-    [[step, weight], ...] with straight lines between them."""
+    """Share of a step's problems, relative to the other weights: a number, or points [[step, weight], ...]
+    joined by straight lines."""
 
     @field_validator("name")
     @classmethod
@@ -71,18 +71,18 @@ class DifficultyConfig(Settings):
     """What ``debate eval passrate`` measured of the training problems, and what is made of it."""
 
     path: str
-    """The file that ``debate eval passrate`` wrote."""
+    """A file written by ``debate eval passrate``."""
     at_least: float = Field(default=0.0, ge=0, le=1)
-    """Leave out problems with a lower pass rate, as those that are never solved."""
+    """Drop problems with a lower pass rate, such as those never solved."""
     at_most: float = Field(default=1.0, ge=0, le=1)
-    """Leave out problems with a higher pass rate, as those that are always solved."""
+    """Drop problems with a higher pass rate, such as those always solved."""
     most_missing: float = Field(default=1.0, ge=0, le=1)
-    """Leave out problems of which a larger share of samples had no answer that could be read."""
+    """Drop problems if a larger fraction of samples had no readable answer."""
     order: Order = "random"
-    """An epoch is shuffled, or goes from the highest pass rate to the lowest, from the lowest to the highest,
-    or from the smallest share of missing answers to the largest."""
+    """Order of an epoch: shuffled, from high to low pass rate ("easy_first"), from low to high, or by the
+    fraction of missing answers."""
     unmeasured: Literal["refuse", "keep", "leave_out"] = "refuse"
-    """What becomes of training problems that the file does not have."""
+    """What to do with training problems that the file lacks."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -98,34 +98,34 @@ class AdaptiveConfig(Settings):
     """How many debates a problem gets: until enough of them are right, and enough are wrong."""
 
     chunk: int = Field(default=0, ge=0)
-    """Debates of a problem held at a time, up to ``train.group_size`` in all, until it has enough;
-    0 holds all of them at once."""
+    """Debates per problem held at a time, until the problem has enough right and wrong ones or
+    ``train.group_size`` in all. 0 holds all at once."""
     right: int = Field(default=2, ge=1)
     """Enough right debates: those with a right solution in the last round."""
     wrong: int = Field(default=2, ge=1)
-    """Enough wrong debates: those with a wrong solution in the last round, or one without an answer. A debate
-    of several agents may be both right and wrong."""
+    """Enough wrong debates: those with a wrong or missing answer in the last round. A debate of several
+    agents can be both right and wrong."""
 
 
 class SamplingConfig(Settings):
     """Gates that a training problem passes before a step draws it; none unless one is set."""
 
     levels: tuple[tuple[int, tuple[str | int, ...]], ...] | None = Field(default=None, min_length=1)
-    """Levels by step, as in [[0, [1, 2]], [100, [3, 4, 5]]]: from each step on these levels alone. Problems
+    """Levels by step, such as [[0, [1, 2]], [100, [3, 4, 5]]]: from each step on, only these. Problems
     without a level always pass."""
     measured_at_least: Share = 0.0
-    """Only problems with at least this pass rate in ``env.difficulty.path``; may change with the step."""
+    """Draw only problems with at least this pass rate in ``env.difficulty.path``. May change with the
+    step."""
     measured_at_most: Share = 1.0
-    """Only problems with at most this pass rate in ``env.difficulty.path``; may change with the step."""
+    """Draw only problems with at most this pass rate in ``env.difficulty.path``. May change with the step."""
     towards_half: bool = False
     """Admit a problem with probability max(0.1, 4 p (1 - p)), where p is its recent pass rate in this run
     (exponential average with weight 0.5): problems solved half of the time come most often. Problems not
     drawn yet always pass."""
     rest_steps: int = Field(default=0, ge=0)
-    """Steps in which a problem that was drawn is not drawn again."""
+    """Steps for which a drawn problem is not drawn again."""
     retry_steps: int = Field(default=0, ge=0)
-    """Steps for which a problem is put aside whose last debates were all right or all wrong; then it is tried
-    again."""
+    """Steps for which a problem is set aside if its last debates were all right or all wrong."""
 
     @field_validator("levels")
     @classmethod

@@ -11,28 +11,28 @@ class SftConfig(Settings):
     """Which replies are learnt, and how often; off without ``data``. The optimizer is that of [learner]."""
 
     data: tuple[str, ...] = ()
-    """Files of replies (JSON lines, JSON, Parquet; those of ``debate traces`` among them), and data sets with
+    """Files of replies (JSON lines, JSON or Parquet, such as those of ``debate traces``), and data sets with
     written solutions by name, such as "numinamath_cot" or "openmathreasoning"."""
     split: str = "train"
     """Split of the data sets."""
     limit: int | None = Field(default=None, ge=1)
-    """At most so many replies of each file and data set; a stream is drawn from with the run's seed."""
+    """Maximum number of replies per file or data set, drawn with the run's seed."""
     levels: tuple[str | int, ...] | None = None
-    """Keep replies to problems of these levels only."""
+    """Keep only replies to problems of these levels."""
     per_problem: int | None = Field(default=None, ge=1)
-    """At most so many replies to one problem, the first ones."""
+    """Maximum number of replies per problem; the first ones are kept."""
     max_tokens: int = Field(default=4096, ge=2)
-    """Leave out what is longer, prompt and reply together, and say how many that are."""
+    """Drop examples with more tokens, prompt and reply together. The number dropped is printed."""
     epochs: float = Field(default=2.0, gt=0)
-    """How often each reply is learnt, in whole steps."""
+    """Passes over the replies, rounded to whole steps."""
     steps: int | None = Field(default=None, ge=1)
-    """At most so many steps; None is as many as the epochs take."""
+    """Maximum number of steps. None: as many as the epochs take."""
     batch_size: int = Field(default=32, ge=1)
-    """Replies of a step, which is one update."""
+    """Replies per step; a step is one update."""
     held_back: int = Field(default=0, ge=0)
-    """So many replies, and all others to the same problems, are not learnt: ``eval/sft/loss`` is of them."""
+    """Replies held back for ``eval/sft/loss``, with all others to the same problems."""
     other_prompts: bool = False
-    """Whether to learn replies that a teacher gave to another prompt set than ``debate.prompts``."""
+    """Accept replies that a teacher gave to another prompt family than ``debate.prompts``."""
 
     @field_validator("data")
     @classmethod

@@ -14,18 +14,18 @@ class ShotsConfig(Settings):
     """How many examples, and where they are from."""
 
     count: int = Field(default=0, ge=0, le=64)
-    """Examples before each problem; 0 shows none."""
+    """Solved examples before each problem in the first round. 0: none."""
     path: str | None = None
-    """A file of rows with question, answer and solution, or the name of a shipped one, "arithmetic" or
-    "mathematics"; None is ``split`` of the data set trained on."""
+    """A file of rows with question, answer and solution, or a shipped one: "arithmetic", "mathematics". None
+    takes ``split`` of the training data set."""
     split: str = "train"
-    """Split of the data set, or of the file, that the examples are from."""
+    """Split of the data set or file."""
     fields: dict[str, str] | None = None
-    """Names of the fields in that file, as ``env.fields``."""
+    """Names of the fields in that file, as in ``env.fields``."""
     draw: Literal["fixed", "each"] = "fixed"
-    """The same examples before all problems, or others before each; the run's seed draws both."""
+    """The same examples for all problems, or new ones for each. Drawn with the run's seed."""
     until: int = Field(default=0, ge=0)
-    """Step by which there are none left, fewer and fewer; evaluations then have none. 0 keeps all."""
+    """Step at which the number of examples has fallen to 0; evaluations then use none. 0 keeps all."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -26,14 +26,14 @@ class GoalConfig(Settings):
     """What ends a run that is a stage of a curriculum. ``debate train`` sets it; see ``stages``."""
 
     figure: str
-    """A held-out figure, as ``debate eval`` names it: "debate/winner/accuracy", "direct/accuracy"; of a set
-    of ``held_out.more`` with its name in front, "aime/direct/accuracy"."""
+    """A held-out metric, as ``debate eval`` names it: "debate/winner/accuracy", "direct/accuracy";
+    "aime/direct/accuracy" for a set of ``held_out.more``."""
     target: float = Field(gt=0, le=1)
-    """The run ends once the lower end of the figure's interval is at least this."""
+    """End the run once the lower end of the metric's interval reaches this."""
     min_steps: int = Field(default=1, ge=1)
-    """Steps before which it does not end."""
+    """Minimum number of steps."""
     demote_below: float | None = Field(default=None, ge=0, lt=1)
-    """It also ends once the upper end of the interval is below this; None: never so."""
+    """Also end once the upper end of the interval is below this. None: never."""
 
     @field_validator("figure")
     @classmethod
@@ -56,24 +56,24 @@ class StageConfig(Settings):
     """
 
     name: str
-    """Its name: small letters, digits and _."""
+    """Name of the stage: lower-case letters, digits and _."""
     figure: str | None = None
-    """A held-out figure that ends it, as ``debate eval`` names it: "debate/winner/accuracy"; of a set of
-    ``held_out.more`` with its name in front. None: its steps alone end it."""
+    """A held-out metric that ends the stage, as ``debate eval`` names it: "debate/winner/accuracy";
+    "aime/direct/accuracy" for a set of ``held_out.more``. None: only its steps end it."""
     target: float | None = Field(default=None, gt=0, le=1)
-    """It ends once the lower end of the figure's interval is at least this."""
+    """End the stage once the lower end of the metric's interval reaches this."""
     min_steps: int = Field(default=1, ge=1)
-    """Steps before which no figure ends it."""
+    """Minimum number of steps before the metric can end the stage."""
     max_steps: int | None = Field(default=None, ge=1)
-    """Steps after which it ends in any case. None: as many as ``sft.epochs`` and ``sft.steps`` give, where it
-    learns from replies; a stage of debates needs the number."""
+    """Maximum number of steps. None, for a stage that learns from replies: as many as ``sft.epochs`` and
+    ``sft.steps`` give. A stage of debates needs the number."""
     at_limit: Literal["go_on", "stop"] = "go_on"
-    """Whether the next stage begins where ``max_steps`` end without the target, or the curriculum ends."""
+    """At ``max_steps`` without the target: start the next stage ("go_on"), or end the curriculum ("stop")."""
     demote_below: float | None = Field(default=None, ge=0, lt=1)
-    """It also ends once the upper end of the interval is below this, and the stage before comes again; None:
-    never."""
+    """Also end the stage once the upper end of the interval is below this, and repeat the previous stage.
+    None: never."""
     demotions: int = Field(default=1, ge=0)
-    """How often it may end by ``demote_below``; then it continues to its limit."""
+    """Maximum number of endings by ``demote_below``; after them the stage runs to its limit."""
     env: Table = Field(default_factory=dict)
     """Settings of ``env`` in this stage; the tables below likewise."""
     sampling: Table = Field(default_factory=dict)

@@ -16,33 +16,33 @@ class VerifierConfig(Settings):
     """A verifier model, and what it scores. Problems of kind "rubric" are rewarded by its verdicts."""
 
     endpoint: str | None = None
-    """A name in [endpoints]: the model that scores. None: there is no verifier model."""
+    """Endpoint of the model that scores replies. None: no verifier model."""
     rubric: str | None = Field(default=None, min_length=1)
-    """What a reply is scored by; a row's own rubric comes first. None: for problems with a gold answer
-    whether the final answer is correct, and for kind "rubric" the row must bring one."""
+    """The rubric that replies are scored by; a problem's own rubric comes first. None: for problems with a
+    gold answer, whether the final answer is correct; problems of kind "rubric" must bring one."""
     rubric_file: str | None = None
     """A text file with the rubric."""
     beside_truth: bool = False
-    """Whether solutions of problems with a gold answer are scored too. The agreement with truth is measured;
-    nothing learns from these verdicts but judges, with ``rewards.judge_verdict_weight``."""
+    """Also score solutions of problems with a gold answer, to measure the agreement with truth. Rewards do
+    not use these scores, except ``rewards.judge_verdict_weight``."""
     diagnose: bool = False
-    """Whether ``debate eval`` also asks of direct solutions to problems with a gold answer whether their
-    approach is valid, and of the wrong ones why they are wrong, by fixed rubrics."""
+    """In ``debate eval``, also ask whether the approach of direct solutions is valid, and why wrong ones are
+    wrong, by fixed rubrics."""
     threshold: float = Field(default=0.5, gt=0, le=1)
-    """The lowest score that passes."""
+    """Lowest score that passes."""
     samples: int = Field(default=1, ge=1, le=64)
-    """Scores whose mean is a verdict; several need a temperature."""
+    """Scores averaged into one verdict. More than one needs a temperature."""
     temperature: float = Field(default=0.0, ge=0)
-    """Sampling temperature."""
+    """Sampling temperature of the verifier."""
     max_tokens: int = Field(default=1024, ge=1)
-    """Most tokens of its reply, reasons included."""
+    """Maximum tokens of its reply, reasons included."""
     thinking_tokens: int = Field(default=0, ge=0)
-    """Most tokens of its thinking; 0 for models that do not think."""
+    """Maximum thinking tokens. 0 for models that do not think."""
     cache: str | None = None
-    """The file of what it has said, which runs may share; None is verdicts.jsonl next to the run's folder."""
+    """File of verdicts, which runs may share. None: verdicts.jsonl next to the run folder."""
     max_without: float = Field(default=0.5, ge=0, le=1)
-    """A step or evaluation in which it gives no verdict on more than this share of the replies (and on 8 or
-    more) ends the run, with the finished steps saved."""
+    """End the run, saved, if more than this fraction of the replies of a step or evaluation (and at least 8)
+    gets no verdict."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

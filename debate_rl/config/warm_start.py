@@ -20,38 +20,38 @@ class WarmStartConfig(Settings):
     """The warm start of a tiny model; off unless it has steps."""
 
     from_run: str | None = None
-    """Begin with weights of another run: "runs/one" takes its warm start, or what supervised training made of
-    it; "runs/one@best", "runs/one@newest" and "runs/one@120" take those of a checkpoint."""
+    """Start from weights of another run: "runs/one" takes its warm start or supervised weights;
+    "runs/one@best", "runs/one@newest" and "runs/one@120" take a checkpoint."""
     levels: tuple[int | str, ...] | None = Field(default=None, min_length=1)
-    """Levels of the problems shown; None: all that there are. What is not shown is left to learn."""
+    """Levels of the problems demonstrated. None: all."""
     solve_steps: int = Field(default=0, ge=0)
-    """First steps, on right solutions of round 0 alone: checking is learnt faster once solving is."""
+    """First steps, on right solutions of round 0 only: checking is learnt faster after solving."""
     debate_steps: int = Field(default=0, ge=0)
-    """Steps on all kinds of turns that follow."""
+    """Steps after these, on all kinds of turns."""
     solve_batch: int = Field(default=96, ge=1)
-    """Demonstrations in each of the first steps."""
+    """Demonstrations per step of ``solve_steps``."""
     batch: tuple[int, int, int, int] = (32, 40, 24, 8)
-    """Turns of round 0, later turns, drills and ballots in each step that follows."""
+    """Turns of round 0, later turns, drills and ballots per step of ``debate_steps``."""
     right: tuple[float, ...] = (0.6, 0.4, 0.5)
-    """How often each persona's demonstrations solve the problem."""
+    """Fraction of each persona's demonstrations that solve the problem."""
     lure: tuple[float, ...] = (0.3, 0.5, 0.4)
-    """How often they fall for the family's lure: the habit that is planted for RL to unlearn."""
+    """Fraction that falls for the family's lure: the planted habit that RL should remove."""
     adopt: float = Field(default=0.9, ge=0, le=1)
-    """How often a later turn takes over a right solution it sees."""
+    """Fraction of later turns that adopt a right solution they read."""
     lie: float = Field(default=0.15, ge=0, le=1)
-    """How often a wrong solution shown states the target as its result."""
+    """Fraction of wrong solutions shown that state the target as their result."""
     invent: float = Field(default=0.15, ge=0, le=1)
-    """How often a wrong solution shown gives numbers that the problem does not have."""
+    """Fraction of wrong solutions shown that use numbers absent from the problem."""
     misjudge: float = Field(default=0.0, ge=0, le=1)
-    """How often a demonstrated check, drills aside, falls for the lure itself and finds it right."""
+    """Fraction of demonstrated checks, drills excluded, that fall for the lure and accept it."""
     decidable: float = Field(default=0.6, ge=0, le=1)
-    """How often exactly one of the compared solutions is right."""
+    """Fraction of demonstrated comparisons with exactly one right solution."""
 
     boxed: float = Field(default=1.0, ge=0, le=1)
-    """How often a solution of a prompt family boxes its answer; else it says "The answer is"."""
+    """Fraction of solutions of a prompt family that box the answer; the others say "The answer is"."""
     ramble: float = Field(default=0.0, ge=0, le=1)
-    """How often it adds another question, which the family's stop strings end; with 0 the model never
-    learns to end a reply."""
+    """Fraction of solutions that add another question, which the family's stop strings cut off. With 0 the
+    model never learns to end a reply."""
 
     @field_validator("batch")
     @classmethod

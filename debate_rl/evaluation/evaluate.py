@@ -1,19 +1,26 @@
-"""An evaluation from its plan to its figures."""
+"""An evaluation from its plan to its figures; other graders' modes; diagnosis by a verifier model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
-from debate import Policy
-from debate_rl.evaluation.diagnosis import with_diagnosis
-from debate_rl.evaluation.modes import with_modes
-from debate_rl.evaluation.play import EvalPlan, Tell, Unopened, play
+from debate import Policy, Problem, Turn
+from debate.types import WITHOUT_TRUTH
+from debate_rl.evaluation.grading import Graded, Verifying, grade_text, solution_text
+from debate_rl.evaluation.play import EvalPlan, Played, Tell, Unopened, play
 from debate_rl.evaluation.scores import Scores, scores
-from envs import DataError
+from debate_rl.metrics.answers import pass_at_k, powers_to
+from envs import DataError, Environment
 from envs.answers.keys import key_of
+from envs.rubrics.diagnosis import CAUSES, approach, cause
+from envs.rubrics.verdicts import Stated, Verdict
 from envs.types import Mode
+from transcripts import Record
+from transcripts.causes import wrong_replies
 
 
 def evaluate(
@@ -37,6 +44,87 @@ def evaluate(
         raise DataError(f"{where}: the grader gave no verdict on any of {len(plan.problems)} problems")
     if plan.verifying is not None:
         if diagnose:
-            figures = with_diagnosis(figures, played, plan.verifying)
+            figures = _with_diagnosis(figures, played, plan.verifying)
         figures = replace(figures, asked=plan.verifying.checked_tally())
     return with_modes(figures, played, plan.environment, modes)
+
+
+def check_modes(modes: Sequence[Mode], problems: Sequence[Problem]) -> None:
+    """ValueError where these problems cannot be graded in one of the modes."""
+    if "first_letter" in modes and any(problem.kind != "choice" for problem in problems):
+        raise ValueError("--modes first_letter: is for multiple choice, and not all of these problems are")
+
+
+def with_modes(scores: Scores, played: Played, environment: Environment, modes: Sequence[Mode]) -> Scores:
+    """Return the scores with accuracy, missing, pass@k and greedy accuracy of each mode beside them.
+
+    What is graded is the whole reply behind its thinking, as other harnesses do, on the problems of the
+    scores; one of which a mode gives no verdict on some reply is left out under that mode.
+    """
+    known = {name for name, problem in scores.problems.items() if problem.kind not in WITHOUT_TRUTH}
+    values = {name: dict(by_problem) for name, by_problem in scores.values.items()}
+    samples = [_replies(group)[: played.solutions] for group in played.opening]
+    greedy = [_replies([solution]) for solution in played.greedy]
+    for mode in modes:
+        for name, groups in (("direct/accuracy", samples), ("direct/greedy_accuracy", greedy)):
+            found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+            for group in groups:
+                id = group[0][0].id
+                verdicts = [
+                    grade_text(environment, problem, text, mode).verdict
+                    for problem, text in group
+                    if id in known
+                ]
+                if not verdicts or None in verdicts:
+                    continue
+                right = [verdict is True for verdict in verdicts]
+                found[name][id] += map(float, right)
+                if name == "direct/accuracy":
+                    found["direct/missing"][id] += [float(verdict == "missing") for verdict in verdicts]
+                    for k in powers_to(len(right))[1:]:
+                        found[f"direct/pass@{k}"][id].append(pass_at_k(len(right), sum(right), k))
+            values |= {f"{figure} [{mode}]": dict(by_problem) for figure, by_problem in found.items()}
+    return replace(scores, values=values)
+
+
+def _replies(parts: Sequence[Graded]) -> list[tuple[Problem, str]]:
+    return [(part.debate.problem, _behind_thinking(turn)) for part in parts for turn in part.debate.turns]
+
+
+def _behind_thinking(turn: Turn) -> str:
+    """Return a reply without its thinking: nothing where its end cut that off."""
+    start = turn.parsed.thinking.end if turn.parsed.thinking else 0
+    return turn.completion.stated[start:]
+
+
+def _with_diagnosis(scores: Scores, played: Played, verifying: Verifying) -> Scores:
+    """Return the scores with ``verifier/direct/approach``, and each cause's share of the wrong solutions.
+
+    Opinions by fixed rubrics. What the rules of ``envs.causes`` know of a wrong solution is not asked.
+    """
+    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    parts = [one for group in played.opening for one in group if one.debate.problem.id in scores.problems]
+    asked = [ask for one in parts for ask in _questions(one, verifying)]  # all before the first answer
+    for id, valid, why in asked:
+        score = valid.result().score if valid else None
+        if score is not None:
+            values["verifier/direct/approach"][id].append(score)
+        name = why.result().value if why else None
+        for known in CAUSES if name is not None else ():
+            values[f"verifier/direct/cause/{known}"][id].append(float(known == name))
+    return replace(scores, values={**scores.values, **values})
+
+
+def _questions(
+    one: Graded, verifying: Verifying
+) -> Iterator[tuple[str, Future[Verdict] | None, Future[Stated] | None]]:
+    """Begin with each solution of a debate that has grades: is its approach valid, and why is it wrong?"""
+    debate, problem = one.debate, one.debate.problem
+    wrong = {turn.id: reply for turn, reply in wrong_replies(Record(debate, 0, problem.id, one.truth))}
+    for turn in debate.turns if one.truth is not None else ():
+        text = solution_text(problem, turn)
+        yield (
+            problem.id,
+            approach(verifying.model, problem, text) if text else None,
+            cause(verifying.model, wrong[turn.id]) if turn.id in wrong else None,
+        )

@@ -1,4 +1,4 @@
-"""The folder of one evaluation: what it is of, and a lock; it is never used for anything else."""
+"""The folder of one evaluation: what it is of, a lock, and replies as they come."""
 
 from __future__ import annotations
 
@@ -10,22 +10,28 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import cast
+from types import TracebackType
+from typing import Self, cast
 
+import msgspec
 from msgspec import UNSET
 
-from debate import Problem
-from debate.files import read_json
+from debate import Completion, Policy, Problem, SampleRequest
+from debate.files import plain_lines, read_json
 from debate.prompting.texts import load_prompts, prompt_path
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import IN_A_BOX
+from debate_rl.inference.wrapped import WrappedPolicy
 from debate_rl.runs.checkpoint import WARM_START
 from debate_rl.runs.folder import LOCK, half_written, locked, plain_config, write_whole
 from debate_rl.runs.provenance import checksum, source_commit, versions
 from envs.types import Mode
+from transcripts.append import LineFile
 from transcripts.store import seal_before
 
 IDENTITY, FIGURES = "evaluation.json", "figures.json"
+OPEN_REPLIES = "open_replies.jsonl"
+"""Replies of debates that are not yet over; the file goes once these are kept."""
 TRAINING = "training step"
 """What an evaluation of training has in the place of weights: how many steps these had learnt from."""
 BEGINNINGS = MODEL, START = "model", "start"
@@ -33,7 +39,7 @@ BEGINNINGS = MODEL, START = "model", "start"
 
 
 class EvaluationError(ValueError):
-    """An evaluation that cannot be made or gone on with; the message says why and what to do."""
+    """An evaluation that cannot be made or continued; the message says why and what to do."""
 
 
 def identity(
@@ -46,32 +52,32 @@ def identity(
 ) -> dict[str, object]:
     """Return what decides what is said in an evaluation: protocol, prompts, model, weights, problems, seeds.
 
-    And whether debates are held, or one agent alone solves (``direct``).
-
-    A model's own folder is known by the names, sizes and times of its files; one that is built anew, by all
-    that it is built from. The code of a policy of one's own is not looked at.
+    And whether debates are held, or one agent alone solves (``direct``). A model's own folder is known by the
+    names, sizes and times of its files; one that is built anew, by all that it is built from. The code of a
+    policy of one's own is not looked at.
     """
     load_prompts(config.debate.prompts)  # says best what is wrong with the file
     plain = plain_config(config)
-    plain_problems = [{k: v for k, v in asdict(one).items() if v is not UNSET} for one in problems]
-    problem_text = json.dumps(plain_problems)
-    home = Path(config.model.name_or_path or "").expanduser()
+    problem_text = json.dumps([{k: v for k, v in asdict(one).items() if v is not UNSET} for one in problems])
+    name = config.model.name_or_path
     endpoints = cast("dict[str, object]", plain.get("endpoints", {}))
-    built = weights is None and config.model.name_or_path is None
-    return {
+    built = weights is None and name is None
+    found = {
         "debate": plain.get("debate", {}),
         "prompts": checksum(prompt_path(config.debate.prompts)),
         "model": plain.get("model", {}),
-        "files": _files(home) if config.model.name_or_path is not None else [],
+        "files": [] if name is None else _files(Path(name).expanduser()),
         "built": {"seed": config.seed, "env": plain.get("env", {})} if built else {},
         "weights": None if weights is None else checksum(weights / "manifest.json"),
         "problems": {"count": len(problems), "sha256": sha256(problem_text.encode()).hexdigest()},
         "seeds": list(seeds),
-        **({"direct": True} if direct else {}),
-        **({"sandbox": plain.get("sandbox", {})} if config.debate.tools != "none" else {}),
-        **({"remote": endpoints[config.remote.endpoint]} if config.remote.endpoint else {}),
-        **({"summarizer": endpoints[config.summarizer.endpoint]} if config.summarizer.endpoint else {}),
     }
+    found |= {"direct": True} if direct else {}
+    found |= {"sandbox": plain.get("sandbox", {})} if config.debate.tools != "none" else {}
+    for part in ("remote", "summarizer"):
+        if endpoint := getattr(config, part).endpoint:
+            found[part] = endpoints[endpoint]
+    return found
 
 
 def series_of(what: Mapping[str, object], mode: Mode = IN_A_BOX) -> str:
@@ -99,12 +105,12 @@ def default_folder(home: Path, weights: Path | None, what: Mapping[str, object])
 
 @contextmanager
 def training_folder(run: Path, step: int, data: str, what: Mapping[str, object]) -> Iterator[Path]:
-    """Hold the folder of an evaluation in training; what an earlier start said at the step is removed.
+    """Hold the folder of an evaluation in training on a held-out set ("" the first one).
 
-    >>> training_name(50, ""), training_name(0, "aime")
-    ('step_000050-training', 'start-training_aime')
+    What an earlier start said at the step is removed.
     """
-    folder = run / "evaluations" / training_name(step, data)
+    weights = f"step_{step:06d}" if step else START
+    folder = run / "evaluations" / f"{weights}-training{f'_{data}' if data else ''}"
     if (folder / IDENTITY).is_file() and not folder.is_symlink():
         _clear(folder)
     with open_folder(folder, what):
@@ -121,12 +127,6 @@ def _clear(folder: Path) -> None:
         else:
             path.unlink()
     (folder / IDENTITY).unlink()
-
-
-def training_name(step: int, data: str) -> str:
-    """Return the name of the folder of an evaluation in training on a held-out set ("" the first one)."""
-    weights = f"step_{step:06d}" if step else START
-    return f"{weights}-training{f'_{data}' if data else ''}"
 
 
 @contextmanager
@@ -172,3 +172,67 @@ def _refuse_another(folder: Path, what: Mapping[str, object]) -> None:
             f"{folder}: holds an evaluation with other {', '.join(different)}; nothing was changed in it: "
             "choose another --out, or none"
         )
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """One line. ``request``: a checksum of all that was asked, the seed too."""
+
+    request: str
+    reply: Completion
+
+
+class KeptReplies(WrappedPolicy):
+    """A policy that writes each reply of another one to a file, and answers from the file what it holds.
+
+    So a kill loses no reply that had come, and what is asked twice is sampled once. Left without an error, it
+    removes the file unless it is to ``stay``; else the file stays for the next start.
+    """
+
+    def __init__(self, policy: Policy, path: Path, *, stay: bool = False) -> None:
+        super().__init__(policy)
+        self._path, self._stay = path, stay
+        self._lines = _reply_lines(path)
+        self._file = LineFile(path)
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Return the reply that was kept, or have one sampled and keep it."""
+        key = checksum_of(request)
+        if key in self._lines:
+            return msgspec.json.decode(self._file.read(*self._lines[key]), type=Reply).reply
+        reply = (await self.inner.sample(request)).whole()
+        begin = self._file.end
+        self._file.write(msgspec.json.encode(Reply(key, reply)))
+        self._lines[key] = begin, self._file.end
+        return reply
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        if error is None and not self._stay:
+            self._path.unlink()
+
+
+def _reply_lines(path: Path) -> dict[str, tuple[int, int]]:
+    """Return where the file holds which reply, by request; a torn last line is left out."""
+    lines, begin = dict[str, tuple[int, int]](), 0
+    for number, line in enumerate(plain_lines(path) if path.exists() else (), start=1):
+        try:
+            kept = msgspec.json.decode(line, type=Reply)
+        except msgspec.DecodeError as error:
+            if not line.endswith(b"\n"):
+                break
+            raise EvaluationError(
+                f"{path}:{number}: not a reply ({error}); remove the file, whose replies are sampled anew"
+            ) from error
+        lines[kept.request] = begin, begin + len(line)
+        begin += len(line)
+    return lines
+
+
+def checksum_of(request: SampleRequest) -> str:
+    """Return a checksum of everything that decides a reply."""
+    return sha256(repr(request).encode(errors="backslashreplace")).hexdigest()[:32]

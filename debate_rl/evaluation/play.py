@@ -1,8 +1,7 @@
 """What a policy says to held-out problems: debates, and first-round solutions that spend as many tokens.
 
-Or, where no debate is wanted or there is none to hold, solutions of one agent alone.
-
-Every debate is kept as it ends, so that an evaluation which was cut off goes on where it was.
+Or, where no debate is wanted or there is none to hold, solutions of one agent alone. Every debate is kept as
+it ends, so that an evaluation which was cut off continues where it was.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from debate.policy import token_counts
 from debate.prompting.shown import rounds_held, speakers
 from debate.seeds import derive_seed
 from debate.types import TurnId
-from debate_rl.evaluation.folder import EvaluationError
+from debate_rl.evaluation.folder import OPEN_REPLIES, EvaluationError, KeptReplies
 from debate_rl.evaluation.grading import (
     IN_A_BOX,
     BackgroundGrading,
@@ -33,8 +32,6 @@ from debate_rl.evaluation.grading import (
     graded,
     stored_mode,
 )
-from debate_rl.evaluation.kept_replies import NAME as OPEN_REPLIES
-from debate_rl.evaluation.kept_replies import KeptReplies
 from debate_rl.inference.wrapped import WrappedPolicy
 from envs import Environment
 from envs.types import Mode
@@ -55,12 +52,11 @@ class Unopened:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """One debate for each problem and seed, and of each as many first-round solutions as it spends tokens.
+    """One debate for each problem and seed, and of each first-round solutions, as debates of one round.
 
-    ``opening[i]`` belongs to the problem of ``debates[i]`` and holds ``samples`` solutions, perhaps a few
-    more: its debates have one round and N solutions each. ``further[i]``: more of them, so that there are
-    ``solutions`` in all. ``greedy``: one solution of each problem at temperature 0, if asked for.
-    Without debates, ``debates`` is empty, and ``further[i]`` empty tuples.
+    ``opening[i]`` belongs to the problem of ``debates[i]``: ``samples`` solutions spend the tokens of a
+    debate, ``solutions`` count, and there may be a few more. ``greedy``: one solution of each problem at
+    temperature 0, if asked for. Without debates, ``debates`` is empty.
     """
 
     debates: tuple[Graded, ...]
@@ -68,7 +64,6 @@ class Played:
     samples: int
     solutions: int
     greedy: tuple[Graded, ...] = ()
-    further: tuple[tuple[Graded, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +106,27 @@ def play(
 
     EnvironmentSpecError for an open problem, which has no gold answer.
     """
+    alone = plan.protocol.one_round(alone=True)  # the first persona, which speaks once
+    greedy: list[Graded] = []
     if plan.direct:
-        return _play_direct(plan, policy, folder, tell)
+        count = max(1, plan.samples)
+        single = replace(plan, protocol=alone)
+        debates, opening, samples = list[Graded](), list[tuple[Graded, ...]](), count
+        for seed in plan.seeds:
+            solutions = _part(single, policy, "direct", seed, _again(plan, count), folder, tell)
+            opening += _in_turn(solutions, plan)
+    else:
+        debates, opening, samples, count = _play_debates(plan, policy, folder, tell)
+    if plan.greedy:
+        cold = replace(plan, protocol=alone.model_copy(update={"temperature": 0.0}))
+        greedy = _part(cold, policy, "greedy", 0, plan.problems, folder, tell)
+    return Played(tuple(debates), tuple(opening), samples, count, tuple(greedy))
+
+
+def _play_debates(
+    plan: EvalPlan, policy: Policy | Unopened, folder: Path | None, tell: Tell
+) -> tuple[list[Graded], list[tuple[Graded, ...]], int, int]:
+    """Return debates, solutions of each, how many of these spend a debate's tokens, and how many count."""
     debates = [
         graded
         for seed in plan.seeds
@@ -123,47 +137,31 @@ def play(
     copies = ceil(samples / agents)
     more = max(0, ceil(plan.samples / agents) - copies)
     opening: list[tuple[Graded, ...]] = []
-    further: list[tuple[Graded, ...]] = []
     for seed in plan.seeds:
         repeated = [problem for problem in plan.problems for _ in range(copies)]
         solutions = _part(single, policy, "self-consistency", seed, repeated, folder, tell)
-        opening += [tuple(solutions[start : start + copies]) for start in range(0, len(repeated), copies)]
-        # in turn, so that still more can be sampled another time
-        again = [problem for _ in range(more) for problem in plan.problems]
-        solutions = _part(single, policy, "further samples", seed, again, folder, tell) if more else []
-        further += [tuple(solutions[start :: len(plan.problems)]) for start in range(len(plan.problems))]
-    count = max(samples, plan.samples)
-    greedy = _greedy(plan, policy, folder, tell)
-    return Played(tuple(debates), tuple(opening), samples, count, greedy, tuple(further))
+        groups = [tuple(solutions[start : start + copies]) for start in range(0, len(repeated), copies)]
+        if more:
+            further = _part(single, policy, "further samples", seed, _again(plan, more), folder, tell)
+            pairs = zip(groups, _in_turn(further, plan), strict=True)
+            groups = [(*group, *rest) for group, rest in pairs]
+        opening += groups
+    return debates, opening, samples, max(samples, plan.samples)
+
+
+def _again(plan: EvalPlan, times: int) -> list[Problem]:
+    """Return all problems so many times in turn, so that still more can be sampled another time."""
+    return [problem for _ in range(times) for problem in plan.problems]
+
+
+def _in_turn(solutions: Sequence[Graded], plan: EvalPlan) -> list[tuple[Graded, ...]]:
+    """Return the solutions of each problem, where all problems were solved in turn."""
+    return [tuple(solutions[start :: len(plan.problems)]) for start in range(len(plan.problems))]
 
 
 def is_alone(protocol: DebateConfig) -> bool:
     """Return whether there is nothing to debate: one agent that speaks once."""
     return protocol.num_agents == protocol.num_rounds == 1
-
-
-def _play_direct(plan: EvalPlan, policy: Policy | Unopened, folder: Path | None, tell: Tell) -> Played:
-    """Return solutions of one agent alone; they are sampled in turn, so that more can be added later."""
-    count, alone = max(1, plan.samples), _alone(plan)
-    opening: list[tuple[Graded, ...]] = []
-    for seed in plan.seeds:
-        repeated = [problem for _ in range(count) for problem in plan.problems]
-        solutions = _part(alone, policy, "direct", seed, repeated, folder, tell)
-        opening += [tuple(solutions[start :: len(plan.problems)]) for start in range(len(plan.problems))]
-    further = ((),) * len(opening)
-    return Played((), tuple(opening), count, count, _greedy(plan, policy, folder, tell), further)
-
-
-def _alone(plan: EvalPlan, **changes: object) -> EvalPlan:
-    """Return the plan for one agent, the first persona, that speaks once, with these changes."""
-    return replace(plan, protocol=plan.protocol.one_round(alone=True).model_copy(update=changes))
-
-
-def _greedy(plan: EvalPlan, policy: Policy | Unopened, folder: Path | None, tell: Tell) -> tuple[Graded, ...]:
-    """Return one solution of each problem at temperature 0, if they are wanted."""
-    if not plan.greedy:
-        return ()
-    return tuple(_part(_alone(plan, temperature=0.0), policy, "greedy", 0, plan.problems, folder, tell))
 
 
 def solutions_of_a_debate(debates: Sequence[Debate]) -> float:
@@ -215,10 +213,12 @@ def _part(
 
         def keep(debate: Debate, done_with: Graded | None) -> None:
             if writer is not None:
-                writer.write(_record(debate, number, done_with, plan.mode))
+                truth, verdicts = (done_with.truth, done_with.verdicts) if done_with else (None, None)
+                id, mode = debate.problem.id, stored_mode(plan.mode)
+                writer.write(Record(debate, number, id, truth, mode=mode, verdicts=verdicts or UNSET))
             tell_now()
 
-        if folder is not None and not _is_one_reply(plan.protocol):
+        if folder is not None and turns_of(plan.protocol) > 1:  # else a debate is kept as soon as it speaks
             speaker = stack.enter_context(KeptReplies(speaker, folder / OPEN_REPLIES))
         counted = CountedReplies(speaker, tell_now)
         grading = stack.enter_context(
@@ -244,13 +244,6 @@ def summarizer_of(protocol: DebateConfig, opened: Callable[[], Policy | None] | 
     return opened() if wanted and rounds_held(protocol) > 1 and opened is not None else None
 
 
-def _record(debate: Debate, seed: int, marked: Graded | None, mode: Mode) -> Record:
-    """Return a debate as it is kept; ``marked`` is None where nothing has graded it yet."""
-    truth = marked.truth if marked else None
-    verdicts = marked.verdicts if marked else None
-    return Record(debate, seed, debate.problem.id, truth, mode=stored_mode(mode), verdicts=verdicts or UNSET)
-
-
 def turns_of(protocol: DebateConfig) -> int:
     """Return how many turns a debate has that does not stop early."""
     return sum(len(speakers(protocol, round_)) for round_ in range(rounds_held(protocol)))
@@ -269,11 +262,6 @@ class CountedReplies(WrappedPolicy):
         self.count += 1
         self._said()
         return reply
-
-
-def _is_one_reply(protocol: DebateConfig) -> bool:
-    """Return whether a debate is kept as soon as anything is said in it."""
-    return protocol.num_agents * rounds_held(protocol) == 1
 
 
 def _kept(shard: Path, problems: Sequence[Problem], seed: int, protocol: DebateConfig) -> dict[int, Debate]:

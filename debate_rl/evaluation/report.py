@@ -1,13 +1,12 @@
-"""Figures of one or several evaluations as rows, and as Markdown or LaTeX."""
+"""What one command evaluated: figures as rows, tables, JSON, Markdown and LaTeX, and the best checkpoint."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, isfinite
 from typing import Literal, TypeAlias
 
-from debate_rl.evaluation.results import Best, Results
 from debate_rl.evaluation.scores import KINDS, Scores, difference
 from debate_rl.formatting import title
 from debate_rl.metrics.held_out import COUNTS, LEADS, HeldOut
@@ -32,8 +31,12 @@ WITHIN = {"share": (0.0, 1.0), "difference": (-1.0, 1.0), "tokens": (0.0, inf), 
 """What figures of a unit can be."""
 SMALL = 100
 """With fewer problems an interval is wide, and a difference between models mostly noise."""
-
-
+IN_TRAINING = "in training"
+"""The head of what a data set shares with the problems that were trained on."""
+TEST_TIME = "test-time learning"
+"""The head of whether a run is declared to train on the problems of a data set."""
+CHOSEN_BY = ("debate/winner/accuracy", "direct/accuracy")
+"""The figure that decides which checkpoint is best: the first of these that there is."""
 Unit: TypeAlias = Literal["share", "tokens", "difference", "count"]
 
 
@@ -66,22 +69,31 @@ def rows(scores: Scores) -> list[Row]:
         for name in sorted(scores.values, key=_mode)
         if (estimate := scores.estimate(name)) is not None
     ]
-    leads = (
-        (name, difference(scores, minuend, scores, subtrahend))
-        for name, (minuend, subtrahend) in LEADS.items()
-    )
-    figures += [Row(name, estimate, "difference") for name, estimate in leads if estimate is not None]
-    figures += [
-        Row(f"verifier/{name}", estimate, "difference" if name == "kappa" else "share")
-        for name, estimate in scores.agreement().items()
-    ]
-    return figures + list(_by_group(scores))
+    for name, (minuend, subtrahend) in LEADS.items():
+        lead = difference(scores, minuend, scores, subtrahend)
+        figures += [] if lead is None else [Row(name, lead, "difference")]
+    for name, estimate in scores.agreement().items():
+        figures.append(Row(f"verifier/{name}", estimate, "difference" if name == "kappa" else "share"))
+    for kind in KINDS:
+        groups = scores.groups(kind)
+        for label, problems in groups.items() if len(groups) > 1 else ():
+            for name in MAIN:
+                if (estimate := scores.estimate(name, problems)) is not None:
+                    figures.append(Row(name, estimate, group=f"{kind} {label}"))
+    return figures
 
 
 def _unit(name: str) -> Unit:
     if name.endswith("_tokens"):
         return "tokens"
     return "count" if name.endswith(COUNTS) else "share"
+
+
+def _mode(name: str) -> tuple[int, int]:
+    """Return where a figure stands: by mode, and accuracies before what they cost."""
+    mode, _, figure = name.partition("/")
+    costs = _unit(name) != "share" or figure.startswith(COSTS)
+    return ("direct", "debate", "judge", "verifier").index(mode), int(costs)
 
 
 def metrics(scores: Scores, data: str = "") -> dict[str, float]:
@@ -120,22 +132,6 @@ def held_out(scores: Scores, step: int, *, series: str = "", data: str = "") -> 
     )
 
 
-def _mode(name: str) -> tuple[int, int]:
-    """Return where a figure stands: by mode, and accuracies before what they cost."""
-    mode, _, figure = name.partition("/")
-    costs = _unit(name) != "share" or figure.startswith(COSTS)
-    return ("direct", "debate", "judge", "verifier").index(mode), int(costs)
-
-
-def _by_group(scores: Scores) -> Iterator[Row]:
-    for kind in KINDS:
-        groups = scores.groups(kind)
-        for label, problems in groups.items() if len(groups) > 1 else ():
-            for name in MAIN:
-                if (estimate := scores.estimate(name, problems)) is not None:
-                    yield Row(name, estimate, group=f"{kind} {label}")
-
-
 def cell(row: Row) -> str:
     """Return value and interval.
 
@@ -161,6 +157,69 @@ def plain_rows(evaluated: Mapping[str, Scores]) -> list[dict[str, object]]:
     return [*figures, *gains]
 
 
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The weights of a run with the highest figure on a data set, ``of`` so many that were evaluated."""
+
+    data: str
+    run: str
+    evaluation: str
+    figure: str
+    estimate: Estimate
+    of: int
+
+
+@dataclass(slots=True)
+class Results:
+    """Figures by data set and evaluation, in the order of the tables.
+
+    ``roles``: what each data set is there for. ``facts`` and ``failures`` belong to a data set and an
+    evaluation: what else a table says of it, by head, and why there are no figures.
+    """
+
+    scores: dict[str, dict[str, Scores]] = field(default_factory=dict)
+    roles: dict[str, str] = field(default_factory=dict)
+    facts: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    failures: dict[tuple[str, str], Exception] = field(default_factory=dict)
+
+    def add(self, data: str, evaluation: str, scores: Scores) -> None:
+        """Put figures beside the others of the data set."""
+        self.scores.setdefault(data, {})[evaluation] = scores
+
+    def sort(self, order: Sequence[tuple[str, str]]) -> None:
+        """Bring data sets and evaluations into this order; others stay in front."""
+        rank = {pair: number for number, pair in enumerate(order)}
+        data = {name: number for number, name in reversed([*enumerate(dict.fromkeys(d for d, _ in order))])}
+        self.scores = {
+            name: dict(sorted(by_name.items(), key=lambda item: rank.get((name, item[0]), -1)))
+            for name, by_name in sorted(self.scores.items(), key=lambda item: data.get(item[0], -1))
+        }
+
+    def forget(self, evaluation: str) -> None:
+        """Take out what is known of an evaluation."""
+        for by_name in self.scores.values():
+            by_name.pop(evaluation, None)
+        self.failures = {pair: error for pair, error in self.failures.items() if pair[1] != evaluation}
+
+    def best(self) -> Iterator[Best]:
+        """Yield the best checkpoint of each run on each data set, where several were evaluated."""
+        for data, by_name in self.scores.items():
+            runs = dict.fromkeys(name.rpartition("@")[0] for name in by_name if "@" in name)
+            for run in runs:
+                names = [name for name in by_name if name.rpartition("@")[0] == run]
+                if sum(not name.endswith("@start") for name in names) > 1:
+                    yield from _best(data, run, {name: by_name[name] for name in names})
+
+
+def _best(data: str, run: str, by_name: dict[str, Scores]) -> Iterator[Best]:
+    for figure in CHOSEN_BY:
+        known = {name: found for name, each in by_name.items() if (found := each.estimate(figure))}
+        if known:
+            first = max(known, key=lambda name: known[name].value)
+            yield Best(data, run, first, figure, known[first], len(known))
+            return
+
+
 def comparison(results: Results) -> list[list[str]]:
     """Return a table, heads first: a line for each data set and evaluation, with its gains over the first.
 
@@ -168,39 +227,31 @@ def comparison(results: Results) -> list[list[str]]:
     """
     every = [scores for by_name in results.scores.values() for scores in by_name.values()]
     known = dict.fromkeys(name for scores in every for name in scores.values)
-    beside = [name for name in known if name.startswith("direct/accuracy [")]
-    names = [name for name in (*MAIN, *beside, *CUT_OFF) if name in known]
+    modes = [name for name in known if name.startswith("direct/accuracy [")]
+    names = [name for name in (*MAIN, *modes, *CUT_OFF) if name in known]
     gained = _gained(names) if len(every) > len(results.scores) else ()
     about = _about(results)
     heads = ["", *about, "", "problems", *map(label_title, names)]
     table = [[*heads, *(f"{label_title(name)} gain" for name in gained)]]
+
+    def add(data: str, name: str, *cells: str) -> None:
+        table.append([data, *(of.get((data, name), "") for of in about.values()), name, *cells])
+
     for data, by_name in results.scores.items():
         base = next(iter(by_name.values()))
         for name, scores in by_name.items():
             values = [cell(Row(figure, e)) if (e := scores.estimate(figure)) else "" for figure in names]
             gains = ["" if scores is base else _gain_cell(figure, scores, base) for figure in gained]
-            facts = [of.get((data, name), "") for of in about.values()]
-            table.append([data, *facts, name, str(len(scores.problems)), *values, *gains])
-    table += [
-        [
-            data,
-            *(of.get((data, name), "") for of in about.values()),
-            name,
-            "failed",
-            *[""] * len((*names, *gained)),
-        ]
-        for data, name in results.failures
-    ]
+            add(data, name, str(len(scores.problems)), *values, *gains)
+    for data, name in results.failures:
+        add(data, name, "failed", *[""] * len((*names, *gained)))
     return table
 
 
 def _about(results: Results) -> dict[str, dict[tuple[str, str], str]]:
     """Return the columns of facts by head, each by data set and evaluation; none where there are none."""
-    pairs = [
-        *((data, name) for data, by_name in results.scores.items() for name in by_name),
-        *results.failures,
-    ]
-    columns = {"role": {pair: results.roles.get(pair[0], "") for pair in pairs}}
+    evaluated = [(data, name) for data, by_name in results.scores.items() for name in by_name]
+    columns = {"role": {pair: results.roles.get(pair[0], "") for pair in (*evaluated, *results.failures)}}
     for head in dict.fromkeys(head for facts in results.facts.values() for head in facts):
         columns[head] = {pair: facts.get(head, "").partition(":")[0] for pair, facts in results.facts.items()}
     return {head: column for head, column in columns.items() if any(column.values())}
@@ -216,7 +267,10 @@ def _gained(names: Sequence[str]) -> Sequence[str]:
 
 
 def result_rows(results: Results) -> list[dict[str, object]]:
-    """Return everything for a JSON file: figures with gains by data set, best checkpoints, and failures."""
+    """Return everything for a JSON file: figures with gains by data set, best checkpoints, and failures.
+
+    ``of`` a best checkpoint: how many were evaluated on the data set.
+    """
     roles = {data: {"role": role} if role else {} for data, role in results.roles.items()}
     figures = [
         {"data": data, **roles.get(data, {}), **results.facts.get((data, str(row["evaluation"])), {}), **row}
@@ -227,13 +281,16 @@ def result_rows(results: Results) -> list[dict[str, object]]:
         {"data": data, **roles.get(data, {}), "evaluation": name, "name": "failed", "error": str(error)}
         for (data, name), error in results.failures.items()
     ]
-    return [*figures, *map(best_row, results.best()), *failures]
-
-
-def best_row(best: Best) -> dict[str, object]:
-    """Return the best checkpoint on a data set for a JSON file; ``of``: how many were evaluated there."""
-    figure = Row(f"best {best.figure}", best.estimate).plain()
-    return {"data": best.data, "evaluation": best.evaluation, **figure, "of": best.of}
+    best = [
+        {
+            "data": one.data,
+            "evaluation": one.evaluation,
+            **Row(f"best {one.figure}", one.estimate).plain(),
+            "of": one.of,
+        }
+        for one in results.best()
+    ]
+    return [*figures, *best, *failures]
 
 
 def best_line(best: Best) -> str:

@@ -1,17 +1,20 @@
-"""Stored replies graded anew, as they were sampled and cut at stop strings: no model and no torch.
+"""Stored replies graded again, as sampled and cut at stop strings: no model and no torch.
 
-Replies are those of a run's training transcripts and of the folders of evaluations. Each is cut first, never
-inside its thinking, then its solution is read and graded under every mode.
+Replies come from a run's training transcripts and from the folders of evaluations. Each is cut first, never
+inside its thinking, then its solution is read and graded under every mode. Figures are shares with intervals,
+and the part of a gain that is learning to stop.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
+import numpy as np
 from msgspec.structs import replace
 
 from debate import Completion, DebateConfig, Problem, Turn
@@ -22,40 +25,37 @@ from debate.reply import Untagged, read_reply, untagged_rule
 from debate.types import WITHOUT_TRUTH
 from debate_rl.evaluation.folder import IDENTITY
 from debate_rl.evaluation.grading import IN_A_BOX, grade_turn
-from debate_rl.metrics.intervals import thirds
+from debate_rl.evaluation.scores import Scores, difference
+from debate_rl.formatting import percent
+from debate_rl.metrics import intervals
+from debate_rl.metrics.intervals import Estimate, Numbered, clustered_mean, spread, thirds
 from envs import Environment
 from envs.registry import environment_of
 from envs.types import MODES, Mode
 from rewards import Truth
 from transcripts import Record, RunStore, read_records
 
-PARTS = {
-    "direct": "direct",
-    "self-consistency": "direct",
-    "further samples": "direct",
-    "greedy": "greedy",
-    "debates": "debate",
-}
-"""The folders of an evaluation, with what their replies are called."""
+PARTS = {"direct": "direct", "self-consistency": "direct", "further samples": "direct"}
+PARTS |= {"greedy": "greedy", "debates": "debate"}
+"""The folders of an evaluation, and the names of their replies."""
 TRAINING = "training"
 STORED = "stored"
-"""In the place of a mode: the grades that were stored with the replies."""
+"""In place of a mode: the grades that were stored with the replies."""
 _KNOWN: dict[str, Mode] = {mode: mode for mode in MODES}
 Records: TypeAlias = Callable[[], Iterator[Record]]
 StopsOf: TypeAlias = Callable[[DebateConfig], Sequence[str]]
 """The stop strings at which replies of a protocol are cut."""
+Column: TypeAlias = list[float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Replies that belong together: debates of an evaluation or of some steps of training, by part."""
 
     name: str
     parts: tuple[tuple[str, Records], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """One solution as stored, in a debate of this protocol, and its grade then."""
 
     problem: Problem
@@ -68,35 +68,29 @@ class Reply:
 class Sheet:
     """The grades of one part of a source, 1 or 0 by reply, each list in the order of ``clusters``.
 
-    ``sampled`` and ``clipped`` by mode hold None where the grader gave no verdict; ``stored`` those that came
-    with the replies; ``cut``: whether a reply went on behind a stop string. ``open`` replies have no truth.
+    ``sampled`` and ``clipped`` by mode hold None where the grader gave no verdict; ``cut``: whether a reply
+    continued after a stop string. ``open`` replies have no truth.
     """
 
     source: str
     part: str
-    problems: dict[str, Problem] = field(default_factory=dict[str, Problem])
-    clusters: list[str] = field(default_factory=list[str])
-    sampled: dict[str, list[float | None]] = field(
-        default_factory=lambda: defaultdict[str, list[float | None]](list)
-    )
-    clipped: dict[str, list[float | None]] = field(
-        default_factory=lambda: defaultdict[str, list[float | None]](list)
-    )
-    cut: list[float] = field(default_factory=list[float])
+    problems: dict[str, Problem] = field(default_factory=dict)
+    clusters: list[str] = field(default_factory=list)
+    sampled: dict[str, Column] = field(default_factory=lambda: defaultdict(list))
+    clipped: dict[str, Column] = field(default_factory=lambda: defaultdict(list))
+    cut: list[float] = field(default_factory=list)
     open: int = 0
 
 
 def sources_of(path: Path, *, filter: str = "", steps: tuple[int, int | None] = (0, None)) -> list[Source]:
-    """Return what can be graded anew at a path: a run, one evaluation, or a folder of evaluations.
+    """Return what can be graded again at a path: a run, one evaluation, or a folder of evaluations.
 
     The training transcripts of a run are early and late steps, a third each, or the steps that are named.
-    ValueError where there is nothing of it.
+    ValueError where there is nothing.
     """
     if (path / IDENTITY).is_file():
         return [_evaluation(path)]
-    found: list[Source] = []
-    if (path / "transcripts").is_dir():
-        found += _training(path, filter, steps)
+    found = [*_training(path, filter, steps)] if (path / "transcripts").is_dir() else []
     home = path / "evaluations" if (path / "evaluations").is_dir() else path
     children = sorted(home.iterdir()) if home.is_dir() else []
     found += [_evaluation(child) for child in children if (child / IDENTITY).is_file()]
@@ -109,6 +103,14 @@ def stored_mode_of(source: Source) -> Mode:
     """Return the mode by which the first replies of a source were graded when they were stored."""
     first = next((record for _, records in source.parts for record in records()), None)
     return IN_A_BOX if first is None else _KNOWN.get(str(first.mode), IN_A_BOX)
+
+
+def modes_named(names: Collection[str]) -> tuple[Mode, ...]:
+    """Return the modes of these names, in their order; ValueError for an unknown one."""
+    for name in names:
+        if name not in _KNOWN:
+            raise ValueError(f"--modes {name}: unknown; valid: {', '.join(MODES)}")
+    return tuple(dict.fromkeys(_KNOWN[name] for name in names))
 
 
 def _evaluation(folder: Path) -> Source:
@@ -159,8 +161,7 @@ def regrade(
     sheets: dict[str, Sheet] = {}
     for part, records in source.parts:
         for label, reply in (found for record in records() for found in replies_of(part, record)):
-            sheet = sheets.setdefault(label, Sheet(source.name, label))
-            _grade(sheet, reply, modes, stops, own)
+            _grade(sheets.setdefault(label, Sheet(source.name, label)), reply, modes, stops, own)
             tell()
     return list(sheets.values())
 
@@ -183,9 +184,9 @@ def _grade(
     if reply.problem.kind in WITHOUT_TRUTH:
         sheet.open += 1
         return
-    text = reply.turn.completion.stated
+    text, thinking = reply.turn.completion.stated, reply.turn.parsed.thinking
     named = stops(reply.protocol)
-    cut = clipped(text, named, start=_thinking_end(reply.turn))
+    cut = clipped(text, named, start=thinking.end if thinking else 0)
     sheet.problems[reply.problem.id] = reply.problem
     sheet.clusters.append(reply.problem.id)
     sheet.cut.append(float(text[len(cut) :] not in ("", *named)))  # a reply may have ended at its stop string
@@ -203,17 +204,16 @@ def _value(verdict: Truth) -> float | None:
     return None if verdict is None else float(verdict is True)
 
 
-def _thinking_end(turn: Turn) -> int:
-    return turn.parsed.thinking.end if turn.parsed.thinking else 0
-
-
 def read_again(reply: Reply, cut: str | None = None) -> Turn:
     """Return the turn as today's rules read it, whole or with a text that a stop string ended."""
-    turn, protocol = reply.turn, reply.protocol
-    said = turn.completion
+    turn, said, protocol = reply.turn, reply.turn.completion, reply.protocol
     if cut is not None:
         calls = said.calls and tuple(call for call in said.calls if call.block.end <= len(cut))
         said = Completion((), (), (), cut, "stop", said.policy_version, calls=calls)
+    try:
+        untagged = untagged_rule(protocol, load_prompts(protocol.prompts), turn.id.round)
+    except (OSError, ValueError):  # the prompt set is gone, and with it its stop strings
+        untagged = Untagged(protocol.stop) if reads_untagged(protocol, turn.id.round) else None
     parsed = read_reply(
         said,
         handles=(),
@@ -222,17 +222,9 @@ def read_again(reply: Reply, cut: str | None = None) -> Turn:
         in_thinking=turn.parsed.thinking is not None,
         ballot=False,
         kind=reply.problem.kind,
-        untagged=_untagged(protocol, turn.id.round),
+        untagged=untagged,
     )
     return replace(turn, completion=said, parsed=parsed)
-
-
-def _untagged(protocol: DebateConfig, round_: int) -> Untagged | None:
-    """Return how replies without tags are read; the prompt set may be gone, and with it its stop strings."""
-    try:
-        return untagged_rule(protocol, load_prompts(protocol.prompts), round_)
-    except (OSError, ValueError):
-        return Untagged(protocol.stop) if reads_untagged(protocol, round_) else None
 
 
 def graded(problem: Problem, turn: Turn, mode: Mode, own: Environment | None = None) -> Truth:
@@ -246,9 +238,171 @@ def graded(problem: Problem, turn: Turn, mode: Mode, own: Environment | None = N
     return grade_turn(own or environment_of(problem), problem, turn, mode).verdict
 
 
-def modes_named(names: Collection[str]) -> tuple[Mode, ...]:
-    """Return the modes of these names, in their order; ValueError for an unknown one."""
-    for name in names:
-        if name not in _KNOWN:
-            raise ValueError(f"--modes {name}: unknown; valid: {', '.join(MODES)}")
-    return tuple(dict.fromkeys(_KNOWN[name] for name in names))
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One part of a source under one mode, all shares of its ``replies``; None where a share is not known.
+
+    ``sampled`` and ``clipped``: right; ``moved``: clipped minus as sampled, reply by reply; ``cut``:
+    continued after a stop string; ``changed``: another grade once cut; ``differs``: another grade than
+    stored.
+    """
+
+    source: str
+    part: str
+    mode: str
+    replies: int
+    problems: int
+    sampled: Estimate | None
+    clipped: Estimate | None = None
+    moved: Estimate | None = None
+    cut: Estimate | None = None
+    changed: Estimate | None = None
+    differs: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """How much more is right in ``source`` than in ``base``: as sampled, clipped, and the first minus the
+    second, which is what learning to stop alone is worth. Paired by problem where both have the same ones.
+    """
+
+    source: str
+    base: str
+    part: str
+    mode: str
+    sampled: Estimate | None
+    clipped: Estimate | None
+    stopping: Estimate | None
+    paired: bool
+
+
+def lines_of(sheet: Sheet, *, clip: bool) -> Iterator[Line]:
+    """Yield the stored grades, then each mode; ``clip``: whether any stop strings were named."""
+
+    def share(values: Sequence[float | None], *, signed: bool = False) -> Estimate | None:
+        known = [(value, id) for value, id in zip(values, sheet.clusters, strict=True) if value is not None]
+        return clustered_mean(*map(list, zip(*known, strict=True)), signed=signed) if known else None
+
+    for mode, sampled in sheet.sampled.items():
+        counts = sum(value is not None for value in sampled), len(sheet.problems)
+        more: dict[str, Estimate | None] = {}
+        if mode != STORED and clip:
+            cut = sheet.clipped[mode]
+            more["clipped"], more["moved"] = share(cut), share(_less(cut, sampled), signed=True)
+            more["cut"], more["changed"] = share(sheet.cut), share(_apart(cut, sampled))
+        if mode != STORED:
+            more["differs"] = share(_apart(sheet.sampled[STORED], sampled))
+        yield Line(sheet.source, sheet.part, mode, *counts, share(sampled), **more)
+
+
+def _less(left: Sequence[float | None], right: Sequence[float | None]) -> Column:
+    pairs = zip(left, right, strict=True)
+    return [None if one is None or other is None else one - other for one, other in pairs]
+
+
+def _apart(left: Sequence[float | None], right: Sequence[float | None]) -> Column:
+    return [None if value is None else abs(value) for value in _less(left, right)]
+
+
+def gains_of(sheets: Sequence[Sheet]) -> Iterator[Gain]:
+    """Yield the gains of each part over the first source that has it, of training apart from evaluations.
+
+    Evaluations are compared with the first one of the same problems: others say nothing about a gain.
+    """
+    by_part: dict[str, list[Sheet]] = defaultdict(list)
+    for sheet in sheets:
+        by_part[sheet.part].append(sheet)
+    for part, of_part in by_part.items():
+        training = part.startswith(TRAINING)
+        for sheet in of_part:
+            base = next(one for one in of_part if training or one.problems == sheet.problems)
+            if base is not sheet:
+                for mode in (mode for mode in sheet.clipped if mode in base.clipped):
+                    yield _gain(sheet, base, mode, paired=not training and sheet.problems == base.problems)
+
+
+def _gain(sheet: Sheet, base: Sheet, mode: str, *, paired: bool) -> Gain:
+    new, old = _scores(sheet, mode), _scores(base, mode)
+    found: list[Estimate | None] = []
+    for name in ("sampled", "clipped", "stopping"):
+        if paired:
+            found.append(difference(new, name, old, name))
+            continue
+        rows = [
+            (value, side, id)
+            for side, scores in ((True, new), (False, old))
+            for id, values in scores.values[name].items()
+            for value in values
+        ]
+        values, sides, ids = zip(*rows, strict=True) if rows else ((), (), ())
+        clusters = np.array([*map(Numbered().__getitem__, ids)])
+        found.append(intervals.difference(values, sides, clusters) if rows else None)
+    return Gain(sheet.source, base.source, sheet.part, mode, *found, paired)
+
+
+def _scores(sheet: Sheet, mode: str) -> Scores:
+    """Return the grades under a mode by problem, and how much better each is as sampled than clipped."""
+    sampled, cut = sheet.sampled[mode], sheet.clipped[mode]
+    columns = {"sampled": sampled, "clipped": cut, "stopping": _less(sampled, cut)}
+    values: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in columns}
+    for name, column in columns.items():
+        for value, id in zip(column, sheet.clusters, strict=True):
+            if value is not None:
+                values[name][id].append(value)
+    return Scores(values, sheet.problems, samples=0)
+
+
+def table_of(lines: Iterable[Line], *, clip: bool) -> list[list[str]]:
+    """Return the lines as a table, heads first; what a line shares with the one above it stands once."""
+    heads = ["replies of", "part", "replies", "mode", "as sampled"]
+    heads += ["clipped", "clipped - as sampled", "cut", "grade changed"] if clip else []
+    table, above = [[*heads, "not as stored"]], list[str]()
+    for line in lines:
+        named = [line.source, line.part, str(line.replies)]
+        more = [cell(line.clipped), cell(line.moved, signed=True), _percent(line.cut), _percent(line.changed)]
+        cells = [cell(line.sampled), *(more if clip else ()), _percent(line.differs)]
+        table.append([*(["", "", ""] if named == above else named), line.mode, *cells])
+        above = named
+    return table
+
+
+def gain_table(gains: Iterable[Gain]) -> list[list[str]]:
+    """Return the gains as a table, heads first."""
+    heads = ["gain of", "over", "part", "mode", "as sampled", "clipped", "of it stopping"]
+    rows = [
+        [one.source, one.base, one.part, one.mode]
+        + [cell(part, signed=True) for part in (one.sampled, one.clipped, one.stopping)]
+        for one in gains
+    ]
+    return [heads, *rows]
+
+
+def _percent(share: Estimate | None) -> str:
+    return "-" if share is None else percent(share.value)
+
+
+def cell(estimate: Estimate | None, *, signed: bool = False) -> str:
+    """Return a share with its interval, "-" for none.
+
+    >>> cell(Estimate(0.5, 0.4, 0.6, 9, 9)), cell(Estimate(-0.25, -0.5, 0.0, 9, 9), signed=True), cell(None)
+    ('0.500 ± 0.100', '-0.250 ± 0.250', '-')
+    """
+    if estimate is None:
+        return "-"
+    within = (-2.0, 2.0) if signed else (0.0, 1.0)
+    return f"{estimate.value:{'+' if signed else ''}.3f}{spread(estimate, 3, within)}"
+
+
+def plain(estimate: Estimate | None) -> dict[str, float | int | None] | None:
+    """Return an estimate for a JSON file; a bound that is not finite is None."""
+    if estimate is None:
+        return None
+    low, high = (bound if isfinite(bound) else None for bound in (estimate.low, estimate.high))
+    found = {
+        "value": estimate.value,
+        "low": low,
+        "high": high,
+        "n": estimate.n,
+        "problems": estimate.clusters,
+    }
+    return found if estimate.p is None else {**found, "p": estimate.p}

@@ -1,24 +1,39 @@
-"""One step's rewards and advantages under a scheme, as training computes them."""
+"""Stored debates under a reward scheme: rewards and advantages of a step as training computes them, and what
+changes from a run's own scheme to another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from itertools import groupby
+from math import isclose
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from msgspec import UNSET
+
+from debate.types import TurnId
 from debate_rl.training.rollouts import advantages_by_debate, finite
 from envs.registry import key_by_itself
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.turns import Advantages, generator_streams
 from learner.types import Transition, group_indices, transitions_of
-from rewards import Credit, RewardConfig, Rewards, score_debate, score_debates
+from rewards import STREAMS, Credit, RewardConfig, Rewards, score_debate, score_debates
 from rewards.labels import OF_TRUTH
 from rewards.measured import measure
 from rewards.routing import routed_as
-from transcripts import Record, TurnAdvantages
+from rewards.types import OPTIONAL_STREAMS, stream_named, value_of
+from transcripts import Record, RunStore, TurnAdvantages
+from transcripts.record import PARTS
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
+
+Column: TypeAlias = list[float | None]
+CRITIC = "critic"
+"""The advantage of criticism, which critiques have in addition to ``PARTS``."""
+CLOSE = 1e-9
+"""Numbers nearer than this are equal: processors differ in the rounding of the last digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,37 +51,32 @@ class Scheme:
 
     @property
     def remembers(self) -> bool:
-        """Whether a step's advantages depend on the steps before, by running means or measured votes."""
+        """Whether a step's advantages depend on earlier steps, by running means or measured votes."""
         names = (*generator_streams(self.rewards), "judge", "persuasion", "format")
         return self.rewards.peer_weight == "measured" or any(
             getattr(self.advantages, name).baseline == "rae" for name in names
         )
 
     def at_step(self, step: int) -> Scheme:
-        """Return the scheme of a step: a number in the place of every ramp."""
-        now = self.rewards.at_step(step), self.advantages.at_step(step)
-        return replace(self, rewards=now[0], advantages=now[1])
+        """Return the scheme of a step: a number in place of every ramp."""
+        return replace(self, rewards=self.rewards.at_step(step), advantages=self.advantages.at_step(step))
 
     def scores_as(self, other: Scheme) -> bool:
-        """Return whether the rewards are the same as another scheme's: these keys act on advantages only."""
+        """Return whether the rewards equal another scheme's: these keys act on advantages only."""
         same = {"truth_weight": 0.5, "mix": "advantages"}
         alike = self.rewards.model_copy(update=same) == other.rewards.model_copy(update=same)
         return alike and self.group_size == other.group_size
 
 
 def scheme_of(config: Config) -> Scheme:
-    """Return how a run's debates were, or are to be, rewarded."""
+    """Return the scheme of a run's configuration."""
     coins = config.train.control == "random_reward"
-    size = config.train.group_size
-    return Scheme(config.rewards, config.advantages, size, config.seed, coins)
+    return Scheme(config.rewards, config.advantages, config.train.group_size, config.seed, coins)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredStep:
-    """A step's debates with their rewards, how many of each were not finite, and the turns.
-
-    ``credits``: what each was rewarded by.
-    """
+    """A step's debates with their rewards and credits, how many rewards were not finite, and the turns."""
 
     step: int
     records: Sequence[Record]
@@ -76,12 +86,8 @@ class ScoredStep:
     transitions: Sequence[Transition]
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """A debate's rewards and advantages under some scheme, the latter by turns in order.
-
-    ``not_finite`` rewards were infinite or not a number, and are None.
-    """
+class Replayed(NamedTuple):
+    """A debate's rewards and advantages, by turns in order; ``not_finite`` rewards are None."""
 
     rewards: Rewards
     advantages: tuple[TurnAdvantages, ...]
@@ -124,26 +130,203 @@ def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
 
 
 def advantages_of_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, float]) -> Advantages:
-    """Return the advantages of a step's turns; ``ema`` as in ``replay_step``."""
+    """Return the advantages of a step's turns; ``ema``: running means of the steps before, updated."""
     now = scheme.at_step(scored.step)
     found = turn_advantages(scored.transitions, now.rewards, now.advantages, ema, counted=False)
-    if now.rewards.peer_weight == "measured":
-        measure_votes(scored, ema)
+    if now.rewards.peer_weight == "measured":  # votes on labelled problems weigh the votes of later steps
+        pairs = zip(scored.records, scored.credits, strict=True)
+        visible = [record.correct if credit.truth == "truth" else None for record, credit in pairs]
+        measure(ema, [record.debate for record in scored.records], visible, key_by_itself)
     return found
 
 
-def measure_votes(scored: ScoredStep, state: MutableMapping[str, float]) -> None:
-    """Take a step's votes on labelled problems into the state that weighs the votes of the next."""
-    pairs = zip(scored.records, scored.credits, strict=True)
-    visible = [record.correct if credit.truth == "truth" else None for record, credit in pairs]
-    measure(state, [record.debate for record in scored.records], visible, key_by_itself)
-
-
 def replay_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, float]) -> list[Replayed]:
-    """Return what each debate of a step gets.
-
-    ``ema`` holds the running means of the steps before, and is left with those after.
-    """
+    """Return the rewards and advantages of each debate of a step; ``ema`` as in ``advantages_of_step``."""
     found = advantages_of_step(scored, scheme, ema)
     parts = advantages_by_debate([record.debate for record in scored.records], found.turns)
     return list(map(Replayed, scored.rewards, parts, scored.not_finite))
+
+
+class Columns(NamedTuple):
+    """Rewards and advantages of a debate by stream, a number for each turn, None without signal."""
+
+    rewards: Mapping[str, Column]
+    advantages: Mapping[str, Column]
+
+
+@dataclass(frozen=True, slots=True)
+class DebateChange:
+    """A debate under both schemes.
+
+    ``personas``: by agent; ``rounds``: R, and the round of that number is the final ballot. ``change``:
+    sum of |new - old| over the advantages of generator, judge, critic and format, no signal being 0.
+    ``differs``: the stored numbers are not those of the run's own scheme; ``checked``: any were stored.
+    ``not_finite``: new rewards that are infinite or not a number, and count as none.
+    """
+
+    id: str
+    step: int
+    problem: str
+    personas: tuple[str, ...]
+    rounds: int
+    turns: tuple[TurnId, ...]
+    old: Columns
+    new: Columns
+    change: float
+    checked: bool
+    differs: bool
+    not_finite: int
+
+
+Look: TypeAlias = Callable[[ScoredStep], None]
+
+
+def replay_run(
+    store: RunStore,
+    own: Scheme,
+    other: Scheme,
+    *,
+    filter: str = "",
+    first: int = 0,
+    last: int | None = None,
+    tell: Callable[[], None] = lambda: None,
+    look: Look = lambda scored: None,
+) -> Iterator[DebateChange]:
+    """Yield what changes in the debates of a filter in steps ``first`` to ``last``; FilterError as ever.
+
+    Filter and steps choose what is shown. Advantages are of whole steps all the same, and with running means
+    the steps before ``first`` are replayed too. ``tell`` is called for each debate read, ``look`` with each
+    step as the other scheme rewards it.
+    """
+
+    def told() -> Iterator[tuple[str, Record]]:
+        begin = 0 if own.remembers or other.remembers else first
+        for item in store.records(steps_filter(begin, last)):
+            tell()
+            yield item
+
+    wanted = _ids(store, filter) if filter.strip() else None
+    for change in compare_steps(told(), own, other, look):
+        if change.step >= first and (wanted is None or change.id in wanted):
+            yield change
+
+
+def _ids(store: RunStore, filter: str) -> set[str]:
+    found: set[str] = set()
+    after: str | None = None
+    while page := store.debates(filter, after=after, limit=1000):
+        found.update(row.id for row in page)
+        after = page[-1].id
+    return found
+
+
+def steps_filter(first: int, last: int | None) -> str:
+    """Return the filter that finds some steps.
+
+    >>> steps_filter(3, None), steps_filter(0, 5)
+    ('step:3..', 'step:0..5')
+    """
+    return f"step:{first}..{'' if last is None else last}"
+
+
+def compare_steps(
+    records: Iterable[tuple[str, Record]], own: Scheme, other: Scheme, look: Look = lambda scored: None
+) -> Iterator[DebateChange]:
+    """Yield what changes in each debate; ``records``, with ids, are whole steps in order.
+
+    One step is held in memory at a time; running means are carried from step to step.
+    """
+    own_means: dict[str, float] = {}
+    other_means: dict[str, float] = {}
+    for _, of_step in groupby(records, key=lambda item: item[1].step):
+        ids, step = zip(*of_step, strict=True)
+        scored = score_step(step, own)
+        old = new = replay_step(scored, own, own_means)
+        if other != own:
+            scored = scored if other.scores_as(own) else score_step(step, other)
+            new = replay_step(scored, other, other_means)
+        look(scored)
+        yield from map(_change, ids, step, old, new)
+
+
+def _change(id: str, one: Record, before: Replayed, after: Replayed) -> DebateChange:
+    turns = tuple(turn.id for turn in one.debate.turns)
+    critique = one.debate.protocol.protocol == "critique"
+    old = _columns(turns, before, critique=critique)
+    new = old if after is before else _columns(turns, after, critique=critique)
+    learnt = (*PARTS[:3], CRITIC) if critique else PARTS[:3]
+    return DebateChange(
+        id=id,
+        step=one.step,
+        problem=one.debate.problem.id,
+        personas=tuple(persona.name for persona in one.debate.personas),
+        rounds=one.debate.protocol.num_rounds,
+        turns=turns,
+        old=old,
+        new=new,
+        change=sum(_distance(old.advantages[name], new.advantages[name]) for name in learnt),
+        checked=one.rewards is not None,
+        differs=one.rewards is not None and not _is_stored(one, one.rewards, before),
+        not_finite=after.not_finite,
+    )
+
+
+def _columns(turns: Sequence[TurnId], replayed: Replayed, *, critique: bool) -> Columns:
+    streams = {name: stream_named(replayed.rewards, name) for name in STREAMS}
+    if critique:
+        streams["persuasion"] = stream_named(replayed.rewards, "persuasion")
+    rewards = {name: [value_of(stream, turn) for turn in turns] for name, stream in streams.items()}
+    by_turn = {part.turn: part for part in replayed.advantages}
+    parts = [by_turn.get(turn) for turn in turns]
+    advantages = {name: [None if part is None else getattr(part, name) for part in parts] for name in PARTS}
+    if critique:
+        advantages[CRITIC] = [None if part is None else _critic(part) for part in parts]
+    return Columns(rewards, advantages)
+
+
+def _critic(part: TurnAdvantages) -> float | None:
+    return None if part.critic is UNSET else part.critic
+
+
+def _distance(old: Column, new: Column) -> float:
+    return sum(abs((b or 0.0) - (a or 0.0)) for a, b in zip(old, new, strict=True))
+
+
+def _is_stored(one: Record, stored: Rewards, replayed: Replayed) -> bool:
+    """Return whether stored rewards and advantages are the replayed ones but for rounding."""
+    pairs = [
+        (stream_named(stored, name), stream_named(replayed.rewards, name))
+        for name in (*STREAMS, *OPTIONAL_STREAMS)
+    ]
+    same = all(
+        a == b
+        or (
+            [len(row) for row in a] == [len(row) for row in b]
+            and all(map(close, [x for row in a for x in row], [y for row in b for y in row]))
+        )
+        for a, b in pairs
+    )
+    return same and same_advantages(one.advantages, replayed.advantages)
+
+
+def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvantages]) -> bool:
+    """Return whether advantages are equal but for rounding; peer and truth count where they were stored.
+
+    >>> a, b = (TurnAdvantages(TurnId(0, 0), 0.5, peer=peer) for peer in (None, 0.5))
+    >>> same_advantages([a], [b]), same_advantages([b], [a]), same_advantages([a], [])
+    (True, False, False)
+    """
+    if [part.turn for part in stored] != [part.turn for part in found]:
+        return False
+    for a, b in zip(stored, found, strict=True):
+        names = PARTS[:3] if a.peer is None and a.truth is None else PARTS
+        if not close(_critic(a), _critic(b)) or not all(close(getattr(a, n), getattr(b, n)) for n in names):
+            return False
+    return True
+
+
+def close(a: float | None, b: float | None) -> bool:
+    """Return whether two numbers are equal but for rounding; no number equals only no number."""
+    if a is None or b is None:
+        return a is b
+    return isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE)

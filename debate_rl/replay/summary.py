@@ -1,24 +1,44 @@
-"""What changed over all debates: signs and sizes of advantages by stream, persona and round."""
+"""What a replay found over all debates, and its files: replays/NAME/replay.json and debates.jsonl."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
-from debate_rl.replay.comparing import CLOSE, CRITIC, DebateChange
+import orjson
+
+from debate.files import naming, read_json
+from debate_rl.formatting import counted, json_number, percent
+from debate_rl.metrics.features import LabelCounts, label_counts
+from debate_rl.replay.scheme import CLOSE, CRITIC, DebateChange, Scheme, ScoredStep
+from debate_rl.runs.folder import write_whole
+from rewards import ballot_box, valid_votes
+from rewards.judging import JudgeCounts, judge_counts
+from rewards.labels import hides_any
+from rewards.votes import due_pairs
 from transcripts.record import PARTS
 
 MOST = 10
 """Debates to open that are named."""
+FACTS, DEBATES = "replay.json", "debates.jsonl"
+SCHEMA = 1
+"""Of replay.json and debates.jsonl."""
+_FRESH = f".{DEBATES}.new"
 
 
 @dataclass(slots=True)
 class Tally:
     """Advantages of one kind. ``turns`` had a signal under either scheme, and means are over them.
 
-    ``sign_changed``: went from above 0 to below, or back; ``gained``: 0 or none before; ``lost``: 0 or none
-    now. What is 0 but for rounding is 0.
+    ``sign_changed``: from above 0 to below, or back; ``gained``: 0 or none before; ``lost``: 0 or none now.
+    What is 0 but for rounding is 0.
     """
 
     turns: int = 0
@@ -37,11 +57,10 @@ class Tally:
         self.turns += 1
         self.old += a
         self.new += b
-        if a != b:
-            self.moved += abs(b - a)
-            self.sign_changed += (a > CLOSE and b < -CLOSE) or (a < -CLOSE and b > CLOSE)
-            self.gained += abs(a) <= CLOSE < abs(b)
-            self.lost += abs(b) <= CLOSE < abs(a)
+        self.moved += abs(b - a)
+        self.sign_changed += (a > CLOSE and b < -CLOSE) or (a < -CLOSE and b > CLOSE)
+        self.gained += abs(a) <= CLOSE < abs(b)
+        self.lost += abs(b) <= CLOSE < abs(a)
 
     def merge(self, other: Tally) -> None:
         """Take in another tally."""
@@ -52,9 +71,8 @@ class Tally:
         """Return the counts as shares, and the means; nothing but 0 turns for none."""
         if not self.turns:
             return {"turns": 0}
-        counts = {name: getattr(self, name) / self.turns for name in ("sign_changed", "gained", "lost")}
-        means = {name: getattr(self, name) / self.turns for name in ("old", "new", "moved")}
-        return {"turns": self.turns, **counts, **means}
+        rest = ("sign_changed", "gained", "lost", "old", "new", "moved")
+        return {"turns": self.turns} | {name: getattr(self, name) / self.turns for name in rest}
 
 
 @dataclass(slots=True)
@@ -74,6 +92,12 @@ class Summary:
     cells: dict[tuple[str, str, int], Tally] = field(default_factory=dict)
     _most: list[tuple[float, int, str]] = field(default_factory=list)
 
+    def counting(self, changes: Iterable[DebateChange]) -> Iterator[DebateChange]:
+        """Yield the debates, each counted."""
+        for change in changes:
+            self.add(change)
+            yield change
+
     def add(self, change: DebateChange) -> None:
         """Count a debate."""
         self.debates += 1
@@ -83,21 +107,15 @@ class Summary:
         self.not_finite += change.not_finite
         if change.differs and len(self.differing) < MOST:
             self.differing.append(change.id)
-        for name in change.old.advantages:
-            self._count(name, change)
+        for name, old in change.old.advantages.items():
+            for turn, a, b in zip(change.turns, old, change.new.advantages[name], strict=True):
+                if a is not None or b is not None:
+                    key = name, change.personas[turn.agent], turn.round
+                    self.cells.setdefault(key, Tally()).add(a, b)
         if change.change > CLOSE:
             self.changed += 1
             entry = (change.change, -self.debates, change.id)  # of equals the earlier
             (heapq.heappush if len(self._most) < MOST else heapq.heappushpop)(self._most, entry)
-
-    def _count(self, name: str, change: DebateChange) -> None:
-        old, new = change.old.advantages[name], change.new.advantages[name]
-        for turn, a, b in zip(change.turns, old, new, strict=True):
-            if a is not None or b is not None:
-                key = name, change.personas[turn.agent], turn.round
-                if key not in self.cells:
-                    self.cells[key] = Tally()
-                self.cells[key].add(a, b)
 
     @property
     def most_changed(self) -> list[tuple[str, float]]:
@@ -114,13 +132,8 @@ class Summary:
 
     def facts(self) -> dict[str, object]:
         """Return all figures as plain values."""
-        return {
-            "debates": self.debates,
-            "rounds": self.rounds,
-            "changed": self.changed,
-            "checked": self.checked,
-            "differ": self.differ,
-            "not_finite": self.not_finite,
+        names = ("debates", "rounds", "changed", "checked", "differ", "not_finite")
+        return {name: getattr(self, name) for name in names} | {
             "first_differing": self.differing,
             "most_changed": [{"id": id, "change": change} for id, change in self.most_changed],
             "streams": [{"stream": s, **t.figures()} for (s,), t in self.by("stream").items()],
@@ -135,8 +148,127 @@ def _order(cell: tuple[str, str, int]) -> tuple[int, str, int]:
     return (*PARTS, CRITIC).index(cell[0]), cell[1], cell[2]
 
 
-def counted(changes: Iterable[DebateChange], summary: Summary) -> Iterator[DebateChange]:
-    """Yield the debates, each counted in the summary."""
-    for change in changes:
-        summary.add(change)
-        yield change
+@dataclass(slots=True)
+class LabelAudit:
+    """How right a scheme's pseudo-labels and votes are, by gold answers that it may not see; rewards nothing.
+
+    Counts the steps from ``first`` on, of a scheme with labels for only some problems.
+    """
+
+    scheme: Scheme
+    first: int = 0
+    labels: LabelCounts = field(default_factory=LabelCounts)
+    votes: JudgeCounts = field(default_factory=JudgeCounts)
+
+    def look(self, scored: ScoredStep) -> None:
+        """Count a step."""
+        if not hides_any(self.scheme.rewards) or scored.step < self.first:
+            return
+        correct = [record.correct for record in scored.records]
+        groups = [record.group for record in scored.records]
+        self.labels = self.labels.plus(label_counts(scored.credits, correct, groups))
+        for record in scored.records:
+            box = ballot_box(record.debate, judge_own=self.scheme.rewards.judge_own)
+            self.votes = self.votes.plus(judge_counts(due_pairs(box, valid_votes(box)), record.correct))
+
+    def lines(self) -> list[str]:
+        """Return what is printed: labels, pseudo-labels and votes, and how many of them are right."""
+        one = self.labels
+        if not one.problems:
+            return []
+        lines = [f"labels: used for {one.labelled} of {counted(one.problems, 'problem')} of these steps"]
+        if one.rounds:
+            right = f", {percent(one.right / one.graded)} of {one.graded} right" if one.graded else ""
+            of = f"{one.pseudo} of {counted(one.rounds, 'round')} of unlabelled problems have one"
+            lines.append(f"pseudo-labels ({self.scheme.rewards.pseudo}): {of}{right}")
+        if self.votes.accuracy is not None:
+            right = f"{percent(self.votes.accuracy)} of {self.votes.votes} right"
+            lines.append(f"votes on decidable pairs: {right}")
+        return [*lines, "right: by the gold answers of all problems; an audit that rewards nothing"]
+
+    def facts(self) -> dict[str, object]:
+        """Return the counts as plain values; nothing where there is nothing to audit."""
+        known = {"labels": self.labels._asdict(), "votes": self.votes._asdict()}
+        return known if hides_any(self.scheme.rewards) else {}
+
+
+def replay_name(overrides: Iterable[str], asked: Mapping[str, object]) -> str:
+    """Return the name of a replay's folder: its overrides, shortened, and a checksum of the question.
+
+    >>> replay_name(["rewards.truth_weight=0.3", 'rewards.peer="copeland"'], {"filter": ""})
+    'rewards.truth_weight=0.3,rewards.peer=copeland-d70137e7'
+    """
+    text = re.sub(r"[^\w.,=-]+", "", ",".join(overrides), flags=re.ASCII)[:80].lstrip(".-")
+    return f"{text or 'own'}-{_mark(asked)}"
+
+
+def _mark(asked: Mapping[str, object]) -> str:
+    return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def refuse_another(folder: Path, asked: Mapping[str, object]) -> None:
+    """Raise ValueError where a folder holds anything but a replay of the same question, whole or cut off.
+
+    One that was cut off has no figures: only its ``replay_name`` tells its question.
+    """
+    ours = {_FRESH, DEBATES, f".{FACTS}.new"} if folder.name.endswith(f"-{_mark(asked)}") else {_FRESH}
+    if not folder.exists() or all(entry.name in ours for entry in folder.iterdir()):
+        return
+    held: object = None
+    with suppress(OSError, ValueError):
+        facts = read_json(folder / FACTS)
+        held = facts.get("asked") if isinstance(facts, dict) else None
+    if held is None:
+        raise ValueError(f"{folder}: is not empty and holds no replay; choose another --out")
+    if held != json.loads(json.dumps(asked)):
+        raise ValueError(f"{folder}: holds the replay of another question; choose another --out")
+
+
+def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
+    """Write a line for each debate; the file appears once it is whole, and nothing new where that fails."""
+    made = [one for one in (folder, folder.parent) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    fresh = folder / _FRESH
+    try:
+        fresh.unlink(missing_ok=True)  # a leftover, or a link to somebody's file
+        with naming(folder / DEBATES), fresh.open("xb") as file:
+            for change in changes:
+                file.write(orjson.dumps(line_of(change), option=orjson.OPT_APPEND_NEWLINE))
+        fresh.replace(folder / DEBATES)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        for one in made:
+            one.rmdir()
+        raise
+
+
+def line_of(change: DebateChange) -> dict[str, object]:
+    """Return a debate's line; ``new`` holds only the streams that differ from ``old``."""
+    names = ("id", "step", "problem", "change", "differs", "personas", "rounds")
+    old, new = change.old._asdict(), change.new._asdict()
+    return {name: getattr(change, name) for name in names} | {
+        "turns": [[turn.agent, turn.round] for turn in change.turns],
+        "old": old,
+        "new": {
+            kind: {name: column for name, column in columns.items() if column != old[kind][name]}
+            for kind, columns in new.items()
+        },
+    }
+
+
+def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Write the figures, after the debates: a folder with them is whole."""
+    write_whole(folder / FACTS, facts_json(facts).encode())
+
+
+def facts_json(facts: Mapping[str, Any]) -> str:
+    """Return the figures as JSON; a number that is not finite is null."""
+    return json.dumps(_finite(facts), indent=1, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return json_number(value)

@@ -1,4 +1,4 @@
-"""How well a policy judges, and how its training went: docs/judging.md, docs/report.md."""
+"""What a run comes to: how well the policy judges, how training went, and what to do next."""
 
 from debate_rl.reports.figures import Figure, judgment_figures
 

@@ -1,15 +1,20 @@
-"""What a report says, before it is HTML, Markdown or JSON: sections of text, tables and charts."""
+"""What a report says, before it is HTML or JSON: sections of text, tables and charts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import inf, isfinite
 from pathlib import Path
 from shlex import quote
 from typing import Literal, TypeAlias
 from urllib.parse import quote as in_address
 
-from debate_rl.formatting import figure, printable
+from debate_rl.formatting import figure, interval, number, percent, printable, short
+from debate_rl.metrics.intervals import Estimate
+from debate_rl.reports.figures import Figure
+from debate_rl.reports.rows import Study
 
 Tone: TypeAlias = Literal["", "good", "warn", "bad"]
 """How a number or a verdict is to be taken; "" is neither."""
@@ -164,27 +169,39 @@ class Links:
         return f"{self.inspector.rstrip('/')}/run/{name}/debates" + (f"?filter={filter}" if filter else "")
 
 
-def numeric(table: Table) -> list[bool]:
-    """Return for each column whether it holds numbers, which are set to the right."""
-    columns = [[row[index].text for row in table.rows] for index in range(len(table.columns))]
-    return [bool(texts) and all(_is_number(text) for text in texts) for texts in columns]
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The debates of one run under a filter, as rows and as figures; ``run`` is the folder as it was named.
+
+    ``damaged``: lines that could not be read.
+    """
+
+    run: str
+    study: Study
+    figures: Sequence[Figure]
+    filter: str = ""
+    damaged: int = 0
+
+    def behind(self, filter: str | None) -> Behind | None:
+        """Return the debates of the run that a filter finds too."""
+        both = combined_filter(self.filter, filter)
+        return None if both is None else Behind(self.run, both)
 
 
-def wordy(table: Table) -> list[bool]:
-    """Return for each column but the first whether it holds sentences, which may be broken into lines."""
-    columns = [[row[index].text for row in table.rows] for index in range(len(table.columns))]
-    return [index > 0 and max(map(len, texts), default=0) > 40 for index, texts in enumerate(columns)]
+def combined_filter(filter: str, other: str | None) -> str | None:
+    """Return the filter that finds what two filters both find; None where one cannot be written.
 
-
-def _is_number(text: str) -> bool:
-    return text in ("", "none", "-") or text.lstrip("+-.")[:1].isdigit()
+    >>> combined_filter("step:>3 OR winner:none", "flip:CW"), combined_filter("step:3", None)
+    ('(step:>3 OR winner:none) flip:CW', None)
+    """
+    if other is None:
+        return None
+    return f"({filter}) {other}" if filter and other else filter or other
 
 
 def data_of(chart: Chart) -> Table:
     """Return the numbers that a chart draws, a row for each x."""
-    positions = sorted({x for series in chart.series for x in series.x})
-    columns = [chart.x_label]
-    drawn: list[dict[float, float | None]] = []
+    columns, drawn = [chart.x_label], list[dict[float, float | None]]()
     for series in chart.series:
         ends = (("low", series.low), ("high", series.high)) if series.low and series.high else ()
         for name, values in ((chart.y_label, series.y), *ends):
@@ -192,7 +209,7 @@ def data_of(chart: Chart) -> Table:
             drawn.append(dict(zip(series.x, values, strict=True)))
     rows = tuple(
         (Cell(_tick(chart, x)), *(Cell(figure(column.get(x)), column.get(x)) for column in drawn))
-        for x in positions
+        for x in sorted({x for series in chart.series for x in series.x})
     )
     return Table(f"{chart.name}-data", chart.title, tuple(columns), rows)
 
@@ -200,3 +217,95 @@ def data_of(chart: Chart) -> Table:
 def _tick(chart: Chart, x: float) -> str:
     index = int(x) if x == int(x) else -1
     return chart.ticks[index] if 0 <= index < len(chart.ticks) else f"{x:g}"
+
+
+UNBOUNDED = ("regression/", "collusion/peer", "collusion/truth", "collusion/gap", "collusion/entropy_trend")
+SIGNED = (
+    *("bias", "winner/lift", "winner/minus_majority", "winner/tau_b", "winner/correlation"),
+    *("cascade/first_listed", "collusion/reciprocity"),
+)
+
+
+def bounds_of(name: str) -> tuple[float, float]:
+    """Return the least and the most that a figure can be.
+
+    >>> bounds_of("judge/accuracy/round/1"), bounds_of("winner/lift"), bounds_of("graph/slater")
+    ((0.0, 1.0), (-1.0, 1.0), (0.0, inf))
+    """
+    if name.startswith(UNBOUNDED):
+        return -inf, inf
+    if name == "graph/slater":
+        return 0.0, inf
+    return (-1.0, 1.0) if name.startswith(SIGNED) else (0.0, 1.0)
+
+
+def interval_of(name: str, estimate: Estimate) -> str:
+    """Return the 95% interval as far as the figure can go, "none" where it has none.
+
+    >>> interval_of("judge/accuracy", Estimate(0.9, 0.75, 1.05, 9, 9))
+    '0.750 to 1.000'
+    """
+    if not (isfinite(estimate.low) and isfinite(estimate.high)):
+        return "none"
+    low, high = bounds_of(name)
+    return interval(max(estimate.low, low), min(estimate.high, high), partial(number, signed=low < 0))
+
+
+def estimate_cell(figure: Figure, behind: Behind | None = None) -> Cell:
+    """Return the estimate with the debates behind it, marked where there is something to be warned of."""
+    if figure.estimate is None:
+        return Cell("none")
+    text = number(figure.estimate.value, signed=bounds_of(figure.name)[0] < 0)
+    flagged = f"{text} ({figure.flag})" if figure.flag else text
+    return Cell(flagged, figure.estimate.value, behind, "warn" if figure.flag else "")
+
+
+def count_cell(count: int) -> Cell:
+    """Return a cell with a whole number."""
+    return Cell(f"{count:,}", count)
+
+
+def number_cell(value: float | None, *, behind: Behind | None = None) -> Cell:
+    """Return a cell with a number."""
+    return Cell(short(value), value if value is not None and isfinite(value) else None, behind)
+
+
+def interval_cell(value: float | None, low: float | None = None, high: float | None = None) -> Cell:
+    """Return a cell with a number and the bounds of its interval.
+
+    >>> interval_cell(0.5, 0.25, 0.75).text
+    '0.500 [0.250, 0.750]'
+    """
+    if value is None or low is None or high is None or not (isfinite(low) and isfinite(high)):
+        return number_cell(value)
+    return Cell(f"{number(value)} [{number(low)}, {number(high)}]", value)
+
+
+def bounds_text(low: float, high: float) -> str:
+    """Return the bounds of an interval, "" where they are not known."""
+    return f" [{short(low)}, {short(high)}]" if isfinite(low) and isfinite(high) else ""
+
+
+def percent_of(estimate: Estimate) -> str:
+    """Return a share in percent with its interval.
+
+    >>> percent_of(Estimate(0.7123, 0.66, 0.76, 100, 20))
+    '71.2% (95% interval 66.0 to 76.0)'
+    """
+    text, low, high = percent(estimate.value), 100 * estimate.low, 100 * estimate.high
+    if not (isfinite(low) and isfinite(high)):
+        return text
+    return f"{text} (95% interval {interval(max(0.0, low), min(100.0, high), '{:.1f}'.format)})"
+
+
+def points_of(estimate: Estimate | None) -> str:
+    """Return a difference of shares in percentage points with its interval.
+
+    >>> points_of(Estimate(0.05, -0.01, 0.11, 100, 20)), points_of(None)
+    ('+5.0 points (-1.0 to +11.0)', 'no cases')
+    """
+    if estimate is None:
+        return "no cases"
+    text = f"{100 * estimate.value:+.1f} points"
+    bounds = interval(100 * estimate.low, 100 * estimate.high, "{:+.1f}".format)
+    return f"{text} ({bounds})" if bounds else text

@@ -2,25 +2,62 @@
 
 A page looks at a dozen things, and of twenty intervals of 95% one misses the truth. So the p-values of all
 looks of a page are adjusted together [Holm 1979]: of a hundred pages at most two state anything that is not
-so. Alarms of training are false in three of a hundred more. Intervals are shown as they are. docs/report.md
-has the table of kinds.
+so. Alarms of training are false in three of a hundred more. Intervals are shown as they are. tables.toml has
+the kinds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import isnan
 from typing import Literal
 
-from debate_rl.formatting import json_number, number
-from debate_rl.metrics.intervals import Estimate, holm
-from debate_rl.reports.cells import count_cell, interval_of, number_cell
-from debate_rl.reports.document import Behind, Cell, Paragraph, Table, Tone
-from debate_rl.reports.kinds import KINDS, Kind
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from debate_rl.formatting import json_number, number, percent
+from debate_rl.metrics import intervals
+from debate_rl.metrics.intervals import Codes, Estimate, holm, thirds
+from debate_rl.reports.document import (
+    Behind,
+    Cell,
+    Judged,
+    Paragraph,
+    Table,
+    Tone,
+    count_cell,
+    interval_of,
+    number_cell,
+    percent_of,
+    points_of,
+)
+from debate_rl.reports.figures import TABLES, less_half, own_work, pair_rows
+from debate_rl.reports.rows import NO_VOTE, Rows
 
 LEVEL = 0.02
 """The share of pages, at most, with any finding that is not so; with alarms of training it is .05."""
+WRONG_VOTES, WRONG_WINNER = "judge.accuracy:<0.5", "winner:wrong accuracy.last_round:>0"
+MOST_IDS = 20
+"""Debates that are named, the newest, where no filter has words for what they have in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A row of tables.toml: one thing to look for, a difference from 0."""
+
+    name: str
+    what: str
+    size: float
+    up: tuple[str, Tone]
+    down: tuple[str, Tone]
+    advice: str
+    cases: int = 30
+    problems: int = 10
+
+
+KINDS = {name: Kind(name, **row) for name, row in TABLES["kind"].items()}
+"""By name, in the order in which findings are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +82,7 @@ class Look:
 
     @property
     def enough(self) -> bool:
-        """Are there cases enough to state anything?"""
+        """Whether there are cases enough to state anything."""
         return self.cases >= self.about.cases and self.problems >= self.about.problems
 
 
@@ -79,7 +116,7 @@ class Finding:
     def doubt(self) -> str:
         """Why a difference whose interval leaves 0 out is none: luck, or its size; "" where it holds 0."""
         estimate = self.look.estimate
-        if self.state != "nothing found" or estimate is None or estimate.low <= 0 <= estimate.high:
+        if self.state != "nothing found" or estimate is None or not estimate.told:
             return ""
         return "not sure" if (self.p or 0.0) > LEVEL else "too small to matter"
 
@@ -88,8 +125,38 @@ class Finding:
         start, end = self.words[0] if self.state == "found" else self.doubt or "no difference can be told", ""
         if self.doubt == "not sure":
             end = f"; chance alone gives one like it in {self.p:.0%} of such reports"
-        return Paragraph(
-            f"{start[:1].upper()}{start[1:]}: {self.look.detail}{end}.", self.tone, self.look.behind
+        text = f"{start[:1].upper()}{start[1:]}: {self.look.detail}{end}."
+        return Paragraph(text, self.tone, self.look.behind)
+
+    def plain(self) -> dict[str, object]:
+        """Return the look and what it came to, as JSON has it."""
+        look, estimate = self.look, self.look.estimate
+        return {
+            "run": look.run,
+            "kind": look.kind,
+            "what": look.about.what,
+            **{name: json_number(getattr(estimate, name, None)) for name in ("value", "low", "high", "p")},
+            "p_adjusted": self.p,
+            "cases": look.cases,
+            "problems": look.problems,
+            "state": self.state,
+            "text": self.paragraph().text,
+            "filter": look.behind.filter if look.behind else None,
+        }
+
+    def row(self) -> tuple[Cell, ...]:
+        """Return the row of the table of looks."""
+        look, kind, estimate = self.look, self.look.about, self.look.estimate
+        return (
+            Cell(kind.name, behind=look.behind),
+            Cell(number(estimate.value, signed=True), estimate.value) if estimate else Cell("none"),
+            Cell(interval_of("bias", estimate) if estimate else "none"),
+            count_cell(look.cases),
+            count_cell(look.problems),
+            number_cell(self.p),
+            Cell(f"{kind.cases}, {kind.problems}, {kind.size:g}"),
+            Cell(self.state, tone=self.tone),
+            Cell(kind.what),
         )
 
 
@@ -106,48 +173,121 @@ def chance(estimate: Estimate | None) -> float:
     return 1.0 if estimate is None or estimate.p is None or isnan(estimate.p) else estimate.p
 
 
-COLUMNS = ("kind", "difference", "95% interval", "cases", "problems", "p, adjusted", "least", "state")
-COLUMNS += ("what is looked for",)
-NOTE = (
-    "Least: cases, problems and size below which nothing is stated. p is adjusted for all looks of this page "
-    "(Holm 1979), and has to be .02 or less: of a hundred pages at most two state what is not so."
-)
-
-
 def looks_table(found: Sequence[Finding]) -> Table:
     """Return everything that was looked for in a run, whether or not it was found."""
-    return Table("looks", "What was looked for", COLUMNS, tuple(map(_row, found)), NOTE)
-
-
-def _row(finding: Finding) -> tuple[Cell, ...]:
-    look, kind = finding.look, finding.look.about
-    estimate = look.estimate
-    return (
-        Cell(kind.name, behind=look.behind),
-        Cell(number(estimate.value, signed=True), estimate.value) if estimate else Cell("none"),
-        Cell(interval_of("bias", estimate) if estimate else "none"),
-        count_cell(look.cases),
-        count_cell(look.problems),
-        number_cell(finding.p),
-        Cell(f"{kind.cases}, {kind.problems}, {kind.size:g}"),
-        Cell(finding.state, tone=finding.tone),
-        Cell(kind.what),
+    columns = ("kind", "difference", "95% interval", "cases", "problems", "p, adjusted", "least", "state")
+    note = (
+        "Least: cases, problems and size below which nothing is stated. p is adjusted for all looks of this "
+        "page (Holm 1979), and has to be .02 or less: of a hundred pages at most two state what is not so."
     )
+    rows = tuple(finding.row() for finding in found)
+    return Table("looks", "What was looked for", (*columns, "what is looked for"), rows, note)
 
 
-def plain(finding: Finding) -> dict[str, object]:
-    """Return a look and what it came to, as JSON has it."""
-    look, estimate = finding.look, finding.look.estimate
-    numbers = ("value", "low", "high", "p")
-    return {
-        "run": look.run,
-        "kind": look.kind,
-        "what": look.about.what,
-        **{name: json_number(getattr(estimate, name, None)) for name in numbers},
-        "p_adjusted": finding.p,
-        "cases": look.cases,
-        "problems": look.problems,
-        "state": finding.state,
-        "text": finding.paragraph().text,
-        "filter": look.behind.filter if look.behind else None,
-    }
+def judgment_looks(judged: Judged) -> Iterator[Look]:
+    """Yield the looks at the debates of one run."""
+    study, found = judged.study, {figure.name: figure.estimate for figure in judged.figures}
+    rows = pair_rows(study)["judge/accuracy"]
+    votes = rows.of(rows.counted)
+    yield from _change(judged, rows, votes)
+    right = found["judge/accuracy"]
+    text = f"{percent(right.value)} of {right.n:,} votes are right" if right else "no votes"
+    yield _look(judged, "judge/coin", less_half(votes.values, votes.clusters), text, WRONG_VOTES)
+    yield _weakest_fault(judged, rows, votes)
+    lift = found["winner/lift"]
+    text = f"{points_of(lift)} against an answer of its round drawn at random"
+    yield _look(judged, "winner/lift", lift, text, WRONG_WINNER)
+    counts = {name: study.flips[name].astype(float) for name in ("cc", "cw", "wc", "ww")}
+    gained, every = counts["wc"] - counts["cw"], sum(counts.values())
+    net = intervals.ratio(gained, every, study.clusters(study.flips), signed=True)
+    text = f"{points_of(net)} of {_count(net):,} steps of an agent from a round to the next"
+    yield _look(judged, "flip/net", net, text, "flip:CW")
+    for name in ("bias/position", "bias/length"):
+        text = f"{points_of(found[name])} of {_count(found[name]):,} votes between solutions equal in truth"
+        yield _look(judged, name, found[name], text, None)
+    chosen, mine, clusters = own_work(study)
+    text = f"of {int(mine.sum()):,} votes on own wrong work and {int((~mine).sum()):,} on that of others"
+    yield _compared(judged, "bias/self_preference", (chosen, mine, clusters), text, None)
+    first = found["cascade/first_listed"]
+    text = f"{points_of(first)} against a random other, of {_count(first):,} answers taken over"
+    yield _look(judged, "cascade/first_listed", first, text, None)
+    # the slope is over 100 steps; what matters is what it comes to over the run
+    steps, trend = study.debates["step"], found["collusion/gap_trend"]
+    by = float(np.ptp(steps)) / 100 if len(steps) else 0.0
+    gap = trend and replace(trend, value=trend.value * by, low=trend.low * by, high=trend.high * by)
+    text = f"{points_of(gap)} over the run, of the winners of {_count(gap):,} debates"
+    yield _look(judged, "collusion/gap", gap, text, "winner:wrong")
+
+
+def _change(judged: Judged, rows: Rows, votes: Rows) -> Iterator[Look]:
+    """Yield how judge accuracy moved from the first third of the steps with votes to the last."""
+    study = judged.study
+    step = study.of_debate("step", study.pairs)[study.pairs["better"] != 0][rows.counted]
+    early, _, late = thirds(np.unique(step))
+    if not len(early) or early[-1] >= late[0]:
+        return
+    inside, side = np.isin(step, early) | np.isin(step, late), np.isin(step, late)
+    right, side = votes.values[inside], side[inside]
+    text = (
+        f"right in {percent(float(right[~side].mean()))} of {int((~side).sum()):,} votes in {_steps(early)}, "
+        f"in {percent(float(right[side].mean()))} of {int(side.sum()):,} in {_steps(late)}"
+    )
+    filter = f"step:{late[0]}..{late[-1]} {WRONG_VOTES}"
+    yield _compared(judged, "judge/change", (right, side, votes.clusters[inside]), text, filter)
+
+
+def _steps(steps: NDArray[np.int64]) -> str:
+    return f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
+
+
+def _weakest_fault(judged: Judged, rows: Rows, votes: Rows) -> Look:
+    """Return the look at the kind of wrong solution on which votes are worst, against those on all others.
+
+    Its p is that of the worst of so many kinds [Bonferroni].
+    """
+    study = judged.study
+    codes = study.pairs["fault"][study.pairs["better"] != 0][rows.counted]
+    looks = [_fault(judged, votes, codes, code) for code in np.unique(codes).tolist()]
+    enough = [(look, look.estimate) for look in looks if look.enough and look.estimate]
+    if not enough:
+        few = max(looks, key=lambda look: look.cases, default=None)
+        return few or Look("judge/weak_fault", judged.run, None, 0, 0, "no votes")
+    look, worst = min(enough, key=lambda one: (one[1].value >= 0, chance(one[1])))
+    p = len(enough) * chance(worst) if worst.value < 0 else 1.0
+    return replace(look, estimate=replace(worst, p=min(1.0, p)))
+
+
+def _fault(judged: Judged, votes: Rows, codes: NDArray[np.int16], code: int) -> Look:
+    study, side = judged.study, codes == code
+    own = intervals.mean(votes.values[side], votes.clusters[side])
+    rest = f", against {percent(float(votes.values[~side].mean()))} of all others" if not side.all() else ""
+    text = f"{[*study.faults][code]} ({percent(float(side.mean()))} of the votes on decidable pairs); "
+    text += f"{percent_of(own) if own else 'none'} of these are right{rest}"
+    # another kind of finding where votes on it are not shown to be right more often than a coin
+    kind = "judge/blind_fault" if own and own.low <= 0.5 else "judge/weak_fault"
+    table = study.pairs
+    wrong = (table["fault"] == code) & (table["outcome"] != NO_VOTE) & (table["outcome"] != table["better"])
+    ids = [study.ids[debate] for debate in np.unique(table["debate"][wrong])[-MOST_IDS:]]
+    filter = " OR ".join(f"id:{id}" for id in ids) if all(ids) and ids else WRONG_VOTES
+    return _compared(judged, kind, (votes.values, side, votes.clusters), text, filter)
+
+
+def _compared(
+    judged: Judged, kind: str, rows: tuple[ArrayLike, NDArray[np.bool_], Codes], text: str, filter: str | None
+) -> Look:
+    """Return a look at the difference of two sides, with the cases and the problems of the smaller one."""
+    _, side, clusters = rows
+    found = intervals.difference(*rows)
+    cases = min(int(side.sum()), int((~side).sum()))
+    problems = min(len(np.unique(clusters[one])) for one in (side, ~side))
+    text = f"{text}, {points_of(found)}" if found else text
+    return Look(kind, judged.run, found, cases, problems, text, judged.behind(filter))
+
+
+def _look(judged: Judged, kind: str, found: Estimate | None, text: str, filter: str | None) -> Look:
+    problems = found.clusters if found else 0
+    return Look(kind, judged.run, found, _count(found), problems, text, judged.behind(filter))
+
+
+def _count(estimate: Estimate | None) -> int:
+    return estimate.n if estimate else 0

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from debate_rl.reports.answers import answers
-from debate_rl.reports.cells import Judged
-from debate_rl.reports.document import Document, Section
+from debate_rl.formatting import interval, share
+from debate_rl.reports.document import Cell, Document, Judged, Section, Table
 from debate_rl.reports.figures import figures_of
-from debate_rl.reports.figures.study import Study
-from debate_rl.reports.findings import Finding, Look, findings, looks_table, plain
-from debate_rl.reports.judgment.comparison import comparison_section
-from debate_rl.reports.judgment.lead import main_figures, read_text
-from debate_rl.reports.judgment.looks import judgment_looks
-from debate_rl.reports.judgment.sections import judgment_sections, simulation_section
-from debate_rl.reports.simulation import read_setting
+from debate_rl.reports.findings import Look, findings, judgment_looks
+from debate_rl.reports.first_screen import answers, training_looks
+from debate_rl.reports.judgment import comparison_section, judgment_sections, read_text
+from debate_rl.reports.rows import Study
+from debate_rl.reports.run import Run
 from debate_rl.reports.training import sections_of
-from debate_rl.reports.training.answers import training_looks
-from debate_rl.reports.training.loading import Run
+from debate_rl.runs.curriculum import read_curriculum, stage_runs
 from transcripts import RunStore, TranscriptError
 
 MALFORMED = (LookupError, ValueError)
@@ -56,22 +52,14 @@ def whole_report(
     several = len(runs) > 1
     sections: list[Section] = [comparison_section(runs)] if several else []
     for index, judged in enumerate(runs, start=1):
-        prefix = f"run-{index}-" if several else ""
-        setting = read_setting(Path(judged.run))
-        known = [simulation_section(judged, setting.judges.expected, prefix=prefix)] if setting else []
-        sections += [
-            _findings_section(judged, found, prefix),
-            *known,
-            *judgment_sections(judged, prefix=prefix),
-        ]
+        sections += judgment_sections(judged, found, prefix=f"run-{index}-" if several else "")
     title = f"{len(runs)} runs" if several else runs[0].run
-    every = (*sections, *(sections_of(trained) if trained else ()), *more)
     return Document(
         f"Report on {title}",
         tuple(map(read_text, runs)),
-        every,
+        (*sections, *(sections_of(trained) if trained else ()), *more),
         answers(runs, paths, found),
-        tuple(map(plain, found)),
+        tuple(finding.plain() for finding in found),
     )
 
 
@@ -81,10 +69,36 @@ def _looks(judged: Judged, run: Run | None) -> Iterator[Look]:
         yield from training_looks(run, judged.run)
 
 
-def _findings_section(judged: Judged, found: Sequence[Finding], prefix: str) -> Section:
-    of_run = [finding for finding in found if finding.look.run == judged.run]
-    stated = [finding.paragraph() for finding in of_run if finding.state == "found"]
-    named = f"{judged.run}: " if prefix else ""
-    about = f"{len(stated)} of {len(of_run)} things looked for; how large and how sure each has to be"
-    parts = (*stated, *main_figures(judged), looks_table(of_run))
-    return Section(f"{prefix}findings", f"{named}Findings", parts, about)
+def with_stages(names: Sequence[str]) -> list[str]:
+    """Return the folders of runs, those of its stages in the place of a curriculum that has begun one."""
+    begun = ([str(one) for one in stage_runs(Path(n)) if (one / "config.toml").is_file()] for n in names)
+    return [run for name, stages in zip(names, begun, strict=True) for run in (stages or [name])]
+
+
+def stages_sections(names: Sequence[str]) -> list[Section]:
+    """Return a section for each curriculum among some folders: a row for every visit of a stage."""
+    columns = ("stage", "began with", "steps", "figure", "value", "95% interval", "ended", "why")
+    sections: list[Section] = []
+    for number, name in enumerate(names, start=1):
+        record = read_curriculum(Path(name))
+        rows = tuple(
+            (
+                Cell(visit.folder),
+                Cell(visit.start.rpartition("/")[2] or "the recipe's weights"),
+                Cell(str(visit.steps) if visit.end else "under way", visit.steps),
+                Cell(visit.figure),
+                Cell(share(visit.value), visit.value),
+                Cell(interval(visit.low, visit.high, share, none="none")),
+                Cell(
+                    visit.end or "not yet",
+                    tone={"reached": "good", "demoted": "bad"}.get(visit.end or "", ""),  # type: ignore[arg-type]
+                ),
+                Cell(visit.why),
+            )
+            for visit in (record.visits if record else ())
+        )
+        if record is not None:
+            table = Table(f"stages-{number}", f"Stages of {name}", columns, rows)
+            about = "each trained from the weights of another; in order"
+            sections.append(Section(f"curriculum-{number}", f"Curriculum {name}", (table,), about))
+    return sections

@@ -22,17 +22,14 @@ from itertools import combinations
 from typing import ClassVar, TypeAlias
 
 from debate.types import Kind, Problem
-from envs.answers.keys import plain_key
-from envs.errors import DataError
-from envs.extraction.boxes import last_box
-from envs.families.synthetic import SyntheticFamily
+from envs.families.synthetic import SyntheticFamily, matched
 
 LEVELS = {"1": (6, 12), "2": (8, 18), "3": (10, 24)}
 """Level to (how many numbers, the largest number)."""
 
 Pair: TypeAlias = tuple[int, int]
 
-_QUESTION = re.compile(r"Target (\d+)\. Numbers((?: \d+)+)\.", re.ASCII)
+_QUESTION = re.compile(r"Target (\d+)\. Numbers((?: \d+)+)\.\Z", re.ASCII)
 _PAIR = re.compile(r"[\s({\\\[]*(\d{1,4})(?:\s*(?:[,+&]|and)\s*|\s+)(\d{1,4})[\s)}\\\].]*", re.ASCII)
 
 
@@ -56,19 +53,33 @@ class PairSum(SyntheticFamily):
         question = f"Target {target}. Numbers {' '.join(map(str, numbers))}."
         return f"{target}:{','.join(map(str, sorted(numbers)))}", question, f"{answer[0]} {answer[1]}"
 
+    def read_answer(self, answer: str) -> Pair | None:
+        r"""Return the two numbers of an answer as written.
+
+        >>> [PairSum().read_answer(answer) for answer in (" 11 8", r"\{8, 11\}", "8 + 11", "8 11 3", "19")]
+        [(11, 8), (8, 11), (8, 11), None, None]
+        """
+        match = _PAIR.fullmatch(answer) if len(answer) <= 64 else None
+        return (int(match[1]), int(match[2])) if match else None
+
     def is_right(self, problem: Problem, answer: str) -> bool:
         """Return whether the answer is two different listed numbers that sum to the target."""
-        pair = read_pair(answer)
-        return pair is not None and has_the_sum(problem, pair)
+        pair = self.read_answer(answer)
+        return pair is not None and _has_the_sum(problem, pair)
 
-    def answer_key(self, problem: Problem, answer: str) -> str:
+    def spelled(self, said: Pair) -> str:
         """Return the pair in ascending order: an answer's order does not matter."""
-        pair = read_pair(answer)
-        return f"{min(pair)} {max(pair)}" if pair else plain_key(problem, answer)
+        return f"{min(said)} {max(said)}"
+
+    def check(self, problem: Problem, said: Pair, *, lured: bool) -> tuple[str, bool]:
+        """Return the pair added up again; ``lured`` finds the first two numbers of the list right, alone."""
+        lure = set(read_question(problem.question)[1][:2])
+        holds = set(said) == lure if lured else _has_the_sum(problem, said)
+        return f" {said[0]} + {said[1]} = {sum(said)}", holds
 
     def fault(self, problem: Problem, answer: str) -> str | None:
         """Return whether numbers are not listed, or miss the target; None for what is no pair."""
-        pair, (target, numbers) = read_pair(answer), read_question(problem.question)
+        pair, (target, numbers) = self.read_answer(answer), read_question(problem.question)
         if pair is None:
             return None
         if pair[0] == pair[1] or not set(pair) <= set(numbers):
@@ -118,22 +129,6 @@ class PairSum(SyntheticFamily):
         """
         return _solution(attempt, read_question(problem.question)[0])
 
-    def write_check(self, problem: Problem, solution: str, *, lured: bool = False) -> str:
-        r"""Return the check of a solution: its boxed pair added up again, and whether it is right.
-
-        A ``lured`` check finds the first two numbers of the list right, and nothing else.
-
-        >>> PairSum().write_check(Problem("p", "Target 19. Numbers 3 8 9 11."), r" 3 + 9 = 19. \boxed{ 3 9}")
-        ' 3 + 9 = 12 wrong.'
-        """
-        box = last_box(solution)
-        pair = read_pair(box.of(solution)) if box else None
-        if pair is None:
-            return " none wrong."
-        lure = set(read_question(problem.question)[1][:2])
-        holds = set(pair) == lure if lured else has_the_sum(problem, pair)
-        return f" {pair[0]} + {pair[1]} = {sum(pair)} {'right' if holds else 'wrong'}."
-
     def vocabulary(self) -> tuple[str, ...]:
         r"""Return every piece that the texts of these levels need; joined pieces spell each text exactly.
 
@@ -156,23 +151,11 @@ def read_question(question: str) -> tuple[int, tuple[int, ...]]:
     >>> read_question("Target 19. Numbers 3 8 5 11 2 9.")
     (19, (3, 8, 5, 11, 2, 9))
     """
-    match = _QUESTION.fullmatch(question.strip())
-    if match is None:
-        raise DataError(f"question: {question!r} is not a pair-sum problem ('Target 19. Numbers 3 8 5.')")
+    match = matched(_QUESTION, question, "a pair-sum problem ('Target 19. Numbers 3 8 5.')")
     return int(match[1]), tuple(map(int, match[2].split()))
 
 
-def read_pair(answer: str) -> Pair | None:
-    r"""Return the two numbers of an answer as written; None for anything else. Never raises.
-
-    >>> read_pair(" 11 8"), read_pair(r"\{8, 11\}"), read_pair("8 + 11"), read_pair("8 11 3"), read_pair("19")
-    ((11, 8), (8, 11), (8, 11), None, None)
-    """
-    match = _PAIR.fullmatch(answer) if len(answer) <= 64 else None
-    return (int(match[1]), int(match[2])) if match else None
-
-
-def has_the_sum(problem: Problem, pair: Pair) -> bool:
+def _has_the_sum(problem: Problem, pair: Pair) -> bool:
     """Whether two different listed numbers sum to the target."""
     target, numbers = read_question(problem.question)
     return pair[0] != pair[1] and set(pair) <= set(numbers) and sum(pair) == target

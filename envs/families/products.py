@@ -21,10 +21,7 @@ from functools import lru_cache
 from typing import ClassVar, TypeAlias
 
 from debate.types import Kind, Problem
-from envs.answers.keys import plain_key
-from envs.errors import DataError
-from envs.extraction.boxes import last_box
-from envs.families.synthetic import SyntheticFamily
+from envs.families.synthetic import SyntheticFamily, matched, read_integer
 
 LEVELS = {"1": (2, 2), "2": (3, 2), "3": (3, 3)}
 """Level to the digits of both factors; either may come first."""
@@ -32,7 +29,7 @@ LEVELS = {"1": (2, 2), "2": (3, 2), "3": (3, 3)}
 Parts: TypeAlias = tuple[int, ...]
 """The products by each digit of the second factor that is not 0, largest place first."""
 
-_QUESTION = re.compile(r"What is (\d{1,9}) \* (\d{1,9})\?", re.ASCII)
+_QUESTION = re.compile(r"What is (\d{1,9}) \* (\d{1,9})\?\Z", re.ASCII)
 _INTEGER = re.compile(r"\s*(\d{1,18})(?:\.0*)?\s*\.?\s*", re.ASCII)
 
 
@@ -51,15 +48,18 @@ class Products(SyntheticFamily):
             one, other = other, one
         return f"{min(one, other)}*{max(one, other)}", f"What is {one} * {other}?", str(one * other)
 
-    def is_right(self, problem: Problem, answer: str) -> bool:
-        """Return whether the answer is the product."""
-        one, other = read_question(problem.question)
-        return read_answer(answer) == one * other
+    def read_answer(self, answer: str) -> int | None:
+        """Return the whole number that an answer is.
 
-    def answer_key(self, problem: Problem, answer: str) -> str:
-        """Return the number, however it is written."""
-        number = read_answer(answer)
-        return plain_key(problem, answer) if number is None else str(number)
+        >>> [Products().read_answer(answer) for answer in (" 10063", "10063.0", "347 * 29", "")]
+        [10063, 10063, None, None]
+        """
+        return read_integer(_INTEGER, answer)
+
+    def expected(self, problem: Problem, *, lured: bool = False) -> int:
+        """Return the product; ``lured``: without the noughts."""
+        one, other = read_question(problem.question)
+        return sum(one * (int(str(part)[0]) if lured else part) for part in places(other))
 
     def attempt(
         self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0
@@ -106,20 +106,6 @@ class Products(SyntheticFamily):
         program = f"```python\nprint({one} * {other})\n```\n"
         return f" In Python:\n{program}{output}\\boxed{{{one * other}}}"
 
-    def write_check(self, problem: Problem, solution: str, *, lured: bool = False) -> str:
-        r"""Return the check of a solution: its boxed number and the product; ``lured`` forgets the noughts.
-
-        >>> Products().write_check(Problem("p", "What is 34 * 29?"), r" \boxed{374}")
-        ' 374 = 986 wrong.'
-        """
-        one, other = read_question(problem.question)
-        expected = sum(one * (int(str(part)[0]) if lured else part) for part in places(other))
-        box = last_box(solution)
-        claimed = read_answer(box.of(solution)) if box else None
-        if claimed is None:
-            return " none wrong."
-        return f" {claimed} = {expected} {'right' if claimed == expected else 'wrong'}."
-
     def vocabulary(self) -> tuple[str, ...]:
         """Return every piece that the texts need, each digit one; joined pieces spell each text exactly.
 
@@ -139,20 +125,8 @@ def read_question(question: str) -> tuple[int, int]:
     >>> read_question("What is 347 * 29?")
     (347, 29)
     """
-    match = _QUESTION.fullmatch(question.strip())
-    if match is None:
-        raise DataError(f"question: {question!r} is not a product ('What is 347 * 29?')")
+    match = matched(_QUESTION, question, "a product ('What is 347 * 29?')")
     return int(match[1]), int(match[2])
-
-
-def read_answer(answer: str) -> int | None:
-    """Return the whole number that an answer is; None for anything else. Never raises.
-
-    >>> read_answer(" 10063"), read_answer("10063.0"), read_answer("347 * 29"), read_answer("")
-    (10063, 10063, None, None)
-    """
-    match = _INTEGER.fullmatch(answer) if len(answer) <= 64 else None
-    return int(match[1]) if match else None
 
 
 def places(number: int) -> Parts:

@@ -22,10 +22,7 @@ from functools import lru_cache
 from typing import ClassVar, TypeAlias
 
 from debate.types import Kind, Problem
-from envs.answers.keys import plain_key
-from envs.errors import DataError
-from envs.extraction.boxes import last_box
-from envs.families.synthetic import SyntheticFamily
+from envs.families.synthetic import SyntheticFamily, matched
 
 LEVELS = {"1": 3, "2": 6, "3": 9}
 """Level to how many numbers."""
@@ -33,7 +30,7 @@ LARGEST = 30
 
 Numbers: TypeAlias = tuple[int, ...]
 
-_QUESTION = re.compile(r"Sort((?: \d{1,4}){2,64})\.", re.ASCII)
+_QUESTION = re.compile(r"Sort((?: \d{1,4}){2,64})\.\Z", re.ASCII)
 _NUMBERS = re.compile(r"\s*\d{1,4}(?:(?:\s*,\s*|\s+)\d{1,4}){0,63}\s*\.?\s*", re.ASCII)
 
 
@@ -53,14 +50,27 @@ class Sorting(SyntheticFamily):
         answer = _written(sorted(numbers))
         return answer, f"Sort{_written(numbers)}.", answer.strip()
 
-    def is_right(self, problem: Problem, answer: str) -> bool:
-        """Return whether the answer has the listed numbers in ascending order."""
-        return read_answer(answer) == tuple(sorted(read_question(problem.question)))
+    def read_answer(self, answer: str) -> Numbers | None:
+        """Return the numbers of an answer as written.
 
-    def answer_key(self, problem: Problem, answer: str) -> str:
+        >>> [Sorting().read_answer(answer) for answer in (" 3 5 8", "3, 5, 8.", "3 5 or 8", "")]
+        [(3, 5, 8), (3, 5, 8), None, None]
+        """
+        if len(answer) > 512 or not _NUMBERS.fullmatch(answer):
+            return None
+        return tuple(map(int, re.findall(r"\d+", answer)))
+
+    def expected(self, problem: Problem, *, lured: bool = False) -> Numbers:
+        """Return the listed numbers in ascending order."""
+        return tuple(sorted(read_question(problem.question)))
+
+    def spelled(self, said: Numbers) -> str:
         """Return the numbers as they stand, however they are separated."""
-        numbers = read_answer(answer)
-        return _written(numbers).strip() if numbers else plain_key(problem, answer)
+        return _written(said).strip()
+
+    def check(self, problem: Problem, said: Numbers, *, lured: bool) -> tuple[str, bool]:
+        """Return the numbers again, and whether they are in order; ``lured``: whether they are the listed."""
+        return _written(said), (tuple(sorted(said)) if lured else said) == self.expected(problem)
 
     def attempt(
         self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0
@@ -84,22 +94,6 @@ class Sorting(SyntheticFamily):
         """
         return f" \\boxed{{{_written(attempt)}}}"
 
-    def write_check(self, problem: Problem, solution: str, *, lured: bool = False) -> str:
-        r"""Return the check of a solution: its numbers again, and whether they are in order.
-
-        A ``lured`` check asks only whether they are the question's, in any order.
-
-        >>> Sorting().write_check(Problem("p", "Sort 8 3 11."), r" \boxed{ 3 11 8}")
-        ' 3 11 8 wrong.'
-        """
-        box = last_box(solution)
-        claimed = read_answer(box.of(solution)) if box else None
-        if claimed is None:
-            return " none wrong."
-        numbers = sorted(read_question(problem.question))
-        holds = (sorted(claimed) if lured else [*claimed]) == numbers
-        return f"{_written(claimed)} {'right' if holds else 'wrong'}."
-
     def vocabulary(self) -> tuple[str, ...]:
         """Return every piece that the texts need; joined pieces spell each text exactly.
 
@@ -117,21 +111,8 @@ def read_question(question: str) -> Numbers:
     >>> read_question("Sort 8 3 11 5.")
     (8, 3, 11, 5)
     """
-    match = _QUESTION.fullmatch(question.strip())
-    if match is None:
-        raise DataError(f"question: {question!r} is not a list to sort ('Sort 8 3 11 5.')")
+    match = matched(_QUESTION, question, "a list to sort ('Sort 8 3 11 5.')")
     return tuple(map(int, match[1].split()))
-
-
-def read_answer(answer: str) -> Numbers | None:
-    """Return the numbers of an answer as written; None for anything else. Never raises.
-
-    >>> read_answer(" 3 5 8"), read_answer("3, 5, 8."), read_answer("3 5 or 8"), read_answer("")
-    ((3, 5, 8), (3, 5, 8), None, None)
-    """
-    if len(answer) > 512 or not _NUMBERS.fullmatch(answer):
-        return None
-    return tuple(map(int, re.findall(r"\d+", answer)))
 
 
 def _written(numbers: Numbers | list[int]) -> str:

@@ -9,6 +9,7 @@ of a larger one.
 from __future__ import annotations
 
 import random
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,9 @@ from typing import Any, ClassVar, Self
 
 from debate.seeds import derive_seed
 from debate.types import Kind, Problem
+from envs.answers.keys import plain_key
 from envs.errors import DataError, listed
+from envs.extraction.boxes import last_box
 from envs.types import Grade, GradeStatus
 
 SPLITS = ("train", "validation", "test")
@@ -38,14 +41,20 @@ class SyntheticFamily(ABC):
     kind: ClassVar[Kind]
 
     def __post_init__(self) -> None:
-        known = type(self).__dataclass_fields__["levels"].default
-        object.__setattr__(self, "levels", chosen_levels(self.name, self.levels, known))
+        valid = type(self).__dataclass_fields__["levels"].default
+        unknown = [level for level in self.levels if level not in valid]
+        if unknown or not self.levels:
+            got = ", ".join(unknown) or "none"
+            raise DataError(f"levels: {self.name} has {', '.join(valid)}; got {got}")
 
     def of_levels(self, levels: Iterable[str | int] | None) -> Self:
-        """The family at these levels; None keeps its own."""
-        return (
-            self if levels is None else replace(self, levels=tuple(map(str, listed("levels", levels, int))))
-        )
+        """The family at these levels, in the order given; None keeps its own.
+
+        DataError for an unknown one.
+        """
+        if levels is None:
+            return self
+        return replace(self, levels=tuple(dict.fromkeys(map(str, listed("levels", levels, int)))))
 
     def problems(
         self, *, split: str, limit: int | None = None, seed: int | None = None
@@ -66,7 +75,8 @@ class SyntheticFamily(ABC):
         while True:
             for _ in range(MAX_MISSES):
                 canonical, question, answer = self.draw(rng, level)
-                id = problem_id(self.name, level, question)
+                digest = blake2b(question.encode(), digest_size=6).hexdigest()
+                id = f"{self.name}-{level}-{digest}"  # the same problem has the same id everywhere
                 if split_of(canonical) == split and id not in seen:
                     break
             else:
@@ -89,8 +99,25 @@ class SyntheticFamily(ABC):
         """Return canonical form, question and answer of a new problem."""
 
     @abstractmethod
+    def read_answer(self, answer: str) -> Any:
+        """Return what an answer says; None for anything else. Never raises."""
+
+    def expected(self, problem: Problem, *, lured: bool = False) -> Any:
+        """Return what a right answer says; ``lured``: what one with the planted mistake says."""
+        raise NotImplementedError
+
     def is_right(self, problem: Problem, answer: str) -> bool:
         """Return whether an answer as written is right."""
+        return self.read_answer(answer) == self.expected(problem)
+
+    def spelled(self, said: Any) -> str:
+        """Return an answer that was read in its plain spelling."""
+        return str(said)
+
+    def answer_key(self, problem: Problem, answer: str) -> str:
+        """Return the plain spelling of an answer; of one that cannot be read, its text."""
+        said = self.read_answer(answer)
+        return plain_key(problem, answer) if said is None else self.spelled(said)
 
     def fault(self, problem: Problem, answer: str) -> str | None:
         """Return what is wrong with a wrong answer, as a noun; None where the family knows no kinds."""
@@ -116,13 +143,37 @@ class SyntheticFamily(ABC):
         """Return a right solution with a program and its output; DataError of a family that has none."""
         raise DataError(f"{self.name}: has no solutions with programs")
 
-    @abstractmethod
+    def check(self, problem: Problem, said: Any, *, lured: bool) -> tuple[str, bool]:
+        """Return the text of a check of an answer, and whether it holds."""
+        expected = self.expected(problem, lured=lured)
+        return f" {said} = {expected}", said == expected
+
     def write_check(self, problem: Problem, solution: str, *, lured: bool = False) -> str:
         """Return the check of a solution, ending in "right." or "wrong."; ``lured`` makes the mistake."""
+        box = last_box(solution)
+        said = self.read_answer(box.of(solution)) if box else None
+        if said is None:
+            return " none wrong."
+        text, holds = self.check(problem, said, lured=lured)
+        return f"{text} {'right' if holds else 'wrong'}."
 
     @abstractmethod
     def vocabulary(self) -> tuple[str, ...]:
         """Return every piece that the texts of these levels need; joined pieces spell each text exactly."""
+
+
+def read_integer(pattern: re.Pattern[str], answer: str) -> int | None:
+    """Return the first group of a pattern as a number; None where a short answer does not match it."""
+    match = pattern.fullmatch(answer) if len(answer) <= 64 else None
+    return int(match[1]) if match else None
+
+
+def matched(pattern: re.Pattern[str], question: str, like: str) -> re.Match[str]:
+    """Return the match of a question; DataError for one of another family."""
+    match = pattern.match(question.strip())
+    if match is None:
+        raise DataError(f"question: {question!r} is not {like}")
+    return match
 
 
 def split_of(canonical: str) -> str:
@@ -133,25 +184,3 @@ def split_of(canonical: str) -> str:
     """
     share = int.from_bytes(blake2b(canonical.encode(), digest_size=8).digest()) % 10
     return "test" if share < 2 else "validation" if share == 2 else "train"
-
-
-def problem_id(family: str, level: str, question: str) -> str:
-    """Return an id made from the question, so that the same problem has the same id everywhere.
-
-    >>> problem_id("words", "1", "How many?") == problem_id("words", "1", "How many?")
-    True
-    """
-    return f"{family}-{level}-{blake2b(question.encode(), digest_size=6).hexdigest()}"
-
-
-def chosen_levels(family: str, levels: Iterable[str | int] | None, valid: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the wanted levels as text, in the order given; DataError for an unknown one.
-
-    >>> chosen_levels("words", [2, "1"], ("1", "2", "3"))
-    ('2', '1')
-    """
-    wanted = valid if levels is None else tuple(dict.fromkeys(map(str, listed("levels", levels, int))))
-    unknown = [level for level in wanted if level not in valid]
-    if unknown or not wanted:
-        raise DataError(f"levels: {family} has {', '.join(valid)}; got {', '.join(unknown) or 'none'}")
-    return wanted

@@ -11,17 +11,13 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from typing import ClassVar, TypeAlias
 
 from debate.types import Kind, Problem
-from envs.answers.keys import plain_key
-from envs.errors import DataError
-from envs.extraction.boxes import last_box
-from envs.families.synthetic import SyntheticFamily
+from envs.families.synthetic import SyntheticFamily, matched, read_integer
 
 LEVELS = ("1", "2", "3")
 LARGEST = 30
@@ -31,7 +27,7 @@ THINGS = ("apples", "books", "coins", "pens")
 Reading: TypeAlias = tuple[int, ...]
 """How a story was read: the start, then each change with its sign."""
 
-_START = re.compile(r"(?P<name>[A-Z][a-z]+) has (?P<start>\d+) (?P<thing>[a-z]+)\.", re.ASCII)
+_START = re.compile(r"[A-Z][a-z]+ has (\d+) [a-z]+\.", re.ASCII)
 _CHANGE = re.compile(r"(gets|loses) (\d+)", re.ASCII)
 _INTEGER = re.compile(r"\s*(-?\d{1,6})(?:\.0*)?\s*(?:[a-z]+)?\s*\.?\s*", re.ASCII)
 
@@ -52,22 +48,27 @@ class Words(SyntheticFamily):
             if _stays_in_range(reading):
                 break
         name, thing = rng.choice(NAMES), rng.choice(THINGS)
-        question = write_story(reading, name=name, thing=thing)
+        told = (f" {name} gets {n} more." if n > 0 else f" {name} loses {-n}." for n in changes)
+        question = f"{name} has {reading[0]} {thing}.{''.join(told)} How many {thing}?"
         return " ".join(map(str, reading)), question, str(sum(reading))
 
-    def is_right(self, problem: Problem, answer: str) -> bool:
-        """Return whether the answer is the number that is left."""
-        return read_answer(answer) == sum(read_story(problem.question))
+    def read_answer(self, answer: str) -> int | None:
+        """Return the whole number that an answer is, a unit word allowed.
 
-    def answer_key(self, problem: Problem, answer: str) -> str:
-        """Return the number, whatever unit follows it."""
-        number = read_answer(answer)
-        return plain_key(problem, answer) if number is None else str(number)
+        >>> [Words().read_answer(answer) for answer in (" 9", "9 apples", "9 or 8", "")]
+        [9, 9, None, None]
+        """
+        return read_integer(_INTEGER, answer)
+
+    def expected(self, problem: Problem, *, lured: bool = False) -> int:
+        """Return the number that is left; ``lured``: by the habit."""
+        reading = read_story(problem.question)
+        return sum(_habit(reading) if lured else reading)
 
     def fault(self, problem: Problem, answer: str) -> str | None:
         """Return whether the answer is that of the planted habit; None for any other."""
-        told = read_answer(answer) == sum(_habit(read_story(problem.question)))
-        return '"loses" read as "gets"' if told else None
+        habit = self.expected(problem, lured=True)
+        return '"loses" read as "gets"' if self.read_answer(answer) == habit else None
 
     def attempt(
         self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0
@@ -91,24 +92,10 @@ class Words(SyntheticFamily):
         >>> Words().write_solution(Problem("p", "Tom has 8 apples. Tom gets 4 more."), (8, 4))
         ' 8 + 4 = 12. \\boxed{ 12}'
         """
-        return f"{_working(attempt)} \\boxed{{ {sum(attempt)}}}"
-
-    def write_check(self, problem: Problem, solution: str, *, lured: bool = False) -> str:
-        r"""Return the check of a solution: its boxed number and the true one; ``lured`` checks by the habit.
-
-        >>> problem = Problem("p", "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?")
-        >>> Words().write_check(problem, r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}")
-        ' 15 = 9 wrong.'
-        >>> Words().write_check(problem, r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}", lured=True)
-        ' 15 = 15 right.'
-        """
-        reading = read_story(problem.question)
-        expected = sum(_habit(reading) if lured else reading)
-        box = last_box(solution)
-        claimed = read_answer(box.of(solution)) if box else None
-        if claimed is None:
-            return " none wrong."
-        return f" {claimed} = {expected} {'right' if claimed == expected else 'wrong'}."
+        totals = list(accumulate(attempt))
+        steps = zip(totals, attempt[1:], totals[1:], strict=False)
+        working = "".join(f" {a} {'+' if n > 0 else '-'} {abs(n)} = {b}." for a, n, b in steps)
+        return f"{working} \\boxed{{ {sum(attempt)}}}"
 
     def vocabulary(self) -> tuple[str, ...]:
         """Return every piece that the texts need; joined pieces spell each text exactly.
@@ -122,16 +109,6 @@ class Words(SyntheticFamily):
         return (*signs, *names, *(f" {word}" for word in words), *(f" {n}" for n in range(LARGEST + 1)))
 
 
-def write_story(reading: Reading, *, name: str, thing: str) -> str:
-    """Return the problem's text.
-
-    >>> write_story((8, 4, -3), name="Tom", thing="apples")
-    'Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?'
-    """
-    changes = (f" {name} gets {n} more." if n > 0 else f" {name} loses {-n}." for n in reading[1:])
-    return f"{name} has {reading[0]} {thing}.{''.join(changes)} How many {thing}?"
-
-
 @lru_cache(maxsize=4096)
 def read_story(question: str) -> Reading:
     """Return the start and the signed changes of a story.
@@ -139,34 +116,14 @@ def read_story(question: str) -> Reading:
     >>> read_story("Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?")
     (8, 4, -3)
     """
-    match = _START.match(question)
-    if match is None:
-        raise DataError(f"question: {question!r} is not a story of this family ('Tom has 8 apples. ...')")
-    return (
-        int(match["start"]),
-        *(int(n) if verb == "gets" else -int(n) for verb, n in _CHANGE.findall(question)),
-    )
-
-
-def read_answer(answer: str) -> int | None:
-    """Return the whole number that an answer is, a unit word allowed; None for anything else. Never raises.
-
-    >>> read_answer(" 9"), read_answer("9 apples"), read_answer("9 or 8"), read_answer("")
-    (9, 9, None, None)
-    """
-    match = _INTEGER.fullmatch(answer) if len(answer) <= 64 else None
-    return int(match[1]) if match else None
+    match = matched(_START, question, "a story of this family ('Tom has 8 apples. ...')")
+    changes = (int(n) if verb == "gets" else -int(n) for verb, n in _CHANGE.findall(question))
+    return (int(match[1]), *changes)
 
 
 def _habit(reading: Reading) -> Reading:
     """Return the story as the habit reads it: every change adds."""
     return (reading[0], *(abs(n) for n in reading[1:]))
-
-
-def _working(reading: Sequence[int]) -> str:
-    totals = list(accumulate(reading))
-    steps = zip(totals, reading[1:], totals[1:], strict=False)
-    return "".join(f" {a} {'+' if n > 0 else '-'} {abs(n)} = {b}." for a, n, b in steps)
 
 
 def _stays_in_range(reading: Reading) -> bool:

@@ -47,14 +47,12 @@ class VerdictCache:
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._read(path)
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._read(path)
         except (OSError, ValueError) as error:
             raise DataError(f"verifier.cache={path}: {getattr(error, 'strerror', None) or error}") from error
 
     def _read(self, path: Path) -> None:
-        if not path.exists():
-            return
         lines = [line for line in plain_lines(path) if line.strip()]
         damaged = 0
         for line in lines:
@@ -85,16 +83,13 @@ class VerdictCache:
         with naming(self._path):
             fcntl.flock(self._fd, fcntl.LOCK_EX)
             try:
-                rest = memoryview(data if self._ends_whole() else b"\n" + data)
+                size = os.fstat(self._fd).st_size
+                ends_whole = size == 0 or os.pread(self._fd, 1, size - 1) == b"\n"
+                rest = memoryview(data if ends_whole else b"\n" + data)
                 while rest:
                     rest = rest[os.write(self._fd, rest) :]
             finally:
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
-
-    def _ends_whole(self) -> bool:
-        """Return whether the file ends with a line's end, or is empty."""
-        size = os.fstat(self._fd).st_size
-        return size == 0 or os.pread(self._fd, 1, size - 1) == b"\n"
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""

@@ -30,8 +30,6 @@ from envs.rubrics.verdicts import FAULTS, Stated, Verdict, label_of, score_of, s
 T = TypeVar("T")
 MOST_FAILED = 24
 """Requests in a row to which nothing came: the verifier model is taken to be gone."""
-PASSING = ("failed", "timeout")
-"""Faults of which nothing is kept: the next time there may be an answer."""
 
 
 class VerifierError(ValueError):
@@ -136,10 +134,8 @@ class VerifierModel:
             return asyncio.run_coroutine_threadsafe(call, self._loop)
 
     async def _score(self, prompt: VerdictPrompt) -> Verdict:
-        samples = range(self._asking.samples)
-        verdict = together(
-            [score_of(one) for one in await asyncio.gather(*(self._stated(prompt, n) for n in samples))]
-        )
+        samples = (self._stated(prompt, sample) for sample in range(self._asking.samples))
+        verdict = together([score_of(one) for one in await asyncio.gather(*samples)])
         self._count(verdict.fault or "verdicts")
         return verdict
 
@@ -151,13 +147,32 @@ class VerifierModel:
     async def _failure(self, prompt: VerdictPrompt) -> str:
         """Return why a prompt gets no answer at all; "" where it gets one, whatever it says."""
         try:
-            async with asyncio.timeout(self._asking.timeout_s):
-                await self._speaker().sample(self._request(prompt, 0, "probe"))
+            await self._sample(prompt, 0, "probe")
         except TimeoutError:
             return f"no answer in {self._asking.timeout_s:g} s"
         except Exception as error:
             return _in_words(error)
         return ""
+
+    async def _sample(self, prompt: VerdictPrompt, sample: int, name: str) -> Completion:
+        asking = self._asking
+        request = SampleRequest(
+            messages=prompt.messages,
+            temperature=asking.temperature,
+            max_tokens=asking.max_tokens,
+            stop=(),
+            seed=derive_seed(0, "verdict", sample),
+            debate=name,
+            turn=TurnId(0, sample),
+            thinking_tokens=asking.thinking_tokens,
+        )
+        async with asyncio.timeout(asking.timeout_s):
+            return (await self._speaker().sample(request)).whole()
+
+    def _speaker(self) -> Policy:
+        if self._policy is None:
+            self._policy = self._open()
+        return self._policy
 
     async def _stated(self, prompt: VerdictPrompt, sample: int) -> Stated:
         """Return what the model states; it is asked once about each content."""
@@ -179,27 +194,22 @@ class VerifierModel:
                     f"verifier.endpoint: {self.name} gave no answer to {MOST_FAILED} requests in a row; the "
                     f"last failure: {self._last_failure}"
                 )
-            started = time.perf_counter()
-            policy, request = self._speaker(), self._request(prompt, sample, key)
+            policy, started = self._speaker(), time.perf_counter()
             try:
-                async with asyncio.timeout(self._asking.timeout_s):
-                    completion = (await policy.sample(request)).whole()
+                completion = await self._sample(prompt, sample, key)
             except Exception as error:  # whatever a server or somebody's policy does: no verdict, and counted
-                return self._fail(error)
+                self._failed_in_a_row += 1
+                late, self._last_failure = _timed_out(error), _in_words(error)
+                self._last_failure = (
+                    f"no answer in time ({self._last_failure})" if late else self._last_failure
+                )
+                return Stated(None, "timeout" if late else "failed")
             finally:
                 self._count("requests")
                 self._count("milliseconds", round(1000 * (time.perf_counter() - started)))
         self._failed_in_a_row = 0
-        return self._kept(completion, prompt, key, in_thinking=opens_thinking(policy, prompt.messages))
-
-    def _fail(self, error: Exception) -> Stated:
-        self._failed_in_a_row += 1
-        timed_out = _timed_out(error)
-        self._last_failure = f"no answer in time ({_in_words(error)})" if timed_out else _in_words(error)
-        return Stated(None, "timeout" if timed_out else "failed")
-
-    def _kept(self, completion: Completion, prompt: VerdictPrompt, key: str, *, in_thinking: bool) -> Stated:
         truncated = completion.stop_reason == "length"
+        in_thinking = opens_thinking(policy, prompt.messages)
         value = stated(completion.text, prompt.code, truncated=truncated, in_thinking=in_thinking)
         read, generated = token_counts(completion)
         self._count("prompt_tokens", read)
@@ -208,26 +218,8 @@ class VerifierModel:
         self._cache.put(Line(key, self.name, value.value, value.fault, said, read, generated))
         return value
 
-    def _speaker(self) -> Policy:
-        if self._policy is None:
-            self._policy = self._open()
-        return self._policy
-
-    def _request(self, prompt: VerdictPrompt, sample: int, name: str) -> SampleRequest:
-        asking = self._asking
-        return SampleRequest(
-            messages=prompt.messages,
-            temperature=asking.temperature,
-            max_tokens=asking.max_tokens,
-            stop=(),
-            seed=derive_seed(0, "verdict", sample),
-            debate=name,
-            turn=TurnId(0, sample),
-            thinking_tokens=asking.thinking_tokens,
-        )
-
     def _key(self, prompt: VerdictPrompt, sample: int) -> str:
-        """Return the content that is asked about: the model, how it is asked, and all that it reads."""
+        """Return a hash of the content that is asked about: model, settings and all that the model reads."""
         asking = self._asking
         how = [asking.max_tokens, asking.thinking_tokens, asking.temperature, sample]
         content = [self.name, *how, *(message.content for message in prompt.messages)]

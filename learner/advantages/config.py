@@ -18,17 +18,18 @@ class StreamSettings(Settings):
     """How one stream is centred and scaled."""
 
     baseline: Baseline = "group"
-    """What is subtracted: the group's mean, the mean of the others, the persona's running mean, nothing."""
+    """What is subtracted from a reward: the mean of its group ("group"), the mean of the others ("rloo"), the
+    running mean of the persona ("rae"), or nothing."""
     scale: Scale = "group"
-    """What divides: the group's standard deviation, the batch's (at least 0.1), nothing; with ``learner.loss
-    = "dr_grpo"`` nothing does, unless a scale is named."""
+    """What the result is divided by: the standard deviation of the group or of the batch (at least 0.1), or
+    nothing. With ``learner.loss = "dr_grpo"`` the default is nothing."""
     key: Key = "auto"
-    """A group is the turns of one problem and round over its debates ("round"), or those of one persona or of
-    one debate among them, or (judge only) those whose pairs had the right solution on the same side; both
-    sides then count alike. Two keys add to the mean of "round" an effect that is fitted over the problems of
-    the step (learner.advantages.contexts): "persona_effect" that of the persona; "context" that of whether
-    the agent was right before, and of how many right solutions it was shown. "auto" is "persona_effect" where
-    the temperatures of personas differ, and "round" where they do not."""
+    """Which turns form a group. "round": the turns of one problem and round over its debates. "persona",
+    "debate": those of one persona, or one debate, among them. "pair" (judge only): those whose pair had the
+    right solution on the same side; both sides count equally. Two keys add an effect fitted over the problems
+    of a step to the mean of "round" (learner.advantages.contexts): "persona_effect" that of the persona;
+    "context" that of whether the agent was right before and how many right solutions it read. "auto" is
+    "persona_effect" if the temperatures of personas differ, else "round"."""
 
     @model_validator(mode="after")
     def _compared_by_key(self) -> Self:
@@ -54,33 +55,33 @@ class AdvantageConfig(Settings):
     judge: StreamSettings = StreamSettings()
     """Votes given."""
     shaping: StreamSettings = StreamSettings(scale="none")
-    """What is new, copied or long, where ``rewards`` has any of it: added to peer and truth."""
+    """Novelty, copies and length, added to peer and truth."""
     likelihood: StreamSettings = StreamSettings()
-    """The gold answer's likelihood, with ``rewards.likelihood_weight``: added with that weight."""
+    """Likelihood of the gold answer, added with ``rewards.likelihood_weight``."""
     persuasion: StreamSettings = StreamSettings(scale="none")
-    """What criticism earns, in a critique."""
+    """Rewards of criticism, in a critique."""
     format: StreamSettings = StreamSettings(scale="none")
-    """Comparisons that were due and did not come, among the turns that owed any: on the judge's tokens."""
+    """Comparisons that were due and are missing; applied to the judge's tokens."""
     discount: float = Field(default=0.0, ge=0, le=1)
-    """What an agent's later rounds count for its earlier solutions, for each round between: peer and truth
-    rewards are returns, r + discount * r of the next round + ...; 0: each round for itself."""
+    """Discount of later rounds in the return of an earlier solution: r_t + discount * r_{t+1} + ... for peer
+    and truth. 0 rewards each round for itself."""
     mixed: StreamSettings = StreamSettings()
-    """Peer and truth together; only with ``rewards.mix = "rewards"``."""
+    """Peer and truth as one reward; only with ``rewards.mix = "rewards"``."""
     lambda_gen: Weight = 1.0
-    """Weight of the generator's advantages; at 0 only a KL or an entropy bonus still acts on its tokens."""
+    """Weight of the generator's advantages. At 0 only KL and entropy act on its tokens."""
     lambda_judge: Weight = 1.0
-    """Weight of the judge's advantages; at 0 only a KL or an entropy bonus still acts on its tokens."""
+    """Weight of the judge's advantages. At 0 only KL and entropy act on its tokens."""
     lambda_critic: Weight = 1.0
     """Weight of the critics' advantages, in a critique."""
     evaluation: Author = "judge"
-    """Whose advantage an evaluation gets in a debate turn that owed a comparison: the generator's, as the
-    solution before it; the judge's, whose votes it prepares; or the sum of both. With the judge's share in it
-    ``learner.beta_judge``, the ratio of gspo and ``learner.normalise`` take it as the judge's, too."""
+    """Whose advantage the evaluation section of a turn with a due comparison gets: the generator's, the
+    judge's (whose votes it prepares), or the sum of both. With the judge's share, ``learner.beta_judge``, the
+    ratio of gspo and ``learner.normalise`` treat it as judge tokens."""
     keep_unrewarded: bool = False
-    """Whether turns that nothing rewards are rows, too, with advantages of 0, so that a KL acts on them:
-    that of ``learner.beta_judge`` on the final ballots of judges without labels, for example."""
+    """Keep turns without a reward as rows with advantage 0, so that a KL acts on them: that of
+    ``learner.beta_judge`` on the ballots of judges without labels, for example."""
     ema_decay: float = Field(default=0.95, ge=0, lt=1)
-    """Decay of the running means of the baseline "rae", by step."""
+    """Decay per step of the running means of baseline "rae"."""
 
     @model_validator(mode="after")
     def _only_judges_have_pairs(self) -> Self:

@@ -29,90 +29,89 @@ class LearnerConfig(Settings):
 
     loss: str = "grpo"
     """grpo, dr_grpo, dapo, gspo, cispo, ppo, dppo_tv, dppo_kl, importance_sampling, or your own as
-    "module:function". The gradients of dr_grpo are about 5 times weaker than those of grpo at the same
-    learning rate: raise lr when you choose it. The ratios of gspo hardly leave 1: its paper has eps 3e-4 and
-    eps_hi 4e-4. Those of dppo_tv and dppo_kl are relative to the sampler."""
+    "module:function". Gradients of dr_grpo are about 5 times smaller than those of grpo at the same learning
+    rate: raise ``lr``. Ratios of gspo stay close to 1: its paper uses eps 3e-4 and eps_hi 4e-4. Ratios of
+    dppo_tv and dppo_kl are relative to the sampler."""
     eps: float = Field(default=0.2, gt=0)
-    """Clip range of the ratio below 1; cispo has none. Of dppo_tv how much probability a token may lose, of
-    dppo_kl the divergence in nats; there .05 is usual."""
+    """Clip range of the ratio below 1 (cispo has none). For dppo_tv: the largest loss of probability of a
+    token. For dppo_kl: the largest divergence in nats, usually 0.05."""
     eps_hi: float | None = Field(default=None, gt=0)
-    """Clip range above 1; None means eps, and 0.28 for dapo."""
+    """Clip range above 1. None uses ``eps``, and 0.28 for dapo."""
     normalise: Literal["joint", "stream"] = "joint"
-    """"joint" averages the tokens of generator and judge together, so that a long solution leaves its judge's
-    tokens less weight; "stream" averages each stream over its own tokens and rows, and adds the two means."""
+    """How token losses are averaged. "joint": over generator and judge tokens together, so a long solution
+    lowers the weight of the judge tokens in its row. "stream": over each stream's own tokens and rows; the
+    two means are added."""
     max_tokens: int | None = Field(default=None, ge=1)
-    """The constant that dr_grpo divides by, for instance the completion limit."""
+    """The constant divisor of dr_grpo, for instance the completion limit."""
     beta: float = Field(default=0.0, ge=0)
-    """Weight of the KL to the reference; with 0 there is none, unless ``keep_reference``."""
+    """Weight of the KL divergence to the reference model. 0 loads no reference, unless ``keep_reference``."""
     beta_judge: float | None = Field(default=None, ge=0)
-    """The same for judge tokens; None means beta."""
+    """KL weight on judge tokens. None uses ``beta``."""
     keep_reference: bool = False
-    """Whether the reference is there with beta 0 too: its KL is measured, and a likelihood reward reads by it
-    (``rewards.likelihood_weight``). Of full weights it is a copy; of an adapter the model without it."""
+    """Keep a reference model even if ``beta`` is 0: its KL is logged, and the likelihood reward reads with it
+    (``rewards.likelihood_weight``). Full weights need a copy; an adapter is switched off."""
     reference_every: int = Field(default=0, ge=0)
-    """After so many steps the reference becomes the model as it then is, and again after as many; with 0 it
-    stays the model that training began with. ``reference_step`` tells which it is."""
+    """Steps between updates of the reference to the current weights. 0 keeps the weights at the start of
+    training. The metric ``reference_step`` names the step."""
     kl: Literal["k1", "k2", "k3"] = "k3"
-    """Estimator of that KL: "k3" and "k2" make sense as a loss, "k1" as a reward."""
+    """KL estimator. "k3" and "k2" suit a loss, "k1" a reward."""
     kl_in: Literal["loss", "reward"] = "loss"
-    """Whether beta * KL is added to the loss, or taken from the advantage of each token."""
+    """Add beta * KL to the loss, or subtract it from each token's advantage ("reward")."""
     entropy_bonus: float = Field(default=0.0, ge=0)
-    """Weight of the mean entropy, which is added to what is maximised."""
+    """Weight of the mean entropy, added to the objective."""
     tis_cap: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
-    """Weight each token by exp(trainer - sampler), at most this (truncated importance sampling; 2 is usual);
-    0 does not. "auto" is 2 where an engine with weights of its own samples, whose log-probabilities are not
-    quite the trainer's (``mismatch_kl``), and 0 otherwise, also for a learner of your own loop, and for
-    dppo_tv and dppo_kl."""
+    """Truncated importance sampling: weight each token by min(exp(trainer - sampler), cap). 0 turns it off; 2
+    is usual. "auto" is 2 where a separate engine samples, whose log-probabilities differ slightly from the
+    trainer's (``mismatch_kl``), and 0 otherwise, for dppo_tv and dppo_kl, and in a training loop of your
+    own."""
     tis: Literal["token", "sequence_mask"] = "token"
-    """What ``tis_cap`` bounds: the weight of each token, or with "sequence_mask" that of all tokens of a
-    stream in a row together, which are left out where it is larger (TRL's default, with a cap of 3)."""
+    """What ``tis_cap`` bounds. "token": the weight of each token. "sequence_mask": the product over the
+    tokens of a stream in a row, which is dropped above the cap (TRL's default, with a cap of 3)."""
     max_staleness: int | None = Field(default=None, ge=0)
-    """Drop rows sampled from weights more than so many steps old; None is ``train.async_level`` + 1 in a run,
-    and in a learner of your own loop keeps all."""
+    """Drop rows sampled from weights more than this many updates old. None is ``train.async_level`` + 1 in a
+    run, and no limit in a training loop of your own."""
     lr: float = Field(default=3e-5, gt=0, le=100)
     """Peak learning rate."""
     betas: tuple[float, float] = (0.9, 0.95)
-    """AdamW's decay rates."""
+    """Decay rates of AdamW."""
     adam_eps: float | None = Field(default=None, gt=0)
-    """AdamW's epsilon. None is 1e-8 where trained weights are float32 and the learning rate warms up, so that
-    small gradients of large models move them too (``update_per_lr``), and 1e-5 otherwise: 1e-7 without
-    warm-up is known to explode."""
+    """Epsilon of AdamW. None is 1e-8 for float32 weights with warm-up, so that small gradients of large
+    models still move them (``update_per_lr``), and 1e-5 otherwise: 1e-7 without warm-up is known to
+    diverge."""
     weight_decay: float = Field(default=0.0, ge=0)
-    """AdamW's decoupled weight decay."""
+    """Decoupled weight decay of AdamW."""
     max_grad_norm: float = Field(default=1.0, gt=0)
-    """The gradient is scaled down to this norm."""
+    """Clip the gradient to this norm."""
     warmup_steps: int = Field(default=30, ge=0)
-    """Steps in which the learning rate rises linearly to its peak."""
+    """Steps over which the learning rate rises linearly to its peak."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """What follows the warm-up; linear and cosine reach 0 when the run ends."""
+    """Learning rate after the warm-up. linear and cosine reach 0 at the end of the run."""
     minibatches: int = Field(default=1, ge=1)
-    """Optimizer updates in one pass over a step's rows."""
+    """Optimizer updates per pass over the rows of a step."""
     epochs: int = Field(default=1, ge=1)
-    """Passes over a step's rows."""
+    """Passes over the rows of a step."""
     micro_batch_tokens: int = Field(default=8192, ge=1)
-    """Tokens that one forward pass reads, padding included; it changes memory and speed, not the result."""
+    """Tokens of one forward pass, padding included. Changes memory and speed, not the result."""
     share_prefixes: bool = False
-    """Read once what rows share: most of the prompts of a round. The same result but for rounding."""
+    """Compute shared prompt prefixes of rows once. The result is the same up to rounding."""
     compute: Literal["auto", "float32", "bfloat16"] = "auto"
-    """The type in which matrices are multiplied, whatever that of the weights: "auto" is bfloat16 for float32
-    weights on a GPU and the base's type under an adapter. Gradients, logits and losses stay float32. The
-    model samples in it too, where it samples in this process; the logits that it draws from are rounded to
-    it."""
+    """Data type of matrix products. "auto" is bfloat16 for float32 weights on a GPU, and the type of the base
+    under an adapter. Gradients, logits and losses stay float32. A model that samples in this process uses
+    this type too, and its logits are rounded to it."""
     compile: bool = False
-    """Compile the layers that learn by torch.compile, which needs Triton or a C compiler, and minutes in the
-    first step. The same result but for rounding; what samples is not compiled. For one process. Not measured
-    on a GPU yet, and off for that reason."""
+    """Compile the trained layers with torch.compile, which needs Triton or a C compiler and minutes in the
+    first step. The result is the same up to rounding. Single process only. Not measured on a GPU yet."""
     gradient_checkpointing: bool | Literal["auto"] = "auto"
-    """Keep no activations of the layers and compute them again in the backward pass: the same result in a
-    fraction of the memory. A step of full weights takes 8 units of work in place of 6, one of an adapter 6 in
-    place of 4. "auto" does where the run would otherwise take over 90% of the memory, as estimated; a learner
-    of your own loop has no estimate, and does not."""
+    """Recompute activations in the backward pass: less memory, same result. It costs a third more compute
+    with full weights, and half more with an adapter. "auto" turns it on where the run would otherwise use
+    more than 90% of the memory, as forecast; in a training loop of your own it is off."""
     max_bad_steps: int = Field(default=10, ge=1)
-    """So many steps in a row without a finite gradient or reward end the run."""
+    """End the run after this many consecutive steps without a finite gradient or reward."""
     old_logprobs: Literal["recompute", "sampling"] = "recompute"
-    """Ratios are relative to the trainer's log-probabilities before the first update, or the sampler's."""
+    """Denominator of the ratios: the trainer's log-probabilities before the first update ("recompute"), or
+    the sampler's ("sampling")."""
     seed: int = 0
-    """Of the order of rows in minibatches."""
+    """Seed of the order of rows in minibatches."""
 
     @field_validator("loss")
     @classmethod

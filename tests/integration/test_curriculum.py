@@ -247,10 +247,10 @@ def test_the_command_line(straight, debate_command, tmp_path, monkeypatch):
 def test_the_report_and_the_inspector_show_the_stages(straight, debate_command):
     done = debate_command("report", str(straight))
     assert done.code == 0, done.err
-    text = (straight / "report/report.md").read_text()
+    text = (straight / "report/report.json").read_text()
     for visit in read_curriculum(straight).visits:
-        assert f"| {visit.folder} |" in text
-        assert visit.why in text
+        assert f'"text": "{visit.folder}"' in text
+        assert json.dumps(visit.why) in text
     looked = debate_command("inspect", str(straight), "ls")
     assert "holds 2 runs, name one of them: 01_small, 02_large" in looked.err
 

@@ -111,8 +111,6 @@ def test_a_run_that_goes_on_asks_the_start_judge_no_more(run, tmp_path):
 @pytest.mark.slow
 def test_report_and_inspector_show_the_pairs(run, debate_command):
     sections = {section.name: section for section in training_sections([run])}
-    table = sections["judge_pairs"].parts[0]
-    assert [row[0].text for row in table.rows][:3] == ["plain", "padding", "flattery"]
     assert any(part.name == "curves/hack_gap" for part in sections["curves"].parts)
     code, out, _ = debate_command("inspect", str(run), "pairs")
     assert code == 0

@@ -14,8 +14,7 @@ from debate.types import TurnId
 from debate_rl.config import Config
 from debate_rl.inspector.views.reward import why
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.replay.comparing import replay_run
-from debate_rl.replay.scheme import Scheme, scheme_of
+from debate_rl.replay.scheme import Scheme, replay_run, scheme_of
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train, train_step, train_steps
 from rewards import RewardConfig

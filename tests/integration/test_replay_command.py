@@ -174,26 +174,3 @@ def test_labels_that_stand_for_others_are_priced_before_anybody_trains(replay, f
     assert lines[2].startswith(f"pseudo-labels (majority): {labels['pseudo']} of {labels['rounds']} round")
     assert "right: by the gold answers of all problems; an audit that rewards nothing" in lines
     assert votes["right"] <= votes["votes"] <= votes["due"]
-
-
-def test_the_measured_weight_of_votes_is_told_for_every_step(replay, folder):
-    scheme = ("rewards.labels=0.9", "rewards.peer_weight=measured")
-    code, out, _ = replay("run", *scheme, "--json", "figures.json")
-    assert code == 0
-    assert json.loads((folder / "figures.json").read_text())["vote_weights"] == [
-        0.0,
-        0.0,
-    ]  # under ten problems
-    line = "measured weight of votes: 0.00 in the mean of 2 steps, 0.00 in the last"
-    assert line in out.splitlines()
-    _, out, _ = replay("run", *scheme, "--steps", "1..1")
-    assert "measured weight of votes: 0.00 in the mean of 1 step, 0.00 in the last" in out.splitlines()
-
-
-def test_labels_for_problems_that_have_theirs_are_one_line(replay, folder):
-    before = sorted(folder.rglob("*"))
-    code, out, err = replay("run", "rewards.pseudo=voted")
-    assert (code, out) == (2, "")
-    [line] = err.splitlines()
-    assert line.endswith('set rewards.labels below 1 (0: none has one), or rewards.pseudo = "none"')
-    assert sorted(folder.rglob("*")) == before

@@ -1,10 +1,8 @@
-"""``debate report``: from run folders to files, with simulated judges whose accuracy must be found again."""
+"""``debate report``: from run folders to files, with judges whose accuracy must be found again."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -13,12 +11,13 @@ from pathlib import Path
 import pytest
 
 import debate_rl
+from benchmarks.known_judges import Judges, known_records, made_solutions
+from debate import DebateConfig
 from debate.settings import install_hint
-from debate_rl.reports.report import judge_run
-from debate_rl.reports.simulation import Judges, Setting, read_solutions, simulate_run
+from debate_rl.reports import judgment_figures
+from transcripts import write_step
 
-DATA = os.environ.get("DEBATE_TEST_DATA")
-needs_data = pytest.mark.skipif(not DATA, reason="set DEBATE_TEST_DATA to the folder of the data files")
+CONFIG = DebateConfig(num_agents=3, num_rounds=2)
 
 
 @pytest.fixture(scope="module")
@@ -32,43 +31,45 @@ def report(home, debate_command, monkeypatch):
     return lambda *arguments: debate_command("report", *arguments)
 
 
-@pytest.fixture
-def example(report, home):
-    """The example's run folder, made once."""
-    assert report("--example")[0] == 0
-    return home / "debate-example"
+def known_run(folder: Path, accuracy: float = 0.7, seed: int = 0) -> Path:
+    """Write a run of 200 debates whose judges are known."""
+    records = list(
+        known_records(made_solutions(60, seed=seed), Judges(accuracy), CONFIG, debates=200, seed=seed)
+    )
+    for step in range(records[-1].step + 1):
+        write_step(folder / "transcripts", step, [one for one in records if one.step == step], tokens=False)
+    (folder / "config.toml").write_text("[debate]\nnum_agents = 3\n")
+    return folder
 
 
-@pytest.mark.slow
-def test_the_example_makes_a_run_and_reports_on_it(report, example):
-    code, out, err = report("--example")
+@pytest.fixture(scope="module")
+def example(home):
+    """A run folder that is reported on, made once."""
+    return known_run(home / "example")
+
+
+def test_a_report_is_a_page_and_a_json_file(report, example):
+    code, out, err = report("example")
     assert (code, err) == (0, "")
-    assert "Report: debate-example/report/report.html (report.md, report.json next to it)" in out
+    assert "Report: example/report/report.html (report.json next to it)" in out
     assert "judge/accuracy" in out
     facts = json.loads((example / "report" / "report.json").read_text())
-    [put_in] = [section for section in facts["sections"] if section["name"] == "simulation"]
-    inside = {row[0]["text"]: row[4]["value"] for row in put_in["parts"][0]["rows"]}
-    assert inside["judge/accuracy"] is True
     figures = {figure["name"]: figure for figure in facts["figures"]}
     assert figures["winner/accuracy"]["n"] == 200
-    page = (example / "report" / "report.html").read_text()
-    assert "Simulated judges" in page
-    assert sorted(path.name for path in (example / "report").iterdir()) == [
-        "report.html",
-        "report.json",
-        "report.md",
-    ]
+    assert figures["judge/accuracy"]["low"] <= 0.7 <= figures["judge/accuracy"]["high"]
+    assert sorted(path.name for path in (example / "report").iterdir()) == ["report.html", "report.json"]
 
 
 def test_the_same_debates_make_the_same_files(report, example):
+    assert report("example")[0] == 0
     before = {path.name: path.read_bytes() for path in (example / "report").iterdir()}
-    assert report("debate-example")[0] == 0
+    assert report("example")[0] == 0
     assert before == {path.name: path.read_bytes() for path in (example / "report").iterdir()}
 
 
 def test_a_filter_and_an_inspector(report, example, home):
     arguments = ("--filter", 'level:"Level 1"', "--out", "of-level-1", "--inspector", "http://127.0.0.1:8000")
-    code, _, err = report("debate-example", *arguments, "--json", "figures.json")
+    code, _, err = report("example", *arguments, "--json", "figures.json")
     assert (code, err) == (0, "")
     facts = json.loads((home / "figures.json").read_text())
     assert facts == json.loads((home / "of-level-1" / "report.json").read_text())
@@ -76,20 +77,20 @@ def test_a_filter_and_an_inspector(report, example, home):
     assert figures["judge/accuracy"]["filter"] == '(level:"Level 1") judge.accuracy:>=0'
     assert figures["winner/accuracy"]["n"] < 200
     page = (home / "of-level-1" / "report.html").read_text()
-    assert "http://127.0.0.1:8000/run/debate-example/debates?filter=" in page
+    assert "http://127.0.0.1:8000/run/example/debates?filter=" in page
 
 
 def test_what_is_no_file_is_not_read(report, example, home):
     (home / "device").mkdir()
     (home / "device" / "report.html").symlink_to("/dev/null")
-    code, _, err = report("debate-example", "--out", "device")
+    code, _, err = report("example", "--out", "device")
     assert (code, err) == (2, "debate: device/report.html: is not a file; choose another --out\n")
 
 
 @pytest.mark.slow
 def test_several_runs_are_compared(report, example, home):
-    assert report("--example", "--seed", "1", "--judge-accuracy", "0.9", "--out", "other")[0] == 0
-    code, out, err = report("debate-example", "other")
+    known_run(home / "other", 0.9, 1)
+    code, out, err = report("example", "other")
     assert (code, err) == (0, "")
     assert "Report: report/report.html" in out
     assert "  other: better than a coin. Judges are right in " in out
@@ -97,63 +98,50 @@ def test_several_runs_are_compared(report, example, home):
     [section] = [section for section in facts["sections"] if section["name"] == "comparison"]
     rows = {row[0]["text"]: row for row in section["parts"][0]["rows"]}
     assert rows["judge/accuracy"][3]["value"] > 0.1
-    assert {figure["run"] for figure in facts["figures"]} == {"debate-example", "other"}
+    assert {figure["run"] for figure in facts["figures"]} == {"example", "other"}
 
 
-@pytest.mark.slow
-def test_the_answers_come_first_on_screen_page_markdown_and_json(report, example, home):
-    shutil.copytree(example, home / "trained")
-    (home / "trained" / "simulation.json").unlink()
-    code, out, _ = report("trained")
+def test_the_answers_come_first_on_screen_page_and_json(report, example):
+    code, out, _ = report("example")
     assert code == 0
     lines = out.splitlines()
     assert lines[0] == "Did it learn? Not known."
     assert lines[3] == "Can the judge be trusted, and is it getting worse? Better than a coin."
-    assert "      debate eval trained --weights all" in lines
-    facts = json.loads((home / "trained" / "report" / "report.json").read_text())
+    command = "debate eval example --weights all"
+    assert f"      {command}" in lines
+    facts = json.loads((example / "report" / "report.json").read_text())
     assert [*facts["answers"]] == ["learned", "judge", "next"]
     assert facts["answers"]["learned"]["word"] == "not known"
-    assert facts["answers"]["next"]["commands"][0] == "debate eval trained --weights all"
+    assert facts["answers"]["next"]["commands"][0] == command
     assert {one["state"] for one in facts["findings"]} <= {"found", "nothing found", "too few"}
-    markdown = (home / "trained" / "report" / "report.md").read_text()
-    page = (home / "trained" / "report" / "report.html").read_text()
-    for text, first in ((markdown, "\n## "), (page, '<details class="folded section')):
-        assert (
-            text.index("Did it learn?") < text.index("debate eval trained --weights all") < text.index(first)
-        )
-    assert report("debate-example")[1].startswith("Did it learn? Nothing was trained.")
+    page = (example / "report" / "report.html").read_text()
+    assert page.index("Did it learn?") < page.index(command) < page.index('<details class="folded section')
 
 
 def test_nothing_of_others_is_written_over(report, example, home):
     (home / "mine").mkdir()
-    (home / "mine" / "report.md").write_text("my own words")
-    code, out, err = report("debate-example", "--out", "mine")
+    (home / "mine" / "report.json").write_text("my own words")
+    code, out, err = report("example", "--out", "mine")
     assert (code, out) == (2, "")
-    assert err == "debate: mine/report.md: was not written by debate report; choose another --out\n"
-    assert [path.name for path in (home / "mine").iterdir()] == ["report.md"]
+    assert err == "debate: mine/report.json: was not written by debate report; choose another --out\n"
+    assert [path.name for path in (home / "mine").iterdir()] == ["report.json"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "name the folder of a run, or say --example or --solutions FILE"),
         (["nowhere"], "nowhere: there is no such folder"),
         (["empty"], "empty: not the folder of a run (no transcripts in it)"),
         (["file"], "file: not a folder"),
-        (["debate-example", "--filter", "winner:green"], "winner"),
+        (["example", "--filter", "winner:green"], "winner"),
         (
-            ["debate-example", "--filter", "step:>900"],
-            "debate-example: holds no debates that step:>900 finds",
+            ["example", "--filter", "step:>900"],
+            "example: holds no debates that step:>900 finds",
         ),
-        (["debate-example", "--inspector", "javascript:x"], "must begin with http:// or https://"),
-        (["debate-example", "--json", "no/where.json"], "--json no/where.json: cannot be written"),
-        (["debate-example", "--out", "file"], "file: is not a folder; choose another --out"),
-        (["debate-example", "--example"], "--example and --solutions make a run of their own"),
-        (["--example", "--judge-accuracy", "1.5"], "accuracy: must be in [0, 1], got 1.5"),
-        (["--example", "--judge-accuracy", "0.6"], "debate-example: holds another simulation"),
-        (["--example", "--agents", "0", "--out", "new"], "agents"),
-        (["--solutions", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory"),
+        (["example", "--inspector", "javascript:x"], "must begin with http:// or https://"),
+        (["example", "--json", "no/where.json"], "--json no/where.json: cannot be written"),
+        (["example", "--out", "file"], "file: is not a folder; choose another --out"),
         (["newer"], "schema: version 99; this version of debate-rl reads 1 alone"),
         (["broken"], "broken: holds no debates; damaged: step 0"),
         (["odd"], "line 1: debate.turns[0].parsed.solution: expected array"),
@@ -187,47 +175,27 @@ SETTINGS = [
 
 
 @pytest.mark.slow
-@needs_data
-@pytest.mark.parametrize("name", ["math", "gsm8k"])
-def test_what_was_put_in_is_found_in_debates_of_real_solutions(tmp_path, name):
+def test_what_was_put_in_is_found():
     """Of 60 intervals of 95%, at least 51 hold the truth: fewer do once in a thousand times."""
-    solved = read_solutions(Path(str(DATA)) / f"model_outputs_{name}.jsonl")
     held: Counter[str] = Counter()
     for seed, judges in enumerate(SETTINGS):
-        agents = 3 + seed % 2
-        setting = Setting(name, judges, agents, rounds=1, debates=200, seed=seed)
-        simulate_run(tmp_path / str(seed), solved, setting)
-        judged = judge_run(str(tmp_path / str(seed)))
-        found = {figure.name: figure.estimate for figure in judged.figures}
+        config = DebateConfig(num_agents=3 + seed % 2, num_rounds=1)
+        records = known_records(made_solutions(100, seed=seed), judges, config, debates=200, seed=seed)
+        found = {figure.name: figure.estimate for figure in judgment_figures(records)}
         for figure, value in judges.expected.items():
             held[figure] += found[figure].low <= value <= found[figure].high
-        if name == "gsm8k":  # problems enough to tell other judges from these
-            assert found["judge/accuracy"].high < judges.expected["judge/accuracy"] + 0.2
-            assert found["judge/accuracy"].low > judges.expected["judge/accuracy"] - 0.2
-        assert judged.damaged == 0
     assert sum(held.values()) >= 51
     assert min(held.values()) >= 9
-
-
-@pytest.mark.slow
-@needs_data
-def test_the_command_reports_on_a_file_of_solutions(report, home):
-    path = Path(str(DATA)) / "model_outputs_math.jsonl"
-    code, _, err = report("--solutions", path, "--judge-accuracy", "0.8", "--agents", "4", "--out", "real")
-    assert (code, err) == (0, "")
-    facts = json.loads((home / "real" / "report" / "report.json").read_text())
-    figures = {figure["name"]: figure for figure in facts["figures"]}
-    assert figures["judge/accuracy"]["low"] <= 0.8 <= figures["judge/accuracy"]["high"]
 
 
 @pytest.mark.slow
 def test_what_is_loaded_when(home, example):
     script = (
         "import sys\n"
-        "import debate_rl.reports, debate_rl.reports.report, debate_rl.reports.rendering\n"
+        "import debate_rl.reports, debate_rl.reports.report, debate_rl.reports.pages\n"
         "print([m for m in ('matplotlib', 'jinja2') if m in sys.modules])\n"
         "from debate_rl.commands.report import report\n"
-        "report(['debate-example'], out='again')\n"
+        "report(['example'], out='again')\n"
         "print([m for m in ('torch', 'transformers', 'peft', 'vllm') if m in sys.modules])"
     )
     done = subprocess.run(
@@ -241,9 +209,9 @@ def test_what_is_loaded_when(home, example):
     assert (lines[0], lines[-1]) == ("[]", "[]"), done.stderr
 
 
-def test_a_missing_extra_is_one_line(report, home, monkeypatch):
+def test_a_missing_extra_is_one_line(report, example, home, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, out, err = report("--example", "--out", "without")
+    code, out, err = report("example", "--out", "without")
     assert (code, out) == (2, "")
     assert err == f"debate: the package 'matplotlib' is not installed: {install_hint('report')}\n"
     assert not (home / "without").exists()

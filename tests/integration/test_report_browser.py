@@ -8,17 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.known_judges import Judges, known_records, made_solutions
 from debate import DebateConfig
 from debate.personas import PERSONAS
-from debate_rl.evaluation.grading import grade_debate
 from debate_rl.reports.document import Chart, Document, Section, Series
-from debate_rl.reports.rendering import Links, as_html
+from debate_rl.reports.pages import Links, as_html
 from debate_rl.reports.report import judge_run, whole_report
-from debate_rl.reports.simulation import Judges, made_solutions
-from debate_rl.reports.simulation.runs import replay_solutions
-from envs import load_environment
-from rewards import RewardConfig, score_debate
-from transcripts import Record, write_step
+from transcripts import write_step
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -36,18 +32,13 @@ def hostile_run(folder: Path) -> str:
     """Write a run whose personas, problems, levels and sources are markup."""
     personas = tuple(replace(one, name=name) for one, name in zip(PERSONAS, EVIL, strict=False))
     config = DebateConfig(num_agents=3, num_rounds=2, personas=personas, order="per_viewer")
-    environment, solved = load_environment("gsm8k"), made_solutions(24, seed=1)
     solved = [
         replace(one, problem=replace(one.problem, id=f"{evil}{n}", level=evil, source=f"/{evil}"))
-        for n, (one, evil) in enumerate(zip(solved, EVIL * 8, strict=True))
+        for n, (one, evil) in enumerate(zip(made_solutions(24, seed=1), EVIL * 8, strict=True))
     ]
-    for step in range(3):
-        records = []
-        for debate in replay_solutions(solved, Judges(0.8), config, environment, seed=step):
-            _, correct = grade_debate(environment, debate)
-            numbers = score_debate(debate, correct, RewardConfig())
-            records.append(Record(debate, step, debate.problem.id, correct, numbers))
-        write_step(folder / "transcripts", step, records, tokens=False)
+    records = list(known_records(solved, Judges(0.8), config, debates=72))
+    for step in {record.step for record in records}:
+        write_step(folder / "transcripts", step, [one for one in records if one.step == step], tokens=False)
     return str(folder)
 
 

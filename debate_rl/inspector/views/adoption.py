@@ -80,9 +80,9 @@ def _cell(record: Record, turn: Turn | None, numbers: Mapping[TurnId, int | None
 def _numbers(record: Record, turns: Mapping[TurnId, Turn]) -> dict[TurnId, int | None]:
     """Return the number of each answer, equal where the judgment measures take answers for the same."""
     # loads scipy, which most views do without
-    from debate_rl.reports.figures.judged_debate import JudgedDebate
+    from debate_rl.reports.rows import JudgedDebate
 
-    judged = JudgedDebate(record, 0, ())
+    judged = JudgedDebate(record)
     known: dict[str, int] = {}
     numbers: dict[TurnId, int | None] = {}
     for turn in sorted(turns, key=lambda turn: (turn.round, turn.agent)):

@@ -13,8 +13,7 @@ import msgspec
 from debate.files import naming, read_plain
 from debate_rl.formatting import figure
 from debate_rl.inspector.views.parsing import reparsed
-from debate_rl.replay.comparing import close
-from debate_rl.replay.scheme import rewards_of
+from debate_rl.replay.scheme import close, rewards_of
 from rewards import STREAMS, RewardConfig, Rewards
 from rewards.types import value_of
 from transcripts import Record

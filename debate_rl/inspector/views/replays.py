@@ -14,7 +14,7 @@ import msgspec
 from debate.files import LARGEST, open_plain, plain_lines, read_plain
 from debate.types import TurnId
 from debate.values import Value
-from debate_rl.replay.files import DEBATES, FACTS, SCHEMA
+from debate_rl.replay.summary import DEBATES, FACTS, SCHEMA
 from rewards import STREAMS
 from transcripts.codec import decode
 from transcripts.errors import FieldError

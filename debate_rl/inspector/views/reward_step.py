@@ -15,8 +15,7 @@ from msgspec import UNSET
 
 from debate.types import TurnId
 from debate_rl.inspector.views.reward_types import Number, written
-from debate_rl.replay.comparing import close, steps_filter
-from debate_rl.replay.scheme import Scheme, ScoredStep, advantages_of_step, score_step
+from debate_rl.replay.scheme import Scheme, ScoredStep, advantages_of_step, close, score_step, steps_filter
 from learner.advantages import Advantages, StreamSettings
 from learner.advantages.turns import StreamName
 from learner.types import Transition

@@ -66,7 +66,7 @@ def server_for(app: ASGIApp) -> Server:
 def warm() -> None:
     """Import what pages need before the first request: scipy alone takes half a second."""
     for name in (
-        "debate_rl.reports.figures.judged_debate",
+        "debate_rl.reports.rows",
         "debate_rl.inspector.views.reward",
         "debate_rl.config",
     ):

@@ -11,6 +11,7 @@ import os
 import platform
 import signal
 import struct
+import tomllib
 
 NEW_NS, NEW_CGROUP, NEW_UTS, NEW_IPC = 0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000
 NEW_USER, NEW_PID, NEW_NET, NEW_TIME = 0x1000_0000, 0x2000_0000, 0x4000_0000, 0x0000_0080
@@ -22,105 +23,9 @@ _PARENT_DIES, _SET_DUMPABLE, _CAPBSET_DROP, _NO_NEW_PRIVS, _SECCOMP = 1, 4, 24, 
 
 NEWEST = 462
 """The newest system call that the filter knows; later ones are refused as if the kernel lacked them."""
-DENIED: dict[str, tuple[int | None, int | None]] = {
-    # looking into and steering other processes
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "process_madvise": (440, 440),
-    "pidfd_getfd": (438, 438),
-    "kcmp": (312, 272),
-    "setpriority": (141, 140),
-    "ioprio_set": (251, 30),
-    # file systems and namespaces
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "open_tree": (428, 428),
-    "move_mount": (429, 429),
-    "fsopen": (430, 430),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fspick": (433, 433),
-    "mount_setattr": (442, 442),
-    "name_to_handle_at": (303, 264),
-    "open_by_handle_at": (304, 265),
-    "fanotify_init": (300, 262),
-    "fanotify_mark": (301, 263),
-    "statmount": (457, 457),
-    "listmount": (458, 458),
-    "quotactl": (179, 60),
-    "quotactl_fd": (443, 443),
-    "swapon": (167, 224),
-    "swapoff": (168, 225),
-    # memory that no limit counts
-    "memfd_create": (319, 279),
-    "memfd_secret": (447, 447),
-    "shmget": (29, 194),
-    "shmat": (30, 196),
-    "semget": (64, 190),
-    "msgget": (68, 186),
-    "mq_open": (240, 180),
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
-    # what is counted for all sessions, or the whole machine, together
-    "io_setup": (206, 0),
-    "inotify_init": (253, None),
-    "inotify_init1": (294, 26),
-    # large parts of the kernel that no program of a reply needs
-    "bpf": (321, 280),
-    "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "splice": (275, 76),
-    "tee": (276, 77),
-    "vmsplice": (278, 75),
-    "remap_file_pages": (216, 234),
-    "mbind": (237, 235),
-    "set_mempolicy": (238, 237),
-    "migrate_pages": (256, 238),
-    "move_pages": (279, 239),
-    "modify_ldt": (154, None),
-    "personality": (135, 92),
-    "lookup_dcookie": (212, 18),
-    "uselib": (134, None),
-    "ustat": (136, None),
-    "sysfs": (139, None),
-    "_sysctl": (156, None),
-    # the machine
-    "reboot": (169, 142),
-    "kexec_load": (246, 104),
-    "kexec_file_load": (320, 294),
-    "init_module": (175, 105),
-    "finit_module": (313, 273),
-    "delete_module": (176, 106),
-    "sethostname": (170, 161),
-    "setdomainname": (171, 162),
-    "settimeofday": (164, 170),
-    "clock_settime": (227, 112),
-    "adjtimex": (159, 171),
-    "clock_adjtime": (305, 266),
-    "syslog": (103, 116),
-    "acct": (163, 89),
-    "vhangup": (153, 58),
-    "iopl": (172, None),
-    "ioperm": (173, None),
-}
-"""System calls that are refused, with their numbers on x86-64 and on ARM."""
-OF_ITSELF: dict[str, tuple[int, int]] = {
-    "sched_setscheduler": (144, 119),
-    "sched_setparam": (142, 118),
-    "sched_setattr": (314, 274),
-    "sched_setaffinity": (203, 122),
-    "prlimit64": (302, 261),
-}
-"""System calls that are refused but for process 0, the caller: what watches over it is of the same user."""
+with open(os.path.join(os.path.dirname(__file__), "system_calls.toml"), "rb") as _file:
+    SYSTEM_CALLS: dict[str, dict[str, tuple[int, int]]] = tomllib.load(_file)
+"""Refused system calls, and those that are refused but for the caller itself."""
 _ARCHITECTURES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}
 _CLONE, _CLONE3, _MMAP, _SETSOCKOPT = (56, 220), (435, 435), (9, 222), (54, 208)
 _SOCKETS = (41, 198), (53, 199)
@@ -183,7 +88,7 @@ def drop_privileges() -> None:
 
 
 def filter_system_calls() -> None:
-    """Refuse the system calls of ``DENIED`` from now on, in this process and all that come of it."""
+    """Refuse the system calls of system_calls.toml from now on, in this process and all that come of it."""
     code = system_call_filter(platform.machine())
     buffer = ctypes.create_string_buffer(code)
     # struct sock_fprog: a short, padding, a pointer
@@ -201,11 +106,10 @@ def system_call_filter(machine: str) -> bytes:
         code += [_step(0x35, _X32, 0, 1), _result(_ERROR | errno.ENOSYS)]  # the 32-bit doubles of every call
     code += _when(_ABOVE, NEWEST, _ERROR | errno.ENOSYS)
     code += _when(_EQUAL, _CLONE3[index], _ERROR | errno.ENOSYS)  # its flags are out of a filter's sight
-    for numbers in DENIED.values():
-        number = numbers[index]
-        if number is not None:
-            code += _when(_EQUAL, number, _ERROR | errno.EPERM)
-    for numbers in OF_ITSELF.values():
+    for numbers in SYSTEM_CALLS["denied"].values():
+        if numbers[index] >= 0:
+            code += _when(_EQUAL, numbers[index], _ERROR | errno.EPERM)
+    for numbers in SYSTEM_CALLS["of_itself"].values():
         code += _of(numbers[index], _load(_ARGUMENTS[0]), *_unless(_EQUAL, 0, _ERROR | errno.EPERM))
     for numbers in _SOCKETS:
         code += _of(numbers[index], _load(_ARGUMENTS[0]), *_unless(_EQUAL, 1, _ERROR | errno.EAFNOSUPPORT))

@@ -16,6 +16,7 @@ from debate_rl.evaluation.folder import EvaluationError
 from debate_rl.evaluation.grading import Graded, grade_debate
 from debate_rl.evaluation.play import EvalPlan, Played, Unopened, play, solutions_of_a_debate
 from debate_rl.evaluation.report import (
+    Results,
     as_text,
     comparison,
     figures_table,
@@ -24,7 +25,6 @@ from debate_rl.evaluation.report import (
     plain_rows,
     rows,
 )
-from debate_rl.evaluation.results import Results
 from debate_rl.evaluation.scores import difference, scores
 from debate_rl.metrics.held_out import JUDGE, gain
 from envs import Grade, Grader, GradeStatus, load_environment
@@ -52,7 +52,7 @@ def graded(policy, config, problems=PROBLEMS):
 
 def played(policy, *, samples=3):
     debates, opening = tuple(graded(policy, PROTOCOL)), tuple((one,) for one in graded(policy, ALONE))
-    return Played(debates, opening, samples, samples, further=((),) * len(opening))
+    return Played(debates, opening, samples, samples)
 
 
 def values(found, name):

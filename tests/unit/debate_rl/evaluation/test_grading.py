@@ -5,8 +5,8 @@ import pytest
 
 from debate import Completion, DebateConfig, Problem, hold_debate
 from debate.policies.scripted import ScriptedPolicy
+from debate_rl.evaluation.evaluate import with_modes
 from debate_rl.evaluation.grading import grade_debate, graded
-from debate_rl.evaluation.modes import with_modes
 from debate_rl.evaluation.play import Played
 from debate_rl.evaluation.scores import scores
 from envs import Grade, GradeStatus
@@ -97,7 +97,7 @@ class Thinking:
 def test_thinking_that_was_cut_off_is_no_answer_under_any_mode(text, right, missing):
     config, own = DebateConfig(num_agents=1, num_rounds=1, prompts="think"), environment_of(PROBLEM)
     one = graded(own, asyncio.run(hold_debate(PROBLEM, Thinking(text), config, seed=0)), "lenient")
-    played = Played((), ((one,),), 1, 1, (), ((),))
+    played = Played((), ((one,),), 1, 1)
     found = with_modes(scores(played, key_of(own)), played, own, ("boxed", "lenient")).values
     for mode in ("", " [boxed]", " [lenient]"):
         assert found[f"direct/accuracy{mode}"] == {"p": [right]}

@@ -10,16 +10,19 @@ from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
 from debate.parsing import parse_turn
 from debate.types import TurnId
 from debate_rl.commands.regrade import stop_strings, stops_of
-from debate_rl.replay.regrade_figures import gain_table, gains_of, lines_of, table_of
 from debate_rl.replay.regrading import (
     STORED,
+    gain_table,
+    gains_of,
     graded,
+    lines_of,
     modes_named,
     read_again,
     regrade,
     replies_of,
     sources_of,
     stored_mode_of,
+    table_of,
 )
 from envs.families import FAMILIES
 from transcripts import Record, write_step

@@ -17,10 +17,23 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.types import FailureReason, ParsedTurn, ParseFailure, TurnId
 from debate_rl.commands import replay as replay_command
 from debate_rl.commands.replay import check_lines
-from debate_rl.replay.comparing import compare_steps, replay_run, same_advantages
-from debate_rl.replay.files import line_of, refuse_another, replay_name, write_debates, write_facts
-from debate_rl.replay.scheme import Scheme, replay_step, score_step
-from debate_rl.replay.summary import Summary, Tally
+from debate_rl.replay.scheme import (
+    Scheme,
+    compare_steps,
+    replay_run,
+    replay_step,
+    same_advantages,
+    score_step,
+)
+from debate_rl.replay.summary import (
+    Summary,
+    Tally,
+    line_of,
+    refuse_another,
+    replay_name,
+    write_debates,
+    write_facts,
+)
 from debate_rl.training.rollouts import step_records
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
 from learner.types import group_indices, transitions_of

@@ -1,12 +1,16 @@
-"""Debates written by hand: three agents, two rounds, a final ballot."""
+"""Debates written by hand: three agents, two rounds, a final ballot; a small run with everything in it."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
+from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote, run_debates
+from debate.policies.scripted import Answers, scripted_debaters
 from debate.types import ParsedTurn, Span, TurnId
-from transcripts import Record
+from rewards import RewardConfig, score_debate
+from transcripts import Record, write_step
 
 WHO = ("Analyst", "Advocate", "Solver", "Fourth")
 
@@ -67,3 +71,80 @@ def circular():
     correct = [[True, False], [True, True], [True, True]]
     answers = [["4", "7"], ["4", "4"], ["4", "4"]]
     return make(votes, correct, answers, problem="p2", step=100, level="Level 2", source="MATH/geometry")
+
+
+def records_of(step):
+    """Eight debates of a step: two of each of four problems, by scripted debaters that get better."""
+    config = DebateConfig(num_agents=3, num_rounds=2)
+    problems = [Problem(f"sum/{n}", f"What is {n} + 1?", str(n + 1), "sums/small") for n in range(4)]
+    skill = 0.2 + 0.05 * step
+    policy = scripted_debaters(
+        {p.id: Answers(str(p.answer), ("5", "6")) for p in problems}, solve=(skill,) * 3, judge=0.8
+    )
+    for debate in run_debates(problems * 2, policy, config, seed=step):
+        grades = {
+            (t.agent, t.round): turn.parsed.answer == debate.problem.answer
+            for turn in debate.turns
+            for t in [turn.id]
+        }
+        correct = tuple(tuple(grades[a, r] for r in range(2)) for a in range(3))
+        rewards = score_debate(debate, correct, RewardConfig())
+        yield Record(debate, step, debate.problem.id, correct, rewards)
+
+
+@pytest.fixture(scope="session")
+def traced(tmp_path_factory):
+    """A run of 14 steps of which the transcripts alone are left."""
+    folder = tmp_path_factory.mktemp("runs") / "traced"
+    for step in range(14):
+        write_step(folder / "transcripts", step, list(records_of(step)))
+    return folder
+
+
+@pytest.fixture
+def whole(tmp_path, traced):
+    """The same run with settings and metrics."""
+    folder = tmp_path / "whole"
+    folder.mkdir()
+    (folder / "transcripts").symlink_to(traced / "transcripts")
+    (folder / "config.toml").write_text(CONFIG)
+    (folder / "run.json").write_text('{"starts": []}')
+    lines = [metrics_line(step) for step in range(14)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+CONFIG = """
+[debate]
+num_agents = 3
+[train]
+steps = 14
+group_size = 2
+keep_best = "eval/debate/winner/accuracy"
+[learner]
+lr = 5e-5
+beta = 0.0
+[model]
+lora_rank = 0
+[held_out]
+every = 7
+"""
+
+
+def metrics_line(step):
+    """A line of a run whose accuracy rises from .2 to .72 by .04 a step."""
+    right = 0.2 + 0.04 * step
+    line = {"step": step, "time": 1000.0 + 10 * step, "accuracy": right, "accuracy/round_0": right - 0.1}
+    line |= {"reward/truth/mean": right, "reward/truth/std": 0.4, "reward/peer/mean": 0.0}
+    line |= {"reward/peer/std": 0.7, "loss": 0.01, "grad_norm": 0.2, "updates": 1.0, "kl_mean": 0.01 * step}
+    line |= {"votes/cast": 100.0, "votes/valid": 98.0, "votes/ties": 3.0, "judge/parsed_share": 0.99}
+    line |= {"judge/accuracy": 0.8, "judge/decidable_votes": 30.0, "winner/lift": 0.1, "format/valid": 0.98}
+    line |= {"accuracy/source/gsm8k": right, "accuracy/source/math": 0.1, "share/source/gsm8k": 0.25}
+    line |= {"completions/distinct": 0.7, "seconds/rollout": 6.0, "seconds/learn": 2.0}
+    if step % 7 == 6:
+        for name, value in (
+            ("eval/direct/accuracy", right - 0.05),
+            ("eval/debate/winner/accuracy", right + 0.1),
+        ):
+            line |= {name: value, f"{name}/low": value - 0.04, f"{name}/high": value + 0.04}
+    return line

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf, log
-from types import SimpleNamespace
 
 import pytest
 
-from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
-from debate.types import ParsedTurn, TurnId
 from debate_rl.reports import judgment_figures
-from debate_rl.reports.figures import figures_of, gather
-from debate_rl.reports.figures.rows import _majority
+from debate_rl.reports.figures import figures_of
+from debate_rl.reports.rows import gather
 from rewards import Rewards
-from transcripts import Record
 
 ENTROPY = (2 / 3 * log(3 / 2) + 1 / 3 * log(3)) / log(3)
 BY_HAND = {
@@ -211,18 +207,3 @@ def test_judges_that_always_take_the_first_are_half_above_a_half(make_debate):
     assert position.high == pytest.approx(0.5)
     assert position.low == pytest.approx(0.025**0.1 - 0.5)
     assert found["regression/position"].why == "not estimable: every vote has the same outcome"
-
-
-@pytest.mark.parametrize(("kind", "chance"), [("number", 1.0), ("instructions", 2 / 3)])
-def test_two_right_responses_to_instructions_are_two_answers(kind, chance):
-    """Two right and one wrong: a majority for a number; of three responses any may be drawn."""
-    said = Completion((), (), (), "text", "stop", 0)
-    turns = tuple(
-        Turn(TurnId(agent, 0), "K7", (), said, ParsedTurn(answer=answer))
-        for agent, answer in enumerate("abc")
-    )
-    personas = (Persona("A", ""),) * 3
-    problem = Problem("p", "?", "x", kind=kind)
-    debate = Debate(problem, personas, turns, (), 1, 0, DebateConfig(num_agents=3, num_rounds=1))
-    record = Record(debate, 0, "p", ((True,), (True,), (False,)))
-    assert _majority(SimpleNamespace(record=record), 0) == pytest.approx(chance)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
 import debate_rl
 from debate_rl.metrics.intervals import Estimate, difference
-from debate_rl.reports.answers import answers
-from debate_rl.reports.cells import Judged
-from debate_rl.reports.figures import figures_of, gather
-from debate_rl.reports.figures.judging import pair_rows
-from debate_rl.reports.figures.study import Study
-from debate_rl.reports.findings import Look, findings
-from debate_rl.reports.judgment.looks import judgment_looks
-from debate_rl.reports.kinds import KINDS
+from debate_rl.reports.document import Judged
+from debate_rl.reports.figures import figures_of, pair_rows
+from debate_rl.reports.findings import KINDS, Look, findings, judgment_looks
+from debate_rl.reports.first_screen import answers
 from debate_rl.reports.report import whole_report
+from debate_rl.reports.rows import Study, gather
 from transcripts import compile_filter
 
 DOCS = Path(debate_rl.__file__).parents[1] / "docs"
@@ -239,13 +235,3 @@ def test_several_runs_have_a_line_each(make_debate):
 
 def vars_of(run):
     return run.study, run.figures
-
-
-def test_the_page_of_the_kinds_says_the_same():
-    text = (DOCS / "report.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([a-z_]+/[a-z_]+)` \| (.+?) \| (\d+), (\d+) \| ([0-9.]+) \|$", text, re.M)
-    told = [
-        (kind.name, kind.what, str(kind.cases), str(kind.problems), f"{kind.size:g}")
-        for kind in KINDS.values()
-    ]
-    assert rows == told

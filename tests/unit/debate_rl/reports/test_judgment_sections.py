@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from debate_rl.reports.cells import Judged
-from debate_rl.reports.document import Chart, Paragraph, Table
-from debate_rl.reports.figures import figures_of, gather
-from debate_rl.reports.judgment.comparison import comparison_section, difference
-from debate_rl.reports.judgment.lead import main_figures, read_text
-from debate_rl.reports.judgment.sections import judgment_sections, simulation_section
+from debate_rl.reports.document import Chart, Judged, Table
+from debate_rl.reports.figures import figures_of
+from debate_rl.reports.judgment import comparison_section, difference, judgment_sections, read_text
 from debate_rl.reports.report import whole_report
+from debate_rl.reports.rows import gather
 
 
 def judged(debates, run="runs/a", **about):
@@ -33,15 +31,15 @@ def one(ordered, circular):
 
 
 def test_every_figure_is_in_a_table(one):
-    found = tables(judgment_sections(one))
-    shown = sum(len(table.rows) for name, table in found.items() if not name.startswith("by-"))
+    found = tables(judgment_sections(one, ()))
+    shown = sum(len(table.rows) for name, table in found.items() if not name.startswith(("by-", "looks")))
     grouped = [figure for figure in one.figures if figure.name.count("/") > 1 and "judge/" in figure.name]
     assert shown == len(one.figures) - len(grouped)
     assert sum(len(found[name].rows) for name in found if name.startswith("by-")) == len(grouped) / 3
 
 
 def test_numbers_intervals_and_debates(one):
-    table = tables(judgment_sections(one))["accuracy"]
+    table = tables(judgment_sections(one, ()))["accuracy"]
     # right, wrong, and a tie on pairs with one right side; of p2 no pair of round 0, one due in the ballot
     assert column(table, "estimate")["accuracy"].text == "0.333"
     assert column(table, "n")["accuracy"].value == 3
@@ -52,7 +50,7 @@ def test_numbers_intervals_and_debates(one):
 
 
 def test_what_has_no_value_says_why(one):
-    swaps = tables(judgment_sections(one))["swaps"]
+    swaps = tables(judgment_sections(one, ()))["swaps"]
     assert column(swaps, "estimate")["consistency"].text == "none"
     assert column(swaps, "what it is")["consistency"].text.endswith(
         '. No value: no pair was shown to judges in both orders: see debate.order = "per_viewer"'
@@ -60,11 +58,11 @@ def test_what_has_no_value_says_why(one):
 
 
 def test_rounds_and_agents_count_from_zero(one):
-    found = tables(judgment_sections(one))
+    found = tables(judgment_sections(one, ()))
     assert set(column(found["by-round"], "accuracy")) == {"round 1", "final ballot"}
     [chart] = [
         part
-        for section in judgment_sections(one)
+        for section in judgment_sections(one, ())
         for part in section.parts
         if isinstance(part, Chart) and part.name == "accuracy-by-round"
     ]
@@ -74,7 +72,7 @@ def test_rounds_and_agents_count_from_zero(one):
 
 def test_a_filter_of_the_report_is_in_every_filter(ordered, circular):
     found = judged([ordered, circular], filter="step:0 OR step:100")
-    parts = [part for section in judgment_sections(found) for part in section.parts]
+    parts = [part for section in judgment_sections(found, ()) for part in section.parts]
     cells = [cell for part in parts if isinstance(part, Table) for row in part.rows for cell in row]
     behind = [one.behind for one in (*cells, *(part for part in parts if isinstance(part, Chart)))]
     filters = [one.filter for one in behind if one is not None]
@@ -82,22 +80,13 @@ def test_a_filter_of_the_report_is_in_every_filter(ordered, circular):
     assert all(filter.startswith("(step:0 OR step:100) ") for filter in filters)
 
 
-def test_main_figures_in_words_claim_nothing(one):
+def test_what_was_read_in_words(one):
     assert read_text(one).text == "runs/a: 2 debates of 2 problems, steps 0 to 100."
-    texts = [paragraph.text for paragraph in main_figures(one)]
-    assert texts[0].startswith("Judges vote for the right side in 33.3% of 3 votes")
-    assert "(33.3% are ties, which are not right)" in texts[0]
-    assert texts[1].startswith("The winner is right in 100.0% of 2 debates") or "of 2 debates" in texts[1]
-    assert any("correlate with r = " in text for text in texts)
-    assert {paragraph.tone for paragraph in main_figures(one)} == {""}
 
 
-def test_debates_without_votes_have_a_lead(make_debate):
+def test_debates_without_votes_have_sections(make_debate):
     quiet = make_debate([], [[None, None]] * 3, [[None, None]] * 3)
-    [said] = main_figures(judged([quiet]))
-    why = "Judges: no accuracy, because there is no vote on a pair with exactly one right side."
-    assert said == Paragraph(why, "warn")
-    assert judgment_sections(judged([quiet]))
+    assert judgment_sections(judged([quiet]), ())
 
 
 def test_damage_is_told(ordered):
@@ -150,20 +139,3 @@ def test_runs_side_by_side(make_debate):
     assert names[0] == "comparison"
     assert len(names) == len(set(names))
     assert {"run-1-winner", "run-2-winner"} <= set(names)
-
-
-def test_what_was_put_in(make_debate):
-    found = judged(votes(make_debate, [True, False] * 4, [f"p{n}" for n in range(8)]))
-    [table] = simulation_section(
-        found, {"judge/accuracy": 0.6, "judge/ties": 0.9, "swaps/primacy": 0.5}
-    ).parts
-    inside = column(table, "in the interval")
-    assert [inside[name].value for name in ("judge/accuracy", "judge/ties")] == [True, False]
-    assert inside["swaps/primacy"].text == "none"
-
-
-def test_where_there_is_no_interval_nothing_is_in_it(make_debate):
-    found = judged(votes(make_debate, [True, False] * 4, ["p0"] * 8))  # one problem
-    [table] = simulation_section(found, {"judge/accuracy": 0.9}).parts
-    assert column(table, "95% interval")["judge/accuracy"].text == "none"
-    assert column(table, "in the interval")["judge/accuracy"].text == "none"

@@ -23,9 +23,8 @@ from debate_rl.reports.document import (
     Series,
     Table,
 )
-from debate_rl.reports.rendering import Links, as_html, as_json, as_markdown
-from debate_rl.reports.rendering.charts import draw
-from debate_rl.reports.rendering.markdown import escaped
+from debate_rl.reports.drawing import draw
+from debate_rl.reports.pages import Links, as_html, as_json
 
 HOSTILE = (
     '</td></style></svg><script>alert(1)</script><img src=x onerror="alert(1)">{{ 7*7 }}${x}$\x1b[2J\u202e|`'
@@ -100,38 +99,6 @@ def test_any_cell_is_read_back(text):
     assert page.tags <= TAGS
 
 
-@settings(max_examples=200)
-@given(st.text(max_size=40))
-def test_markdown_has_no_live_characters(text):
-    found = escaped(text)
-    assert "\n" not in found
-    bare = re.sub(r"\\.", "", found)
-    assert not set(bare) & set("`*[]<>|~!$&#@^")
-    assert "://" not in bare
-    assert re.sub(r"\\(.)", r"\1", found) == printable(text).replace("\\", "") or "\\" in text
-
-
-def test_a_table_in_markdown():
-    table = Table(
-        "t", "Figures", ("name", "n"), ((Cell("a|b"), Cell("1", 1, Behind("r", "id:1.2"))),), "Note."
-    )
-    text = as_markdown(Document("R", (Paragraph("Found.", "warn"),), (Section("s", "S", (table,)),)))
-    assert text.splitlines() == [
-        *("<!-- debate report -->", "# R", "", "- **Note:** Found.", "", "## S", "", "### Figures", ""),
-        *("| name | n |", "| --- | ---: |", "| a\\|b | 1[^1] |", "", "Note.", ""),
-        "[^1]: `debate inspect r ls id:1.2`",
-    ]
-
-
-def test_a_chart_in_markdown_is_its_numbers():
-    series = Series("s", (0.0, 1.0), (0.123456, None), (0.1, None), (0.2, None))
-    chart = Chart("c", "C", "step", "share", (series,))
-    lines = as_markdown(Document("R", (), (Section("s", "S", (chart,)),))).splitlines()
-    assert "| step | share | low | high |" in lines
-    assert "| 0 | 0.1235 | 0.1 | 0.2 |" in lines
-    assert "| 1 | none | none | none |" in lines
-
-
 def test_numbers_behind_a_chart_of_several_series():
     page = Page(as_html(document("a")))
     assert "a: low" in page.texts
@@ -182,7 +149,6 @@ def test_a_report_is_the_same_each_time_and_needs_nothing():
 
 def test_nothing_to_show_is_said():
     assert "Nothing to show." in as_html(document("a"))
-    assert "Nothing to show." in as_markdown(document("a"))
 
 
 def test_a_chart_without_any_value_is_drawn():

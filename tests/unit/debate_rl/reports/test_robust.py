@@ -12,8 +12,7 @@ from scipy.optimize import linprog
 
 from debate_rl.metrics import intervals
 from debate_rl.metrics.intervals import clustered_mean
-from debate_rl.reports.figures.logistic import NotEstimable, logistic
-from debate_rl.reports.figures.trends import correlation, slope
+from debate_rl.reports.estimators import NotEstimable, correlation, logistic, slope
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -180,7 +179,7 @@ def test_many_rows_are_read_in_blocks(monkeypatch):
     columns, clusters = [np.ones(500), rng.normal(size=500)], rng.integers(0, 50, 500)
     y = rng.random(500) < 0.6
     whole = logistic(columns, y, clusters)
-    monkeypatch.setattr("debate_rl.reports.figures.logistic.BLOCK", 64)
+    monkeypatch.setattr("debate_rl.reports.estimators.BLOCK", 64)
     parts = logistic(columns, y, clusters)
     assert [e.low for e in parts] == pytest.approx([e.low for e in whole])
 

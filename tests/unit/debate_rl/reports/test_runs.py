@@ -12,7 +12,7 @@ from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.metrics.answers import winner_metrics
 from debate_rl.metrics.debates import judge_metrics
 from debate_rl.reports import judgment_figures
-from debate_rl.reports.figures import gather
+from debate_rl.reports.rows import gather
 from rewards import RewardConfig, score_debate
 from transcripts import Record, RunStore, write_step
 

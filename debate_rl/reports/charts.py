@@ -1,0 +1,197 @@
+"""The curves of a report, at most 500 points each, and histograms of rewards. tables.toml has the charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from debate_rl.alarms.curves import Curves, Steps
+from debate_rl.alarms.metrics_file import STREAMS
+from debate_rl.formatting import title
+from debate_rl.metrics.intervals import Numbers
+from debate_rl.reports.document import Chart, Paragraph, Part, Section, Series
+from debate_rl.reports.figures import TABLES
+from debate_rl.reports.run import Run
+from envs.types import MODES
+
+POINTS = 500
+MOST_LINES = 6
+"""Curves of several runs in a chart; with more a chart is made for each figure."""
+PHASES = ("rollout", "reward", "learn", "record", "evaluate")
+BY_SOURCE = {
+    "accuracy": ("sources", "Accuracy in training, by source", "accuracy"),
+    "reward/truth": ("source_rewards", "Truth reward, by source", "reward"),
+    "share": ("source_shares", "Debates of a step, by source", "share"),
+}
+"""Charts with a line for each source, where a run trains on several."""
+BINS, MOST_VALUES = 20, 12
+"""Bars of a histogram; different values up to which each has a bar of its own."""
+
+
+def expanded(names: Sequence[str]) -> tuple[str, ...]:
+    """Return figures, one for each grading mode or round in the place of {mode} or {round}.
+
+    >>> expanded(["loss", "accuracy/round_{round}"])[:3]
+    ('loss', 'accuracy/round_0', 'accuracy/round_1')
+    """
+    every: list[str] = []
+    for name in names:
+        values = MODES if "{mode}" in name else range(8) if "{round}" in name else ("",)
+        every += [name.format(mode=value, round=value) for value in values]
+    return tuple(every)
+
+
+def curves_section(runs: Sequence[Run]) -> Section:
+    """Return the section of all curves that have a value."""
+    parts: list[Part] = []
+    for name, spec in TABLES["chart"].items():
+        parts += _charts(name, spec, runs)
+    sources = sorted({name for run in runs for name in run.curves.values if "/source/" in name})
+    for figure, (name, head, unit) in BY_SOURCE.items():
+        figures = [one for one in sources if one.startswith(f"{figure}/source/")]
+        parts += _charts(name, {"title": head, "unit": unit, "figures": figures}, runs)
+    for index, run in enumerate(runs, start=1):
+        parts += _time_shares(run, index)
+    about = f"{len(parts)} charts by step: rewards, accuracy, KL, lengths, time"
+    return Section("curves", "Curves", tuple(parts), about)
+
+
+def _charts(name: str, spec: dict[str, Any], runs: Sequence[Run]) -> list[Chart]:
+    """Return the chart of a row of tables.toml; one for each figure where several runs make it crowded."""
+    figures = expanded(spec["figures"])
+    needs = expanded(spec.get("needs", spec["figures"]))
+    runs = [run for run in runs if any(len(run.curves.of(name)[1]) for name in needs)]
+    pairs = [(figure, run) for figure in figures for run in runs if len(run.curves.of(figure)[1])]
+    held_out = [figure.startswith("eval/") for figure in figures]
+    mixed = any(held_out) and not all(held_out)
+    labels = {
+        figure: title(figure) + (", held out" if mixed and figure.startswith("eval/") else "")
+        for figure in figures
+    }
+    if len(pairs) <= MOST_LINES or len(runs) == 1:
+        lines = [
+            (f"{labels[figure]}, {run.name}" if len(runs) > 1 else labels[figure], figure, run)
+            for figure, run in pairs
+        ]
+        return [_chart(f"curves/{name}", spec["title"], spec, lines)] if pairs else []
+    charts: list[Chart] = []
+    for figure in dict.fromkeys(figure for figure, _ in pairs):
+        lines = [(run.name, figure, run) for one, run in pairs if one == figure]
+        label = labels[figure]
+        head = f"{spec['title']}: {label}"
+        charts.append(_chart(f"curves/{name}/{label.replace(' ', '_')}", head, spec, lines))
+    return charts
+
+
+def _chart(name: str, head: str, spec: dict[str, Any], lines: Sequence[tuple[str, str, Run]]) -> Chart:
+    series = tuple(
+        Series(label, *thinned(*run.curves.of(figure)), *_band(figure, run.curves))
+        for label, figure, run in lines
+    )
+    binned = any(len(run.curves.of(figure)[1]) > POINTS for _, figure, run in lines)
+    notes = (spec.get("note", ""), f"Means of {POINTS} equal shares of the steps." if binned else "")
+    single = {run.name: run for _, _, run in lines}
+    behind = next(iter(single.values())).behind() if len(single) == 1 else None
+    rules = tuple((text, float(value)) for text, value in spec.get("rules", ()))
+    note = " ".join(text for text in notes if text)
+    return Chart(name, head, "step", spec["unit"], series, "line", rules, note, behind)
+
+
+def thinned(steps: Steps, values: Numbers, most: int = POINTS) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return at most ``most`` points: the curve itself, or the means of equal shares of its values.
+
+    >>> thinned(np.arange(4), np.array([0.0, 2.0, 4.0, 6.0]), 2)
+    ((0.5, 2.5), (1.0, 5.0))
+    """
+    at = steps.astype(float)
+    if len(values) > most:
+        edges = np.linspace(0, len(values), most + 1).astype(int)[:-1]
+        sizes = np.diff([*edges, len(values)])
+        at, values = (np.add.reduceat(column, edges) / sizes for column in (at, values))
+    return tuple(at.tolist()), tuple(values.tolist())
+
+
+def _band(figure: str, curves: Curves) -> tuple[tuple[float | None, ...], ...]:
+    """Return a deviation about the mean of a reward, the 95% interval of a held-out figure, or nothing."""
+    steps, values = curves.of(figure)
+    if figure.startswith("reward/"):
+        std = curves.dense(figure.replace("/mean", "/std"))[np.isfinite(curves.dense(figure))]
+        ends = values - std, values + std
+    elif figure.startswith("eval/"):
+        ends = curves.bounds(figure)
+    else:
+        return ()
+    if not np.isfinite(ends[0]).any():
+        return ()
+    thin = (thinned(steps, end)[1] for end in ends)
+    return tuple(tuple(value if np.isfinite(value) else None for value in end) for end in thin)
+
+
+def _time_shares(run: Run, index: int) -> list[Chart]:
+    """Return the chart of the seconds of each phase, in up to 20 bins of steps; nothing without timings."""
+    columns = {phase: np.nan_to_num(run.curves.dense(f"seconds/{phase}"), nan=0.0) for phase in PHASES}
+    total = np.sum([*columns.values()], axis=0)
+    if not len(total) or not total.any():
+        return []
+    bins = [part for part in np.array_split(np.arange(len(total)), min(20, len(total))) if len(part)]
+    x = tuple(float(run.curves.steps[part[0]]) for part in bins)
+    series = tuple(
+        Series(phase, x, tuple(float(column[p].sum() / max(float(total[p].sum()), 1e-12)) for p in bins))
+        for phase, column in columns.items()
+        if column.any()
+    )
+    note = "Share of the time of each phase, from the step at x on."
+    name, head = f"curves/time/{index}", f"Where the time went: {run.name}"
+    return [Chart(name, head, "step", "share of the time", series, "bars", note=note, behind=run.behind())]
+
+
+def distributions_section(runs: Sequence[Run]) -> Section:
+    """Return the section of histograms of the rewards of single turns, early, middle and late."""
+    parts: list[Part] = []
+    for index, run in enumerate(runs, start=1):
+        if run.sample is None or not any(run.sample.rewards.values()):
+            parts.append(Paragraph(f"{run.name}: no stored rewards.", "warn"))
+            continue
+        text = f"{run.name}: all {run.debates:,} stored debates were read."
+        if run.read < run.debates:
+            text = (
+                f"{run.name}: {run.read:,} of {run.debates:,} stored debates were read, evenly over the "
+                "steps: the first of up to 100 steps each. The links lead to all debates of those steps."
+            )
+        parts.append(Paragraph(text, behind=run.behind()))
+        for stream in STREAMS:
+            if rewards := run.sample.rewards[stream]:
+                parts.append(_histograms(run, index, stream, rewards))
+    about = "rewards of single turns by stream, early, middle and late"
+    return Section("distributions", "Distributions of rewards", tuple(parts), about)
+
+
+def _histograms(run: Run, index: int, stream: str, rewards: Sequence[tuple[int, float]]) -> Chart:
+    everything = np.array([value for _, value in rewards])
+    series: list[Series] = []
+    for name, first, last in run.thirds:
+        values = np.array([value for step, value in rewards if first <= step <= last])
+        series.append(Series(f"{name}: steps {first} to {last}", *histogram(values, everything)))
+    name, head = f"distributions/{index}/{stream}", f"Reward of a turn, {stream}: {run.name}"
+    behind = run.behind(f"reward.{stream}:<0 OR reward.{stream}:>=0")
+    return Chart(name, head, "reward", "share of turns", tuple(series), "bars", behind=behind)
+
+
+def histogram(values: Numbers, everything: Numbers) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the positions of bars and the share of the values in each; the bars are those of ``everything``.
+
+    Up to 12 different values have a bar each; more of them 20 bars of equal width, at their middles.
+
+    >>> histogram(np.array([0.0, 1.0, 1.0, 1.0]), np.array([0.0, 0.5, 1.0]))
+    ((0.0, 0.5, 1.0), (0.25, 0.0, 0.75))
+    """
+    x = np.unique(everything)
+    if len(x) <= MOST_VALUES:
+        counts = np.array([(values == value).sum() for value in x], dtype=float)
+    else:
+        counts, edges = np.histogram(values, bins=BINS, range=(float(x[0]), float(x[-1])))
+        x = (edges[:-1] + edges[1:]) / 2
+    total = max(1, len(values))
+    return tuple(x.tolist()), tuple(float(count) / total for count in counts)

@@ -1,0 +1,171 @@
+"""Charts as SVG that stands in a page: no script, no reference to anything outside, the same each time.
+
+Lines and letters take the page's own colour, so that a chart reads in light and dark; series have colours
+with enough contrast on both.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import replace
+from io import StringIO
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from debate_rl.formatting import printable
+from debate_rl.reports.document import Chart, Series
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = ("#3a7bd5", "#c2701c", "#2e8b57", "#9a63c4", "#cf4658", "#208a94", "#8a7a22", "#7d7f85")
+DASHES = ("-", "--", "-.", ":")
+INK = "#010203"
+"""Stands for the page's own colour until the SVG is written."""
+SPACE = "http://www.w3.org"
+WIDTH, HEIGHT, BAR = 7.4, 2.5, 0.23
+SMALL = 4.2, 1.6
+"""A chart beside a text."""
+LONGEST = 36
+LARGEST = 1e30
+"""The ticks of an axis overflow long before the numbers do."""
+STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "font.family": ["DejaVu Sans"],
+    "font.size": 8.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.linewidth": 0.4,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "path.simplify": True,
+} | {f"{part}.color": INK for part in ("text", "xtick", "ytick", "grid")}
+STYLE |= {"axes.edgecolor": INK, "axes.labelcolor": INK}
+
+
+def draw(chart: Chart) -> str:
+    """Return the chart as an ``<svg>`` element; its texts are escaped and its own."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    rules = tuple(rule for rule in chart.rules if abs(rule[1]) <= LARGEST)
+    chart = replace(chart, series=tuple(map(_within, chart.series)), rules=rules)
+    height = 0.75 + BAR * len(chart.ticks) * max(1.0, 0.7 * len(chart.series)) if chart.ticks else HEIGHT
+    style: Any = {**STYLE, "svg.hashsalt": printable(chart.name)}
+    with matplotlib.rc_context(style), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # letters that a font lacks are drawn as boxes
+        figure = Figure(figsize=SMALL if chart.small else (WIDTH, height), layout="constrained")
+        axes = figure.add_subplot()
+        for index, series in enumerate(chart.series):
+            colour = COLOURS[index % len(COLOURS)]
+            if chart.kind == "line":
+                _line(axes, series, colour, DASHES[index // 2 % len(DASHES)])
+            else:
+                _bars(axes, chart, index, colour)
+        _name(axes, chart)
+        if len(chart.series) > 1:
+            figure.legend(loc="outside upper left", ncols=4, fontsize=8)
+        file = StringIO()
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(file, format="svg", transparent=True, metadata=nothing)
+    return _inline(file.getvalue(), chart)
+
+
+def _within(series: Series) -> Series:
+    """Return the series without what no axis can hold, which stands in the table of its numbers."""
+    inside = [index for index, x in enumerate(series.x) if abs(x) <= LARGEST]
+
+    def kept(values: tuple[float | None, ...]) -> tuple[float | None, ...]:
+        known = [v if v is not None and abs(v) <= LARGEST else None for v in values]
+        return tuple(known[index] for index in inside) if values else ()
+
+    x = tuple(series.x[index] for index in inside)
+    return Series(series.label, x, kept(series.y), kept(series.low), kept(series.high))
+
+
+def _line(axes: Axes, series: Series, colour: str, dash: str) -> None:
+    y = _numbers(series.y)
+    marker = "o" if len(y) <= 40 else ""
+    axes.plot(series.x, y, dash, color=colour, marker=marker, ms=3, lw=1.4, label=_short(series.label))
+    if series.low and series.high:
+        low, high = _numbers(series.low), _numbers(series.high)
+        axes.fill_between(series.x, low, high, color=colour, alpha=0.18, linewidth=0)
+
+
+def _bars(axes: Axes, chart: Chart, index: int, colour: str) -> None:
+    """Draw one series of bars with its intervals; with ticks they lie beside the names of x = 0, 1, ..."""
+    series, count, lying = chart.series[index], len(chart.series), bool(chart.ticks)
+    step = min((b - a for a, b in pairwise(sorted(set(series.x)))), default=1.0)
+    room = (0.68 if lying else step * 0.8) / count
+    at = [x + (index - (count - 1) / 2) * room for x in series.x]
+    draw_bars = axes.barh if lying else axes.bar
+    draw_bars(at, _numbers(series.y), room * 0.92, color=colour, alpha=0.75, label=_short(series.label))
+    for x, low, high in zip(at, series.low, series.high, strict=False):
+        if low is not None and high is not None:
+            along, across = [low, high], [x, x]
+            axes.plot(*((along, across) if lying else (across, along)), color=INK, linewidth=1.1)
+
+
+def _numbers(values: tuple[float | None, ...]) -> list[float]:
+    return [float("nan") if value is None else value for value in values]
+
+
+def _name(axes: Axes, chart: Chart) -> None:
+    """Label the axes and the rules."""
+    from matplotlib.ticker import MaxNLocator
+
+    lying = chart.kind == "bars" and bool(chart.ticks)
+    values = [v for series in chart.series for v in (*series.y, *series.low, *series.high) if v is not None]
+    if lying and all(0 <= value <= 1 for value in values):
+        axes.set_xlim(0, 1)  # shares of all charts on one scale
+    axes.set_xlabel(printable(chart.y_label if lying else chart.x_label))
+    axes.set_ylabel("" if lying else printable(chart.y_label))
+    if lying:
+        axes.set_yticks(range(len(chart.ticks)), [_short(tick) for tick in chart.ticks])
+        axes.set_ylim(len(chart.ticks) - 0.5, -0.5)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+    if chart.kind == "line":
+        axes.ticklabel_format(axis="y", useOffset=False)  # "+1" in a corner is overlooked
+    steps = {x for series in chart.series for x in series.x}
+    if not chart.ticks and all(x == int(x) for x in steps):
+        if len(steps) == 1:  # else the only step stands between tenths of a step
+            axes.set_xlim(min(steps) - 1, max(steps) + 1)
+        whole = MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True)  # there is no half step
+        axes.xaxis.set_major_locator(whole)
+    for name, value in chart.rules:
+        (axes.axvline if lying else axes.axhline)(value, color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
+        axes.annotate(
+            printable(name),
+            (value, 1.0) if lying else (1.0, value),
+            xycoords=("data", "axes fraction") if lying else ("axes fraction", "data"),
+            xytext=(2, 1) if lying else (-2, 2),
+            textcoords="offset points",
+            ha="left" if lying else "right",
+            va="bottom",
+            fontsize=7.5,
+        )
+
+
+def _short(text: str) -> str:
+    shown = printable(text).lstrip("_") or "-"  # a leading underscore would hide it from the legend
+    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+
+
+def _inline(svg: str, chart: Chart) -> str:
+    """Return the element without what a page has itself: header, style, names of groups, a fixed size."""
+    from markupsafe import escape
+
+    svg = svg[svg.index("<svg") :].strip()
+    svg = re.sub(r"<metadata>.*?</metadata>|<style [^>]*>.*?</style>", "", svg, count=2, flags=re.DOTALL)
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
+    view = re.search(r'viewBox="[0-9. -]+"', svg)
+    label = escape(f"Chart: {printable(chart.title)}. Its numbers are in the table below.")
+    head = f'<svg xmlns="{SPACE}/2000/svg" xmlns:xlink="{SPACE}/1999/xlink" {view[0] if view else ""} '
+    svg = f'{head}role="img" aria-label="{label}">' + svg[svg.index(">") + 1 :]
+    return svg.replace(INK, "currentColor")

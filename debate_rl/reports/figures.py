@@ -1,0 +1,348 @@
+"""How well a policy judges: figures with intervals clustered by problem. tables.toml says what each is."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from math import log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debate_rl.metrics import intervals
+from debate_rl.metrics.intervals import Codes, Estimate, Numbers
+from debate_rl.reports.estimators import NotEstimable, correlation, logistic, slope
+from debate_rl.reports.rows import NO_VOTE, Rows, Study, gather
+from transcripts import Record
+
+TABLES: dict[str, Any] = tomllib.loads((files(__package__) / "tables.toml").read_text(encoding="utf-8"))
+"""What reports look for and show, as data."""
+GROUPS = ("persona", "fault", "round", "agent", "length", "step", "level", "subject")
+"""What accuracy, strict accuracy and coverage are also grouped by, as in ``judge/accuracy/round/1``."""
+DECIDED = "judge.accuracy:>=0"
+"""Finds the debates with a vote on a decidable pair: one with exactly one right side."""
+GRADED = "(winner:right OR winner:wrong)"
+MOST_LABELS, MOST_PERSONAS = 40, 20
+"""Groups of one kind that are shown, those with the most pairs; personas that have coefficients."""
+STEP_BINS = 10
+LENGTHS = ("less than half", "shorter", "about as long", "longer", "more than twice")
+"""The right solution's length against the wrong one's; edges at 1/2, 1/1.2, 1.2 and 2."""
+LENGTH_EDGES = (-log(2), -log(1.2), log(1.2), log(2))
+LEAST_CORRELATION = 0.3
+"""Below this correlation of winner and right the votes say too little about truth to be a reward."""
+PER = 100.0
+"""The steps that a slope is over."""
+Where = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure; without an estimate ``why`` says what is missing.
+
+    ``filter``: text that selects the debates behind it (docs/transcripts.md), "" for all of them; None where
+    the language has no such words. ``flag``: what to be warned of.
+    """
+
+    name: str
+    estimate: Estimate | None
+    filter: str | None
+    why: str = ""
+    flag: str = ""
+
+    @property
+    def meaning(self) -> tuple[str, str]:
+        """What it is, in a line, and where it is from ("-": from nowhere else)."""
+        name = re.sub(rf"^(judge/\w+)/({'|'.join(GROUPS)})/.*$", r"\1/<group>/<label>", self.name, flags=re.S)
+        name = re.sub(r"^(regression/persona)/.*$", r"\1/<label>", name, flags=re.S)
+        text, source = TABLES["meaning"][name]
+        return text, source
+
+
+def judgment_figures(records: Iterable[Record]) -> list[Figure]:
+    """Return every figure of docs/judging.md, in its order, from records that are read once."""
+    return figures_of(gather(records))
+
+
+def figures_of(study: Study) -> list[Figure]:
+    """Return every figure of the rows read so far."""
+    measures = (accuracy_figures, _biases, winner_figures, cascade_figures, _graphs, _collusion)
+    return [figure for measure in measures for figure in measure(study)]
+
+
+def _figure(
+    name: str, estimate: Estimate | None, filter: str | None, why: str = "", flag: str = ""
+) -> Figure:
+    return Figure(name, estimate, filter, "" if estimate else why or "no such cases", flag)
+
+
+def pair_rows(study: Study) -> dict[str, Rows]:
+    """Return the decidable pairs as the rows of accuracy, strict accuracy, coverage and ties."""
+    table = study.pairs
+    decidable = table["better"] != 0
+    outcome, clusters = table["outcome"][decidable], study.clusters(table)[decidable]
+    right, voted = outcome == table["better"][decidable], outcome != NO_VOTE
+    due = np.ones(len(outcome), dtype=bool)
+    return {
+        "judge/accuracy": Rows(right, voted, clusters),
+        "judge/strict_accuracy": Rows(right, due, clusters),
+        "judge/coverage": Rows(voted, due, clusters),
+        "judge/ties": Rows(outcome == 0, voted, clusters),
+    }
+
+
+def accuracy_figures(study: Study) -> Iterator[Figure]:
+    """Yield accuracy, strict accuracy, coverage and ties, then the first three by group."""
+    rows, pair = pair_rows(study), "pair with exactly one right side"
+
+    def three(tail: str, inside: Where, filter: str | None) -> Iterator[Figure]:
+        for name, where, why in (
+            ("judge/accuracy", filter, f"no vote on a {pair}"),
+            ("judge/strict_accuracy", None, f"no {pair}"),
+            ("judge/coverage", None, f"no {pair}"),
+        ):
+            yield _figure(name + tail, intervals.ratio(*rows[name].of(inside)), where, why)
+
+    yield from three("", rows["judge/coverage"].counted, DECIDED)
+    yield _figure("judge/ties", intervals.ratio(*rows["judge/ties"]), DECIDED)
+    for name, inside, filter in _groups(study):
+        yield from three(f"/{name}", inside, filter)
+
+
+def _groups(study: Study) -> Iterator[tuple[str, Where, str | None]]:
+    """Yield each group of the decidable pairs: its name, which pairs are in it, the filter of its debates."""
+    table, decidable = study.pairs, study.pairs["better"] != 0
+    # "persona:" finds debates in which one took part, whether or not it was its vote
+    yield from _labelled("persona", [*study.personas], table["persona"][decidable])
+    yield from _labelled("fault", [*study.faults], table["fault"][decidable])
+    for kind in ("round", "agent"):
+        numbers = table[kind][decidable]
+        for number in np.unique(numbers).tolist():
+            yield f"{kind}/{number}", numbers == number, None
+    bins = np.digitize((table["length"] * table["better"])[decidable], LENGTH_EDGES)
+    for index, label in enumerate(LENGTHS):
+        if (bins == index).any():
+            yield f"length/{label}", bins == index, None
+    yield from _steps(study.of_debate("step", table)[decidable])
+    yield from _labelled("level", [*study.levels], study.of_debate("level", table)[decidable], "level")
+    yield from _subjects([*study.sources], study.of_debate("source", table)[decidable])
+
+
+def _labelled(
+    kind: str, texts: list[str], codes: NDArray[np.signedinteger], field: str = ""
+) -> Iterator[tuple[str, Where, str | None]]:
+    counts = np.bincount(codes, minlength=len(texts))
+    for code in sorted(np.argsort(-counts, kind="stable")[:MOST_LABELS].tolist(), key=texts.__getitem__):
+        if counts[code] and texts[code]:
+            filter = f"{field}:{_quoted(texts[code])} {DECIDED}" if field else None
+            yield f"{kind}/{texts[code]}", codes == code, filter
+
+
+def _steps(steps: NDArray[np.signedinteger]) -> Iterator[tuple[str, Where, str | None]]:
+    """Equal ranges of steps, each one step or more wide."""
+    if not len(steps):
+        return
+    low, high = int(steps.min()), int(steps.max())
+    width = -(-(high - low + 1) // STEP_BINS)
+    for start in range(low, high + 1, width):
+        inside, end = (steps >= start) & (steps < start + width), min(start + width - 1, high)
+        label = f"{start}..{end}" if end > start else str(start)
+        if inside.any():
+            yield f"step/{label}", inside, f"step:{label} {DECIDED}"
+
+
+def _subjects(
+    sources: list[str], codes: NDArray[np.signedinteger]
+) -> Iterator[tuple[str, Where, str | None]]:
+    """Subjects are what follows the first slash of a source."""
+    of_subject: dict[str, list[int]] = {}
+    for code, source in enumerate(sources):
+        of_subject.setdefault(source.partition("/")[2], []).append(code)
+    for subject in sorted(of_subject.keys() - {""})[:MOST_LABELS]:
+        inside = np.isin(codes, of_subject[subject])
+        terms = [f"source:{_quoted(sources[code])}" for code in of_subject[subject]]
+        where = terms[0] if len(terms) == 1 else f"({' OR '.join(terms)})"
+        if inside.any():
+            yield f"subject/{subject}", inside, f"{where} {DECIDED}"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def equal_in_truth(study: Study) -> Where:
+    """Return which pairs have a decided vote, and two right or two wrong solutions."""
+    table = study.pairs
+    return (np.abs(table["outcome"]) == 1) & (table["first"] == table["second"]) & (table["first"] >= 0)
+
+
+def less_half(chosen: Where, clusters: Codes) -> Estimate | None:
+    """Return a rate's distance from a half, with the rate's own interval."""
+    rate, apart = intervals.mean(chosen, clusters), intervals.mean(chosen - 0.5, clusters, signed=True)
+    if rate is None or apart is None:
+        return None
+    return replace(apart, low=rate.low - 0.5, high=rate.high - 0.5)
+
+
+def own_work(study: Study) -> tuple[Where, Where, Codes]:
+    """Return votes (n,) on wrong work against right, by judges who were wrong: for it, its author, problem.
+
+    The judge's own wrong work is compared with wrong work of others, where no own work is in the pair.
+    """
+    table, clusters = study.pairs, study.clusters(study.pairs)
+    wrong, own = -table["better"], table["own"]
+    used = (table["outcome"] != NO_VOTE) & (wrong != 0)
+    used &= ((own != 0) & (own == wrong)) | ((own == 0) & (table["self"] == 0))
+    return (table["outcome"] == wrong)[used], (own != 0)[used], clusters[used]
+
+
+def _biases(study: Study) -> Iterator[Figure]:
+    """Yield the biases on pairs equal in truth, the swapped pairs, and the coefficients of the regression."""
+    table, equal = study.pairs, equal_in_truth(study)
+    clusters, won, length = study.clusters(table)[equal], table["outcome"][equal] == 1, table["length"][equal]
+    why = "no decided vote on two right or two wrong solutions"
+    yield _figure("bias/position", less_half(won, clusters), None, why)
+    longer, apart = won == (length > 0), length != 0
+    found = less_half(longer[apart], clusters[apart])
+    yield _figure("bias/length", found, None, f"{why} of different length")
+    found = intervals.difference(*own_work(study))
+    yield _figure("bias/self_preference", found, None, "judges compared no own work that was wrong")
+    kind, clusters = study.swaps["kind"], study.clusters(study.swaps)
+    why = 'no pair was shown to judges in both orders: see debate.order = "per_viewer"'
+    for name, value in (("consistency", 0), ("primacy", 1), ("recency", -1)):
+        yield _figure(f"swaps/{name}", intervals.mean(kind == value, clusters), None, why)
+    yield from _regression(study)
+
+
+def _regression(study: Study) -> Iterator[Figure]:
+    """Yield logit P(first wins) on position, truth, own work, length and persona, over decided votes.
+
+    One persona whose votes all went one way leaves no finite estimate of any coefficient: the others are then
+    fitted without the personas.
+    """
+    table = study.pairs
+    used = (np.abs(table["outcome"]) == 1) & (table["first"] >= 0) & (table["second"] >= 0)
+    columns: dict[str, NDArray[Any]] = {
+        "correctness": table["first"][used] - table["second"][used],
+        "own": table["own"][used],
+        "length": table["length"][used],
+    }
+    absent = [name for name, column in columns.items() if not len(column) or np.ptp(column) == 0]
+    varying = {name: column for name, column in columns.items() if name not in absent}
+    without = {"position": np.ones(int(used.sum()), dtype=np.int8)} | varying
+    design = without | _persona_columns(study, used)
+    won, clusters = table["outcome"][used] == 1, study.clusters(table)[used]
+    found: dict[str, Estimate] = {}
+    reasons = dict.fromkeys(absent, "not estimable: it does not vary")
+    for fitted in (design, without) if len(without) < len(design) else (design,):
+        try:
+            found = dict(zip(fitted, logistic([*fitted.values()], won, clusters), strict=True))
+            break
+        except NotEstimable as error:
+            reasons = dict.fromkeys(fitted, f"not estimable: {error}") | reasons
+    flag = "without personas" if found and len(found) < len(design) else ""
+    for name in (*design, *absent):
+        yield _figure(
+            f"regression/{name}", found.get(name), None, reasons.get(name, ""), flag if name in found else ""
+        )
+
+
+def _persona_columns(study: Study, used: Where) -> dict[str, NDArray[np.int8]]:
+    """Return a column for each persona but the last, coded so that all personas' effects sum to 0."""
+    codes, texts = study.pairs["persona"][used], [*study.personas]
+    present = sorted(np.unique(codes).tolist(), key=texts.__getitem__)
+    if not 2 <= len(present) <= MOST_PERSONAS:
+        return {}
+    last = (codes == present[-1]).astype(np.int8)
+    return {f"persona/{texts[code]}": (codes == code).astype(np.int8) - last for code in present[:-1]}
+
+
+def winner_rows(study: Study) -> dict[str, Rows]:
+    """Return the graded winners as the rows of their accuracy, its differences and the share by lot."""
+    table, clusters = study.winners, study.clusters(study.winners)
+    right, rights = table["right"].astype(float), table["rights"].astype(float)
+    share, every = rights / table["graded"], np.ones(len(right), dtype=bool)
+    return {
+        "winner/accuracy": Rows(right, every, clusters),
+        "winner/lift": Rows(right - share, every, clusters),
+        "winner/mixed_accuracy": Rows(right, (share > 0) & (share < 1), clusters),
+        "winner/oracle_gap": Rows((rights > 0) - right, every, clusters),
+        "winner/minus_majority": Rows(right - table["majority"], every, clusters),
+        "winner/drawn": Rows(table["drawn"].astype(float), every, clusters),
+    }
+
+
+def winner_figures(study: Study) -> Iterator[Figure]:
+    """Yield the winner's accuracy and its differences, and how scores order the answers by truth."""
+    table, clusters = study.winners, study.clusters(study.winners)
+    # "accuracy.last_round" is about the last round: the last judged one only with a final ballot
+    final = bool(study.of_debate("final", table).all())
+    mixed = f"{GRADED} accuracy.last_round:>0 accuracy.last_round:<1" if final else None
+    for name, rows in winner_rows(study).items():
+        estimate = intervals.ratio(*rows, signed=not name.endswith(("accuracy", "drawn")))
+        yield _figure(name, estimate, mixed if name == "winner/mixed_accuracy" else GRADED)
+    yield _figure("winner/auc", _mean_of_known(table["auc"], clusters), None)
+    yield _figure("winner/tau_b", _mean_of_known(table["tau"], clusters, signed=True), None)
+    right, rights, graded = (table[name].astype(float) for name in ("right", "rights", "graded"))
+    ones = np.ones(len(right))
+    linked = correlation(np.stack([graded, ones, rights, ones, rights, right]), clusters)
+    flag = f"below {LEAST_CORRELATION}" if linked and linked.high < LEAST_CORRELATION else ""
+    yield _figure("winner/correlation", linked, GRADED, "winners or answers are all alike", flag)
+
+
+def _mean_of_known(values: Numbers, clusters: Codes, *, signed: bool = False) -> Estimate | None:
+    return intervals.ratio(values, ~np.isnan(values), clusters, signed=signed)
+
+
+def cascade_figures(study: Study) -> Iterator[Figure]:
+    """Yield the flip matrix as shares of all steps, two conditional ones, and the first agent's excess."""
+    table, clusters = study.flips, study.clusters(study.flips)
+    counts = {name: table[name].astype(float) for name in ("cc", "cw", "wc", "ww")}
+    every, why = sum(counts.values()), "no agent was graded in two rounds in a row"
+    for name, count in counts.items():
+        share = intervals.ratio(count, every, clusters)
+        yield _figure(f"flip/{name.upper()}", share, "(flip:CC OR flip:CW OR flip:WC OR flip:WW)", why)
+    vulnerable = intervals.ratio(counts["cw"], counts["cc"] + counts["cw"], clusters)
+    yield _figure("cascade/vulnerability", vulnerable, "(flip:CC OR flip:CW)", "no agent was right before")
+    recovered = intervals.ratio(counts["wc"], counts["wc"] + counts["ww"], clusters)
+    yield _figure("cascade/recovery", recovered, "(flip:WC OR flip:WW)", "no agent was wrong before")
+    adopted = intervals.mean(study.adoptions["excess"], study.clusters(study.adoptions), signed=True)
+    yield _figure("cascade/first_listed", adopted, None, "nobody took an answer from some of the others")
+
+
+def _graphs(study: Study) -> Iterator[Figure]:
+    """Yield shares of debates, of triples, and means over judged rounds."""
+    table, clusters = study.graphs, study.clusters(study.graphs)
+    for name in ("cycle", "condorcet"):
+        figure = "graph/cycles" if name == "cycle" else "graph/condorcet"
+        yield _figure(figure, intervals.mean(table[name], clusters), "votes:>0", "no votes")
+    rounds, clusters = study.rounds, study.clusters(study.rounds)
+    triads = intervals.ratio(rounds["circular"], rounds["triads"], clusters)
+    yield _figure("graph/circular_triads", triads, None, "no three solutions with three majorities")
+    zeta, slater = (_mean_of_known(rounds[name], clusters) for name in ("zeta", "slater"))
+    yield _figure("graph/zeta", zeta, None, "no round of three solutions or more with every pair decided")
+    yield _figure("graph/slater", slater, None, "no round up to 8 agents")
+
+
+def _collusion(study: Study) -> Iterator[Figure]:
+    """Yield the slopes of the winner's peer reward and truth and their difference, reciprocity, entropy.
+
+    The mean of all peer rewards says nothing, because votes within a debate sum to zero.
+    """
+    table, clusters, one_step = study.winners, study.clusters(study.winners), "all debates are of one step"
+    steps = study.of_debate("step", table) / PER
+    peer, right = (1.0 + table["score"]) / 2, table["right"].astype(float)
+    for name, values in (("peer", peer), ("truth", right), ("gap", peer - right)):
+        yield _figure(f"collusion/{name}_trend", slope(steps, values, clusters), GRADED, one_step)
+    talk, clusters = study.talk, study.clusters(study.talk)
+    returned = intervals.ratio(talk["given"], talk["dyads"], clusters, signed=True)
+    why = "no two agents voted about each other on pairs equal in truth"
+    yield _figure("collusion/reciprocity", returned, None, why)
+    known = ~np.isnan(talk["entropy"])
+    entropy, clusters = talk["entropy"][known], clusters[known]
+    yield _figure("collusion/entropy", intervals.mean(entropy, clusters), None, "no debate with two answers")
+    trend = slope((study.of_debate("step", talk) / PER)[known], entropy, clusters)
+    yield _figure("collusion/entropy_trend", trend, None, one_step)

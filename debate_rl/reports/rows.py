@@ -1,0 +1,364 @@
+"""What figures are made of: tables of rows, filled from one stored debate after another.
+
+Grades: 1 right, 0 wrong or missing, -1 ungraded.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
+from itertools import combinations, permutations
+from math import log, nan
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debate.types import Problem, Turn, TurnId, Vote
+from debate_rl.metrics.answers import consensus, graded_answers
+from debate_rl.metrics.intervals import Codes, Numbered
+from debate_rl.reports.estimators import auc, circular_triads, kendall_tau_b, kendall_zeta, slater_distance
+from envs.answers.keys import plain_key
+from envs.causes.rules import fault_of
+from rewards import ballot_box, valid_votes, voted_winner
+from rewards.graph import Edge, condorcet_winner, cycles, last_voted_round, majorities
+from rewards.judging import better_side
+from rewards.peer import best_voted, margins
+from rewards.truth import FLIPS, flips, grades_of_solutions, is_right
+from rewards.types import Stream
+from rewards.votes import FOR_LEFT, BallotBox, DuePair, due_pairs
+from transcripts import Record
+from transcripts.causes import wrong_reply
+
+RIGHT = "\0right"
+"""The key of every right answer, however it is written."""
+NO_VOTE = 2
+"""The outcome of a pair that was due and got no valid vote."""
+SLATER_MOST = 8
+"""The most solutions for which the Slater distance is searched."""
+_PLAIN = Problem("", "")
+_key = lru_cache(maxsize=1 << 14)(lambda written: plain_key(_PLAIN, written))
+Row = tuple[float, ...]
+
+
+class JudgedDebate:
+    """A debate as the measures see it: who was shown what, in which order, and which votes count."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.agents = record.debate.protocol.num_agents
+        self.rounds = record.debate.protocol.num_rounds
+
+    @cached_property
+    def box(self) -> BallotBox:
+        """Who could compare what, and the votes as cast."""
+        return ballot_box(self.record.debate)
+
+    @cached_property
+    def votes(self) -> tuple[Vote, ...]:
+        """The votes that count."""
+        return valid_votes(self.box)
+
+    @cached_property
+    def due(self) -> list[DuePair]:
+        """Every pair that a judge could compare."""
+        return due_pairs(self.box, self.votes)
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        """(winner, loser) of each strict majority."""
+        return majorities(self.votes)
+
+    def grade(self, turn: TurnId) -> int:
+        """Return 1 for a right solution, 0 for a wrong or missing one, -1 for one that was not graded."""
+        right = is_right(turn, self.record.correct)
+        return -1 if right is None else int(right)
+
+    @cached_property
+    def solutions(self) -> dict[TurnId, Turn]:
+        """The turns that hold a solution."""
+        return {turn.id: turn for turn in self.record.debate.turns if not turn.ballot}
+
+    def fault(self, turn: TurnId) -> str:
+        """Return what can be seen to be wrong in a wrong solution."""
+        said = self.solutions.get(turn)
+        reply = said and wrong_reply(self.record, said)
+        return fault_of(reply, said.parsed.answer) if said and reply else "no answer"
+
+    def answer(self, turn: TurnId) -> str | None:
+        """Return a text that is equal for equal answers; None where there is none."""
+        if self.grade(turn) == 1:
+            return RIGHT
+        solution = self.solutions.get(turn)
+        written = solution.parsed.answer if solution else None
+        return None if written is None else _key(written)
+
+    def size(self, turn: TurnId) -> int:
+        """Return the characters of a solution, at least 1; of the whole reply where none could be read."""
+        solution = self.solutions.get(turn)
+        if solution is None:
+            return 1
+        span = solution.parsed.solution
+        return max(1, span.end - span.start if span else len(solution.completion.text))
+
+    @cached_property
+    def peer(self) -> Stream:
+        """(N, R): peer rewards; the margins where the debate was not scored."""
+        rewards = self.record.rewards
+        return rewards.peer if rewards else margins(self.votes, self.agents, self.rounds)
+
+    @cached_property
+    def winner(self) -> TurnId | None:
+        """The winner of the last judged round; None without votes."""
+        return voted_winner(self.peer, seed=self.record.debate.seed)
+
+
+class Columns:
+    """A table; ``types`` are type codes of ``array``: "b" 1 byte, "h" 2, "i" 4, "f" a float of 4.
+
+    >>> table = Columns({"debate": "i", "right": "b"})
+    >>> table.add(0, 1)
+    >>> table.add(0, -1)
+    >>> table["right"], len(table)
+    (array([ 1, -1], dtype=int8), 2)
+    """
+
+    def __init__(self, types: Mapping[str, str]) -> None:
+        self._columns: dict[str, array[Any]] = {name: array(code) for name, code in types.items()}
+        self._arrays = tuple(self._columns.values())
+
+    def add(self, *values: float) -> None:
+        """Add a row, in the order of the columns."""
+        for column, value in zip(self._arrays, values, strict=True):
+            column.append(value)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a column as (rows,), a copy."""
+        column = self._columns[name]
+        return np.array(column, dtype=np.dtype(column.typecode))
+
+    def __len__(self) -> int:
+        return len(self._arrays[0])
+
+
+class Rows(NamedTuple):
+    """The rows (n,) of a figure that is a plain mean: values, which of them count, and their problems."""
+
+    values: NDArray[Any]
+    counted: NDArray[np.bool_]
+    clusters: Codes
+
+    def of(self, inside: NDArray[np.bool_]) -> Rows:
+        """Return some of the rows."""
+        return Rows(self.values[inside], self.counted[inside], self.clusters[inside])
+
+
+class Study:
+    """The rows of all debates added so far; each table has a column ``debate``, an index into ``debates``.
+
+    ``problems``, ``personas``, ``levels``, ``sources`` and ``faults`` have the texts behind the numbers in
+    the tables, ``ids`` the id of each debate in its run.
+
+    About 20 bytes for a vote and 100 for a debate: a hundred thousand debates need some tens of megabytes.
+    """
+
+    def __init__(self) -> None:
+        self.problems, self.personas, self.levels, self.sources = (Numbered() for _ in range(4))
+        self.faults, self.ids = Numbered(), list[str]()
+        self.debates = Columns({"problem": "i", "step": "i", "level": "i", "source": "i", "final": "b"})
+        self.pairs = Columns(
+            {
+                **{"debate": "i", "round": "b", "agent": "b", "persona": "h", "first": "b", "second": "b"},
+                **{"better": "b", "own": "b", "outcome": "b", "length": "f", "self": "b", "fault": "h"},
+            }
+        )
+        self.swaps = Columns({"debate": "i", "kind": "b"})
+        numbers = dict.fromkeys(("majority", "auc", "tau", "score"), "f")
+        counts = {"debate": "i", "right": "b", "graded": "b", "rights": "b", "drawn": "b"}
+        self.winners = Columns(counts | numbers)
+        self.flips = Columns({"debate": "i", **dict.fromkeys(FLIPS, "h")})
+        self.adoptions = Columns({"debate": "i", "excess": "f"})
+        self.graphs = Columns({"debate": "i", "cycle": "b", "condorcet": "b"})
+        self.rounds = Columns({"debate": "i", "circular": "i", "triads": "i", "zeta": "f", "slater": "f"})
+        self.talk = Columns({"debate": "i", "entropy": "f", "given": "f", "dyads": "h"})
+        self._rounds: set[int] = set()
+
+    def add(self, record: Record, id: str = "") -> None:
+        """Add the rows of a record."""
+        judged, index = JudgedDebate(record), len(self.debates)
+        personas = [self.personas[persona.name] for persona in record.debate.personas]
+        problem, winner = record.debate.problem, judged.winner
+        level, source = self.levels[problem.level], self.sources[problem.source]
+        final = winner is not None and winner.round == judged.rounds - 1
+        self._rounds.add(judged.rounds)
+        self.debates.add(self.problems[problem.id], record.step, level, source, final)
+        self.ids.append(id)
+        for table, rows in (
+            (self.pairs, _pairs(judged, personas, self.faults)),
+            (self.swaps, _swaps(judged)),
+            (self.winners, _winner(judged)),
+            (self.flips, _flips(judged)),
+            (self.adoptions, _adoptions(judged)),
+            (self.graphs, _graph(judged)),
+            (self.rounds, _rounds(judged)),
+            (self.talk, _talk(judged)),
+        ):
+            for row in rows:
+                table.add(index, *row)
+
+    @property
+    def num_rounds(self) -> int | None:
+        """How many rounds each debate has; None where they have not all as many."""
+        return min(self._rounds) if len(self._rounds) == 1 else None
+
+    def clusters(self, table: Columns) -> Codes:
+        """Return the problem of each row of a table."""
+        return self.of_debate("problem", table).astype(np.int64)
+
+    def of_debate(self, name: str, table: Columns) -> NDArray[Any]:
+        """Return a column of ``debates`` for each row of a table."""
+        return self.debates[name][table["debate"]]
+
+
+def gather(records: Iterable[Record]) -> Study:
+    """Return the rows of the records, read once; problems without answers serve where no truth is needed."""
+    result = Study()
+    for record in records:
+        result.add(record)
+    return result
+
+
+def _pairs(debate: JudgedDebate, personas: list[int], faults: Numbered) -> Iterator[Row]:
+    """Yield the due pairs: ``length`` is ln(first / second), ``self`` the grade of the judge's answer.
+
+    ``better``: as rewards.judging.better_side; ``own``: 1 where the first is the judge's, -1 the second;
+    ``fault``: of the wrong side of a decidable pair, -1 of others.
+    """
+    seen: dict[TurnId, int] = {}
+    for pair in debate.due:
+        agent, round_ = pair.judge.agent, pair.judge.round
+        better = better_side(pair.first, pair.second, debate.record.correct)
+        wrong = {1: pair.second, -1: pair.first}.get(better)
+        if wrong is not None and wrong not in seen:
+            seen[wrong] = faults[debate.fault(wrong)]
+        yield (
+            round_,
+            agent,
+            personas[agent],
+            debate.grade(pair.first),
+            debate.grade(pair.second),
+            better,
+            (pair.first.agent == agent) - (pair.second.agent == agent),
+            NO_VOTE if pair.verdict is None else pair.verdict,
+            log(debate.size(pair.first) / debate.size(pair.second)),
+            debate.grade(TurnId(agent, min(round_, debate.rounds) - 1)),
+            -1 if wrong is None else seen[wrong],
+        )
+
+
+def _swaps(debate: JudgedDebate) -> Iterator[Row]:
+    """Yield each two decided votes on one pair in both orders: 0 consistent, 1 primacy, -1 recency."""
+    by_pair: dict[frozenset[TurnId], list[DuePair]] = defaultdict(list)
+    for pair in debate.due:
+        if pair.verdict:
+            by_pair[frozenset((pair.first, pair.second))].append(pair)
+    for votes in by_pair.values():
+        for first, second in combinations(votes, 2):
+            if first.first != second.first:
+                yield ((first.verdict if first.verdict == second.verdict else 0) or 0,)
+
+
+def _winner(debate: JudgedDebate) -> Iterator[Row]:
+    """Yield the graded winner of the last judged round; nan where scores cannot be compared with truth.
+
+    ``majority`` is the chance that the most frequent answer of the round is right, ties drawn.
+    """
+    winner, record = debate.winner, debate.record
+    if winner is None or debate.grade(winner) < 0:
+        return
+    round_ = winner.round
+    grades = [debate.grade(TurnId(agent, round_)) for agent in range(debate.agents)]
+    scores = [row[round_] for row in debate.peer]
+    known = [
+        (score, grade)
+        for score, grade in zip(scores, grades, strict=True)
+        if grade >= 0 and score is not None
+    ]
+    answers = [answer for at, answer in graded_answers(record.debate, record.correct) if at == round_]
+    score = scores[winner.agent]
+    yield (
+        grades[winner.agent],
+        sum(grade >= 0 for grade in grades),
+        sum(grade == 1 for grade in grades),
+        len(best_voted(debate.peer)) > 1,
+        consensus(answers),
+        auc(known),
+        kendall_tau_b(known),
+        nan if score is None else score,
+    )
+
+
+def _flips(debate: JudgedDebate) -> Iterator[Row]:
+    """Yield how often an agent went from right or wrong to right or wrong, where one was graded twice."""
+    counts = flips(grades_of_solutions(debate.record.debate, debate.record.correct))
+    if any(counts.values()):
+        yield tuple(counts.values())
+
+
+def _adoptions(debate: JudgedDebate) -> Iterator[Row]:
+    """Yield each answer taken over from some, and not all, of the others that the prompt showed.
+
+    ``excess``: did the first shown give it, less the share of all.
+    """
+    for turn, shown in debate.box.comparable.items():
+        agent, round_ = turn.agent, turn.round
+        others = [debate.answer(other) for other in shown if other.agent != agent]
+        if not 0 < round_ < debate.rounds or len(others) < 2:
+            continue
+        now, before = debate.answer(turn), debate.answer(TurnId(agent, round_ - 1))
+        share = fmean(other == now for other in others)
+        if now is not None and now != before and 0 < share < 1:
+            yield ((others[0] == now) - share,)
+
+
+def _graph(debate: JudgedDebate) -> Iterator[Row]:
+    """Yield whether the majority graph has a cycle, and a Condorcet winner, of a debate with votes."""
+    last = last_voted_round(debate.votes)
+    if last is not None:
+        best = condorcet_winner(debate.edges, last, debate.agents)
+        yield bool(cycles(debate.edges)), best is not None
+
+
+def _rounds(debate: JudgedDebate) -> Iterator[Row]:
+    """Yield each round with a strict majority on some pair of its solutions; nan where undefined."""
+    rounds: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    for winner, loser in debate.edges:
+        if winner.round == loser.round:
+            rounds[winner.round].add((winner.agent, loser.agent))
+    for edges in rounds.values():
+        slater = slater_distance(frozenset(edges)) if debate.agents <= SLATER_MOST else nan
+        yield *circular_triads(edges), kendall_zeta(edges, debate.agents), slater
+
+
+def _talk(debate: JudgedDebate) -> Iterator[Row]:
+    """Yield the entropy of the last answers over ln N, and the favours that two agents did each other.
+
+    A favour is the mean of a judge's votes (+1, 0, -1) for an agent, on pairs equal in truth; ``given`` sums
+    the products over the ``dyads`` that have both.
+    """
+    votes: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for vote in debate.votes:
+        judge, left, right = vote.judge.agent, vote.left.agent, vote.right.agent
+        if judge not in (left, right) and debate.grade(vote.left) == debate.grade(vote.right):
+            votes[judge, left].append(FOR_LEFT[vote.outcome])
+            votes[judge, right].append(-FOR_LEFT[vote.outcome])
+    favours = {key: fmean(votes[key]) for key in permutations(range(debate.agents), 2) if key in votes}
+    both = [favours[a, b] * favours[b, a] for a, b in favours if a < b and (b, a) in favours]
+    last = (debate.answer(TurnId(agent, debate.rounds - 1)) for agent in range(debate.agents))
+    given = [key for key in last if key is not None]
+    shares = [count / len(given) for count in Counter(given).values()]
+    entropy = -sum(share * log(share) for share in shares) / log(len(given)) if len(given) > 1 else nan
+    yield entropy, sum(both), len(both)
