@@ -13,25 +13,30 @@ from typing import NamedTuple
 from debate_rl.commands.console import one_line, progress_bar
 from debate_rl.commands.options import turn_of
 from debate_rl.formatting import counted
-from debate_rl.inspector.plain.comparing import (
+from debate_rl.inspector.plain import (
+    Printer,
     print_across,
     print_comparison,
+    print_debate,
     print_debate_replay,
+    print_evaluations,
+    print_figures,
+    print_list,
     print_replay,
     print_replays,
+    print_runs,
+    print_why,
+    printer_for,
 )
-from debate_rl.inspector.plain.listing import print_evaluations, print_figures, print_list, print_runs
-from debate_rl.inspector.plain.printer import Printer, printer_for
-from debate_rl.inspector.plain.searching import print_matches, search_filter
-from debate_rl.inspector.plain.showing import print_debate, print_why
 from debate_rl.inspector.runs import find_runs, run_at
+from debate_rl.inspector.searching import print_matches, search_filter
 from debate_rl.inspector.views.across import across, read
 from debate_rl.inspector.views.compared import compare
 from debate_rl.inspector.views.evaluated import evaluation_parts, evaluations
 from debate_rl.inspector.views.fixture import differences, load_fixture, save_fixture
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import read_replay, replays
-from debate_rl.inspector.views.reward import config_of, why
+from debate_rl.inspector.views.why import config_of, why
 from transcripts import RunStore, compile_filter
 
 PAGE = 50
@@ -254,7 +259,7 @@ def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, pri
 
 
 def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.judged import print_pair, print_pairs  # load scipy
+    from debate_rl.inspector.plain import print_pair, print_pairs  # load scipy
     from debate_rl.judge_attack.pairs import hack_gaps, watched_judge
 
     if len(rest) > 1 or not all(word.isdecimal() for word in rest):

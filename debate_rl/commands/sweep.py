@@ -13,12 +13,11 @@ from debate_rl.commands.console import plain_console, print_table, write_json
 from debate_rl.commands.eval_tables import write_tables
 from debate_rl.commands.options import JsonFile, TableFile
 from debate_rl.formatting import counted, interval, printable
-from debate_rl.metrics.held_out import DIRECT
 from debate_rl.metrics.intervals import Estimate
 from debate_rl.replay.regrading import plain
 from debate_rl.sweeps.arms import Arm, Sweep, open_sweep
-from debate_rl.sweeps.results import ArmCost, ArmFigure, costs_of, figures_of, losers, read_evaluations
-from debate_rl.sweeps.running import Runner, SweepRun, open_state, runs_of
+from debate_rl.sweeps.results import ArmCost, ArmFigure, costs_of, figures_of, read_evaluations
+from debate_rl.sweeps.running import Runner, open_state, runs_of
 
 
 def sweep(
@@ -33,7 +32,7 @@ def sweep(
         typer.Argument(
             metavar="KEY=A,B",
             help="A key of the recipe: with several values each is an arm, with one it holds for all. Or a "
-            'key of the sweep: seeds=5, at_once=2, devices=["0","1"], figures, drop_at=[50], out=FOLDER.',
+            'key of the sweep: seeds=5, at_once=2, devices=["0","1"], figures, out=FOLDER.',
         ),
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Tell the runs, and start nothing.")] = False,
@@ -54,7 +53,7 @@ def sweep(
         return
     with open_state(settings, arms) as state:
         runner = Runner(settings, state, plain_console(stderr=True).print)
-        _run(runner, runs, arms)
+        runner.run(runs)
     figures = figures_of(read_evaluations(runs), arms, settings.figures)
     costs = costs_of(runs, arms, state)
     heads = ("arm", "tokens generated", "tokens forward", "steps", "runs")
@@ -66,8 +65,7 @@ def sweep(
         print_table(lines, name, align="lr")
     say(*_notes(settings, runner, arms), sep="\n")
     if json is not None:
-        facts = {"recipe": settings.recipe, "out": settings.out, "arms": state.arms}
-        facts |= {"failed": state.failed, "dropped": state.dropped}
+        facts = {"recipe": settings.recipe, "out": settings.out, "arms": state.arms, "failed": state.failed}
         found = [
             asdict(row) | {name: plain(getattr(row, name)) for name in ("value", "gained", "less")}
             for row in figures
@@ -78,19 +76,6 @@ def sweep(
         write_tables(table, tables)
     if state.failed:
         raise typer.Exit(1)
-
-
-def _run(runner: Runner, runs: Sequence[SweepRun], arms: Sequence[Arm]) -> None:
-    """Do the runs, and drop arms after the steps at which they are compared."""
-    settings = runner.sweep
-    steps = sorted(set(settings.drop_at))
-    for step in steps:
-        runner.run(runs, until=step)
-        live = [arm for arm in arms if arm.folder not in runner.state.dropped]
-        figure = settings.figures[0] if settings.figures else DIRECT
-        for arm, why in losers(read_evaluations(runs), live, figure, step, len(steps)).items():
-            runner.drop(arm, why)
-    runner.run(runs)
 
 
 def _cost_table(costs: Sequence[ArmCost]) -> list[tuple[str, ...]]:
@@ -124,13 +109,11 @@ def _text(estimate: Estimate | None, *, signed: bool = False) -> str:
 
 
 def _notes(settings: Sweep, runner: Runner, arms: Sequence[Arm]) -> Iterator[str]:
-    """Yield what the tables' intervals are of, what failed and was dropped, and how to look further."""
+    """Yield what the tables' intervals are of, what failed, and how to look further."""
     if (count := settings.seed_count) > 1:
         yield f"95% intervals over {count} seeds and held-out problems; differences are by seed and problem."
     else:
         yield "95% intervals clustered by problem; one seed does not say what another would give."
     for name, line in runner.state.failed.items():
         yield printable(f"failed: {name}: {line}")
-    for name, why in runner.state.dropped.items():
-        yield printable(f"dropped: {name}: {why}")
     yield f"look: debate report {quote(settings.out)}/{quote(arms[0].folder)}/seed_*"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -25,17 +25,17 @@ from debate_rl.evaluation.folder import identity, open_folder
 from debate_rl.evaluation.play import EvalPlan, play
 from debate_rl.formatting import share
 from debate_rl.problems import load_run_problems
-from debate_rl.sft.debate_traces import debate_turns
-from debate_rl.sft.selections import selections
-from debate_rl.sft.traces import (
+from debate_rl.sft.harvests import (
     Harvest,
     Trace,
     chosen,
+    debate_turns,
     foreign,
     lengths,
     provenance,
     read_traces,
     refuse_unanswered,
+    selections,
     solutions,
     winners,
     write_traces,
@@ -98,14 +98,16 @@ def traces(
         raise ValueError("traces: name a recipe, a run, or files of traces")
     if take_winners and debates:
         raise ValueError("--winners --debates: turns have the winners among them; name one of the two")
-    stored = "winners" if take_winners else "debates" if debates else None
-    if genselect and (stored is not None or samples < 2):
+    stored = take_winners or debates
+    if genselect and (stored or samples < 2):
         raise ValueError(
             "--genselect: lists solutions that are sampled, --samples 2 or more, and no stored ones"
         )
     harvest: Harvest | None = None
-    if stored is not None:
-        harvest = _stored(names, stored)
+    if stored:
+        harvest = Harvest()
+        for name in names:
+            harvest.merge((winners if take_winners else debate_turns)(Path(name)))
     elif not all(Path(name).suffix.lower() in FILES for name in names):
         if len(names) > 1:
             raise ValueError(
@@ -165,20 +167,6 @@ def _say_yield(harvest: Harvest, *, genselect: bool) -> dict[str, object]:
     say(ONE_SIDED if genselect else BIAS)
     rows = {level: {"replies": asked, "kept": kept} for level, asked, kept in harvest.rows()}
     return {"yield": rows, "problems": harvest.problems, "cut": harvest.cut, "ungraded": harvest.ungraded}
-
-
-def _stored(names: Sequence[str], kind: Literal["winners", "debates"]) -> Harvest:
-    """Return what the debates of runs have to learn from."""
-    parts = [(winners if kind == "winners" else debate_turns)(Path(name)) for name in names]
-    whole = Harvest(
-        [trace for part in parts for trace in part.traces], problems=sum(part.problems for part in parts)
-    )
-    for part in parts:
-        whole.asked.update(part.asked)
-        whole.kept.update(part.kept)
-        whole.cut += part.cut
-        whole.ungraded += part.ungraded
-    return whole
 
 
 def _sampled(

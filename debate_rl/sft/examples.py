@@ -8,12 +8,13 @@ traces`` are read the same way.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import TypeAlias, cast, get_args
+from typing import TypeAlias, TypeVar, cast, get_args
 
 from debate.seeds import derive_seed
 from debate.types import Kind, Message, Problem, Role, Shot
@@ -27,20 +28,22 @@ from envs.families import FAMILIES
 
 Levels: TypeAlias = Sequence[str | int] | None
 WITH_TOOL = "_tir"
-"""Behind the name of a synthetic family: solutions with a program and its output."""
+"""Suffix of the name of a synthetic family: solutions with a program and its output."""
 REPLIES = ("reply", "response", "completion", "output")
 SOLUTIONS = ("solution", "generated_solution", "rationale")
 QUESTIONS = ("question", "problem", "prompt")
 ROLES: tuple[Role, ...] = get_args(Role)
 KINDS: tuple[Kind, ...] = get_args(Kind)
+_TOOL_CALL = re.compile(r"<tool_call>\n?((?:(?!</?tool_call>).)*?)\n?</tool_call>", re.DOTALL)
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """A reply and the problem that it solves; a written ``solution`` has no form of a reply yet.
 
-    ``messages``: the prompt where it is not the one of the problem. ``prompts``: the checksum of the prompt
-    set that the reply was given to, "" where nobody says. ``location``: where it was read.
+    ``messages``: the prompt where it is not that of the problem. ``prompts``: the checksum of the prompt set
+    that the reply was given to, "" where it is unknown. ``location``: where it was read.
     """
 
     problem: Problem
@@ -52,13 +55,13 @@ class Example:
 
     @property
     def text(self) -> str:
-        """What was written: the reply, or the solution."""
+        """The text of the reply, or of the solution."""
         return self.reply if self.solution is None else self.solution.solution
 
 
 @dataclass
 class Source:
-    """One file or data set, read row by row; ``unusable`` counts rows that a set has and nobody can learn."""
+    """One file or data set, read row by row; ``unusable`` counts rows of a set that nobody can learn."""
 
     name: str
     unusable: int = 0
@@ -67,7 +70,7 @@ class Source:
     def read(self, *, split: str, limit: int | None, seed: int, levels: Levels = None) -> Iterator[Example]:
         """Yield at most ``limit`` examples; DataError for a row that cannot be read.
 
-        ``levels``: those of a synthetic family, whose problems are made; None is all that it has.
+        ``levels``: those of a synthetic family, which makes its problems; None is all that it has.
         """
         if self.name.removesuffix(WITH_TOOL) in FAMILIES:
             if limit is None:
@@ -84,9 +87,6 @@ class Source:
         entry = entry_of(self.name, None)
         if entry.kind not in ("auto", "number", "expression"):
             raise DataError(f"sft.data: {self.name} has no written solutions of its problems")
-        yield from self._of_set(entry, split, seed)
-
-    def _of_set(self, entry: DataSet, split: str, seed: int) -> Iterator[Example]:
         for row in rows_of(entry, split, None, {}, seed):
             try:
                 yield example_of_set(entry, row, split)
@@ -95,6 +95,34 @@ class Source:
                     raise
                 self.unusable += 1
                 self.first_unusable = self.first_unusable or str(error)
+
+
+def chosen_by(
+    items: Iterable[Item],
+    described: Callable[[Item], tuple[str, str, str]],
+    per_problem: int | None,
+    lost: Counter[str],
+) -> list[Item]:
+    """Return the items to learn from, each text of a problem once; ``lost`` counts what each filter took.
+
+    ``described`` gives the reason to leave an item out ("" keeps it), a key of its problem, and its text.
+    """
+    seen: set[tuple[str, str]] = set()
+    of_problem: Counter[str] = Counter()
+    kept: list[Item] = []
+    for item in items:
+        why, key, text = described(item)
+        if not why and (key, text) in seen:
+            why = "the same twice"
+        elif not why and per_problem is not None and of_problem[key] >= per_problem:
+            why = f"beyond {per_problem} to a problem"
+        if why:
+            lost[why] += 1
+        else:
+            seen.add((key, text))
+            of_problem[key] += 1
+            kept.append(item)
+    return kept
 
 
 def of_family(kind: str) -> tuple[str, str]:
@@ -115,7 +143,7 @@ def _of_family(name: str, split: str, limit: int, seed: int, levels: Levels) -> 
 
 
 def is_file(name: str) -> bool:
-    """Return whether a name of ``sft.data`` is that of a file or folder, and of no data set.
+    """Return whether a name in ``sft.data`` is that of a file or folder, not of a data set.
 
     >>> is_file("traces/mine.jsonl"), is_file("numinamath_cot"), is_file("AI-MO/NuminaMath-CoT")
     (True, False, False)
@@ -126,44 +154,28 @@ def is_file(name: str) -> bool:
 
 def example_of_set(entry: DataSet, row: Record, split: str) -> Example:
     """Return a row of a data set that comes with written solutions."""
-    given = WRITTEN_OTHERWISE.get(entry.name, _written)(row)
+    if entry.name == "openr1_math":
+        given = _verified_generation(row)
+    else:
+        given = plain_solution(row.text("solution", *SOLUTIONS, "answer"))
+    if entry.name == "openmathreasoning":  # its programs are in tags, ours in fences
+        given = _TOOL_CALL.sub(r"```python\n\1\n```", given)
     problem = problem_of(entry, row, split, is_open=False)
     return Example(problem, solution=_as_shot(problem, given), location=row.location)
 
 
-def _written(row: Record) -> str:
-    return plain_solution(row.text("solution", *SOLUTIONS, "answer"))
-
-
 def _verified_generation(row: Record) -> str:
-    """Return the first generation that was verified and came to its end, as OpenR1-Math names them."""
-    replies, right, whole = (
-        _list(row, name) for name in ("generations", "correctness_math_verify", "is_reasoning_complete")
-    )
-    for reply, is_right, is_whole in zip(replies, right, whole, strict=False):
+    """Return the first generation that was verified and complete, as OpenR1-Math names them."""
+    columns: list[list[object]] = []
+    for name in ("generations", "correctness_math_verify", "is_reasoning_complete"):
+        value = row.value(name, name)
+        if not isinstance(value, list):
+            raise row.error(name, "is not a list", value)
+        columns.append(value)
+    for reply, is_right, is_whole in zip(*columns, strict=False):
         if is_right is True and is_whole is True and isinstance(reply, str) and reply.strip():
             return row.whole("generations", reply.strip())
     raise row.error("generations", "has none that math-verify finds right and that came to its end")
-
-
-def _list(row: Record, name: str) -> list[object]:
-    value = row.value(name, name)
-    if not isinstance(value, list):
-        raise row.error(name, "is not a list", value)
-    return cast("list[object]", value)
-
-
-def _with_fences(row: Record) -> str:
-    """Return a solution of OpenMathReasoning with its programs as ours are: in fences, and not in tags."""
-    return _TOOL_CALL.sub(r"```python\n\1\n```", _written(row))
-
-
-_TOOL_CALL = re.compile(r"<tool_call>\n?((?:(?!</?tool_call>).)*?)\n?</tool_call>", re.DOTALL)
-WRITTEN_OTHERWISE: Mapping[str, Callable[[Record], str]] = {
-    "openr1_math": _verified_generation,
-    "openmathreasoning": _with_fences,
-}
-"""Data sets whose solutions stand elsewhere than in a field of that name, or have another form."""
 
 
 def _as_shot(problem: Problem, solution: str) -> Shot:
@@ -171,35 +183,33 @@ def _as_shot(problem: Problem, solution: str) -> Shot:
 
 
 def examples_of(row: Record) -> Iterator[Example]:
-    """Yield the examples of a row of a file: one, or of a chat one for each thing that the assistant said."""
+    """Yield the examples of a row of a file: one, or of a chat one for each message of the assistant."""
     if (grade := row.find("grade", "grade")) and grade[1] not in (None, "right", True):
         raise row.error("grade", "is not 'right', and nothing is learnt from wrong replies", grade[1])
     reply, chat = row.find("reply", *REPLIES), row.find("messages", "messages")
     asked = row.find("question", *QUESTIONS)
+    if asked is not None and not isinstance(asked[1], str):
+        asked = None
     if chat is not None and reply is not None:
         messages = _messages(row, chat[1])
-        question = asked[1] if asked and isinstance(asked[1], str) else messages[-1].content
-        yield _example(row, question, reply=_text(row, REPLIES), messages=messages)
-    elif asked is not None and isinstance(asked[1], str) and reply is not None:
-        yield _example(row, row.text("question", *QUESTIONS), reply=_text(row, REPLIES))
-    elif asked is not None and isinstance(asked[1], str) and row.find("solution", *SOLUTIONS):
+        question = str(asked[1]) if asked else messages[-1].content
+        yield _example(row, question, reply=_reply(row), messages=messages)
+    elif asked is not None and reply is not None:
+        yield _example(row, row.text("question", *QUESTIONS), reply=_reply(row))
+    elif asked is not None and row.find("solution", *SOLUTIONS):
         yield _example(row, row.text("question", *QUESTIONS), solution=row.text("solution", *SOLUTIONS))
     elif chat is not None:
-        yield from _said(row, _messages(row, chat[1]))
+        messages = _messages(row, chat[1])
+        ends = [at for at, message in enumerate(messages) if message.role == "assistant" and at]
+        if not ends:
+            raise row.error("messages", "has nothing that an assistant said to a user")
+        for at in ends:
+            question = next((m.content for m in reversed(messages[:at]) if m.role == "user"), "")
+            yield _example(row, question, reply=messages[at].content, messages=messages[:at])
     else:
         raise row.error(
             "reply", "is missing; a row has a question and a reply or solution, or a chat in messages"
         )
-
-
-def _said(row: Record, messages: tuple[Message, ...]) -> Iterator[Example]:
-    """Yield what the assistant said, each with the messages before it."""
-    ends = [at for at, message in enumerate(messages) if message.role == "assistant" and at]
-    if not ends:
-        raise row.error("messages", "has nothing that an assistant said to a user")
-    for at in ends:
-        question = next((m.content for m in reversed(messages[:at]) if m.role == "user"), "")
-        yield _example(row, question, reply=messages[at].content, messages=messages[:at])
 
 
 def _example(
@@ -223,16 +233,19 @@ def _example(
 
 
 def _problem(row: Record, question: str) -> Problem:
-    """Return the problem of a row, as far as the row says; its answer is not needed to learn a reply."""
+    """Return the problem of a row as far as the row says; learning a reply needs no answer."""
     kind = row.find("kind", "kind")
     if kind is not None and kind[1] not in KINDS:
         raise row.error("kind", f"is not one of {', '.join(KINDS)}", kind[1])
     choices = row.find("choices", "choices")
     listed = choices[1] if choices and isinstance(choices[1], list) else []
+    solution = row.find("solution", *SOLUTIONS)
+    text = solution[1] if solution and isinstance(solution[1], str) else ""
+    box = last_box(text)
     return Problem(
         id=_word(row, "id", *OWN_FILE.ids) or question_hash(question),
         question=question,
-        answer=_word(row, "answer", "answer", "expected_answer") or _boxed(row),
+        answer=_word(row, "answer", "answer", "expected_answer") or (box and box.of(text).strip()) or None,
         source=_word(row, "source", "source"),
         level=normal_level(_word(row, "level", "level")),
         kind=cast("Kind", kind[1]) if kind else "expression",
@@ -240,35 +253,27 @@ def _problem(row: Record, question: str) -> Problem:
     )
 
 
-def _boxed(row: Record) -> str | None:
-    found = row.find("solution", *SOLUTIONS)
-    text = found[1] if found and isinstance(found[1], str) else ""
-    box = last_box(text)
-    return box.of(text).strip() or None if box else None
-
-
 def _word(row: Record, noun: str, *names: str) -> str:
     field = row.find(noun, *names)
     return row.whole(field[0], as_text(field[1]) or "") if field else ""
 
 
-def _text(row: Record, names: tuple[str, ...]) -> str:
-    """Return a reply exactly as it is written, blanks at its ends too."""
-    found = row.find("reply", *names)
+def _reply(row: Record) -> str:
+    """Return a reply exactly as it is written, with blanks at its ends."""
+    found = row.find("reply", *REPLIES)
     if found is None or not isinstance(found[1], str) or not found[1].strip():
-        raise row.error(found[0] if found else names[0], "is not text, or empty", found[1] if found else None)
+        raise row.error(found[0] if found else REPLIES[0], "is not text, or empty", found and found[1])
     return row.whole(found[0], found[1])
 
 
 def _messages(row: Record, value: object) -> tuple[Message, ...]:
-    """Return a chat; the row's error where an entry has no role that there is, or no text."""
+    """Return a chat; the row's error where an entry has no known role, or no text."""
     if not isinstance(value, list) or not value:
         raise row.error("messages", "is not a list of messages", value)
     messages: list[Message] = []
-    for number, entry in enumerate(cast("list[object]", value)):
-        role, content = (
-            (entry.get("role"), entry.get("content")) if isinstance(entry, Mapping) else (None, None)
-        )
+    for number, entry in enumerate(value):
+        known = entry if isinstance(entry, Mapping) else {}
+        role, content = known.get("role"), known.get("content")
         if role not in ROLES or not isinstance(content, str):
             raise row.error(f"messages[{number}]", f"needs a role ({', '.join(ROLES)}) and a content", entry)
         messages.append(Message(cast("Role", role), row.whole("messages", content)))

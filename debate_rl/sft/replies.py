@@ -1,29 +1,124 @@
-"""The replies of a supervised run: read, filtered, kept apart from held-out problems, and encoded."""
+"""The replies of a supervised run: read, filtered, kept apart from held-out problems, and encoded as
+tokens.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import floor
 from pathlib import Path
 from random import Random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from debate import Problem
+from debate.programs import output_spans
+from debate.prompting.fitting import ContextBudget
+from debate.prompting.prompt import agent_prompt
+from debate.prompting.rendering import shot_reply
+from debate.prompting.seating import prompts_of, seat_debate
 from debate.prompting.texts import prompt_path
 from debate.seeds import derive_seed
+from debate.types import Message, TurnId
 from debate_rl.config import Config
 from debate_rl.config.sft import SftConfig
+from debate_rl.engines import prompt_settings
 from debate_rl.formatting import counted
+from debate_rl.inference.speech import Speech, ids_of_ends
+from debate_rl.models import sketch_model
 from debate_rl.problems import Problems, further_held_out, load_held_out, without_held_out
 from debate_rl.runs.provenance import checksum, file_checksums, problems_checksum
-from debate_rl.sft.encoding import Encoded, ReplyEncoder
-from debate_rl.sft.examples import Example, Source, is_file, of_family
+from debate_rl.sft.examples import Example, Source, chosen_by, is_file, of_family
+from debate_rl.warm_start.tokenizer import tiny_vocabulary
 from envs.data.loading import normal_level, question_hash
 from envs.data.records import files_of
 from envs.errors import DataError, DataWarning
+from learner.types import Row
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoded:
+    """One example as tokens: ``ids`` (L,) int32, and which of them are learnt, ``learnt`` (L,) bool."""
+
+    ids: NDArray[np.int32]
+    learnt: NDArray[np.bool_]
+
+
+def batch_rows(examples: Sequence[Encoded], version: int = 0) -> list[Row]:
+    """Return the learner's rows of examples; all that is learnt has weight 1.
+
+    Two rows each are a star, so that one can show whether reading together is right.
+    """
+    rows: list[Row] = []
+    for index, one in enumerate(examples):
+        weights = one.learnt.astype(np.float32)
+        row = Row(
+            input_ids=one.ids.astype(np.int64),
+            action_mask=one.learnt,
+            sampling_logprobs=np.zeros_like(weights),
+            advantages=weights,
+            stream=one.learnt.astype(np.int8),
+            group_id="sft",
+            policy_version=version,
+            turn=TurnId(0, 0),
+            debate=index // 2,
+        )
+        rows.append(row)
+    return rows
+
+
+class ReplyEncoder:
+    """Turns examples into tokens by a run's prompt set, its tokenizer and the template of its model."""
+
+    def __init__(self, config: Config, model: Any, tokenizer: Any) -> None:
+        self._debate, self._seed = config.debate, config.seed
+        self._texts = prompts_of(config.debate)
+        ends = ids_of_ends(model.config, model.generation_config, tokenizer)
+        self._speech = Speech(tokenizer, ends=ends, chat=config.model.chat, **prompt_settings(config))
+
+    @classmethod
+    def of(cls, config: Config) -> ReplyEncoder:
+        """Return the encoder of a configuration, without loading its model's weights."""
+        vocabulary = tiny_vocabulary(config)
+        return cls(config, *sketch_model(config.model, vocabulary=vocabulary, on_gpu=False))
+
+    def encode(self, example: Example) -> Encoded:
+        """Return an example as tokens; DataError, with its location, where it has no form of a reply.
+
+        All tokens of the reply are learnt but those of tool outputs.
+        """
+        messages = example.messages or self.prompt(example)
+        prompt = self._speech.encode(messages)
+        try:
+            reply = self._speech.reply(self.text(example), messages)
+        except ValueError as error:
+            raise DataError(
+                f"{example.location}: {error}; set debate.thinking_tokens = 0, or learn replies that think"
+            ) from error
+        text, offsets = self._speech.text.text_and_offsets(reply)
+        first = np.asarray(offsets)
+        learnt = np.ones(len(reply), np.bool_)
+        for output in output_spans(text):
+            learnt[(first >= output.start) & (first < output.end)] = False
+        ids = np.array((*prompt, *reply), np.int32)
+        return Encoded(ids, np.concatenate((np.zeros(len(prompt), np.bool_), learnt)))
+
+    def prompt(self, example: Example) -> tuple[Message, ...]:
+        """Return the prompt of the first round as RL shows it to one of the agents, drawn by the seed."""
+        seed = derive_seed(self._seed, "sft", example.problem.id)
+        seating = seat_debate(example.problem, self._debate, seed)
+        budget = ContextBudget(None, lambda _: 0)
+        return agent_prompt(seating, (), seed % self._debate.num_agents, 0, budget).messages
+
+    def text(self, example: Example) -> str:
+        """Return the reply as it is written, or a written solution in the form of the prompt set."""
+        return example.reply if example.solution is None else shot_reply(self._texts, example.solution)
 
 
 @dataclass(frozen=True)
@@ -43,13 +138,13 @@ class Replies(Problems):
         return self.never_trained
 
     def findings(self) -> dict[str, object]:
-        """Return what run.json says of the replies."""
+        """Return what run.json says about the replies."""
         tokens = [int(one.learnt.sum()) for one in self.learnt]
         counts = {"learnt": len(self.learnt), "held_back": len(self.held_back), "left_out": dict(self.lost)}
         return super().findings() | {"replies": {**counts, "tokens": sum(tokens), "longest": max(tokens)}}
 
     def lines(self) -> list[str]:
-        """Return what a start says of the replies."""
+        """Return what a start prints about the replies."""
         sizes = sorted(int(one.learnt.sum()) for one in self.learnt)
         middle, longest = sizes[len(sizes) // 2], max(len(one.ids) for one in self.learnt)
         problems = len({problem.id for problem in self.train})
@@ -60,27 +155,24 @@ class Replies(Problems):
         ]
         if self.lost:
             lines.append(f"  left out: {', '.join(f'{count:,} {why}' for why, count in self.lost)}")
-        held = [f"{len(part)} {name}" for name, part in self._sets() if part]
+        sets = [("of the run", self.held_out), *((part.name, part.problems) for part in self.more)]
+        held = [f"{len(part)} {name}" for name, part in sets if part]
         return [*lines, f"problems held out: {', '.join(held) or 'none'}"]
-
-    def _sets(self) -> list[tuple[str, tuple[Problem, ...]]]:
-        return [("of the run", self.held_out), *((part.name, part.problems) for part in self.more)]
 
 
 def load_replies(config: Config) -> Replies:
-    """Return what a supervised run learns, and what it is measured by; DataError where nothing is left."""
+    """Return the replies that a supervised run learns, and its held-out problems; DataError without any."""
     lost: Counter[str] = Counter()
     examples = _chosen(_read(config, lost), config.sft, lost)
     _refuse_other_prompts(examples, config)
     examples, loaded = _without_held_out(examples, config, lost)
     pairs = _encoded(examples, config, lost)
     learnt, held_back = held_apart(pairs, config.sft.held_back, config.seed)
+    known = {name: getattr(loaded, name) for name in Problems.__dataclass_fields__}
+    known["train"] = tuple(example.problem for example, _ in learnt)
+    known["checksums"] = _checksums(config, loaded, pairs)
     return Replies(
-        **{name: getattr(loaded, name) for name in Problems.__dataclass_fields__}
-        | {
-            "train": tuple(example.problem for example, _ in learnt),
-            "checksums": _checksums(config, loaded, pairs),
-        },
+        **known,
         learnt=tuple(encoded for _, encoded in learnt),
         held_back=tuple(encoded for _, encoded in held_back),
         lost=tuple((why, count) for why, count in lost.items() if count),
@@ -88,7 +180,7 @@ def load_replies(config: Config) -> Replies:
 
 
 def _read(config: Config, lost: Counter[str]) -> list[Example]:
-    """Return the examples of all sources; a set whose rows cannot be used in part says so."""
+    """Return the examples of all sources; ``lost`` counts the unusable rows of data sets."""
     sft, examples = config.sft, list[Example]()
     for name in sft.data:
         source, before = Source(name), len(examples)
@@ -103,24 +195,15 @@ def _read(config: Config, lost: Counter[str]) -> list[Example]:
     return examples
 
 
-def _chosen(examples: Iterable[Example], sft: SftConfig, lost: Counter[str]) -> list[Example]:
+def _chosen(examples: Sequence[Example], sft: SftConfig, lost: Counter[str]) -> list[Example]:
     """Return the examples of these levels, each text once, and at most ``per_problem`` of a problem."""
     levels = None if sft.levels is None else {normal_level(str(level)) for level in sft.levels}
-    seen: set[tuple[str, str]] = set()
-    of_problem: Counter[str] = Counter()
-    chosen: list[Example] = []
-    for example in examples:
-        key = question_hash(example.problem.question)
-        if levels is not None and example.problem.level not in levels:
-            lost["of other levels"] += 1
-        elif (key, example.text) in seen:
-            lost["the same twice"] += 1
-        elif sft.per_problem is not None and of_problem[key] >= sft.per_problem:
-            lost[f"beyond {sft.per_problem} to a problem"] += 1
-        else:
-            seen.add((key, example.text))
-            of_problem[key] += 1
-            chosen.append(example)
+
+    def described(example: Example) -> tuple[str, str, str]:
+        other = levels is not None and example.problem.level not in levels
+        return "of other levels" if other else "", question_hash(example.problem.question), example.text
+
+    chosen = chosen_by(examples, described, sft.per_problem, lost)
     if not chosen:
         raise DataError(
             f"sft.levels = {list(sft.levels or ())}: no reply to a problem of these levels; leave it out"

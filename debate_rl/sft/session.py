@@ -1,20 +1,25 @@
-"""A supervised run: the session of any run, whose steps learn from replies in the place of debates."""
+"""A supervised run: a session whose steps learn from replies instead of debates, and the memory it needs."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import cast
+from dataclasses import replace
+from statistics import fmean
+from typing import Any, cast
 
 import torch
 
 from debate_rl.config import Config, TrainConfig
 from debate_rl.engines import refuse_training
 from debate_rl.problems import Problems
-from debate_rl.sft.encoding import Encoded, rows_of
-from debate_rl.sft.replies import Replies, load_replies, steps_of
+from debate_rl.sft.replies import Encoded, Replies, batch_rows, load_replies, steps_of
+from debate_rl.training.cards import card_of
+from debate_rl.training.passes import learner_passes
+from debate_rl.training.plan import Plan, planned
 from debate_rl.training.session import Session
 from debate_rl.training.start_checks import BEST_BY, HELD_BACK
+from debate_rl.training.time_line import line_of, sheet_of, timed_here
 from debate_rl.training.train import finished_steps_saved
 from learner.update.config import LearnerConfig
 
@@ -76,7 +81,7 @@ class SftSession(Session):
         """Return the mean cross-entropy of the learnt tokens, in nats a token."""
         total, size = 0.0, max(1, self.config.learner.micro_batch_tokens)
         for part in _passes(examples, size):
-            logprobs = self.learner.logprobs(rows_of(part))
+            logprobs = self.learner.logprobs(batch_rows(part))
             total -= float(logprobs.to(torch.float64).sum())
         return total / sum(int(one.learnt.sum()) for one in examples)
 
@@ -86,7 +91,7 @@ class SftSession(Session):
         drawn = [self.replies.learnt[index] for index in self.sampler.draw(step).problems]
         self.rest_engine()
         with finished_steps_saved(self):
-            metrics = self.learner.step(rows_of(drawn, self.learner.steps))
+            metrics = self.learner.step(batch_rows(drawn, self.learner.steps))
         if self.config.held_out.due(step + 1, self.config.train.steps):
             self.publish(step + 1)
         lapped("learn")
@@ -132,3 +137,31 @@ def _refuse_no_best(config: Config, data: Replies) -> None:
     if not (measured and config.held_out.every):
         key = "sft.held_back" if name == HELD_BACK else "held_out.limit"
         raise ValueError(f"train.keep_best={name!r}: nothing is measured to compare by; set {key}")
+
+
+def planned_replies(config: Config, data: Problems, *, there: int | None = None) -> Plan | None:
+    """Return the needs of a run whose rows are all as long as its longest reply behind its first prompt.
+
+    That is what RL of one agent would need whose replies spend so many tokens. ``there``: bytes of the memory
+    of the GPU it is planned for; None means this machine.
+    """
+    longest = max(int(one.learnt.sum()) for one in cast("Replies", data).learnt)
+    tokens = {"max_tokens": longest, "thinking_tokens": 0}
+    debate = config.debate.one_round(alone=True).model_copy(update=tokens)
+    learner = config.learner.model_copy(update={"tis_cap": 0, "share_prefixes": False})
+    return planned(config.model_copy(update={"debate": debate, "learner": learner}), data, there=there)
+
+
+def replies_time_line(config: Config, data: Problems, plan: Plan, *, here: bool, model: Any = None) -> str:
+    """Return the line about the time of the steps that are left, as ``time_line`` has it of RL."""
+    if here:
+        speed, about, by = timed_here(plan, model)
+    elif (card := card_of(plan.there)) is not None:
+        speed, about, by = card.speed(plan.model, plan.load), "at least", sheet_of(card)
+    else:
+        return "  time    not known: nothing was timed on that card, and no data sheet of it is known here"
+    a_step = config.sft.batch_size * fmean(len(one.ids) for one in cast("Replies", data).learnt)
+    passes = learner_passes(config.learner, adapter=config.model.lora_rank > 0, replies=True)
+    plan, parts = replace(plan, config=config), f" with {a_step:,.0f} tokens"
+    by = f"evaluations not counted; {by}"
+    return line_of(plan, plan.done, a_step * passes / speed.score, 0.0, about, by, parts=parts)

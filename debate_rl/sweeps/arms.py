@@ -51,9 +51,6 @@ class Sweep(Settings):
     figures: tuple[str, ...] = ()
     """The held-out figures of the table, as in RUN/held_out.jsonl; () takes accuracy of one agent alone and,
     where there are votes, of winners and judges."""
-    drop_at: tuple[int, ...] = ()
-    """Steps after which arms that are worse than the best by the first figure are dropped; each is one with
-    an evaluation."""
     all: Table = Field(default_factory=dict)
     """Tables of a recipe with what holds for every arm."""
     arms: dict[str, Table] = Field(default_factory=dict)
@@ -130,21 +127,19 @@ def open_sweep(name: str, given: Sequence[str]) -> tuple[Sweep, list[Arm]]:
     """Return a sweep and its arms: from a sweep's file, shipped or one's own, or from a recipe.
 
     ``given``: ``key=value`` texts. A key of ``Sweep`` sets that; one of the recipe holds for every arm, and
-    with several values, as in ``learner.lr=1e-5,3e-5``, makes an arm of each. ConfigError for what is neither
-    sweep nor recipe, for arms of one name, and for one that is no valid configuration.
+    with several values, as in ``learner.lr=1e-5,3e-5``, makes an arm of each. ConfigError for a name that is
+    neither sweep nor recipe, for arms of one name, and for an invalid configuration.
     """
     own = [text for text in given if text.partition("=")[0].partition(".")[0].strip() in Sweep.model_fields]
     rest = [text for text in given if text not in own]
-    path = _sweep_file(name)
-    sweep = read_config(Sweep, path, own) if path else _of_recipe(name, own)
-    if not sweep.out:
-        sweep = sweep.model_copy(update={"out": f"runs/sweeps/{Path(path or name).stem}"})
-    return sweep, arms_of(sweep, rest, str(path or name))
-
-
-def _sweep_file(name: str) -> Path | None:
     path = Path(name) if Path(name).is_file() else shipped_sweeps().get(name)
-    return path if path and "recipe" in read_tables(path) else None
+    if path is not None and "recipe" in read_tables(path):
+        sweep, where = read_config(Sweep, path, own), str(path)
+    else:
+        sweep, where = _of_recipe(name, own), name
+    if not sweep.out:
+        sweep = sweep.model_copy(update={"out": f"runs/sweeps/{Path(where).stem}"})
+    return sweep, arms_of(sweep, rest, where)
 
 
 def _of_recipe(name: str, own: Sequence[str]) -> Sweep:
@@ -180,19 +175,22 @@ def arms_of(sweep: Sweep, given: Sequence[str], where: str) -> list[Arm]:
     count = prod(len(values) for _, values in axes) * max(len(sweep.arms), 1)
     if count > MOST_ARMS:
         raise ConfigError(f"{where}: {count:,} arms are more than {MOST_ARMS:,}")
-    short = _short_keys([key for key, _ in axes])
+    last = Counter(key.rpartition(".")[2] for key, _ in axes)
+    short = {key: name if last[name := key.rpartition(".")[2]] == 1 else key for key, _ in axes}
     arms: list[Arm] = []
     for name, table in (sweep.arms or {"": {}}).items():
         recipe, after, weights = _begins(table, f"{where}: arms.{name}")
         own = {key: value for key, value in table.items() if key not in ("recipe", "after")}
         texts = [*as_overrides("", own, f"{where}: arms.{name}")]
         for values in product(*(values for _, values in axes)):
-            chosen = [f"{key}={value}" for (key, _), value in zip(axes, values, strict=True)]
-            words = [f"{short[key]}={value}" for (key, _), value in zip(axes, values, strict=True)]
+            combined = [(key, value) for (key, _), value in zip(axes, values, strict=True)]
+            chosen = [f"{key}={value}" for key, value in combined]
+            words = [f"{short[key]}={value}" for key, value in combined]
             full = " ".join((*((name,) if name else ()), *words)) or "recipe"
             begun = folder_of(" ".join((after, *words))) if after else ""
-            arms.append(Arm(full, (*shared, *texts, *chosen), recipe, begun, weights))
-    _check_arms(sweep, arms, where)
+            arm = Arm(full, (*shared, *texts, *chosen), recipe, begun, weights)
+            _check_arm(sweep, arm, arms, where)
+            arms.append(arm)
     return arms
 
 
@@ -210,19 +208,18 @@ def _begins(table: Table, where: str) -> tuple[str, str, str]:
 
 
 def _grid_axes(sweep: Sweep, where: str) -> Iterator[tuple[str, list[str]]]:
-    for key, values in _leaves("", sweep.grid):
+    def leaves(key: str, value: object) -> Iterator[tuple[str, object]]:
+        if isinstance(value, dict):
+            for name, inner in cast("Table", value).items():
+                yield from leaves(f"{key}.{name}" if key else name, inner)
+        else:
+            yield key, value
+
+    for key, values in leaves("", sweep.grid):
         if not isinstance(values, list) or not values:
             raise ConfigError(f"{where}: grid.{key}: is a list of values, one for each arm (got {values!r})")
         texts = [next(as_overrides(key, value, where)) for value in cast("list[object]", values)]
         yield key, [text.partition("=")[2] for text in texts]
-
-
-def _leaves(key: str, value: object) -> Iterator[tuple[str, object]]:
-    if isinstance(value, dict):
-        for name, inner in cast("Table", value).items():
-            yield from _leaves(f"{key}.{name}" if key else name, inner)
-    else:
-        yield key, value
 
 
 def split_values(raw: str) -> list[str]:
@@ -241,46 +238,24 @@ def split_values(raw: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _short_keys(keys: Sequence[str]) -> dict[str, str]:
-    last = Counter(key.rpartition(".")[2] for key in keys)
-    return {key: short if last[short := key.rpartition(".")[2]] == 1 else key for key in keys}
-
-
-def _check_arms(sweep: Sweep, arms: Sequence[Arm], where: str) -> None:
-    for other, arm in enumerate(arms):
-        if arm.folder in [earlier.folder for earlier in arms[:other]]:
-            raise ConfigError(f"{where}: two arms have the name {arm.name!r}, or one folder; name them apart")
-        config = config_of(sweep, arm)
-        _check_after(sweep, arm, arms[:other], where)
-        if config.held_out.limit == 0 or config.held_out.every == 0:
-            raise ConfigError(
-                f"{where}: arm {arm.name!r}: arms are compared by held-out problems, and held_out.limit or "
-                "held_out.every is 0"
-            )
-        for step in sweep.drop_at:
-            if not 0 < step < config.train.steps or not config.held_out.due(step, config.train.steps):
-                raise ConfigError(
-                    f"{where}: drop_at: arm {arm.name!r} has no evaluation after step {step}; with "
-                    f"held_out.every={config.held_out.every} one is made after each {config.held_out.every}"
-                )
-
-
-def _check_after(sweep: Sweep, arm: Arm, earlier: Sequence[Arm], where: str) -> None:
-    """Refuse to begin after what is not an arm before this one, and to drop what another begins with."""
+def _check_arm(sweep: Sweep, arm: Arm, earlier: Sequence[Arm], where: str) -> None:
+    if arm.folder in [one.folder for one in earlier]:
+        raise ConfigError(f"{where}: two arms have the name {arm.name!r}, or one folder; name them apart")
+    config = config_of(sweep, arm)
     if arm.after and arm.after not in [one.folder for one in earlier]:
         known = ", ".join(repr(one.name) for one in earlier) or "none"
         raise ConfigError(
             f"{where}: arm {arm.name!r}: after = {arm.after!r}: is not an arm before this one: {known}"
         )
-    if sweep.drop_at and (arm.after or is_supervised(config_of(sweep, arm))):
+    if config.held_out.limit == 0 or config.held_out.every == 0:
         raise ConfigError(
-            f"{where}: drop_at: arm {arm.name!r} learns replies or begins after another arm, so that arms "
-            "have no steps in common; leave it out"
+            f"{where}: arm {arm.name!r}: arms are compared by held-out problems, and held_out.limit or "
+            "held_out.every is 0"
         )
 
 
 def is_supervised(config: Config) -> bool:
-    """Return whether a configuration learns from replies."""
+    """Return whether a configuration learns replies, and holds no debates."""
     return bool(config.sft.data)
 
 

@@ -1,8 +1,8 @@
-"""What a sweep came to: each arm's held-out figures over its seeds, and how it differs from the first arm.
+"""The results of a sweep: held-out figures of each arm over its seeds, and differences to the first arm.
 
-With several seeds intervals say what other seeds and other held-out problems would give
-(``crossed_mean``). With one seed they are clustered by problem, and say nothing of other
-seeds. Differences are of the same seed, the same start and the same problems, taken problem by problem.
+With several seeds intervals cover other seeds and other held-out problems (``crossed_mean``). With one
+seed they are clustered by problem, and say nothing about other seeds. Differences pair runs of the same
+seed, which have the same start, problem by problem.
 """
 
 from __future__ import annotations
@@ -19,18 +19,16 @@ from debate_rl.sweeps.arms import Arm, is_supervised
 from debate_rl.sweeps.running import State, SweepRun
 from debate_rl.training.passes import learner_passes
 
-LEVEL = 0.05
-"""The p-value, adjusted for all that was looked at, up to which an arm counts as worse than another."""
 Evaluations = Mapping[SweepRun, Sequence[HeldOut]]
 
 
 @dataclass(frozen=True, slots=True)
 class ArmFigure:
-    """One held-out figure of an arm after so many steps.
+    """One held-out figure of an arm after ``step`` steps, over ``seeds`` seeds.
 
-    ``seeds``: how many it is of. ``value``: its mean; ``gained``: since before the first step; ``less``: less
-    the first arm after the same steps, or at its end where arms have not equally many, None of that arm and
-    where no seed is shared; ``p``: of ``less``, adjusted for all arms (Holm 1979).
+    ``gained``: since before the first step; ``less``: minus the first arm after the same steps, or at its end
+    where arms differ in length, None of that arm and where no seed is shared; ``p``: of ``less``, adjusted
+    for all arms [Holm 1979].
     """
 
     arm: str
@@ -45,14 +43,16 @@ class ArmFigure:
 
 @dataclass(frozen=True, slots=True)
 class ArmCost:
-    """What the runs of an arm took, in the mean of its seeds, and how they ended."""
+    """The mean cost of an arm's runs, and how they ended.
+
+    ``tokens``: generated in training. ``passes``: tokens that went once forward through the model in
+    training, including the arms it begins after: sampled, read by the sampler, and read by the learner as
+    often as ``learner_passes`` says. Evaluations are not counted.
+    """
 
     arm: str
     tokens: float
-    """Tokens generated in training; evaluations are not counted."""
     passes: float
-    """Tokens that went once forward through the model in training, the arms that it begins after among them:
-    sampled and read by the sampler, and read by the learner as often as ``learner_passes`` says."""
     steps: float
     state: str
 
@@ -67,17 +67,21 @@ def figures_of(evaluations: Evaluations, arms: Sequence[Arm], names: Sequence[st
     """Return the figures of each arm, figure by figure; ``names`` () takes those of ``FIGURES`` it has."""
     had = set(chain.from_iterable(one.figures for each in evaluations.values() for one in each))
     wanted = names or [name for name in dict.fromkeys((DIRECT, *FIGURES)) if name in had]
-    return [row for name in wanted for row in _with_p([*_rows(evaluations, arms, name)])]
+    return [row for name in wanted for row in _adjusted([*_rows(evaluations, arms, name)])]
 
 
 def _rows(evaluations: Evaluations, arms: Sequence[Arm], name: str) -> Iterator[ArmFigure]:
-    by_arm = {arm: _by_seed(evaluations, arm) for arm in arms}
+    by_arm: dict[Arm, dict[int, Sequence[HeldOut]]] = {arm: {} for arm in arms}
+    for run, each in evaluations.items():
+        if run.arm in by_arm:
+            by_arm[run.arm][run.seed] = each
     firsts = by_arm[arms[0]] if arms else {}
-    ends = _last(firsts) if _differ_in_length(evaluations) else {}
-    for arm in arms:
-        last = _last(by_arm[arm])
+    lengths = {run.config.train.steps for run in evaluations}  # those of replies depend on their number
+    ends = _last(firsts) if len(lengths) > 1 or any(is_supervised(run.config) for run in evaluations) else {}
+    for arm, by_seed in by_arm.items():
+        last = _last(by_seed)
         values = [totals for one in last.values() if (totals := one.totals(name))]
-        first = {seed: each[0] for seed, each in by_arm[arm].items() if each[0].step < last[seed].step}
+        first = {seed: each[0] for seed, each in by_seed.items() if each[0].step < last[seed].step}
         base = {seed: ends.get(seed) or _at(firsts.get(seed, ()), one.step) for seed, one in last.items()}
         others = {seed: one for seed, one in base.items() if one is not None and arm != arms[0]}
         step = max((one.step for one in last.values()), default=0)
@@ -87,29 +91,18 @@ def _rows(evaluations: Evaluations, arms: Sequence[Arm], name: str) -> Iterator[
             yield ArmFigure(arm.name, name, step, len(values), mean, gained, less, None)
 
 
-def _differ_in_length(evaluations: Evaluations) -> bool:
-    """Return whether arms may have not equally many steps: those of replies are what their epochs take."""
-    lengths = {run.config.train.steps for run in evaluations}
-    return len(lengths) > 1 or any(is_supervised(run.config) for run in evaluations)
-
-
-def _with_p(rows: Sequence[ArmFigure]) -> Iterator[ArmFigure]:
-    """Yield rows of one figure with the p of their differences, adjusted for being so many."""
+def _adjusted(rows: Sequence[ArmFigure]) -> Iterator[ArmFigure]:
+    """Yield the rows of one figure with p-values adjusted for their number."""
     known = [row for row in rows if row.less is not None and row.less.p is not None]
     adjusted = iter(holm([row.less.p or 0.0 for row in known if row.less]))
     for row in rows:
         yield replace(row, p=next(adjusted)) if row in known else row
 
 
-def _by_seed(evaluations: Evaluations, arm: Arm) -> dict[int, Sequence[HeldOut]]:
-    return {run.seed: each for run, each in evaluations.items() if run.arm == arm}
-
-
 def _last(by_seed: Mapping[int, Sequence[HeldOut]]) -> dict[int, HeldOut]:
     """Return the newest evaluations after a step that all seeds share; each seed's own without any."""
-    shared = (
-        set.intersection(*({one.step for one in each} for each in by_seed.values())) if by_seed else set()
-    )
+    steps = [{one.step for one in each} for each in by_seed.values()]
+    shared = set.intersection(*steps) if steps else set()
     found = {seed: _at(each, max(shared)) if shared else each[-1] for seed, each in by_seed.items()}
     return {seed: one for seed, one in found.items() if one is not None}
 
@@ -125,49 +118,17 @@ def differences(before: Mapping[int, HeldOut], after: Mapping[int, HeldOut], nam
     return crossed_mean(runs, signed=True, most=reach_of(name))
 
 
-def losers(evaluations: Evaluations, arms: Sequence[Arm], name: str, step: int, looks: int) -> dict[Arm, str]:
-    """Return the arms that are worse than the best after a step, and by how much.
-
-    Worse: the paired difference to the arm with the highest mean has a p of at most .05, adjusted for all
-    arms (Holm) and for as many looks as the sweep takes (Bonferroni).
-    """
-    at = {
-        arm: {seed: one for seed, each in _by_seed(evaluations, arm).items() if (one := _at(each, step))}
-        for arm in arms
-    }
-    means = {
-        arm: fmean(values)
-        for arm, by_seed in at.items()
-        if (values := [found.value for one in by_seed.values() if (found := one.estimate(name))])
-    }
-    if not means:
-        return {}
-    best = max(means, key=means.__getitem__)
-    less = {arm: differences(at[best], at[arm], name) for arm in means if arm != best}
-    known = {arm: found for arm, found in less.items() if found is not None and found.p is not None}
-    adjusted = holm([found.p or 0.0 for found in known.values()])
-    return {
-        arm: f"after step {step} {name} is {found.value:+.3f} ({found.low:+.3f} to {found.high:+.3f}) beside "
-        f"{best.name}, p {min(1.0, looks * p):.2g} adjusted"
-        for (arm, found), p in zip(known.items(), adjusted, strict=True)
-        if found.value < 0 and looks * p <= LEVEL
-    }
-
-
 def costs_of(runs: Sequence[SweepRun], arms: Sequence[Arm], state: State) -> list[ArmCost]:
-    """Return what each arm took, and how its runs ended."""
-    return [_cost(arm, [run for run in runs if run.arm == arm], state) for arm in arms]
-
-
-def _cost(arm: Arm, runs: Sequence[SweepRun], state: State) -> ArmCost:
-    lines = [_lines(run) for run in runs]
-    tokens = fmean(sum(line.get("tokens/generated") or 0.0 for line in each) for each in lines)
-    passes = fmean(map(passes_of, runs))
-    names = [run.key for run in runs]
-    done, failed = (sum(name in part for name in names) for part in (state.seconds, state.failed))
-    words = [f"{done} of {len(runs)} done", *([f"{failed} failed"] if failed else [])]
-    words += ["dropped"] if arm.folder in state.dropped else []
-    return ArmCost(arm.name, tokens, passes, fmean(map(len, lines)), ", ".join(words))
+    """Return the cost of each arm, and how its runs ended."""
+    costs: list[ArmCost] = []
+    for arm in arms:
+        own = [run for run in runs if run.arm == arm]
+        lines = [_lines(run) for run in own]
+        tokens = fmean(sum(line.get("tokens/generated") or 0.0 for line in each) for each in lines)
+        done, failed = (sum(run.key in part for run in own) for part in (state.seconds, state.failed))
+        words = f"{done} of {len(own)} done" + (f", {failed} failed" if failed else "")
+        costs.append(ArmCost(arm.name, tokens, fmean(map(passes_of, own)), fmean(map(len, lines)), words))
+    return costs
 
 
 def _lines(run: SweepRun) -> list[dict[str, float | None]]:

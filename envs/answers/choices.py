@@ -112,22 +112,14 @@ def _opens_a_phrase(letter: str, rest: str) -> bool:
 
 
 def letter_alone(answer: str, choices: Sequence[str] = ()) -> str | None:
-    """Return the item's letter that is the whole answer, in upper case; None for any other answer.
-
-    >>> letter_alone("(b)", ("1", "2")), letter_alone("B) 2", ("1", "2")), letter_alone("C", ("1", "2"))
-    ('B', None, None)
-    """
+    """Return the item's letter that is the whole answer, in upper case; None for any other answer."""
     match = _ALONE.fullmatch(clean(answer))
     letter = match[1].upper() if match else ""
     return letter if letter and letter in LETTERS[: len(choices) or len(LETTERS)] else None
 
 
 def texts_of(answer: str, choices: Sequence[str]) -> list[str]:
-    """Return the letters of the options whose text an answer is.
-
-    >>> texts_of("a", ("C", "A", "B")), texts_of("1", ("1", "2", "1")), texts_of("a ruler", ("Ruler", "12"))
-    (['B'], ['A', 'C'], ['A'])
-    """
+    """Return the letters of the options whose text an answer is."""
     if not choices:
         return []
     plain = clean(answer)

@@ -18,17 +18,16 @@ _TOKEN = re.compile(
 _OPENING = frozenset(("(", "[", "{", r"\{", r"\langle"))
 _CLOSING = frozenset((")", "]", "}", r"\}", r"\rangle"))
 _COMMAS = frozenset((",", ";"))
-_WORDS = frozenset(("and", "or"))
-_LISTING = _COMMAS | _WORDS
+_LISTING = _COMMAS | {"and", "or"}
 _THOUSANDS = re.compile(r"(?<![\d.])[1-9]\d{0,2}(?:,\d{3})+(?!\d)", re.ASCII)
 _MATRIX = re.compile(
-    r"\\begin\{([pb]?matrix|[pb]?smallmatrix|array)\*?\}(?:\{[clr|\s]*\}|\[[clr]\])?(.*)\\end\{\1\*?\}",
+    r"([(\[]?)\s*\\begin\{([pb]?(?:small)?matrix|array)\*?\}(?:\{[clr|\s]*\}|\[[clr]\])?(.*)\\end\{\2\*?\}\s*([)\]]?)",
     re.DOTALL,
 )
-_AROUND_MATRIX = {("(", ")"), ("[", "]")}
-_ROWS = r"\\begin\{(?:array|aligned|matrix)\}(?:\{[clr|\s]*\})?"
 _CASES = re.compile(
-    rf"(?:\\begin\{{cases\}}|\\\{{\s?{_ROWS})(.*)\\end\{{(?:cases|array|aligned|matrix)\}}\.?", re.DOTALL
+    r"(?:\\begin\{cases\}|\\\{\s?\\begin\{(?:array|aligned|matrix)\}(?:\{[clr|\s]*\})?)(.*)"
+    r"\\end\{(?:cases|array|aligned|matrix)\}\.?",
+    re.DOTALL,
 )
 _MEMBER = re.compile(
     r"(?:[A-Za-z]|\([a-z](?:,\s?[a-z]){1,3}\)|\\[a-z]{2,7})(?:_\{?\w{1,4}\}?)?(?:\([a-z]\))?\s*\\in(?![A-Za-z])\s*"
@@ -55,20 +54,23 @@ class Parts:
 
 
 def parts_of(text: str) -> Parts | None:
-    r"""Return the parts of a list, bracketed group, union or matrix; None for a single formula.
-
-    >>> parts_of(r"\{1,2\}").items, parts_of("(0,1)").kind, parts_of("x=1, y=2").items, parts_of("f(x,y)")
-    (('1', '2'), '()', ('x=1', 'y=2'), None)
-    """
+    """Return the parts of a list, bracketed group, union or matrix; None for a single formula."""
     text = text.strip()
     text = text[member.end() :] if (member := _MEMBER.match(text)) else text
     if environment := _environment(text):
         return environment
-    listed = _split(text, _LISTING)
-    if len(listed) > 1:
-        return _grouped(text) or _listed(listed, _joint(text))
-    if named := _NAMED_TUPLE.fullmatch(text):
-        return _named_tuple(named[1].split(","), parts_of(named[2]))
+    items = _split(text, _LISTING)
+    if len(items) > 1:
+        if groups := _groups(text):
+            return Parts("list", groups, "commas")
+        joined = next((word for word in ("or", "and") if len(_split(text, frozenset((word,)))) > 1), "commas")
+        return _listed(items, joined)
+    if named := _NAMED_TUPLE.fullmatch(text):  # (y,x)=(2,1) is (1,2)
+        values, names = parts_of(named[2]), named[1].split(",")
+        if values and len(names) == len(values.items):
+            pairs = tuple_of([f"{name}={value}" for name, value in zip(names, values.items, strict=True)])
+            return Parts(values.kind, pairs[1], values.joined) if pairs else values
+        return values
     text = sides(text)[-1] if len(sides(text)) == 1 else text
     if len(union := _split(text, frozenset((r"\cup",)))) > 1:
         return Parts("list", tuple(union), "union")
@@ -76,41 +78,35 @@ def parts_of(text: str) -> Parts | None:
     return Parts("list", spread, "signs") if len(spread) > 1 else _bracketed(text)
 
 
-def _named_tuple(names: Sequence[str], values: Parts | None) -> Parts | None:
-    """Return ``(y,x)=(2,1)`` as the tuple (1,2)."""
-    if values is None or len(names) != len(values.items):
-        return values
-    parts = tuple_of([f"{name}={value}" for name, value in zip(names, values.items, strict=True)])
-    return Parts(values.kind, parts[1], values.joined) if parts else values
-
-
-def _joint(text: str) -> str:
-    """Return how the items of a list are joined."""
-    return next((word for word in ("or", "and") if len(_split(text, frozenset((word,)))) > 1), "commas")
-
-
 def _listed(items: Sequence[str], joined: str) -> Parts:
     spread = _spread(items)
     return Parts("list", spread, joined if len(spread) == len(items) else "signs")
 
 
-def _grouped(text: str) -> Parts | None:
-    """Return ``p=5,q=2;p=7,q=2`` as a list of tuples; None where groups do not assign to the same names."""
+def _spread(items: Sequence[str]) -> tuple[str, ...]:
+    """Return the items, each that holds one plus-minus as two."""
+    spread: list[str] = []
+    for item in items:
+        signs = (("+", "-"), ("-", "+")) if item.count(r"\pm") == 1 else ((r"\pm", r"\mp"),)
+        spread += [item.replace(r"\pm", plus).replace(r"\mp", minus) for plus, minus in signs]
+    return tuple(spread)
+
+
+def _groups(text: str) -> tuple[str, ...]:
+    """Return ``p=5,q=2;p=7,q=2`` as tuples; nothing where groups do not assign to the same names."""
     groups = [tuple_of(_split(group, _LISTING)) for group in _split(text, frozenset((";", "or")))]
-    names = {group[0] for group in groups if group}
-    if None in groups or len(groups) < 2 or len(names) > 1:
-        return None
-    return Parts("list", tuple(f"({','.join(group[1])})" for group in groups if group), "commas")
+    if None in groups or len(groups) < 2 or len({group[0] for group in groups if group}) > 1:
+        return ()
+    return tuple(f"({','.join(group[1])})" for group in groups if group)
 
 
 def tuple_of(items: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Return names and values of assignments to different names: neighbours as x and y in their order."""
     matches = [ASSIGNMENT.fullmatch(item) for item in items]
     pairs = [(spelling(match[1]), match[2].strip()) for match in matches if match]
-    names = [name for name, _ in pairs]
-    if len(pairs) < max(2, len(items)) or len(set(names)) < len(names):
+    if len(pairs) < max(2, len(items)) or len({name for name, _ in pairs}) < len(pairs):
         return None
-    letters = sorted(name[0] for name in names)
+    letters = sorted(name[0] for name, _ in pairs)
     if ord(letters[-1]) - ord(letters[0]) in (0, len(letters) - 1):
         pairs.sort(key=lambda pair: (pair[0][0], len(pair[0]), pair[0]))
     return tuple(name for name, _ in pairs), tuple(value for _, value in pairs)
@@ -122,41 +118,33 @@ def _bracketed(text: str) -> Parts | None:
         return None
     brackets, apart = pair
     inside = text[len(brackets) // 2 : len(text) - len(brackets) // 2]
-    items = _split(inside, _LISTING if brackets == r"\{\}" else _COMMAS)
     if brackets == r"\{\}":
-        return Parts("list", _spread(items), "set")
+        return Parts("list", _spread(_split(inside, _LISTING)), "set")
+    items = tuple(_split(inside, _COMMAS))
     if len(items) < 2 and brackets != "{}":
-        items = list(apart)  # (0,100) holds two
+        items = apart  # (0,100) holds two
     if len(items) < 2:
         inner = parts_of(inside) if brackets == "()" else None
         return inner if inner and inner.kind != "list" else None
-    if brackets == "[]" and (rows := [bracketed_pair(item) for item in items]) and all(rows):
-        inside = [row[1] for row in rows if row and row[0] == "[]"]
-        if len(inside) == len(items) and len(set(map(len, inside))) == 1:  # [[1,2],[3,4]]
-            return Parts(f"matrix {len(items)}", tuple(cell for row in inside for cell in row))
-    return Parts("list", tuple(items), "commas") if brackets == "{}" else Parts(brackets, tuple(items))
+    rows = [row[1] for item in items if (row := bracketed_pair(item)) and row[0] == "[]"]
+    if brackets == "[]" and len(rows) == len(items) and len(set(map(len, rows))) == 1:  # [[1,2],[3,4]]
+        return Parts(f"matrix {len(items)}", tuple(cell for row in rows for cell in row))
+    return Parts("list", items, "commas") if brackets == "{}" else Parts(brackets, items)
 
 
 def bracketed_pair(text: str) -> tuple[str, tuple[str, ...]] | None:
-    r"""Return the brackets around the whole text and the items between commas inside; None without brackets.
-
-    >>> bracketed_pair("(1,2]"), bracketed_pair(r"\{5\}"), bracketed_pair("(1,2)(3,4)")
-    (('(]', ('1', '2')), ('\\{\\}', ('5',)), None)
-    """
-    pieces = _TOKEN.findall(text)
-    if len(pieces) < 3 or pieces[0] not in _OPENING or _end_of(pieces) != len(pieces) - 1:
+    """Return the brackets around the whole text and the items between commas inside; None without."""
+    pieces, depth = _TOKEN.findall(text), 0
+    if len(pieces) < 3 or pieces[0] not in _OPENING:
+        return None
+    for left, piece in enumerate(pieces, 1 - len(pieces)):
+        depth += (piece in _OPENING) - (piece in _CLOSING)
+        if depth == 0 and left < 0:
+            return None
+    if depth:
         return None
     inside = text[len(pieces[0]) : len(text) - len(pieces[-1])]
     return pieces[0] + pieces[-1], tuple(_split(inside, _COMMAS, numbers=False))
-
-
-def _end_of(pieces: Sequence[str]) -> int:
-    depth = 0
-    for index, piece in enumerate(pieces):
-        depth += (piece in _OPENING) - (piece in _CLOSING)
-        if depth == 0:
-            return index
-    return -1
 
 
 def _environment(text: str) -> Parts | None:
@@ -164,49 +152,27 @@ def _environment(text: str) -> Parts | None:
     if "\\begin" not in text:
         return None
     text = sides(text)[-1] if len(sides(text)) == 1 else text
-    if matrix := _matrix_in(text):
-        return _matrix(matrix)
-    cases = _CASES.fullmatch(text)
-    return _system(cases[1]) if cases else None
-
-
-def _matrix_in(text: str) -> str:
-    """Return the rows of a matrix: in an environment with brackets, or in brackets around one without."""
-    bracketed = (text[:1], text[-1:]) in _AROUND_MATRIX
-    match = _MATRIX.fullmatch(text[1:-1].strip() if bracketed else text)
-    return match[2] if match and not (bracketed and match[1].startswith(("p", "b"))) else ""
+    matrix, cases = _MATRIX.fullmatch(text), _CASES.fullmatch(text)
+    if matrix and (matrix[1] + matrix[4]) in ("", *(("()", "[]") if matrix[2][0] not in "pb" else ())):
+        rows = _rows(matrix[3])
+        return Parts(f"matrix {len(rows)}", tuple(cell for row in rows for cell in row)) if rows else None
+    rows = _rows(cases[1]) if cases else []
+    if not rows or not all(map(all, rows)) or len(rows[0]) > 2:
+        return None
+    if len(rows[0]) == 1:  # a system of equations
+        return _listed([row[0].rstrip(",") for row in rows], "and")
+    pairs = [
+        (value.rstrip(","), re.sub(r"^(?:if|when|for|otherwise)\b ?", "", when.rstrip(",")))
+        for value, when in rows
+    ]
+    return Parts("list", tuple(f"({value}; {when or 'otherwise'})" for value, when in pairs), "cases")
 
 
 def _rows(body: str) -> list[list[str]]:
-    rows = [row.strip() for row in re.split(r"\\\\(?:\[[^\]]*\])?", body)]
-    if rows and not rows[-1]:
-        rows.pop()
-    return [[cell.strip() for cell in row.split("&")] for row in rows]
-
-
-def _system(body: str) -> Parts | None:
-    """Return a system of equations as a list, and a function by cases as one of pairs."""
-    rows = _rows(body)
-    if "\\begin" in body or any(len(row) != len(rows[0]) or not all(row) for row in rows) or len(rows[0]) > 2:
-        return None
-    if len(rows[0]) == 1:
-        return _listed([row[0].rstrip(",") for row in rows], "and")
-    return Parts(
-        "list",
-        tuple(f"({value.rstrip(',')}; {_condition(when.rstrip(','))})" for value, when in rows),
-        "cases",
-    )
-
-
-def _condition(when: str) -> str:
-    return re.sub(r"^(?:if|when|for|otherwise)\b ?", "", when) or "otherwise"
-
-
-def _matrix(body: str) -> Parts | None:
-    cells = _rows(body)
-    if not cells or "\\begin" in body or any(len(row) != len(cells[0]) for row in cells):
-        return None
-    return Parts(f"matrix {len(cells)}", tuple(cell for row in cells for cell in row))
+    """Return the cells of rows of one length; none where rows differ, or hold another environment."""
+    lines = [line.strip() for line in re.split(r"\\\\(?:\[[^\]]*\])?", body)]
+    rows = [[cell.strip() for cell in line.split("&")] for line in (lines if lines[-1] else lines[:-1])]
+    return rows if len(set(map(len, rows))) == 1 and "\\begin" not in body else []
 
 
 def _split(text: str, separators: frozenset[str], *, numbers: bool = True) -> list[str]:
@@ -219,11 +185,7 @@ def _split(text: str, separators: frozenset[str], *, numbers: bool = True) -> li
 
 
 def split_at(text: str, separators: frozenset[str], kept: Container[int] = ()) -> tuple[list[str], list[str]]:
-    """Return the pieces between separators outside all brackets, and the separators; ``kept`` are none.
-
-    >>> split_at("1<f(x<2)<3", frozenset("<"))
-    (['1', 'f(x<2)', '3'], ['<', '<'])
-    """
+    """Return the pieces between separators outside all brackets, and the separators; ``kept`` are none."""
     pieces, signs, depth, start = [], [], 0, 0
     for match in _TOKEN.finditer(text):
         token = match.group()
@@ -233,17 +195,3 @@ def split_at(text: str, separators: frozenset[str], kept: Container[int] = ()) -
             signs.append(token)
             start = match.end()
     return [*pieces, text[start:].strip()], signs
-
-
-def _spread(items: Sequence[str]) -> tuple[str, ...]:
-    """Return the items, each that holds one plus-minus as two."""
-    spread: list[str] = []
-    for item in items:
-        if item.count(r"\pm") == 1:
-            spread += [
-                item.replace(r"\pm", "+").replace(r"\mp", "-"),
-                item.replace(r"\pm", "-").replace(r"\mp", "+"),
-            ]
-        else:
-            spread.append(item)
-    return tuple(spread)

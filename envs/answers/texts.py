@@ -72,17 +72,6 @@ def same_time(answer: str, gold: str) -> bool | None:
     One of them must name the half of the day, by words or by an hour of 0 or above 12. A gold answer like
     "5am" may be letters of a formula: then the answer must be a time too. An answer that is not a time is
     wrong where the gold answer names its half.
-
-    >>> same_time("4:51 PM", "4:51 p.m."), same_time("4:51", "4:51 p.m."), same_time("4:51 am", "4:51 p.m.")
-    (True, True, False)
-    >>> same_time("16:51", "4:51 p.m."), same_time("5 pm", "5:00 p.m."), same_time("1:2", "1:2")
-    (True, True, None)
-    >>> same_time("0:00", "12:00 p.m."), same_time("24:00", "12:00 a.m."), same_time("16:51 am", "4:51 am")
-    (False, True, False)
-    >>> same_time("5:00", "5 pm"), same_time("5:00", "17:00")
-    (True, None)
-    >>> same_time("4:51 a.m. or 4:51 p.m.", "4:51 p.m."), same_time("2am + 3am", "5am")
-    (False, None)
     """
     left, right = _TIME.fullmatch(answer), _TIME.fullmatch(gold)
     if not right or not (_named(right) or (right[2] and left and _named(left))):
@@ -126,11 +115,7 @@ _ARTICLES = frozenset(("a", "an", "the"))
 
 
 def tokens_of(text: str) -> list[str]:
-    """Return the words of SQuAD's F1: lower case, without ASCII punctuation and articles.
-
-    >>> tokens_of("The cat's 3.5 kg!")
-    ['cats', '35', 'kg']
-    """
+    """Return the words of SQuAD's F1: lower case, without ASCII punctuation and articles."""
     return [word for word in text.lower().translate(_PUNCTUATION).split() if word not in _ARTICLES]
 
 

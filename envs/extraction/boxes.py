@@ -20,12 +20,7 @@ _TOKEN = re.compile(
 
 
 def boxes(text: str) -> list[Span]:
-    r"""Return the insides of all balanced boxes, in the order in which they close.
-
-    >>> text = r"\boxed{a} \boxed{} \boxed 42."
-    >>> [span.of(text) for span in boxes(text)]
-    ['a', '', '42']
-    """
+    """Return the insides of all balanced boxes, in the order in which they close."""
     spans: list[Span] = []
     open_braces: list[int] = []  # where the inside of a box starts, or -1 for a plain brace
     for token in _TOKEN.finditer(text):
@@ -54,12 +49,7 @@ def last_box(text: str) -> Span | None:
 
 
 def last_run(text: str) -> Span | None:
-    r"""Return the span of the last run of boxes with only commas and "and" between them.
-
-    >>> text = r"\boxed{9}, so \boxed{1} and \boxed{2}."
-    >>> last_run(text).of(text), joined(text[last_run(text).start : -1])
-    ('\\boxed{1} and \\boxed{2}', '1, 2')
-    """
+    """Return the span of the last run of boxes with only commas and "and" between them."""
     outer = [_whole(text, span) for span in _outermost(text)]
     if not outer:
         return None

@@ -113,44 +113,27 @@ def extract(
 
 
 def extract_parts(text: str) -> Extraction:
-    r"""Return all boxes of a reply as one answer of several parts, in their order; None for fewer than two.
-
-    >>> extract_parts(r"The width is \boxed{3} and the length \boxed{5}.").answer
-    '3, 5'
-    """
+    """Return all boxes of a reply as one answer of several parts, in their order; None for fewer than two."""
     found = _first(text, [("boxes", all_boxes)])
     return found if found.answer is None else replace(found, answer=joined(found.answer))
 
 
 def extract_text(text: str) -> Extraction:
-    r"""Return the text answer of a reply: the last box, else after "answer is", else a reply of one line.
-
-    >>> [extract_text(text).answer for text in ("Paris", "I think\nit is Paris", r"\boxed{}")]
-    ['Paris', None, '']
-    """
+    """Return the text answer of a reply: the last box, else after "answer is", else a reply of one line."""
     return _first(
         text, [("boxed", last_box), ("answer_is", partial(stated, words=True)), ("line", _one_line)]
     )
 
 
 def extract_response(text: str) -> Extraction:
-    """Return a whole reply, thinking left out and ends trimmed; None when nothing is left.
-
-    >>> extract_response("<think>No comma.</think> Fine. ").answer
-    'Fine.'
-    """
+    """Return a whole reply, thinking left out and ends trimmed; None when nothing is left."""
     start, end = _behind_thinking(text)
     response = text[start:end].strip()
     return Extraction(response, "whole", Span(start, end)) if response else Extraction(None, "none")
 
 
 def counted(text: str, until: re.Pattern[str] | None = None) -> tuple[int, int]:
-    """Return where the part of the reply that counts starts and ends; ``until`` replaces our own stops.
-
-    >>> text = "<think>is it 4?</think>The answer is 5.<|im_end|>The answer is 6."
-    >>> text[slice(*counted(text))]
-    'The answer is 5.'
-    """
+    """Return where the part of the reply that counts starts and ends; ``until`` replaces our own stops."""
     start, end = _behind_thinking(text)
     # a reply may restate the problem first; only after an answer is a new question an invention
     answer = None if until else _ANY_ANSWER.search(text, start, end)
@@ -181,11 +164,7 @@ def _first(text: str, rules: Sequence[Rule], until: re.Pattern[str] | None = Non
 
 
 def _plain_signs(text: str) -> str:
-    r"""Return a reply with signs of other scripts in ASCII, and digits where it is written in such a script.
-
-    >>> _plain_signs("答案是５。"), _plain_signs("so it is ５")
-    ('答案是5\n', 'so it is ５')
-    """
+    """Return a reply with signs of other scripts in ASCII, and digits where such a script is used."""
     if _OTHER_SCRIPT.search(text):
         digits = {c for c in set(text) if not c.isascii() and unicodedata.category(c) == "Nd"}
         text = text.translate({ord(c): str(unicodedata.decimal(c)) for c in digits})
@@ -303,10 +282,6 @@ def _minerva(text: str) -> Span | None:
     """Return what stands between the two halves of Minerva's sentence on the first line that has both.
 
     The second half may lack its last point, and a reply that ends in a point and a blank needs none of it.
-
-    >>> text = "Final Answer: The final answer is $5$. I hope it is correct."
-    >>> _minerva(text).of(text), _minerva("Final Answer: The final answer is $5$.")
-    ('$5$', None)
     """
     whole, at = text + _HOPE, text.find(_MINERVA)
     while at >= 0:
@@ -320,12 +295,7 @@ def _minerva(text: str) -> Span | None:
 
 
 def _final_answer(text: str) -> Span | None:
-    """Return what follows the last "final answer is", up to the end of its sentence or "I hope".
-
-    >>> text = "The final answer is $10,455$. I hope it is correct."
-    >>> _final_answer(text).of(text)
-    '$10,455$'
-    """
+    """Return what follows the last "final answer is", up to the end of its sentence or "I hope"."""
     last = last_match(_FINAL, text)
     if last is None:
         return None
@@ -342,11 +312,6 @@ def _last_formula(text: str) -> Span | None:
 
     Of a calculation with numbers alone within a sentence, its result counts, as in plain text. Formulas with
     only "and", "or" or a comma between them are one.
-
-    >>> [_last_formula(t).of(t) for t in ("so $x < 3$ holds", r"and \(3 + 4 = 7\) apples")]
-    ['x < 3', ' 7']
-    >>> _last_formula("costs $5 and then $6") is None
-    True
     """
     spans = [span for span in formulas(text) if not _PROSE.search(_TEXT.sub("", span.of(text)))]
     if not spans or _NUMBER_AFTER.search(text, spans[-1].end):

@@ -113,12 +113,6 @@ def stated(text: str, *, words: bool = False) -> Span | None:
     r"""Return where the answer stands that a reply states last; None if it states none.
 
     ``words``: the answer is a name or another text, not mathematics.
-
-    >>> def answer(text, words=False): return stated(text, words=words).of(text)
-    >>> [answer(f"The answer is {said}") for said in ("5, which is odd.", "12 (twelve).", "5 or 6")]
-    ['5', '12', '5 or 6']
-    >>> answer("The answer is:\n\\[\n5\n\\]"), answer("The answer is St. Louis. It lies there.", words=True)
-    ('5', 'St. Louis')
     """
     header = last_match(_HEADER, text)
     if header is None:
@@ -154,13 +148,7 @@ def trimmed(text: str, span: Span) -> Span:
 
 
 def widened(text: str, span: Span) -> Span:
-    r"""Return the span of an answer together with the words that take it back; the same span if none do.
-
-    >>> [widened(t, Span(len(t) - 1, len(t))).of(t) for t in ("so 3 or 5", "$3$ or perhaps $5", "isn't 5")]
-    ['3 or 5', '$3$ or perhaps $5', "isn't 5"]
-    >>> [widened(t, Span(len(t) - 1, len(t))).of(t) for t in ("3 and 5", "not 3 but 5", "a and 5")]
-    ['3 and 5', '5', '5']
-    """
+    """Return the span of an answer together with the words that take it back; the same span if none do."""
     from_ = max(0, span.start - _WINDOW)
     start = _taken_back(text[from_ : span.start])
     if start is None:
@@ -248,12 +236,7 @@ def _without_closing(text: str, span: Span) -> Span:
 
 
 def _only_number(text: str, span: Span) -> Span:
-    """Return the one number or formula of a sentence; the span where there is none, or words that matter.
-
-    >>> def number(text): return _only_number(text, Span(0, len(text))).of(text)
-    >>> number("There are $12$ ways to do it"), number("She has 3 and 2"), number("half of 12 ways")
-    ('$12$', 'She has 3 and 2', 'half of 12 ways')
-    """
+    """Return the one number or formula of a sentence; the span where there is none, or words that matter."""
     sentence = span.of(text)
     if len(sentence) > MAX_PROSE or not _SENTENCE.search(sentence) or _matters(sentence):
         return span

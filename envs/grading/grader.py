@@ -199,11 +199,7 @@ def _kind_read(kind: GradeKind, mode: Mode, choices: Sequence[str]) -> GradeKind
 
 
 def find_answer(text: str, kind: GradeKind, mode: Mode, choices: Sequence[str] = ()) -> Extraction:
-    """Return the answer that is graded of a reply: what the mode finds, or the kind where it has a verifier.
-
-    >>> find_answer("#### 12 apples", "auto", "lenient").answer
-    '12 apples'
-    """
+    """Return the answer that is graded of a reply: what the mode finds, or the kind's verifier."""
     kind = _kind_read(kind, mode, choices)
     if kind in VERIFIERS:
         return VERIFIERS[kind].find(text)

@@ -76,9 +76,6 @@ def heavier(answer: str, gold: str) -> str | None:
 
     For answers that the exact rules cannot decide: a library may never finish expanding or solving them, and
     an answer that is never graded would be worth more than a wrong one.
-
-    >>> heavier("(a+b+c)^{30} < 1", "x < 1"), heavier("x < 2", "x < 1")
-    ('power', None)
     """
     rules = (
         ("length", len(answer) > MAX_HEAVY_CHARS + 2 * len(gold)),

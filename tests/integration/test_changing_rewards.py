@@ -8,7 +8,7 @@ import pytest
 
 from debate.types import TurnId
 from debate_rl.config import Config
-from debate_rl.inspector.views.reward import why
+from debate_rl.inspector.views.why import why
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.replay.scheme import Scheme, replay_run, scheme_of
 from debate_rl.training.session import open_session

@@ -16,7 +16,7 @@ from debate_rl.config import Config
 from debate_rl.evaluation.folder import EvaluationError
 from debate_rl.evaluation.play import EvalPlan, play
 from debate_rl.evaluation.scores import scores
-from debate_rl.inspector.meanings import flags_of
+from debate_rl.inspector.lists import flags_of
 from debate_rl.inspector.views import debate_view
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.session import open_session

@@ -10,16 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from envs import Grader, extract
-from envs.answers.arithmetic import MAX_BITS, Unknown
 from envs.answers.choices import letter_of
-from envs.answers.expressions import parse_formula
-from envs.answers.notation import clean, in_latex, sides, spelling, without_unit
-from envs.answers.numbers import _LARGE, _SMALL, _TENS, parse_number, words_value
+from envs.answers.formulas import MAX_BITS, Unknown, parse_formula, same_value
+from envs.answers.notation import clean, in_latex, sides, spelling
+from envs.answers.numbers import _LARGE, _SMALL, _TENS, SCALES, parse_number, without_unit, words_value
 from envs.answers.parts import parts_of
 from envs.answers.structures import same_structure
 from envs.answers.texts import same_time
-from envs.answers.units import SCALES
-from envs.answers.values import same_value
 from envs.extraction.boxes import joined
 from envs.grading.exact import exact
 from envs.grading.limits import heavier, refusal

@@ -96,19 +96,6 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path):
     assert "failed: context_tokens=64/seed_0: debate: problem " in done.stdout
 
 
-def test_an_arm_is_dropped_after_the_look_and_the_other_goes_on(tmp_path):
-    words = ("drop_at=[2]", "seeds=1", "held_out.limit=64", 'figures=["direct/missing"]', "out=looked")
-    done = sweep(tmp_path, *words, "learner.lr=1e-4", "debate.max_tokens=48,2", "warm_start.solve_steps=60")
-    assert done.returncode == 0, done.stderr
-    state = json.loads((tmp_path / "looked/sweep.json").read_text())
-    assert [*state["dropped"]] == [
-        "max_tokens=48"
-    ]  # two tokens hold no answer: by this figure it is the best
-    assert [*state["seconds"]] == ["max_tokens=2/seed_0"]
-    assert "max_tokens=48, seed 0: stopped after the evaluation of step 2" in done.stderr
-    assert "dropped: max_tokens=48: after step 2 direct/missing is -" in done.stdout
-
-
 CHAIN = """
 recipe = "rlvr/tiny"
 seeds = 1

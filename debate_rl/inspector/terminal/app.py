@@ -11,9 +11,15 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 
 from debate_rl.inspector.runs import find_runs, run_at
-from debate_rl.inspector.terminal.debates import Debates
-from debate_rl.inspector.terminal.runs import Runs, Steps
-from debate_rl.inspector.terminal.screen import READING_ERRORS, Matches, OpenRun, RunScreen
+from debate_rl.inspector.terminal.screens import (
+    READING_ERRORS,
+    Debates,
+    Matches,
+    OpenRun,
+    Runs,
+    RunScreen,
+    Steps,
+)
 
 KEYS = {"enter": "Enter", "escape": "Esc", "backspace": "Backspace", "tab": "Tab", "space": "Space"}
 KEYS |= {"pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End"}

@@ -1,62 +1,150 @@
-"""One debate: the grid of its turns, and under it a panel about the chosen one."""
+"""One debate: the grid of its turns, a panel about the chosen one, and the same problem elsewhere."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final, NamedTuple
 
-from textual.app import ComposeResult
+from rich.text import Text
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
+from textual.containers import Horizontal
 from textual.timer import Timer
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from debate.types import TurnId
 from debate_rl.formatting import one_line, safe_lines
-from debate_rl.inspector.terminal.across import AcrossScreen
-from debate_rl.inspector.terminal.grid import Grid
-from debate_rl.inspector.terminal.panels.reading import PANELS, OpenDebate, Shown, read_debate
-from debate_rl.inspector.terminal.panels.votes import chosen_votes, vote_lines
-from debate_rl.inspector.terminal.screen import Matches, OpenRun, Pager, RunScreen
-from debate_rl.inspector.terminal.style import FAINT, STRONG, WRONG, line
-from debate_rl.inspector.terminal.widgets import Lines
-from transcripts import DebateRow
+from debate_rl.inspector.blocks import Block, Line, Section, Span
+from debate_rl.inspector.lines import Layout
+from debate_rl.inspector.lists import PROBLEM_DEBATES, Column
+from debate_rl.inspector.terminal.screens import Matches, OpenRun, Pager, RunScreen
+from debate_rl.inspector.terminal.widgets import Ask, Grid, Lines, Listing, rich_lines
+from debate_rl.inspector.views.across import Across, ProblemDebate, across, read
+from debate_rl.inspector.views.adoption import adoption_view
+from debate_rl.inspector.views.compared import compare
+from debate_rl.inspector.views.debate import DebateView, debate_view
+from debate_rl.inspector.views.debate_blocks import (
+    answers_blocks,
+    parsing_blocks,
+    problem_blocks,
+    prompt_blocks,
+    token_blocks,
+    turn_card,
+    votes_blocks,
+    votes_of_turn,
+)
+from debate_rl.inspector.views.fixture import save_fixture
+from debate_rl.inspector.views.graph import RoundGraph, vote_graphs
+from debate_rl.inspector.views.prompts import DebatePrompts
+from debate_rl.inspector.views.replays import read_replay, replays
+from debate_rl.inspector.views.run_blocks import comparison_blocks, debate_replay_blocks
+from debate_rl.inspector.views.tokens import token_view
+from debate_rl.inspector.views.why import config_of, evaluation_of, why, why_blocks
+from transcripts import DebateRow, Record
+
+MOST = 20_000
+"""So many characters of a text, and so many tokens, are shown at once; ``whole`` has all of a message."""
+LAYOUT = Layout(unfold="t shows them", most=MOST, further=", o shows them", indent="")
 
 
-class Ask(ModalScreen[str | None]):
-    """Gives what was written, None where Escape was pressed."""
+@dataclass(frozen=True, slots=True)
+class OpenDebate:
+    """One debate that was read: the record without its token arrays, and what every panel needs of it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave")]
-    CSS = """
-    Ask { align: center middle; background: transparent; }
-    #ask { width: 70; max-width: 95%; height: 5; border: round $foreground; padding: 0 1; }
-    #ask { background: $background; }
-    #ask Input, #ask Input:focus { border: none; height: 1; padding: 0; }
-    """
-
-    def __init__(self, question: str, suggested: str) -> None:
-        super().__init__()
-        self._question, self._suggested = question, suggested
-
-    def compose(self) -> ComposeResult:
-        """Lay out the question."""
-        with Vertical(id="ask"):
-            yield Static(self._question, markup=False)
-            yield Input(self._suggested, compact=True, select_on_focus=False)
-            yield Static("Enter saves, Esc leaves", markup=False)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Give what was written."""
-        self.dismiss(event.value.strip() or None)
-
-    def action_leave(self) -> None:
-        """Give nothing."""
-        self.dismiss(None)
+    run: OpenRun
+    id: str
+    record: Record
+    view: DebateView
+    graphs: tuple[RoundGraph, ...]
 
 
+def read_debate(run: OpenRun, id: str) -> OpenDebate:
+    """Read a debate by its id, or an evaluation's by its ref; TranscriptError where it cannot be shown."""
+    record = read(run.store, id)
+    return OpenDebate(run, id, record, debate_view(id, record), vote_graphs(record))
+
+
+def message_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
+    """Return the message by sections."""
+    shown = debate.view.turn(turn)
+    if shown is None:
+        return [Line("no turn was held here", "faint")]
+    return [turn_card(debate.view, shown, fold=folded)]
+
+
+def token_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
+    """Return the turn token by token."""
+    store = debate.run.store
+    record = store.debate(debate.id, tokens=True)
+    return token_blocks(token_view(record, turn, evaluation=evaluation_of(store.run)), 0, MOST)
+
+
+def why_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
+    """Return why the turn was rewarded as it was."""
+    config, note = config_of(debate.run.store.run)
+    return why_blocks(why(debate.run.store, config, debate.id, turn, note=note))
+
+
+def replay_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
+    """Return what other schemes would have given."""
+    blocks: list[Block] = []
+    for listed in replays(debate.run.store.run):
+        if not listed.problem:
+            found = read_replay(debate.run.store.run, listed.name).debate(debate.id)
+            none: list[Block] = [Line("this debate is not in it", "faint")]
+            title = f"{listed.name}: {' '.join(listed.overrides)}"
+            blocks.append(Section(title, none if found is None else debate_replay_blocks(found)))
+    none_made = "no replay of this run: debate replay RUN rewards.truth_weight=0.3 makes one"
+    return blocks or [Line(none_made, "faint")]
+
+
+def prompt_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
+    """Return what the turn read, and behind it what the summariser of its round read."""
+    store = debate.run.store
+    prompts = DebatePrompts(read(store, debate.id, tokens=True).debate, store.run)
+    return prompt_blocks(debate.view, prompts, turn)
+
+
+class Panel(NamedTuple):
+    """What the lower half can show: its title, what it is about, and what reads its blocks."""
+
+    title: str
+    about: str
+    read: Callable[[OpenDebate, TurnId, bool], Iterable[Block]]
+
+
+PANELS: Final[dict[str, Panel]] = {
+    "m": Panel("message", "message, by sections", message_panel),
+    "v": Panel(
+        "votes",
+        "votes by round: who beat whom, and what truth says",
+        lambda on, turn, folded: votes_blocks(on.view, on.graphs[::-1]),
+    ),
+    "w": Panel("why this reward", "why this reward: from the votes to the advantage", why_panel),
+    "p": Panel(
+        "parsing",
+        "parsing: what is malformed, and why",
+        lambda on, turn, folded: parsing_blocks(on.view, on.record, chosen=turn),
+    ),
+    "a": Panel(
+        "answers",
+        "answers by round, and who took one over from whom",
+        lambda on, turn, folded: answers_blocks(on.view, adoption_view(on.record)),
+    ),
+    "k": Panel("tokens", "tokens with advantages, and their sums by section", token_panel),
+    "r": Panel("replays", "replays: what other schemes would have given", replay_panel),
+    "P": Panel("prompt", "the prompt that the turn read", prompt_panel),
+    "i": Panel(
+        "problem",
+        "the problem in full, the agents, seed and version",
+        lambda on, turn, folded: problem_blocks(on.view),
+    ),
+}
+"""The panels by their key."""
 HOME, SHOWN = "m", "vwp"
 """The key of the panel that a debate opens with, and of those that the footer shows."""
-ACROSS = "the same problem in other steps, and what differs"
+ELSEWHERE = "the same problem in other steps, and what differs"
 WIDE = 120
 """From so many columns on, the votes stand beside the text."""
 LATE_S = 0.3
@@ -75,7 +163,7 @@ class DebateScreen(RunScreen):
         Binding("N", "match(False)", "previous", show=False, tooltip="the previous debate of the list"),
         Binding("t", "thinking", "thinking", show=False, tooltip="unfold the thinking, or fold it"),
         Binding("o", "whole", "whole", show=False, tooltip="the whole message, as it was written"),
-        Binding("x", "across", "same problem", show=False, tooltip=ACROSS),
+        Binding("x", "across", "same problem", show=False, tooltip=ELSEWHERE),
         Binding("f", "fixture", "fixture", show=False, tooltip="save the debate as a fixture for tests"),
         Binding(
             "enter,tab", "other_half", "text", show=False, tooltip="to the text under the grid, and back"
@@ -132,8 +220,7 @@ class DebateScreen(RunScreen):
         grid.show(debate.view, grid.chosen)
         problem = debate.view.problem
         gold = "unknown" if problem.answer is None else one_line(problem.answer, 60)
-        shown = line((f"gold answer {gold}", STRONG), "  ", (one_line(problem.question, 600), ""))
-        shown.no_wrap = False
+        shown = Text.assemble((f"gold answer {gold}", "bold"), "  ", one_line(problem.question, 600))
         self.query_one("#problem", Static).update(shown)
         self._retitle()
         self._read()
@@ -152,27 +239,30 @@ class DebateScreen(RunScreen):
             return
         panel = PANELS[self._panel]
         about = f"{panel.title}  {one_line(debate.view.spelled(turn), 80)}"
-        self.query_one("#panel_name", Static).update(line((f"── {about} ──", FAINT)))
+        self.query_one("#panel_name", Static).update(Text(f"── {about} ──", "dim"))
         self._stop_waiting()
         self._late = self.set_timer(LATE_S, self._say_reading)
-        self.load("panel", lambda: panel.read(debate, turn, folded), self._filled, self._failed)
-        self.query_one("#side", Lines).show(_side(debate, turn))
+        self.load(
+            "panel", lambda: rich_lines(panel.read(debate, turn, folded), LAYOUT), self._filled, self._failed
+        )
+        votes = [*votes_of_turn(debate.view, debate.graphs, turn), *votes_blocks(debate.view, debate.graphs)]
+        self.query_one("#side", Lines).show(rich_lines(votes, LAYOUT))
 
     def _say_reading(self) -> None:
         """Say that the panel is being read."""
-        self.query_one("#main", Lines).show([line(("reading…", FAINT))])
+        self.query_one("#main", Lines).show([Text("reading…", "dim")])
 
     def _stop_waiting(self) -> None:
         if self._late is not None:
             self._late.stop()
 
-    def _filled(self, lines: Shown) -> None:
+    def _filled(self, lines: Sequence[Text | str]) -> None:
         self._stop_waiting()
         self.say("")
         self.query_one("#main", Lines).show(lines)
 
     def _failed(self, error: str) -> None:
-        self._filled([line((one_line(error), WRONG))])
+        self._filled([Text(one_line(error), "red")])
 
     def action_panel(self, key: str) -> None:
         """Show another panel; the same key again goes back to the message."""
@@ -234,27 +324,74 @@ class DebateScreen(RunScreen):
         self.app.push_screen(Ask("save as a fixture for tests; file:", suggested), self._save)
 
     def _save(self, path: str | None) -> None:
-        if path and self.debate is not None:
-            debate = self.debate
-            self.load("fixture", lambda: save(debate, path), lambda test: self._saved(path, test))
+        debate = self.debate
+        if not path or debate is None:
+            return
 
-    def _saved(self, path: str, test: str) -> None:
-        self.app.push_screen(Pager(f"saved {path}; a test to put beside it:", lambda: safe_lines(test)))
+        def save() -> str:
+            config, _ = config_of(debate.run.store.run)
+            source = f"{debate.run.name} {debate.id}"
+            return save_fixture(Path(path), debate.record, config, source=source)
 
+        def saved(test: str) -> None:
+            title = f"saved {path}; a test to put beside it:"
+            self.app.push_screen(Pager(title, lambda: safe_lines(test)))
 
-def save(debate: OpenDebate, path: str) -> str:
-    """Write a debate as a fixture and return a test of it; ValueError where the file exists."""
-    from pathlib import Path
-
-    from debate_rl.inspector.views.fixture import save_fixture
-    from debate_rl.inspector.views.reward import config_of
-
-    config, _ = config_of(debate.run.store.run)
-    return save_fixture(Path(path), debate.record, config, source=f"{debate.run.name} {debate.id}")
+        self.load("fixture", save, saved)
 
 
-def _side(debate: OpenDebate, turn: TurnId) -> Shown:
-    return [
-        *chosen_votes(debate.graphs, debate.view, turn.agent, turn.round),
-        *vote_lines(debate.view, debate.graphs),
+class ProblemDebates(Listing[ProblemDebate]):
+    """One row a debate."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter,right", "choose", "what differs", tooltip="what differs from =, where you came from")
     ]
+
+
+class AcrossScreen(RunScreen):
+    """The other debates on the problem of one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "open", "open the debate"),
+    ]
+
+    def __init__(self, debate: OpenDebate) -> None:
+        self.debate = debate
+        here: Column[ProblemDebate] = Column(
+            "", 1, lambda listed: Span("=", "strong") if listed.ref == debate.id else ""
+        )
+        self.list = ProblemDebates((here, *PROBLEM_DEBATES), id="held")
+        super().__init__(f"{debate.run.name} › problem {debate.view.problem.id}", self.list)
+
+    def on_mount(self) -> None:
+        """Read them."""
+        store, problem = self.debate.run.store, self.debate.view.problem.id
+        self.load("across", lambda: across(store, problem, limit=200), self._show)
+
+    def _show(self, result: Across) -> None:
+        here = [index for index, listed in enumerate(result.held) if listed.ref == self.debate.id]
+        self.list.show(result.held, cursor=here[0] if here else 0)
+        self.sub_title = f"{len(result.held)} debates"
+        if len(result.held) < result.total:
+            self.say(f"{len(result.held):,} of {result.total:,} debates")
+        elif result.notes:
+            self.say(result.notes[0], error=True)
+
+    def on_listing_chosen(self, event: Listing.Chosen) -> None:
+        """Show what differs."""
+        ref, here = event.item.ref, self.debate
+        if ref == here.id:
+            self.say("this is the debate where you came from")
+            return
+
+        def lines() -> Sequence[Text | str]:
+            both = compare(here.record, read(here.run.store, ref), (here.id, ref))
+            return rich_lines(comparison_blocks(both), LAYOUT)
+
+        self.app.push_screen(Pager(f"{here.id} (-) and {ref} (+)", lines))
+
+    def action_open(self) -> None:
+        """Open a debate, of training or of an evaluation."""
+        if self.list.current is not None:
+            problem = self.debate.view.problem.id.replace('"', '""')
+            self.open_debate(self.debate.run, self.list.current.ref, Matches(f'problem:"{problem}"'))

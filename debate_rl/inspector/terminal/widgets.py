@@ -1,10 +1,12 @@
-"""A text to scroll through, a list with a cursor, and the line in which a filter is written."""
+"""A text to scroll through, a list with a cursor, a grid of turns, and lines to write in."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Generic
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Final, Generic
 
+from rich.cells import cell_len, get_character_cell_size
 from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
@@ -13,27 +15,42 @@ from textual.containers import Vertical
 from textual.events import Click, Resize
 from textual.geometry import Region, Size
 from textual.message import Message
+from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from debate_rl.inspector.terminal.style import (
-    CHOSEN,
-    FAINT,
-    WRONG,
-    Column,
-    Item,
-    body,
-    fitting,
-    head,
-    line,
-    rows,
-)
+from debate.types import TurnId
+from debate_rl.formatting import GRADE_SIGNS, one_line, padded
+from debate_rl.inspector.blocks import Block
+from debate_rl.inspector.lines import Layout, Row, lines_of
+from debate_rl.inspector.lists import Column, Item, fitting, padded_row
+from debate_rl.inspector.views.debate import DebateView, TurnView
 from transcripts import FilterError, compile_filter
 
-Row = tuple[int, int, int]
-"""One row in sight: the index of its line, and the first and last of its characters."""
+STYLES: Final = {
+    **{"title": "bold cyan", "strong": "bold", "label": "bold cyan", "won": "bold", "mark": "bold underline"},
+    **{"faint": "dim", "thinking": "dim", "other": "dim", "ungraded": "dim", "undecidable": "dim"},
+    **{"right": "green", "new": "green", "wrong": "red", "gone": "red", "missing": "yellow"},
+    **{"doubt": "yellow", "comparison": "magenta"},
+}
+"""The terminal's own colours, which suit its background."""
+CHOSEN: Final = "reverse"
+
+
+def rich_line(row: Row) -> Text:
+    """Return spans as one line of Rich; nothing in them is read as markup."""
+    pieces = ((span.text, STYLES.get(span.style, "")) for span in row)
+    return Text.assemble(*pieces, no_wrap=True, end="")
+
+
+def rich_lines(blocks: Iterable[Block], layout: Layout) -> list[Text | str]:
+    """Return blocks as lines of Rich, without a blank one on top."""
+    lines: list[Text | str] = [rich_line(row) for row in lines_of(blocks, layout)]
+    while lines and not str(lines[0]).strip():
+        lines.pop(0)
+    return lines
 
 
 def strip_of(widget: Widget, row: Text) -> Strip:
@@ -43,7 +60,76 @@ def strip_of(widget: Widget, row: Text) -> Strip:
     return strip.adjust_cell_length(widget.size.width, widget.rich_style)
 
 
-def fold(lines: Sequence[Text | str], width: int) -> list[Row]:
+_WORDS = re.compile(r"[^ ]+ *| +")
+FULLEST = 4
+"""A row has at most so many characters for each cell, so that marks without width cannot pile up."""
+
+
+def rows(text: str, width: int) -> list[tuple[int, int]]:
+    """Return (start, end) of the rows of one line, broken after blanks, or within a word that is too long.
+
+    >>> text = "one two three"
+    >>> [text[start:end] for start, end in rows(text, 8)]
+    ['one two ', 'three']
+    >>> rows("", 8)
+    [(0, 0)]
+    """
+    width = max(width, 2)
+    if len(text) <= width and text.isascii():
+        return [(0, len(text))]
+    return _plain_rows(text, width) if text.isascii() else _wide_rows(text, width)
+
+
+def _plain_rows(text: str, width: int) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    start = 0
+    while len(text) - start > width:
+        blank = text.rfind(" ", start, start + width + 1)
+        end = blank + 1 if blank > start else start + width
+        spans.append((start, end))
+        start = end
+    return [*spans, (start, len(text))] if start < len(text) else spans
+
+
+def _wide_rows(text: str, width: int) -> list[tuple[int, int]]:
+    """Return the rows of a line some of whose characters take two cells, or none."""
+    spans: list[tuple[int, int]] = []
+    start, used = 0, 0
+    for match in _WORDS.finditer(text):
+        word = match[0]
+        bare = word.rstrip(" ")
+        size, full = cell_len(bare), cell_len(bare) + len(word) - len(bare)
+        if used and used + size > width:
+            spans.append((start, match.start()))
+            start, used = match.start(), 0
+        if size > width or len(bare) > FULLEST * width:
+            pieces = _broken(text, start, match.end(), width)
+            spans += pieces[:-1]
+            start = pieces[-1][0]
+            full = cell_len(text[start : match.end()])
+        used += full
+    spans.append((start, len(text)))
+    return spans
+
+
+def _broken(text: str, start: int, end: int, width: int) -> list[tuple[int, int]]:
+    """Return the rows of a word that is longer than a row."""
+    spans: list[tuple[int, int]] = []
+    used = 0
+    for at in range(start, end):
+        size = get_character_cell_size(text[at])
+        if used + size > width or at - start >= FULLEST * width:
+            spans.append((start, at))
+            start, used = at, 0
+        used += size
+    return [*spans, (start, end)]
+
+
+Folded = tuple[int, int, int]
+"""One row in sight: the index of its line, and the first and last of its characters."""
+
+
+def fold(lines: Sequence[Text | str], width: int) -> list[Folded]:
     """Return the rows of lines at a width."""
     return [
         (index, start, end)
@@ -68,7 +154,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._lines: Sequence[Text | str] = ()
-        self._rows: list[Row] = []
+        self._rows: list[Folded] = []
         self._width = 0
 
     def show(self, lines: Sequence[Text | str], *, keep: bool = False) -> None:
@@ -77,7 +163,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         if not keep:
             self.scroll_to(0, 0, animate=False)
 
-    def show_folded(self, lines: Sequence[Text | str], rows: list[Row], width: int) -> None:
+    def show_folded(self, lines: Sequence[Text | str], rows: list[Folded], width: int) -> None:
         """Show lines whose rows at this width are known."""
         self._lines, self._rows, self._width = lines, rows, width
         self.virtual_size = Size(width, len(rows))
@@ -86,7 +172,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def plain(self) -> str:
         """The whole text."""
-        return "\n".join(line if isinstance(line, str) else line.plain for line in self._lines)
+        return "\n".join(map(str, self._lines))
 
     @property
     def inner_width(self) -> int:
@@ -186,17 +272,15 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     def render_line(self, y: int) -> Strip:
         """Draw one row; the heads stay on top."""
         index = self.scroll_offset.y + y - 1
-        if y == 0:
-            return strip_of(self, Text(" ") + head(self._fit))
-        if not 0 <= index < len(self.items):
+        if y and not 0 <= index < len(self.items):
             return Strip.blank(self.size.width, self.rich_style)
-        here = index == self.cursor
-        strip = strip_of(self, Text("›" if here else " ") + body(self._fit, self.items[index]))
+        here = bool(y) and index == self.cursor
+        row = rich_line(padded_row(self._fit, self.items[index] if y else None))
+        strip = strip_of(self, Text("›" if here else " ") + row)
         return strip.apply_style(Style.parse(CHOSEN)) if here and self.has_focus else strip
 
     def _into_sight(self) -> None:
-        region = Region(0, self.cursor, 1, 2)
-        self.scroll_to_region(region, animate=False, force=True)
+        self.scroll_to_region(Region(0, self.cursor, 1, 2), animate=False, force=True)
 
     def action_move(self, by: int) -> None:
         """Move the cursor by some rows."""
@@ -249,10 +333,8 @@ class FilterBar(Vertical):
 
     def compose(self) -> ComposeResult:
         """Lay out the line."""
-        yield Static(
-            line(('filter, as in winner:wrong flip:CW text:"\\boxed" (all fields: Esc, then ?)', FAINT)),
-            markup=False,
-        )
+        example = 'filter, as in winner:wrong flip:CW text:"\\boxed" (all fields: Esc, then ?)'
+        yield Static(Text(example, style="dim"), markup=False)
         yield Input(id="filter_input", highlighter=None, compact=True)
         yield Static(id="filter_error", markup=False)
 
@@ -278,7 +360,7 @@ class FilterBar(Vertical):
             compile_filter(filter)
         except FilterError as error:
             shown = f"{error.shown()}\n{error.problem}"
-            self.query_one("#filter_error", Static).update(Text(shown, style=WRONG))
+            self.query_one("#filter_error", Static).update(Text(shown, style="red"))
             return
         self._close(filter)
 
@@ -289,3 +371,132 @@ class FilterBar(Vertical):
     def _close(self, filter: str | None) -> None:
         self.remove_class("-open")
         self.post_message(self.Given(filter))
+
+
+class Ask(ModalScreen[str | None]):
+    """Gives what was written, None where Escape was pressed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "leave")]
+    CSS = """
+    Ask { align: center middle; background: transparent; }
+    #ask { width: 70; max-width: 95%; height: 5; border: round $foreground; padding: 0 1; }
+    #ask { background: $background; }
+    #ask Input, #ask Input:focus { border: none; height: 1; padding: 0; }
+    """
+
+    def __init__(self, question: str, suggested: str) -> None:
+        super().__init__()
+        self._question, self._suggested = question, suggested
+
+    def compose(self) -> ComposeResult:
+        """Lay out the question."""
+        with Vertical(id="ask"):
+            yield Static(self._question, markup=False)
+            yield Input(self._suggested, compact=True, select_on_focus=False)
+            yield Static("Enter saves, Esc leaves", markup=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Give what was written."""
+        self.dismiss(event.value.strip() or None)
+
+
+NAME, CELL, MOST_AGENTS = 22, 13, 8
+"""Cells of a name, the fewest of a turn, and the most agents in sight at once."""
+TURN = Binding.Group("turn", compact=True)
+
+
+class Grid(Widget, can_focus=True):
+    """The turns of a debate, agents by rounds; the chosen one is reversed. Arrows choose."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(-1, 0)", "the agent above", group=TURN),
+        Binding("down", "move(1, 0)", "the agent below", group=TURN),
+        Binding("left", "move(0, -1)", "the round before", group=TURN),
+        Binding("right", "move(0, 1)", "the round after", group=TURN),
+    ]
+    DEFAULT_CSS = "Grid { height: auto; padding: 0 1; }"
+
+    class Moved(Message):
+        """Another turn is chosen."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.view: DebateView | None = None
+        self.chosen = TurnId(0, 0)
+
+    def show(self, view: DebateView, chosen: TurnId) -> None:
+        """Show a debate, and choose the nearest turn that it has."""
+        self.view = view
+        rounds = max((len(row) for row in view.turns), default=1)
+        agent, round_ = min(chosen.agent, view.agents - 1), min(chosen.round, rounds - 1)
+        self.chosen = TurnId(max(0, agent), max(0, round_))
+        self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """One row for the heads, one for each agent in sight."""
+        return 1 + (min(self.view.agents, MOST_AGENTS) if self.view else 1)
+
+    def action_move(self, agents: int, rounds: int) -> None:
+        """Choose a turn beside the chosen one."""
+        self.choose(self.chosen.agent + agents, self.chosen.round + rounds)
+
+    def choose(self, agent: int, round_: int) -> None:
+        """Choose a turn, where there is one."""
+        view = self.view
+        if view and 0 <= agent < view.agents and 0 <= round_ < len(view.turns[agent]):
+            self.chosen = TurnId(agent, round_)
+            self.refresh()
+            self.post_message(self.Moved())
+
+    def _window(self, view: DebateView) -> tuple[int, int, int, int]:
+        """Return the first agent and the first round in sight, how many rounds are, and a cell's width."""
+        rounds = max(1, len(view.turns[0]))
+        available = max(CELL, self.size.width - NAME - 2)
+        across = max(1, min(rounds, available // CELL))
+        first = max(0, min(self.chosen.round - across + 1, rounds - across))
+        top = max(0, self.chosen.agent - MOST_AGENTS + 1)
+        return top, first, across, min(26, available // across)
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one row."""
+        if self.view is None:
+            return Strip.blank(self.size.width, self.rich_style)
+        top, first, across, width = self._window(self.view)
+        agent, shown = top + y - 1, range(first, first + across)
+        if agent >= self.view.agents:
+            return Strip.blank(self.size.width, self.rich_style)
+        if y == 0:
+            more = self.view.agents > MOST_AGENTS or len(self.view.turns[0]) > across
+            names = [padded(self.view.round_name(round_), width) for round_ in shown]
+            heads = padded("(arrows go on)" if more else "", NAME + 2) + "".join(names)
+            return strip_of(self, Text(heads, "dim", no_wrap=True))
+        name = padded(one_line(self.view.who(agent), 80), NAME)
+        row = Text(no_wrap=True).append(name, "bold" if agent == self.chosen.agent else "").append("  ")
+        for round_ in shown:
+            text, style = cell(self.view.turns[agent][round_], self.view.winner)
+            chosen = TurnId(agent, round_) == self.chosen
+            row.append(padded(text, width - 1), f"{style} {CHOSEN}" if chosen else style)
+            row.append(" ")
+        return strip_of(self, row)
+
+    def on_click(self, event: Click) -> None:
+        """Choose the turn under the pointer."""
+        if self.view is not None:
+            top, first, across, width = self._window(self.view)
+            column = (event.x - 1 - NAME - 2) // width
+            if event.y > 0 and 0 <= column < across:
+                self.choose(top + event.y - 1, first + column)
+
+
+def cell(turn: TurnView | None, winner: TurnId | None) -> tuple[str, str]:
+    """Return what stands for a turn, and its style: sign, ★ the winner, ! malformed or truncated, answer."""
+    if turn is None:
+        return "", "dim"
+    style = STYLES.get(turn.grade, "dim")
+    failed = "!" if turn.failures or turn.stop_reason == "length" else " "
+    if turn.targets is not None:
+        return f"{failed} on {one_line(' '.join(turn.targets), 40) or 'nobody'}", style
+    if turn.ballot:
+        return f"{failed} ballot", style
+    answer = "" if turn.answer is None else one_line(turn.answer, 40)
+    return f"{GRADE_SIGNS.get(turn.grade, '·')}{'★' if winner == turn.id else ' '}{failed}{answer}", style

@@ -158,6 +158,10 @@ class DebateView:
         """Return whose turn it is: ``K7 Skeptic, round 0``."""
         return f"{self.who(turn.agent)}, {self.round_name(turn.round)}"
 
+    def handle(self, turn: TurnId, round_: int | None = None) -> str:
+        """Return the handle of a turn, with its round where it is another than is expected."""
+        return self.handles[turn.agent] if round_ in (None, turn.round) else self.placed(turn)
+
     def lot(self) -> str:
         """Return how the winner was found where the votes alone did not: ``drawn among K7, M4``; else ""."""
         handles = ", ".join(self.handles[turn.agent] for turn in self.tied)

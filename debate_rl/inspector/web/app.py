@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeAlias
 
 from starlette.applications import Starlette
@@ -13,50 +12,59 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from debate_rl.inspector.blocks import Line
 from debate_rl.inspector.views.replays import ReplayError
-from debate_rl.inspector.web import debate_page, debate_views, pair_pages, run_pages
+from debate_rl.inspector.web import pages
 from debate_rl.inspector.web.access import AccessControl, AccessPolicy
-from debate_rl.inspector.web.addresses import address
-from debate_rl.inspector.web.page import PageRequest, show
+from debate_rl.inspector.web.page import PageRequest, address, show
+from debate_rl.inspector.web.rendering import HERE
 from debate_rl.inspector.web.site import Busy, NotFound, Site
 from transcripts import FilterError, TranscriptError
 from transcripts.errors import FieldError
 
-STATIC = Path(__file__).parent / "static"
 KINDS = {"style.css": "text/css", "inspect.js": "text/javascript", "icon.svg": "image/svg+xml"}
 MISSING = (": no debate ", " is no debate", ": there is no such folder", ": No such file or directory")
 """What is said of a debate or a folder that is not there, or not any more."""
 Page: TypeAlias = Callable[[PageRequest], Response]
+PAGES: dict[str, Page] = {
+    "/": pages.front,
+    "/run/{name}/": pages.steps,
+    "/run/{name}/debates": pages.debate_list,
+    "/run/{name}/live/debates": pages.new_debates,
+    "/run/{name}/live/steps": pages.new_steps,
+    "/run/{name}/live/count": pages.count,
+    "/run/{name}/debate/{id}": pages.debate,
+    "/run/{name}/debate/{id}/graph": pages.graph,
+    "/run/{name}/debate/{id}/adoption": pages.adoption,
+    "/run/{name}/debate/{id}/parse": pages.parse,
+    "/run/{name}/debate/{id}/tokens": pages.tokens,
+    "/run/{name}/debate/{id}/why": pages.explained,
+    "/run/{name}/debate/{id}/prompt": pages.prompt,
+    "/run/{name}/debate/{id}/fixture": pages.download,
+    "/run/{name}/across": pages.same_problem,
+    "/run/{name}/pairs": pages.judge_pairs,
+    "/run/{name}/replays": pages.replay_list,
+    "/run/{name}/replays/{replay}": pages.replay,
+}
 
 
 def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
     """Return the application that shows a site's runs, as the policy allows."""
-    pages: dict[str, Page] = {
-        "/": run_pages.front,
-        "/run/{name}/": run_pages.steps,
-        "/run/{name}/debates": run_pages.debate_list,
-        "/run/{name}/live/debates": run_pages.new_debates,
-        "/run/{name}/live/steps": run_pages.new_steps,
-        "/run/{name}/live/count": run_pages.count,
-        "/run/{name}/debate/{id}": debate_page.debate,
-        "/run/{name}/debate/{id}/graph": debate_views.graph,
-        "/run/{name}/debate/{id}/adoption": debate_views.adoption,
-        "/run/{name}/debate/{id}/parse": debate_views.parse,
-        "/run/{name}/debate/{id}/tokens": debate_views.tokens,
-        "/run/{name}/debate/{id}/why": debate_views.explained,
-        "/run/{name}/debate/{id}/prompt": debate_views.prompt,
-        "/run/{name}/debate/{id}/fixture": debate_views.download,
-        "/run/{name}/across": run_pages.same_problem,
-        "/run/{name}/pairs": pair_pages.judge_pairs,
-        "/run/{name}/replays": run_pages.replay_list,
-        "/run/{name}/replays/{replay}": run_pages.replay,
-    }
-    routes = [Route(path, _endpoint(site, page), methods=["GET"]) for path, page in pages.items()]
+    routes = [Route(path, _endpoint(site, page), methods=["GET"]) for path, page in PAGES.items()]
     routes += [
         Route("/static/{file}", static, methods=["GET"]),
         Route("/run/{name}", _slash, methods=["GET"]),
     ]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _not_found(site), 500: _failed(site)})
+
+    def not_found(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        return _problem(PageRequest(site, request), status, "Not here", "there is no such page")
+
+    def failed(request: Request, error: Exception) -> Response:  # the server prints the trace
+        problem = f"{type(error).__name__}: {error}"
+        return _problem(PageRequest(site, request), 500, "This page could not be made", problem)
+
+    app = Starlette(routes=routes, exception_handlers={HTTPException: not_found, 500: failed})
     return AccessControl(app, policy)
 
 
@@ -68,7 +76,9 @@ def _endpoint(site: Site, page: Page) -> Callable[[Request], Response]:
         try:
             return page(request)
         except Busy as busy:
-            return show(request, "busy", status=202, progress=busy.progress)
+            told = busy.progress
+            wait = (1000, told.what, told.percent if told.total else None)
+            return show(request, "busy", "One moment", [], status=202, progress=wait)
         except FilterError as error:
             return _problem(request, 400, "This filter cannot be read", error.problem, error.shown())
         except NotFound as error:
@@ -86,26 +96,8 @@ def _endpoint(site: Site, page: Page) -> Callable[[Request], Response]:
     return endpoint
 
 
-def _problem(request: PageRequest, status: int, title: str, problem: str, shown: str = "") -> Response:
-    return show(request, "error", status=status, title=title, problem=problem, shown=shown)
-
-
-def _not_found(site: Site) -> Callable[[Request, Exception], Response]:
-    def page(request: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        return _problem(PageRequest(site, request), status, "Not here", "there is no such page")
-
-    return page
-
-
-def _failed(site: Site) -> Callable[[Request, Exception], Response]:
-    """Return the page of what should not happen; the server prints the trace."""
-
-    def page(request: Request, error: Exception) -> Response:
-        problem = f"{type(error).__name__}: {error}"
-        return _problem(PageRequest(site, request), 500, "This page could not be made", problem)
-
-    return page
+def _problem(request: PageRequest, status: int, title: str, problem: str, caret: str = "") -> Response:
+    return show(request, "error", title, [Line(problem, name="error")], status=status, problem=caret or " ")
 
 
 def _slash(request: Request) -> Response:
@@ -117,5 +109,5 @@ def static(request: Request) -> Response:
     name = request.path_params["file"]
     if name not in KINDS:
         raise HTTPException(404)
-    content = (STATIC / name).read_bytes()
+    content = (HERE / "static" / name).read_bytes()
     return Response(content, media_type=KINDS[name], headers={"Cache-Control": "max-age=86400"})

@@ -1,42 +1,117 @@
-"""The votes on a round's solutions as a drawing: an arrow goes from the preferred solution to the other.
+"""Drawings as paths of SVG: the course of figures over the steps, and the votes on a round's solutions.
 
-Form and sign say the same as the colour: right votes are solid lines with a filled tip, wrong
-ones dashed with a hollow tip, undecidable ones dotted with an open tip; ties end in dots on both sides.
+An arrow goes from the preferred solution to the other. Form and sign say the same as the colour: right votes
+are solid lines with a filled tip, wrong ones dashed with a hollow tip, undecidable ones dotted with an open
+tip; ties end in dots on both sides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import cos, hypot, pi, sin
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from math import cos, hypot, isfinite, pi, sin
+from typing import NamedTuple
 
 from debate.types import TurnId
-from debate_rl.formatting import GRADE_SIGNS
-from debate_rl.inspector.views.graph import Arrow, RoundGraph
+from debate_rl.formatting import GRADE_SIGNS, short
+from debate_rl.inspector.blocks import Chart, Series, VoteDrawing
+from debate_rl.inspector.views.graph import RoundGraph
+
+WIDTH, HEIGHT = 640, 120
+MOST_POINTS = 160
+
+
+class DrawnLine(NamedTuple):
+    """The line of a series: parts without gaps, each as points of an SVG polyline, and the last value."""
+
+    name: str
+    style: str
+    parts: list[str]
+    last: str
+
+
+class DrawnChart(NamedTuple):
+    """Lines in a frame, from ``low`` below to ``high`` on top, over the steps ``first`` to ``last``."""
+
+    lines: list[DrawnLine]
+    first: int
+    last: int
+    low: str
+    high: str
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def draw_chart(chart: Chart) -> DrawnChart | None:
+    """Return the drawing, None where there are fewer than two steps or no value."""
+    steps = [step for series in chart.series for step, _ in series.points]
+    shown = [series for series in chart.series if any(value is not None for _, value in series.points)]
+    if not shown or min(steps) == max(steps):
+        return None
+    low, high = 0.0, 1.0
+    if chart.fitted:
+        means = [value for series in shown for _, value in binned(series.points, MOST_POINTS)]
+        low, high = min(v for v in means if v is not None), max(v for v in means if v is not None)
+    first, last = min(steps), max(steps)
+    lines = [_drawn(series, first, last, low, high) for series in shown]
+    return DrawnChart(lines, first, last, short(low), short(high))
+
+
+def _drawn(series: Series, first: int, last: int, low: float, high: float) -> DrawnLine:
+    def xy(step: float, value: float) -> str:
+        span = high - low
+        up = (value - low) / span if span > 0 else 0.5
+        y = 4 + (HEIGHT - 8) * (1 - min(1.0, max(0.0, up if isfinite(up) and isfinite(span) else 0.5)))
+        return f"{4 + (WIDTH - 8) * (step - first) / (last - first):.1f},{y:.1f}"
+
+    runs = groupby(binned(series.points, MOST_POINTS), key=lambda point: point[1] is None)
+    parts = [" ".join(xy(at, value or 0.0) for at, value in run) for missing, run in runs if not missing]
+    newest = next((value for _, value in reversed(series.points) if value is not None), None)
+    return DrawnLine(series.name, series.style, parts, short(newest))
+
+
+def binned(points: Sequence[tuple[int, float | None]], most: int) -> list[tuple[float, float | None]]:
+    """Return at most so many points: means of neighbours, None where none of them has a value.
+
+    >>> binned([(0, 1.0), (1, 0.0), (2, None), (3, None), (4, 0.5)], 3)
+    [(0.5, 0.5), (2.5, None), (4.0, 0.5)]
+    """
+    size = -(-len(points) // most) or 1
+    means: list[tuple[float, float | None]] = []
+    for start in range(0, len(points), size):
+        part = points[start : start + size]
+        values = [value for _, value in part if value is not None]
+        mean = sum(values) / len(values) if values else None
+        means.append((sum(step for step, _ in part) / len(part), mean))
+    return means
+
 
 NODE, TIP = 24.0, 11.0
 LABEL, CLEAR = (18.0, 7.0), 4.0
 """Half the width and height of a label, and what is left free between it and a line."""
 MOST_ARROWS = 60
 """More than these cannot be told apart: then one arrow for each majority is drawn."""
+Point = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """A solution at (x, y)."""
 
     turn: TurnId
+    handle: str
+    grade: str
+    sign: str
     x: float
     y: float
     in_cycle: bool
     is_condorcet: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnVote:
+class DrawnVote(NamedTuple):
     """One vote, by its index in the round's list, or one majority (``index`` -1): ``start`` is preferred.
 
-    ``truth``: its colour and form. ``lit``: it goes with a cycle.
+    ``truth``: its colour and form. ``lit``: it goes with a cycle. ``label`` and ``told``: the judge, and the
+    vote in words.
     """
 
     index: int
@@ -46,10 +121,11 @@ class DrawnVote:
     tie: bool = False
     lit: bool = False
     counts: bool = True
+    label: str = ""
+    told: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(NamedTuple):
     """A vote as drawn: SVG path data of the line and its ``tips``; the label ``sign`` stands at (x, y)."""
 
     vote: DrawnVote
@@ -60,73 +136,77 @@ class Curve:
     sign: str
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(NamedTuple):
     """A round's votes in a frame of ``width`` by ``height``. ``majorities``: an arrow is a majority."""
 
+    round: int
     width: int
     height: int
-    nodes: tuple[Node, ...]
-    curves: tuple[Curve, ...]
+    nodes: list[Node]
+    curves: list[Curve]
     majorities: bool
 
 
-def draw(graph: RoundGraph) -> Drawing:
+def draw_votes(block: VoteDrawing) -> Drawing:
     """Return the drawing of a round."""
+    graph, view = block.graph, block.view
     size = len(graph.solutions)
     radius = max(105.0, 11.0 * size)
     width, height = int(2 * radius + 150), int(2 * radius + 90)
     cyclic = {turn for cycle in graph.cycles for turn in cycle}
-    nodes = tuple(
-        Node(turn, *_on_circle(index, size, radius, width, height), turn in cyclic, turn == graph.condorcet)
-        for index, turn in enumerate(graph.solutions)
-    )
+    nodes: list[Node] = []
+    for index, turn in enumerate(graph.solutions):
+        shown = view.turn(turn)
+        grade = shown.grade if shown else ""
+        round_ = "" if turn.round == graph.round else f" ({turn.round})"
+        described = view.handles[turn.agent], grade, GRADE_SIGNS.get(grade, "") + round_
+        place = _on_circle(index, size, radius, width, height)
+        nodes.append(Node(turn, *described, *place, turn in cyclic, turn == graph.condorcet))
     many = len(graph.arrows) > MOST_ARROWS
-    votes = _majorities(graph) if many else [_drawn(arrow, index) for index, arrow in enumerate(graph.arrows)]
-    return Drawing(width, height, nodes, tuple(_curves(votes, nodes)), many)
+    votes = _majorities(graph) if many else list(_votes(block))
+    return Drawing(graph.round, width, height, nodes, list(_curves(votes, nodes)), many)
 
 
-def _on_circle(index: int, size: int, radius: float, width: int, height: int) -> tuple[float, float]:
+def _on_circle(index: int, size: int, radius: float, width: int, height: int) -> Point:
     """Return (x, y) of a solution: clockwise from the top, two side by side."""
     turn = 2 * pi * index / max(1, size) - (pi if size == 2 else pi / 2)
     return round(width / 2 + radius * cos(turn), 1), round(height / 2 + radius * sin(turn), 1)
 
 
-def _drawn(arrow: Arrow, index: int) -> DrawnVote:
-    return DrawnVote(index, arrow.winner, arrow.loser, arrow.truth, arrow.tie, arrow.in_cycle, arrow.counts)
+def _votes(block: VoteDrawing) -> Iterator[DrawnVote]:
+    handles = block.view.handles
+    for index, arrow in enumerate(block.graph.arrows):
+        judge, first, second = (handles[turn.agent] for turn in (arrow.judge, arrow.winner, arrow.loser))
+        told = f"{judge}: {first} {'ties with' if arrow.tie else 'over'} {second}, {arrow.truth}"
+        told += "" if arrow.counts else ", does not count"
+        lit, counts = arrow.in_cycle, arrow.counts
+        yield DrawnVote(
+            index, arrow.winner, arrow.loser, arrow.truth, arrow.tie, lit, counts, judge[:8], told
+        )
 
 
 def _majorities(graph: RoundGraph) -> list[DrawnVote]:
     truth = {(a.winner, a.loser): a.truth for a in graph.arrows if a.counts and not a.tie}
-    cycles = [set(cycle) for cycle in graph.cycles]
     return [
-        DrawnVote(
-            -1, won, lost, truth.get((won, lost), "undecidable"), lit=any({won, lost} <= c for c in cycles)
-        )
-        for won, lost in graph.edges
+        DrawnVote(-1, *edge, truth.get(edge, "undecidable"), lit=any({*edge} <= {*c} for c in graph.cycles))
+        for edge in graph.edges
     ]
 
 
-def _curves(votes: Sequence[DrawnVote], nodes: Sequence[Node]) -> list[Curve]:
+def _curves(votes: Sequence[DrawnVote], nodes: Sequence[Node]) -> Iterator[Curve]:
+    """Yield the votes as curves; those between two solutions lie side by side around the middle."""
     at = {node.turn: (node.x, node.y) for node in nodes}
     bundles: dict[frozenset[TurnId], list[DrawnVote]] = {}
     for vote in votes:
         if vote.start != vote.end and vote.start in at and vote.end in at:
             bundles.setdefault(frozenset((vote.start, vote.end)), []).append(vote)
-    return [
-        _curve(vote, at[vote.start], at[vote.end], _place(vote, number, len(bundle)))
-        for bundle in bundles.values()
-        for number, vote in enumerate(bundle)
-    ]
+    for bundle in bundles.values():
+        for number, vote in enumerate(bundle):
+            place = number - (len(bundle) - 1) / 2
+            yield _curve(vote, at[vote.start], at[vote.end], place if vote.start < vote.end else -place)
 
 
-def _place(vote: DrawnVote, number: int, count: int) -> float:
-    """Return the place of a curve among those between two solutions, which lie side by side around 0."""
-    place = number - (count - 1) / 2
-    return place if vote.start < vote.end else -place
-
-
-def _curve(vote: DrawnVote, start: tuple[float, float], end: tuple[float, float], place: float) -> Curve:
+def _curve(vote: DrawnVote, start: Point, end: Point, place: float) -> Curve:
     (x0, y0), (x1, y1) = start, end
     length = hypot(x1 - x0, y1 - y0) or 1.0
     across = (-(y1 - y0) / length, (x1 - x0) / length)
@@ -138,30 +218,23 @@ def _curve(vote: DrawnVote, start: tuple[float, float], end: tuple[float, float]
     bx, by = _towards((ex, ey), (cx, cy), 0 if vote.tie else TIP)
     beside = half + CLEAR if bend >= 0 else -half - CLEAR
     middle = (sx + 2 * cx + bx) / 4 + across[0] * beside, (sy + 2 * cy + by) / 4 + across[1] * beside
-    tips = (
-        _dots((sx, sy), (ex, ey))
-        if vote.tie
-        else _tip((ex, ey), (bx, by), closed=vote.truth != "undecidable")
-    )
-    sign = "=" + GRADE_SIGNS[vote.truth] if vote.tie else GRADE_SIGNS[vote.truth]
+    tips = _tip((ex, ey), (bx, by), closed=vote.truth != "undecidable")
+    if vote.tie:
+        tips = "".join(f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0" for x, y in ((sx, sy), (ex, ey)))
+    sign = "=" * vote.tie + GRADE_SIGNS[vote.truth]
     path = f"M{sx:.1f} {sy:.1f}Q{cx:.1f} {cy:.1f} {bx:.1f} {by:.1f}"
     return Curve(vote, path, tips, round(middle[0], 1), round(middle[1], 1), sign)
 
 
-def _towards(start: tuple[float, float], end: tuple[float, float], distance: float) -> tuple[float, float]:
-    length = hypot(end[0] - start[0], end[1] - start[1]) or 1.0
-    return (
-        start[0] + (end[0] - start[0]) * distance / length,
-        start[1] + (end[1] - start[1]) * distance / length,
-    )
+def _towards(start: Point, end: Point, distance: float) -> Point:
+    """Return the point so far from the start on the way to the end."""
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    share = distance / (hypot(dx, dy) or 1.0)
+    return start[0] + dx * share, start[1] + dy * share
 
 
-def _tip(point: tuple[float, float], base: tuple[float, float], *, closed: bool) -> str:
-    across = ((point[1] - base[1]) * 0.5, -(point[0] - base[0]) * 0.5)
-    left, right = (base[0] + across[0], base[1] + across[1]), (base[0] - across[0], base[1] - across[1])
-    path = f"M{left[0]:.1f} {left[1]:.1f}L{point[0]:.1f} {point[1]:.1f}L{right[0]:.1f} {right[1]:.1f}"
+def _tip(point: Point, base: Point, *, closed: bool) -> str:
+    (x, y), (bx, by) = point, base
+    dx, dy = (y - by) * 0.5, -(x - bx) * 0.5
+    path = f"M{bx + dx:.1f} {by + dy:.1f}L{x:.1f} {y:.1f}L{bx - dx:.1f} {by - dy:.1f}"
     return path + ("Z" if closed else "")
-
-
-def _dots(*points: tuple[float, float]) -> str:
-    return "".join(f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0" for x, y in points)

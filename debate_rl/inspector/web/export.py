@@ -10,40 +10,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from markupsafe import Markup
+
 from debate.files import naming
+from debate_rl.inspector.blocks import Block, Line, Link, Section
+from debate_rl.inspector.lists import DEBATES, table_of
 from debate_rl.inspector.views import debate_view, vote_graphs
-from debate_rl.inspector.web.debate_page import rounds_of
-from debate_rl.inspector.web.debate_views import MOST_LISTED, shown_round
-from debate_rl.inspector.web.rendering import HERE, render, typeset, typeset_answer
+from debate_rl.inspector.views.debate_blocks import debate_blocks, votes_blocks
+from debate_rl.inspector.web.rendering import HERE, Face, render, render_blocks
 from transcripts import DebateRow, RunStore, TranscriptError
 
-LIMIT, PIECE_CHARACTERS, EVERY_TURN = 200, 20_000, 1 << 20
+LIMIT, PIECE_CHARACTERS = 200, 20_000
 MARK = '<meta name="generator" content="debate inspect">'
 """By this a file is known as one of ours, which may be replaced."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileLinks:
-    """The addresses within the file; "" for what it does not hold."""
-
-    run: str
-    filter: str
-    held: Collection[str]
-    newest: bool = False
-
-    def __call__(self, *parts: str, **query: object) -> str:
-        """Return no address: a file has no other pages."""
-        return ""
-
-    def debate(self, id: str, *view: str, anchor: str = "", **query: object) -> str:
-        """Return where a debate stands, "" for other views of it."""
-        if id not in self.held or view or query:
-            return ""
-        return f"#d{id}-{anchor}" if anchor else f"#d{id}"
-
-    def turn(self, id: str, agent: int, round_: int) -> str:
-        """Return where a turn stands."""
-        return self.debate(id, anchor=f"turn-{agent}.{round_}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,33 +70,48 @@ def _refuse_another(path: Path) -> None:
         raise ValueError(f"{path}: is there and is not an export of debates; name another file")
 
 
+def _face(held: Collection[str], anchor: str = "") -> Face:
+    """Return how the file draws blocks: links lead to what it holds, the others nowhere."""
+
+    def href(link: Link) -> str:
+        page, *rest = link.path
+        if page != "debate" or len(rest) != 1 or rest[0] not in held or link.query:
+            return ""
+        return f"#d{rest[0]}-{link.anchor}" if link.anchor else f"#d{rest[0]}"
+
+    return Face(href, PIECE_CHARACTERS, anchor=anchor)
+
+
 def _parts(store: RunStore, filter: str, rows: list[DebateRow], matching: int) -> Iterator[str]:
-    links = FileLinks(store.run.resolve().name, filter, {row.id for row in rows})
+    held = {row.id for row in rows}
     sheet = (HERE / "static" / "style.css").read_text(encoding="utf-8")
     mark = b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
-    facts = {"links": links, "rows": rows, "matching": matching}
-    yield render("export_head.html", sheet=sheet, sheet_mark=mark, mark=MARK, **facts)
+    table = table_of(DEBATES, rows, name="debates", row_name="row")
+    yield render(
+        "export.html",
+        sheet=sheet,
+        sheet_mark=mark,
+        mark=MARK,
+        run=store.run.resolve().name,
+        filter=filter,
+        written=len(rows),
+        matching=matching,
+        list=render_blocks([table] if rows else [], _face(held)),
+    )
     for row in rows:
-        yield _debate(store, row.id, links)
+        face = _face(held, f"d{row.id}-")
+        head = Markup('<article class="exported" id="d{0}" data-testid="exported"><h1>Debate {0} {1}</h1>')
+        up = Markup('<a class="faint top-link" href="#main">↑ list</a>')
+        yield head.format(row.id, up) + render_blocks(_debate(store, row.id), face) + Markup("</article>\n")
     yield "</main>\n</body>\n</html>\n"
 
 
-def _debate(store: RunStore, id: str, links: FileLinks) -> str:
+def _debate(store: RunStore, id: str) -> list[Block]:
     try:
         record = store.debate(id)
     except TranscriptError as error:
-        return render("export_damaged.html", id=id, problem=str(error))
-    view = debate_view(id, record)
-    return render(
-        "export_debate.html",
-        id=id,
-        anchor=f"d{id}-",
-        links=links,
-        view=view,
-        rounds=rounds_of(view, most_turns=EVERY_TURN, limit=PIECE_CHARACTERS),
-        graphs=[shown_round(graph, view) for graph in vote_graphs(record)],
-        graded={turn.id: turn.grade for turn in view.spoken()},
-        listed=MOST_LISTED,
-        write=typeset,
-        answer=typeset_answer,
-    )
+        return [Line(str(error), "notice")]
+    view, graphs = debate_view(id, record), vote_graphs(record)
+    blocks = list(debate_blocks(view, range(len(view.turns[0]) if view.turns else 0)))
+    votes = [Section("Votes", votes_blocks(view, graphs), folded=True)] if graphs else []
+    return [*blocks, *votes]

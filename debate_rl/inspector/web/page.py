@@ -1,47 +1,116 @@
-"""What every page has: the request that it answers, and the frame around it."""
+"""What every page has: its address and those it links to, the request that it answers, and its frame."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from debate.types import TurnId
-from debate_rl.inspector.meanings import COLUMNS, filter_fields
+from debate_rl.inspector.blocks import Block, Link
+from debate_rl.inspector.lists import MEANINGS, filter_fields
 from debate_rl.inspector.runs import FoundRun
-from debate_rl.inspector.web.addresses import Links
-from debate_rl.inspector.web.rendering import render
+from debate_rl.inspector.web.rendering import Face, piece_limit, render
 from debate_rl.inspector.web.site import NotFound, Result, Site
 from transcripts import RunStore
 
 SHORTCUTS = (
-    (("j", "↓"), "next in a list"),
-    (("k", "↑"), "the one before"),
-    (("Enter",), "open"),
-    (("n",), "next debate of the list"),
-    (("p", "N"), "the one before"),
-    (("o",), "newest first, or oldest first"),
-    (("u",), "up"),
-    (("/",), "filter"),
-    (("g s",), "steps"),
-    (("g l",), "debates"),
-    (("r", "g r"), "replays"),
-    (("g d",), "the debate itself, from one of its views"),
-    (("v", "g v"), "votes"),
-    (("w", "g w"), "why this reward"),
-    (("a", "g a"), "answers"),
-    (("g p",), "parsing: what is malformed"),
-    (("g k",), "tokens"),
-    (("g i",), "prompts: what a turn read"),
-    (("x", "g x"), "the same problem in other steps"),
-    (("?",), "this help"),
+    ("j ↓", "next in a list"),
+    ("k ↑", "the one before"),
+    ("Enter", "open"),
+    ("n", "next debate of the list"),
+    ("p N", "the one before"),
+    ("o", "newest first, or oldest first"),
+    ("u", "up"),
+    ("/", "filter"),
+    ("g s", "steps"),
+    ("g l", "debates"),
+    ("r", "replays"),
+    ("g d", "the debate itself, from one of its views"),
+    ("v", "votes"),
+    ("w", "why this reward"),
+    ("a", "answers"),
+    ("g p", "parsing: what is malformed"),
+    ("g k", "tokens"),
+    ("g i", "prompts: what a turn read"),
+    ("x", "the same problem in other steps"),
+    ("?", "this help"),
 )
+TABS = (
+    ("Debate", "debate", "d"),
+    ("Votes", "graph", "v"),
+    ("Why this reward?", "why", "w"),
+    ("Answers", "adoption", "a"),
+    ("Parsing", "parse", "p"),
+    ("Tokens", "tokens", "k"),
+    ("Prompts", "prompt", "i"),
+)
+"""The views of a debate: name, path, and key."""
+TITLES = {path: name for name, path, _ in TABS} | {"across": "Same problem"}
 
-TITLES = {"graph": "Votes", "adoption": "Answers", "parse": "Parsing", "across": "Same problem"}
-"""What kinds of pages are called where it is not the kind's own name."""
+
+def address(*parts: str, **query: object) -> str:
+    """Return the address of a page; what is empty or None is left out of the query.
+
+    >>> address("run", "a/b", "debates", filter='text:"x"', newest=None)
+    '/run/a%2Fb/debates?filter=text%3A%22x%22'
+    """
+    path = "/" + "/".join(quote(part, safe="", errors="surrogatepass") for part in parts)
+    given = {
+        key: "1" if value is True else str(value)
+        for key, value in query.items()
+        if value not in (None, "") and value is not False
+    }
+    return path + ("?" + urlencode(given, errors="surrogatepass") if given else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The addresses of one run's pages, with the filter and the order of the list that is looked through."""
+
+    run: str
+    filter: str = ""
+    newest: bool = False
+
+    @classmethod
+    def of(cls, run: str, query: Mapping[str, str]) -> Links:
+        """Return the links of a page with this query."""
+        return cls(run, query.get("filter", ""), query.get("newest", "") == "1")
+
+    def __call__(self, *parts: str, **query: object) -> str:
+        """Return the address of a page of the run, without filter and order."""
+        return address("run", self.run, *parts, **query)
+
+    def debates(self, **other: object) -> str:
+        """Return the address of a list, perhaps with another filter or order, or behind a debate."""
+        return self("debates", **({"filter": self.filter, "newest": self.newest} | other))
+
+    def within(self, term: str) -> str:
+        """Return the filter with one more term.
+
+        >>> Links("run").within("step:3"), Links("run", "winner:wrong OR votes:0").within("step:3")
+        ('step:3', 'step:3 (winner:wrong OR votes:0)')
+        """
+        return f"{term} ({self.filter})" if self.filter.strip() else term
+
+    def debate(self, id: str, *view: str, **query: object) -> str:
+        """Return the address of a debate, or of a view of it, within the list of the filter."""
+        return self("debate", id, *view, **query, filter=self.filter, newest=self.newest)
+
+    def href(self, link: Link) -> str:
+        """Return the address of a link of blocks."""
+        path, query = link.path, dict(link.query)
+        if path[0] == "/run":
+            return address("run", path[1], "")
+        if path == ("debates",):
+            return self.debates(filter=self.within(f"step:{query['step']}"))
+        if link.of_list:
+            query |= {"filter": self.filter, "newest": self.newest}
+        return self(*path, **query) + (f"#{link.anchor}" if link.anchor else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +146,11 @@ class PageRequest:
         """The store of the run, up to date."""
         return self.site.store(self.name)
 
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether the debate that was asked for is of an evaluation, which no list holds."""
+        return ":" in self.id
+
     def look(self, key: object, work: Callable[[RunStore], Result]) -> Result:
         """Return what some work with the store gives for the filter of the address; see ``Site.look``."""
         return self.site.look(self.name, self.links.filter, key, work)
@@ -97,20 +171,34 @@ class PageRequest:
         return TurnId(int(agent), int(round_))
 
 
-def show(request: PageRequest, kind: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """Return a page in its frame; ``kind`` is its template."""
-    links = request.links if request.name else None
-    values = {
+def show(
+    request: PageRequest,
+    kind: str,
+    title: str,
+    blocks: Iterable[Block],
+    *,
+    status: int = 200,
+    written: bool = False,
+    **values: Any,
+) -> HTMLResponse:
+    """Return a page of blocks in its frame; ``values`` are those of ``page.html`` that it has."""
+    links, shown = request.links if request.name else None, list(blocks)
+    face = Face(links.href if links else Links("").href, piece_limit(shown), written)
+    frame = {
         "kind": kind,
+        "title": title,
+        "blocks": shown,
+        "face": face,
         "links": links,
+        "id": request.id,
+        "written": written,
         "breadcrumb": _breadcrumb(request, kind),
-        "run_nav": _run_nav(links, kind) if links else (),
+        "tabs": TABS,
         "shortcuts": SHORTCUTS,
-        "meanings": (("Columns", COLUMNS), ("Fields of filters", filter_fields())),
-        "live": None,
-        "anchor": "",
-    } | values
-    return HTMLResponse(render(f"{kind}.html", **values), status)
+        "meanings": (("Columns", MEANINGS), ("Fields of filters", filter_fields())),
+    }
+    absent = ("live", "near", "counts", "picked", "pages", "shown", "progress", "problem", "order")
+    return HTMLResponse(render("page.html", **(dict.fromkeys(absent) | frame | values)), status)
 
 
 def _breadcrumb(request: PageRequest, kind: str) -> list[tuple[str, str]]:
@@ -129,11 +217,3 @@ def _breadcrumb(request: PageRequest, kind: str) -> list[tuple[str, str]]:
     elif kind not in ("steps", "debate", "error", "busy"):
         parts.append((TITLES.get(kind, kind.capitalize()), ""))
     return parts
-
-
-def _run_nav(links: Links, kind: str) -> tuple[tuple[str, str, str, bool], ...]:
-    return (
-        ("Steps", links(""), "s", kind == "steps"),
-        ("Debates", links.debates(), "l", kind == "debates"),
-        ("Replays", links("replays"), "r", kind in ("replays", "replay")),
-    )

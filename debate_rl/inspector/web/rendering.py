@@ -1,41 +1,33 @@
-"""The templates, and how they write numbers and texts: escaped, with unseen characters named."""
+"""Blocks as HTML: texts escaped, with unseen characters named and mathematics typeset."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from debate_rl.formatting import (
-    GRADE_SIGNS,
-    number,
-    round_name,
-    round_number,
-    share,
-    short,
-    shorten,
-    with_codes,
-)
-from debate_rl.inspector.meanings import flags_of
-from debate_rl.inspector.views.debate import grade_name
-from debate_rl.inspector.web.addresses import address
+from debate_rl.formatting import shorten, with_codes
+from debate_rl.inspector.blocks import Block, Link, Section, Span, Text, Words, spans
+from debate_rl.inspector.web.drawing import draw_chart, draw_votes
 from debate_rl.mathematics import with_mathematics
-from transcripts.record import named
 
 HERE = Path(__file__).parent
 UNSEEN, MARKED = "⟨{}⟩", '<b class="unseen">{}</b>'
 """How unseen characters are named in an attribute, and in a text."""
-ROUNDING = 1e-12
-"""What is smaller is shown as 0."""
+PAGE_CHARACTERS, MOST_OF_A_PIECE, LEAST_OF_A_PIECE = 90_000, 4_000, 200
+MOST_OF_A_TEXT, MOST_OF_A_LINE = 60_000, 600
+MOST_MATHEMATICS, MOST_MARKUP = 6, 400_000
+"""Characters of MathML for each of a text's, and for a text; a formula takes about twelve times its own."""
+TAGS = {"strong": "b", "code": "code", "mark": "mark", "gone": "del", "new": "ins"}
 
 
-@dataclass(frozen=True, slots=True)
-class Clip:
+class Clip(NamedTuple):
     """The beginning of a text as markup, how many characters it has in all, and how many were left out."""
 
     text: Markup
@@ -43,35 +35,93 @@ class Clip:
     left: int
 
 
-def clip(text: str, limit: int | None) -> Clip:
-    """Return a text, or its beginning where it is longer than ``limit``."""
-    shown = text if limit is None else head(text, limit)
-    return Clip(seen(shown), len(text), len(text) - len(shown))
+@dataclass(frozen=True, slots=True)
+class Face:
+    """How one page draws blocks: where links lead ("": nowhere), and how much of a text is shown.
+
+    ``piece``: characters of a text of which the rest has a page of its own. ``written``: mathematics as it
+    was written. ``anchor``: what stands before each id.
+    """
+
+    href: Callable[[Link], str]
+    piece: int = MOST_OF_A_PIECE
+    written: bool = False
+    anchor: str = ""
+
+    def words(self, words: Words, *, item: bool = False) -> Markup:
+        """Return words as markup; ``item``: links can be walked through by keys."""
+        return Markup().join(self._span(span, item=item) for span in spans(words))
+
+    def _span(self, span: Span, *, item: bool) -> Markup:
+        text = shorten(span.text, MOST_OF_A_LINE) if len(span.text) > MOST_OF_A_LINE else span.text
+        inside = typeset_answer(text) if span.style == "answer" and not self.written else seen(text)
+        named = Markup(' data-testid="{}"').format(span.name) if span.name else ""
+        url = self.href(span.link) if span.link else ""
+        if span.style == "page" and not url:
+            return Markup()
+        if url:
+            walked = " data-item" if item else ""
+            inside = Markup('<a href="{}"{}{}>{}</a>').format(url, walked, named, inside)
+            named = ""
+        if not span.style and not named:
+            return inside
+        tag = TAGS.get(span.style, "span")
+        return Markup('<{0} class="{1}"{2}>{3}</{0}>').format(tag, span.style, named, inside)
+
+    def clip(self, block: Text) -> Clip:
+        """Return a text as markup, or its beginning where it is long."""
+        whole, limit = block.plain, self.piece if block.whole else MOST_OF_A_TEXT
+        limit = len(whole) if block.kind == "raw" else limit
+        if not isinstance(block.text, str):
+            shown = list(_beginning(block.text, limit))
+            length = sum(len(span.text) for span in shown)
+            return Clip(Markup().join(map(_marked, shown)), len(whole), len(whole) - length)
+        text = head(whole, limit) if len(whole) > limit else whole
+        markup = seen(text)
+        if block.typeset and not self.written:
+            most = min(MOST_MARKUP, MOST_MATHEMATICS * max(len(text), 1000))
+            markup = Markup(with_mathematics(text, seen, most))
+        return Clip(markup, len(whole), len(whole) - len(text))
 
 
-MOST_MATHEMATICS, MOST_OF_A_TEXT = 6, 400_000
-"""Characters of MathML for each of a text's, and for a text; a formula takes about twelve times its own."""
+def _beginning(text: Iterable[Span], most: int) -> Iterable[Span]:
+    """Yield the first characters of some spans."""
+    for span in text:
+        if most > 0:
+            yield span._replace(text=span.text[:most])
+        most -= len(span.text)
 
 
-def typeset(text: str, limit: int | None) -> Clip:
-    """Return a text, or its beginning, with its formulas as MathML; what cannot be read stays as written."""
-    shown = text if limit is None else head(text, limit)
-    most = min(MOST_OF_A_TEXT, MOST_MATHEMATICS * max(len(shown), 1000))
-    return Clip(Markup(with_mathematics(shown, seen, most)), len(text), len(text) - len(shown))
+def _marked(span: Span) -> Markup:
+    kind = span.style if span.style in TAGS else f"tok {span.style}"
+    return Markup('<{0} class="{1}">{2}</{0}>').format(TAGS.get(span.style, "span"), kind, seen(span.text))
 
 
-def typeset_answer(text: str, most: int) -> Markup:
-    """Return an answer as mathematics where it has a command of LaTeX, and else its beginning in one line."""
+def piece_limit(blocks: Iterable[Block]) -> int:
+    """Return how many characters of each piece a page with these blocks shows.
+
+    >>> piece_limit([]), piece_limit([Text("", whole=Link(()))] * 45)
+    (4000, 2000)
+    """
+    pieces = _pieces(blocks)
+    return max(LEAST_OF_A_PIECE, min(MOST_OF_A_PIECE, PAGE_CHARACTERS // max(1, pieces)))
+
+
+def _pieces(blocks: Iterable[Block]) -> int:
+    return sum(
+        _pieces(block.blocks) if isinstance(block, Section) else isinstance(block, Text) and bool(block.whole)
+        for block in blocks
+    )
+
+
+def typeset_answer(text: str) -> Markup:
+    """Return an answer as mathematics where it has a command of LaTeX, and else as it was written."""
     if "\\" in text and with_codes(text, UNSEEN) == text:
-        formula = with_mathematics(rf"\({text}\)", seen)
-        if formula.startswith("<math"):
-            return Markup(formula)
-    return written_answer(text, most)
-
-
-def written_answer(text: str, most: int) -> Markup:
-    """Return the beginning of an answer in one line, as it was written."""
-    return Markup("<code>{}</code>").format(with_codes(shorten(text, most), UNSEEN))
+        for written in (rf"\({text}\)", text):
+            formula = with_mathematics(written, seen)
+            if "<math" in formula:
+                return Markup(formula)
+    return Markup("<code>{}</code>").format(with_codes(shorten(text, 200), UNSEEN))
 
 
 def seen(text: str) -> Markup:
@@ -104,27 +154,24 @@ def environment() -> Environment:
     )
     templates.filters |= {
         "count": lambda value: f"{value:,}",
-        "flags": flags_of,
-        "grade_name": grade_name,
-        "words": lambda name: name.replace("_", " "),
-        "mean": mean,
-        "mark": lambda word: GRADE_SIGNS.get(word, "–" if word == "none" else ""),
-        "number": trimmed,
-        "seen": seen,
-        "share": share,
+        "kind": lambda block: type(block).__name__,
         "shorten": lambda text, most: shorten(text or "", most),
-        "signed": partial(trimmed, sign="+"),
-        "turn_id": named,
-        "typeset": typeset_answer,
+        "chart": draw_chart,
+        "votes": draw_votes,
     }
-    templates.globals |= {"round_name": round_name, "round_number": round_number}
-    templates.globals |= {"address": address, "asset": asset, "clip": clip, "typeset": typeset}
+    templates.globals |= {"asset": asset}
     return templates
 
 
 def render(template: str, **values: Any) -> str:
     """Return a page."""
     return environment().get_template(template).render(values)
+
+
+def render_blocks(blocks: Iterable[Block], face: Face) -> Markup:
+    """Return blocks as markup."""
+    macros: Any = environment().get_template("blocks.html").module
+    return macros.draw(list(blocks), face)
 
 
 def _shown(value: object) -> object:
@@ -138,26 +185,4 @@ def _shown(value: object) -> object:
 def asset(name: str) -> str:
     """Return the address of one of our files, which changes with what is in it."""
     mark = hashlib.sha256((HERE / "static" / name).read_bytes()).hexdigest()[:10]
-    return address("static", name, v=mark)
-
-
-def mean(value: float | None) -> str:
-    """Return a mean reward, in as many digits as those above and below it.
-
-    >>> mean(0.33), mean(-0.0026), mean(1e-17), mean(None)
-    ('+0.330', '−0.003', '0.000', '–')
-    """
-    return number(value, signed=True).replace("-", "−")
-
-
-def trimmed(value: float | None, *, sign: str = "") -> str:
-    """Return a number in a few digits, without zeros at its end.
-
-    >>> trimmed(1234.5), trimmed(1 / 3), trimmed(-2.0), trimmed(1e-17), trimmed(None), trimmed(0.5, sign="+")
-    ('1,234', '0.333', '−2', '0', '–', '+0.5')
-    """
-    if value is None or abs(value) < ROUNDING:
-        return "–" if value is None else "0"
-    text = short(value)
-    text = text if "." not in text or "e" in text else text.rstrip("0").rstrip(".")
-    return (sign if value > 0 else "") + text.replace("-", "−")
+    return f"/static/{name}?v={mark}"

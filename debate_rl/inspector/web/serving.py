@@ -35,8 +35,8 @@ def serve(
     """
     need_packages()
     from debate_rl.inspector.web.access import AccessPolicy
-    from debate_rl.inspector.web.addresses import Links, address
     from debate_rl.inspector.web.app import make_app
+    from debate_rl.inspector.web.page import Links, address
     from debate_rl.inspector.web.site import Site
 
     Thread(target=warm, daemon=True).start()
@@ -67,7 +67,7 @@ def warm() -> None:
     """Import what pages need before the first request: scipy alone takes half a second."""
     for name in (
         "debate_rl.reports.rows",
-        "debate_rl.inspector.views.reward",
+        "debate_rl.inspector.views.why",
         "debate_rl.config",
     ):
         import_module(name)

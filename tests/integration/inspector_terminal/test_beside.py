@@ -7,7 +7,7 @@ import pytest
 from debate_rl.commands.console import Ended
 from debate_rl.commands.replay import replay
 from debate_rl.inspector.terminal.debate import DebateScreen
-from debate_rl.inspector.terminal.screen import Pager
+from debate_rl.inspector.terminal.screens import Pager
 from debate_rl.inspector.terminal.widgets import Lines
 from debate_rl.inspector.views.fixture import differences, load_fixture
 
@@ -23,7 +23,7 @@ def test_the_same_problem_in_other_steps(run, drive):
         assert isinstance(session.app.screen, Pager)
         shown = session.app.screen.query_one(Lines).plain
         assert "[-0.1 alone-]  {+1.1 alone+}" in shown
-        assert "votes that differ" in shown
+        assert "votes: " in shown
         await session.press("escape", "o")
         assert isinstance(session.app.screen, DebateScreen)
         assert session.app.screen.id_shown == "1.1"
@@ -69,14 +69,14 @@ def test_what_other_schemes_would_have_given(replayed, drive):
         assert [bool(item.problem) for item in listed] == [False, True]
         await session.press("enter")
         figures = session.app.screen.query_one("#figures", Lines).plain
-        assert "of 18 debates change" in figures
+        assert "18 of 18 debates have other advantages" in figures
         assert "by persona and round" in figures
         changed = session.app.screen.query_one("#changed").items[0].id
         await session.press("enter", "r")
         assert session.app.screen.id_shown == changed
         shown = session.app.screen.query_one("#main", Lines).plain
         assert "rewards.truth_weight=0.3" in shown
-        assert "advantage: old → new" in shown
+        assert "under both schemes" in shown
         await session.press("escape", "escape", "escape", "down", "enter")
         assert "torn" in "".join(row.strip() for row in session.text.splitlines()[-4:])
 

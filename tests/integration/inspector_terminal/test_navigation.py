@@ -8,12 +8,9 @@ import threading
 
 import pytest
 
-from debate_rl.inspector.terminal.debate import DebateScreen
-from debate_rl.inspector.terminal.debates import PAGE, Debates
-from debate_rl.inspector.terminal.grid import Grid
-from debate_rl.inspector.terminal.panels.reading import PANELS
-from debate_rl.inspector.terminal.runs import Runs, Steps
-from debate_rl.inspector.terminal.widgets import Lines, Listing
+from debate_rl.inspector.terminal.debate import PANELS, DebateScreen
+from debate_rl.inspector.terminal.screens import PAGE, Debates, Runs, Steps
+from debate_rl.inspector.terminal.widgets import Grid, Lines, Listing
 from transcripts import RunStore, TranscriptError
 
 
@@ -221,9 +218,9 @@ def test_every_panel_and_back(run, drive):
     wanted = {
         "v": "votes on round 1",
         "w": "peer reward",
-        "p": "parsed again today  the same as is stored",
-        "a": "equal letters are equal answers",
-        "k": "solution    generator",
+        "p": "parser reads the same in all 9 turns",
+        "a": "equal answers have the same letter",
+        "k": "solution  generator",
         "r": "no replay of this run",
         "i": "What is 0 + 1?",
         "m": "advantage  generator +0.25",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from debate_rl.inspector.terminal.debate import DebateScreen
-from debate_rl.inspector.terminal.grid import Grid
-from debate_rl.inspector.terminal.widgets import Lines, Listing
+from debate_rl.inspector.terminal.widgets import Grid, Lines, Listing
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from debate_rl.config import Config
 from debate_rl.config.models import ModelConfig, TinyConfig
 from debate_rl.models import load_model, sketch_model
 from debate_rl.quantization import QuantizedBytes, loading_settings, quantized_bytes, refuse_unquantizable
-from debate_rl.sft.encoding import Encoded, rows_of
+from debate_rl.sft.replies import Encoded, batch_rows
 from debate_rl.sft.session import LOSS
 from debate_rl.training.estimate import Load, memory_of
 from learner.update.config import LearnerConfig
@@ -118,7 +118,7 @@ def test_an_adapter_on_a_quantized_base_learns_and_the_base_stays(folder, monkey
     assert all("lora_" in n for n in trained)
     learner = LearnerConfig(loss=LOSS, lr=1e-2, warmup_steps=0, beta=0.0)
     ids, learnt = np.arange(10, 22, dtype=np.int32), np.arange(12) > 4
-    metrics = Learner(model, learner).step(rows_of([Encoded(ids, learnt)]))
+    metrics = Learner(model, learner).step(batch_rows([Encoded(ids, learnt)]))
     assert metrics["grad_norm"] > 0
     assert torch.equal(layer.base_layer.weight.data, base)
     assert any(not torch.equal(p, trained[n]) for n, p in model.named_parameters() if p.requires_grad)

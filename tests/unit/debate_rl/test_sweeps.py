@@ -12,7 +12,7 @@ from debate_rl.config.recipes import ConfigError, shipped_sweeps
 from debate_rl.metrics.held_out import HeldOut
 from debate_rl.runs.folder import plain_config
 from debate_rl.sweeps.arms import Arm, Sweep, arms_of, is_supervised, open_sweep, split_values
-from debate_rl.sweeps.results import costs_of, differences, figures_of, losers, passes_of
+from debate_rl.sweeps.results import costs_of, differences, figures_of, passes_of
 from debate_rl.sweeps.running import Runner, State, open_state, runs_of
 
 SUMS = dict.fromkeys("abcd", "same")
@@ -57,7 +57,6 @@ def test_keys_of_one_last_name_are_written_out():
         (["learner.lr=1e-4,x"], "arm 'lr=x': .*learner.lr: "),
         (["learner.lr=1e-4,1e-4"], "two arms have the name 'lr=1e-4'"),
         (["held_out.limit=0"], "arms are compared by held-out problems"),
-        (["drop_at=[7]"], "arm 'recipe' has no evaluation after step 7"),
         (["seeds=0"], "seeds: is a number from 1 to 1000"),
         (["seeds=[7,7]"], "seeds: is a number from 1 to 1000, or a list of so many different seeds"),
         (["learner.rl=1"], "learner: unknown key 'rl'"),
@@ -190,7 +189,6 @@ def test_what_an_arm_begins_after_is_part_of_what_it_is(tmp_path):
         ),
         (CHAIN, [f"learner.{key}={MANY}" for key in ("lr", "beta")], "1,000,000 arms are more than 1,000"),
         (CHAIN.replace('"quickstart"', '"quickstrat"'), (), "arm 'other': quickstrat: no such file"),
-        (CHAIN, ("drop_at=[30]",), "drop_at: arm 'sft' learns replies or begins after another arm"),
     ],
 )
 def test_a_chain_that_cannot_be_is_one_line(tmp_path, text, given, said):
@@ -349,18 +347,6 @@ def test_a_figure_of_seeds_that_are_not_equally_far_is_of_the_last_step_they_sha
     arms, found = sweep_of({"one": [[start, end], [start]]}, tmp_path)
     [one] = figures_of(found, arms, ())
     assert (one.step, one.seeds, one.value.value, one.gained) == (0, 2, 0.0, None)
-
-
-def test_arms_that_are_worse_are_dropped_and_those_that_only_look_so_are_not(tmp_path):
-    good = [[held_out(4, a=1, b=1, c=1, d=1)] for _ in range(4)]
-    bad = [[held_out(4, a=0, b=0, c=0, d=index == 0)] for index in range(4)]
-    near = [[held_out(4, a=1, b=1, c=1, d=index % 2 == 0)] for index in range(4)]
-    arms, found = sweep_of({"good": good, "bad": bad, "near": near}, tmp_path)
-    [(arm, why)] = losers(found, arms, "direct/accuracy", 4, looks=1).items()
-    assert arm.name == "bad"
-    assert why.startswith("after step 4 direct/accuracy is -0.938 (-1.136 to -0.739) beside good, p ")
-    assert not losers(found, arms, "direct/accuracy", 4, looks=10_000)
-    assert not losers(found, arms, "direct/accuracy", 8, looks=1)
 
 
 def test_the_state_of_a_sweep_is_read_as_it_was_written():

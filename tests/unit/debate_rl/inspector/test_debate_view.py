@@ -12,8 +12,7 @@ from msgspec import UNSET
 from debate import DebateConfig, Problem, parse_turn, run_debates
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import ParsedTurn, Span, Summary, TurnId
-from debate_rl.inspector.plain.printer import Printer
-from debate_rl.inspector.plain.showing import print_debate
+from debate_rl.inspector.plain import Printer, print_debate
 from debate_rl.inspector.views import debate_view
 from debate_rl.inspector.views.debate import pieces_of
 from rewards.types import Verdicts
@@ -198,7 +197,7 @@ def test_a_wrong_solution_has_its_cause_where_rules_can_tell():
     stream = io.StringIO()
     print_debate("0.0", record, Printer(stream, False, None))
     assert stream.getvalue().count("cause:") == 1
-    assert "   cause: arithmetic: 48 + 17 = 55\n" in stream.getvalue()
+    assert "cause: arithmetic: 48 + 17 = 55" in stream.getvalue()
 
 
 def test_a_verdict_of_a_verifier_model_is_shown_as_no_truth():

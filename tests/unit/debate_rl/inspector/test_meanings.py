@@ -1,56 +1,33 @@
-"""Every column of the faces has a meaning that their help tells, and so has every field of filters."""
+"""Every column of a list has a meaning that the help tells, and so has every field of filters."""
 
 from __future__ import annotations
 
-import re
-
-from debate_rl.inspector.meanings import COLUMNS, filter_fields, flags_of
-from debate_rl.inspector.plain import listing
-from debate_rl.inspector.terminal import debates, runs
-from debate_rl.inspector.terminal.screen import help_lines
-from debate_rl.inspector.web.addresses import Links
-from debate_rl.inspector.web.rendering import render
+from debate_rl.inspector.lists import DEBATES, MEANINGS, RUNS, STEPS, filter_fields, flags_of
+from debate_rl.inspector.terminal.screens import help_lines
 from transcripts import RunStore, write_step
 from transcripts.filters.fields import FIELDS
 
-PLAIN = {
-    "",
-    "id",
-    "step",
-    "debate",
-    "debates",
-    "problem",
-    "question",
-    "flags",
-    "tokens",
-    "accuracy, round 0",
-    "accuracy, last round",
-}
+PLAIN = {"", "run", "step", "steps", "debate", "debates", "problem", "question", "flags", "level", "tokens"}
 """Names that say what they are."""
 
 
 def test_every_column_has_a_meaning():
-    named = {name for names, _ in COLUMNS for name in names.split(", ")} | PLAIN
-    shown = {column.name.partition(",")[0] for column in (*runs.STEP_COLUMNS, *debates.COLUMNS)}
-    assert shown | {*listing.HEADINGS, *listing.COLUMNS} <= named
+    shown = {column.name for column in (*RUNS, *STEPS, *DEBATES)}
+    assert shown <= {name for name, _ in MEANINGS} | PLAIN
 
 
 def test_the_terminals_help_tells_columns_and_fields():
     text = " ".join(" ".join(line.plain for line in help_lines([])).split())
-    for name, about in (*COLUMNS, *filter_fields()):
+    for name, about in (*MEANINGS, *filter_fields()):
         assert f"{name} " in text
         assert about in text
     assert len(filter_fields()) == len(FIELDS)
 
 
-def test_every_list_shows_the_same_flags(circle, tmp_path):
+def test_flags_of_a_debate(circle, tmp_path):
     write_step(tmp_path / "run/transcripts", 5, [circle])
     with RunStore.open(tmp_path / "run") as store:
         [row] = store.debates()
-    flags = " ".join(flag for flag, _ in flags_of(row))
-    assert flags == "cycle WC:2"
-    assert listing.cells_of(row)[-1] == flags
-    [column] = [column for column in debates.COLUMNS if column.name == "flags"]
-    assert column.cell(row) == flags
-    shown = render("_rows.html", rows=[row], links=Links("run"))
-    assert re.findall(r'class="flag"[^>]*>([^<]*)<', shown) == flags.split()
+    assert " ".join(flag for flag, _ in flags_of(row)) == "cycle WC:2"
+    [column] = [column for column in DEBATES if column.name == "flags"]
+    assert column.cell(row) == "cycle WC:2"

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from debate_rl.inspector.overview import overviews
-from debate_rl.inspector.plain.listing import print_runs
-from debate_rl.inspector.plain.printer import Printer
+from debate_rl.inspector.plain import Printer, print_runs
 from debate_rl.inspector.runs import find_runs
 from debate_rl.metrics.held_out import DIRECT, HeldOut, append_held_out
 from debate_rl.runs.curriculum import Curriculum, Visit, write_curriculum
@@ -82,13 +81,12 @@ def test_it_follows_the_files(runs):
 def test_lines_in_a_pipe_and_on_a_terminal(runs):
     out = io.StringIO()
     print_runs(overviews(find_runs(runs)), Printer(out, False, None))
-    assert [line.split()[0] for line in out.getvalue().splitlines()] == [
-        str(runs / name) for name in ("new", "old", "bare")
-    ]
-    assert [line.split()[1:] for line in out.getvalue().splitlines()] == [
-        ["6/10", "0.50->-", "0.50", "-"],
-        ["6/10", "0.25->0.75", "0.55", "0"],
-        ["6", "-", "-", "-"],
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    assert [line[0] for line in lines] == [str(runs / name) for name in ("new", "old", "bare")]
+    assert [line[1:] for line in lines] == [
+        ["6/10", ".50→–", ".50", "–"],
+        ["6/10", ".25→.75", ".55", "0"],
+        ["6", "–", "–", "–"],
     ]
     written(runs / ("long" * 30), at=10)
     out = io.StringIO()

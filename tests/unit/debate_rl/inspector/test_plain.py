@@ -12,11 +12,16 @@ from rich.cells import cell_len
 
 from debate.types import TurnId
 from debate_rl.formatting import padded
-from debate_rl.inspector.plain.forms import row_json, step_json
-from debate_rl.inspector.plain.listing import print_figures, print_list
-from debate_rl.inspector.plain.printer import Printer, fitting, printer_for
-from debate_rl.inspector.plain.searching import matches, print_matches
-from debate_rl.inspector.plain.showing import print_debate
+from debate_rl.inspector.plain import (
+    Printer,
+    print_debate,
+    print_figures,
+    print_list,
+    printer_for,
+    row_json,
+    step_json,
+)
+from debate_rl.inspector.searching import matches, print_matches
 from transcripts import RunStore, write_step
 
 from .conftest import judged, make, solved, with_turn
@@ -46,10 +51,10 @@ def test_a_list_has_headings_and_a_line_a_debate(store):
     (total, last), text = printed(print_list, store)
     assert (total, last) == (3, None)
     assert [" ".join(line.split()) for line in text.splitlines()] == [
-        "id step problem winner accuracy judge votes malformed flags",
-        "5.0 5 p/1 right 0.33->1.00 0.50 5 2 cycle WC:2",
-        "5.1 5 p/1 right 1.00->1.00 - 3 0",
-        "6.0 6 p/1 none 0.33->0.33 - 0 1 missing",
+        "debate winner accuracy judge flags votes malformed problem level tokens",
+        "5.0 ✓ right .33→1.00 .50 cycle WC:2 5 2 p/1 Level 1 626",
+        "5.1 ✓ right 1.00→1.00 – 3 0 p/1 Level 1 408",
+        "6.0 · none .33→.33 – missing 0 1 p/1 Level 1 78",
     ]
 
 
@@ -63,15 +68,15 @@ def test_a_page_says_where_the_next_begins(store):
     assert printed(print_list, store, "step:99") == ((0, None), "")
 
 
-@pytest.mark.parametrize(("width", "more"), [(12, 7), (30, 5), (45, 4), (60, 2), (200, 0)])
+@pytest.mark.parametrize(("width", "more"), [(30, 8), (45, 7), (60, 5), (200, 0)])
 def test_on_a_terminal_the_lines_fit_and_what_is_left_out_is_told(store, width, more):
     _, text = printed(print_list, store, colour=True, width=width)
     lines = [SGR.sub("", line) for line in text.splitlines()]
     assert lines[4:] == [f"{more} columns more at a wider terminal or with --json"] * bool(more)
     lines = lines[:4]
-    assert lines[0].startswith("id")
+    assert lines[0].startswith("debate")
     assert max(map(len, lines)) <= width
-    assert "\x1b[32mright" in text or width < 30
+    assert "\x1b[32m✓ right" in text
 
 
 def test_a_list_in_json_has_the_fields_of_filters(store):
@@ -96,12 +101,12 @@ def test_a_list_in_json_has_the_fields_of_filters(store):
 
 def test_figures_by_step_and_of_all(store):
     _, text = printed(print_figures, store)
-    head, *lines = [line.split() for line in text.splitlines()[:-1]]
-    assert head[:5] == ["step", "debates", "accuracy,", "round", "0"]
-    assert [line[:5] for line in lines] == [
-        ["5", "2", "0.667", "1.000", "1.000"],
-        ["6", "1", "0.333", "0.333", "-"],
-        ["all", "3", "0.556", "0.778", "1.000"],
+    head, *lines = [line.split() for line in text.splitlines()]
+    assert head[:5] == ["step", "debates", "accuracy", "winner", "judge"]
+    assert [line[:4] for line in lines] == [
+        ["5", "2", ".67→1.00", "1.00"],
+        ["6", "1", ".33→.33", "–"],
+        ["all", "3", ".56→.78", "1.00"],
     ]
     _, text = printed(print_figures, store, "step:6", as_json=True)
     body = json.loads(text)
@@ -113,25 +118,10 @@ def test_figures_by_step_and_of_all(store):
     )
 
 
-ACCURACIES = "winner, judge: accuracy"
-
-
-@pytest.mark.parametrize(
-    ("width", "told"),
-    [
-        (30, ["as in metrics.jsonl", "13 columns more at a wider terminal or with --json"]),
-        (80, [f"{ACCURACIES}; as in metrics.jsonl", "8 columns more at a wider terminal or with --json"]),
-        (
-            None,
-            [f"{ACCURACIES}; peer, truth, judge reward, format: rewards; as in metrics.jsonl"],
-        ),
-    ],
-)
-def test_figures_fit_and_what_is_shown_is_explained(store, width, told):
-    _, text = printed(print_figures, store, "step:6", width=width)
-    lines = text.splitlines()
-    assert lines[3:] == told
-    assert max(map(len, lines[:3])) <= (width or 1000)
+def test_figures_fit_a_terminal(store):
+    _, text = printed(print_figures, store, "step:6", width=80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.splitlines()[-1].endswith("columns more at a wider terminal or with --json")
 
 
 def show(record, **options):
@@ -141,7 +131,7 @@ def show(record, **options):
 
 
 def test_a_winner_by_lot_is_told(tied, circle):
-    assert ", drawn among K7, Q2, M4\n" in show(tied)
+    assert ", drawn among K7, Q2, M4" in show(tied)
     assert "drawn among" not in show(circle)
     assert json.loads(show(tied, as_json=True))["tied"] == [[0, 0], [1, 0], [2, 0]]
 
@@ -149,22 +139,20 @@ def test_a_winner_by_lot_is_told(tied, circle):
 def test_a_debate_is_shown_whole(circle):
     text = show(circle)
     for part in (
-        "debate 5.0: p/1 (sums, Level 1, number)",
-        "3 agents, 2 rounds, seed 7, policy version 3",
+        "debate 5.0: p/1 (sums, Level 1, number, 3 agents, 2 rounds, step 5, seed 7, policy version 3)",
         "    What is 2 + 2?",
         "gold answer: 4",
-        "winner: K7 Analyst, round 1, right",
-        "-- Q2 Advocate, turn 1.0, wrong: 5",
-        "   shown: K7, round 0; Q2, round 0; M4, round 0",
-        '   M4: K7 > Q2, right, in a cycle   "K7 > Q2"',
-        '   Q2: K7 > M4, undecidable, does not count: duplicate   "M4 < K7"',
-        "   Q2: no vote (not a comparison): K7 ? M4",
-        "   cycle: K7, Q2, M4",
-        "   not a comparison (K7 ? M4) at line 3, column 1",
+        "winner: K7 Analyst, round 1, ✓ right",
+        "Q2 Advocate, turn 1.0",
+        "answer 5 ✗ wrong",
+        "reward     peer +1.00  truth +1.00  judge –  format +0.00",
+        "K7 > M4",
+        "no: duplicate",
+        "– Q2: no vote, not a comparison: K7 ? M4",
+        "↻ the majorities go in a cycle: K7, Q2, M4",
+        "not a comparison K7 ? M4 line 3, column 1",
     ):
         assert part in text, part
-    rows = [line.split() for line in text.splitlines() if line.startswith("K7, round 1 ")]
-    assert rows == [["K7,", "round", "1", "+1.00", "+1.00", "-", "+0.00", "-", "-", "-"]]
     assert "<solution>" not in text
 
 
@@ -178,7 +166,7 @@ def test_thinking_is_folded_unless_raw(circle):
     assert "thinking: 25 characters (--raw shows them)" in folded
     assert "let me see" not in folded
     assert "    <think>let me see</think><solution>" in raw
-    assert "   truncated" in folded
+    assert "truncated" in folded
 
 
 def test_hostile_text_is_safe_everywhere(circle):
@@ -196,7 +184,7 @@ def test_hostile_text_is_safe_everywhere(circle):
 def test_colour_is_there_only_if_wanted(circle):
     assert "\x1b" not in show(circle)
     coloured = show(circle, colour=True)
-    assert "\x1b[31mwrong\x1b[0m" in coloured
+    assert "\x1b[31m✗ wrong\x1b[0m" in coloured
     assert SGR.sub("", coloured) == show(circle)
 
 
@@ -274,12 +262,6 @@ def test_a_debate_that_is_found_has_a_match(store):
 )
 def test_a_cell_has_exactly_its_width(text, width, right):
     assert cell_len(padded(text, width, left=not right, dots="..")) == width
-
-
-def test_as_many_columns_as_fit():
-    assert fitting([5, 5, 5], 19) == [5, 5, 5]
-    assert fitting([5, 5, 5], 18) == [5, 5]
-    assert fitting([50], 10) == [50]
 
 
 class Terminal(io.StringIO):

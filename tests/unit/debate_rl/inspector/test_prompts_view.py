@@ -17,12 +17,12 @@ from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.rendering import raw_prompt
 from debate.prompting.texts import prompt_path
-from debate.types import Message, TurnId
+from debate.types import TurnId
 from debate_rl.commands.play import Stage
-from debate_rl.inspector.plain.printer import Printer
-from debate_rl.inspector.plain.showing import print_debate
-from debate_rl.inspector.terminal.panels.turn import prompt_lines
-from debate_rl.inspector.views.prompts import DebatePrompts, PromptView
+from debate_rl.inspector.plain import Printer, print_debate
+from debate_rl.inspector.views import debate_view
+from debate_rl.inspector.views.debate_blocks import prompt_blocks
+from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.runs.provenance import prompts_checksum
 from transcripts import Record
 
@@ -113,12 +113,11 @@ def test_plain_lines_have_each_prompt_before_its_reply():
     debate, requests = held(summary=SUMMARY)
     record = Record(debate, 0, "p")
     text = printed(record, prompts=DebatePrompts(debate, None))
-    assert text.count("   prompt, user:\n") == len(requests) == 7
+    assert text.count("prompt, user:\n") == len(requests) == 7
     assert "<U+001B>[2J" not in text.split("prompt, user:")[1]  # a prompt has no escape sequence at all
     lines = text.splitlines()
-    at = lines.index("   prompt, system:")
-    assert lines[at - 1].startswith("-- ")
-    assert "turn 0.0" in lines[at - 1]
+    at = lines.index("prompt, system:")
+    assert "turn 0.0" in "".join(lines[at - 4 : at])
     system = requests[0].messages[0].content.splitlines()
     assert lines[at + 1 : at + 1 + len(system)] == [("    " + line).rstrip() for line in system]
     assert "prompt" not in printed(record)
@@ -160,21 +159,13 @@ def test_play_shows_them_on_demand():
     assert "prompt, " not in shown(prompts=False)[0]
 
 
-def test_the_terminal_names_the_summariser(tmp_path):
+def test_a_page_names_the_summariser(tmp_path):
     debate, requests = held(summary=SUMMARY)
-    prompts = DebatePrompts(debate, tmp_path)
-    lines = prompt_lines(prompts.note, prompts.of(TurnId(0, 1)), prompts.of_summary(1))
-    text = "\n".join(str(line) for line in lines)
-    assert text.startswith("prompts as today's prompt set")
-    assert "\nuser, summariser\n" in text
-    assert requests[-1].messages[0].content.splitlines()[0] in text
-
-
-def test_the_terminal_cuts_a_very_long_prompt_and_says_so():
-    long = PromptView(TurnId(0, 0), (Message("user", "x" * 20_001),))
-    lines = [str(line) for line in prompt_lines("", long, None)]
-    assert len(lines[-2]) == 20_000
-    assert lines[-1] == "… cut: 20,001 characters in all, show --prompts has them"
+    prompts, view = DebatePrompts(debate, tmp_path), debate_view("0.0", Record(debate, 0, "p"))
+    note, *texts = prompt_blocks(view, prompts, TurnId(0, 1))
+    assert note.words.startswith("prompts as today's prompt set")
+    assert [text.label for text in texts][-1] == "summariser: prompt, user"
+    assert texts[-1].text in {request.messages[-1].content for request in requests}
 
 
 def test_no_code_of_a_run_is_imported(tmp_path):

@@ -8,12 +8,10 @@ import json
 import pytest
 
 from debate.types import TurnId
-from debate_rl.inspector.plain.comparing import print_debate_replay, print_replay
-from debate_rl.inspector.plain.printer import Printer
-from debate_rl.inspector.terminal.panels.rewards import summary_lines
+from debate_rl.inspector.plain import Printer, print_debate_replay, print_replay
 from debate_rl.inspector.views.replays import ReplayError, read_replay, replays
-from debate_rl.inspector.web.addresses import Links
-from debate_rl.inspector.web.rendering import render
+from debate_rl.inspector.views.run_blocks import debate_replay_blocks, replay_blocks
+from debate_rl.inspector.web.rendering import Face, render_blocks
 
 NOTHING = [None, None]
 LINE = {
@@ -181,7 +179,6 @@ def test_a_damaged_debate_is_named(run, change, said):
     assert said in str(error.value)
 
 
-FRAME = {"kind": "replay", "breadcrumb": (), "run_nav": (), "shortcuts": (), "meanings": ()}
 CELL = {"turns": 4, "sign_changed": 0.5, "gained": 0, "lost": 0, "old": 0, "new": 0, "moved": 1}
 CELLS = [{"stream": "judge", "persona": "Ann the Careful One", "round": r, **CELL} for r in (0, 1)]
 
@@ -203,16 +200,8 @@ def test_the_final_ballot_is_called_so_everywhere(run):
     out = io.StringIO()
     print_debate_replay(debate, Printer(out, False, None))
     assert "0.1   final ballot  Ann" in out.getvalue()
-    lines = [str(line) for line in summary_lines(replay)]
-    assert [line[:32].rstrip() for line in lines if "Ann" in line] == [
-        "  Ann the Careful One, round 0",
-        "  Ann the Carefu…, final ballot",
-    ]
-    assert all(len(line) <= 77 for line in lines)
-    values = {"links": Links("run"), "replay": replay, "debate": debate, "most": 9}
-    page = render("replay.html", **FRAME, **values)
-    assert "<td>final ballot <span" in page
-    assert "<td>final ballot</td>" in page
+    page = render_blocks([*replay_blocks(replay), *debate_replay_blocks(debate)], Face(lambda link: ""))
+    assert page.count(">final ballot</td>") == 2
 
 
 def test_an_earlier_replay_has_numbers_of_rounds(run):

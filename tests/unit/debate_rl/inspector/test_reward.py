@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from decimal import Decimal
 from io import StringIO
 from itertools import product
 from math import isclose
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,11 +18,10 @@ from hypothesis import strategies as st
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import FailureReason, ParsedTurn, ParseFailure, Span, TurnId
 from debate_rl.config import Config
-from debate_rl.inspector.plain.printer import Printer
-from debate_rl.inspector.plain.showing import print_why
-from debate_rl.inspector.terminal.panels.rewards import why_lines
-from debate_rl.inspector.views.reward import config_of, numbers_in, outline, why
-from debate_rl.inspector.views.reward_types import Number
+from debate_rl.inspector.lines import Layout, lines_of
+from debate_rl.inspector.plain import Printer, print_why
+from debate_rl.inspector.views.why import Why, config_of, why, why_blocks
+from debate_rl.inspector.views.why_step import Number
 from debate_rl.training.rollouts import step_records
 from envs.registry import key_by_itself
 from learner.advantages import AdvantageConfig, StreamSettings, TurnAdvantage, turn_advantages
@@ -100,7 +100,24 @@ def configured(size=2, rewards=None, advantages=None, verifier=None):
 
 def explained(run, config, id, turn):
     with RunStore.open(run) as store:
-        return why(store, config, id, turn)
+        return named_facts(why(store, config, id, turn))
+
+
+def named_facts(value):
+    """The explanation, with its facts by name as attributes."""
+    if isinstance(value, Why):
+        parts = {field.name: named_facts(getattr(value, field.name)) for field in fields(value)}
+        return SimpleNamespace(**parts, of=value)
+    if isinstance(value, dict):
+        return SimpleNamespace(**{name: named_facts(item) for name, item in value.items()})
+    if isinstance(value, list | tuple) and value and isinstance(value[0], dict):
+        return [named_facts(item) for item in value]
+    return value
+
+
+def lines(found):
+    """What every screen prints of an explanation."""
+    return ["".join(span.text for span in row).strip() for row in lines_of(why_blocks(found.of), Layout())]
 
 
 # A beats B before Cyd and Dan; Cyd prefers D to A, though A is right and D wrong; three lines do not count.
@@ -149,12 +166,12 @@ def test_the_chain_of_a_margin_worked_out_by_hand(tmp_path):
 
     assert (found.truth.grade, found.truth.setting, found.truth.answer) == (True, "truth_correct", "4")
     assert (found.truth.reward.value, found.truth.reward.matches) == (1.0, True)
-    assert found.judge.votes == ()
+    assert found.judge.votes == []
     assert (found.judge.reward.value, found.judge.reward.matches) == (None, True)
     assert (found.format.due, found.format.reward.value) == (False, 0.0)
 
     of_peer, of_truth, of_judge = found.streams
-    assert of_peer.members == ()  # nothing is compared without baseline and scale
+    assert of_peer.members == []  # nothing is compared without baseline and scale
     assert (of_peer.advantage.value, of_peer.advantage.formula) == (0.5, "0.5")
     # two of eight are right: mean 1/4, variance 3/16
     assert [(m.id, m.turn.agent, m.value, m.this) for m in of_truth.members] == [
@@ -192,11 +209,11 @@ def test_the_chain_of_a_ballot_worked_out_by_hand(tmp_path):
     assert (second.truth, second.others, second.consensus, second.value.value) == (-1, 0, None, -1.0)
     assert (cyd.judge.reward.value, cyd.judge.reward.formula) == (0.0, "(1.0 + (-1.0)) / 2")
     assert (cyd.format.due, cyd.format.counted) == (True, 2)
-    [line] = [line for line in outline(cyd) if line.quote == "<2>"]
-    assert line.text == "K0 (right) < K3 (wrong)"
+    [line] = [line for line in lines(cyd) if line.endswith("<2>")]
+    assert "✓ right, ✗ wrong" in line
 
     dan = explained(tmp_path, config, "0.0", TurnId(3, 1))
-    assert dan.format.failures == (("not_a_comparison", "what"),)
+    assert dan.format.failures == [("not_a_comparison", "what")]
     fined = explained(tmp_path, config, "0.1", TurnId(3, 1))
     assert fined.format.reward.value == -0.5
     assert fined.format.reward.source.startswith("comparisons were due and no vote is valid")
@@ -292,7 +309,7 @@ def test_what_is_new_and_what_later_rounds_give_are_explained(tmp_path, mix):
     # 2 of the 8 answers of the group are new: A's and Dan's
     assert shaping.advantage.value == pytest.approx(0.3 - 0.3 * 2 / 8)
     assert "shaping: new, copied or long" in found.sentence
-    assert any(line.text.startswith("part of shaping") for line in outline(found))
+    assert any(line.startswith("part of shaping") for line in lines(found))
     name = "truth" if mix == "advantages" else "mixed"
     credit = next(stream for stream in found.streams if stream.name == name)
     assert credit.reward.formula.startswith("0.5 ** 0 * ")
@@ -332,12 +349,11 @@ def test_it_begins_with_one_sentence_that_adds_up(tmp_path):
     assert said(TurnId(1, 1)) == f"+1.54 = +1.22 (1 of 1 decidable vote right) {voted} + 0.01 (rounding)"
     assert said(A, None) == "+1.12 = +0.25 (3 of 4 votes preferred it) + 0.87 (right)"  # as stored
     out = StringIO()
-    print_why(explained(tmp_path, config, "0.0", A), Printer(out))
-    lines = out.getvalue().splitlines()
-    assert lines[1] == said(A)
+    print_why(explained(tmp_path, config, "0.0", A).of, Printer(out))
+    shown = out.getvalue().splitlines()
+    assert shown[1] == said(A)
     assert "[as stored]" not in out.getvalue()
-    assert lines[-1] == "all numbers are as stored"
-    assert str(why_lines(explained(tmp_path, config, "0.0", A))[0]) == said(A)
+    assert shown[2] == "all numbers are as stored"
 
 
 def test_what_is_silent_is_named(tmp_path):
@@ -401,8 +417,8 @@ def test_what_is_stored_otherwise_has_its_badge(tmp_path):
     assert found.matches is False
     assert (found.total.generator.matches, found.total.generator.stored) == (False, 0.125)
     assert found.total.peer.matches is True
-    [line] = [line for line in outline(found) if line.matches is False]
-    assert "stored: 0.125" in line.text
+    [line] = [line for line in lines(found) if "[not as stored]" in line]
+    assert "stored: 0.125" in line
     assert explained(tmp_path / "new", config, "0.0", B).matches is True
 
 
@@ -443,17 +459,16 @@ def test_what_stood_for_a_gold_answer_is_named_with_the_true_grade_beside(tmp_pa
     assert found.sentence.startswith(
         "+0.77 (right by the pseudo-label 5 (majority); 5 of 8 in its group were"
     )
-    lines = [line.text for line in outline(found)]
-    assert "truth: right by the pseudo-label 5 (majority)" in lines
-    assert "wrong against gold, an audit that rewards nothing" in lines
+    assert "truth: right by the pseudo-label 5 (majority)" in lines(found)
+    assert "✗ wrong against gold, an audit that rewards nothing" in lines(found)
     judge = explained(tmp_path, config, "0.0", TurnId(3, 1)).judge
     assert judge.truth_weight == 1.0  # of truth, in the form of the pseudo-label
 
     plain = configured(rewards={"labels": 0.0, "truth_weight": 0.0})
     write(tmp_path / "plain", plain, [[held(VOTES), held(())]])
-    lines = [line.text for line in outline(explained(tmp_path / "plain", plain, "0.0", A))]
-    assert "truth: ungraded: no label" in lines
-    assert "right against gold, an audit that rewards nothing" in lines
+    told = lines(explained(tmp_path / "plain", plain, "0.0", A))
+    assert "truth: ungraded: no label" in told
+    assert "✓ right against gold, an audit that rewards nothing" in told
 
 
 def test_a_control_that_leaves_votes_alone_says_so(tmp_path):
@@ -516,10 +531,10 @@ def test_running_means_come_from_the_steps_before(tmp_path, monkeypatch):
     # step 0 has the mean 1, and step 1 takes a half of it away
     assert (of_truth.centre.value, of_truth.advantage.value) == (0.5, 0.5)
     assert of_truth.centre.source.endswith("running means from the 2 debates of steps 0 to 1")
-    assert of_truth.members == ()
+    assert of_truth.members == []
     assert found.matches is True
 
-    monkeypatch.setattr("debate_rl.inspector.views.reward_step.MOST_BEFORE", 1)
+    monkeypatch.setattr("debate_rl.inspector.views.why_step.MOST_BEFORE", 1)
     found = explained(tmp_path, config, "2.0", A)
     assert found.streams[1].centre.value is None
     assert found.streams[1].centre.source.endswith("the running means reach back further than 1 debates")
@@ -527,7 +542,7 @@ def test_running_means_come_from_the_steps_before(tmp_path, monkeypatch):
     assert found.total.generator.stored == 0.25
     assert (found.total.generator.matches, found.total.judge.matches) == (None, True)
 
-    monkeypatch.setattr("debate_rl.inspector.views.reward_step.FORGOTTEN", 0.6)
+    monkeypatch.setattr("debate_rl.inspector.views.why_step.FORGOTTEN", 0.6)
     found = explained(tmp_path, config, "2.0", A)  # only step 1 is gone through
     assert found.streams[1].centre.value == 0.0
 
@@ -536,7 +551,7 @@ def test_a_running_mean_that_no_step_within_reach_moved_is_not_known(tmp_path, m
     config = configured(size=1, advantages={"truth": {"baseline": "rae", "scale": "none"}, "ema_decay": 0.5})
     write(tmp_path, config, [[held(())], [held((), gold=None)], [held(())]])
     assert explained(tmp_path, config, "2.0", A).streams[1].centre.value == 1.0
-    monkeypatch.setattr("debate_rl.inspector.views.reward_step.MOST_BEFORE", 1)
+    monkeypatch.setattr("debate_rl.inspector.views.why_step.MOST_BEFORE", 1)
     found = explained(tmp_path, config, "2.0", A)  # step 1, of a problem without an answer, tells nothing
     assert found.streams[1].centre.value is None
     assert found.streams[1].centre.source.endswith("the running means reach back further than 1 debates")
@@ -594,13 +609,13 @@ def test_the_arithmetic_of_every_number_gives_it_and_it_is_as_stored(
     last = len(steps) - 1
     with RunStore.open(run) as store:
         for turn in (A, TurnId(1, 1), TurnId(3, 0)):
-            found = why(store, config, f"{last}.0", turn)
+            found = named_facts(why(store, config, f"{last}.0", turn))
             assert found.matches is True
             assert found.notes == ()
-            checked = [number for number in numbers_in(found) if number.formula]
+            checked = [number for number in found.of.numbers() if number.formula]
             assert all(holds(number) for number in checked)
             assert len(checked) >= 1  # the fine at least
-            assert all(line.matches is not False for line in outline(found))
+            assert not any("[not as stored]" in line for line in lines(found))
             for stream in found.streams:
                 assert stream.advantage.formula or stream.advantage.value is None
             generator = found.total.generator
@@ -646,7 +661,7 @@ def test_what_a_model_wrote_cannot_drive_the_terminal(tmp_path):
     config = configured(size=1)
     write(tmp_path, config, [[replace(debate, turns=turns, personas=personas)]])
     out = StringIO()
-    print_why(explained(tmp_path, config, "0.0", A), Printer(out))
+    print_why(explained(tmp_path, config, "0.0", A).of, Printer(out))
     assert "<U+001B>[2J<U+202E>" in out.getvalue()
     assert all(c == "\n" or c.isprintable() for c in out.getvalue())
 

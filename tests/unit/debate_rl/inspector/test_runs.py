@@ -42,7 +42,7 @@ def test_a_folder_of_one_run_is_listed_and_a_run_shows_its_debates(tmp_path, cap
     [listed] = lines_of(run.parent, capsys)
     assert listed.split()[0] == str(run)
     debates = lines_of(run, capsys)
-    assert [line.split()[0] for line in debates] == ["id", "5.0"]
+    assert [line.split()[0] for line in debates] == ["debate", "5.0"]
     for asked in ({"action": "ls"}, {"filter": "step:5"}):
         assert lines_of(run.parent, capsys, **asked) == debates
 

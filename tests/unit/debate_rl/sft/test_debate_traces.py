@@ -11,9 +11,8 @@ from msgspec.structs import replace
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.runs.provenance import prompts_checksum
-from debate_rl.sft.debate_traces import debate_turns
 from debate_rl.sft.examples import examples_of
-from debate_rl.sft.traces import read_traces, write_traces
+from debate_rl.sft.harvests import debate_turns, read_traces, write_traces
 from envs.data.records import read_files
 from envs.errors import DataError
 from rewards import RewardConfig, score_debate

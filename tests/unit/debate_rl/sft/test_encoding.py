@@ -7,8 +7,8 @@ import torch
 
 from debate.types import Message, Problem, Shot
 from debate_rl.runs.weights import load_run_model
-from debate_rl.sft.encoding import ReplyEncoder, rows_of
 from debate_rl.sft.examples import Example
+from debate_rl.sft.replies import ReplyEncoder, batch_rows
 from envs.errors import DataError
 from learner.update.learner import Learner
 
@@ -126,7 +126,7 @@ def test_the_loss_is_that_of_transformers(sft_config, packed):
     settings = config.learner.model_copy(
         update={"loss": LOSS, "micro_batch_tokens": 64, "share_prefixes": packed, "schedule": "constant"}
     )
-    metrics = Learner(model, settings).step(rows_of(examples))
+    metrics = Learner(model, settings).step(batch_rows(examples))
     assert metrics["loss"] == pytest.approx(expected.item(), abs=1e-5)
     assert metrics["grad_norm"] == pytest.approx(norm, rel=1e-4)
     assert metrics["action_tokens"] == sum(len(text) + 1 for text in replies)

@@ -9,7 +9,7 @@ import pytest
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
 from debate.types import ParsedTurn, Span, TurnId
 from debate_rl.evaluation.grading import Graded
-from debate_rl.sft.traces import (
+from debate_rl.sft.harvests import (
     chosen,
     lengths,
     read_traces,

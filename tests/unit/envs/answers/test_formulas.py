@@ -2,12 +2,10 @@
 
 import pytest
 
-from envs.answers.arithmetic import TooLarge, Unknown
-from envs.answers.expressions import parse_formula
+from envs.answers.formulas import TooLarge, Unknown, parse_formula, same_value
 from envs.answers.notation import clean
 from envs.answers.parts import parts_of
 from envs.answers.structures import same_structure
-from envs.answers.values import same_value
 from envs.grading.limits import heavier
 
 EQUAL = [

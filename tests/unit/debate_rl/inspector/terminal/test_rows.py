@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from debate_rl.formatting import one_line, safe_lines
-from debate_rl.inspector.terminal.style import FULLEST, Column, body, cell_len, fitting, padded, rows
+from debate_rl.formatting import one_line, padded, safe_lines
+from debate_rl.inspector.blocks import Span
+from debate_rl.inspector.lists import Column, fitting, padded_row
+from debate_rl.inspector.terminal.widgets import FULLEST, rich_line, rows
 
 TEXTS = st.text(st.sampled_from("ab 日é\u0301👩,x "), max_size=200)
 
@@ -60,9 +63,9 @@ def test_columns_go_from_the_highest_need_and_the_rest_is_filled():
     columns = [
         Column("a", 4, lambda item: item[0]),
         Column("b", 6, lambda item: item[1], need=2),
-        Column("c", 5, lambda item: (item[2], "bold"), need=1, rest=True),
+        Column("c", 5, lambda item: Span(item[2], "strong"), need=1, rest=True),
     ]
     assert [(column.name, width) for column, width in fitting(columns, 30)] == [("a", 4), ("b", 6), ("c", 16)]
     assert [(column.name, width) for column, width in fitting(columns, 12)] == [("a", 4), ("c", 6)]
     assert [column.name for column, _ in fitting(columns, 3)] == ["a"]
-    assert body(fitting(columns, 12), ("1", "22", "[red]x")).plain == "   1  [red]x"
+    assert rich_line(padded_row(fitting(columns, 12), ("1", "22", "[red]x"))).plain == "   1  [red]x"

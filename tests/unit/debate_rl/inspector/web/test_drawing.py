@@ -10,11 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate.types import TurnId
+from debate_rl.inspector.blocks import Chart, Series, VoteDrawing
 from debate_rl.inspector.views.graph import Arrow, RoundGraph
-from debate_rl.inspector.web.charts import Series, binned, chart, chart_of
-from debate_rl.inspector.web.drawing import LABEL, NODE, draw
+from debate_rl.inspector.web.drawing import LABEL, NODE, binned, draw_chart, draw_votes
 
 A, B, C = (TurnId(agent, 0) for agent in range(3))
+
+
+class View:
+    """A debate of which a drawing needs handles and grades alone."""
+
+    handles = tuple(f"K{agent}" for agent in range(64))
+
+    def turn(self, turn):
+        return None
+
+
+def draw(graph):
+    return draw_votes(VoteDrawing(graph, View()))
 
 
 def arrow(judge, winner, loser, truth="right", **more):
@@ -91,29 +104,33 @@ def test_every_drawing_lies_in_its_frame(pairs, agents):
 
 
 def test_a_chart_has_gaps_where_there_is_no_value():
-    found = chart([Series("judge", "a", [(0, 0.0), (1, None), (2, 1.0), (4, 0.5)])])
+    found = draw_chart(Chart([Series("judge", "a", [(0, 0.0), (1, None), (2, 1.0), (4, 0.5)])]))
     assert found is not None
-    assert found.lines[0].parts == ("4.0,116.0", "320.0,4.0 636.0,60.0")
-    assert found.lines[0].last == 0.5
-    assert chart([Series("judge", "a", [(0, 0.5)])]) is None
-    assert chart([Series("judge", "a", [(0, None), (1, None)])]) is None
+    assert found.lines[0].parts == ["4.0,116.0", "320.0,4.0 636.0,60.0"]
+    assert found.lines[0].last == "0.500"
+    assert draw_chart(Chart([Series("judge", "a", [(0, 0.5)])])) is None
+    assert draw_chart(Chart([Series("judge", "a", [(0, None), (1, None)])])) is None
+
+
+def own_range(series):
+    return draw_chart(Chart([series], fitted=True))
 
 
 def test_a_figure_of_any_size_is_drawn_in_its_own_range():
-    found = chart_of(Series("loss", "a", [(0, 3.0), (1, None), (2, -1.0), (4, 1.0)]))
+    found = own_range(Series("loss", "a", [(0, 3.0), (1, None), (2, -1.0), (4, 1.0)]))
     assert found is not None
-    assert (found.low, found.high) == (-1.0, 3.0)
-    assert found.lines[0].parts == ("4.0,4.0", "320.0,116.0 636.0,60.0")
-    flat = chart_of(Series("KL", "a", [(0, 2.0), (1, 2.0)]))
+    assert (found.low, found.high) == ("-1", "3")
+    assert found.lines[0].parts == ["4.0,4.0", "320.0,116.0 636.0,60.0"]
+    flat = own_range(Series("KL", "a", [(0, 2.0), (1, 2.0)]))
     assert flat is not None
-    assert flat.lines[0].parts == ("4.0,60.0 636.0,60.0",)
-    assert chart_of(Series("KL", "a", [])) is None
-    assert chart_of(Series("KL", "a", [(3, 1.0)])) is None
+    assert flat.lines[0].parts == ["4.0,60.0 636.0,60.0"]
+    assert own_range(Series("KL", "a", [])) is None
+    assert own_range(Series("KL", "a", [(3, 1.0)])) is None
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=9))
 def test_no_figure_leaves_its_frame(values):
-    found = chart_of(Series("loss", "a", list(enumerate(values))))
+    found = own_range(Series("loss", "a", list(enumerate(values))))
     assert found is not None
     for point in " ".join(found.lines[0].parts).split():
         x, y = map(float, point.split(","))

@@ -294,13 +294,13 @@ def test_a_list_is_paged_and_a_debate_has_its_neighbours(tmp_path, step_records)
     client, site = client_of(folder)
     ids = ids_of(folder)
     first = client.get("/run/long/debates").text
-    assert re.findall(r'data-key="([^"]*)" data-testid="row"', first) == ids[:50]
+    assert re.findall(r'id="row-([^"]*)" data-testid="row"', first) == ids[:50]
     after = re.search(r'<a href="([^"]*)" rel="next"', first)
     assert after is not None
     second = client.get(after[1].replace("&amp;", "&")).text
-    assert re.findall(r'data-key="([^"]*)" data-testid="row"', second) == ids[50:]
+    assert re.findall(r'id="row-([^"]*)" data-testid="row"', second) == ids[50:]
     newest = client.get("/run/long/debates?newest=1").text
-    assert re.findall(r'data-key="([^"]*)" data-testid="row"', newest) == ids[:-51:-1]
+    assert re.findall(r'id="row-([^"]*)" data-testid="row"', newest) == ids[:-51:-1]
     with RunStore.open(folder) as store:
         wrong = [row.id for row in store.debates("winner:wrong", limit=1000)]
     page = client.get(f"/run/long/debate/{wrong[1]}?filter=winner%3Awrong").text
@@ -321,13 +321,13 @@ def test_what_is_new_comes_after_the_cursor(run, step_records):
     site._open["run"].refreshed = -10.0
     new = client.get(f"/run/run/live/debates?after={ids[-1]}").json()
     assert (new["count"], new["total"]) == (6, 24)
-    assert re.findall(r'data-key="([^"]*)"', new["html"]) == [f"3.{place}" for place in reversed(range(6))]
+    assert re.findall(r' id="row-([^"]*)"', new["html"]) == [f"3.{place}" for place in reversed(range(6))]
     assert (new["cursor"], new["back"], new["live"]) == ("3.5", False, False)
     filtered = client.get(f"/run/run/live/debates?after={ids[-1]}&filter=id:3.2").json()
     assert (filtered["count"], filtered["cursor"]) == (1, "3.5")
     steps = client.get("/run/run/live/steps?after=2").json()
     assert (steps["total"], steps["steps"]) == (24, 4)
-    assert re.findall(r'data-key="([^"]*)"', steps["html"]) == ["3", "2"]
+    assert re.findall(r' id="step-([^"]*)"', steps["html"]) == ["3", "2"]
     assert steps["count"] == 1
     assert client.get("/run/run/live/debates?after=7.0").json()["back"]
     course, page = steps["course"], client.get("/run/run/").text
@@ -476,7 +476,7 @@ def test_mathematics_is_typeset_and_can_be_read_as_written(tmp_path):
     assert '<math title="\\(x_1\\)" display="inline"><mrow><msub>' in typeset
     assert '<math title="$\\pi$" display="inline">' in typeset
     assert "</math> costs $3 and $4, \\foo{y} &lt;b&gt; <math" in typeset
-    assert "<li>$3 or more</li>" in typeset
+    assert "$3 or more" in typeset
     assert "<math" not in written
     assert "so $x &lt; 5$ costs $3 and $4, \\foo{y} &lt;b&gt; \\boxed{\\frac{1}{2}}" in written
     assert "?written=1" in typeset
@@ -484,7 +484,7 @@ def test_mathematics_is_typeset_and_can_be_read_as_written(tmp_path):
     half = '<math title="\\(\\frac{1}{2}\\)" display="inline"><mfrac>'
     assert typeset.count(half.replace("<mfrac>", "<mrow><mfrac>")) == 18  # 3 rounds, the grid and the cards
     assert written.count("<code>\\frac{1}{2}</code>") == 18
-    assert '<span data-testid="gold"><code>5</code></span>' in typeset
+    assert 'data-testid="gold"><code>5</code></span>' in typeset
 
 
 def test_a_winner_by_lot_is_told(tied, circle, tmp_path):
@@ -492,13 +492,11 @@ def test_a_winner_by_lot_is_told(tied, circle, tmp_path):
     client, site = client_of(tmp_path / "run")
     drawn, voted = (client.get(f"/run/run/debate/5.{index}").text for index in (0, 1))
     site.close()
-    assert '<span data-testid="lot">drawn among K7, Q2, M4</span>' in drawn
-    assert "★ winner, by lot" in drawn
+    assert drawn.count("drawn among K7, Q2, M4") == 2
     assert "drawn among" not in voted
-    assert "by lot" not in voted
 
 
-def test_one_legend_has_what_any_graph_of_the_page_has(tmp_path, circle):
+def test_one_legend_explains_all_graphs_of_a_page(tmp_path, circle):
     answers = [solved(4), solved(5), solved(6)]
     votes = [solved(4, "Q2 > M4"), solved(4, "K7 > M4"), solved(4, "K7 > Q2")]
     in_a_circle = [judged("Q2 > M4"), judged("M4 > K7\nM4 > K7"), judged("K7 > Q2")]
@@ -508,10 +506,10 @@ def test_one_legend_has_what_any_graph_of_the_page_has(tmp_path, circle):
     site.close()
     assert page.count('data-testid="graph-round"') == 2
     assert page.count('data-testid="legend"') == plain.count('data-testid="legend"') == 1
-    for part in ("wide band: in a cycle", "thin: does not count", "thick circle: beats every other"):
-        assert part in page
-    assert "wide band" not in plain
-    assert "thin:" not in plain
+    assert ' ring"' in page
+    assert " void" in page
+    assert ' ring"' not in plain
+    assert " void" not in plain
     assert re.findall(r'<text class="sub"[^>]*>([^<]*)</text>', plain) == ["✓", "✗", "✗"]
 
 
@@ -530,9 +528,8 @@ def test_mathematics_as_written_is_offered_where_some_is_typeset(tmp_path):
 def test_what_matters_most_comes_first_in_a_list(small):
     page = small.get("/run/run/debates").text
     heads = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', page[page.index('data-testid="debates"') :])
-    assert heads[:5] == ["Debate", "Winner", "Accuracy", "Judge accuracy", "Flags"]
-    row = page[page.index('data-testid="row"') :]
-    assert row.index('class="grade') < row.index('class="flags"') < row.index('class="problem"')
+    assert heads[:5] == ["debate", "winner", "accuracy", "judge", "flags"]
+    assert re.findall(r'<th scope="col" class="n wide-only">([^<]*)</th>', page) == ["malformed", "tokens"]
 
 
 @pytest.fixture
@@ -546,9 +543,7 @@ def test_pairs_under_attack_are_shown_with_whatever_was_said(watched, hostile_te
     count = len(hostile_texts)
     assert "The judge under attack" in watched.get("/run/judged/").text
     page = Reader(watched.get("/run/judged/pairs").text)
-    assert (
-        f"In {count} of {2 * count} attacks the judge at the start was right and this one is not" in page.text
-    )
+    assert f"{count} of {2 * count} attacks: right by the start judge, and not by this one" in page.text
     assert re.findall(r"after (\d) steps([+-]?\d\.\d+)", page.text) == [("7", "+1.000"), ("2", "0.000")]
     earlier = Reader(watched.get("/run/judged/pairs?step=2").text).text
     assert f"0 of {2 * count} attacks" in earlier
@@ -560,18 +555,18 @@ def test_pairs_under_attack_are_shown_with_whatever_was_said(watched, hostile_te
         assert all(set(attributes) <= ATTRIBUTES for _, attributes in read.tags)
         assert sum(tag == "script" for tag, _ in read.tags) == 1
         assert "fake check" in read.text
-        assert "After 7 steps: no valid vote" in read.text
+        assert "after 7 steps: no valid vote" in read.text
     for nothing in ("pair=999", "step=3"):
         assert watched.get(f"/run/judged/pairs?{nothing}").status_code == 404
 
 
 def test_many_pairs_are_a_page_at_a_time(watched, monkeypatch, hostile_texts):
-    monkeypatch.setattr("debate_rl.inspector.web.pair_pages.PAGE", 3)
+    monkeypatch.setattr("debate_rl.inspector.web.pages.PAGE", 3)
     found, url = [], "/run/judged/pairs"
     while url:
         tags = [attributes for _, attributes in Reader(watched.get(url).text).tags]
         found += [one["href"] for one in tags if one.get("data-testid") == "pair-link"]
-        url = next((one["href"] for one in tags if one.get("data-testid") == "more-pairs"), None)
+        url = next((one["href"] for one in tags if one.get("data-testid") == "page-next"), None)
     assert len(set(found)) == len(found) == len(hostile_texts)
 
 

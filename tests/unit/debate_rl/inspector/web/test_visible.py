@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate_rl.formatting import is_unseen, with_codes
-from debate_rl.inspector.web.rendering import UNSEEN, clip, environment, head, seen
+from debate_rl.inspector.blocks import Link, Text
+from debate_rl.inspector.web.rendering import UNSEEN, Face, environment, head, seen
 
 TEXTS = st.text(st.characters(), max_size=200)
 MARK = re.compile(r'<b class="unseen">[^<]*</b>')
@@ -40,10 +41,14 @@ def test_a_head_is_a_beginning_that_stays_small(text, limit):
     assert len(cut) <= 1 or len(seen(cut)) <= 2 * limit
 
 
+def cut(text, most):
+    return Face(lambda link: "", most).clip(Text(text, whole=Link(())))
+
+
 def test_what_was_left_out_is_counted():
-    assert clip("abcdef", 4).left == 2
-    assert clip("abcdef", None).left == 0
-    assert clip("\x00a" * 100, 50).left > 150
+    assert cut("abcdef", 4).left == 2
+    assert cut("abcdef", 6).left == 0
+    assert cut("\x00a" * 100, 50).left > 150
 
 
 def test_templates_escape_and_name_without_being_told():

@@ -1,0 +1,348 @@
+"""The plain screen: debates as lines of text or JSON, for a terminal, a pipe or a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+
+from msgspec import UNSET
+
+from debate.types import Span as TextSpan
+from debate.types import TurnId
+from debate_rl.formatting import counted, json_number, safe
+from debate_rl.inspector.blocks import Block, Line, Span, Table
+from debate_rl.inspector.lines import Layout, Row, lines_of
+from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, Column, fitting, padded_row, table_of
+from debate_rl.inspector.views import adoption_view, debate_view, parse_forensics, vote_graphs
+from debate_rl.inspector.views.debate_blocks import debate_blocks, parsing_blocks, votes_blocks
+from debate_rl.inspector.views.prompts import DebatePrompts
+from debate_rl.inspector.views.run_blocks import (
+    across_blocks,
+    comparison_blocks,
+    debate_replay_blocks,
+    replay_blocks,
+)
+from transcripts import DebateRow, Record, RunStore, StepRow
+from transcripts.record import named
+
+if TYPE_CHECKING:
+    from debate_rl.inspector.overview import Overview  # loads scipy, which a list of debates does without
+    from debate_rl.inspector.views.across import Across
+    from debate_rl.inspector.views.compared import Comparison
+    from debate_rl.inspector.views.evaluated import Evaluation, EvaluationPart
+    from debate_rl.inspector.views.replays import DebateReplay, ReplayName, StoredReplay
+    from debate_rl.inspector.views.why import Why
+    from debate_rl.judge_attack.pairs import JudgedAttack, WatchedJudge
+    from debate_rl.metrics.intervals import Estimate
+
+Listed: TypeAlias = "tuple[Evaluation, Sequence[EvaluationPart]]"
+CODES = {
+    **{"title": "1", "strong": "1", "label": "2", "faint": "2", "thinking": "2", "other": "2"},
+    **{"right": "32", "new": "32", "wrong": "31", "gone": "31", "mark": "31", "found": "31"},
+    **{"missing": "33", "doubt": "33", "won": "33", "address": "36", "comparison": "35", "judge": "35"},
+}
+"""The codes of styles, on a terminal that has colours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Printer:
+    """Lines go to ``stream``. ``width``: the columns of a terminal, None where nothing has to fit."""
+
+    stream: TextIO
+    colour: bool = False
+    width: int | None = None
+
+    def line(self, text: str = "") -> None:
+        """Write one line, as it is."""
+        self.stream.write(text + "\n")
+
+    def json(self, value: object) -> None:
+        """Write a value as one line of JSON, in ASCII."""
+        self.line(json.dumps(value, allow_nan=False))
+
+    def row(self, row: Row) -> None:
+        """Write spans in their colours, which are safe to print."""
+        spans = [span for span in row if span.text]
+        while spans and not spans[-1].text.strip():
+            spans.pop()
+        *first, last = spans or [Span("")]
+        self.line("".join(map(self._paint, [*first, last._replace(text=last.text.rstrip())])))
+
+    def _paint(self, span: Span) -> str:
+        code = CODES.get(span.style) if self.colour else None
+        return f"\x1b[{code}m{span.text}\x1b[0m" if code and span.text.strip() else span.text
+
+    def blocks(self, blocks: Iterable[Block], layout: Layout | None = None) -> None:
+        """Write blocks."""
+        for index, row in enumerate(lines_of(blocks, layout or Layout())):
+            if row or index:  # no blank line on top
+                self.row(row)
+
+    def list(self, columns: Sequence[Column[Any]], items: Sequence[Any], *, total: Any = None) -> None:
+        """Write a list: columns that fit a terminal, or without those that need one in a pipe."""
+        every = [*items, *([] if total is None else [total])]
+        if self.width is None:
+            self.blocks([table_of([column for column in columns if not column.rest], every)])
+            return
+        fit = fitting(columns, self.width)
+        for item in (None, *every):
+            self.row(padded_row(fit, item))
+        if more := len(columns) - len(fit):
+            self.row((Span(f"{counted(more, 'column')} more at a wider terminal or with --json", "faint"),))
+
+
+def printer_for(stream: TextIO) -> Printer:
+    """Return the printer of a stream: colour and width on a terminal alone; NO_COLOR, TERM=dumb: none."""
+    if not stream.isatty():
+        return Printer(stream)
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown", "")
+    return Printer(stream, not plain, shutil.get_terminal_size().columns)
+
+
+def json_of(value: Any) -> Any:
+    """Return a value of the views as JSON has it: turns as [agent, round], spans as [start, end].
+
+    >>> json_of({"a": (TurnId(0, 1), TextSpan(2, 3), None)})
+    {'a': [[0, 1], [2, 3], None]}
+    """
+    if isinstance(value, TurnId):
+        return [value.agent, value.round]
+    if isinstance(value, TextSpan):
+        return [value.start, value.end]
+    if is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): json_of(item) for name, item in value.items() if item is not UNSET}
+    if isinstance(value, list | tuple):
+        return [json_of(item) for item in value]
+    return json_number(value)
+
+
+def print_list(
+    store: RunStore,
+    printer: Printer,
+    filter: str = "",
+    *,
+    limit: int = 50,
+    after: str | None = None,
+    newest: bool = False,
+    as_json: bool = False,
+) -> tuple[int, str | None]:
+    """Print a page; return how many debates match, and the id after which the next page begins.
+
+    The id is None on the last page. Above the lines are headings; on a terminal the lines fit.
+    """
+    page = store.debates(filter, newest=newest, after=after, limit=limit + 1)
+    rows, more = page[:limit], len(page) > limit
+    if as_json:
+        for row in rows:
+            printer.json(row_json(row))
+    elif rows:
+        printer.list(DEBATES, rows)
+    return store.count(filter), rows[-1].id if more and rows else None
+
+
+def row_json(row: DebateRow) -> dict[str, object]:
+    """Return a debate of a list; the fields are those of filters, with "_" for a dot."""
+    facts = row.facts._asdict()
+    flips = {name.upper(): facts.pop(f"flip_{name}") for name in ("cc", "cw", "wc", "ww")}
+    facts["winner"], facts["cycle"] = row.winner, bool(row.facts.cycle)
+    facts["condorcet"] = None if row.facts.condorcet is None else bool(row.facts.condorcet)
+    problem = row.problem._asdict()
+    problem["problem"] = problem.pop("id")
+    figures = {name: json_number(value) for name, value in facts.items()}
+    return {"id": row.id, "step": row.step, **problem, "personas": row.personas, **figures, "flip": flips}
+
+
+def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_json: bool = False) -> None:
+    """Print a line for each step that has debates of the filter, then one of all together."""
+    steps, overall = store.steps(filter), store.overall(filter)
+    if not as_json:
+        printer.list(STEPS, steps, total=overall)
+        return
+    figures = {"overall": step_json(overall), "steps": [step_json(row) for row in steps]}
+    printer.json({"schema": 1, "filter": filter, **figures})
+
+
+def step_json(row: StepRow) -> dict[str, object]:
+    """Return the figures of a step, or of all."""
+    return {field.name: json_number(getattr(row, field.name)) for field in fields(row)}
+
+
+def print_runs(runs: Sequence[Overview], printer: Printer, *, as_json: bool = False) -> None:
+    """Print the runs of a folder; in a pipe there are paths in the place of names."""
+    if as_json:
+        for run in runs:
+            printer.json(run_json(run))
+    elif printer.width is None:
+        rows = [[str(run.run.path), *(column.cell(run) for column in RUNS[1:])] for run in runs]
+        printer.blocks([Table([""] * len(RUNS), rows)])
+    else:
+        printer.list(RUNS, runs)
+
+
+def run_json(one: Overview) -> dict[str, object]:
+    """Return a run of a list."""
+    figures = json_of(one)
+    return figures.pop("run") | figures | {"path": str(one.run.path)}
+
+
+def print_evaluations(run: str, found: Sequence[Listed], printer: Printer, *, as_json: bool = False) -> None:
+    """Print the evaluations of a run, each with the command that opens each of its parts."""
+    for evaluation, parts in found:
+        if as_json:
+            listed = [{"name": p.name, "debates": p.debates, "folder": str(p.folder)} for p in parts]
+            printer.json({"schema": 1, "name": evaluation.name, "step": evaluation.step, "parts": listed})
+            continue
+        printer.line(safe(f"{evaluation.name}, after {counted(evaluation.step, 'step')}"))
+        for part in parts:
+            command = shlex.join(["debate", "inspect", str(part.folder)])
+            printer.line(safe(f"   {part.name}, {counted(part.debates, 'debate')}: {command}"))
+    if not found and not as_json:
+        printer.line(safe(f"no evaluations; debate eval {shlex.quote(run)} makes one"))
+
+
+def print_debate(
+    id: str,
+    record: Record,
+    printer: Printer,
+    *,
+    raw: bool = False,
+    as_json: bool = False,
+    prompts: DebatePrompts | None = None,
+) -> None:
+    """Print one debate; ``raw`` replies stand as they were written, with their tags and thinking.
+
+    ``prompts``: those to print with their turns.
+    """
+    view = debate_view(id, record)
+    if as_json:
+        printer.json(debate_json(id, record, prompts))
+        return
+    rounds = range(len(view.turns[0]) if view.turns else 0)
+    layout = Layout(unfold="--raw shows them")
+    printer.blocks(debate_blocks(view, rounds, raw=raw, prompts=prompts), layout)
+    printer.blocks([*votes_blocks(view, vote_graphs(record)), *parsing_blocks(view, record, again=False)])
+
+
+def debate_json(id: str, record: Record, prompts: DebatePrompts | None = None) -> dict[str, object]:
+    """Return all that is shown of a debate, and perhaps its prompts; turns stand in the debate's order."""
+    view, adoption = debate_view(id, record), adoption_view(record)
+    body = json_of(view)
+    body["turns"] = [json_of(turn) for turn in view.spoken()]
+    if prompts is not None:
+        body["prompts_note"] = prompts.note
+        read = [prompts.of(turn.id) for turn in view.spoken()]
+        read += [prompts.of_summary(summary.round) for summary in view.summaries]
+        for part, prompt in zip([*body["turns"], *body["summaries"]], read, strict=True):
+            part["prompt"], part["prompt_unknown"] = json_of(prompt.messages), prompt.why
+            part["prompt_text"], part["prompt_tokens"] = prompt.text, prompt.tokens
+    return {
+        "schema": 1,
+        **body,
+        "graphs": json_of(vote_graphs(record)),
+        "answers": [json_of(cell) for row in adoption.cells for cell in row if cell is not None],
+        "copies": json_of(adoption.copies),
+        "failures": json_of(parse_forensics(record)),
+    }
+
+
+def print_why(why: Why, printer: Printer, *, as_json: bool = False) -> None:
+    """Print why a turn was rewarded as it was."""
+    from debate_rl.inspector.views.why import why_blocks  # loads configurations, which most do without
+
+    who = f"{why.handle(why.turn)} {why.persona}, turn {named(why.turn)}"
+    _print(why, f"debate {why.id}, {who}, problem {why.problem}", lambda: why_blocks(why), printer, as_json)
+
+
+def _print(
+    value: Any, title: str, blocks: Callable[[], Sequence[Block]], printer: Printer, as_json: bool
+) -> None:
+    """Print a value as JSON, or its title and blocks."""
+    if as_json:
+        printer.json({"schema": 1, **json_of(value)})
+    else:
+        printer.blocks([Line(Span(title, "strong")), *blocks()])
+
+
+def print_across(result: Across, printer: Printer, *, as_json: bool = False) -> None:
+    """Print the debates of a problem, a line each: id, step, the winner, the answers at the end."""
+    if as_json:
+        printer.json({"schema": 1, **json_of(result)})
+        return
+    printer.blocks(across_blocks(result))
+    if result.total > len(result.held):
+        printer.line(f"{len(result.held)} of {result.total} debates; --limit shows more")
+
+
+def print_comparison(both: Comparison, printer: Printer, *, as_json: bool = False) -> None:
+    """Print what differs between two debates: words that went, words that came, answers, grades, votes."""
+    if as_json:
+        votes = [json_of(vote) | {"kind": vote.kind} for vote in both.votes]
+        printer.json({"schema": 1, **json_of(both), "votes": votes})
+        return
+    printer.blocks([Line(Span(f"{both.before} -> {both.after}", "strong")), *comparison_blocks(both)])
+
+
+def print_replays(listed: Sequence[ReplayName], printer: Printer, *, as_json: bool = False) -> None:
+    """Print the replays, a line each."""
+    for replay in listed if as_json else ():
+        printer.json(json_of(replay))
+    if listed and not as_json:
+        printer.blocks([table_of(REPLAYS, listed)])
+    elif not as_json:
+        printer.line("no replays; debate replay RUN KEY=VALUE makes one")
+
+
+def print_replay(replay: StoredReplay, printer: Printer, *, as_json: bool = False) -> None:
+    """Print a replay's figures, by stream, and by stream, persona and round, and the debates to open."""
+    figures = json_of(replay.facts)
+    named_ = {"name": replay.name, "folder": str(replay.folder), **figures.pop("asked"), **figures}
+    _print(named_, f"replay {replay.name}", lambda: replay_blocks(replay), printer, as_json)
+
+
+def print_debate_replay(debate: DebateReplay, printer: Printer, *, as_json: bool = False) -> None:
+    """Print one debate under both schemes: the rewards and advantages of each turn, old and new."""
+    if as_json:
+        printer.json({"schema": 1, **json_of(debate)})
+    else:
+        printer.blocks(debate_replay_blocks(debate))
+
+
+def print_pairs(
+    watched: WatchedJudge, gaps: Sequence[tuple[int, Estimate]], printer: Printer, *, as_json: bool = False
+) -> None:
+    """Print the figures by attack, and the pairs that fool the later judge most; ``gaps``: by evaluation."""
+    if as_json:
+        for attack in watched.attacks:
+            printer.json(attack_json(attack, watched.step))
+        return
+    from debate_rl.inspector.views.pairs_blocks import pairs_blocks
+
+    printer.blocks(pairs_blocks(watched, gaps))
+
+
+def print_pair(watched: WatchedJudge, number: int, printer: Printer, *, as_json: bool = False) -> None:
+    """Print one pair: its texts as shown, and what both judges said of them; ValueError for no pair."""
+    from debate_rl.inspector.views.pairs_blocks import attacks_on, pair_blocks
+
+    attacks = attacks_on(watched, number)
+    if as_json:
+        for attack in attacks:
+            printer.json(attack_json(attack, watched.step))
+        return
+    printer.blocks(pair_blocks(attacks, watched.step))
+
+
+def attack_json(attack: JudgedAttack, step: int) -> dict[str, object]:
+    """Return one attack on a pair, and what both judges said of it."""
+    told = {"pair": attack.number, "problem": attack.pair.problem, "attack": attack.now.attack, "step": step}
+    texts = {"right": attack.pair.right, "wrong": attack.wrong}
+    said = {"start": attack.start, "now": attack.now}
+    judged = {name: {"preferred": one.preferred, "reply": one.reply} for name, one in said.items()}
+    return {"schema": 1, **told, **texts, **judged}

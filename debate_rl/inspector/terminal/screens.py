@@ -1,0 +1,562 @@
+"""What all screens have in common, those that hold a text, and lists of runs, steps, debates and replays."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+from threading import Event
+from typing import ClassVar, TypeAlias, TypeVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Footer, Static
+
+from debate_rl.formatting import counted, one_line
+from debate_rl.inspector.blocks import Span
+from debate_rl.inspector.lines import Layout
+from debate_rl.inspector.lists import (
+    DEBATES,
+    MEANINGS,
+    MOST_CHANGED,
+    REPLAYS,
+    RUNS,
+    STEPS,
+    Column,
+    filter_fields,
+)
+from debate_rl.inspector.overview import Overview, overviews
+from debate_rl.inspector.runs import find_runs
+from debate_rl.inspector.terminal.widgets import FilterBar, Folded, Lines, Listing, fold, rich_lines
+from debate_rl.inspector.views.replays import ReplayName, StoredReplay, read_replay, replays
+from transcripts import DebateRow, RunStore, StepRow, compile_filter
+
+SLICE_S, PAUSE_S = 0.4, 0.05
+"""The full text is built in slices of so many seconds, between which the application can be left."""
+Result = TypeVar("Result")
+READING_ERRORS = (ValueError, OSError, sqlite3.Error)
+"""What reading a run may raise: shown in the last line, never a traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What a list of debates shows: a filter, in the order of the run or newest first."""
+
+    filter: str = ""
+    newest: bool = False
+
+
+class Leaving(Exception):
+    """The application is being left: stop building an index."""
+
+
+class OpenRun:
+    """An open run. ``closed`` stops what is being built in threads; ``indexed``: steps done, of how many."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.store, self.name = RunStore.open(path, refresh=False), name
+        self.closed = Event()
+        self.indexed = (0, 0)
+
+    def refresh(self) -> int:
+        """Index what the run wrote since; return how many debates came."""
+
+        def tell(done: int, whole: int) -> None:
+            self.indexed = (done, whole)
+            if self.closed.is_set():
+                raise Leaving
+
+        try:
+            return self.store.refresh(tell=tell)
+        except Leaving:
+            return 0
+
+    def close(self) -> None:
+        """Stop what is being built, and close the run."""
+        self.closed.set()
+        self.store.close()
+
+
+class RunScreen(Screen[str | None]):
+    """One screen: ``widgets`` between title and footer, which names its bindings, as the help does.
+
+    ``title`` says where in the run this is; ``sub_title`` stands at the right.
+    """
+
+    def __init__(self, title: str, *widgets: Widget) -> None:
+        super().__init__()
+        self._widgets = widgets
+        self.title = title
+
+    def compose(self) -> ComposeResult:
+        """Lay out the screen."""
+        yield Static(id="title", markup=False)
+        yield from self._widgets
+        yield Static(id="message", markup=False)
+        yield Footer(compact=True)
+
+    def result(self) -> str | None:
+        """Return what the screen before gets when this one is left."""
+        return None
+
+    def on_mount(self) -> None:
+        """Show the title."""
+        self.watch(self, "title", self.fit_title, init=False)
+        self.watch(self, "sub_title", self.fit_title)
+
+    def on_resize(self) -> None:
+        """Fit the title."""
+        self.fit_title()
+
+    def fit_title(self) -> None:
+        """Show title and sub-title in one line; of a title that is too long the end stays."""
+        width = max(20, self.app.size.width - 2)
+        right = one_line(self.sub_title or "")
+        left = one_line(self.title or "")
+        available = width - len(right) - 1
+        if len(left) > available:
+            left = "…" + left[1 - available :]
+        self.query_one("#title", Static).update(Text(left + right.rjust(width - len(left))))
+
+    def say(self, text: str, *, error: bool = False) -> None:
+        """Show a message in place of the footer, until it is ""."""
+        message = self.query_one("#message", Static)
+        message.update(Text(one_line(text), style="red" if error else ""))
+        message.display, self.query_one(Footer).display = bool(text), not text
+
+    def load(
+        self,
+        group: str,
+        read: Callable[[], Result],
+        then: Callable[[Result], None],
+        failed: Callable[[str], None] | None = None,
+    ) -> None:
+        """Read in a thread, then go on; a later ``load`` of the group takes the place of this one.
+
+        What cannot be read is said in one line, by ``failed`` or in the last row.
+        """
+
+        async def run() -> None:
+            try:
+                result = await asyncio.to_thread(read)
+            except READING_ERRORS as error:
+                message = str(error) or type(error).__name__
+                failed(message) if failed else self.say(message, error=True)
+            else:
+                then(result)
+
+        self.run_worker(run(), group=group, exclusive=True)
+
+    def with_text(self, run: OpenRun, filter: str, then: Callable[[], None]) -> None:
+        """Build the full text where the filter searches words, saying how far it is; then go on."""
+        if not compile_filter(filter).words:
+            self.workers.cancel_group(self, "text")
+            then()
+            return
+
+        async def index() -> None:
+            while not run.closed.is_set():
+                if await asyncio.to_thread(run.store.index_text, seconds=SLICE_S):
+                    break
+                read, whole = await asyncio.to_thread(run.store.text_read)
+                self.say(f"reading the words of all debates: {read * 100 // max(1, whole)}%")
+                await asyncio.sleep(PAUSE_S)  # where another process builds it, nothing was done
+            if not run.closed.is_set():
+                self.say("")
+                then()
+
+        self.run_worker(index(), group="text", exclusive=True)
+
+    def action_back(self) -> None:
+        """Go out, to the screen before."""
+        if len(self.app.screen_stack) > 2:
+            self.dismiss(self.result())
+        else:
+            self.say("this is the outermost screen: q quits")
+
+    def action_help(self) -> None:
+        """Show the keys that work here, the signs, the columns and the fields of filters."""
+        self.app.push_screen(Help(bound(self).items()))
+
+    def open_debate(
+        self, run: OpenRun, id: str, matches: Matches, then: Callable[[str | None], None] | None = None
+    ) -> None:
+        """Show a debate; ``then`` gets the id of the one that was seen last."""
+        from debate_rl.inspector.terminal.debate import DebateScreen
+
+        self.app.push_screen(DebateScreen(run, id, matches), then)
+
+    def refresh_run(self) -> None:
+        """Show debates that the run wrote since."""
+
+
+SIGNS = (
+    ("✓ ✗ ∅ ?", "an answer: right, wrong, missing, ungraded"),
+    ("★", "the winner"),
+    ("!", "truncated, or malformed"),
+    ("✓ ✗ ?", "a vote: right, wrong, undecidable"),
+    ("– = ↻", "a vote: does not count, a tie, in a cycle"),
+    ("CW WC", "an agent's answer was right, then wrong; or the other way"),
+    ("•", "a debate that came while the list was open"),
+)
+NAMED, ABOUT = 18, 60
+"""Cells of a key, and of a line of what it does, so that 80 columns hold both."""
+Explained: TypeAlias = Iterable[tuple[str, str]]
+"""Keys, signs or names, each with what it is."""
+
+
+class Help(RunScreen):
+    """Keys that work where it was opened, and what words and signs mean; ``?`` or Enter leaves."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("question_mark,f1,enter", "back", "back", show=False)]
+
+    def __init__(self, keys: Explained) -> None:
+        super().__init__("help", Lines(id="keys"))
+        self._keys = keys
+
+    def on_mount(self) -> None:
+        """Show the list."""
+        self.query_one(Lines).show(help_lines(self._keys))
+
+
+def bound(screen: RunScreen) -> dict[str, str]:
+    """Return what each binding does that works now on a screen, by its keys, as the footer names them."""
+    keys: dict[str, list[str]] = {}
+    for _, binding, _, _ in screen.active_bindings.values():
+        if binding.description and not binding.system:
+            shown = keys.setdefault(binding.tooltip or binding.description, [])
+            shown.append(screen.app.get_key_display(binding))
+    return {" ".join(dict.fromkeys(shown)): about for about, shown in keys.items()}
+
+
+def help_lines(keys: Explained) -> Sequence[Text]:
+    """Return the keys, then the signs, the columns and the fields of filters."""
+    fields = "fields of filters (OR, - and parentheses join them)"
+    lines: list[Text] = []
+    for title, explained in (
+        ("keys here", keys),
+        ("signs", SIGNS),
+        ("columns", MEANINGS),
+        (fields, filter_fields()),
+    ):
+        lines.append(Text(title, "bold cyan"))
+        for name, about in explained:
+            for index, part in enumerate(wrap(about, ABOUT)):
+                shown = f"{'' if index else name:<{NAMED - 1}} "
+                lines.append(Text.assemble((shown, "bold"), (part, "dim"), no_wrap=True, end=""))
+        lines.append(Text(""))
+    return lines
+
+
+class Pager(RunScreen):
+    """Shows lines that are read when it opens, and how many rows they take."""
+
+    def __init__(self, title: str, read: Callable[[], Sequence[Text | str]]) -> None:
+        super().__init__(title, Lines(id="main"))
+        self._read = read
+
+    def on_mount(self) -> None:
+        """Read the text once the width is known."""
+        self.call_after_refresh(self._open)
+
+    def _open(self) -> None:
+        width = self.query_one(Lines).inner_width
+
+        def prepared() -> tuple[Sequence[Text | str], list[Folded], int]:
+            lines = self._read()
+            return lines, fold(lines, width), width
+
+        self.load("text", prepared, self._show)
+
+    def _show(self, folded: tuple[Sequence[Text | str], list[Folded], int]) -> None:
+        self.query_one(Lines).show_folded(*folded)
+        self.sub_title = counted(len(folded[1]), "row")
+
+
+class Runs(RunScreen):
+    """The runs found at a path."""
+
+    def __init__(self, path: Path, enter: Callable[[OpenRun], None]) -> None:
+        self._path, self._enter = path, enter
+        self.list = Listing(RUNS, id="runs")
+        super().__init__(path.resolve().name, self.list)
+
+    def on_screen_resume(self) -> None:
+        """Look which runs there are."""
+        self.refresh_run()
+
+    def refresh_run(self) -> None:
+        """Look which runs there are, and how far they are."""
+        self.load("runs", lambda: overviews(find_runs(self._path)), self._show)
+
+    def _show(self, runs: Sequence[Overview]) -> None:
+        """Show the runs, whose order changes as they write; the cursor stays on its run."""
+        chosen = self.list.current.run.path if self.list.current else None
+        cursors = [index for index, one in enumerate(runs) if one.run.path == chosen]
+        self.list.show(runs, cursor=next(iter(cursors), self.list.cursor))
+        self.sub_title = f"{len(runs)} runs"
+
+    def on_listing_chosen(self, event: Listing.Chosen) -> None:
+        """Open a run."""
+        run = event.item.run
+        self.load("open", lambda: OpenRun(run.path, run.name), self._enter)
+
+
+FILTER = 'filter, as winner:wrong flip:CW text:"\\boxed"'
+OTHERS = "replays: what other schemes would have given"
+
+
+class Steps(RunScreen):
+    """The steps of one run, below a row of the whole run."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "filter", tooltip=FILTER),
+        Binding("d", "all", "all debates"),
+        Binding("r", "replays", "replays", tooltip=OTHERS),
+    ]
+
+    def __init__(self, run: OpenRun) -> None:
+        self.run, self.list = run, Listing(STEPS, id="steps")
+        super().__init__(run.name, self.list)
+        self._reading = True
+
+    def on_mount(self) -> None:
+        """Bring the index up to date, saying how far it is, and read the steps."""
+        self.set_interval(0.3, self._say_progress)
+        self.load("index", self.run.refresh, lambda added: self.refresh_run())
+
+    def _say_progress(self) -> None:
+        done, whole = self.run.indexed
+        if self._reading and whole:
+            self.say(f"indexing the debates of the run: {done:,} of {whole:,} steps")
+
+    def refresh_run(self) -> None:
+        """Read the figures again."""
+        store = self.run.store
+        self.load("steps", lambda: ([store.overall(), *store.steps()], store.damage), self._show)
+
+    def _show(self, rows_and_damage: tuple[list[StepRow], list[str]]) -> None:
+        rows, damage = rows_and_damage
+        self._reading = False
+        self.list.show(rows, cursor=self.list.cursor)
+        if damage:
+            self.say(f"{counted(len(damage), 'damaged place')}: {damage[0]}", error=True)
+        else:
+            self.say("" if len(rows) > 1 else "no debate yet: the run has just begun, or holds none")
+        self.sub_title = f"{rows[0].debates:,} debates in {len(rows) - 1:,} steps"
+
+    def on_listing_chosen(self, event: Listing.Chosen) -> None:
+        """List a step's debates."""
+        step = event.item.step
+        self.app.push_screen(Debates(self.run, Matches("" if step is None else f"step:{step}")))
+
+    def action_all(self) -> None:
+        """List all debates."""
+        self.app.push_screen(Debates(self.run))
+
+    def action_filter(self) -> None:
+        """List the debates of a filter."""
+        self.app.push_screen(Debates(self.run, ask=True))
+
+    def action_replays(self) -> None:
+        """List what other schemes would have given."""
+        self.app.push_screen(Replays(self.run))
+
+
+PAGE = 100
+
+
+class Debates(RunScreen):
+    """The list of debates, with the filter under it; ``fresh`` ones came while the list was open."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "filter", tooltip=FILTER),
+        Binding("o", "order", "order", tooltip="newest first, or in the order of the run"),
+        Binding("r", "replays", "replays", tooltip=OTHERS),
+    ]
+
+    def __init__(self, run: OpenRun, matches: Matches | None = None, *, ask: bool = False) -> None:
+        fresh: Column[DebateRow] = Column(
+            "", 1, lambda row: Span("•", "strong") if row.id in self.fresh else ""
+        )
+        self.list, self.filter_bar = Listing((fresh, *DEBATES), id="debates"), FilterBar(id="filter")
+        super().__init__("", self.list, self.filter_bar)
+        self.run, self.matches, self._ask = run, matches or Matches(), ask
+        self.fresh: set[str] = set()
+        self.count: int | None = None
+        self._complete = False
+
+    def on_mount(self) -> None:
+        """Read the first page."""
+        self.restart()
+        if self._ask:
+            self.action_filter()
+
+    def restart(self) -> None:
+        """Read the list from its beginning."""
+        self.count, self._complete = None, False
+        self.fresh = set()
+        self.list.show([])
+        self._retitle()
+        matches = self.matches
+
+        def start() -> None:
+            self.load("page", lambda: self._page(matches), self._show)
+            self._count()
+
+        self.with_text(self.run, matches.filter, start)
+
+    def _retitle(self) -> None:
+        """Say which debates these are, how many, and how they are ordered."""
+        self.title = f"{self.run.name} › {self.matches.filter or 'all debates'}"
+        fresh = f", {len(self.fresh)} new" if self.fresh else ""
+        order = ", newest first" if self.matches.newest else ""
+        self.sub_title = "" if self.count is None else f"{self.count:,} debates{fresh}{order}"
+
+    def _page(self, matches: Matches, after: str | None = None) -> list[DebateRow]:
+        return self.run.store.debates(matches.filter, newest=matches.newest, after=after, limit=PAGE)
+
+    def _count(self) -> None:
+        filter = self.matches.filter
+        self.load("count", lambda: self.run.store.count(filter), self._counted)
+
+    def _counted(self, count: int) -> None:
+        self.count = count
+        self._retitle()
+
+    def _show(self, rows: list[DebateRow]) -> None:
+        self._complete = len(rows) < PAGE
+        self.list.show(rows)
+        none = "no debate meets this filter: / changes it" if self.matches.filter else "no debates yet"
+        self.say("" if rows else none)
+
+    def on_listing_near_end(self, event: Listing.NearEnd) -> None:
+        """Read the next page."""
+        if not self._complete and self.list.items:
+            self._read_on(fresh=False)
+
+    def _read_on(self, *, fresh: bool) -> None:
+        matches, last = self.matches, self.list.items[-1].id if self.list.items else None
+
+        def add(rows: list[DebateRow]) -> None:
+            self._complete = len(rows) < PAGE
+            self._add(rows, fresh=fresh)
+
+        self.load("page", lambda: self._page(matches, last), add)
+
+    def _add(self, rows: list[DebateRow], *, fresh: bool, before: bool = False) -> None:
+        if fresh:
+            self.fresh |= {row.id for row in rows}
+        self.list.add(rows, before=before)
+        self._retitle()
+
+    def refresh_run(self) -> None:
+        """Add what came, without moving the cursor."""
+        matches = self.matches
+        self.with_text(self.run, matches.filter, self._count)
+        if not matches.newest:
+            if self._complete:
+                self._read_on(fresh=True)
+            return
+        known = {row.id for row in self.list.items[:PAGE]}
+
+        def add(rows: list[DebateRow]) -> None:
+            self._add([row for row in rows if row.id not in known], fresh=True, before=True)
+
+        self.load("page", lambda: self._page(matches), add)
+
+    def on_listing_chosen(self, event: Listing.Chosen) -> None:
+        """Open a debate."""
+        self.open_debate(self.run, event.item.id, self.matches, self._returned)
+
+    def _returned(self, id: str | None) -> None:
+        """Put the cursor on the debate that was seen last, where it is in the list."""
+        index = next((index for index, row in enumerate(self.list.items) if row.id == id), None)
+        if index is not None:
+            self.list.action_move(index - self.list.cursor)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Return whether a key does something: a slash in the filter's line is a sign."""
+        return action != "filter" or not self.filter_bar.is_open
+
+    def action_filter(self) -> None:
+        """Ask for a filter."""
+        self.filter_bar.open(self.matches.filter)
+
+    def on_filter_bar_given(self, event: FilterBar.Given) -> None:
+        """Take another filter."""
+        self.list.focus()
+        if event.filter is not None and event.filter != self.matches.filter:
+            self.matches = Matches(event.filter, self.matches.newest)
+            self.restart()
+
+    def action_order(self) -> None:
+        """Turn the order round."""
+        self.matches = Matches(self.matches.filter, not self.matches.newest)
+        self.restart()
+
+    def action_replays(self) -> None:
+        """List what other schemes would have given."""
+        self.app.push_screen(Replays(self.run))
+
+
+class Replays(RunScreen):
+    """The replays of one run."""
+
+    def __init__(self, run: OpenRun) -> None:
+        self.run, self.list = run, Listing(REPLAYS, id="replays")
+        super().__init__(f"{run.name} › replays", self.list)
+
+    def on_mount(self) -> None:
+        """Read which there are."""
+        self.load("replays", lambda: replays(self.run.store.run), self._show)
+
+    def _show(self, known: list[ReplayName]) -> None:
+        self.list.show(known)
+        if not known:
+            self.say("none yet: debate replay RUN rewards.truth_weight=0.3 makes one")
+
+    def on_listing_chosen(self, event: Listing.Chosen) -> None:
+        """Open a replay."""
+        replay: ReplayName = event.item
+        if replay.problem:
+            self.say(replay.problem, error=True)
+        else:
+            self.app.push_screen(Replay(self.run, replay.name))
+
+
+class Replay(RunScreen):
+    """One replay: its figures, and the debates that change most, to open."""
+
+    AUTO_FOCUS = "#changed"
+    CSS = """
+    #figures { padding: 0 1; height: 2fr; }
+    #changed { height: 1fr; min-height: 5; border-top: hkey $foreground; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "app.focus_next", "figures or debates")]
+
+    def __init__(self, run: OpenRun, name: str) -> None:
+        self.run, self._replay = run, name
+        self._figures, self._changed = Lines(id="figures"), Listing(MOST_CHANGED, id="changed")
+        super().__init__(f"{run.name} › {name}", self._figures, self._changed)
+        self.sub_title = "below: the debates that change most"
+
+    def on_mount(self) -> None:
+        """Read it."""
+        self.load("replay", lambda: read_replay(self.run.store.run, self._replay), self._show)
+
+    def _show(self, replay: StoredReplay) -> None:
+        from debate_rl.inspector.views.run_blocks import replay_blocks
+
+        self._figures.show(rich_lines(replay_blocks(replay), Layout()))
+        self._changed.show(replay.facts.most_changed)
+
+    def on_listing_chosen(self, event: Listing.Chosen) -> None:
+        """Open a debate."""
+        self.open_debate(self.run, event.item.id, Matches())

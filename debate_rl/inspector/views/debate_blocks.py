@@ -1,0 +1,429 @@
+"""One debate as blocks: its problem, turns, votes, answers, what is malformed, tokens, and prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from debate.types import TurnId
+from debate_rl.formatting import counted, duration, fixed
+from debate_rl.inspector.blocks import (
+    Block,
+    Line,
+    Pairs,
+    Section,
+    Span,
+    Table,
+    Text,
+    VoteDrawing,
+    Words,
+    cut,
+    grade,
+    named_turn,
+    to_debate,
+    to_turn,
+)
+from debate_rl.inspector.views.adoption import AdoptionView
+from debate_rl.inspector.views.debate import ADVANTAGES, DebateView, Piece, SummaryView, TurnView, is_markup
+from debate_rl.inspector.views.graph import Arrow, RoundGraph
+from debate_rl.inspector.views.parsing import FailureView, TurnForensics, parse_forensics, reparsed
+from debate_rl.inspector.views.prompts import DebatePrompts, PromptView
+from debate_rl.inspector.views.tokens import TokenPiece, TokenView
+from rewards import STREAMS
+from transcripts import Record
+from transcripts.record import named
+
+MOST_VOTES, MOST_FAILURES, MOST_UNREAD = 120, 60, 40
+TONES = 4
+"""Shades of an advantage, up and down."""
+
+
+def debate_blocks(
+    view: DebateView,
+    rounds: Iterable[int],
+    *,
+    raw: bool = False,
+    whole: TurnId | None = None,
+    prompts: DebatePrompts | None = None,
+) -> Iterator[Block]:
+    """Yield the problem, the answers, and the turns of some rounds.
+
+    ``raw`` replies stand as they were written; that of the turn ``whole`` does in any case.
+    ``prompts``: those to show with their turns.
+    """
+    shown = list(rounds)
+    yield Section("", list(_head(view)), name="problem", kind="problem-box")
+    if prompts and prompts.note:
+        yield Line(f"note: {prompts.note}", "notice", name="note")
+    yield _answers_grid(view, shown)
+    for round_ in shown:
+        blocks: list[Block] = []
+        for summary in (one for one in view.summaries if one.round == round_):
+            if prompts:
+                blocks += _prompt("", prompts.of_summary(round_), prompts.note)
+            blocks.append(_summary(summary, raw=raw))
+        cards: list[Block] = []
+        for turn in (row[round_] for row in view.turns):
+            if turn is not None:
+                prompt = _prompt("", prompts.of(turn.id), prompts.note) if prompts else ()
+                cards.append(turn_card(view, turn, raw=raw or turn.id == whole, prompt=list(prompt)))
+        blocks.append(Section("", cards, kind="cards"))
+        name = view.round_name(round_)
+        yield Section(name.capitalize(), blocks, name="round", id=f"round-{round_}")
+
+
+def _summary(summary: SummaryView, *, raw: bool) -> Text:
+    text = summary.completion if raw else summary.text
+    return Text(text, "summary that was shown in the place of the turns", "other", typeset=True)
+
+
+def _head(view: DebateView) -> Iterator[Block]:
+    problem = view.problem
+    level = f"level {problem.level}" if problem.level.isdecimal() else problem.level
+    facts = (problem.source, level, problem.kind, view.size(), f"step {view.step}", f"seed {view.seed}")
+    described = ", ".join(part for part in (*facts, f"policy version {view.policy_version}") if part)
+    yield Line((f"debate {view.id}: ", Span(problem.id, "strong"), Span(f" ({described})", "faint")))
+    yield Text(problem.question, "problem", typeset=True)
+    for index, choice in enumerate(problem.choices[:40]):
+        yield Line((f"{chr(65 + index % 26)} ", Span(choice, "answer")))
+    unknown = Span("not known", "faint")
+    gold = unknown if problem.answer is None else Span(problem.answer, "answer", name="gold")
+    yield Line(("gold answer: ", gold))
+    if view.winner is None:
+        yield Line("winner: none, no vote is valid")
+        return
+    won = view.turn(view.winner)
+    lot: Words = (", ", Span(view.lot(), name="lot")) if view.tied else ()
+    yield Line(("winner: ", named_turn(view, view.winner), ", ", grade(won.grade if won else ""), *lot))
+
+
+def _answers_grid(view: DebateView, rounds: Sequence[int]) -> Table:
+    heads = ("Agent", *(view.round_name(round_).capitalize() for round_ in rounds))
+    rows: list[Sequence[Words]] = []
+    for agent, turns in enumerate(view.turns):
+        cells = (_grid_cell(view, turns[round_]) for round_ in rounds)
+        rows.append((Span(view.who(agent), "strong"), *cells))
+    return Table(heads, rows, name="grid", kind="plain answers")
+
+
+def _grid_cell(view: DebateView, turn: TurnView | None) -> Words:
+    if turn is None:
+        return Span("not held", "faint")
+    link = to_turn(view.id, turn.id)
+    if turn.ballot:
+        return Span("votes only", link=link)
+    answer = Span("none", "faint", link) if turn.answer is None else Span(turn.answer, "answer", link)
+    star = (" ", Span("★ winner", "won")) if turn.id == view.winner else ()
+    return (answer, " ", grade(turn.grade), *star)
+
+
+def turn_card(
+    view: DebateView, turn: TurnView, *, raw: bool = False, fold: bool = True, prompt: Sequence[Block] = ()
+) -> Section:
+    """Return a turn: its answer, grade, rewards, and its text by sections; ``fold``: without its thinking."""
+    blocks: list[Block] = [Line(_facts(turn), "facts"), Pairs(list(_numbers(view, turn))), *prompt]
+    blocks += _pieces(view, turn, raw=raw, fold=fold)
+    if turn.compressed is not None:
+        how = "cut, as no shorter text could be shown" if turn.compression_failed else "compressed"
+        blocks.append(Text(turn.compressed, f"as others read it, {how}", "compressed", typeset=True))
+    for failure in turn.failures[:6]:
+        reason = failure.reason.value.replace("_", " ")
+        blocks.append(
+            Line((Span(f"malformed: {reason} ", "wrong"), Span(failure.detail, "code")), name="failure")
+        )
+    if len(turn.failures) > 6:
+        blocks.append(Line(f"{len(turn.failures) - 6} more failures", "faint"))
+    lot = f", {view.lot()}" if view.tied else ""
+    star = (" ", Span(f"★ winner{lot}", "won")) if turn.id == view.winner else ()
+    title = (Span(view.who(turn.id.agent), "strong"), ", ", Span(f"turn {named(turn.id)}", "faint"), *star)
+    kind = "card winner" if star else "card"
+    return Section(title, blocks, name=f"turn-{named(turn.id)}", kind=kind, id=f"turn-{named(turn.id)}")
+
+
+def _facts(turn: TurnView) -> list[str | Span]:
+    """Return what a turn answered, and what is out of the ordinary about it."""
+    facts: list[tuple[str | Span, ...]] = []
+    if turn.targets is not None:
+        facts.append(("criticises ", Span(", ".join(turn.targets) or "nobody", "strong", name="targets")))
+    elif not turn.ballot:
+        answer = Span("none", "faint") if turn.answer is None else Span(turn.answer, "answer")
+        facts.append(("answer ", answer, " ", grade(turn.grade)))
+    facts += [(f"{turn.tokens:,} tokens",)] if turn.tokens is not None else []
+    facts += [(Span("truncated", "wrong"),)] if turn.stop_reason == "length" else []
+    facts += [(Span(f"cause: {turn.cause}", "doubt"),)] if turn.cause else []
+    facts += [(Span(turn.verdict, "doubt", name="verdict"),)] if turn.verdict else []
+    facts += [(Span(f"programs: {turn.programs}", name="programs"),)] if turn.programs else []
+    facts += [(f"{turn.cut} texts cut in its prompt",)] if turn.cut else []
+    joined: list[str | Span] = []
+    for fact in facts:
+        joined += [*([" · "] if joined else []), *fact]
+    return joined
+
+
+def _numbers(view: DebateView, turn: TurnView) -> Iterator[tuple[str, Words]]:
+    rewards = (f"{name} {fixed(turn.rewards[name], '+.2f')}" for name in STREAMS)
+    advantages = (f"{name} {fixed(turn.advantages[name], '+.3f')}" for name in ADVANTAGES)
+    yield "reward", "  ".join(rewards)
+    why = Span("why?", "page", to_debate(view.id, "why", turn.id), f"why-{named(turn.id)}")
+    prompt = Span("prompt", "page", to_debate(view.id, "prompt", turn.id), f"prompt-{named(turn.id)}")
+    yield "advantage", ("  ".join(advantages), "  ", why, " ", prompt)
+
+
+def _pieces(view: DebateView, turn: TurnView, *, raw: bool, fold: bool) -> Iterator[Text]:
+    whole = to_debate(view.id, full=named(turn.id))._replace(anchor=f"turn-{named(turn.id)}")
+    pieces = turn.pieces if not raw else (Piece("other", 0, len(turn.text)),)
+    for piece in pieces:
+        text = piece.of(turn.text)
+        if raw:
+            yield Text(text, "as it was written", "raw", typeset=True)
+        elif piece.kind == "thinking":
+            yield Text(
+                text.strip(), "thinking", "thinking", folded=fold, typeset=True, whole=whole, name="thinking"
+            )
+        elif piece.kind != "other" or not is_markup(text):
+            label = "outside the sections" if piece.kind == "other" else piece.kind
+            yield Text(text.strip(), label, piece.kind, typeset=True, whole=whole)
+
+
+def problem_blocks(view: DebateView) -> list[Block]:
+    """Return the problem in full, who took part, and what was shown in the place of the history."""
+    blocks: list[Block] = list(_head(view))
+    agents: list[Block] = []
+    for agent, persona in enumerate(view.personas):
+        agents.append(Line((Span(view.who(agent), "strong"), f"  temperature {persona.temperature:g}")))
+        agents += [Text(persona.instructions)] if persona.instructions else []
+    blocks.append(Section("agents", agents))
+    blocks += [Line(f"held in {duration(view.seconds)}", "faint")] if view.seconds is not None else []
+    return blocks + [_summary(summary, raw=False) for summary in view.summaries]
+
+
+_SIGNS = (
+    ("✓ right", "solid"),
+    ("✗ wrong", "dashed"),
+    ("? undecidable", "dotted"),
+    ("= tie", "dots at both ends"),
+    ("↻ in a cycle", "wide band"),
+    ("– does not count", "thin"),
+)
+LEGEND = tuple(word for sign, form in _SIGNS for word in (sign, Span(f" ({form})", "drawn"), "  "))
+"""The signs of votes; pages say as well how each is drawn."""
+VOTE_HEADS = ("judge", "vote", "truth", "counts", "the judge's words")
+
+
+def votes_blocks(view: DebateView, graphs: Sequence[RoundGraph]) -> list[Block]:
+    """Return the votes of rounds: who was preferred, and whether truth agrees."""
+    if not graphs:
+        return [Line("no votes were cast, and there is no malformed line of one", name="none")]
+    return [Line(LEGEND, "legend", name="legend"), *(_round_of_votes(view, graph) for graph in graphs)]
+
+
+def _round_of_votes(view: DebateView, graph: RoundGraph) -> Section:
+    valid = [arrow for arrow in graph.arrows if arrow.counts]
+    decided = [arrow for arrow in valid if arrow.truth != "undecidable"]
+    right = sum(arrow.truth == "right" for arrow in decided)
+    judged = f"; of {len(decided)} decidable ones {right} are right" if decided else ""
+    blocks: list[Block] = [Line(f"{len(valid)} of {counted(len(graph.arrows), 'vote')} count{judged}")]
+    for cycle in graph.cycles:
+        names = ", ".join(view.handle(turn, graph.round) for turn in cycle)
+        blocks.append(Line(Span(f"↻ the majorities go in a cycle: {names}", "doubt")))
+    if graph.condorcet is not None:
+        best = view.handle(graph.condorcet, graph.round)
+        blocks.append(Line((Span(best, "strong"), " beats every other solution")))
+    names = [view.handle(turn, graph.round) for turn in graph.solutions]
+    rows = [
+        (name, *(graph.wins(row, other) for other in range(len(names)))) for row, name in enumerate(names)
+    ]
+    heads = ("beats (wins; = ties)", *(f">{name}" for name in names))
+    blocks += [VoteDrawing(graph, view), Table(heads, rows, name="matrix", kind="plain matrix")]
+    blocks += arrows_table(view, [(graph, arrow) for arrow in graph.arrows], name="arrows")
+    lines = [
+        Line(
+            (
+                f"– {view.handle(line.judge)}: no vote, {line.reason.replace('_', ' ')}: ",
+                Span(line.line, "code"),
+            )
+        )
+        for line in graph.unread[:MOST_UNREAD]
+    ]
+    if lines:
+        title = f"{counted(len(graph.unread), 'line')} that never became votes"
+        blocks.append(Section(title, lines, name="unread", folded=True))
+    return Section(f"votes on {view.round_name(graph.round)}", blocks, name="graph-round")
+
+
+def arrows_table(
+    view: DebateView, arrows: Sequence[tuple[RoundGraph, Arrow]], *, name: str = ""
+) -> list[Block]:
+    """Return votes as the rows of a table."""
+    rows, more = cut((_arrow(view, graph, arrow) for graph, arrow in arrows), MOST_VOTES)
+    ids = [f"vote-{graph.round}-{index}" for index, (graph, _) in enumerate(arrows[:MOST_VOTES])]
+    return (
+        [Table(VOTE_HEADS, rows, name=name, row_name="vote", ids=ids if name else ()), *more] if rows else []
+    )
+
+
+def _arrow(view: DebateView, graph: RoundGraph, arrow: Arrow) -> Sequence[Words]:
+    winner, loser = (view.handle(turn, graph.round) for turn in (arrow.winner, arrow.loser))
+    judge = Span(view.handle(arrow.judge), link=to_turn(view.id, arrow.judge), name="vote-link")
+    counts = f"no: {arrow.dropped.replace('_', ' ')}" if arrow.dropped else "yes"
+    cycle = (", ", Span("↻ in a cycle", "doubt")) if arrow.in_cycle else ()
+    vote = f"{winner} {'=' if arrow.tie else '>'} {loser}"
+    return (judge, vote, grade(arrow.truth), (counts, *cycle), Span(arrow.line, "code"))
+
+
+def votes_of_turn(view: DebateView, graphs: Sequence[RoundGraph], turn: TurnId) -> list[Block]:
+    """Return the votes that a turn got and gave."""
+    every = [(graph, arrow) for graph in graphs for arrow in graph.arrows]
+    got = [pair for pair in every if turn in (pair[1].winner, pair[1].loser)]
+    given = [pair for pair in every if pair[1].judge == turn]
+    titled = (("votes on this turn", got), ("votes by this turn", given))
+    return [Section(title, arrows_table(view, arrows) or [Line("none", "faint")]) for title, arrows in titled]
+
+
+def answers_blocks(view: DebateView, answers: AdoptionView) -> list[Block]:
+    """Return the answers of each agent by round, equal letters for equal ones, and who took over whose."""
+    sources: dict[TurnId, list[TurnId]] = {}
+    for copy in answers.copies:
+        sources.setdefault(copy.target, []).append(copy.source)
+    rows: list[Sequence[Words]] = []
+    for agent, cells in enumerate(answers.cells):
+        row: list[Words] = [view.who(agent)]
+        for cell in cells:
+            if cell is None:
+                row.append(Span("not held", "faint"))
+                continue
+            answer = Span("none" if cell.answer is None else cell.answer, "answer")
+            letter = Span(cell.letter, "letter", to_turn(view.id, cell.id))
+            taken = (
+                Span(f" from {view.placed(source)}", "doubt", name="copy")
+                for source in sources.get(cell.id, ())[:4]
+            )
+            row.append((letter, " ", answer, " ", grade(cell.grade), *taken))
+        rows.append(row)
+    heads = ("agent", *(view.round_name(round_) for round_ in range(view.rounds)))
+    nobody = "nobody changed to an answer that a prompt showed"
+    copies = f"{counted(len(sources), 'time')} an agent changed to an answer that its prompt showed"
+    return [
+        Line(f"{counted(answers.numbers, 'different answer')}; equal answers have the same letter"),
+        Table(heads, rows, name="adoption", kind="plain adoption"),
+        Line(copies if sources else nobody, name="copies"),
+    ]
+
+
+def parsing_blocks(
+    view: DebateView, record: Record, *, chosen: TurnId | None = None, again: bool = True
+) -> list[Block]:
+    """Return what is malformed, the chosen turn first; ``again``: and what today's parser reads otherwise."""
+    malformed = sorted(parse_forensics(record), key=lambda turn: turn.id != chosen)
+    blocks: list[Block] = [_forensics(view, turn) for turn in malformed[:MOST_FAILURES]]
+    if not again:
+        return blocks
+    blocks = blocks or [Line("nothing is malformed", name="none")]
+    if len(malformed) > MOST_FAILURES:
+        blocks.append(Line(f"{len(malformed) - MOST_FAILURES} more turns", "faint"))
+    rows = [
+        (named_turn(view, turn.id), change.field, change.stored, change.now)
+        for turn in record.debate.turns
+        for change in reparsed(record, turn)
+    ]
+    shown, more = cut(rows, MOST_FAILURES)
+    same = f"today's parser reads the same in all {len(record.debate.turns)} turns"
+    table = Table(("turn", "field", "stored", "today"), shown, name="reparsed")
+    return [
+        *blocks,
+        Section("parsed again today", [table, *more] if rows else [Line(same, name="reparsed-same")]),
+    ]
+
+
+def _forensics(view: DebateView, turn: TurnForensics) -> Section:
+    truncated = (", ", Span("truncated", "wrong")) if turn.stop_reason == "length" else ()
+    blocks: list[Block] = []
+    for failure in turn.failures[:MOST_FAILURES]:
+        blocks += _failure(failure)
+    return Section((named_turn(view, turn.id), ": malformed", *truncated), blocks, name="forensics")
+
+
+def _failure(failure: FailureView) -> Iterator[Block]:
+    at = f" line {failure.line}, column {failure.column}, character {failure.offset}"
+    place = Span("" if failure.offset is None else at, "faint")
+    reason = Span(failure.reason.value.replace("_", " "), "strong")
+    yield Line((reason, " ", Span(failure.detail, "code"), place), name="failure")
+    yield Line(failure.rule, "faint")
+    if (excerpt := failure.excerpt) is not None:
+        left = f" … {excerpt.left_out:,} characters … " if excerpt.left_out else ""
+        marked = Span(f"{excerpt.piece}{left}{excerpt.rest}", "mark")
+        yield Text((Span(excerpt.before, "faint"), marked, Span(excerpt.after, "faint")), kind="excerpt")
+
+
+TOKEN_HEADS = (">index", "token", "section", "stream", ">advantage", ">log-probability")
+
+
+def token_blocks(view: TokenView, start: int, most: int) -> list[Block]:
+    """Return the sums by section and stream, then some tokens, with the advantage of each as a shade."""
+    if view.why:
+        return [Line(view.why, "notice", name="no-tokens")]
+    totals = [
+        (one.section, one.stream, f"{one.tokens:,}", fixed(one.advantage, "+.3f"), fixed(one.logprob))
+        for one in view.totals
+    ]
+    heads = ("section", "stream", ">tokens", ">sum of advantages", ">mean log-probability")
+    shown = view.tokens[start : start + most]
+    largest = max((abs(token.advantage) for token in view.tokens if token.advantage), default=0.0)
+    stream = [Span(token.text, f"{tone(token.advantage, largest)} {token.stream}") for token in shown]
+    rows = [_token(token) for token in shown]
+    title = f"tokens {start:,} to {start + len(shown) - 1:,} of {len(view.tokens):,}"
+    return [
+        Table(heads, totals, name="totals", kind="plain"),
+        Text(stream, kind="stream", name="stream"),
+        Section(title, [Table(TOKEN_HEADS, rows, name="token-table", kind="plain mono")], folded=True),
+    ]
+
+
+def _token(token: TokenPiece) -> Sequence[Words]:
+    text = token.text[:60].replace("\n", "\\n")
+    numbers = fixed(token.advantage, "+.3f"), fixed(token.logprob)
+    return (str(token.index), Span(f"'{text}'", "code"), token.section, token.stream, *numbers)
+
+
+def tone(advantage: float | None, largest: float) -> str:
+    """Return the name of a token's shade: up or down, and how far of the turn's largest.
+
+    >>> tone(1.0, 1.0), tone(-0.2, 1.0), tone(0.0, 1.0), tone(None, 1.0)
+    ('up4', 'down1', 'even', 'unheld')
+    """
+    if advantage is None:
+        return "unheld"
+    if advantage == 0 or not largest:
+        return "even"
+    step = min(TONES, 1 + int(TONES * abs(advantage) / largest))
+    return f"{'up' if advantage > 0 else 'down'}{step}"
+
+
+def prompt_blocks(view: DebateView, prompts: DebatePrompts, turn: TurnId) -> list[Block]:
+    """Return what a turn read, and what the summariser of its round read."""
+    blocks: list[Block] = [Line(prompts.note, "notice", name="note")] if prompts.note else []
+    blocks += _prompt("", prompts.of(turn), prompts.note)
+    if any(summary.round == turn.round for summary in view.summaries):
+        blocks += _prompt("summariser: ", prompts.of_summary(turn.round), prompts.note)
+    return blocks
+
+
+def _prompt(reader: str, prompt: PromptView, note: str) -> Iterator[Block]:
+    """Yield the messages that were read, or why they are not known where the note has not said it."""
+    if prompt.why and prompt.why != note:
+        yield Line(f"{reader}{prompt.why}", "notice", name="unknown")
+    for message in prompt.messages:
+        yield Text(message.content, f"{reader}prompt, {message.role}", "prompt", name="message")
+    if prompt.title:
+        yield Text(prompt.text, f"{reader}prompt, {prompt.title}", "prompt", name="sent")
+    elif prompt.unseen:
+        yield Line(f"{reader}{prompt.unseen}", "faint", name="unseen")
+
+
+def turns_by_round(view: DebateView, chosen: TurnId, most: int = 60) -> list[tuple[str, list[TurnView]]]:
+    """Return the turns to choose from: all, or of a large debate those of the same agent or round."""
+    turns = list(view.spoken())
+    if len(turns) > most:
+        turns = [turn for turn in turns if turn.id.round == chosen.round or turn.id.agent == chosen.agent]
+    grouped = groupby(turns, key=lambda turn: turn.id.round)
+    return [(view.round_name(number).capitalize(), list(of_round)) for number, of_round in grouped]

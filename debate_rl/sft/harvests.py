@@ -1,0 +1,376 @@
+"""Traces: verified replies to learn from, sampled by a teacher or taken from stored debates.
+
+A file of traces has one JSON object a line: the problem, the ``reply`` as it was written (or the ``solution``
+of a winner, which takes the form of the prompt set that learns it), its tokens, and its provenance.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import Any
+
+from debate import Debate, DebateConfig, Problem
+from debate.files import read_json
+from debate.policy import token_counts
+from debate.prompting.fitting import ContextBudget
+from debate.prompting.rebuilding import PromptUnknownError, held_debate
+from debate.prompting.texts import prompt_path
+from debate.seeds import derive_seed
+from debate.types import WITHOUT_TRUTH, Message, Turn, TurnId
+from debate_rl.config import Config
+from debate_rl.evaluation.grading import Graded
+from debate_rl.runs.folder import plain_config, write_whole
+from debate_rl.runs.provenance import checksum, prompts_checksum, prompts_key
+from debate_rl.sft.examples import chosen_by, examples_of
+from debate_rl.strategies.selecting import check_selection, longest_list, selection_prompt, selection_reply
+from debate_rl.strategies.work import Solution
+from envs.data.loading import normal_level, question_hash
+from envs.data.records import read_files
+from envs.errors import DataError
+from rewards.judging import decidable_votes
+from rewards.peer import voted_winner
+from rewards.types import Correct
+from rewards.votes import DuePair, ballot_box, due_pairs, valid_votes
+from transcripts import Record, read_records
+
+Trace = dict[str, Any]
+DIGITS = 16
+"""Hexadecimal digits of a checksum in a trace."""
+FOREIGN = 2.0
+"""Ratio of median lengths from which traces are in a foreign style: traces of 7,300 characters, where the
+student's own had 2,300, lowered its accuracy [SFT and RL notes]."""
+
+
+@dataclass
+class Harvest:
+    """Traces, and how many replies were looked at and kept, by level ("" without one).
+
+    ``cut``: right replies that ended at their token limit, which are not kept. ``ungraded``: those without a
+    verdict.
+    """
+
+    traces: list[Trace] = field(default_factory=list)
+    asked: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+    ids: set[str] = field(default_factory=set)
+    cut: int = 0
+    ungraded: int = 0
+
+    @property
+    def problems(self) -> int:
+        """How many problems were looked at."""
+        return len(self.ids)
+
+    def look(self, problem: Problem, right: bool | None, *, whole: bool = True) -> bool:
+        """Count a reply; return whether it is right and not cut off."""
+        self.ids.add(problem.id)
+        self.asked[problem.level] += 1
+        self.ungraded += right is None
+        self.cut += right is True and not whole
+        return right is True and whole
+
+    def keep(self, level: str, trace: Trace) -> None:
+        """Take in a trace."""
+        self.kept[level] += 1
+        self.traces.append(trace)
+
+    def merge(self, other: Harvest) -> None:
+        """Take in another harvest."""
+        for name in ("asked", "kept", "ids"):
+            getattr(self, name).update(getattr(other, name))
+        self.traces += other.traces
+        self.cut += other.cut
+        self.ungraded += other.ungraded
+
+    def rows(self) -> list[tuple[str, int, int]]:
+        """Return each level with the replies that were looked at and those kept, all levels first."""
+        levels = sorted(self.asked) if len(self.asked) > 1 else []
+        rows = [(level or "none", self.asked[level], self.kept[level]) for level in levels]
+        return [("all", self.asked.total(), self.kept.total()), *rows]
+
+
+def provenance(config: Config, weights: Path | None, *, seed: int) -> Mapping[str, object]:
+    """Return where traces are from: teacher, weights, recipe, seed, prompt set and grader."""
+    plain = {key: value for key, value in plain_config(config).items() if key not in ("run", "logging")}
+    recipe = sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:DIGITS]
+    return {
+        "teacher": config.model.name_or_path or "a small model built from its recipe",
+        "weights": None if weights is None else checksum(weights / "manifest.json")[:DIGITS],
+        "recipe": recipe,
+        "seed": seed,
+        "prompts": checksum(prompt_path(config.debate.prompts))[:DIGITS],
+        "prompt_set": config.debate.prompts,
+        "grader": config.grader.final,
+    }
+
+
+def refuse_unanswered(problems: Sequence[Problem]) -> None:
+    """Refuse problems without a gold answer, to which no reply can be verified."""
+    unknown = next((problem for problem in problems if problem.kind in WITHOUT_TRUTH), None)
+    if unknown is not None:
+        raise DataError(
+            f"problem {unknown.id}: is of kind {unknown.kind!r} and has no gold answer, so no reply "
+            "to it can be verified; choose problems that have one"
+        )
+
+
+def solutions(graded: Iterable[Graded], source: Mapping[str, object]) -> Harvest:
+    """Return the right solutions among replies of one agent alone."""
+    harvest = Harvest()
+    for one in graded:
+        [turn], grade, problem = one.debate.turns, one.correct[0][0], one.debate.problem
+        verdict = None if grade is None else grade is True
+        if harvest.look(problem, verdict, whole=turn.completion.stop_reason != "length"):
+            harvest.keep(problem.level, trace_of(one.debate, turn, source, reply=turn.completion.text))
+    return harvest
+
+
+def winners(run: Path) -> Harvest:
+    """Return the winning solutions of a run's debates that are right, each problem's newest first.
+
+    ValueError where the run keeps no transcripts.
+    """
+    harvest = Harvest()
+    for record in read_records(run):
+        winner = voted_winner(record.rewards.peer, seed=record.debate.seed) if record.rewards else None
+        grade = record.correct[winner.agent][winner.round] if winner and record.correct else None
+        right = harvest.look(record.debate.problem, None if grade is None else grade is True)
+        if winner is not None and right:
+            turn = record.debate.turn(winner)
+            text = turn.parsed.solution.of(turn.completion.text).strip() if turn.parsed.solution else ""
+            if text:
+                trace = trace_of(record.debate, turn, _stored(run, record), solution=text)
+                harvest.keep(record.debate.problem.level, trace)
+    harvest.traces.reverse()
+    return harvest
+
+
+def _stored(run: Path, record: Record) -> Mapping[str, object]:
+    """Return where a trace of a stored debate is from."""
+    return {"run": run.name, "step": record.step, "policy_version": record.debate.policy_version}
+
+
+def debate_turns(run: Path) -> Harvest:
+    """Return the turns of a run's debates that truth finds right, with the prompts they read, newest first.
+
+    A solution must be right, and of the votes on decidable pairs none wrong and none missing; a ballot must
+    have such a vote. Left out are turns with any failure, cut off ones, criticism (truth says nothing about
+    it), and turns whose prompt the record does not tell exactly. DataError where the prompt set has changed
+    since the run; ValueError without transcripts.
+    """
+    harvest, prompt_sets = Harvest(), set[str]()
+    for record in read_records(run):
+        debate = record.debate
+        if debate.protocol.prompts not in prompt_sets:
+            _refuse_changed_prompts(run, debate.protocol.prompts)
+            prompt_sets.add(debate.protocol.prompts)
+        right = [
+            turn
+            for turn, verdict in _judged(record)
+            if harvest.look(debate.problem, verdict, whole=turn.completion.stop_reason != "length")
+        ]
+        with suppress(PromptUnknownError):
+            held = held_debate(debate)
+            for turn in right:
+                asked = _plain_messages(held.prompt(turn.id).messages)
+                trace = trace_of(debate, turn, _stored(run, record), reply=turn.completion.text)
+                own = {"messages": asked, "turn": f"{turn.id.agent}.{turn.id.round}"}
+                harvest.keep(debate.problem.level, trace | own)
+    harvest.traces.reverse()
+    return harvest
+
+
+def _judged(record: Record) -> Iterator[tuple[Turn, bool | None]]:
+    """Yield each turn with whether it is right; None where truth says nothing about it."""
+    box = ballot_box(record.debate)
+    of_judge: dict[TurnId, list[DuePair]] = defaultdict(list)
+    for pair in due_pairs(box, valid_votes(box)):
+        of_judge[pair.judge].append(pair)
+    for turn in record.debate.turns:
+        yield turn, _is_right(turn, of_judge[turn.id], record.correct)
+
+
+def _is_right(turn: Turn, pairs: list[DuePair], correct: Correct | None) -> bool | None:
+    if correct is None or turn.parsed.criticisms:
+        return None
+    votes = decidable_votes(pairs, correct)
+    if turn.parsed.failures or any(vote is not True for vote in votes):
+        return False
+    if turn.ballot:
+        return True if votes else None
+    grade = correct[turn.id.agent][turn.id.round]
+    return None if grade is None else grade is True
+
+
+def _refuse_changed_prompts(run: Path, name: str) -> None:
+    """Refuse a prompt set that has changed: prompts built again would not be those that were read."""
+    facts: Any = read_json(run / "run.json") if (run / "run.json").is_file() else {}
+    data = facts.get("data") if isinstance(facts, dict) else None
+    known = data.get(prompts_key(name)) if isinstance(data, Mapping) else None
+    if known is None:
+        raise DataError(f"{run}: run.json does not tell what was in the prompt set {name!r}")
+    if known != prompts_checksum(name):
+        raise DataError(f"{run}: the prompt set {name!r} is not what it was for the run")
+
+
+def selections(
+    groups: Sequence[Sequence[Graded]],
+    protocol: DebateConfig,
+    source: Mapping[str, object],
+    *,
+    budget: ContextBudget,
+    seed: int,
+) -> Harvest:
+    """Return GenSelect traces: lists of right and wrong solutions to a problem, and a reply that names a
+    right one.
+
+    ``groups``: of each problem, solutions of one agent alone, which are drawn into lists of 2 to as many as a
+    selection may have. Labels and places are drawn for each list, so neither tells which solution is right.
+    ``asked`` counts lists, ``kept`` those of both kinds; the others teach nothing.
+    """
+    check_selection(protocol)
+    harvest = Harvest()
+    for group in groups:
+        harvest.ids |= {one.debate.problem.id for one in group}
+        known = [(one, one.correct[0][0]) for one in group]
+        harvest.ungraded += sum(grade is None for _, grade in known)
+        graded = [(one, grade is True) for one, grade in known if grade is not None and _solution(one).text]
+        if not graded:
+            continue
+        problem = group[0].debate.problem
+        own_seed, number = derive_seed(seed, "lists", problem.id), 0
+        rng = Random(own_seed)
+        left = rng.sample(graded, len(graded))
+        while len(left) > 1:
+            size = rng.randint(2, longest_list(protocol))
+            part, left = left[:size], left[size:]
+            harvest.asked[problem.level] += 1
+            right = [index for index, (_, is_right) in enumerate(part) if is_right]
+            if 0 < len(right) < len(part):
+                named, number = rng.choice(right), number + 1
+                drawn = derive_seed(own_seed, number)
+                listed = [_solution(one) for one, _ in part]
+                prompt = selection_prompt(problem, listed, protocol, budget, drawn)
+                debate = part[named][0].debate
+                reply = selection_reply(prompt.labels[named])
+                trace = trace_of(debate, debate.turns[0], source, reply=reply)
+                del trace["tokens"]  # they are the solution's
+                own = {"messages": _plain_messages(prompt.messages), "turn": "selection"}
+                harvest.keep(problem.level, trace | own)
+    return harvest
+
+
+def _solution(one: Graded) -> Solution:
+    """Return the solution of one agent alone, as a selection shows it."""
+    [turn] = one.debate.turns
+    span = turn.parsed.solution
+    return Solution(turn, "" if span is None else span.of(turn.completion.text).strip(), turn.parsed.answer)
+
+
+def _plain_messages(messages: Iterable[Message]) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in messages]
+
+
+def trace_of(debate: Debate, turn: Turn, source: Mapping[str, object], **text: str) -> Trace:
+    """Return a right turn as a trace, with its ``text`` as a reply or a solution."""
+    problem = debate.problem
+    known: Trace = {name: getattr(problem, name) for name in ("id", "question", "answer", "kind")}
+    known |= {"choices": list(problem.choices), "source": problem.source, "level": problem.level}
+    counts = {"grade": "right", "tokens": token_counts(turn.completion)[1]}
+    return (
+        {key: value for key, value in known.items() if value} | text | counts | {"provenance": dict(source)}
+    )
+
+
+def read_traces(paths: Sequence[Path]) -> list[Trace]:
+    """Return the traces of files, one after the other; DataError names the line of a wrong one."""
+    traces: list[Trace] = []
+    for row in read_files(paths, {}):
+        list(examples_of(row))  # raises where there is nothing to learn
+        traces.append(dict(row.values))
+    return traces
+
+
+def write_traces(path: Path, traces: Sequence[Trace]) -> None:
+    """Replace a file by these traces, one a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, b"".join(json.dumps(trace, ensure_ascii=False).encode() + b"\n" for trace in traces))
+
+
+def text_of(trace: Trace) -> str:
+    """Return the text that a trace teaches."""
+    return str(trace.get("reply") or trace.get("solution") or trace.get("messages") or "")
+
+
+def chosen(
+    traces: Iterable[Trace],
+    *,
+    per_problem: int | None = None,
+    max_tokens: int | None = None,
+    levels: Sequence[str] = (),
+) -> tuple[list[Trace], Counter[str]]:
+    """Return the traces that pass, in order, each text of a problem once, and how many each filter took.
+
+    >>> rows = [{"question": "1?", "reply": text, "tokens": len(text)} for text in ("a", "a", "bb", "ccc")]
+    >>> kept, lost = chosen(rows, per_problem=2, max_tokens=2)
+    >>> [row["reply"] for row in kept], dict(lost)
+    (['a', 'bb'], {'the same twice': 1, 'longer than 2 tokens': 1})
+    """
+    wanted = {normal_level(level) for level in levels}
+
+    def described(trace: Trace) -> tuple[str, str, str]:
+        why = "of other levels" if wanted and normal_level(str(trace.get("level", ""))) not in wanted else ""
+        if not why and max_tokens is not None and _tokens(trace, max_tokens) > max_tokens:
+            why = f"longer than {max_tokens} tokens"
+        key = question_hash(str(trace.get("question") or trace.get("problem") or trace.get("messages")))
+        own_prompt = f"\0{trace['messages']}" if "messages" in trace else ""
+        return why, key, text_of(trace) + own_prompt
+
+    lost: Counter[str] = Counter()
+    return chosen_by(traces, described, per_problem, lost), lost
+
+
+def _tokens(trace: Trace, most: int) -> int:
+    tokens = trace.get("tokens")
+    if not isinstance(tokens, int) or isinstance(tokens, bool):
+        raise DataError(
+            f"--max-tokens {most}: the trace of {trace.get('id', '?')} does not say its tokens; "
+            "sft.max_tokens counts them by the model that learns"
+        )
+    return tokens
+
+
+def lengths(traces: Sequence[Trace]) -> Iterator[tuple[str, float, float, float]]:
+    """Yield the 10%, 50% and 90% quantiles of tokens (where all say them), characters and lines.
+
+    >>> list(lengths([{"reply": "a" * n, "tokens": n} for n in range(1, 12)]))
+    [('tokens', 2, 6, 10), ('characters', 2, 6, 10), ('lines', 1, 1, 1)]
+    """
+    tokens = [trace["tokens"] for trace in traces if isinstance(trace.get("tokens"), int)]
+    texts = [text_of(trace) for trace in traces]
+    characters, lines = [len(text) for text in texts], [text.count("\n") + 1 for text in texts]
+    for name, values in (("tokens", tokens), ("characters", characters), ("lines", lines)):
+        if len(values) == len(traces) and values:
+            order, last = sorted(values), len(values) - 1
+            yield name, order[round(0.1 * last)], median(order), order[round(0.9 * last)]
+
+
+def foreign(traces: Sequence[Trace], own: Sequence[Trace]) -> Iterator[tuple[str, float, float, bool]]:
+    """Compare length statistics of teacher and student: both medians, and whether they differ too much.
+
+    >>> list(foreign([{"reply": "a" * 6}], [{"reply": "b" * 2}]))
+    [('characters', 6, 2, True), ('lines', 1, 1, False)]
+    """
+    students = {name: middle for name, _, middle, _ in lengths(own)}
+    for name, _, middle, _ in lengths(traces):
+        if name in students:
+            ratio = middle / max(students[name], 1)
+            yield name, middle, students[name], not 1 / FOREIGN <= ratio <= FOREIGN

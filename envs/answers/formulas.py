@@ -1,0 +1,648 @@
+r"""Read LaTeX and plain formulas, and compare them by their values at a few points, to a hundred digits.
+
+A hand-written recursive-descent parser over a fixed grammar: numbers, letters, ``+ - * / ^ !``, fractions,
+roots, logarithms, trigonometric functions, absolute values, floors, binomials, remainders, and functions that
+nobody defined: f, g and h before a bracket, and the letters that are ``called``. The power -1 of a function
+is its inverse, never its reciprocal. For anything else there is no formula: it never guesses, and never
+evaluates text. Linear in the length, bounded in depth; a value beyond ``MAX_BITS`` raises ``TooLarge``.
+
+Different values at a point where both have one prove two formulas different. Equal ones at three points are
+taken as a proof of equality: an answer is short, and whoever builds a near miss knows the answer. Rounding is
+compared at an integer as well. What is equal at positive points alone (``|x|`` and ``x``), or only nearly, is
+left to the library; but where both are real at positive points and neither is at a negative one, as in
+``\log x``, that point is outside of what they mean.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from itertools import chain
+from math import comb, factorial
+from typing import Any, TypeAlias
+
+from envs.answers.numbers import parse_number
+
+Node: TypeAlias = Callable[[int], Any]
+"""A formula as a function of the point: 0, 1 and 3 are positive (3 their mean), 2 negative, 4 an integer."""
+
+DIGITS = 100
+MAX_BITS = 40_000
+MAX_TOKENS = 400
+MAX_LEVELS = 32
+"""Of brackets, exponents and arguments in each other; an answer has fewer brackets (``envs.grading``)."""
+_NEGATIVE, _MEAN, _INTEGER = 2, 3, 4
+_POINTS = (0, 1, _NEGATIVE)
+
+
+class Unknown(Exception):
+    """The text is not in the grammar, or has no value at this point."""
+
+
+class TooLarge(Unknown):
+    """The value is beyond what any answer needs."""
+
+
+NO_VALUE = (Unknown, ArithmeticError, ValueError)  # the last two are mpmath's, at poles
+_LOCK = threading.Lock()  # parts of mpmath change the precision of their context for a moment
+
+
+# Values
+
+
+@cache
+def context() -> Any:
+    """Return the arithmetic: mpmath's, in a context of its own whose precision nobody else sets."""
+    from mpmath.ctx_mp import MPContext
+
+    mp = MPContext()
+    mp.dps = DIGITS
+    return mp
+
+
+def _bounded(value: Any) -> Any:
+    """Return the value; raise if it is too large or not a number."""
+    mp = context()
+    if not mp.isfinite(value):
+        raise Unknown("not finite")
+    if value and mp.mag(value) > MAX_BITS:
+        raise TooLarge
+    return value
+
+
+@cache
+def _drawn(seed: str) -> float:
+    return random.Random(seed).uniform(0.3, 1.9)
+
+
+def _at_point(name: str, point: int) -> Any:
+    if point == _MEAN:
+        return (_at_point(name, 0) + _at_point(name, 1)) / 2
+    value = context().mpf(_drawn(f"{name} {point}"))
+    if point == _INTEGER:
+        return context().floor(20 * value)
+    return -value if point == _NEGATIVE else value * (1 + 2 * point)
+
+
+def _variable(name: str) -> Node:
+    return lambda point: _at_point(name, point)
+
+
+def _unknown_function(name: str) -> Callable[..., Any]:
+    """Return a function that nobody defined: some fixed number for the values of its arguments."""
+
+    def function(*values: Any) -> Any:
+        mp = context()
+        digits = (mp.nstr(value if abs(value) > mp.mpf(10) ** -50 else mp.mpf(0), 50) for value in values)
+        return mp.mpf(_drawn(f"{name} of {' '.join(digits)}"))
+
+    return function
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    """Return base ** exponent, real where a real base and an integer exponent allow it."""
+    mp = context()
+    if base == 0 and not (mp.isint(exponent) and exponent.real > 0):
+        raise Unknown("a power of zero")
+    if base and abs(exponent) * max(1, abs(mp.mag(base))) > MAX_BITS:
+        raise TooLarge
+    return _bounded(mp.power(base, exponent))
+
+
+def _root(value: Any, degree: Any) -> Any:
+    """Return the real root where there is one, else the principal one."""
+    mp = context()
+    if not mp.isint(degree) or not 2 <= degree.real <= 100:
+        raise Unknown("the degree of a root")
+    if degree == 2:
+        return mp.sqrt(value)
+    if isinstance(value, mp.mpf) and value < 0 and int(degree.real) % 2:
+        return -_power(-value, 1 / degree)
+    return _power(value, 1 / degree) if value else value
+
+
+def _natural(value: Any, largest: int) -> int:
+    if not context().isint(value) or value.real < 0:
+        raise Unknown("no natural number")
+    if value.real > largest:
+        raise TooLarge
+    return int(value.real)
+
+
+def _quotient(left: Any, right: Any) -> Any:
+    if not right:
+        raise Unknown("division by zero")
+    return _bounded(left / right)
+
+
+def _remainder(left: Any, right: Any) -> Any:
+    mp = context()
+    if not (mp.isint(left) and mp.isint(right) and right) or mp.mag(left) > 150:
+        raise Unknown("a remainder of non-integers")
+    return mp.mpf(int(left.real) % int(right.real))
+
+
+def _logarithm(value: Any, base: Any) -> Any:
+    if not value or not base or base == 1:
+        raise Unknown("a logarithm without a value")
+    return context().log(value) / context().log(base)
+
+
+def _of(name: str) -> Callable[[Any], Any]:
+    """Return mpmath's function of that name, for arguments of reasonable size."""
+
+    def function(value: Any) -> Any:
+        mp = context()
+        if value and (mp.mag(value) > 64 or ((name == "exp" or name[-1] == "h") and abs(value) > MAX_BITS)):
+            raise TooLarge
+        return _bounded(getattr(mp, name)(value))
+
+    return function
+
+
+def _whole(name: str) -> Callable[[Any], Any]:
+    def function(value: Any) -> Any:
+        mp = context()
+        if not isinstance(value, mp.mpf) or mp.mag(value) > 150:
+            raise Unknown("rounding")
+        nearest = mp.nint(value)  # noise of the last digits must not move a whole number
+        return nearest if abs(value - nearest) < mp.mpf(10) ** -40 else getattr(mp, name)(value)
+
+    return function
+
+
+_TRIGONOMETRIC = tuple(name + h for name in ("sin", "cos", "tan", "cot", "sec", "csc") for h in ("", "h"))
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "!": lambda value: context().mpf(factorial(_natural(value, 999))),
+    "|": abs,
+    r"\abs": abs,
+    "°": lambda value: value * context().pi / 180,
+    r"\lfloor": _whole("floor"),
+    r"\lceil": _whole("ceil"),
+    r"\ln": _of("log"),
+    r"\exp": _of("exp"),
+    r"\cis": _of("expj"),
+    **{f"\\{name}": _of(name) for name in _TRIGONOMETRIC},
+    **{f"\\{arc}{name}": _of(f"a{name}") for name in _TRIGONOMETRIC for arc in ("a", "ar", "arc")},
+    r"\lg": lambda value: _logarithm(value, context().mpf(10)),
+    "+": lambda a, b: _bounded(a + b),
+    "-": lambda a, b: _bounded(a - b),
+    "neg": lambda a: -a,
+    "*": lambda a, b: _bounded(a * b),
+    "/": _quotient,
+    r"\bmod": _remainder,
+    r"\binom": lambda n, k: context().mpf(comb(_natural(n, 9_999), _natural(k, 9_999))),
+    "log": _logarithm,
+    "^": _power,
+    "root": _root,
+}
+
+
+# Grammar
+
+_TIMES = {
+    "*": "*",
+    r"\cdot": "*",
+    r"\times": "*",
+    "/": "/",
+    r"\div": "/",
+    r"\bmod": r"\bmod",
+    r"\mod": r"\bmod",
+}
+_CLOSING = {"(": ")", "{": "}", "[": "]", "|": "|", r"\lfloor": r"\rfloor", r"\lceil": r"\rceil"}
+_ROUNDING = ("|", r"\lfloor", r"\lceil")
+_BINDERS = {r"\sum": "=", r"\prod": "=", r"\lim": r"\to", r"\int": ""}
+"""What binds a letter, and the sign between the letter and where it starts."""
+_END = "$"  # of an integral: no sign of the grammar
+_FRACTIONS = (r"\frac", r"\dfrac", r"\tfrac", r"\cfrac")
+_BINOMIALS = (r"\binom", r"\dbinom", r"\tbinom")
+_MIXED = re.compile(r"(?:\{\d+\}|\d)(?:\{\d+\}|\d)")
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<command>\\[A-Za-z]+)|(?P<name>[A-Za-z]+)"
+    r"|(?P<sign>[-+*/^!(){}\[\]|_'°=]))",
+    re.ASCII,
+)
+_NAMES = frozenset((*(name[1:] for name in _FUNCTIONS if name[0] == "\\"), "sqrt", "log", "pi"))
+_GREEK = (
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta lambda mu nu xi rho sigma tau phi varphi omega "
+    "Delta Omega Gamma ell"
+)
+GREEK = frozenset("\\" + name for name in _GREEK.split())
+_OPENERS = frozenset((r"\pi", r"\sqrt", r"\log", "(", "{", *_FRACTIONS, *_BINOMIALS, *GREEK, *_BINDERS))
+_OPERATORS = frozenset(("!", "|", "°", "+", "-", "*", "/", r"\bmod", "^"))
+_WORDS = frozenset(("or", "and", "not", "nor", "if", "is", "no", "but", "to"))
+_HIDDEN = re.compile("pi|ln|exp|sin|cos|tan")
+_CALL = re.compile(r"(\\?[A-Za-z]+)(?:_\{?\w{1,4}\}?)?'*(?=\(((?:[^()]|\([^()]*\))*)\))")
+
+
+def called(*texts: str) -> frozenset[str]:
+    r"""Return the letters that all texts put before a bracket, and one calls: nobody writes P(2x) for 2Px.
+
+    A bracket that holds a sum or the letter itself, as in n(n+1), is a factor.
+    """
+    calls = [[(_caller(word), inside) for word, inside in _CALL.findall(text)] for text in texts]
+    names = set.intersection(*({name for name, _ in each} for each in calls)) - {""}
+    bare = [name for name, inside in chain(*calls) if name not in inside and not re.search(".[+-]", inside)]
+    return frozenset(names.intersection(bare))
+
+
+def _caller(word: str) -> str:
+    """Return the letter that a word before a bracket ends in; "" for a known function, and e and i alone."""
+    known = word in ("e", "i") or word in _NAMES or (word[0] == "\\" and word not in GREEK)
+    return "" if known else word if word[0] == "\\" else word[-1]
+
+
+def parse_formula(text: str, functions: frozenset[str] = frozenset()) -> Node | None:
+    """Return the formula as a function of a point; None where it is not in the grammar."""
+    tokens = tokens_of(text)
+    if not tokens or len(tokens) > MAX_TOKENS:
+        return None
+    try:
+        parser = _Parser(tokens, functions | frozenset("fgh"))
+        node = parser.sum()
+        return node if parser.at == len(tokens) else None
+    except Unknown:
+        return None
+
+
+def tokens_of(text: str) -> list[str] | None:
+    """Return the signs, numbers, letters and commands in order; None for a sign that is not known."""
+    text, tokens, at = text.replace("**", "^").rstrip(), [], 0
+    while at < len(text):
+        if (match := _TOKEN.match(text, at)) is None:
+            return None
+        at, word = match.end(), match["name"]
+        if not word:
+            tokens.append(match[0].strip())
+        elif word in _WORDS:
+            tokens.append(word + " ")
+        elif word in _NAMES:
+            tokens.append("\\" + word)
+        else:  # "xy" is two factors; a longer word is one token, which is unknown
+            tokens += list(word) if len(word) <= 3 and not _HIDDEN.search(word) else [word]
+    return tokens
+
+
+def _apply(name: str | Callable[..., Any], *parts: Node) -> Node:
+    function = _FUNCTIONS[name] if isinstance(name, str) else name
+    return lambda point: function(*(part(point) for part in parts))
+
+
+def _number(digits: str) -> Node:
+    value = context().mpf(f"0{digits}" if digits[0] == "." else digits)  # it cannot read ".0"
+    return lambda _: value
+
+
+class _Parser:
+    """One pass over the tokens; ``at`` is the index of the next one."""
+
+    def __init__(self, tokens: list[str], functions: frozenset[str]) -> None:
+        self.tokens = tokens
+        self.functions = functions
+        self.at = self.level = self.in_function = self.in_bounds = 0
+        self.bound: dict[str, str] = {}
+
+    def deeper(self, parse: Callable[[], Node]) -> Node:
+        """Parse one level down: nothing here calls itself any deeper than ``MAX_LEVELS``."""
+        if self.level >= MAX_LEVELS:
+            raise Unknown("nesting")
+        self.level += 1
+        node = parse()
+        self.level -= 1
+        return node
+
+    def peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self, expected: str = "") -> str:
+        token = self.peek()
+        if not token or (expected and token != expected):
+            raise Unknown(token)
+        self.at += 1
+        return token
+
+    def skip(self, token: str) -> bool:
+        """Take the token if it stands next."""
+        found = self.peek() == token
+        self.at += found
+        return found
+
+    def sum(self) -> Node:
+        negative = self.skip("-")
+        if (negative or self.skip("+")) and self.peek() in ("+", "-"):
+            raise Unknown("two signs")
+        node = _apply("neg", self.product()) if negative else self.product()
+        while self.peek() in ("+", "-"):
+            node = _apply(self.take(), node, self.product())
+        return node
+
+    def product(self) -> Node:
+        node = self.factor()
+        while True:
+            token = self.peek()
+            if token in _TIMES:
+                self.take()
+                negative = self.skip("-")
+                right = self.factor()
+                node = _apply(_TIMES[token], node, _apply("neg", right) if negative else right)
+            elif self.starts_factor(token):
+                node = _apply("*", node, self.factor())
+            else:
+                return node
+
+    def starts_factor(self, token: str) -> bool:
+        """Whether a factor begins without a sign before it: never a number right after another factor."""
+        known = token in _FUNCTIONS and token not in _OPERATORS
+        return token[:1].isalpha() or token in _OPENERS or known
+
+    def factor(self) -> Node:
+        node = self.atom()
+        while (sign := self.peek()) in ("^", "!", "°"):
+            self.take()
+            if sign == "°" and not self.in_function:
+                raise Unknown("degrees")  # outside a function the sign is a unit
+            node = _apply("^", node, self.exponent()) if sign == "^" else _apply(sign, node)
+        return node
+
+    def exponent(self) -> Node:
+        return self.deeper(self._exponent)
+
+    def _exponent(self) -> Node:
+        if self.peek() in ("{", "("):
+            node = self.group()
+        else:
+            negative = self.skip("-")
+            node = _apply("neg", self.atom()) if negative else self.atom()
+        node = _apply("!", node) if self.skip("!") else node
+        return _apply("^", node, self.exponent()) if self.skip("^") else node
+
+    def group(self) -> Node:
+        opening = self.take()
+        node = self.sum()
+        self.take(_CLOSING[opening])
+        return node
+
+    def argument(self) -> Node:
+        if self.peek() == "{":
+            return self.group()
+        token = self.peek()
+        if len(token) > 1 and token.isdigit():
+            self.tokens[self.at : self.at + 1] = [token[0], token[1:]]  # \frac12 and \sqrt12 take one digit
+        return self.atom()
+
+    def atom(self) -> Node:
+        return self.deeper(self._atom)
+
+    def _atom(self) -> Node:
+        token = self.peek()
+        if token[:1].isdigit() or token[:1] == ".":
+            self.take()
+            if self.peek() == "_":
+                raise Unknown("another base")
+            if self.peek() in _FRACTIONS and _MIXED.match("".join(self.tokens[self.at + 1 : self.at + 7])):
+                raise Unknown("a mixed number or a product")
+            return _number(token)
+        if token in ("(", "{"):
+            return self.group()
+        if token in _ROUNDING:
+            return _apply(token, self.group())
+        return self.command() if token.startswith("\\") and token not in GREEK else self.letter()
+
+    def letter(self) -> Node:
+        letter = self.take()
+        name = self.bound.get(letter, letter)
+        if name in ("e", "i") and name not in self.functions:
+            value = +context().e if name == "e" else context().mpc(0, 1)
+            return lambda _: value
+        if name == letter and letter not in GREEK and not (len(letter) == 1 and letter.isalpha()):
+            raise Unknown(letter)
+        name += self.subscript()
+        while self.skip("'"):
+            name += "'"
+        inverse = self.inverted()
+        if letter in self.functions and self.tokens[self.at + inverse :][:1] == ["("]:
+            self.at += inverse
+            return _apply(_unknown_function(f"{name} inverse" if inverse else name), self.group())
+        return _variable(name)
+
+    def inverted(self) -> int:
+        """Return how many tokens are the power -1 that stands next, or 0."""
+        ahead = self.tokens[self.at : self.at + 5]
+        return 5 if ahead == list("^{-1}") else 3 * (ahead[:3] == list("^-1"))
+
+    def subscript(self) -> str:
+        if not self.skip("_"):
+            return ""
+        if not self.skip("{"):
+            return "_" + self.bound.get(self.peek(), self.take())
+        name = "_"
+        while not self.skip("}"):
+            name += self.bound.get(self.peek(), self.take())
+        return name
+
+    def command(self) -> Node:
+        token = self.take()
+        if token == r"\infty" and self.in_bounds:
+            return _variable(token)
+        if token in _BINDERS:
+            return self.binder(token)
+        if token == r"\pi":
+            value = +context().pi
+            return lambda _: value
+        if token in _FRACTIONS or token in _BINOMIALS:
+            name = "/" if token in _FRACTIONS else r"\binom"
+            return _apply(name, self.argument(), self.argument())
+        if token == r"\sqrt":
+            degree = self.group() if self.peek() == "[" else _number("2")
+            return _apply("root", self.group() if self.peek() == "(" else self.argument(), degree)
+        if token == r"\log":  # without a base it is that of some fixed number that nobody named
+            base = self.argument() if self.skip("_") else _variable(r"\log")
+            return _apply("log", self.operand(), base)
+        if token in _FUNCTIONS and token not in _OPERATORS:
+            return self.function(token)
+        raise Unknown(token)
+
+    def function(self, token: str) -> Node:
+        """Return a function, its inverse behind a power -1, or its power 2, 3 or 4."""
+        if f"\\arc{token[1:]}" in _FUNCTIONS and self.inverted():
+            self.at += self.inverted()
+            token = f"\\arc{token[1:]}"
+        exponent = ""
+        if self.skip("^"):
+            braced = self.skip("{")
+            exponent = self.take()
+            if exponent not in ("2", "3", "4"):
+                raise Unknown("an inverse or a power")
+            if braced:
+                self.take("}")
+        self.in_function += 1
+        node = _apply(token, self.operand())
+        self.in_function -= 1
+        return _apply("^", node, _number(exponent)) if exponent else node
+
+    def operand(self) -> Node:
+        """Return a function's argument: a bracket, or numbers, letters and fractions up to the next sign."""
+        if self.peek() in ("(", "{", "["):
+            return self.group()
+        node = self.factor()
+        while (token := self.peek()) and (
+            token in GREEK or token in (r"\pi", *_FRACTIONS) or token.isalpha()
+        ):
+            node = _apply("*", node, self.factor())
+        if self.peek() in ("(", "["):
+            raise Unknown("an argument that may go on")
+        return node
+
+    def binder(self, token: str) -> Node:
+        """Return what nobody evaluates: some fixed number for the ends and the term, its letter nameless."""
+        self.in_bounds += 1
+        self.take("_")
+        letter = ""
+        if token == r"\int":
+            ends = [self.argument()]
+        else:
+            self.take("{")
+            letter = self.take()
+            self.take(_BINDERS[token])
+            ends = [self.sum()]
+            self.take("}")
+        if token != r"\lim":
+            self.take("^")
+            ends.append(self.argument())
+        self.in_bounds -= 1
+        outer = self.bound
+        self.bound = {**outer, letter or self.variable_of_integral(): f"bound {len(outer)}"}
+        term = self.product() if letter else self.sum()
+        self.bound = outer
+        if not letter:
+            self.take(_END)
+        return _apply(_unknown_function(token), term, *ends)
+
+    def variable_of_integral(self) -> str:
+        """Return the letter behind the next d, both of which become the end of the integral."""
+        at = next((k for k in range(self.at, len(self.tokens) - 1) if self.tokens[k] == "d"), None)
+        if at is None or not self.tokens[at + 1].isalpha():
+            raise Unknown("an integral without a variable")
+        letter, self.tokens[at : at + 2] = self.tokens[at + 1], [_END]
+        return letter
+
+
+# Comparison
+
+_ROUNDED = ContextVar("rounded", default=False)
+_DECIMAL = re.compile(r"\d?\.\d", re.ASCII)
+_PLACES = re.compile(r"-?\d{0,30}\.(\d{2,60})", re.ASCII)
+_FAMILY = re.compile(r"(?=[^a-z]*[a-z])(.*)\+ ?C")
+
+
+def same_value(answer: str, gold: str) -> bool | None:
+    r"""Return whether both formulas (in the form of ``notation.clean``) are equal; None if unknown.
+
+    >>> same_value(r"\frac{\sqrt{2}}{2}", r"\frac{1}{\sqrt{2}}"), same_value("x^2+2x+1", "(x+1)^2")
+    (True, True)
+    >>> same_value("x+1", "x+2"), same_value("|x|", "x"), same_value("e^{i\\pi}", "-1")
+    (False, None, True)
+    >>> same_value("9^{9^{9}}", "5"), same_value(r"\int x dx", "5")
+    (False, None)
+    >>> same_value("2F(x)", "F(2x)"), same_value(r"\log(x^3)", r"3\log x"), same_value("x^2+C", "x^2+1+C")
+    (False, True, True)
+    """
+    functions = called(answer, gold)
+    left, right = _FAMILY.fullmatch(answer), _FAMILY.fullmatch(gold)
+    if left and right:  # the constant of integration takes up any other
+        differences = differences_at(left[1], right[1], _POINTS, functions)
+        if differences is not None and all(is_close(differences[0], other) for other in differences):
+            return True
+    with _LOCK:
+        truth, claim = parse_formula(gold, functions), parse_formula(answer, functions)
+        if truth is None or claim is None:
+            return None
+        whole = re.search(r"\\l(?:floor|ceil)", answer + gold)
+        verdicts = [_same_at(claim, truth, point) for point in (*_POINTS, *((_INTEGER,) if whole else ()))]
+    if False in (*verdicts[:_NEGATIVE], *verdicts[_NEGATIVE + 1 :]):
+        return False
+    return True if all(verdicts) else None
+
+
+def _same_at(claim: Node, truth: Node, point: int) -> bool | None:
+    try:
+        right = truth(point)
+    except NO_VALUE:
+        return None
+    try:
+        left = claim(point)
+        outside = point == _NEGATIVE and not (_is_real(left) or _is_real(right)) and _is_real(truth(0))
+        return outside or is_close(left, right)
+    except TooLarge:
+        return False
+    except NO_VALUE:
+        return None
+
+
+def _is_real(value: Any) -> bool:
+    """Whether a value is real, but for the noise of its last digits."""
+    return abs(value.imag) < context().mpf(10) ** -70
+
+
+def is_close(left: Any, right: Any) -> bool | None:
+    """Return whether two values are equal to ninety digits; None where they are too near to tell."""
+    mp = context()
+    scale, difference = max(abs(left), abs(right)), abs(left - right)
+    if difference <= scale * mp.mpf(10) ** -90:
+        return True
+    if scale < mp.mpf(10) ** -70:
+        return None  # a hundred digits do not separate zero from a small number
+    return False if difference > scale * mp.mpf(10) ** -80 else None
+
+
+def differences_at(
+    left: str, right: str, points: Sequence[int], functions: frozenset[str] = frozenset()
+) -> list[Any] | None:
+    """Return the first formula's values less the second's; None where one is not read or has no value."""
+    with _LOCK:
+        a, b = parse_formula(left, functions), parse_formula(right, functions)
+        try:
+            return [a(point) - b(point) for point in points] if a and b else None
+        except NO_VALUE:
+            return None
+
+
+def constant_of(text: str) -> Any:
+    """Return the value of a formula without variables; None for any other text."""
+    with _LOCK:
+        if number := parse_number(text):
+            value = context().mpf(number.value.numerator) / number.value.denominator
+            return None if number.measure else value
+        node = parse_formula(text)
+        try:
+            first, second = (node(0), node(1)) if node else (0, 1)
+        except NO_VALUE:
+            return None
+        return first if is_close(first, second) else None
+
+
+@contextmanager
+def rounding(on: bool) -> Iterator[None]:
+    """Let decimals stand for what they round (``same_rounded``), within a ``with`` of one thread."""
+    token = _ROUNDED.set(on)
+    try:
+        yield
+    finally:
+        _ROUNDED.reset(token)
+
+
+def same_rounded(left: str, right: str) -> bool:
+    """Return whether a decimal of two places or more rounds the other closed form, under ``rounding``."""
+    if not _ROUNDED.get() or (_DECIMAL.search(left) is None) == (_DECIMAL.search(right) is None):
+        return False
+    decimal, form = (left, right) if _DECIMAL.search(left) else (right, left)
+    places = _PLACES.fullmatch(decimal.replace(" ", ""))
+    value = constant_of(form) if places else None
+    if places is None or value is None or value.imag:
+        return False
+    return abs(context().mpf(places[0]) - value.real) <= context().mpf(10) ** -len(places[1]) / 2

@@ -1,0 +1,167 @@
+"""What the views of a debate say, as the lines that plain text and the terminal share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from debate.types import FailureReason, ParseFailure, Span, TurnId
+from debate_rl.inspector.blocks import Line, Pairs, Section, Table, Text
+from debate_rl.inspector.blocks import Span as Words
+from debate_rl.inspector.lines import Layout, lines_of
+from debate_rl.inspector.terminal.widgets import cell
+from debate_rl.inspector.views import adoption_view, debate_view, vote_graphs
+from debate_rl.inspector.views.compared import Comparison, TextPiece, TurnDifference, VoteDifference
+from debate_rl.inspector.views.debate_blocks import (
+    answers_blocks,
+    parsing_blocks,
+    problem_blocks,
+    turn_card,
+    votes_blocks,
+    votes_of_turn,
+)
+from debate_rl.inspector.views.run_blocks import comparison_blocks
+
+from .conftest import make, solved, with_turn
+
+A, B, C = TurnId(0, 0), TurnId(1, 0), TurnId(2, 0)
+
+
+def plain(blocks, layout=None):
+    rows = lines_of(blocks, layout or Layout(unfold="t shows them", most=20_000, further=", o shows them"))
+    return "\n".join("".join(span.text for span in row).rstrip() for row in rows)
+
+
+def card(record, turn=A, **options):
+    view = debate_view("5.0", record)
+    return plain([turn_card(view, view.turn(turn), **options)])
+
+
+def thinking(record):
+    turn = record.debate.turn(A)
+    text = "<think>let me see</think>" + turn.completion.text
+    parsed = replace(turn.parsed, thinking=Span(7, 17), solution=Span(35, 50))
+    said = type(turn.completion)((), (), (), text, "length", 3)
+    return with_turn(record, A, completion=said, parsed=parsed)
+
+
+def test_every_block_has_its_lines():
+    table = Table(("name", ">size", "~>left out"), [("a", "10", "x"), ("bcd", Words("5", "wrong"), "")])
+    blocks = [
+        Section("title\x1b", [Line(("one ", Words("two", "strong")))]),
+        Pairs([("a", "1"), ("long", "2")]),
+        table,
+        Text("first\n\x9bsecond", "words"),
+    ]
+    assert plain(blocks).splitlines() == [
+        *("", "title<U+001B>", "one two", "a     1", "long  2"),
+        *("name  size  left out", "a       10         x", "bcd      5"),
+        *("words:", "    first", "    <U+009B>second"),
+    ]
+
+
+def test_thinking_is_folded_until_asked_and_tags_are_not_shown(circle):
+    record = thinking(circle)
+    folded, unfolded, raw = card(record), card(record, fold=False), card(record, raw=True)
+    assert "thinking: 10 characters (t shows them)" in folded
+    assert "let me see" not in folded
+    assert "    let me see\n" in plain(
+        [turn_card(debate_view("5.0", record), debate_view("5.0", record).turn(A), fold=False)]
+    )
+    assert "<solution>" not in unfolded
+    assert "<think>let me see</think><solution>" in raw
+    assert "truncated" in folded
+    assert "reward     peer +0.00  truth +1.00  judge –  format +0.00" in folded
+
+
+def test_a_winner_by_lot_is_told(tied, circle):
+    won = next(turn for turn in tied.debate.turns if debate_view("5.0", tied).winner == turn.id)
+    assert "★ winner, drawn among K7, Q2, M4\n" in card(tied, won.id)
+    assert "★ winner\n" in card(circle, TurnId(0, 1))
+
+
+def test_what_went_wrong_in_a_turn_is_told(circle):
+    failure = ParseFailure(FailureReason.MISSING_SECTION, "solution")
+    turn = circle.debate.turn(A)
+    shown = card(with_turn(circle, A, parsed=replace(turn.parsed, failures=(failure,) * 8)))
+    assert shown.count("malformed: missing section solution") == 6
+    assert "2 more failures" in shown
+
+
+def test_a_long_text_is_cut_and_says_so():
+    cut = plain([Text("x" * 20_001)])
+    assert cut.count("x") == 20_000
+    assert cut.endswith("… cut: 20,001 characters in all, o shows them")
+
+
+def test_signs_of_a_cell(circle):
+    turn = debate_view("5.0", circle).turn(A)
+    assert cell(turn, A)[0] == "✓★ 4"
+    assert cell(replace(turn, grade="wrong", stop_reason="length"), None)[0] == "✗ !4"
+    assert cell(replace(turn, grade="missing", answer=None), None)[0] == "∅  "
+    assert cell(replace(turn, ballot=True, grade="", answer=None), None)[0] == "  ballot"
+    assert cell(None, None)[0] == ""
+
+
+def test_votes_as_matrix_and_list(circle):
+    view, graphs = debate_view("5.0", circle), vote_graphs(circle)
+    rows = [" ".join(row.split()) for row in plain(votes_blocks(view, graphs)).splitlines()]
+    assert "3 of 3 votes count; of 2 decidable ones 1 are right" in rows
+    assert "↻ the majorities go in a cycle: K7, Q2, M4" in rows
+    assert "K7 · 0 1" in rows or "K7 · 1 0" in rows
+    assert "M4 K7 > Q2 ✓ right yes, ↻ in a cycle K7 > Q2" in rows
+    assert "Q2 K7 > M4 ? undecidable no: duplicate M4 < K7" in rows
+    assert "– Q2: no vote, not a comparison: K7 ? M4" in rows
+    assert "no votes" in plain(votes_blocks(view, []))
+
+
+def test_the_votes_of_one_turn(circle):
+    view, graphs = debate_view("5.0", circle), vote_graphs(circle)
+    got, given = plain(votes_of_turn(view, graphs, TurnId(2, 1))).split("votes by this turn")
+    assert "K7 > M4" in got
+    assert "K7 > Q2" in given
+
+
+def test_adopted_answers():
+    record = make([[solved("4"), solved("5"), "nothing"], [solved("5"), solved("5"), solved("5")]])
+    shown = plain(answers_blocks(debate_view("0.0", record), adoption_view(record)))
+    rows = [" ".join(row.split()) for row in shown.splitlines()]
+    assert rows[0] == "2 different answers; equal answers have the same letter"
+    assert "K7 Analyst A 4 ✓ right B 5 ✗ wrong from Q2, round 0" in rows
+    assert "2 times an agent changed to an answer that its prompt showed" in rows
+
+
+def test_a_failure_is_shown_with_its_place_and_rule_the_chosen_turn_first(circle):
+    view = debate_view("5.0", circle)
+    shown = plain(parsing_blocks(view, circle, chosen=TurnId(2, 2)))
+    assert shown.index("M4 Solver, final ballot: malformed") < shown.index("Q2 Advocate, final ballot")
+    assert "not a comparison K7 ? M4 line 3, column 1" in shown
+    assert "»K7 ? M4«" in shown
+    assert "today's parser reads the same in all 9 turns" in shown
+    turn = circle.debate.turn(A)
+    changed = with_turn(circle, A, parsed=replace(turn.parsed, answer="5"))
+    assert "K7 Analyst, round 0  answer  5       4" in plain(parsing_blocks(view, changed))
+
+
+def test_the_problem_has_its_agents_and_their_instructions(circle):
+    shown = plain(problem_blocks(debate_view("5.0", circle)))
+    assert "gold answer: 4" in shown
+    assert "K7 Analyst  temperature 1" in shown
+
+
+def test_two_debates_compared_without_colour():
+    pieces = (TextPiece(" ", "so "), TextPiece("-", "4"), TextPiece("+", "5\nor 6"))
+    turns = (
+        TurnDifference(A, ("Careful", "Careful"), pieces, True, 0.5, ("4", "5"), (True, False)),
+        TurnDifference(TurnId(0, 1), ("Careful", "Careful"), (), False, 1.0, (None, None), (None, None)),
+    )
+    votes = (
+        VoteDifference(TurnId(2, 1), A, B, "first", "second"),
+        VoteDifference(TurnId(1, 1), A, C, None, "tie"),
+    )
+    both = Comparison("0.1", "4.2", turns, votes, 3, ("other personas",))
+    shown = plain(comparison_blocks(both))
+    assert "other personas\n[-0.1 alone-]  {+4.2 alone+}" in shown
+    assert "answer: 4 ✓ right → 5 ✗ wrong" in shown
+    assert "Careful, round 0 won, then agent 1, round 0 won (reversed)" in shown
+    assert ": no vote, then a tie (new)" in shown
+    assert "so [-4-]{+5\n    or 6+}" in shown
