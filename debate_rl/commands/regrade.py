@@ -2,44 +2,42 @@ r"""``debate eval regrade``: stored replies under other graders and cut at stop 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from debate.prompting.texts import load_prompts
 from debate_rl.commands.console import plain_console, print_table, progress_bar, write_json
 from debate_rl.commands.eval_tables import write_tables
 from debate_rl.commands.options import FilterOption, JsonFile, StepsOption, TableFile, listed, steps_of
-from debate_rl.config.recipes import read_run_config
 from debate_rl.metrics.intervals import Estimate
 from debate_rl.replay.regrading import (
+    FAMILY,
     Gain,
     Line,
     Sheet,
-    StopsOf,
     gain_table,
     gains_of,
     lines_of,
     modes_named,
+    own_environment,
     plain,
     sources_of,
+    stop_strings,
+    stops_of,
     stored_mode_of,
     table_of,
 )
 from debate_rl.replay.regrading import regrade as grade_again
-from envs import Environment, load_environment
 from envs.types import Mode
 from transcripts import compile_filter
 
 MODES: tuple[Mode, ...] = ("boxed", "lenient")
 """Beside the mode of the stored grades: the strictest and the most lenient of our own."""
-FAMILY, _SET = "family", "the prompt set's stop strings"
-_ESCAPES = {r"\n": "\n", r"\t": "\t", r"\,": ",", r"\\": "\\"}
+_SET = "the prompt set's stop strings"
 
 
 def regrade(
@@ -80,7 +78,7 @@ def regrade(
     if modes and not graders:
         raise ValueError("--modes: name at least one mode (docs/grading.md)")
     found = [
-        (source, _own(Path(name)))
+        (source, own_environment(Path(name)))
         for name in what
         for source in sources_of(Path(name), filter=filter, steps=wanted)
     ]
@@ -104,46 +102,6 @@ def regrade(
         write_json(json, {"schema": 1, "clip": clip, **rows})
     if table is not None:
         write_tables(table, tables)
-
-
-def stop_strings(text: str) -> tuple[str, ...]:
-    r"""Return the stop strings that --clip names.
-
-    >>> stop_strings(r"Question:,Q:,\n\n\n"), stop_strings(r"a\, b"), stop_strings("")
-    (('Question:', 'Q:', '\n\n\n'), ('a, b',), ())
-    """
-    parts = re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL)
-    return tuple(re.sub(r"\\.", lambda found: _ESCAPES.get(found[0], found[0]), part) for part in parts)
-
-
-def stops_of(clip: str) -> StopsOf:
-    """Return the stop strings that --clip means for the replies of a protocol; ValueError where it has none.
-
-    >>> from debate import DebateConfig
-    >>> stops_of("family:qa")(DebateConfig())[:2], stops_of("Q:")(DebateConfig())
-    (('[Question]', 'Question:'), ('Q:',))
-    """
-    family, _, name = clip.partition(":")
-    if family != FAMILY:
-        stops = stop_strings(clip)
-        return lambda _: stops
-
-    @cache
-    def of(prompts: str) -> tuple[str, ...]:
-        if found := load_prompts(prompts).stop:
-            return found
-        raise ValueError(f"--clip {clip}: the prompt set {prompts} has no stop strings; name some")
-
-    return lambda protocol: of(name or protocol.prompts)
-
-
-def _own(path: Path) -> Environment | None:
-    """Return the environment of one's own that graded a run's replies; None for data sets and families."""
-    run = next((one for one in (path, *path.resolve().parents[:2]) if (one / "config.toml").is_file()), None)
-    if run is None:
-        return None
-    kind = read_run_config(run).env.kind
-    return load_environment(kind) if ":" in kind else None
 
 
 def _notes(gains: Sequence[Gain], sheets: Sequence[Sheet], clip: str) -> Iterator[str]:

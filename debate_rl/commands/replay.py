@@ -138,7 +138,7 @@ def _replay(
 def show(run: str, summary: Summary, *, damage: int, only_check: bool, audit: Sequence[str] = ()) -> None:
     """Print the check, the audit of labels, then the tables, then the debates to open."""
     console, plain = Console(), plain_console()
-    for line in [*check_lines(run, summary, damage), *audit]:
+    for line in [*summary.check_lines(run, damage), *audit]:
         plain.print(line)
     if only_check or not summary.debates:
         return
@@ -149,25 +149,6 @@ def show(run: str, summary: Summary, *, damage: int, only_check: bool, audit: Se
     if summary.most_changed:
         named = ", ".join(f"{id} ({change:.3g})" for id, change in summary.most_changed)
         plain.print(f"These change most (sum of |new - old|): {named}")
-
-
-def check_lines(run: str, summary: Summary, damage: int) -> list[str]:
-    """Return how stored and recomputed numbers compare."""
-    lines = [f"{run}: {damage} lines cannot be read; their groups lack a debate"] if damage else []
-    if summary.not_finite:
-        lines.append(f"{run}: {summary.not_finite} rewards are infinite or not a number; they count as none")
-    if not summary.debates:
-        return [*lines, f"{run}: no debates are found"]
-    if not summary.checked:
-        return [*lines, f"{run}: no rewards are stored to check against"]
-    if not summary.differ:
-        same = f"stored = recomputed under the run's own scheme: all of {summary.checked} debates"
-        return [*lines, same]
-    named = ", ".join(summary.differing) + (", ..." if summary.differ > len(summary.differing) else "")
-    differ = (
-        f"stored and recomputed under the run's own scheme differ in {summary.differ} of {summary.checked}"
-    )
-    return [*lines, f"{differ} debates: {named}"]
 
 
 def _table(title: str, parts: tuple[str, ...], summary: Summary, caption: str | None = None) -> Table:
