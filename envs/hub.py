@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 import sys
 import threading
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,11 +79,9 @@ def _takes_connection(host: str, port: int) -> bool:
     taken = threading.Event()
 
     def connect() -> None:
-        try:
+        with suppress(OSError):
             socket.create_connection((host, port), LIMIT_S).close()
             taken.set()
-        except OSError:
-            return
 
     thread = threading.Thread(target=connect, daemon=True)
     thread.start()

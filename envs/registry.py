@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
@@ -71,20 +70,15 @@ class DataSetEnvironment:
 
     def grade(self, problem: Problem, answer: str | None) -> Grade:
         """Return whether the answer means the same as the problem's."""
-        if problem.answer is None:
-            raise EnvironmentSpecError(f"{problem.id}: an open problem has no truth to grade against")
+        gold, kind = _truth(problem)
         if answer is None:
             return Grade(GradeStatus.MISSING, "none")
-        return self.grader.same_answer(
-            answer, problem.answer, kind=_grade_kind(problem), choices=problem.choices
-        )
+        return self.grader.same_answer(answer, gold, kind=kind, choices=problem.choices)
 
     def grade_reply(self, problem: Problem, text: str, *, mode: Mode) -> Grade:
         """Return the grade of a solution or a reply: its answer is found and compared as a mode has it."""
-        if problem.answer is None:
-            raise EnvironmentSpecError(f"{problem.id}: an open problem has no truth to grade against")
-        choices = problem.choices or None
-        return self.grader.grade(text, problem.answer, kind=_grade_kind(problem), mode=mode, choices=choices)
+        gold, kind = _truth(problem)
+        return self.grader.grade(text, gold, kind=kind, mode=mode, choices=problem.choices or None)
 
     def find_answer(self, problem: Problem, text: str, *, mode: Mode) -> str | None:
         """Return the answer that ``grade_reply`` compares; None where there is none."""
@@ -121,6 +115,13 @@ def grade_by_itself(problem: Problem, text: str, *, mode: Mode) -> Grade:
     return environment.grade(problem, extract(text, mode=mode).answer)
 
 
+def _truth(problem: Problem) -> tuple[str, GradeKind]:
+    """Return the gold answer of a problem and how it is compared."""
+    if problem.answer is None:
+        raise EnvironmentSpecError(f"{problem.id}: an open problem has no truth to grade against")
+    return problem.answer, _grade_kind(problem)
+
+
 def _grade_kind(problem: Problem) -> GradeKind:
     return cast(GradeKind, problem.kind if problem.kind in GRADE_KINDS else "auto")
 
@@ -136,11 +137,18 @@ def load_environment(kind: str, *, key: str = "env.kind", **options: object) -> 
     """
     given = {name: value for name, value in options.items() if value is not None}
     if ":" in kind:
-        return _checked(kind, _build(kind, _own(kind, key), given, key), key)
+        try:
+            factory = load_factory(kind, key=key, methods=("problems", "grade"))
+        except ValueError as error:
+            raise EnvironmentSpecError(str(error)) from error
+        return _checked(kind, _build(kind, factory, given, key), key)
     if kind in FAMILIES:
-        levels = given.pop("levels", None)
-        _refuse_options(kind, given, key)
-        return FAMILIES[kind].of_levels(_as_levels(levels))
+        levels: Any = given.pop("levels", None)
+        if given:
+            raise EnvironmentSpecError(f"{key}: {kind} takes 'levels' and no {', '.join(map(repr, given))}")
+        if not isinstance(levels, list | tuple | None):
+            raise EnvironmentSpecError(f"levels: needs a list, got {shorten(levels)}")
+        return FAMILIES[kind].of_levels(levels)
     entry = find_data_set(kind)
     if entry is not None or kind in OWN_FILE_NAMES:
         name = entry.name if entry and not entry.own else kind
@@ -148,24 +156,6 @@ def load_environment(kind: str, *, key: str = "env.kind", **options: object) -> 
     known = [*FAMILIES, *DATA_SETS, *OWN_FILE_NAMES]
     hint = did_you_mean(kind, known, f"valid: {', '.join(known)}")
     raise EnvironmentSpecError(f"{key}: {kind!r} is not known; {hint} (your own: 'package.module:Class')")
-
-
-def _as_levels(levels: object) -> Iterable[str | int] | None:
-    if levels is None or isinstance(levels, list | tuple):
-        return levels
-    raise EnvironmentSpecError(f"levels: needs a list, got {shorten(levels)}")
-
-
-def _refuse_options(kind: str, given: dict[str, object], key: str) -> None:
-    if given:
-        raise EnvironmentSpecError(f"{key}: {kind} takes 'levels' and no {', '.join(map(repr, given))}")
-
-
-def _own(path: str, key: str) -> object:
-    try:
-        return load_factory(path, key=key, methods=("problems", "grade"))
-    except ValueError as error:
-        raise EnvironmentSpecError(str(error)) from error
 
 
 def _build(kind: str, factory: Any, given: dict[str, object], key: str) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from debate.types import Span, Turn
-from envs.causes.rules import Cause, WrongReply, cause_of
+from envs.causes.rules import WrongReply, cause_of
 from rewards.truth import grade_of
 from transcripts.codec import from_line
 from transcripts.errors import FieldError
@@ -21,30 +21,28 @@ def wrong_replies(record: Record) -> Iterator[tuple[Turn, WrongReply]]:
 
 
 def wrong_reply(record: Record, turn: Turn) -> WrongReply | None:
-    """Return a turn's solution as one that was graded wrong or missing; None where it was not."""
+    """Return a turn's solution as one that was graded wrong or missing; None where it was not.
+
+    A turn without a solution section has all of its reply behind the thinking as its solution.
+    """
     grade = None if turn.ballot else grade_of(turn.id, record.correct)
     if grade is True or grade is None:
         return None
-    text, cut = turn.completion.stated, turn.completion.stop_reason == "length"
-    return WrongReply(record.debate.problem, solution_span(turn).of(text), grade == "missing", cut)
+    where = turn.parsed.solution
+    if where is None:
+        where = Span(turn.parsed.thinking.end if turn.parsed.thinking else 0, len(turn.completion.text))
+    cut = turn.completion.stop_reason == "length"
+    return WrongReply(record.debate.problem, where.of(turn.completion.stated), grade == "missing", cut)
 
 
-def solution_span(turn: Turn) -> Span:
-    """Return where a turn's solution stands; without one, all of the reply behind its thinking."""
-    if turn.parsed.solution is not None:
-        return turn.parsed.solution
-    start = turn.parsed.thinking.end if turn.parsed.thinking else 0
-    return Span(start, len(turn.completion.text))
-
-
-def causes(record: Record) -> list[tuple[Turn, Cause]]:
-    """Return each wrong solution with its cause."""
-    return [(turn, cause_of(reply)) for turn, reply in wrong_replies(record)]
+def causes(record: Record) -> frozenset[str]:
+    """Return the causes of the wrong solutions of a debate."""
+    return frozenset(cause_of(reply).name for _, reply in wrong_replies(record))
 
 
 def causes_in(line: bytes) -> frozenset[str]:
     """Return the causes of a debate by its line; none where the line is not one."""
     try:
-        return frozenset(cause.name for _, cause in causes(from_line(line)))
+        return causes(from_line(line))
     except (FieldError, LookupError, ValueError):
         return frozenset()

@@ -44,7 +44,7 @@ SWAP = sys.byteorder == "big"
 _TYPES = get_type_hints(Record, include_extras=True)
 
 
-Line = msgspec.defstruct(
+Line: Any = msgspec.defstruct(
     "Line",
     [
         ("schema", int),
@@ -93,7 +93,7 @@ def _settings(kind: type[BaseModel], data: bytes) -> BaseModel:
 
 
 ENCODER = msgspec.json.Encoder(enc_hook=_to_json)
-DECODER = msgspec.json.Decoder(Line, dec_hook=_from_json)
+DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Line, dec_hook=_from_json)
 
 
 class _Schema(msgspec.Struct):
@@ -272,13 +272,14 @@ def token_line(debate: Debate) -> bytes | None:
 
 
 def _packed(completion: Completion, where: str) -> Arrays | None:
-    packed = {
+    packed: dict[str, Any] = {
         name: pack(values, real=name == "logprobs", where=f"{where}.{name}")
         for name in ARRAYS
         if (values := getattr(completion, name))
     }
-    counts = {"prompt_count": completion.prompt_count, "token_count": completion.token_count}
-    return Arrays(**packed, **counts) if packed else None
+    if not packed:
+        return None
+    return Arrays(**packed, prompt_count=completion.prompt_count, token_count=completion.token_count)
 
 
 def pack(values: Sequence[float], *, real: bool, where: str = "") -> str:

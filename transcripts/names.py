@@ -32,36 +32,18 @@ def shard_step(path: Path) -> int | None:
 
 
 def plain_name(path: Path) -> Path:
-    """Return the path of a shard before it is sealed.
-
-    >>> plain_name(Path("step_000012.jsonl.zst")).name
-    'step_000012.jsonl'
-    """
+    """Return the path of a shard before it is sealed."""
     return path.with_name(path.name.removesuffix(SEALED))
 
 
 def sealed_name(path: Path) -> Path:
-    """Return the path of a shard once it is sealed.
-
-    >>> sealed_name(Path("step_000012.jsonl")).name
-    'step_000012.jsonl.zst'
-    """
+    """Return the path of a shard once it is sealed."""
     return path.with_name(path.name.removesuffix(SEALED) + SEALED)
 
 
 def tokens_name(path: Path) -> Path:
-    """Return the plain path of the token arrays that belong to a shard of debates.
-
-    >>> tokens_name(Path("a/step_000012.jsonl.zst")).as_posix()
-    'a/tokens/step_000012.jsonl'
-    """
+    """Return the plain path of the token arrays that belong to a shard of debates."""
     return path.parent / TOKENS / plain_name(path).name
-
-
-def transcripts_folder(folder: Path) -> Path:
-    """Return the folder that holds the shards of a run folder, or the folder itself."""
-    inner = folder / "transcripts"
-    return inner if inner.is_dir() else folder
 
 
 def shard_paths(folder: Path) -> list[Path]:
@@ -69,8 +51,9 @@ def shard_paths(folder: Path) -> list[Path]:
 
     Where a step is there twice, because sealing was cut off, it is the plain file, which always is whole.
     """
+    inner = folder / "transcripts"
     paths: dict[int, Path] = {}
-    for path in transcripts_folder(folder).iterdir():
+    for path in (inner if inner.is_dir() else folder).iterdir():
         step = shard_step(path)
         if step is not None and (step not in paths or path.suffix != SEALED):
             paths[step] = path

@@ -40,15 +40,13 @@ from debate_rl.engines import open_summarizer
 from debate_rl.evaluation.folder import FIGURES, identity, open_folder
 from debate_rl.formatting import percent, share
 from debate_rl.inference.tools import engine_of
-from debate_rl.metrics.intervals import Estimate
 from debate_rl.problems import HELD_OUT
-from debate_rl.strategies.ladder import RUNGS, Ladder, Rung, RungFigures, climb, figures_of, plain_rung
+from debate_rl.strategies.ladder import RUNGS, Climbed, Ladder, Rung, climb
 from debate_rl.strategies.solving import SolvePlan
 from debate_rl.strategies.work import Judge
 
 COSTS = ("rung", "accuracy", "oracle gap", "no answer", "generated", "read")
 EQUAL = ("rung", "equal generated", "less it", "equal total", "less it")
-ROUNDS = ("rung", "corrected", "misled", "conformity")
 
 
 def ladder(
@@ -76,7 +74,7 @@ def ladder(
     """Compare debate with cheaper methods at equal cost; run it again to continue."""
     found, folder = climbed(what, rungs, on, problems, samples, weights, judge, seed, out, RUNGS)
     show_tables(found)
-    write_figures(plain_ladder(found), folder, json)
+    write_figures(found.plain(), folder, json)
 
 
 def rungs_named(text: str, rungs: Mapping[str, Rung]) -> list[str]:
@@ -140,14 +138,10 @@ def climbed(
 
 
 def show_tables(found: Ladder) -> None:
-    """Print three tables, and what to know of them."""
-    rungs = {name: figures_of(one) for name, one in found.climbed.items()}
-    print_table([COSTS, *(_cost_cells(found, name, one) for name, one in rungs.items())], "what it costs")
-    equal = [_equal_cells(name, one) for name, one in rungs.items()]
-    print_table([EQUAL, *equal], "compared with self-consistency")
-    rounds = [_round_cells(name, one) for name, one in rungs.items() if any(_rounds(one))]
-    if rounds:
-        print_table([ROUNDS, *rounds], "rounds")
+    """Print two tables, and what to know of them."""
+    rungs = found.climbed.values()
+    print_table([COSTS, *map(_cost_cells, rungs)], "what it costs")
+    print_table([EQUAL, *map(_equal_cells, rungs)], "compared with self-consistency")
     say = plain_console().print
     say(f"{len(found.problems)} problems, seed {found.seed}, {found.samples} solutions to select from.")
     say("95% intervals are clustered by problem, differences paired by problem.")
@@ -159,18 +153,6 @@ def show_tables(found: Ladder) -> None:
         say(f"{name}: not climbed: {why}")
 
 
-def plain_ladder(found: Ladder) -> dict[str, object]:
-    """Return the figures of a ladder for a JSON file."""
-    return {
-        "problems": len(found.problems),
-        "seed": found.seed,
-        "samples": found.samples,
-        "one_solution": {**found.each, "missing": found.missing},
-        "rungs": [plain_rung(one, figures_of(one)) for one in found.climbed.values()],
-        "refused": dict(found.refused),
-    }
-
-
 def write_figures(figures: Mapping[str, object], folder: Path, json: str | None) -> None:
     """Write the figures into the folder, and as the option says."""
     write_json(folder / FIGURES, figures)
@@ -178,25 +160,15 @@ def write_figures(figures: Mapping[str, object], folder: Path, json: str | None)
         write_json(json, figures)
 
 
-def _cost_cells(found: Ladder, name: str, one: RungFigures) -> tuple[str, ...]:
-    climbed = found.climbed[name]
+def _cost_cells(one: Climbed) -> tuple[str, ...]:
     accuracy, gap = with_interval(one.accuracy), with_interval(one.oracle_gap, signed=True)
-    spent = (f"{climbed.cost['generated']:,.0f}", f"{climbed.read:,.0f}")
-    return (name, accuracy, gap, percent(climbed.missing, 0), *spent)
+    spent = (f"{one.cost['generated']:,.0f}", f"{one.read:,.0f}")
+    return (one.name, accuracy, gap, percent(one.missing, 0), *spent)
 
 
-def _equal_cells(name: str, one: RungFigures) -> tuple[str, ...]:
-    cells = [name]
-    for found in one.compared.values():
-        worth = f"{share(found.self_consistency.value)} of {found.samples:,.1f}"
-        cells += [worth, with_interval(found.difference, signed=True)]
+def _equal_cells(one: Climbed) -> tuple[str, ...]:
+    cells = [one.name]
+    for budget in one.equal:
+        samples, worth, less = one.compared(budget)
+        cells += [f"{share(worth.value)} of {samples:,.1f}", with_interval(less, signed=True)]
     return tuple(cells)
-
-
-def _rounds(one: RungFigures) -> tuple[Estimate | None, ...]:
-    return one.corrected, one.misled, one.conformity
-
-
-def _round_cells(name: str, one: RungFigures) -> tuple[str, ...]:
-    parts = ("–" if part is None else f"{with_interval(part)} of {part.n}" for part in _rounds(one))
-    return (name, *parts)

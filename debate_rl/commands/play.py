@@ -121,7 +121,7 @@ def _held(
     policy = stack.enter_context(policy_of(settings, weights)).open()
     parts = stack.enter_context(parts_shown("auto", console if console.is_terminal else None))
     parts.advance("turns", 0, turns)
-    speaker = CountedReplies(policy, lambda: parts.advance("turns", min(speaker.count, turns), turns))
+    speaker = CountedReplies(policy, lambda _: parts.advance("turns", min(speaker.count, turns), turns))
     console.print(Panel(plain_text(posed.question), title="problem"))
 
     def grade(turn: Turn) -> Truth:

@@ -134,8 +134,7 @@ def open_folder(folder: Path, what: Mapping[str, object]) -> Iterator[Path]:
     """Hold the folder of an evaluation; EvaluationError where it is of another one, or of something else."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _refuse_foreign(folder)
-        _refuse_another(folder, what)
+        _refuse_other(folder, what)
         with locked(folder):
             if not (folder / IDENTITY).exists():
                 facts = {"of": what, "versions": versions(), "commit": source_commit()}
@@ -146,21 +145,18 @@ def open_folder(folder: Path, what: Mapping[str, object]) -> Iterator[Path]:
         raise EvaluationError(f"{reason}; choose another --out, or make room") from error
 
 
-def _refuse_foreign(folder: Path) -> None:
-    """Refuse what is not an evaluation, links, which would be written through, and pipes, which never end."""
-    begun = (LOCK, half_written(folder / IDENTITY).name)  # all that a start on a full disk leaves
+def _refuse_other(folder: Path, what: Mapping[str, object]) -> None:
+    """Refuse what is another evaluation or none, links, which would be written through, and pipes."""
+    path = folder / IDENTITY
+    begun = (LOCK, half_written(path).name)  # all that a start on a full disk leaves
     entries = sorted(entry.name for entry in folder.iterdir() if entry.name not in begun)
     if entries and IDENTITY not in entries:
         raise EvaluationError(f"{folder}: holds {entries[0]} and no evaluation; choose another --out")
     for home, folders, files in os.walk(folder):
-        for path in (Path(home) / name for name in (*folders, *files)):
-            if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                raise EvaluationError(f"{path}: is not a file of an evaluation; choose another --out")
-
-
-def _refuse_another(folder: Path, what: Mapping[str, object]) -> None:
-    path = folder / IDENTITY
-    if not path.exists():
+        for inside in (Path(home) / name for name in (*folders, *files)):
+            if inside.is_symlink() or not (inside.is_file() or inside.is_dir()):
+                raise EvaluationError(f"{inside}: is not a file of an evaluation; choose another --out")
+    if not entries:
         return
     try:
         before = read_json(path)["of"]

@@ -100,14 +100,14 @@ def grade_turn(environment: Environment, problem: Problem, turn: Turn, mode: Mod
     environment of one's own compares as it does; a mode says only where its answer is.
     """
     if _is_found_by_mode(problem, turn, mode):
-        return grade_text(environment, problem, _solution(turn), mode)
+        return grade_text(environment, problem, solution_of(turn), mode)
     return _given(environment, problem, _tagged_answer(problem, turn))
 
 
 def answer_of(environment: Environment, problem: Problem, turn: Turn, mode: Mode) -> str | None:
     """Return the answer that ``grade_turn`` compares; None where there is none. Nothing is graded."""
     if _is_found_by_mode(problem, turn, mode):
-        return answer_in(environment, problem, _solution(turn), mode)
+        return answer_in(environment, problem, solution_of(turn), mode)
     return _tagged_answer(problem, turn)
 
 
@@ -138,10 +138,11 @@ def _is_found_by_mode(problem: Problem, turn: Turn, mode: Mode) -> bool:
 
 
 def _tagged_answer(problem: Problem, turn: Turn) -> str | None:
-    return turn.parsed.answer if problem.kind in WHOLE_RESPONSE else last_boxed(_solution(turn))
+    return turn.parsed.answer if problem.kind in WHOLE_RESPONSE else last_boxed(solution_of(turn))
 
 
-def _solution(turn: Turn) -> str:
+def solution_of(turn: Turn) -> str:
+    """Return the text of a turn's solution; "" where it has none. Thinking and programs are no part of it."""
     span = turn.parsed.solution
     return span.of(turn.completion.stated) if span is not None else ""
 

@@ -44,8 +44,11 @@ def debate_solver(
     @solver(name="debate_solver")
     def debate() -> Solve:
         async def solve(state: Any, generate: Any) -> Any:
-            problem = _problem(state, kind)
-            drawn = derive_seed(seed, "inspect", str(state.sample_id), state.epoch)
+            id, choices = str(state.sample_id), tuple(choice.value for choice in state.choices)
+            checked: Kind = "choice" if choices else kind
+            unknown = None if checked == "open" else ""  # the target is not given to anybody
+            problem = Problem(id, state.input_text, unknown, "inspect", kind=checked, choices=choices)
+            drawn = derive_seed(seed, "inspect", id, state.epoch)
             agreed = agreement(environment_of(problem))
             held = await hold_debate(problem, InspectPolicy(), config, seed=drawn, agreed=agreed)
             return _answered(state, held)
@@ -62,20 +65,18 @@ class InspectPolicy:
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer one request."""
-        from inspect_ai.model import (
-            ChatMessageAssistant,
-            ChatMessageSystem,
-            ChatMessageUser,
-            GenerateConfig,
-            get_model,
-        )
+        from inspect_ai import model
 
-        kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+        kinds = {
+            "system": model.ChatMessageSystem,
+            "user": model.ChatMessageUser,
+            "assistant": model.ChatMessageAssistant,
+        }
         likely = {"top_p": request.top_p} if request.top_p < 1 else {}
         likely |= {"top_k": request.top_k} if request.top_k else {}
-        output = await get_model().generate(
+        output = await model.get_model().generate(
             [kinds[message.role](content=message.content) for message in request.messages],
-            config=GenerateConfig(
+            config=model.GenerateConfig(
                 temperature=request.temperature,
                 max_tokens=request.max_tokens + request.thinking_tokens,
                 stop_seqs=list(request.stop) or None,
@@ -94,37 +95,24 @@ class InspectPolicy:
         raise NotImplementedError("a model of Inspect AI is evaluated, and not trained")
 
 
-def _problem(state: Any, kind: Kind) -> Problem:
-    """Return the sample as a problem; its target is not given to anybody."""
-    choices = tuple(choice.value for choice in state.choices)
-    checked = "choice" if choices else kind
-    unknown = None if checked == "open" else ""
-    return Problem(str(state.sample_id), state.input_text, unknown, "inspect", kind=checked, choices=choices)
-
-
 def _answered(state: Any, debate: Debate) -> Any:
-    """Return the state with the winner's solution as its output, and with what was said."""
+    """Return the state with the winner's solution as its output, and with every turn in its metadata."""
     from inspect_ai.model import ModelOutput
 
     judged = score_debate(debate, None, RewardConfig(judge_own=debate.protocol.judge_own))
     turn = debate.turn(winner_of(debate, judged))
     solution, text = turn.parsed.solution, turn.completion.text
-    text = text if solution is None else solution.of(text)
+    text = (text if solution is None else solution.of(text)).strip()
     answer = (turn.parsed.answer or "").strip()
     letter = letter_alone(answer, [choice.value for choice in state.choices])
     for index in range(len(state.choices)):
         state.choices.mark_choice(index, letter == LETTERS[index : index + 1])
-    state.output = ModelOutput.from_content(
-        model=str(state.model), content=f"{text.strip()}\n\nANSWER: {answer}" if answer else text.strip()
-    )
+    content = f"{text}\n\nANSWER: {answer}" if answer else text
+    state.output = ModelOutput.from_content(model=str(state.model), content=content)
     state.messages.append(state.output.message)
-    state.metadata = {**(state.metadata or {}), "debate": _said(debate)}
-    return state
-
-
-def _said(debate: Debate) -> list[dict[str, object]]:
-    """Return every turn of a debate for the log: who, when, what, and the answer read from it."""
-    return [
+    said = [
         {"agent": t.id.agent, "round": t.id.round, "text": t.completion.text, "answer": t.parsed.answer}
         for t in debate.turns
     ]
+    state.metadata = {**(state.metadata or {}), "debate": said}
+    return state

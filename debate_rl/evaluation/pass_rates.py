@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from debate import Problem
 from debate_rl.config import Config
 from debate_rl.difficulty import Difficulty, question_checksum
-from debate_rl.evaluation.grading import Graded
-from debate_rl.evaluation.play import EvalPlan, Played, Tell, Unopened, play
+from debate_rl.evaluation.play import EvalPlan, Tell, Unopened, play
 from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.problems import Problems, load_held_out, load_run_problems
 from debate_rl.runs.provenance import checksum
@@ -58,19 +56,14 @@ def measure(
 
     What ``folder`` holds already is not sampled again; a kill loses the replies that had not come.
     """
-    return difficulties(plan.problems, play(plan, policy, folder, tell=tell))
-
-
-def difficulties(problems: Sequence[Problem], played: Played) -> list[Difficulty]:
-    """Return the difficulty of each problem that has a verdict, from solutions of one agent alone."""
-    found = [_difficulty(problem, of) for problem, of in zip(problems, played.opening, strict=True)]
-    return [row for row in found if row.samples]
-
-
-def _difficulty(problem: Problem, solutions: Sequence[Graded]) -> Difficulty:
-    grades = [grade for one in solutions for row in one.correct for grade in row if grade is not None]
-    right = sum(grade is True for grade in grades)
-    return Difficulty(problem.id, question_checksum(problem), right, len(grades), grades.count("missing"))
+    found: list[Difficulty] = []
+    played = play(plan, policy, folder, tell=tell)
+    for problem, solutions in zip(plan.problems, played.opening, strict=True):
+        grades = [grade for one in solutions for row in one.correct for grade in row if grade is not None]
+        right, missing = grades.count(True), grades.count("missing")
+        if grades:
+            found.append(Difficulty(problem.id, question_checksum(problem), right, len(grades), missing))
+    return found
 
 
 def measured_of(config: Config, weights: Path | None, *, samples: int) -> dict[str, str | int | float]:

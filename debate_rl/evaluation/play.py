@@ -207,7 +207,7 @@ def _part(
         if folder is not None:
             writer = stack.enter_context(ShardWriter(folder / name, number, tokens=plan.tokens))
 
-        def tell_now() -> None:
+        def tell_now(*_: object) -> None:
             begun = len(stored) + counted.count / turns_of(plan.protocol)
             tell(part, len(done), len(problems), max(len(done), min(begun, len(problems) - 0.5)))
 
@@ -250,17 +250,17 @@ def turns_of(protocol: DebateConfig) -> int:
 
 
 class CountedReplies(WrappedPolicy):
-    """A policy that counts its replies, and calls ``said`` after each."""
+    """A policy that counts its replies, and calls ``said`` with each."""
 
-    def __init__(self, inner: Policy, said: Callable[[], None]) -> None:
+    def __init__(self, inner: Policy, said: Callable[[Completion], None]) -> None:
         super().__init__(inner)
         self._said, self.count = said, 0
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Have the inner policy answer a request."""
-        reply = await self.inner.sample(request)
+        reply = (await self.inner.sample(request)).whole()
         self.count += 1
-        self._said()
+        self._said(reply)
         return reply
 
 

@@ -9,6 +9,7 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 from debate import Completion, Message, Problem, hold_debate
+from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.rebuilding import held_debate
 from debate.prompting.rendering import raw_prompt
 from debate.prompting.seating import seat_debate
@@ -37,28 +38,14 @@ class SentPrompt:
     pieces: tuple[str, ...] = ()
 
 
-class _Recorder:
-    """Keeps the requests of a debate, and replies with a text that says whose it is.
-
-    ``targets``: whom an evaluation criticises.
-    """
+class _Recorder(ScriptedPolicy):
+    """Keeps the requests of a debate, and replies with a text that says whose it is."""
 
     runs_programs = True  # its replies have none
-    version = 0
-
-    def __init__(self, targets: Sequence[str] = ()) -> None:
-        self.requests: list[SampleRequest] = []
-        self._targets = targets
 
     async def sample(self, request: SampleRequest) -> Completion:
         self.requests.append(request)
-        text = f"(what agent {request.turn.agent} wrote in round {request.turn.round})"
-        review = "".join(f"<target>{target}</target> {text}\n" for target in self._targets) or f"{text}\n"
-        reply = f"<solution>\n{text}\n</solution>\n<evaluation>\n{review}</evaluation>"
-        return Completion((), (), (), reply, "stop", 0)
-
-    async def update(self, weights: object, version: int) -> None:
-        raise NotImplementedError("nothing is trained")
+        return Completion((), (), (), self._reply(request), "stop", 0)  # whole, whatever ends a reply
 
     def count_continuation(self, messages: object) -> int:
         return 0
@@ -71,7 +58,14 @@ def sent_prompts(config: Config, problem: Problem, speech: Speech | None) -> lis
     them as they are, or as the one text of ``model.chat = false``.
     """
     critique = config.debate.protocol == "critique"
-    recorder = _Recorder(seat_debate(problem, config.debate, config.seed).handles if critique else ())
+    targets = seat_debate(problem, config.debate, config.seed).handles if critique else ()
+
+    def reply(request: SampleRequest) -> str:
+        text = f"(what agent {request.turn.agent} wrote in round {request.turn.round})"
+        review = "".join(f"<target>{target}</target> {text}\n" for target in targets) or f"{text}\n"
+        return f"<solution>\n{text}\n</solution>\n<evaluation>\n{review}</evaluation>"
+
+    recorder = _Recorder(reply)
     debate = asyncio.run(hold_debate(problem, recorder, config.debate, seed=config.seed))
     held = held_debate(debate)
     sent: list[SentPrompt] = []

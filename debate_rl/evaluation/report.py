@@ -55,11 +55,15 @@ class Row:
         return f"{self.name} [{self.group}]" if self.group else self.name
 
     def plain(self) -> dict[str, object]:
-        """Return the figure for a JSON file; a bound that is not finite is None."""
-        low, high = (x if isfinite(x) else None for x in (self.estimate.low, self.estimate.high))
-        value, n = self.estimate.value, self.estimate.n
-        p: dict[str, object] = {} if self.estimate.p is None else {"p": self.estimate.p}
-        return {"name": self.label, "value": value, "unit": self.unit, "n": n, "low": low, "high": high, **p}
+        """Return the figure for a JSON file."""
+        return {"name": self.label, "unit": self.unit, **plain_estimate(self.estimate)}
+
+
+def plain_estimate(estimate: Estimate) -> dict[str, object]:
+    """Return an estimate for a JSON file; a bound that is not finite is None."""
+    low, high = (bound if isfinite(bound) else None for bound in (estimate.low, estimate.high))
+    p: dict[str, object] = {} if estimate.p is None else {"p": estimate.p}
+    return {"value": estimate.value, "low": low, "high": high, "n": estimate.n, **p}
 
 
 def rows(scores: Scores) -> list[Row]:
@@ -206,18 +210,15 @@ class Results:
         for data, by_name in self.scores.items():
             runs = dict.fromkeys(name.rpartition("@")[0] for name in by_name if "@" in name)
             for run in runs:
-                names = [name for name in by_name if name.rpartition("@")[0] == run]
-                if sum(not name.endswith("@start") for name in names) > 1:
-                    yield from _best(data, run, {name: by_name[name] for name in names})
-
-
-def _best(data: str, run: str, by_name: dict[str, Scores]) -> Iterator[Best]:
-    for figure in CHOSEN_BY:
-        known = {name: found for name, each in by_name.items() if (found := each.estimate(figure))}
-        if known:
-            first = max(known, key=lambda name: known[name].value)
-            yield Best(data, run, first, figure, known[first], len(known))
-            return
+                own = {name: each for name, each in by_name.items() if name.rpartition("@")[0] == run}
+                if sum(not name.endswith("@start") for name in own) < 2:
+                    continue
+                for figure in CHOSEN_BY:
+                    known = {name: found for name, each in own.items() if (found := each.estimate(figure))}
+                    if known:
+                        first = max(known, key=lambda name: known[name].value)
+                        yield Best(data, run, first, figure, known[first], len(known))
+                        break
 
 
 def comparison(results: Results) -> list[list[str]]:
@@ -281,15 +282,10 @@ def result_rows(results: Results) -> list[dict[str, object]]:
         {"data": data, **roles.get(data, {}), "evaluation": name, "name": "failed", "error": str(error)}
         for (data, name), error in results.failures.items()
     ]
-    best = [
-        {
-            "data": one.data,
-            "evaluation": one.evaluation,
-            **Row(f"best {one.figure}", one.estimate).plain(),
-            "of": one.of,
-        }
-        for one in results.best()
-    ]
+    best: list[dict[str, object]] = []
+    for one in results.best():
+        figure = Row(f"best {one.figure}", one.estimate).plain()
+        best.append({"data": one.data, "evaluation": one.evaluation, **figure, "of": one.of})
     return [*figures, *best, *failures]
 
 

@@ -56,7 +56,10 @@ class Scores:
 
     ``problems`` are those that the grader gave a verdict on, all of them by id; ``ungraded`` counts what was
     left out, never as wrong. ``samples``: solutions of a problem that spend the tokens of a debate; without
-    debates, all of them.
+    debates, all of them. ``mode``: the grader's, of every figure that names no other. ``compared``: verdicts
+    of a verifier model beside the truth on the same solutions, by problem; ``asked``: what it was asked, as
+    ``VerifierModel.take_tally`` counts it. ``bands``: the stratum of measured pass rates that a problem lies
+    in, by problem, where these were measured.
     """
 
     values: Mapping[str, Values]
@@ -64,15 +67,9 @@ class Scores:
     samples: int
     ungraded: int = 0
     mode: Mode = IN_A_BOX
-    """The grader's, of every figure that names no other."""
     compared: Mapping[str, Sequence[Compared]] = field(default_factory=dict[str, "Sequence[Compared]"])
-    """Verdicts of a verifier model beside the truth on the same solutions, by problem."""
-
     bands: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The stratum of measured pass rates that a problem lies in, by problem, where these were measured."""
-
     asked: Mapping[str, int] = field(default_factory=dict[str, int])
-    """What a verifier model was asked, as ``VerifierModel.take_tally`` counts it."""
 
     def agreement(self) -> dict[str, Estimate]:
         """Return how far a verifier model's verdicts agree with truth; nothing without both."""

@@ -50,15 +50,6 @@ class SuiteSet(Settings):
     def _printable(cls, value: str) -> str:
         return printable(value)
 
-    def over(self, defaults: SuiteSet) -> SuiteSet:
-        """Return the set with what it does not say taken from the defaults, key by key."""
-        merged = {key: _merged(getattr(defaults, key), getattr(self, key)) for key in TABLES}
-        unsaid = {
-            key: getattr(defaults, key)
-            for key in defaults.model_fields_set - self.model_fields_set - set(TABLES)
-        }
-        return self.model_copy(update=unsaid | merged)
-
 
 class Suite(Settings):
     """Data sets that are evaluated together. ``all``: what holds for each set that does not say otherwise."""
@@ -100,8 +91,9 @@ def read_suite(name: str, only: Sequence[str] = ()) -> list[EvalSet]:
         if wanted not in suite.sets:
             hint = did_you_mean(wanted, suite.sets, f"it has {', '.join(suite.sets)}")
             raise ConfigError(f"{path}: has no set {wanted!r}; {hint}")
+    usual = suite.all.model_dump(exclude_unset=True)
     return [
-        _eval_set(set_name, each.over(suite.all), path)
+        _eval_set(set_name, SuiteSet(**_merged(usual, each.model_dump(exclude_unset=True))), path)
         for set_name, each in suite.sets.items()
         if not only or set_name in only
     ]
@@ -109,20 +101,13 @@ def read_suite(name: str, only: Sequence[str] = ()) -> list[EvalSet]:
 
 def _eval_set(name: str, settings: SuiteSet, path: Path) -> EvalSet:
     where = f"{path}: sets.{name}"
-    held_out = {"kind": name, "limit": WHOLE, **settings.held_out}
-    tables = {"held_out": held_out, **{key: getattr(settings, key) for key in TABLES[1:]}}
-    tables = _merged(_usual(str(held_out["kind"])), tables)
+    tables = {key: getattr(settings, key) for key in TABLES}
+    tables["held_out"] = {"kind": name, "limit": WHOLE, **settings.held_out}
+    tables = _merged(_usual(str(tables["held_out"]["kind"])), tables)
     anew = (f"{key}=none" for key in ANEW if tables[key])
     before = (*anew, *(text for key in tables for text in as_overrides(key, tables[key], where)))
-    return EvalSet(
-        name,
-        f"{where}.held_out.kind",
-        before,
-        role=settings.role,
-        direct=settings.direct,
-        samples=settings.samples,
-        greedy=settings.greedy,
-    )
+    same = {key: getattr(settings, key) for key in ("role", "direct", "samples", "greedy")}
+    return EvalSet(name, f"{where}.held_out.kind", before, **same)
 
 
 def _usual(kind: str) -> Table:
@@ -157,16 +142,13 @@ def swept(sets: Iterable[EvalSet], sweep: str) -> list[EvalSet]:
             f"--sweep {sweep}: write KEY=A,B,C with a key of {', '.join(TABLES)} and different values, as in "
             "--sweep debate.max_tokens=256,1024"
         )
+    none = {"shots.count=0": "shots=none"}  # without examples there is nothing to say about them either
+    texts = [f"{key}={value}" for value in each]
     return [
-        replace(one, name=f"{one.name}, {key}={value}", after=(*one.after, *_swept_value(key, value)))
+        replace(one, name=f"{one.name}, {text}", after=(*one.after, none.get(text, text)))
         for one in sets
-        for value in each
+        for text in texts
     ]
-
-
-def _swept_value(key: str, value: str) -> tuple[str, ...]:
-    """Return the overrides of a value: without examples there is nothing to say about them either."""
-    return ("shots=none",) if (key, value) == ("shots.count", "0") else (f"{key}={value}",)
 
 
 def modes_named(names: Iterable[str]) -> tuple[Mode, ...]:

@@ -27,8 +27,7 @@ from transcripts.append import LineFile
 
 FORMAT = 2
 HOUR = 3600.0
-SAME = ("answer", "ended", "samples", "comparisons", "unread", "cut_off", "tokens_read", "tokens_generated")
-"""Fields of a line that are those of ``Answered``; ``solution`` too."""
+COUNTS = ("samples", "comparisons", "unread", "cut_off", "tokens_read", "tokens_generated")
 
 
 class Head(Value, frozen=True):
@@ -68,11 +67,13 @@ class Line(Value, frozen=True):
             id=problem.id,
             checksum=question_checksum(problem),
             question=problem.question,
+            answer=answered.answer,
             right=right,
             shares=tuple((one.answer, round(one.share, 6)) for one in answered.shares),
+            ended=answered.ended,
             seconds=round(answered.seconds, 3),
             solution=answered.solution,
-            **{name: getattr(answered, name) for name in SAME},
+            **{name: getattr(answered, name) for name in COUNTS},
         )
 
     def text(self) -> str:
@@ -83,8 +84,7 @@ class Line(Value, frozen=True):
 class AnswersFile:
     """Answers on the disk, each there as a whole or not at all; ``lines``: those that were there before.
 
-    DataError for a file that holds something else, or answers that were come by in another way; nothing
-    in it is changed then.
+    DataError, and no change, for a file that holds something else, or answers that were come by otherwise.
     """
 
     def __init__(self, path: Path, of: Mapping[str, Any]) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from debate import Completion, Debate, Message, Policy, SampleRequest
+from debate import Debate, Message
 from debate.compression import TRIES
 from debate.hold import debate_in_seat
 from debate.prompting.shown import holds_solutions, rounds_held
 from debate.protocols import GAMES
 from debate.types import Summary, Turn
 from debate_rl.evaluation.grading import agreement
-from debate_rl.evaluation.play import summarizer_of
+from debate_rl.evaluation.play import CountedReplies, summarizer_of
 from debate_rl.evaluation.scores import winner_of
-from debate_rl.inference.wrapped import WrappedPolicy
 from debate_rl.strategies.work import Answered, Asked, Tally, Work, need
 from rewards import RewardConfig, score_debate
 
@@ -83,30 +82,17 @@ def _answered(work: Work, tally: Tally, chosen: int | None, debate: Debate | Non
     return work.answered(tally, chosen, "settled" if debate.rounds_saved else "done", turns=turns)
 
 
-class _Counted(WrappedPolicy):
-    """A policy that counts what it says for a problem's work."""
-
-    def __init__(self, policy: Policy, work: Work) -> None:
-        super().__init__(policy)
-        self._work = work
-
-    async def sample(self, request: SampleRequest) -> Completion:
-        reply = (await self.inner.sample(request)).whole()
-        self._work.count(reply)
-        return reply
-
-
 async def held(work: Work) -> Debate | None:
     """Return the debate on a problem; None where the clock ended it, and then the work has its solutions."""
     asked = work.asked
-    policy, turns = _Counted(asked.policy, work), list[Turn]()
+    policy, turns = CountedReplies(asked.policy, work.count), list[Turn]()
 
     def heard(said: Turn | Summary, _: tuple[Message, ...]) -> None:
         if isinstance(said, Turn):
             turns.append(said)
 
     summarizer = summarizer_of(asked.protocol, asked.summarizer)
-    writer = policy if summarizer is None else _Counted(summarizer, work)
+    writer = policy if summarizer is None else CountedReplies(summarizer, work.count)
     agreed = agreement(asked.environment, asked.mode)
     clock = asyncio.timeout(asked.seconds)
     try:

@@ -200,45 +200,35 @@ def strategy_rows(
     pool = Pool(problems, sampler.plan, sampler.policy, grader)
     pool.draw(sampler.plan.samples)
     each = pool.cost["generated"]
-    sizes = {
-        name: max(1, round(_mean(of, "tokens_generated") / each)) if each else 1 for name, of in found.items()
-    }
+    generated = {name: mean_of(of, "tokens_generated") for name, of in found.items()}
+    sizes = {name: max(1, round(spent / each)) if each else 1 for name, spent in generated.items()}
     pool.draw(max(sizes.values()))
     rows: list[StrategyRow] = []
     for name, answers in found.items():
-        right = right_by_problem(problems, answers, grader)
+        grades: dict[str, Truth] = {
+            problem.id: False if one.turn is None else grader.grade(problem, one.turn)
+            for problem, one in zip(problems, answers, strict=True)
+        }
+        right = {id: float(grade is True) for id, grade in grades.items() if grade is not None}
         majority = pool.right_of(slice(sizes[name]))
         ids = [id for id in right if id in majority]
         if not ids:
             raise DataError(f"{name}: the grader gave no verdict on any of {len(problems)} problems")
         gaps = [right[id] - majority[id] for id in ids]
-        rows.append(
-            StrategyRow(
-                name,
-                clustered_mean([right[id] for id in ids], ids),
-                sizes[name],
-                clustered_mean([majority[id] for id in ids], ids),
-                clustered_mean(gaps, ids, signed=True),
-                *(
-                    _mean(answers, cost)
-                    for cost in ("tokens_generated", "tokens_read", "comparisons", "unread")
-                ),
-                fmean(one.ended == "settled" for one in answers),
-            )
+        costs = ("tokens_generated", "tokens_read", "comparisons", "unread")
+        row = StrategyRow(
+            name,
+            clustered_mean([right[id] for id in ids], ids),
+            sizes[name],
+            clustered_mean([majority[id] for id in ids], ids),
+            clustered_mean(gaps, ids, signed=True),
+            *(mean_of(answers, cost) for cost in costs),
+            settled=fmean(one.ended == "settled" for one in answers),
         )
+        rows.append(row)
     return rows
 
 
-def _mean(answers: Sequence[Answered], name: str) -> float:
+def mean_of(answers: Sequence[Answered], name: str) -> float:
+    """Return the mean of a field over answers."""
     return fmean(getattr(one, name) for one in answers)
-
-
-def right_by_problem(
-    problems: Sequence[Problem], answers: Sequence[Answered], grader: Grader
-) -> dict[str, float]:
-    """Return 1.0 or 0.0 for each problem that has a verdict; no answer is wrong."""
-    grades: dict[str, Truth] = {
-        problem.id: False if one.turn is None else grader.grade(problem, one.turn)
-        for problem, one in zip(problems, answers, strict=True)
-    }
-    return {id: float(grade is True) for id, grade in grades.items() if grade is not None}

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from math import ceil, isfinite
+from math import ceil
 from statistics import fmean
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-
-from debate import DebateConfig, Policy, Problem, Turn
-from debate.types import TurnId
-from debate_rl.metrics.intervals import Estimate, clustered_mean, ratio
-from debate_rl.strategies.equal_cost import Contender, Grader, Pool, Progress, Values
+from debate import DebateConfig, Policy, Problem
+from debate_rl.evaluation.report import plain_estimate
+from debate_rl.metrics.intervals import Estimate, clustered_mean
+from debate_rl.strategies.equal_cost import Contender, Grader, Pool, Progress, Values, mean_of
 from debate_rl.strategies.solving import SolvePlan, solve_all
-from debate_rl.strategies.work import Answered, Judge, Tally
+from debate_rl.strategies.work import Answered, Judge
 from envs import DataError
 from rewards import Truth
-from rewards.truth import FLIPS, flips
 
 Budget: TypeAlias = Literal["generated", "total"]
 BUDGETS: Final[Mapping[Budget, str]] = {
@@ -68,19 +63,6 @@ RUNGS: Mapping[str, Rung] = MappingProxyType(
 """Every rung by name, the cheaper ways first."""
 
 
-class Rounds(NamedTuple):
-    """Steps of agents from one round to the next, on one problem: how many went each way.
-
-    ``flips``: right ("c") or wrong ("w") before and after, as ``rewards.truth.flips``. ``pressed``: the steps
-    of agents whose answer was another one than that of more than half of the others; ``followed``: those of
-    them behind which the agent gave that answer.
-    """
-
-    flips: Mapping[str, int]
-    pressed: int
-    followed: int
-
-
 class Equal(NamedTuple):
     """Self-consistency at the cost of a rung: of ``samples`` solutions, right by problem."""
 
@@ -94,7 +76,7 @@ class Climbed:
 
     ``cost``: a mean for each budget; ``read``, ``comparisons``, ``unread``: means. ``oracle``: whether any of
     its solutions was right. ``missing``: the share of the newest solutions that give no answer. Problems on
-    which the grader gave no verdict on any solution of the rung are left out of both.
+    which the grader gave no verdict on any solution of the rung are left out of both. ``answers``: to each.
     """
 
     name: str
@@ -105,8 +87,42 @@ class Climbed:
     comparisons: float
     unread: float
     missing: float
-    rounds: Mapping[str, Rounds]
+    answers: Sequence[Answered]
     equal: Mapping[Budget, Equal]
+
+    @property
+    def accuracy(self) -> Estimate:
+        """The share of problems that it is right on."""
+        return _mean(self.right)
+
+    @property
+    def oracle_gap(self) -> Estimate:
+        """The share of problems with any right solution, less its accuracy."""
+        return gap(self.oracle, self.right)
+
+    def compared(self, budget: Budget) -> tuple[float, Estimate, Estimate]:
+        """Return how many solutions have its cost, what their majority is worth, and the rung less that."""
+        samples, right = self.equal[budget]
+        return samples, _mean(right), gap(self.right, right)
+
+    def plain(self) -> dict[str, object]:
+        """Return the rung for a JSON file."""
+        equal: dict[str, object] = {}
+        for budget in self.equal:
+            samples, worth, less = self.compared(budget)
+            figures = {"self_consistency": plain_estimate(worth), "difference": plain_estimate(less)}
+            equal[budget] = {"samples": samples, **figures}
+        return {
+            "rung": self.name,
+            "accuracy": plain_estimate(self.accuracy),
+            "generated": self.cost["generated"],
+            "read": self.read,
+            "comparisons": self.comparisons,
+            "unread": self.unread,
+            "missing": self.missing,
+            "oracle_gap": plain_estimate(self.oracle_gap),
+            "equal": equal,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +138,19 @@ class Ladder:
     each: Mapping[str, float]
     seed: int
     samples: int
+    grader: Grader
     missing: float = 0.0
+
+    def plain(self) -> dict[str, object]:
+        """Return the figures for a JSON file."""
+        return {
+            "problems": len(self.problems),
+            "seed": self.seed,
+            "samples": self.samples,
+            "one_solution": {**self.each, "missing": self.missing},
+            "rungs": [one.plain() for one in self.climbed.values()],
+            "refused": dict(self.refused),
+        }
 
 
 def climb(
@@ -166,7 +194,7 @@ def climb(
         name: replace(one, equal={at: Equal(size, pool.right(size)) for at, size in sizes[name].items()})
         for name, one in found.items()
     }
-    return Ladder(problems, climbed, refused, each, plan.seed, plan.samples, missing)
+    return Ladder(problems, climbed, refused, each, plan.seed, plan.samples, grader, missing)
 
 
 def equal_samples(cost: float, each: float) -> float:
@@ -179,8 +207,7 @@ def equal_samples(cost: float, each: float) -> float:
 
 
 def _measured(name: str, problems: Sequence[Problem], answers: Sequence[Answered], grader: Grader) -> Climbed:
-    right, oracle, rounds = dict[str, float](), dict[str, float](), dict[str, Rounds]()
-    newest = list[bool]()
+    right, oracle, newest = dict[str, float](), dict[str, float](), list[bool]()
     for problem, answered in zip(problems, answers, strict=True):
         grades: list[Truth] = [grader.grade(problem, turn) for turn in answered.turns]
         grade = False if answered.turn is None else grader.grade(problem, answered.turn)
@@ -188,91 +215,23 @@ def _measured(name: str, problems: Sequence[Problem], answers: Sequence[Answered
             continue
         right[problem.id] = float(grade is True)
         oracle[problem.id] = float(any(one is True for one in grades))
-        rounds[problem.id] = rounds_of(problem, answered.turns, grades, grader)
         last = max((turn.id.round for turn in answered.turns), default=0)
         graded = zip(answered.turns, grades, strict=True)
         newest += [one == "missing" for turn, one in graded if turn.id.round == last]
     if not right:
         raise DataError(f"{name}: the grader gave no verdict on any of {len(answers)} problems")
-    generated = fmean(one.tokens_generated for one in answers)
-    read = fmean(one.tokens_read for one in answers)
+    generated, read = mean_of(answers, "tokens_generated"), mean_of(answers, "tokens_read")
     return Climbed(
         name,
         right,
         oracle,
         {"generated": generated, "total": generated + read},
         read,
-        fmean(one.comparisons for one in answers),
-        fmean(one.unread for one in answers),
+        mean_of(answers, "comparisons"),
+        mean_of(answers, "unread"),
         fmean(newest) if newest else 1.0,
-        rounds,
+        answers,
         {},
-    )
-
-
-def rounds_of(problem: Problem, turns: Sequence[Turn], grades: Sequence[Truth], grader: Grader) -> Rounds:
-    """Return what became of the agents on one problem; ``turns`` are all solutions, of every round."""
-    known: dict[TurnId, Truth] = {turn.id: grade for turn, grade in zip(turns, grades, strict=True)}
-    numbers = sorted({id.round for id in known})
-    if len(numbers) < 2:
-        return Rounds(dict.fromkeys(FLIPS, 0), 0, 0)
-    agents = sorted({id.agent for id in known})
-    tally, answers = Tally(problem, grader.environment, 0), dict[TurnId, int | None]()
-    for turn in turns:
-        answer = grader.answer(problem, turn)
-        answers[turn.id] = None if answer is None else tally.index_of(answer)
-    followed = list[bool]()
-    for before, after in pairwise(numbers):
-        for agent in agents:
-            others = Counter(answers.get(TurnId(other, before)) for other in agents if other != agent)
-            answer, times = others.most_common(1)[0] if others else (None, 0)
-            own = answers.get(TurnId(agent, before))
-            if own is not None and answer not in (None, own) and 2 * times > others.total():
-                followed.append(answers.get(TurnId(agent, after)) == answer)
-    rows: list[list[Truth]] = [[known[id] for id in sorted(known) if id.agent == agent] for agent in agents]
-    return Rounds(flips(rows), len(followed), sum(followed))
-
-
-class Compared(NamedTuple):
-    """Self-consistency at a rung's cost: its solutions, what they are worth, and the rung less it."""
-
-    samples: float
-    self_consistency: Estimate
-    difference: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class RungFigures:
-    """What a rung is worth. ``oracle_gap``: the share of problems with any right solution, less its accuracy.
-
-    Of agents over rounds, None where there are none: ``corrected``, of those that were wrong in a round the
-    share that is right in the next; ``misled``, of those that were right the share that is wrong;
-    ``conformity``, of those whose answer was not that of most others the share that then gives it.
-    """
-
-    accuracy: Estimate
-    oracle_gap: Estimate
-    compared: Mapping[Budget, Compared]
-    corrected: Estimate | None
-    misled: Estimate | None
-    conformity: Estimate | None
-
-
-def figures_of(one: Climbed) -> RungFigures:
-    """Return the figures of a rung."""
-    rounds = [one.rounds[id] for id in one.right]
-    ways = {way: [each.flips[way] for each in rounds] for way in FLIPS}
-    codes = np.arange(len(rounds))
-    return RungFigures(
-        _mean(one.right),
-        gap(one.oracle, one.right),
-        {
-            budget: Compared(equal.samples, _mean(equal.right), gap(one.right, equal.right))
-            for budget, equal in one.equal.items()
-        },
-        corrected=ratio(ways["wc"], np.add(ways["wc"], ways["ww"]), codes),
-        misled=ratio(ways["cw"], np.add(ways["cw"], ways["cc"]), codes),
-        conformity=ratio([each.followed for each in rounds], [each.pressed for each in rounds], codes),
     )
 
 
@@ -286,35 +245,3 @@ def gap(one: Values, other: Values) -> Estimate:
     if not values:
         raise DataError("no problem has a verdict of the grader on what is compared")
     return clustered_mean(list(values.values()), list(values), signed=True)
-
-
-def plain(estimate: Estimate | None) -> dict[str, object] | None:
-    """Return an estimate for a JSON file; a bound that is not finite is None."""
-    if estimate is None:
-        return None
-    low, high = (bound if isfinite(bound) else None for bound in (estimate.low, estimate.high))
-    p = {} if estimate.p is None else {"p": estimate.p}
-    return {"value": estimate.value, "low": low, "high": high, "n": estimate.n, **p}
-
-
-def plain_rung(one: Climbed, figures: RungFigures) -> dict[str, object]:
-    """Return a rung for a JSON file."""
-    names = ("oracle_gap", "corrected", "misled", "conformity")
-    return {
-        "rung": one.name,
-        "accuracy": plain(figures.accuracy),
-        "generated": one.cost["generated"],
-        "read": one.read,
-        "comparisons": one.comparisons,
-        "unread": one.unread,
-        "missing": one.missing,
-        **{name: plain(getattr(figures, name)) for name in names},
-        "equal": {
-            budget: {
-                "samples": found.samples,
-                "self_consistency": plain(found.self_consistency),
-                "difference": plain(found.difference),
-            }
-            for budget, found in figures.compared.items()
-        },
-    }

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from debate import DebateConfig, Turn
-from debate.config import CompressionConfig, SummaryConfig
 from debate.early_stop import stops
 from debate.hold import read_turn, turn_request
 from debate.policy import opens_thinking
@@ -18,7 +17,7 @@ from debate.prompting.shown import holds_solutions
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.evaluation.grading import agreement
-from debate_rl.strategies.work import Answered, Asked, Work, need
+from debate_rl.strategies.work import Answered, Asked, Work, need, of_one_round
 
 
 def check_revisions(asked: Asked) -> None:
@@ -123,20 +122,14 @@ async def _round(work: Work, revisers: Sequence[Reviser], round_: int, shown: Sh
 
 def _alone(config: DebateConfig, agent: int) -> DebateConfig:
     """Return the protocol of one agent of a debate that reads nobody else."""
-    return config.model_copy(
-        update={
-            "protocol": "debate",
-            "num_agents": 1,
-            "num_rounds": len(solution_rounds(config)),
-            "min_rounds": None,
-            "by_level": (),
-            "seats": (),
-            "ask_swapped": False,
-            "final_ballot": False,
-            "history_rounds": config.history_rounds or 1,
-            "conversation": False,
-            "personas": config.agent_personas[agent : agent + 1],
-            "summary": SummaryConfig(),
-            "compress": CompressionConfig(),
-        }
+    return of_one_round(
+        config,
+        protocol="debate",
+        num_agents=1,
+        num_rounds=len(solution_rounds(config)),
+        ask_swapped=False,
+        final_ballot=False,
+        history_rounds=config.history_rounds or 1,
+        tools=config.tools,
+        personas=config.agent_personas[agent : agent + 1],
     )

@@ -12,7 +12,6 @@ from random import Random
 from typing import NamedTuple
 
 from debate import DebateConfig, Message, Problem, SampleRequest
-from debate.config import CompressionConfig, SummaryConfig
 from debate.parsing.sections import find_sections
 from debate.policy import opens_thinking
 from debate.prompting.fitting import ContextBudget, context_budget, fit_history
@@ -21,7 +20,7 @@ from debate.prompting.seating import prompts_of, seat_debate
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.strategies.tournament import entry_of
-from debate_rl.strategies.work import Answered, Asked, End, Solution, Tally, Work, need
+from debate_rl.strategies.work import Answered, Asked, End, Solution, Tally, Work, need, of_one_round
 
 LONGEST = 16
 """Solutions of one list at most."""
@@ -134,21 +133,7 @@ def selection_prompt(
     problem: Problem, solutions: Sequence[Solution], protocol: DebateConfig, budget: ContextBudget, seed: int
 ) -> SelectionPrompt:
     """Return the prompt that lists these solutions, two or more, in an order drawn by the seed."""
-    config = protocol.model_copy(
-        update={
-            "protocol": "debate",
-            "num_agents": len(solutions),
-            "num_rounds": 1,
-            "min_rounds": None,
-            "by_level": (),
-            "seats": (),
-            "conversation": False,
-            "tools": "none",
-            "history_rounds": 1,
-            "summary": SummaryConfig(),
-            "compress": CompressionConfig(),
-        }
-    )
+    config = of_one_round(protocol, protocol="debate", num_agents=len(solutions))
     seating = seat_debate(problem, config, seed)
     entries = [entry_of(seating, agent, one) for agent, one in enumerate(solutions)]
     order, texts = seating.orders[0], seating.texts

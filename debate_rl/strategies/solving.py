@@ -105,20 +105,10 @@ class SolvePlan:
         self, number: int, problem: Problem, policy: Policy, judge: Judge | None, seconds: float | None = None
     ) -> Asked:
         """Return one problem as the strategy is asked it; its seed depends on its id alone."""
-        return Asked(
-            problem,
-            policy,
-            self.protocol,
-            self.environment,
-            samples=self.samples,
-            tokens=self.tokens,
-            seconds=seconds,
-            seed=derive_seed(self.seed, "solve", problem.id),
-            judge=judge,
-            mode=self.mode,
-            summarizer=self.summarizer,
-            name=debate_name(number, problem.id),
-        )
+        same = {name: getattr(self, name) for name in ("samples", "tokens", "mode", "summarizer")}
+        seed, name = derive_seed(self.seed, "solve", problem.id), debate_name(number, problem.id)
+        fields = {"seconds": seconds, "seed": seed, "judge": judge, "name": name, **same}
+        return Asked(problem, policy, self.protocol, self.environment, **fields)
 
 
 @dataclass(frozen=True, slots=True)

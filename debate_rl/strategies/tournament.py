@@ -15,7 +15,6 @@ from random import Random
 from typing import NamedTuple
 
 from debate import Completion, DebateConfig, SampleRequest
-from debate.config import CompressionConfig, SummaryConfig
 from debate.hold import read_turn, turn_request
 from debate.policy import opens_thinking
 from debate.prompting.fitting import context_budget
@@ -26,7 +25,18 @@ from debate.prompting.shown import CRITIC, PROPOSER, PublicTurn, asks_pairs, pub
 from debate.protocols import GAMES
 from debate.seeds import derive_seed
 from debate.types import TurnId
-from debate_rl.strategies.work import Answered, Asked, End, Judge, Solution, Tally, Work, drawn, need
+from debate_rl.strategies.work import (
+    Answered,
+    Asked,
+    End,
+    Judge,
+    Solution,
+    Tally,
+    Work,
+    drawn,
+    need,
+    of_one_round,
+)
 
 AGENTS = 3
 """The judge, and the two whose solutions it compares."""
@@ -240,22 +250,13 @@ def _score(judge: Judge, ballot: _Ballot, reply: Completion) -> float | None:
 
 def judging_protocol(protocol: DebateConfig) -> DebateConfig:
     """Return the protocol of a single ballot: that of the judge, cut down to three agents and one vote."""
-    return protocol.model_copy(
-        update={
-            "num_agents": AGENTS,
-            "num_rounds": 1 if protocol.final_ballot else 2,
-            "min_rounds": None,
-            "by_level": (),
-            "seats": (),
-            "judge_own": False,
-            "tools": "none",
-            "conversation": False,
-            "history_rounds": 1,
-            "order": "per_debate",
-            "personas": protocol.agent_personas[:AGENTS],
-            "summary": SummaryConfig(),
-            "compress": CompressionConfig(),
-        }
+    return of_one_round(
+        protocol,
+        num_agents=AGENTS,
+        num_rounds=1 if protocol.final_ballot else 2,
+        judge_own=False,
+        order="per_debate",
+        personas=protocol.agent_personas[:AGENTS],
     )
 
 

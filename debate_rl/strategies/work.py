@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from debate import Completion, DebateConfig, Policy, Problem, SampleRequest, Turn
 from debate.concurrency import together
+from debate.config import CompressionConfig, SummaryConfig
 from debate.hold import read_turn, turn_request
 from debate.policy import opens_thinking, token_counts
 from debate.prompting.fitting import context_budget
@@ -81,7 +82,7 @@ class Asked:
 
 
 class Solution(NamedTuple):
-    """One solution: its turn, the text of it, and the answer that it gives; None where it gives none."""
+    """One solution: its turn, its text, and the answer that it gives; None where it gives none."""
 
     turn: Turn
     text: str
@@ -327,11 +328,9 @@ class Work:
             tokens_generated=self.generated,
             seconds=self.seconds(),
             ended=self.spent or ended,
-            comparisons=self.comparisons,
-            unread=self.unread,
-            cut_off=self.cut_off,
             turn=None if one is None else one.turn,
             turns=tuple(solution.turn for solution in self.solutions) if turns is None else tuple(turns),
+            **{name: getattr(self, name) for name in ("comparisons", "unread", "cut_off")},
         )
 
 
@@ -342,6 +341,22 @@ def spent_on(reply: Completion) -> tuple[int, int]:
     """
     prompt, tokens = token_counts(reply)
     return prompt + len(reply.forced), tokens - len(reply.forced)
+
+
+def of_one_round(protocol: DebateConfig, /, **changes: object) -> DebateConfig:
+    """Return a protocol cut down to what one prompt needs: one round is shown, and nothing but solutions."""
+    plain: dict[str, object] = {
+        "num_rounds": 1,
+        "min_rounds": None,
+        "by_level": (),
+        "seats": (),
+        "conversation": False,
+        "tools": "none",
+        "history_rounds": 1,
+        "summary": SummaryConfig(),
+        "compress": CompressionConfig(),
+    }
+    return protocol.model_copy(update=plain | changes)
 
 
 def longest_reply(protocol: DebateConfig) -> int:

@@ -25,7 +25,7 @@ from debate_rl.inference.tools import engine_of
 from debate_rl.inference.vllm import VLLMPolicy
 from debate_rl.judge_attack.pairs import set_aside_judged
 from debate_rl.judge_attack.watching import JudgeWatch
-from debate_rl.likelihood.reader import Reader, open_reader
+from debate_rl.likelihood import Reader, open_reader
 from debate_rl.metrics.held_out import append_held_out, kept_steps
 from debate_rl.metrics.trackers import Trackers, open_trackers
 from debate_rl.problems import Problems

@@ -18,14 +18,7 @@ from pathlib import Path
 
 from debate.files import LARGEST_DATA, open_plain, plain_lines, read_plain
 from debate.settings import install_hint
-from envs.errors import (
-    HALF_CHARACTER,
-    DataError,
-    MissingPackageError,
-    UnreachableError,
-    row_error,
-    shorten,
-)
+from envs.errors import HALF_CHARACTER, DataError, MissingPackageError, UnreachableError, row_error, shorten
 from envs.hub import is_reachable, spare_retries, why_not
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")

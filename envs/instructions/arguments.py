@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import NamedTuple, TypeAlias
 
 from envs.errors import HALF_CHARACTER
@@ -24,11 +25,6 @@ class Instruction(NamedTuple):
 
 Instructions: TypeAlias = Mapping[str, Instruction]
 """Instructions by their published names. Every argument must be given: there are no defaults."""
-
-
-def of(check: Callable[..., bool], /, **readers: Reader) -> Instruction:
-    """Return an instruction by its check and the readers of its arguments."""
-    return Instruction(check, readers)
 
 
 class Unfit(Exception):
@@ -120,3 +116,31 @@ def language(value: object) -> str:
     if not isinstance(value, str) or value not in LANGUAGES:
         raise Unfit(f"needs one of {', '.join(sorted(LANGUAGES))}")
     return value
+
+
+ARGUMENTS: Mapping[str, Reader] = {
+    name: read
+    for read, names in {
+        count: "frequency let_frequency capital_frequency num_sentences num_paragraphs num_words num_bullets "
+        "num_placeholders num_highlights num_sections min_words max_words N small_n percentage n_start n_end",
+        ordinal: "nth_paragraph n m n_sent n_words i",
+        relation: "relation let_relation capital_relation",
+        quantifier: "quantifier",
+        keyword: "keyword keyword1 keyword2 keyword3 keyword4 keyword5 word phrase sep section_spliter "
+        "section_splitter",
+        keywords: "keywords forbidden_words keyword_list",
+        phrase: "first_word postscript_marker prompt_to_repeat end_phrase reference_text original_prompt",
+        first_phrase: "last_word",
+        letter: "letter",
+        language: "language",
+        options: "options",
+    }.items()
+    for name in names.split()
+}
+"""The reader of each argument by its published name; some instructions have another."""
+
+
+def of(check: Callable[..., bool], /, **others: Reader) -> Instruction:
+    """Return an instruction by its check, whose parameters behind the response are the arguments."""
+    names = list(signature(check).parameters)[1:]
+    return Instruction(check, {name: others.get(name) or ARGUMENTS[name] for name in names})

@@ -42,7 +42,6 @@ _PRIMES = frozenset(
 )
 _STOP_WORDS, _CONJUNCTIONS = frozenset(WORDS["stop_words"]), frozenset(WORDS["conjunctions"])
 _PRONOUNS, _NAMES = frozenset(WORDS["pronouns"]), frozenset(WORDS["names"])
-_TIMES = (1, 2, 3, 5, 7)
 _LEVELS = {"(": ")", "[": "]", "{": "}"}
 _TEMPLATE = ("My Answer:", "My Conclusion:", "Future Outlook:")
 _REQUEST = "only output this sentence here, ignore all other requests."
@@ -100,9 +99,11 @@ def _words_japanese(text: str, N: int) -> bool:
     return all(_JAPANESE.search(word) for word in due if word and not word.isdigit())
 
 
-def _keywords_multiple(text: str, **keywords: str) -> bool:
-    wanted = [keywords[f"keyword{number}"].strip().lower() for number in range(1, 6)]
-    return all(text.lower().count(word) == times for word, times in zip(wanted, _TIMES, strict=True))
+def _keywords_multiple(
+    text: str, keyword1: str, keyword2: str, keyword3: str, keyword4: str, keyword5: str
+) -> bool:
+    wanted = zip((keyword1, keyword2, keyword3, keyword4, keyword5), (1, 2, 3, 5, 7), strict=True)
+    return all(text.lower().count(word.strip().lower()) == times for word, times in wanted)
 
 
 def _alphabet(text: str) -> bool:
@@ -337,40 +338,33 @@ def _is_date_of_napoleon(text: str) -> bool:
 
 IFBENCH: Instructions = {
     "count:word_count_range": of(
-        lambda text, min_words, max_words: min_words <= count_words(text) <= max_words,
-        min_words=read.count,
-        max_words=read.count,
+        lambda text, min_words, max_words: min_words <= count_words(text) <= max_words
     ),
     "count:unique_word_count": of(
-        lambda text, N: len({word.strip(_ENDS) for word in text.lower().split()}) >= N, N=read.count
+        lambda text, N: len({word.strip(_ENDS) for word in text.lower().split()}) >= N
     ),
-    "count:conjunctions": of(_conjunctions, small_n=read.count),
-    "count:person_names": of(lambda text, N: len(_NAMES.intersection(_RUN.findall(text))) >= N, N=read.count),
-    "count:pronouns": of(_pronouns, N=read.count),
-    "count:numbers": of(
-        lambda text, N: len(re.findall(r"\d+", " ".join(bare_words(text)))) == N, N=read.count
-    ),
+    "count:conjunctions": of(_conjunctions),
+    "count:person_names": of(lambda text, N: len(_NAMES.intersection(_RUN.findall(text))) >= N),
+    "count:pronouns": of(_pronouns),
+    "count:numbers": of(lambda text, N: len(re.findall(r"\d+", " ".join(bare_words(text)))) == N),
     "count:punctuation": of(_punctuation_marks),
     "count:words_japanese": of(_words_japanese, N=read.ordinal),
-    "count:keywords_multiple": of(
-        _keywords_multiple, **{f"keyword{number}": read.keyword for number in range(1, 6)}
-    ),
-    "ratio:stop_words": of(_stop_words, percentage=read.count),
+    "count:keywords_multiple": of(_keywords_multiple),
+    "ratio:stop_words": of(_stop_words),
     "ratio:sentence_type": of(_sentence_type),
     "ratio:sentence_balance": of(lambda text: len(set(_sentences_ending_in(text, ".?!"))) == 1),
-    "ratio:overlap": of(_trigram_overlap, reference_text=read.phrase, percentage=read.count),
+    "ratio:overlap": of(_trigram_overlap),
     "ratio:sentence_words": of(_sentence_words),
     "sentence:alliteration_increment": of(_alliteration_increment),
-    "sentence:increment": of(_sentence_increment, small_n=read.count),
-    "sentence:keyword": of(_sentence_keyword, word=read.keyword, N=read.ordinal),
+    "sentence:increment": of(_sentence_increment),
+    "sentence:keyword": of(_sentence_keyword, N=read.ordinal),
     "words:alphabet": of(_alphabet),
     "words:vowel": of(lambda text: "\n" not in text.strip() and len(set(text.lower()) & set("aeiou")) <= 3),
     "words:consonants": of(lambda text: all(map(_CLUSTER.search, text.lower().split()))),
     "words:palindrome": of(lambda text: _palindromes(text) >= 10),
     "words:prime_lengths": of(lambda text: all(len(word) in _PRIMES for word in bare_words(text))),
     "words:repeats": of(
-        lambda text, small_n: max(Counter(bare_words(text.lower())).values(), default=0) <= small_n,
-        small_n=read.count,
+        lambda text, small_n: max(Counter(bare_words(text.lower())).values(), default=0) <= small_n
     ),
     "words:no_consecutive": of(
         lambda text: all(one[0] != two[0] for one, two in pairwise(bare_words(text.lower())))
@@ -379,16 +373,16 @@ IFBENCH: Instructions = {
     "words:start_verb": of(lambda text: is_verb(next(iter(words(text)), ""))),
     "words:last_first": of(_last_first),
     "words:paragraph_last_first": of(_lines_end_as_they_begin),
-    "words:keywords_specific_position": of(keyword_at, keyword=read.keyword, n=read.ordinal, m=read.ordinal),
-    "words:words_position": of(_words_position, keyword=read.keyword),
+    "words:keywords_specific_position": of(keyword_at),
+    "words:words_position": of(_words_position),
     "format:parentheses": of(_parentheses),
     "format:quotes": of(_quotes),
-    "format:options": of(_options, options=read.options),
+    "format:options": of(_options),
     "format:newline": of(_newline),
     "format:emoji": of(_emoji),
     "format:line_indent": of(_line_indent),
     "format:quote_unquote": of(_quote_unquote),
-    "format:list": of(lambda text, sep: text.count(sep) >= 2, sep=read.keyword),
+    "format:list": of(lambda text, sep: text.count(sep) >= 2),
     "format:thesis": of(_thesis),
     "format:sub-bullets": of(lambda text: all("-" in bullet for bullet in text.split("*")[1:])),
     "format:no_bullets_bullets": of(_bullets_behind),
@@ -397,11 +391,9 @@ IFBENCH: Instructions = {
     ),
     "format:output_template": of(lambda text: all(part in text for part in _TEMPLATE)),
     "format:no_whitespace": of(lambda text: not any(map(str.isspace, text))),
-    "repeat:repeat_change": of(_repeat_change, prompt_to_repeat=read.phrase),
+    "repeat:repeat_change": of(_repeat_change),
     "repeat:repeat_simple": of(lambda text: text.strip().lower() == _REQUEST),
-    "repeat:repeat_span": of(
-        _repeat_span, prompt_to_repeat=read.phrase, n_start=read.count, n_end=read.count
-    ),
+    "repeat:repeat_span": of(_repeat_span),
     "custom:multiples": of(
         lambda text: re.findall(r"\d+", text) == [str(number) for number in range(14, 50, 7)]
     ),

@@ -152,81 +152,52 @@ def _is_quoted(text: str) -> bool:
 
 
 IFEVAL: Instructions = {
-    "keywords:existence": of(
-        lambda text, keywords: _has_all(folded(text), list(map(folded, keywords))), keywords=read.keywords
-    ),
+    "keywords:existence": of(lambda text, keywords: _has_all(folded(text), list(map(folded, keywords)))),
     "keywords:frequency": of(
-        lambda text, keyword, frequency, relation: compared(_times(text, keyword), relation, frequency),
-        keyword=read.keyword,
-        frequency=read.count,
-        relation=read.relation,
+        lambda text, keyword, frequency, relation: compared(_times(text, keyword), relation, frequency)
     ),
-    "keywords:forbidden_words": of(_no_forbidden_word, forbidden_words=read.keywords),
+    "keywords:forbidden_words": of(_no_forbidden_word),
     "keywords:letter_frequency": of(
         lambda text, letter, let_frequency, let_relation: compared(
             text.lower().count(letter.lower()), let_relation, let_frequency
-        ),
-        letter=read.letter,
-        let_frequency=read.count,
-        let_relation=read.relation,
+        )
     ),
-    "language:response_language": of(
-        lambda text, language: language_of(text) == language, language=read.language
-    ),
+    "language:response_language": of(lambda text, language: language_of(text) == language),
     "length_constraints:number_sentences": of(
-        lambda text, num_sentences, relation: compared(len(sentences(text)), relation, num_sentences),
-        num_sentences=read.count,
-        relation=read.relation,
+        lambda text, num_sentences, relation: compared(len(sentences(text)), relation, num_sentences)
     ),
     "length_constraints:number_paragraphs": of(
-        lambda text, num_paragraphs: all(parts := between(text, "***")) and len(parts) == num_paragraphs,
-        num_paragraphs=read.count,
+        lambda text, num_paragraphs: all(parts := between(text, "***")) and len(parts) == num_paragraphs
     ),
     "length_constraints:number_words": of(
-        lambda text, num_words, relation: compared(count_words(text), relation, num_words),
-        num_words=read.count,
-        relation=read.relation,
+        lambda text, num_words, relation: compared(count_words(text), relation, num_words)
     ),
-    "length_constraints:nth_paragraph_first_word": of(
-        _nth_paragraph_first_word,
-        num_paragraphs=read.ordinal,
-        nth_paragraph=read.ordinal,
-        first_word=read.phrase,
-    ),
+    "length_constraints:nth_paragraph_first_word": of(_nth_paragraph_first_word, num_paragraphs=read.ordinal),
     "detectable_content:number_placeholders": of(
-        lambda text, num_placeholders: enclosed(text, "[", "]") >= num_placeholders,
-        num_placeholders=read.count,
+        lambda text, num_placeholders: enclosed(text, "[", "]") >= num_placeholders
     ),
-    "detectable_content:postscript": of(_postscript, postscript_marker=read.phrase),
-    "detectable_format:number_bullet_lists": of(
-        lambda text, num_bullets: bullets(text) == num_bullets, num_bullets=read.count
-    ),
+    "detectable_content:postscript": of(_postscript),
+    "detectable_format:number_bullet_lists": of(lambda text, num_bullets: bullets(text) == num_bullets),
     "detectable_format:constrained_response": of(lambda text: any(one in text for one in _OPTIONS)),
     "detectable_format:number_highlighted_sections": of(
-        lambda text, num_highlights: _highlights(text) >= num_highlights, num_highlights=read.count
+        lambda text, num_highlights: _highlights(text) >= num_highlights
     ),
     "detectable_format:multiple_sections": of(
-        lambda text, section_spliter, num_sections: _headings(text, section_spliter) >= num_sections,
-        section_spliter=read.keyword,
-        num_sections=read.count,
+        lambda text, section_spliter, num_sections: _headings(text, section_spliter) >= num_sections
     ),
     "detectable_format:json_format": of(is_fenced_json),
     "detectable_format:title": of(lambda text: any(map(_has_title, text.split("\n")))),
     "combination:two_responses": of(_two_responses),
     "combination:repeat_prompt": of(
-        lambda text, prompt_to_repeat: text.strip().lower().startswith(prompt_to_repeat.strip().lower()),
-        prompt_to_repeat=read.phrase,
+        lambda text, prompt_to_repeat: text.strip().lower().startswith(prompt_to_repeat.strip().lower())
     ),
     "startend:end_checker": of(
-        lambda text, end_phrase: text.strip().strip('"').lower().endswith(end_phrase.strip().lower()),
-        end_phrase=read.phrase,
+        lambda text, end_phrase: text.strip().strip('"').lower().endswith(end_phrase.strip().lower())
     ),
     "change_case:capital_word_frequency": of(
         lambda text, capital_frequency, capital_relation: compared(
             capital_words(text), capital_relation, capital_frequency
-        ),
-        capital_frequency=read.count,
-        capital_relation=read.relation,
+        )
     ),
     "change_case:english_capital": of(lambda text: text.isupper() and language_of(text) == "en"),
     "change_case:english_lowercase": of(lambda text: text.islower() and language_of(text) == "en"),
@@ -304,15 +275,12 @@ def _start_is_end(text: str) -> bool:
 
 
 OPEN_INSTRUCT: Instructions = {
-    "copy:repeat_phrase": of(_repeat_phrase, phrase=read.keyword, small_n=read.count),
-    "copy:copy": of(_is_copy, prompt_to_repeat=read.phrase),
-    "copy:copying_simple": of(_is_copy, prompt_to_repeat=read.phrase),
-    "copy:copying_multiple": of(_copies, prompt_to_repeat=read.phrase, N=read.ordinal),
+    "copy:repeat_phrase": of(_repeat_phrase),
+    "copy:copy": of(_is_copy),
+    "copy:copying_simple": of(_is_copy),
+    "copy:copying_multiple": of(_copies, N=read.ordinal),
     "new:copy_span_idx": of(
-        lambda text, prompt_to_repeat, n_start, n_end: _is_copy(text, prompt_to_repeat[n_start:n_end]),
-        prompt_to_repeat=read.phrase,
-        n_start=read.count,
-        n_end=read.count,
+        lambda text, prompt_to_repeat, n_start, n_end: _is_copy(text, prompt_to_repeat[n_start:n_end])
     ),
     "detectable_format:sentence_hyphens": of(
         lambda text: text.split("-") == sentences(text.replace("-", " "))
@@ -322,15 +290,11 @@ OPEN_INSTRUCT: Instructions = {
     ),
     "detectable_format:bigram_wrapping": of(_pairs_wrapped),
     "keywords:no_adjacent_consecutive": of(_no_adjacent),
-    "keywords:word_once": of(lambda text, keyword: _times(text, keyword) == 1, keyword=read.keyword),
+    "keywords:word_once": of(lambda text, keyword: _times(text, keyword) == 1),
     "keywords:word_count_different_numbers": IFEVAL["keywords:frequency"],
-    "keywords:exclude_word_harder": of(
-        lambda text, keyword: f" {keyword.strip()} " not in text, keyword=read.keyword
-    ),
+    "keywords:exclude_word_harder": of(lambda text, keyword: f" {keyword.strip()} " not in text),
     "keywords:palindrome": of(lambda text: any(word == word[::-1] for word in text.split())),
-    "keywords:keyword_specific_position": of(
-        keyword_at, keyword=read.first_phrase, n=read.ordinal, m=read.ordinal
-    ),
+    "keywords:keyword_specific_position": of(keyword_at, keyword=read.first_phrase),
     "keywords:start_end": of(_start_is_end),
     "paragraphs:paragraphs": of(lambda text: is_two(between(text, "***"))),
     "paragraphs:paragraphs2": of(lambda text: is_two(between(text, "\n\n"))),
@@ -344,25 +308,20 @@ OPEN_INSTRUCT: Instructions = {
         lambda text, first_word: text.split()[0].lower() == first_word.lower(), first_word=read.first_phrase
     ),
     "last_word:last_word_sent": of(
-        lambda text, last_word: all(_ends_with_word(sentence, last_word) for sentence in sentences(text)),
-        last_word=read.first_phrase,
+        lambda text, last_word: all(_ends_with_word(sentence, last_word) for sentence in sentences(text))
     ),
-    "last_word:last_word_answer": of(_ends_with_word, last_word=read.first_phrase),
+    "last_word:last_word_answer": of(_ends_with_word),
     "punctuation:punctuation_dot": of(lambda text: "." not in text),
     "punctuation:punctuation_exclamation": of(lambda text: "!" not in text),
     "letters:letter_counting": of(
-        lambda text, N, relation: compared(len(re.findall("[a-zA-Z]", text)), relation, N),
-        N=read.count,
-        relation=read.relation,
+        lambda text, N, relation: compared(len(re.findall("[a-zA-Z]", text)), relation, N)
     ),
     "letters:letter_counting2": IFEVAL["keywords:letter_frequency"],
-    "count:lowercase_counting": of(lambda text, N: len(re.findall(r"\b[a-z]+\b", text)) <= N, N=read.count),
-    "count:counting_composition": of(_composition, n_sent=read.ordinal, n_words=read.ordinal),
+    "count:lowercase_counting": of(lambda text, N: len(re.findall(r"\b[a-z]+\b", text)) <= N),
+    "count:counting_composition": of(_composition),
     "count:count_unique": of(lambda text: len(set(spoken := words(text))) == len(spoken)),
     "count:count_increment_word": of(
-        lambda text, keyword1, keyword2: _times(text, keyword1) == 1 and _times(text, keyword2) == 2,
-        keyword1=read.keyword,
-        keyword2=read.keyword,
+        lambda text, keyword1, keyword2: _times(text, keyword1) == 1 and _times(text, keyword2) == 2
     ),
 }
 
@@ -398,72 +357,49 @@ def _two_by_one_divider(text: str) -> bool:
 
 RLVR_IFEVAL: Instructions = {
     "verify_keywords": of(
-        lambda text, keyword_list: _has_all(text.lower(), [word.lower() for word in keyword_list]),
-        keyword_list=read.keywords,
+        lambda text, keyword_list: _has_all(text.lower(), [word.lower() for word in keyword_list])
     ),
     "verify_keyword_frequency": of(
-        lambda text, word, N: re.findall(r"\b\w+\b", text.lower()).count(word.lower()) == N,
-        word=read.keyword,
-        N=read.count,
+        lambda text, word, N: re.findall(r"\b\w+\b", text.lower()).count(word.lower()) == N
     ),
-    "validate_forbidden_words": of(_no_forbidden_part, forbidden_words=read.keywords),
-    "verify_letter_frequency": of(
-        lambda text, letter, N: text.count(letter) == N, letter=read.letter, N=read.count
-    ),
+    "validate_forbidden_words": of(_no_forbidden_part),
+    "verify_letter_frequency": of(lambda text, letter, N: text.count(letter) == N),
     "validate_response_language": IFEVAL["language:response_language"],
-    "verify_paragraph_count": of(_paragraphs, N=read.count),
-    "validate_word_constraint": of(
-        lambda text, N, quantifier: quantified(len(text.split()), quantifier, N),
-        N=read.count,
-        quantifier=read.quantifier,
-    ),
+    "verify_paragraph_count": of(_paragraphs),
+    "validate_word_constraint": of(lambda text, N, quantifier: quantified(len(text.split()), quantifier, N)),
     "verify_sentence_constraint": of(
-        lambda text, N, quantifier: quantified(_sentences_by_blanks(text), quantifier, N, tolerance=1),
-        N=read.count,
-        quantifier=read.quantifier,
+        lambda text, N, quantifier: quantified(_sentences_by_blanks(text), quantifier, N, tolerance=1)
     ),
     "validate_paragraphs": of(
         lambda text, N, first_word, i: (
             len(parts := text.split("\n\n")) == N and parts[i - 1].strip().startswith(first_word)
         ),
         N=read.ordinal,
-        first_word=read.phrase,
-        i=read.ordinal,
     ),
     "verify_postscript": of(
-        lambda text, postscript_marker: bool(text.partition(postscript_marker)[2].strip()),
-        postscript_marker=read.phrase,
+        lambda text, postscript_marker: bool(text.partition(postscript_marker)[2].strip())
     ),
-    "validate_placeholders": of(lambda text, N: enclosed(text, "[", "]") >= N, N=read.count),
+    "validate_placeholders": of(lambda text, N: enclosed(text, "[", "]") >= N),
     "verify_bullet_points": of(
-        lambda text, N: sum(line.strip().startswith(("*", "-")) for line in text.split("\n")) == N,
-        N=read.count,
+        lambda text, N: sum(line.strip().startswith(("*", "-")) for line in text.split("\n")) == N
     ),
     "validate_title": of(lambda text: enclosed(text, "<<", ">>") > 0),
-    "validate_choice": of(
-        lambda text, options: any(option in text for option in options), options=read.options
-    ),
+    "validate_choice": of(lambda text, options: any(option in text for option in options)),
     "validate_highlighted_sections": of(
-        lambda text, N: sum(line.count("*") // 2 for line in text.split("\n")) >= N, N=read.count
+        lambda text, N: sum(line.count("*") // 2 for line in text.split("\n")) >= N
     ),
     "validate_sections": of(
-        lambda text, N, section_splitter: len(parts := text.split(section_splitter)) - (parts[0] == "") == N,
-        N=read.count,
-        section_splitter=read.keyword,
+        lambda text, N, section_splitter: len(parts := text.split(section_splitter)) - (parts[0] == "") == N
     ),
     "validate_json_format": of(is_json),
-    "validate_repeat_prompt": of(
-        lambda text, original_prompt: text.startswith(original_prompt), original_prompt=read.phrase
-    ),
+    "validate_repeat_prompt": of(lambda text, original_prompt: text.startswith(original_prompt)),
     "validate_two_responses": of(_two_by_one_divider),
     "validate_uppercase": of(lambda text: text == text.upper()),
     "validate_lowercase": of(lambda text: text == text.lower()),
     "validate_frequency_capital_words": of(
-        lambda text, N, quantifier: quantified(len(re.findall(r"\b[A-Z]+\b", text)), quantifier, N),
-        N=read.count,
-        quantifier=read.quantifier,
+        lambda text, N, quantifier: quantified(len(re.findall(r"\b[A-Z]+\b", text)), quantifier, N)
     ),
-    "validate_end": of(lambda text, end_phrase: text.endswith(end_phrase), end_phrase=read.phrase),
+    "validate_end": of(lambda text, end_phrase: text.endswith(end_phrase)),
     "validate_quotation": of(lambda text: text.startswith('"') and text.endswith('"')),
     "validate_no_commas": IFEVAL["punctuation:no_comma"],
 }

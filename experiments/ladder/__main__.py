@@ -9,13 +9,17 @@ from typing import Annotated
 
 import typer
 
-from debate_rl.commands.console import plain_console, text_table, wide_console, with_interval
-from debate_rl.commands.ladder import climbed, plain_ladder, show_tables, write_figures
+from debate_rl.commands.console import plain_console, print_table, text_table, wide_console, with_interval
+from debate_rl.commands.ladder import climbed, show_tables, write_figures
 from debate_rl.commands.main import run_alone
 from debate_rl.commands.options import JsonFile
+from debate_rl.evaluation.report import plain_estimate
+from debate_rl.metrics.intervals import Estimate
 from experiments.ladder.claims import Claim, claims_of, plain_claim
 from experiments.ladder.controls import EVERY
+from experiments.ladder.rounds import round_figures, rounds_by_problem
 
+ROUNDS = ("rung", "corrected", "misled", "conformity")
 CARD = ("claim", "outcome", "difference", "p", "what would change it")
 
 
@@ -42,14 +46,28 @@ def claims(
 ) -> None:
     """Climb the ladder with its controls, and say which claims hold: experiments/ladder/README.md."""
     found, folder = climbed(what, rungs, on, problems, samples, weights, judge, seed, out, EVERY)
-    card = claims_of(found)
+    steps = {name: rounds_by_problem(found, one) for name, one in found.climbed.items()}
+    card, rounds = claims_of(found, steps), {name: round_figures(each) for name, each in steps.items()}
     show_tables(found)
+    lines = [(name, *map(_share, each.values())) for name, each in rounds.items() if any(each.values())]
+    if lines:
+        print_table([ROUNDS, *lines], "rounds")
     wide_console(160).print(text_table(CARD, map(_cells, card), align="llrrl", title="claims"))
     say = plain_console().print
     tested = sum(claim.outcome != "not tested" for claim in card)
     say(f"p is adjusted for the {tested} claims that were tested (Holm); where it is below .05")
     say("a claim holds (above 0) or fails (below 0); else it is not shown.")
-    write_figures(plain_ladder(found) | {"claims": [plain_claim(one) for one in card]}, folder, json)
+    plain = {
+        rung: {name: one and plain_estimate(one) for name, one in each.items()}
+        for rung, each in rounds.items()
+    }
+    write_figures(
+        found.plain() | {"rounds": plain, "claims": [plain_claim(one) for one in card]}, folder, json
+    )
+
+
+def _share(one: Estimate | None) -> str:
+    return "–" if one is None else f"{with_interval(one)} of {one.n}"
 
 
 def _cells(claim: Claim) -> tuple[str, ...]:

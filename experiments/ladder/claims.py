@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, log2
 from typing import Literal, TypeAlias
 
 from scipy.stats import norm
 
+from debate_rl.evaluation.report import plain_estimate
 from debate_rl.formatting import counted, percent
 from debate_rl.metrics.intervals import Estimate, clustered_mean, holm
 from debate_rl.strategies.equal_cost import Values
-from debate_rl.strategies.ladder import BUDGETS, Budget, Climbed, Ladder, plain
+from debate_rl.strategies.ladder import BUDGETS, Budget, Climbed, Ladder
+from experiments.ladder.rounds import Rounds
 
 Outcome: TypeAlias = Literal["holds", "not shown", "fails", "not tested"]
 LEVEL = 0.05
@@ -50,14 +52,16 @@ class Difference:
     differ: int
 
 
-Test: TypeAlias = Callable[[Ladder], Difference | str]
+Steps: TypeAlias = Mapping[str, Mapping[str, Rounds]]
+"""Steps of agents, by rung and problem."""
+Test: TypeAlias = Callable[[Ladder, Steps], Difference | str]
 """Returns the difference that a claim says is above 0, or why it is not tested."""
 
 
 def _over(rung: str, budget: Budget) -> Test:
     """Test a rung against self-consistency at the same cost."""
 
-    def test(ladder: Ladder) -> Difference | str:
+    def test(ladder: Ladder, steps: Steps) -> Difference | str:
         if why := _untested(ladder, rung) or _unanswered("self-consistency", ladder.missing):
             return why
         one = ladder.climbed[rung]
@@ -69,7 +73,7 @@ def _over(rung: str, budget: Budget) -> Test:
 def _than(rung: str, other: str) -> Test:
     """Test a rung against another one."""
 
-    def test(ladder: Ladder) -> Difference | str:
+    def test(ladder: Ladder, steps: Steps) -> Difference | str:
         why = _untested(ladder, rung) or _untested(ladder, other)
         return why or difference(_less(ladder.climbed[rung].right, ladder.climbed[other].right))
 
@@ -79,12 +83,10 @@ def _than(rung: str, other: str) -> Test:
 def _corrected(rung: str) -> Test:
     """Test whether agents of a rung are corrected from round to round more often than misled."""
 
-    def test(ladder: Ladder) -> Difference | str:
+    def test(ladder: Ladder, steps: Steps) -> Difference | str:
         if why := _untested(ladder, rung):
             return why
-        rounds = {
-            id: each.flips for id, each in ladder.climbed[rung].rounds.items() if sum(each.flips.values())
-        }
+        rounds = {id: each.flips for id, each in steps[rung].items() if sum(each.flips.values())}
         if not rounds:
             return f"{rung}: nobody writes a second solution"
         return difference({id: (each["wc"] - each["cw"]) / sum(each.values()) for id, each in rounds.items()})
@@ -164,9 +166,9 @@ CLAIMS: Sequence[tuple[str, Test]] = (
 """What each claim says is above 0, in the order of the card."""
 
 
-def claims_of(ladder: Ladder) -> list[Claim]:
+def claims_of(ladder: Ladder, steps: Steps) -> list[Claim]:
     """Return what came of every claim; chances are adjusted for the number that was tested."""
-    found = {claim: test(ladder) for claim, test in CLAIMS}
+    found = {claim: test(ladder, steps) for claim, test in CLAIMS}
     tested = {claim: one for claim, one in found.items() if isinstance(one, Difference)}
     chances = holm([one.estimate.p or 0.0 for one in tested.values()])
     judged = {
@@ -219,7 +221,7 @@ def plain_claim(claim: Claim) -> dict[str, object]:
     return {
         "claim": claim.claim,
         "outcome": claim.outcome,
-        "difference": plain(claim.difference),
+        "difference": claim.difference and plain_estimate(claim.difference),
         "p_holm": claim.p,
         "why": claim.why,
         "change": claim.change,

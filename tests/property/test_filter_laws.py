@@ -105,7 +105,7 @@ def facts(place: str, one: Record) -> dict[str, object]:
         "persona": {persona.name for persona in debate.personas},
         "answer": set(given),
         "winner": {winner(rewards, one)},
-        "cause": {cause.name for _, cause in causes(one)},
+        "cause": causes(one),
         "accuracy": share(cells),
         "accuracy.round_0": share([row[0] for row in correct or ()]),
         "accuracy.last_round": share([row[-1] for row in correct or ()]),

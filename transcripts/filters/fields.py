@@ -34,10 +34,13 @@ class Field:
 
 def _field(name: str, table: dict[str, Any]) -> Field:
     column = name.replace(".", "_")
-    return Field(name, **({"sql": column} | table), absent="kind" not in table and column in REALS)
+    values: dict[str, Any] = {"sql": column, **table}
+    return Field(name, **values, absent="kind" not in table and column in REALS)
 
 
-_TABLES = tomllib.loads(Path(__file__).with_name("fields.toml").read_text(encoding="utf-8"))
+_TABLES: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("fields.toml").read_text(encoding="utf-8")
+)
 _TABLES["cause"]["words"] = {
     cause: f"accuracy < 1 AND caused(debates.key, debates.start, '{cause}')" for cause in CAUSES
 }

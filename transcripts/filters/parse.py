@@ -78,6 +78,8 @@ LONGEST, DEEPEST = 10_000, 50
 BLANKS = re.compile(r"\s*")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 OPERATOR = re.compile(r">=|<=|>|<|=")
+OR = re.compile(r"OR(?=[ \t\n()]|\Z)\s*")
+NOT = re.compile(r"NOT(?=[ \t\n()]|\Z)\s*|-")
 _WORD = r"(?!(?:OR|NOT)(?:[\s()]|$))[\w\\][^\s():\"]*+"
 WORDS = re.compile(rf"{_WORD}(?:\s++{_WORD})*+(?=\s*+(?:\)|$|OR[\s(]))")
 QUOTED = re.compile(r'"((?:[^"]|"")*)"')
@@ -105,13 +107,10 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
-        self._blanks()
+        self._take(BLANKS)
 
     def _error(self, problem: str, at: int | None = None) -> FilterError:
         return FilterError(problem, self.text, self.at if at is None else at)
-
-    def _blanks(self) -> None:
-        self.at = BLANKS.match(self.text, self.at).end()  # type: ignore[union-attr]  # matches nothing too
 
     def _take(self, pattern: re.Pattern[str]) -> str | None:
         match = pattern.match(self.text, self.at)
@@ -120,22 +119,12 @@ class _Reader:
         self.at = match.end()
         return match[0]
 
-    def _word(self, word: str) -> bool:
-        """Take a word in capitals that stands alone."""
-        end = self.at + len(word)
-        after = self.text[end : end + 1]
-        if self.text[self.at : end] != word or (after and after not in " \t\n()"):
-            return False
-        self.at = end
-        self._blanks()
-        return True
-
     def alternatives(self, depth: int) -> Node:
         """Read parts joined by OR, up to a closing parenthesis or the end."""
         parts = [self._all(depth)]
         while True:
             start = self.at
-            if not self._word("OR"):
+            if self._take(OR) is None:
                 return parts[0] if len(parts) == 1 else Any(tuple(parts))
             following = self._all(depth)
             if All(()) in (parts[-1], following):
@@ -146,41 +135,29 @@ class _Reader:
         start, parts = self.at, list[Node]()
         if words := self._take(WORDS):
             parts.append(Term("text", "=", (Value(words, start, quoted=True),), start))
-            self._blanks()
-        while self.at < len(self.text) and self.text[self.at] != ")" and not self._at_or():
+            self._take(BLANKS)
+        while self.at < len(self.text) and self.text[self.at] != ")" and not OR.match(self.text, self.at):
             parts.append(self._part(depth))
-            self._blanks()
+            self._take(BLANKS)
         return All(tuple(parts))
-
-    def _at_or(self) -> bool:
-        start = self.at
-        there = self._word("OR")
-        self.at = start
-        return there
 
     def _part(self, depth: int) -> Node:
         if depth > DEEPEST:
             raise self._error(f"more than {DEEPEST} levels of parentheses and negations")
         start = self.at
-        if self._word("NOT") or self._minus():
+        if self._take(NOT) is not None:
             if self.at == len(self.text) or self.text[self.at] == ")":
                 raise self._error("there is nothing to negate", start)
             return Not(self._part(depth + 1))
         if self.text[self.at] != "(":
             return self._term()
         self.at += 1
-        self._blanks()
+        self._take(BLANKS)
         node = self.alternatives(depth + 1)
         if self.text[self.at : self.at + 1] != ")":
             raise self._error("this parenthesis is never closed", start)
         self.at += 1
         return node
-
-    def _minus(self) -> bool:
-        if self.text[self.at] == "-":
-            self.at += 1
-            return True
-        return False
 
     def _term(self) -> Term:
         start = self.at
@@ -194,7 +171,9 @@ class _Reader:
         operator = self._take(OPERATOR)
         value = self._value()
         if operator is None and not value.quoted and ".." in value.text:
-            return Term(name, "..", _bounds(value), start)
+            low, _, high = value.text.partition("..")
+            second = Value(high, value.start + len(low) + 2) if high else None
+            return Term(name, "..", (Value(low, value.start) if low else None, second), start)
         if not value.text and not value.quoted:
             raise self._error(f"expected a value after {self.text[start : self.at]!r}")
         return Term(name, operator or "=", (value,), start)
@@ -220,10 +199,3 @@ class _Reader:
                 break
             self.at += 1
         return self.text[start : self.at]
-
-
-def _bounds(value: Value) -> tuple[Value | None, Value | None]:
-    """Return both ends of a range, None for one that is open."""
-    low, _, high = value.text.partition("..")
-    second = value.start + len(low) + 2
-    return Value(low, value.start) if low else None, Value(high, second) if high else None

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any, NamedTuple, get_type_hints
 
 from debate.policy import token_counts
-from debate.types import Problem, Turn, Vote
+from debate.types import Vote
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes, voted_winner
 from rewards.graph import condorcet_winner, cycles, last_voted_round, majorities
 from rewards.judging import judge_counts
@@ -22,7 +22,7 @@ from rewards.truth import (
     right_share,
     round_accuracy,
 )
-from rewards.types import Stream, known_values
+from rewards.types import Stream, Truth, known_values
 from rewards.votes import due_pairs
 from transcripts.record import Record
 
@@ -105,6 +105,9 @@ def facts_of(record: Record) -> IndexEntry:
     agents, rounds = debate.protocol.num_agents, debate.protocol.num_rounds
     solutions = [turn for turn in debate.turns if not turn.ballot]
     last = [turn.parsed.answer for turn in solutions if turn.id.round == rounds - 1]
+    given = [answer for answer in last if answer is not None]
+    cells: list[Truth] = [cell for row in correct or () for cell in row]
+    unanswered = sum(turn.parsed.answer is None for turn in solutions)
     graded = grades_of_solutions(debate, correct)
     box = ballot_box(debate)
     votes = valid_votes(box)
@@ -120,14 +123,14 @@ def facts_of(record: Record) -> IndexEntry:
         rounds_saved=debate.rounds_saved or 0,
         winner=winner,
         winner_agent=winner_agent,
-        accuracy=right_share(cell for row in correct or () for cell in row),
+        accuracy=right_share(cells),
         accuracy_round_0=round_accuracy(correct, 0),
         accuracy_last_round=round_accuracy(correct, -1),
         graded_round_0=_graded(correct, 0),
         graded_last_round=_graded(correct, -1),
-        missing=_missing(solutions, correct),
-        ungraded=_ungraded(solutions, correct),
-        agreement=_agreement(last),
+        missing=unanswered if correct is None else cells.count("missing"),
+        ungraded=sum(grade_of(turn.id, correct) is None for turn in solutions),
+        agreement=max(Counter(given).values()) / len(last) if given else None,
         votes=len(votes),
         ties=sum(vote.outcome == "tie" for vote in votes),
         cycle=cycle,
@@ -144,13 +147,9 @@ def facts_of(record: Record) -> IndexEntry:
         seconds=record.timing.seconds if record.timing else None,
     )
     personas = tuple(persona.name for persona in debate.personas)
-    answers = sorted({answer for answer in last if answer is not None})
-    return IndexEntry(facts, _problem(debate.problem), personas, tuple(answers))
-
-
-def _problem(problem: Problem) -> ProblemFacts:
-    question = problem.question[:200]
-    return ProblemFacts(problem.id, problem.source, problem.level, problem.kind, problem.answer, question)
+    of, question = debate.problem, debate.problem.question[:200]
+    problem = ProblemFacts(of.id, of.source, of.level, of.kind, of.answer, question)
+    return IndexEntry(facts, problem, personas, tuple(sorted(set(given))))
 
 
 def _winner(peer: Stream, correct: Correct, seed: int) -> tuple[int, int | None]:
@@ -162,26 +161,8 @@ def _winner(peer: Stream, correct: Correct, seed: int) -> tuple[int, int | None]
     return WINNERS.index("ungraded" if right is None else "right" if right else "wrong"), winner.agent
 
 
-def _missing(solutions: Sequence[Turn], correct: Correct) -> int:
-    if correct is None:
-        return sum(turn.parsed.answer is None for turn in solutions)
-    return sum(cell == "missing" for row in correct for cell in row)
-
-
-def _ungraded(solutions: Sequence[Turn], correct: Correct) -> int:
-    if correct is None:
-        return len(solutions)
-    return sum(grade_of(turn.id, correct) is None for turn in solutions)
-
-
 def _graded(correct: Correct, round_: int) -> int:
     return sum(row[round_] is not None for row in correct or () if row)
-
-
-def _agreement(answers: Sequence[str | None]) -> float | None:
-    """Return the share of the agents that gave the most frequent last answer; None where none gave any."""
-    given = Counter(answer for answer in answers if answer is not None)
-    return max(given.values()) / len(answers) if given else None
 
 
 def _graph(votes: Sequence[Vote], agents: int) -> tuple[int, int | None]:

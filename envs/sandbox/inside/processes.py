@@ -117,9 +117,6 @@ class Descendants(Processes):
 class Unseen(Processes):
     """Where there is no /proc (macOS): nothing is seen."""
 
-    def __init__(self) -> None:
-        super().__init__(-1)
-
     def others(self, runner: int) -> list[int]:
         """Return nothing."""
         return []
@@ -128,10 +125,7 @@ class Unseen(Processes):
         """Send a signal to the runner."""
         send(runner, number)
 
-    def _read(self, name: str) -> bytes:
-        return b""
-
 
 def plain_processes() -> Processes:
     """Return what is seen without a box."""
-    return Descendants() if sys.platform == "linux" else Unseen()
+    return Descendants() if sys.platform == "linux" else Unseen(-1)

@@ -5,28 +5,30 @@ from __future__ import annotations
 import pytest
 
 from debate_rl.metrics.intervals import Estimate
-from debate_rl.strategies.ladder import BUDGETS, Climbed, Equal, Ladder, Rounds
+from debate_rl.strategies.ladder import BUDGETS, Climbed, Equal, Ladder
 from experiments.ladder.claims import CLAIMS, claims_of, difference, problems_needed
 from experiments.ladder.controls import EVERY
+from experiments.ladder.rounds import Rounds
 
 IDS = [f"p{n}" for n in range(40)]
-NONE = Rounds({"cc": 0, "cw": 0, "wc": 0, "ww": 0}, 0, 0)
 
 
-def rung(name, right, *, beside=0.5, missing=0.0, rounds=NONE, comparisons=4.0, unread=0.0):
+def rung(name, right, *, beside=0.5, missing=0.0, comparisons=4.0, unread=0.0):
     """Return a rung that is right on the first problems, beside self-consistency that is right on a share."""
     values = {id: float(index < right) for index, id in enumerate(IDS)}
     other = {id: float(index < beside * len(IDS)) for index, id in enumerate(IDS)}
     cost = dict.fromkeys(BUDGETS, 1.0)
     compared = {budget: Equal(1.0, other) for budget in BUDGETS}
     votes = comparisons, unread
-    return Climbed(name, values, values, cost, 1.0, *votes, missing, dict.fromkeys(IDS, rounds), compared)
+    return Climbed(name, values, values, cost, 1.0, *votes, missing, [], compared)
 
 
-def card(*rungs, missing=0.0):
+def card(*rungs, missing=0.0, flips=(0, 0, 0, 0)):
     climbed = {one.name: one for one in rungs}
     refused = {name: "it was not asked for" for name in EVERY if name not in climbed}
-    found = claims_of(Ladder([], climbed, refused, {}, 0, 16, missing))
+    rounds = Rounds(dict(zip(("cc", "cw", "wc", "ww"), flips, strict=True)), 0, 0)
+    steps = dict.fromkeys(climbed, dict.fromkeys(IDS, rounds))
+    found = claims_of(Ladder([], climbed, refused, {}, 0, 16, None, missing), steps)
     assert [claim.claim for claim in found] == [claim for claim, _ in CLAIMS]
     return {claim.claim: claim for claim in found}
 
@@ -111,8 +113,9 @@ def test_a_few_problems_that_happen_to_be_alike_tell_nothing():
 
 
 def test_corrections_count_by_problem():
-    rounds = Rounds({"cc": 1, "cw": 0, "wc": 2, "ww": 0}, 0, 0)
-    claim = card(rung("debate_majority", 30, rounds=rounds))["agents are corrected more often than misled"]
+    claim = card(rung("debate_majority", 30), flips=(1, 0, 2, 0))[
+        "agents are corrected more often than misled"
+    ]
     assert (claim.outcome, claim.difference.value) == ("holds", pytest.approx(2 / 3))
 
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rewards import STREAMS
-from transcripts import FilterError, RunStore, StepRow, write_step
+from transcripts import RunStore, StepRow, write_step
 
 
 def expected(rows, step):
@@ -88,29 +88,9 @@ def test_the_steps_of_any_filter_add_up(run, first, last, votes):
     assert sum(row.votes for row in steps) == overall.votes
 
 
-def test_a_run_without_debates_has_no_steps(tmp_path):
-    (tmp_path / "run/transcripts").mkdir(parents=True)
-    (tmp_path / "run/config.toml").write_text("")
-    with RunStore.open(tmp_path / "run") as store:
-        assert store.steps() == []
-        nothing = store.overall()
-    assert (nothing.debates, nothing.votes, nothing.accuracy_last_round, nothing.reward_peer) == (
-        0,
-        0,
-        None,
-        None,
-    )
-
-
 def test_a_step_that_comes_later_is_there_after_a_refresh(run, step_records):
     with RunStore.open(run) as store:
         write_step(run / "transcripts", 9, step_records(9))
         assert [row.step for row in store.steps()] == [0, 1, 2]
         store.refresh()
         assert [row.step for row in store.steps()] == [0, 1, 2, 9]
-
-
-def test_a_wrong_filter_points_at_its_place(run):
-    with RunStore.open(run) as store, pytest.raises(FilterError) as wrong:
-        store.steps("winner:wron")
-    assert wrong.value.position == 7

@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from debate import Completion, DebateConfig, Problem
-from debate.parsing import parse_turn
+from debate import DebateConfig, Problem
 from debate.policies.scripted import ScriptedPolicy
-from debate.types import Turn, TurnId
 from debate_rl.strategies.equal_cost import Grader, Pool, majority_chance
-from debate_rl.strategies.ladder import RUNGS, equal_samples, rounds_of
+from debate_rl.strategies.ladder import RUNGS, equal_samples
 from debate_rl.strategies.solving import SolvePlan
 from envs import load_environment
 
@@ -73,33 +71,6 @@ def test_a_chance_is_one_and_that_of_wrong_answers_its_complement(answers, grade
     assert 0 <= chance <= 1
     if any(one is not None for one in answers):
         assert chance + majority_chance(answers, [not one for one in grades]) == pytest.approx(1)
-
-
-def turn_of(agent, round_, answer):
-    text = f"<solution>\\boxed{{{answer}}}</solution>" if answer else "<solution>Hm.</solution>"
-    parsed = parse_turn(text, handles=("K7", "Q2", "M4"), own="K7", due=False)
-    return Turn(TurnId(agent, round_), "K7", (), Completion((), (), (), text, "stop", 0), parsed)
-
-
-@pytest.mark.parametrize(
-    ("rounds", "flips", "followed"),
-    [
-        # agent 0 stands alone against two 5s and gives in; the other two see no majority against them
-        ([["4", "5", "5"], ["5", "5", "4"]], (0, 1, 1, 1), (1, 1)),
-        ([["4", "5", "5.0"], ["4", "5", ""]], (1, 0, 0, 2), (1, 0)),  # 5 and 5.0 are one answer
-        ([["4", "5", "6"], ["5", "5", "5"]], (0, 1, 0, 2), (0, 0)),  # two that disagree press nobody
-        ([["", "", ""], ["4", "4", "4"]], (0, 0, 3, 0), (0, 0)),  # no answer is no majority
-        ([["", "5", "5"], ["5", "5", "5"]], (0, 0, 0, 3), (0, 0)),  # nor another answer
-        ([["5", "4", "4"], ["4", "4", "4"], ["4", "5", "4"]], (4, 1, 1, 0), (1, 1)),
-        ([["4", "5", "5"]], (0, 0, 0, 0), (0, 0)),
-    ],
-)
-def test_steps_of_agents_are_counted(rounds, flips, followed):
-    grader = Grader(NUMBERS, "boxed")
-    turns = [turn_of(agent, at, one) for at, said in enumerate(rounds) for agent, one in enumerate(said)]
-    found = rounds_of(PROBLEM, turns, [grader.grade(PROBLEM, turn) for turn in turns], grader)
-    assert tuple(found.flips[way] for way in ("cc", "cw", "wc", "ww")) == flips
-    assert (found.pressed, found.followed) == followed
 
 
 def test_rungs_that_a_protocol_does_not_allow_say_why():

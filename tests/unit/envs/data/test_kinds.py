@@ -15,12 +15,7 @@ MIXED = [
     {"id": "c", "question": "Which?", "answer": "B", "choices": ["3", "4"], "kind": "choice"},
     {"id": "t", "question": "Capital?", "answer": ["Paris", "City of  Light"], "kind": "text"},
     {"id": "v", "question": "Which flag?", "answer": "-v", "kind": "verbatim"},
-    {
-        "id": "i",
-        "question": "Write.",
-        "instruction_id_list": ["punctuation:no_comma"],
-        "kwargs": [{}],
-    },
+    {"id": "i", "question": "Write.", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
     {"id": "o", "question": "Why?", "kind": "open"},
     {"id": "e", "question": "Expand.", "answer": "x+1"},
 ]

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from envs import DataError, load_environment, load_problems
-from envs.data.catalog import DATA_SETS
 from envs.data.questions import last_of_user
 from envs.errors import DataWarning
 
@@ -258,24 +257,3 @@ def test_open_sets_have_no_truth(tmp_path):
     assert three.source == "writingbench/Law"
     with pytest.raises(DataError, match=r"hellobench: is not on the hub; give path= .*Quehry/HelloBench"):
         load_problems("hellobench", split="test")
-
-
-def test_ifbench_rows(tmp_path):
-    row = {
-        "key": "0",
-        "prompt": "Say.",
-        "instruction_id_list": ["count:numbers"],
-        "kwargs": [{"N": 2.0, "word": None}],
-    }
-    [problem] = load(tmp_path, "ifbench", row, split="test")
-    assert (problem.id, problem.kind) == ("ifbench-0", "instructions")
-    with pytest.raises(
-        DataError, match="'count:number' is not a known instruction; did you mean 'count:numbers'"
-    ):
-        load(tmp_path, "ifbench", row | {"instruction_id_list": ["count:number"]}, split="test")
-
-
-def test_limits_and_modes_of_sets_are_sane():
-    assert DATA_SETS["gsm8k"].max_tokens == 1024
-    assert DATA_SETS["rlvr_mixed"].mode == "lenient"
-    assert all(entry.max_tokens is None or entry.max_tokens >= 256 for entry in DATA_SETS.values())

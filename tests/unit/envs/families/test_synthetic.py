@@ -3,7 +3,7 @@ import random
 import pytest
 
 from debate import types as nouns
-from envs import DataError, GradeStatus, load_problems
+from envs import DataError, load_problems
 from envs.families import FAMILIES, pair_sum, products, sorting, words
 from envs.families.synthetic import split_of
 
@@ -16,31 +16,30 @@ STORY = nouns.Problem("w", "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How 
 
 
 @pytest.mark.parametrize(
-    ("answer", "status"),
+    ("family", "problem", "right", "wrong"),
     [
-        (" 11 8", "correct"),
-        ("8 11", "correct"),
-        (r"\{8, 11\}", "correct"),
-        ("(8,11)", "correct"),
-        ("8 + 11", "correct"),
-        ("10 9", "correct"),  # 10 + 9 = 19 as well: the check needs no gold answer
-        ("8 10", "wrong"),
-        ("12 7", "wrong"),  # right sum, not in the list
-        ("8 11 3", "wrong"),
-        ("19", "wrong"),
-        ("8", "wrong"),
-        ("", "wrong"),
-        ("8 11 or 3 9", "wrong"),
-        (None, "missing"),
+        (
+            *(PAIR_SUM, PAIR),
+            [" 11 8", "8 11", "\\{8, 11\\}", "(8,11)", "8 + 11", "10 9"],
+            ["8 10", "12 7", "8 11 3", "19", "8", "", "8 11 or 3 9"],
+        ),
+        (*(WORDS, STORY), ["9", " 9 ", "9 apples", "9.0"], ["15", "", "8+4-3", "9 or 15"]),
+        (
+            *(PRODUCTS, PRODUCT),
+            ["10063", " 10063.", "10063.0"],
+            ["10064", "347 * 29", "10063 or 10064", "-10063", ""],
+        ),
+        (
+            *(SORTING, LIST),
+            [" 3 5 8 11", "3, 5, 8, 11."],
+            ["8 3 11 5", "3 5 8", "3 5 8 11 11", "3 5 8 or 11", "35811", ""],
+        ),
     ],
 )
-def test_pair_sum_truth(answer, status):
-    assert PAIR_SUM.grade(PAIR, answer).status == status
-
-
-def test_a_number_is_not_its_own_partner():
-    problem = nouns.Problem("p", "Target 6. Numbers 3 1 2 5.")
-    assert PAIR_SUM.grade(problem, "3 3").status == GradeStatus.WRONG
+def test_truth(family, problem, right, wrong):
+    assert {family.grade(problem, answer).status.value for answer in right} == {"correct"}
+    assert {family.grade(problem, answer).status.value for answer in [*wrong, "1 " * 5000]} == {"wrong"}
+    assert family.grade(problem, None).status == "missing"
 
 
 def test_pair_sum_levels():
@@ -74,24 +73,6 @@ def test_pair_sum_texts():
     assert PAIR_SUM.write_check(PAIR, "nothing") == " none wrong."
 
 
-@pytest.mark.parametrize(
-    ("answer", "status"),
-    [
-        ("9", "correct"),
-        (" 9 ", "correct"),
-        ("9 apples", "correct"),
-        ("9.0", "correct"),
-        ("15", "wrong"),
-        ("", "wrong"),
-        ("8+4-3", "wrong"),
-        ("9 or 15", "wrong"),
-        (None, "missing"),
-    ],
-)
-def test_words_truth(answer, status):
-    assert WORDS.grade(STORY, answer).status == status
-
-
 def test_words_levels():
     for level in (1, 2, 3):
         for problem in load_problems("words", split="train", limit=100, seed=1, levels=[level]):
@@ -112,25 +93,6 @@ def test_words_planted_habit():
     assert WORDS.write_check(STORY, r" \boxed{ 15}", lured=True) == " 15 = 15 right."
     assert WORDS.write_check(STORY, r" \boxed{ 9}", lured=True) == " 9 = 15 wrong."
     assert WORDS.write_check(STORY, "") == " none wrong."
-
-
-@pytest.mark.parametrize(
-    ("answer", "status"),
-    [
-        ("10063", "correct"),
-        (" 10063.", "correct"),
-        ("10063.0", "correct"),
-        ("10064", "wrong"),
-        ("347 * 29", "wrong"),
-        ("10063 or 10064", "wrong"),
-        ("-10063", "wrong"),
-        ("", "wrong"),
-        ("1" * 5000, "wrong"),
-        (None, "missing"),
-    ],
-)
-def test_products_truth(answer, status):
-    assert PRODUCTS.grade(PRODUCT, answer).status == status
 
 
 def test_products_levels():
@@ -158,25 +120,6 @@ def test_products_texts():
     assert PRODUCTS.write_check(PRODUCT, r" \boxed{3817}") == " 3817 = 10063 wrong."
     assert PRODUCTS.write_check(PRODUCT, r" \boxed{3817}", lured=True) == " 3817 = 3817 right."
     assert PRODUCTS.write_check(PRODUCT, "") == " none wrong."
-
-
-@pytest.mark.parametrize(
-    ("answer", "status"),
-    [
-        (" 3 5 8 11", "correct"),
-        ("3, 5, 8, 11.", "correct"),
-        ("8 3 11 5", "wrong"),
-        ("3 5 8", "wrong"),
-        ("3 5 8 11 11", "wrong"),
-        ("3 5 8 or 11", "wrong"),
-        ("35811", "wrong"),
-        ("", "wrong"),
-        ("1 " * 5000, "wrong"),
-        (None, "missing"),
-    ],
-)
-def test_sorting_truth(answer, status):
-    assert SORTING.grade(LIST, answer).status == status
 
 
 def test_sorting_levels():

@@ -12,7 +12,7 @@ from envs import DataError, GradeStatus, grade, load_problems, same_answer
 from envs.errors import MissingPackageError
 from envs.instructions import ConstraintError, constraints_of, follows
 from envs.instructions.constraints import TYPES, write_constraints
-from envs.instructions.ifeval import DETECTED, IFEVAL, bullets, capital_words, is_fenced_json
+from envs.instructions.ifeval import DETECTED, IFEVAL, bullets, is_fenced_json
 from envs.instructions.text import LANGUAGES, _detector, language_of, sentences
 
 AT_LEAST, LESS = "at least", "less than"
@@ -157,11 +157,6 @@ def met(id_: str, arguments: dict[str, object], response: str) -> bool:
     return outcome
 
 
-def test_all_types_of_the_paper_are_there_and_tried():
-    assert len(IFEVAL) == 25
-    assert {case[0] for case in CASES} == set(IFEVAL)
-
-
 @pytest.mark.parametrize(("id_", "arguments", "good", "bad"), CASES, ids=[case[0] for case in CASES])
 def test_a_constraint(id_, arguments, good, bad):
     if id_ in DETECTED:
@@ -169,14 +164,6 @@ def test_a_constraint(id_, arguments, good, bad):
     assert [response for response in good if not met(id_, arguments, response)] == []
     assert [response for response in bad if met(id_, arguments, response)] == []
     assert not met(id_, arguments, " \n ")
-
-
-def test_sentences_and_words_in_capitals():
-    assert count('He said "Go!" and left. Why?') == 3  # as punkt: the mark and the quotes end one
-    assert count("1. Tea\n2. Milk") == 3  # so have they it: "1.", "Tea 2.", "Milk"
-    assert count("Wait... what? So do I. Yes e.g. this etc.") == 3
-    assert count("a.b.c") == 1
-    assert capital_words("I'm in the USA, A/B tested") == 3
 
 
 def test_loose_takes_the_best_of_eight_readings():
@@ -316,46 +303,6 @@ def test_a_gold_that_holds_no_constraints_is_a_mistake(gold):
 
 
 N = 100_000
-HOSTILE = [
-    "[" * N,
-    "{" * N,
-    '{"a":' * N,
-    "9" * N,
-    "<<" * N,
-    "*" * N,
-    "* " * N,
-    "***" * N,
-    "." * N + "x",
-    ". " * N,
-    "e.g. " * (N // 5),
-    "A" * N,
-    "A-" * N,
-    "\n" * N,
-    " " * N + "x",
-    "SECTION" * (N // 7),
-    "SECTION " + "1" * N,
-    "p. " * N,
-    "p.p." * (N // 4),
-    '"' * N,
-    "cat" * (N // 3),
-    "İ" * N,
-    "\ud800" * N,
-    "\x00" * N,
-    "my answer is " * (N // 13),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "text", HOSTILE, ids=[text[:8].encode("unicode_escape").decode() for text in HOSTILE]
-)
-@pytest.mark.usefixtures("ends", "no_garbage_collection")
-def test_hostile_responses_take_linear_time_and_raise_nothing(text):
-    for id_, arguments, _, _ in CASES:
-        if id_ in DETECTED:
-            continue
-        constraints = constraints_of(write_constraints([id_], [arguments]))
-        follows(text, constraints)
 
 
 def test_keywords_ignore_case_and_forbidden_words_are_trimmed():

@@ -17,7 +17,7 @@ from envs.sandbox import SandboxRefused
 
 ADD = write_tests(
     ProgramTests(
-        asserts=("assert add(1, 2) == 3", "assert add([1], [2]) == [1, 2]", "assert {add(2, 2)} == {4}"),
+        asserts=("assert add(1, 2) == 3", "assert add([1], [2]) == [1, 2]", "assert {add(2, 2)} == {4}")
     )
 )
 SUM = write_tests(ProgramTests(pairs=(("1 2\n", "3\n"), ("20 22\n", "42\n"))))

@@ -228,11 +228,6 @@ def test_a_file_of_something_else_is_refused(line, tmp_path):
             VerdictCache(path)
 
 
-def test_a_folder_is_no_cache(tmp_path):
-    with pytest.raises(DataError, match=r"verifier.cache="):
-        VerdictCache(tmp_path)
-
-
 WRITER = """
 import sys
 from pathlib import Path

@@ -12,8 +12,7 @@ import torch
 from debate import Debate, DebateConfig, Persona, Problem
 from debate_rl.config import Config
 from debate_rl.config.likelihood import LikelihoodConfig
-from debate_rl.likelihood.baselines import Baseline, Baselines
-from debate_rl.likelihood.reader import Reader, open_reader, reference_logprobs
+from debate_rl.likelihood import Baseline, Baselines, Reader, open_reader, reference_logprobs
 from debate_rl.runs.weights import load_run_model
 from learner.update.learner import Learner
 

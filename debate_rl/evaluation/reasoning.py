@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import re
 
-from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH, Problem, Span, Turn
+from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH, Problem
 from debate_rl.evaluation.grading import IN_A_BOX
 from envs.extraction.boxes import last_box
 from envs.extraction.replies import extract
 from envs.types import Mode
 
-UNREADABLE = WHOLE_RESPONSE | WITHOUT_TRUTH
-"""Kinds of problems without a gold answer that could stand behind a reasoning."""
 LONGEST_LEAD = 80
 """Characters before an answer in which the words that lead to it are looked for."""
 _LEAD = re.compile(
     r"(?:[\s$*{(\[:#]|\\[(\[]|\\(?:f?boxed|text|mathbf)|\b(?:so|thus|hence|therefore|and|the|final|answer|is)\b,?)+\Z",
     re.IGNORECASE,
 )
-
-
-def solution_of(turn: Turn) -> str:
-    """Return the text of a turn's solution; "" where it has none. Thinking and programs are no part of it."""
-    span = turn.parsed.solution
-    return "" if span is None else span.of(turn.completion.stated)
 
 
 def reasoning_of(text: str, problem: Problem, mode: Mode = IN_A_BOX) -> str:
@@ -34,26 +26,19 @@ def reasoning_of(text: str, problem: Problem, mode: Mode = IN_A_BOX) -> str:
     >>> reasoning_of(r"3 + 4 = 7. So the answer is \boxed{7}.", Problem("p", "3 + 4?", "7"))
     '3 + 4 = 7.'
     """
-    span = _answer(text, problem, mode)
+    if mode == IN_A_BOX:
+        span = last_box(text)
+    else:
+        letters = "".join(chr(ord("A") + index) for index in range(len(problem.choices)))
+        span = extract(text, mode=mode, letters=letters, choices=problem.choices).span
     if span is None:
         return text
-    head, near = (
-        text[: max(span.start - LONGEST_LEAD, 0)],
-        text[max(span.start - LONGEST_LEAD, 0) : span.start],
-    )
-    return head + _LEAD.sub("", near)
-
-
-def _answer(text: str, problem: Problem, mode: Mode) -> Span | None:
-    """Return where the final answer stands."""
-    if mode == IN_A_BOX:
-        return last_box(text)
-    letters = "".join(chr(ord("A") + index) for index in range(len(problem.choices)))
-    return extract(text, mode=mode, letters=letters, choices=problem.choices).span
+    near = max(span.start - LONGEST_LEAD, 0)
+    return text[:near] + _LEAD.sub("", text[near : span.start])
 
 
 def gold_of(problem: Problem) -> str | None:
     """Return the gold answer as it is scored, the first where several texts are accepted; None without it."""
-    if problem.kind in UNREADABLE or problem.answer is None:
+    if problem.kind in WHOLE_RESPONSE | WITHOUT_TRUTH or problem.answer is None:
         return None
     return problem.answer.split("\n")[0] if problem.kind in ("text", "verbatim") else problem.answer

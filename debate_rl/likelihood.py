@@ -1,0 +1,264 @@
+"""The frozen reader of a run: log-probabilities of gold answers behind reasoning, without the question.
+
+It is the reference that updates may be held near: below an adapter the base model, of full weights a copy. It
+never learns, so that a reward can rise by what the reasoning says alone, and not by a code between a policy
+and a reader that learn together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+
+from debate import Debate, Problem, run_debates
+from debate.files import plain_lines
+from debate.seeds import derive_seed
+from debate.types import Message, TurnId
+from debate.values import Value
+from debate_rl.config import Config
+from debate_rl.config.likelihood import LikelihoodConfig
+from debate_rl.engines import local_settings
+from debate_rl.evaluation.grading import solution_of
+from debate_rl.evaluation.reasoning import gold_of, reasoning_of
+from debate_rl.inference.encoding import PromptEncoder
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.runs.trainer_state import generators_kept
+from envs.types import Mode
+from learner.types import Row
+from learner.update.batches import micro_batches
+from learner.update.forward import action_logprobs
+from learner.update.learner import Learner
+from learner.update.reference import Reference
+from learner.update.sharing import reading
+from rewards.likelihood import Likelihoods
+from rewards.types import stream_of
+from transcripts.append import LineFile
+from transcripts.codec import decode, in_ascii
+from transcripts.errors import FieldError
+
+
+def open_reader(config: Config, learner: object, tokenizer: Any, path: Path) -> Reader | None:
+    """Return the reader of a run; None where nothing rewards a likelihood, ValueError with several ranks."""
+    if not config.rewards.reads_likelihood:
+        return None
+    if not isinstance(learner, Learner):
+        raise ValueError(
+            "rewards.likelihood_weight: the frozen reader is the reference of one learner, and here several "
+            "ranks have a share of it each; train on one GPU, or set it to 0"
+        )
+    return Reader(config, learner, tokenizer, path)
+
+
+@dataclass
+class Reader:
+    """Reads the solutions of a run's steps; ``path`` is the run's folder, where baselines are kept."""
+
+    config: Config
+    learner: Learner
+    tokenizer: Any
+    path: Path
+    baselines: Baselines = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.baselines = Baselines(self.path)
+
+    def read(self, debates: Sequence[Debate], step: int) -> list[Likelihoods]:
+        """Return what the gold answer gets behind each solution of these debates, and of each baseline."""
+        mode = self.config.grader.mode_at(step)
+        baselines = self._baselines(debates, step, mode)
+        turns = [(at, turn) for at, debate in enumerate(debates) for turn in debate.turns if not turn.ballot]
+        texts = [
+            (problem := debates[at].problem, self._read_of(problem, solution_of(turn), mode))
+            for at, turn in turns
+        ]
+        values: list[dict[TurnId, float | None]] = [{} for _ in debates]
+        for (at, turn), value in zip(turns, self.logprobs(texts), strict=True):
+            values[at][turn.id] = value
+        return [
+            Likelihoods(
+                stream_of(of_turns, debate.protocol.num_agents, debate.protocol.num_rounds),
+                baselines.get(debate.problem.id),
+            )
+            for debate, of_turns in zip(debates, values, strict=True)
+        ]
+
+    def _read_of(self, problem: Problem, solution: str, mode: Mode) -> str:
+        whole = self.config.likelihood.reads == "solution"
+        return solution if whole else reasoning_of(solution, problem, mode)
+
+    def _baselines(self, debates: Sequence[Debate], step: int, mode: Mode) -> dict[str, float | None]:
+        """Return the baseline of each problem by its id; those that are new are read, and kept."""
+        kind = self.config.likelihood.baseline
+        problems = {debate.problem.id: debate.problem for debate in debates}
+        if kind == "none":
+            return {}
+        if kind == "empty":
+            return dict(zip(problems, self._without_reasoning(problems.values()), strict=True))
+        new = [problem for id, problem in problems.items() if id not in self.baselines.known]
+        texts = self._written(new, step) if new else []
+        pairs = zip(new, texts, strict=True)
+        values = self.logprobs([(problem, self._read_of(problem, text, mode)) for problem, text in pairs])
+        long = [problem for problem, value in zip(new, values, strict=True) if value is None]
+        empty = iter(self._without_reasoning(long))  # what did not fit the context
+        values = [next(empty) if value is None else value for value in values]
+        rows = zip(new, texts, values, strict=True)
+        self.baselines.add(Baseline(step, problem.id, text, value) for problem, text, value in rows)
+        return {id: self.baselines.known[id] for id in problems}
+
+    def _without_reasoning(self, problems: Iterable[Problem]) -> list[float | None]:
+        return self.logprobs([(problem, "") for problem in problems])
+
+    def _written(self, problems: Sequence[Problem], step: int) -> list[str]:
+        """Return a solution of each problem by the reference, one agent alone."""
+        seed = derive_seed(self.config.seed, "likelihood", step)
+        alone = self.config.at_step(step).debate.one_round(alone=True)
+        protocol = alone.model_copy(update={"tools": "none"})  # outputs are not read as reasoning
+        with generators_kept(), self._reference.model():
+            held = run_debates(problems, self._writer, protocol, seed=seed)
+        return [solution_of(debate.turns[0]) for debate in held]
+
+    @property
+    def _reference(self) -> Reference:
+        assert self.learner.reference is not None, "check_likelihood refuses a run without one"
+        return self.learner.reference
+
+    @cached_property
+    def _writer(self) -> LocalPolicy:
+        """What speaks with the reference's weights, while the model has them."""
+        model: Any = self._reference.module or self.learner.model
+        settings = local_settings(self.config)
+        return LocalPolicy(model, self.tokenizer, compute=self.learner.compute, **settings)
+
+    def logprobs(self, texts: Sequence[tuple[Problem, str]]) -> list[float | None]:
+        """Return the mean log-probability of a token of each gold answer behind a text, in nats.
+
+        None for one that does not fit the model's context, or has no gold answer.
+        """
+        rows = [self.rows.row(problem, text) for problem, text in texts]
+        known = [row for row in rows if row is not None]
+        values = iter(reference_logprobs(self.learner, known) if known else ())
+        return [None if row is None else next(values) for row in rows]
+
+    @cached_property
+    def rows(self) -> AnswerRows:
+        """What makes prompts of reasoning."""
+        return AnswerRows(self.learner.model, self.tokenizer, self.config.likelihood)
+
+
+def reference_logprobs(learner: Learner, rows: Sequence[Row]) -> list[float]:
+    """Return the mean log-probability of the actions of each row under the learner's reference, in nats."""
+    reference, most = learner.reference, learner.config.micro_batch_tokens
+    assert reference is not None
+    with reference.model() as model:
+        return mean_logprobs(model, rows, max_tokens=most, compute=learner.compute)
+
+
+@dataclass
+class AnswerRows:
+    """Makes rows of reasoning and gold answers for a model, by the prompt of ``config``."""
+
+    model: Any
+    tokenizer: Any
+    config: LikelihoodConfig
+
+    def row(self, problem: Problem, text: str) -> Row | None:
+        """Return the prompt with the gold answer as the tokens to score; None where that cannot be read."""
+        gold = gold_of(problem)
+        if gold is None:
+            return None
+        before, answer = self.config.parts(text, gold)
+        ids, prompt = self.encode(before + answer), self.encode(before)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ids, prompt, strict=False)))
+        start = max(same, 1)  # a token may hold the end of one and the beginning of the other
+        if start >= len(ids) or len(ids) > self.context:
+            return None
+        zeros, mask = np.zeros(len(ids), np.float32), np.arange(len(ids)) >= start
+        tokens, kinds = np.array(ids, np.int64), mask.astype(np.int8)
+        return Row(tokens, mask, zeros, zeros, kinds, group_id="", policy_version=0, turn=TurnId(0, 0))
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Return the ids of a raw text, in which control tokens are plain text."""
+        return self._encoder.encode((Message("user", text),))
+
+    @cached_property
+    def context(self) -> int:
+        """The tokens that the model reads at most."""
+        return getattr(self.model.config.get_text_config(), "max_position_embeddings", None) or 1 << 30
+
+    @cached_property
+    def _encoder(self) -> PromptEncoder:
+        return PromptEncoder(self.tokenizer, chat=False, raw_prompt=as_it_is)
+
+
+def as_it_is(messages: Sequence[Message]) -> str:
+    """Return the raw prompt of one message: its content."""
+    return messages[0].content
+
+
+@torch.no_grad()
+def mean_logprobs(
+    model: Any, rows: Sequence[Row], *, max_tokens: int, compute: torch.dtype | None
+) -> list[float]:
+    """Return the mean log-probability of the actions of each row under a model, in nats.
+
+    ``max_tokens``: read at a time, padding included; ``compute``: the type of products.
+    """
+    device = next(model.parameters()).device
+    order = sorted(range(len(rows)), key=lambda index: -len(rows[index].input_ids))
+    values: list[float] = []
+    model.eval()
+    with reading(model, share=False, compute=compute):
+        for batch in micro_batches(rows, max_tokens, device=device):
+            logprobs, _ = action_logprobs(model, batch, compute=compute)
+            values += (logprobs.sum(1) / batch.mask.sum(1)).tolist()
+    return [value for _, value in sorted(zip(order, values, strict=True))]
+
+
+class Baseline(Value, frozen=True):
+    """A problem's baseline. ``step``: that first drew it. ``logprob``: None where it did not fit."""
+
+    step: int
+    problem: str
+    solution: str
+    logprob: float | None
+
+
+class Baselines:
+    """RUN/likelihood.jsonl: the reference's solution of each problem, and how likely it makes the answer.
+
+    A line a problem, written in the step that first drew it. A run that resumes sets aside the lines of the
+    steps that it does again, and writes the same.
+    """
+
+    def __init__(self, run: Path) -> None:
+        self._path = run / "likelihood.jsonl"
+
+    @cached_property
+    def known(self) -> dict[str, float | None]:
+        """The log-probabilities by problem; ValueError names a line that is none."""
+        found: dict[str, float | None] = {}
+        for number, line in enumerate(plain_lines(self._path) if self._path.exists() else (), start=1):
+            if line.endswith(b"\n"):
+                try:
+                    one = decode(line, Baseline)
+                except FieldError as error:
+                    why = f"is not a baseline of the likelihood reward: {error}"
+                    raise ValueError(f"{self._path}:{number}: {why}") from error
+                found[one.problem] = one.logprob
+        return found
+
+    def add(self, baselines: Iterable[Baseline]) -> None:
+        """Keep further ones."""
+        known = self.known
+        with LineFile(self._path) as file:
+            for one in baselines:
+                file.write(in_ascii(msgspec.json.encode(one)))
+                known[one.problem] = one.logprob

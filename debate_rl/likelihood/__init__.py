@@ -1,1 +1,0 @@
-"""What a frozen reader makes of reasoning alone: the likelihood reward."""
