@@ -13,7 +13,7 @@ from debate.files import write_text
 from debate_rl.commands.console import plain_console, progress_bar, text_table, wide_console
 from debate_rl.commands.options import FilterOption, JsonFile
 from debate_rl.formatting import number
-from debate_rl.reports.document import Answer, Judged, Links, bounds_of, interval_of
+from debate_rl.reports.document import Answer, Judged, Links, interval_of
 from debate_rl.reports.figures import Figure
 from debate_rl.reports.pages import MARK, as_html, as_json, refuse_missing
 from debate_rl.reports.report import judge_run, stages_sections, whole_report, with_stages
@@ -108,5 +108,5 @@ def _main_figures(runs: Sequence[Judged]) -> Table:
 def _with_interval(figure: Figure) -> str:
     if figure.estimate is None:
         return "none"
-    text = number(figure.estimate.value, signed=bounds_of(figure.name)[0] < 0)
-    return f"{text} ({interval_of(figure.name, figure.estimate)})"
+    text = number(figure.estimate.value, signed=figure.range[0] < 0)
+    return f"{text} ({interval_of(figure.estimate, figure.range)})"
