@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -24,7 +24,6 @@ from debate_rl.formatting import fixed, percent, round_number
 from debate_rl.replay.scheme import Scheme, replay_run, scheme_of
 from debate_rl.replay.summary import (
     SCHEMA,
-    LabelAudit,
     Summary,
     facts_json,
     refuse_another,
@@ -68,16 +67,15 @@ def replay(
     if own != other or out is not None:
         folder = Path(out or path / "replays" / replay_name(changes, question))
         refuse_another(folder, question)
-    audit = LabelAudit(other, first)
-    summary, damage = _replay(path, (own, other), filter, (first, last), folder, audit)
+    summary, damage = _replay(path, (own, other), filter, (first, last), folder)
     folder = folder if summary.debates else None
     facts = {"schema": SCHEMA, "overrides": changes, "asked": question, "damaged_lines": damage}
-    facts |= summary.facts() | audit.facts()
+    facts |= summary.facts()
     if folder is not None:  # before a reader that goes away can end the command
         write_facts(folder, facts)
     if json is not None:
         write_text(json, facts_json(facts))
-    show(str(path), summary, damage=damage, only_check=own == other, audit=audit.lines())
+    show(str(path), summary, damage=damage, only_check=own == other)
     if folder is not None:
         plain_console().print(f"Every debate: {folder / 'debates.jsonl'}")
         if summary.most_changed:
@@ -115,7 +113,6 @@ def _replay(
     filter: str,
     steps: tuple[int, int | None],
     folder: Path | None,
-    audit: LabelAudit,
 ) -> tuple[Summary, int]:
     """Go through the debates, write them where a folder is given; return figures and damaged lines."""
     summary, (first, last) = Summary(), steps
@@ -123,9 +120,7 @@ def _replay(
         damage = len(store.damage)
         task = progress.add_task("debates", total=store.count(f"step:..{last}" if last is not None else ""))
         tell = partial(progress.advance, task)
-        replayed = replay_run(
-            store, *schemes, filter=filter, first=first, last=last, tell=tell, look=audit.look
-        )
+        replayed = replay_run(store, *schemes, filter=filter, first=first, last=last, tell=tell)
         changes = summary.counting(replayed)
         first_change = list(islice(changes, 1))
         if folder is not None and first_change:  # without debates nothing is left to look at
@@ -135,10 +130,10 @@ def _replay(
     return summary, damage
 
 
-def show(run: str, summary: Summary, *, damage: int, only_check: bool, audit: Sequence[str] = ()) -> None:
-    """Print the check, the audit of labels, then the tables, then the debates to open."""
+def show(run: str, summary: Summary, *, damage: int, only_check: bool) -> None:
+    """Print the check, then the tables, then the debates to open."""
     console, plain = Console(), plain_console()
-    for line in [*summary.check_lines(run, damage), *audit]:
+    for line in summary.check_lines(run, damage):
         plain.print(line)
     if only_check or not summary.debates:
         return
