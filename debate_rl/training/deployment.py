@@ -8,9 +8,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from debate_rl.commands.console import plain_console, write_json
+from debate import Problem
+from debate.files import read_json
+from debate.prompting.prompt import opening_tokens
+from debate_rl.config import Config
+from debate_rl.engines import counting_policy
 from debate_rl.formatting import duration
 
 if TYPE_CHECKING:
@@ -71,25 +75,12 @@ def gpus_named(text: str) -> tuple[int, Card]:
 
 def measured(file: str) -> tuple[float, float]:
     """Return generated tokens a second and tokens of a problem of an earlier ``debate solve --json FILE``."""
-    from debate.files import read_json
-
     try:
         figures = read_json(Path(file))
         speed, tokens = float(figures["tokens_per_second"]), float(figures["tokens_generated"])
         return speed, tokens / int(figures["problems"])
     except (LookupError, TypeError, ValueError, ZeroDivisionError) as error:
         raise ValueError(f"--measured {file}: has no speed; name what debate solve --json wrote") from error
-
-
-def show_plan(
-    config: Config, plan: SolvePlan, of: Deployment, *, problems: int | None, json: str | None
-) -> None:
-    """Print the estimate, and write it; nothing is downloaded but the model's settings and tokenizer."""
-    figures = deployment(config, plan, of, problems=problems)
-    for line in plan_lines(figures):
-        plain_console().print(line)
-    if json is not None:
-        write_json(json, figures)
 
 
 def deployment(
@@ -152,10 +143,6 @@ def deployment(
 
 def _prompt_tokens(config: Config) -> int:
     """Return the tokens of a solution's prompt around an empty problem, as the model counts them."""
-    from debate import Problem
-    from debate.prompting.prompt import opening_tokens
-    from debate_rl.engines import counting_policy
-
     alone = config.debate.one_round(alone=True)
     counted = config.model_copy(update={"model": config.model.model_copy(update={"policy": None})})
     return opening_tokens(Problem("plan", ""), counting_policy(counted), alone)
