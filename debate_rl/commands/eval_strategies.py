@@ -29,7 +29,7 @@ def strategies_named(text: str) -> list[str]:
     >>> strategies_named("greedy, majority")
     ['greedy', 'majority']
     """
-    from debate_rl.strategies.table import STRATEGIES, strategy_named
+    from debate_rl.strategies.solving import STRATEGIES, strategy_named
 
     if text.strip() == "all":
         return [name for name, entry in STRATEGIES.items() if not entry.tools]
@@ -58,8 +58,7 @@ def _rows(task: EvalTask, names: Sequence[str], judge: str | None) -> tuple[list
     from debate_rl.commands.solve import judge_of
     from debate_rl.evaluation.folder import default_folder, identity, open_folder
     from debate_rl.strategies.equal_cost import strategy_rows
-    from debate_rl.strategies.solving import with_tools
-    from debate_rl.strategies.table import STRATEGIES
+    from debate_rl.strategies.solving import STRATEGIES, with_tools
 
     run, config = task.opened
     environment, problems = graded_problems(config, task.one.key)
@@ -104,8 +103,7 @@ def graded_problems(config: Config, key: str) -> tuple[Environment, tuple[Proble
 
 
 def _plan(name: str, config: Config, environment: Environment, task: EvalTask) -> SolvePlan:
-    from debate_rl.strategies.solving import SolvePlan, with_tools
-    from debate_rl.strategies.table import STRATEGIES
+    from debate_rl.strategies.solving import STRATEGIES, SolvePlan, with_tools
 
     used = with_tools(config, "python") if STRATEGIES[name].tools else config
     return SolvePlan.of(used, name, environment, samples=task.options.samples or SAMPLES)
@@ -130,7 +128,7 @@ class _Speakers:
         """Return a strategy with whom it asks."""
         from debate_rl.inference.tools import engine_of
         from debate_rl.strategies.equal_cost import Contender
-        from debate_rl.strategies.table import STRATEGIES
+        from debate_rl.strategies.solving import STRATEGIES
         from debate_rl.strategies.work import Judge
 
         entry, always = STRATEGIES[plan.strategy], self._config.debate.tools != "none"

@@ -94,8 +94,7 @@ def solve(
     from debate_rl.commands.solve_plan import deployment_of, show_plan
     from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.strategies.posing import nothing_posed, pose
-    from debate_rl.strategies.solving import SolvePlan, with_tools
-    from debate_rl.strategies.table import strategy_named
+    from debate_rl.strategies.solving import SolvePlan, strategy_named, with_tools
 
     entry = strategy_named(strategy)
     limit = _seconds(seconds, hours)

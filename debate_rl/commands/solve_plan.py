@@ -103,7 +103,7 @@ def deployment(
     two operations a weight and token.
     """
     from debate_rl.models import sketch_model
-    from debate_rl.strategies.table import strategy_named
+    from debate_rl.strategies.solving import strategy_named
     from debate_rl.training.engine_memory import engine_memory, overhead_of
     from debate_rl.warm_start.tokenizer import tiny_vocabulary
 

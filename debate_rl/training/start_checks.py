@@ -13,9 +13,8 @@ from debate.types import WITHOUT_TRUTH
 from debate_rl.config import Config, TrainConfig
 from debate_rl.config.models import ServerConfig
 from debate_rl.config.reward_checks import keys_by_truth
-from debate_rl.evaluation.grading import IN_A_BOX
+from debate_rl.evaluation.grading import IN_A_BOX, gold_of
 from debate_rl.evaluation.play import is_alone
-from debate_rl.evaluation.reasoning import gold_of
 from debate_rl.problems import Problems
 from debate_rl.runs.provenance import ChangeRules
 from envs.types import Mode
