@@ -41,6 +41,8 @@ def recipes_with_cards() -> dict[str, int]:
 
     found: dict[str, int] = {}
     for name, path in shipped_recipes().items():
+        if name == "rlvr/gpu":  # what others are based on
+            continue
         config = load_config(Config, name)
         if config.model.policy == "vllm" and not (
             config.stages or config.sft.data or config.verifier.endpoint

@@ -54,8 +54,6 @@ class JudgeWatch:
         pairs = self._pairs(step)
         judgments = self._judged(pairs, step)
         start = judgments if step == 0 else read_judgments(self.run, 0)
-        if pairs and not start:
-            self.tracker.say(f"{step_file(self.run, 0)}: is gone, so there is no {HACK_GAP}")
         found = rates(pairs, judgments)
         figures = _with_bounds(FALL, fall(found))
         if step:
@@ -101,12 +99,6 @@ class JudgeWatch:
         path = step_file(self.run, step)
         if step == 0 and path.is_file():
             return read_judgments(self.run, 0)
-        held = {problem.id for problem in self.part.problems}
-        if strange := [pair.problem for pair in pairs if pair.problem not in held]:
-            self.tracker.say(
-                f"{folder_of(self.run) / PAIRS}: {strange[0]!r} is not held out here; not judged: "
-                f"{len(strange)} of {len(pairs)} pairs"
-            )
         self.tracker.advance("judging fixed pairs", 0, len(pairs))
         seed = derive_seed(self.config.seed, "judge seats")
         with generators_kept():

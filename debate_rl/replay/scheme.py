@@ -178,9 +178,6 @@ class DebateChange:
     not_finite: int
 
 
-Look: TypeAlias = Callable[[ScoredStep], None]
-
-
 def replay_run(
     store: RunStore,
     own: Scheme,
@@ -190,13 +187,11 @@ def replay_run(
     first: int = 0,
     last: int | None = None,
     tell: Callable[[], None] = lambda: None,
-    look: Look = lambda scored: None,
 ) -> Iterator[DebateChange]:
     """Yield what changes in the debates of a filter in steps ``first`` to ``last``; FilterError as ever.
 
     Filter and steps choose what is shown. Advantages are of whole steps all the same, and with running means
-    the steps before ``first`` are replayed too. ``tell`` is called for each debate read, ``look`` with each
-    step as the other scheme rewards it.
+    the steps before ``first`` are replayed too. ``tell`` is called for each debate read.
     """
 
     def told() -> Iterator[tuple[str, Record]]:
@@ -206,7 +201,7 @@ def replay_run(
             yield item
 
     wanted = _ids(store, filter) if filter.strip() else None
-    for change in compare_steps(told(), own, other, look):
+    for change in compare_steps(told(), own, other):
         if change.step >= first and (wanted is None or change.id in wanted):
             yield change
 
@@ -230,7 +225,7 @@ def steps_filter(first: int, last: int | None) -> str:
 
 
 def compare_steps(
-    records: Iterable[tuple[str, Record]], own: Scheme, other: Scheme, look: Look = lambda scored: None
+    records: Iterable[tuple[str, Record]], own: Scheme, other: Scheme
 ) -> Iterator[DebateChange]:
     """Yield what changes in each debate; ``records``, with ids, are whole steps in order.
 
@@ -245,7 +240,6 @@ def compare_steps(
         if other != own:
             scored = scored if other.scores_as(own) else score_step(step, other)
             new = replay_step(scored, other, other_means)
-        look(scored)
         yield from map(_change, ids, step, old, new)
 
 

@@ -19,7 +19,6 @@ from safetensors.torch import load_file
 from debate import Problem
 from debate.parsing import last_boxed
 from debate_rl.config import Config
-from debate_rl.config.recipes import load_config
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.folder import RunFolderError
@@ -223,11 +222,6 @@ def test_the_command_learns_and_says_where_to_go_on(tmp_path, config_of, demonst
     assert (shown.code, "done: 6 steps" in shown.out) == (0, True)
 
 
-def test_the_shipped_recipes_are_valid():
-    for name in ("sft/tiny", "sft/math_qwen3_4b_instruct", "sft/numinamath_qwen3_4b_base"):
-        assert load_config(Config, name).sft.data
-
-
 @pytest.mark.slow
 def test_a_killed_run_goes_on_bit_for_bit(tmp_path, config_of):
     """``kill -9`` at any time: the same command ends with the same weights and the same lines."""
@@ -281,7 +275,9 @@ def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, debate_command
     grades = [family.grade(Problem("p", row["question"]), last_boxed(row["reply"])).verdict for row in rows]
     assert all(grades)
     assert all(row["grade"] == "right" and row["provenance"]["prompt_set"] == "qa" for row in rows)
-    monkeypatch.setattr("debate_rl.engines.open_policy", lambda *_: pytest.fail("nothing is left to sample"))
+    monkeypatch.setattr(
+        "debate_rl.commands.asking.open_policy", lambda *_: pytest.fail("nothing is left to sample")
+    )
     shown = debate_command(*words, *overrides, "--per-problem", "1")
     assert shown.code == 0, shown.err
     once = [json.loads(line) for line in Path("t.jsonl").read_text().splitlines()]
@@ -290,22 +286,6 @@ def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, debate_command
         config_of(tmp_path / "student", sft={"data": ["t.jsonl"], "held_back": 0, "batch_size": 2})
     )
     assert student.step == student.config.train.steps > 0
-
-
-def test_traces_in_a_foreign_style_are_said_beside_the_models_own(tmp_path, debate_command, monkeypatch):
-    """7,300 characters beside 2,300 are 3.2 times as many; one line each."""
-    monkeypatch.chdir(tmp_path)
-    for name, length in (("teacher", 7300), ("own", 2300)):
-        rows = [{"question": f"{n}?", "reply": "x" * (length + n)} for n in (-1, 0, 1)]
-        Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ("traces", "teacher.jsonl", "--against", "own.jsonl", "--out", "t.jsonl", "--json", "t.json")
-    shown = debate_command(*words)
-    assert shown.code == 0, shown.err
-    said = " ".join(shown.out.split())
-    assert "characters compared with own.jsonl: median 7,300 and 2,300; a foreign style" in said
-    assert "lines compared with own.jsonl: median 1 and 1 " in said
-    figures = json.loads(Path("t.json").read_text())["against"]
-    assert figures["characters"] == {"median": 7300, "own": 2300, "foreign": True}
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from typing import Any
 import torch
 
 from debate.types import Turn, TurnId
-from debate_rl.inspector.views.tokens import TokenPiece, token_view
-from learner.advantages import AdvantageConfig, TurnAdvantage
+from debate_rl.config import Config
+from debate_rl.inspector.views.tokens import token_view
+from learner.advantages import TurnAdvantage
 from learner.rows import make_rows
 from learner.types import Transition
 from learner.update.batches import collate
-from learner.update.forward import action_logprobs
+from learner.update.forward import action_logprobs, compute_type
 from transcripts import Record
 
 LARGEST = 700.0
@@ -41,28 +42,24 @@ class TokenRow:
 
 
 def token_table(
-    record: Record,
-    turn_id: TurnId,
-    model: Any,
-    tokenizer: Any,
-    config: AdvantageConfig,
-    *,
-    compute: torch.dtype | None = None,
+    record: Record, turn_id: TurnId, model: Any, tokenizer: Any, config: Config
 ) -> list[TokenRow]:
-    """Return a row for each token of the turn, the trainer's log-probabilities under ``model``.
+    """Return a row for each token of the turn, with the log-probabilities that the run's learner computes.
 
-    ``config`` is the run's; ``compute``: the type of its learner's products (``compute_type``). ValueError
-    where the debate has no such turn, or its transcript kept no tokens.
+    ValueError where the debate has no such turn, or its transcript kept no tokens.
     """
     turn = _turn(record, turn_id)
     _refuse_foreign(turn, model.get_input_embeddings().weight.shape[0])
-    view = token_view(record, turn_id, evaluation=config.evaluation)
+    view = token_view(record, turn_id, evaluation=config.advantages.evaluation)
     if view.why:
         raise ValueError(view.why)
-    trainer = _trainer_logprobs(record, turn, model, config, compute)
-    return [
-        _token_row(piece, tokenizer, logprob) for piece, logprob in zip(view.tokens, trainer, strict=True)
-    ]
+    trainer = _trainer_logprobs(record, turn, model, config)
+    rows: list[TokenRow] = []
+    for piece, logprob in zip(view.tokens, trainer, strict=True):
+        text, sampler = tokenizer.decode([piece.token]), piece.logprob
+        known = (None, None) if sampler is None else (logprob, exp(min(logprob - sampler, LARGEST)))
+        rows.append(TokenRow(piece.index, piece.token, text, piece.stream, piece.advantage, sampler, *known))
+    return rows
 
 
 def _turn(record: Record, turn_id: TurnId) -> Turn:
@@ -83,15 +80,14 @@ def _turn(record: Record, turn_id: TurnId) -> Turn:
 def _refuse_foreign(turn: Turn, vocabulary: int) -> None:
     """Raise ValueError for token ids or indices that no completion of this model has."""
     completion = turn.completion
-    length = len(completion.tokens)
-    bounds = (
-        ("prompt_tokens", completion.prompt_tokens, vocabulary),
-        ("tokens", completion.tokens, vocabulary),
-        ("forced", completion.forced, length),
-        ("offsets", completion.offsets, len(completion.text) + 1),
-    )
-    for name, values, bound in bounds:
-        wrong = next((value for value in values if not 0 <= value < bound), None)
+    bounds = {
+        "prompt_tokens": vocabulary,
+        "tokens": vocabulary,
+        "forced": len(completion.tokens),
+        "offsets": len(completion.text) + 1,
+    }
+    for name, bound in bounds.items():
+        wrong = next((value for value in getattr(completion, name) if not 0 <= value < bound), None)
         if wrong is not None:
             raise ValueError(
                 f"turn {turn.id.agent}.{turn.id.round}, {name}: {wrong} is not in 0..{bound - 1}; "
@@ -99,27 +95,11 @@ def _refuse_foreign(turn: Turn, vocabulary: int) -> None:
             )
 
 
-def _trainer_logprobs(
-    record: Record, turn: Turn, model: Any, config: AdvantageConfig, compute: torch.dtype | None
-) -> list[float]:
+def _trainer_logprobs(record: Record, turn: Turn, model: Any, config: Config) -> list[float]:
     """Return the log-probability of each token (T,) under the model, computed as the learner does."""
     transition = Transition(turn, record.debate.personas[turn.id.agent], record.group)
-    [row] = make_rows([transition], [TurnAdvantage(None, None, None)], config)
+    [row] = make_rows([transition], [TurnAdvantage(None, None, None)], config.advantages)
+    compute = compute_type(model, config.learner.compute)
     with torch.no_grad():
         logprobs = action_logprobs(model, collate([row], device=model.device), compute=compute)[0][0]
     return logprobs[len(turn.completion.prompt_tokens) :].tolist()
-
-
-def _token_row(piece: TokenPiece, tokenizer: Any, trainer: float) -> TokenRow:
-    sampler, text = piece.logprob, tokenizer.decode([piece.token])
-    forced = sampler is None
-    return TokenRow(
-        piece.index,
-        piece.token,
-        text,
-        piece.stream,
-        piece.advantage,
-        sampler,
-        None if forced else trainer,
-        None if forced else exp(min(trainer - sampler, LARGEST)),
-    )

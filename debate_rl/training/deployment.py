@@ -8,15 +8,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from debate_rl.commands.console import plain_console, write_json
+from debate import Problem
+from debate.files import read_json
+from debate.prompting.prompt import opening_tokens
+from debate_rl.config import Config
+from debate_rl.engines import counting_policy
 from debate_rl.formatting import duration
-
-if TYPE_CHECKING:
-    from debate_rl.config import Config
-    from debate_rl.strategies.solving import SolvePlan
-    from debate_rl.training.cards import Card
+from debate_rl.models import sketch_model
+from debate_rl.strategies.solving import SolvePlan, strategy_named
+from debate_rl.training.cards import CARDS, Card
+from debate_rl.training.engine_memory import engine_memory, overhead_of
+from debate_rl.training.estimate import size
+from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
 HOUR = 3600.0
 SHARE = 0.9
@@ -58,8 +63,6 @@ def gpus_named(text: str) -> tuple[int, Card]:
     >>> count, card.name, card.gib
     (4, 'L4', 24)
     """
-    from debate_rl.training.cards import CARDS
-
     match = _GPUS.fullmatch(text.strip())
     count, name = (int(match[1] or 1), match[2].split()[0].upper()) if match else (0, "")
     found = next((card for card in CARDS if card.name.split()[0].upper() == name), None)
@@ -71,25 +74,12 @@ def gpus_named(text: str) -> tuple[int, Card]:
 
 def measured(file: str) -> tuple[float, float]:
     """Return generated tokens a second and tokens of a problem of an earlier ``debate solve --json FILE``."""
-    from debate.files import read_json
-
     try:
         figures = read_json(Path(file))
         speed, tokens = float(figures["tokens_per_second"]), float(figures["tokens_generated"])
         return speed, tokens / int(figures["problems"])
     except (LookupError, TypeError, ValueError, ZeroDivisionError) as error:
         raise ValueError(f"--measured {file}: has no speed; name what debate solve --json wrote") from error
-
-
-def show_plan(
-    config: Config, plan: SolvePlan, of: Deployment, *, problems: int | None, json: str | None
-) -> None:
-    """Print the estimate, and write it; nothing is downloaded but the model's settings and tokenizer."""
-    figures = deployment(config, plan, of, problems=problems)
-    for line in plan_lines(figures):
-        plain_console().print(line)
-    if json is not None:
-        write_json(json, figures)
 
 
 def deployment(
@@ -102,11 +92,6 @@ def deployment(
     weights are read once for a token of all replies at once, as fast as the data sheet's memory allows, with
     two operations a weight and token.
     """
-    from debate_rl.models import sketch_model
-    from debate_rl.strategies.solving import strategy_named
-    from debate_rl.training.engine_memory import engine_memory, overhead_of
-    from debate_rl.warm_start.tokenizer import tiny_vocabulary
-
     model, _ = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=True)
     parameters = sum(one.numel() for one in model.parameters())
     room = int(of.card.found * 2**30)
@@ -152,10 +137,6 @@ def deployment(
 
 def _prompt_tokens(config: Config) -> int:
     """Return the tokens of a solution's prompt around an empty problem, as the model counts them."""
-    from debate import Problem
-    from debate.prompting.prompt import opening_tokens
-    from debate_rl.engines import counting_policy
-
     alone = config.debate.one_round(alone=True)
     counted = config.model_copy(update={"model": config.model.model_copy(update={"policy": None})})
     return opening_tokens(Problem("plan", ""), counting_policy(counted), alone)
@@ -163,8 +144,6 @@ def _prompt_tokens(config: Config) -> int:
 
 def plan_lines(figures: dict[str, Any]) -> list[str]:
     """Return the figures in words, each with what it rests on."""
-    from debate_rl.training.estimate import size
-
     gpus = f"{figures['gpus']} x {figures['gpu']}"
     lines = [
         f"counted:     {figures['parameters']:,} parameters in {figures['bits']} bits: "

@@ -1,29 +1,44 @@
-"""One evaluation of ``debate eval``: its data set, its folder and what it shows while it works."""
+"""The evaluations of ``debate eval``: what is evaluated, on which data set, and its figures."""
 
 from __future__ import annotations
 
-import gc
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import tomli_w
 
-from debate_rl.commands.console import INTERRUPTED, Ended, one_line, plain_console, write_json
-
-if TYPE_CHECKING:
-    from debate import Policy, Problem
-    from debate_rl.config import Config
-    from debate_rl.evaluation.play import Unopened
-    from debate_rl.evaluation.scores import Scores
-    from debate_rl.evaluation.suite import EvalSet
-
-MAX_LIVE = 128
-"""Debates open at a time where ``train.max_live`` names no number."""
+from debate import Problem
+from debate_rl.commands.asking import (
+    MAX_LIVE,
+    NO_PROBLEMS,
+    kept_folder,
+    policy_of,
+    progress_of,
+    requests_at_once,
+)
+from debate_rl.commands.console import one_line, plain_console, write_json
+from debate_rl.config import Config
+from debate_rl.config.recipes import ConfigError, open_run_or_recipe
+from debate_rl.difficulty import bands
+from debate_rl.engines import open_summarizer
+from debate_rl.evaluation.evaluate import check_modes, evaluate
+from debate_rl.evaluation.folder import FIGURES, identity, open_folder, series_of
+from debate_rl.evaluation.grading import asked_line, opened_verifying
+from debate_rl.evaluation.play import EvalPlan, Unopened, is_alone
+from debate_rl.evaluation.report import IN_TRAINING, TEST_TIME, Results, held_out, plain_rows
+from debate_rl.evaluation.scores import Scores
+from debate_rl.evaluation.suite import EvalSet, modes_named, read_suite, swept
+from debate_rl.metrics.held_out import NAME, to_line
+from debate_rl.problems import HELD_OUT, is_generated_from, load_held_out, load_trained
+from debate_rl.runs.checkpoint import WARM_START, checkpoints, damage, step_of
+from debate_rl.runs.folder import write_whole
+from debate_rl.runs.weights import named_weights
+from envs import DataError
+from envs.data.decontamination import overlaps
 
 
 class EvalOptions(NamedTuple):
@@ -54,9 +69,6 @@ class Subject:
 
     def opened(self, one: EvalSet | None = None) -> tuple[Path | None, Config]:
         """Return the folder of the run, if it is one, and the configuration, as a data set changes it."""
-        from debate_rl.config.recipes import ConfigError, open_run_or_recipe
-        from debate_rl.problems import HELD_OUT
-
         if one is None:
             return open_run_or_recipe(self.name, self.overrides)
         try:
@@ -67,16 +79,48 @@ class Subject:
             raise ConfigError(f"{one.key.removesuffix('.held_out.kind')}: {error}") from error
 
     @cached_property
+    def run(self) -> Path | None:
+        """The folder of the run, None of a recipe."""
+        return self.opened()[0]
+
+    @cached_property
+    def config(self) -> Config:
+        """Its own configuration."""
+        return self.opened()[1]
+
+    @property
+    def begins_as_it_is(self) -> bool:
+        """Whether a run begins with the model that its recipe names, and no warm start."""
+        return self.config.warm_start.steps == 0 and self.config.warm_start.from_run is None
+
+    def label(self, weights: Path | None) -> str:
+        """Return the name of an evaluation with these weights."""
+        return self.name if self.run is None else f"{self.name}@{step_learnt(weights) or 'start'}"
+
+    @cached_property
     def trained_on(self) -> tuple[Problem, ...] | str:
         """The problems that it is trained on, or why they are not known."""
-        from debate_rl.problems import load_trained
-
         if (Path(self.name) / "config.json").is_file():
             return "a model's folder names no training problems"
         try:
-            return load_trained(self.opened()[1])
+            return load_trained(self.config)
         except (ValueError, OSError) as error:
             return one_line(error)
+
+    def weights(self, names: str) -> dict[Path | None, str | None]:
+        """Return the weights of these names by step, with what is wrong with each; None: the model itself."""
+        if self.run is None:
+            return {None: None}
+        found: dict[Path | None, str | None] = {}
+        for name in (name.strip() for name in names.split(",")):
+            if self.begins_as_it_is and name in ("start", "all"):
+                found[None] = None
+            if not self.begins_as_it_is or name != "start":
+                found |= dict.fromkeys(named_weights(self.run, name))
+            if name == "all":
+                others = (path for path in checkpoints(self.run / "checkpoints") if path not in found)
+                found |= {path: damage(path) for path in others}
+        return {p: found[p] for p in sorted(found, key=lambda p: -1 if p is None else step_learnt(p))}
 
 
 @dataclass(frozen=True)
@@ -86,12 +130,16 @@ class EvalTask:
     subject: Subject
     one: EvalSet
     weights: Path | None
-    label: str
     options: EvalOptions
+
+    @property
+    def label(self) -> str:
+        """What tables call the weights."""
+        return self.subject.label(self.weights)
 
     @cached_property
     def opened(self) -> tuple[Path | None, Config]:
-        """The folder of the run, if it is one, and its configuration."""
+        """The folder of the run, if it is one, and its configuration on this data set."""
         return self.subject.opened(self.one)
 
     @property
@@ -101,12 +149,16 @@ class EvalTask:
         parts = (self.subject.name, self.weights, config.debate.prompts, config.debate.thinking_tokens > 0)
         return repr((*parts, config.model))
 
+    def folder(self, what: dict[str, object]) -> Path:
+        """Return the folder of the evaluation."""
+        if self.options.out:
+            return Path(self.options.out)
+        run, config = self.opened
+        return kept_folder("evaluations", run, config, self.weights, what)
+
 
 def eval_sets(subject: Subject, options: EvalOptions) -> list[EvalSet]:
     """Return what something is evaluated on: a suite's sets, those of --on, or its own held-out problems."""
-    from debate_rl.evaluation.suite import EvalSet, modes_named, read_suite, swept
-    from debate_rl.problems import HELD_OUT
-
     names = [text.partition("=")[0] for text in options.on]
     if options.suite:
         sets = read_suite(options.suite, options.on)
@@ -116,8 +168,7 @@ def eval_sets(subject: Subject, options: EvalOptions) -> list[EvalSet]:
             for text, name in zip(options.on, names, strict=True)
         ]
     else:
-        config = subject.opened()[1]
-        sets = [EvalSet(config.held_out.kind or config.env.kind, HELD_OUT)]
+        sets = [EvalSet(subject.config.held_out.kind or subject.config.env.kind, HELD_OUT)]
     given = [
         replace(
             one,
@@ -142,31 +193,35 @@ def _word(text: str) -> str:
     return tomli_w.dumps({"value": text}).removeprefix("value = ").strip()
 
 
+def perform(tasks: Sequence[EvalTask], results: Results) -> None:
+    """Put what the tasks find into the results; one policy is open at a time, for all that can use it.
+
+    Of several evaluations one that fails does not end the others.
+    """
+    order = list(dict.fromkeys(task.policy_key for task in tasks))
+    by_policy = sorted(tasks, key=lambda task: order.index(task.policy_key))
+    for _, group in groupby(by_policy, key=lambda task: task.policy_key):
+        same = list(group)
+        with policy_of(same[0].opened[1], same[0].weights) as policy:
+            for task in same:
+                try:
+                    scores, facts = evaluate_on(task, policy)
+                except Exception as error:  # whatever it is, the other rows are worth having
+                    results.failures[task.one.name, task.label] = error
+                    continue
+                results.add(task.one.name, task.label, scores)
+                results.facts[task.one.name, task.label] = facts
+    results.sort([(task.one.name, task.label) for task in tasks])
+
+
 def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str]]:
     """Return the figures on one data set, and what a table says beside; kept replies are used again."""
-    from debate_rl.config.models import ENGINES
-    from debate_rl.difficulty import bands
-    from debate_rl.engines import open_summarizer
-    from debate_rl.evaluation.evaluate import check_modes, evaluate
-    from debate_rl.evaluation.folder import FIGURES, default_folder, identity, open_folder, series_of
-    from debate_rl.evaluation.grading import asked_line, opened_verifying
-    from debate_rl.evaluation.play import EvalPlan, is_alone
-    from debate_rl.evaluation.report import held_out, plain_rows
-    from debate_rl.evaluation.suite import modes_named
-    from debate_rl.metrics.held_out import NAME, to_line
-    from debate_rl.problems import HELD_OUT, load_held_out
-    from debate_rl.runs.folder import write_whole
-    from envs import DataError
-
     one, weights, (run, config) = task.one, task.weights, task.opened
     environment, problems = load_held_out(config, key=one.key)
     if not problems:
-        raise DataError(
-            "held_out: there are no problems to evaluate on; set held_out.limit and held_out.kind"
-        )
+        raise DataError(NO_PROBLEMS)
     known = config.held_out.difficulty if one.key == HELD_OUT else None
     measured = bands(problems, known) if known else {}
-    modes = modes_named((*one.modes, *config.grader.beside))
     check_modes(one.modes, problems)
     plan = EvalPlan(
         problems,
@@ -176,25 +231,19 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
         config.train.max_live or MAX_LIVE,
         one.samples,
         one.greedy,
-        requests=None if config.model.policy in ENGINES else config.train.sample_batch_size,
+        requests=requests_at_once(config),
         direct=one.direct or is_alone(config.debate),
         mode=config.grader.final,
         summarizer=cache(partial(open_summarizer, config)),
     )
     what = identity(config, problems, weights, plan.seeds, direct=plan.direct)
-    home = run / "evaluations" if run else Path("evaluations") / Path(config.run.dir).name
-    out = task.options.out
-    folder = Path(out) if out else default_folder(home, weights, what)
-    with (
-        open_folder(folder, what),
-        progress_of(str(folder)) as tell,
-        opened_verifying(config) as verifying,
-    ):
+    folder = task.folder(what)
+    with open_folder(folder, what), progress_of(str(folder)) as tell, opened_verifying(config) as verifying:
         figures = evaluate(
             replace(plan, verifying=verifying),
             policy,
             folder,
-            modes=modes,
+            modes=modes_named((*one.modes, *config.grader.beside)),
             tell=tell,
             diagnose=config.verifier.diagnose,
         )
@@ -203,39 +252,29 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
         figures = replace(figures, bands=measured)
         write_json(folder / FIGURES, plain_rows({task.label: figures}))
         if run is not None or weights is not None:
-            series = series_of(what, plan.mode)
-            kept = held_out(figures, step_learnt(weights), series=series)
+            kept = held_out(figures, step_learnt(weights), series=series_of(what, plan.mode))
             write_whole(folder / NAME, to_line(kept) + b"\n")
-    facts = _facts(task, config, problems) if task.options.compact else {}
-    return figures, facts | _test_time(task, config)
+    return figures, _facts(task, config, problems)
 
 
 def _facts(task: EvalTask, config: Config, problems: tuple[Problem, ...]) -> dict[str, str]:
-    """Return what decides figures and differs between the rows of a table, by head."""
-    from debate_rl.evaluation.report import IN_TRAINING
-
-    limits = {"grader": config.grader.final, "max tokens": str(config.debate.max_tokens)}
-    return {IN_TRAINING: _overlap(task, problems), **limits} if task.options.suite else limits
-
-
-def _test_time(task: EvalTask, config: Config) -> dict[str, str]:
-    """Return that a run is declared to train on the evaluated problems, where it is."""
-    from debate_rl.evaluation.report import TEST_TIME
-
-    own = task.subject.opened()[1]
+    """Return what a table says of a row, by head: what decides its figures, and what it was trained on."""
+    facts: dict[str, str] = {}
+    if task.options.suite:
+        facts[IN_TRAINING] = _overlap(task, problems)
+    if task.options.compact:
+        facts |= {"grader": config.grader.final, "max tokens": str(config.debate.max_tokens)}
+    own = task.subject.config
     same = own.held_out.model_copy(update={"limit": config.held_out.limit}) == config.held_out
-    return {TEST_TIME: "yes"} if own.env.test_time_learning and same else {}
+    return facts | ({TEST_TIME: "yes"} if own.env.test_time_learning and same else {})
 
 
 def _overlap(task: EvalTask, problems: tuple[Problem, ...]) -> str:
     """Return how many of the problems are, whole or in part, among those trained on."""
-    from debate_rl.problems import is_generated_from
-    from envs.data.decontamination import overlaps
-
     trained = task.subject.trained_on
     if isinstance(trained, str):
         return f"not known: {trained}"
-    if is_generated_from(task.subject.opened()[1], task.opened[1]):
+    if is_generated_from(task.subject.config, task.opened[1]):
         return "0"  # the splits of a family are disjoint, and all its sentences are alike
     found = overlaps(trained, problems)
     same = sum(overlap.kind == "exact" for overlap in found)
@@ -244,59 +283,4 @@ def _overlap(task: EvalTask, problems: tuple[Problem, ...]) -> str:
 
 def step_learnt(weights: Path | None) -> int:
     """Return how many steps weights had learnt from: none before training and after the warm start."""
-    from debate_rl.runs.checkpoint import WARM_START, step_of
-
     return 0 if weights is None or weights.parent.name == WARM_START else step_of(weights)
-
-
-@contextmanager
-def policy_of(config: Config, weights: Path | None) -> Iterator[Unopened]:
-    """Yield a policy that is opened when something is asked of it, and whose engines end with the block."""
-    from debate_rl.engines import end_engines, open_policy
-    from debate_rl.evaluation.play import Unopened
-
-    opened: list[Policy] = []
-
-    def policy() -> Policy:
-        if not opened:
-            opened.append(open_policy(config, weights))
-        return opened[0]
-
-    try:
-        yield Unopened(policy)
-    finally:
-        if opened and (config.model.policy == "vllm" or config.debate.tools != "none"):
-            end_engines(opened[0])
-        opened.clear()
-        _free_memory()
-
-
-def _free_memory() -> None:
-    """Give back what a model held that nothing refers to any more: the next weights need room for theirs."""
-    gc.collect()
-    if "torch" in sys.modules:
-        sys.modules["torch"].cuda.empty_cache()
-
-
-@contextmanager
-def progress_of(folder: str) -> Iterator[Callable[..., None]]:
-    """Yield what shows the progress: a bar with the time left in a terminal, lines in a pipe.
-
-    It is called as ``Tell`` is, or without the work in what is still under way. A command that is
-    interrupted says what it leaves.
-    """
-    from debate_rl.metrics.progress import parts_shown
-
-    counts: dict[str, str] = {}
-    try:
-        with parts_shown("auto", plain_console(stderr=True), head=f"{folder}: ", keep=True) as parts:
-
-            def tell(part: str, done: int, total: int, work: float | None = None) -> None:
-                counts[part] = f"{part} {done}/{total}"
-                parts.advance(part, done if work is None else work, total)
-
-            yield tell
-    except (KeyboardInterrupt, Ended) as stop:
-        kept = ", ".join(counts.values()) or "nothing yet"
-        line = f"stopped; {folder} keeps {kept}; the same command resumes"
-        raise Ended(line, int(stop.code or 0) if isinstance(stop, Ended) else INTERRUPTED) from stop
