@@ -40,7 +40,7 @@ from debate_rl.engines import open_summarizer
 from debate_rl.evaluation.folder import FIGURES, identity, open_folder
 from debate_rl.formatting import percent, share
 from debate_rl.inference.tools import engine_of
-from debate_rl.problems import HELD_OUT
+from debate_rl.sampling.problems import HELD_OUT
 from debate_rl.strategies.ladder import RUNGS, Climbed, Ladder, Rung, climb
 from debate_rl.strategies.solving import SolvePlan
 from debate_rl.strategies.work import Judge

@@ -26,10 +26,10 @@ from debate_rl.commands.options import (
 )
 from debate_rl.config import Config
 from debate_rl.config.recipes import open_run_or_recipe
-from debate_rl.difficulty import question_checksum
 from debate_rl.evaluation.folder import identity
 from debate_rl.evaluation.grading import grade_turn
 from debate_rl.formatting import duration, safe_json
+from debate_rl.sampling.difficulty import question_checksum
 from debate_rl.strategies.answers_file import AnswersFile, Line, summary, summary_lines
 from debate_rl.strategies.posing import Posed, nothing_posed, pose
 from debate_rl.strategies.solving import Refused, SolvePlan, solve_all, with_tools
