@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from debate import Problem
 from debate.files import read_json
@@ -18,7 +18,6 @@ from debate_rl.engines import counting_policy
 from debate_rl.formatting import duration
 
 if TYPE_CHECKING:
-    from debate_rl.config import Config
     from debate_rl.forecast.cards import Card
     from debate_rl.strategies.solving import SolvePlan
 
