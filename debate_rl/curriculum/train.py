@@ -1,4 +1,7 @@
-"""What ``debate train`` does: one run or the stages of a recipe, planned or trained, by RL or supervised."""
+"""What ``debate train`` does with a recipe: one run or its stages, planned or trained, RL or supervised.
+
+``say`` prints what came of it, ``tell`` what happens meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from typing import TypeAlias
 
 import torch
 
-from debate_rl.commands.console import plain_console
 from debate_rl.config import Config
 from debate_rl.curriculum.drive import Driver, most_steps, stage_configs
 from debate_rl.engines import lacks_gpu
@@ -37,23 +39,22 @@ from debate_rl.training.train import goes_on, train_steps
 from envs.errors import UnreachableError
 from learner.update.ranks import ALONE, Ranks
 
-Tell: TypeAlias = Callable[..., None]
+Say: TypeAlias = Callable[..., None]
 SHOWN = ("loss", "eval/sft/loss", "eval/direct/accuracy", "eval/direct/generated_tokens")
 """Figures of a supervised run, each from the last step that has it."""
 
 
-def train_run(config: Config, ranks: Ranks) -> tuple[dict[str, object], bool]:
+def train_run(config: Config, ranks: Ranks, say: Say, tell: Say) -> tuple[dict[str, object], bool]:
     """Train one run and print what it came to; return its figures, and whether an alarm ended it."""
-    tell = _teller(config, quiet=ranks.index > 0)
     tell(_head(config))
     session = _trained(config, ranks, tell)
-    _say_end(session)
+    _say_end(session, say)
     return _figures(session), session.end is not None and session.end.reason in BY_ALARM
 
 
-def train_stages(config: Config, only: str | None) -> tuple[dict[str, object], bool]:
+def train_stages(config: Config, only: str | None, say: Say, tell: Say) -> tuple[dict[str, object], bool]:
     """Train a curriculum, or its stage ``only``, to the end and print what each stage came to."""
-    tell, done, others = _teller(config), list[dict[str, object]](), list[End]()
+    done, others = list[dict[str, object]](), list[End]()
 
     def steps_of(own: Config) -> int | None:
         session = _trained(own, ALONE, tell)
@@ -71,17 +72,16 @@ def train_stages(config: Config, only: str | None) -> tuple[dict[str, object], b
             needs.refuse_too_large()
 
     record = Driver(config, steps_of, tell, look, only).drive()
-    _say_stages(config, record)
+    _say_stages(config, record, say)
     return {"run": config.run.dir, "stages": done}, bool(others) and others[0].reason in BY_ALARM
 
 
-def plan_stages(config: Config, gib: float | None, only: str | None) -> None:
-    """Print what the run of each stage needs at most, or that of one alone."""
-    say = plain_console().print
+def plan_stages(config: Config, gib: float | None, only: str | None) -> Iterator[str]:
+    """Yield what the run of each stage needs at most, or that of one alone."""
     for number, (stage, own) in enumerate(stage_configs(config), start=1):
         if only in (None, stage.name):
-            say(f"stage {number}, {stage.name}: at most {most_steps(stage)} in {own.run.dir}")
-            say(*plan_lines(own, Path(own.run.dir), gib, ALONE)[1:], sep="\n")
+            yield f"stage {number}, {stage.name}: at most {most_steps(stage)} in {own.run.dir}"
+            yield from plan_lines(own, Path(own.run.dir), gib, ALONE)[1:]
 
 
 def plan_lines(config: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:
@@ -134,17 +134,13 @@ def _head(config: Config) -> str:
     return f"{config.run.dir}: {size.steps} steps of {debates}"
 
 
-def _teller(config: Config, *, quiet: bool = False) -> Tell:
-    return plain_console(stderr=True, quiet=quiet or config.logging.progress == "none").print
-
-
 def _needs(config: Config, data: Problems, *, done: int = 0, ranks: int = 1) -> Plan | None:
     if config.sft.data:
         return planned_replies(config, data)
     return planned(config, data, done=done, ranks=ranks)
 
 
-def _trained(config: Config, ranks: Ranks, tell: Tell) -> Session:
+def _trained(config: Config, ranks: Ranks, tell: Say) -> Session:
     """Do the steps of a run that are left, again from where a rollback went to."""
     while True:
         session = _trained_once(config, ranks, tell)
@@ -152,7 +148,7 @@ def _trained(config: Config, ranks: Ranks, tell: Tell) -> Session:
             return session
 
 
-def _trained_once(config: Config, ranks: Ranks, tell: Tell) -> Session:
+def _trained_once(config: Config, ranks: Ranks, tell: Say) -> Session:
     """Do the steps that are left; ``tell`` says before them what they will need."""
     replies, needs = bool(config.sft.data), list[Plan]()
 
@@ -208,9 +204,9 @@ def _steps_saved(config: Config) -> int:
     return max(map(step_of, checkpoints(Path(config.run.dir) / "checkpoints")), default=0)
 
 
-def _say_end(session: Session) -> None:
+def _say_end(session: Session, say: Say) -> None:
     """Print what a run came to, and where its parts lie."""
-    say, run, replies = plain_console().print, session.folder, isinstance(session, SftSession)
+    run, replies = session.folder, isinstance(session, SftSession)
     if trained := session.data.trained_on:
         held_out = counted(len(session.data.never_trained), "held-out problem")
         say(f"test-time learning: {trained} of {held_out} are trained on")
@@ -251,8 +247,8 @@ def _figures(session: Session) -> dict[str, object]:
     return figures
 
 
-def _say_stages(config: Config, record: Curriculum) -> None:
-    say, run, last = plain_console().print, Path(config.run.dir), record.visits[-1]
+def _say_stages(config: Config, record: Curriculum, say: Say) -> None:
+    run, last = Path(config.run.dir), record.visits[-1]
     for visit in record.visits:
         say(f"{visit.folder}: {visit.end or 'not ended'}{', ' if visit.why else ''}{visit.why}")
     if last.end is None:
