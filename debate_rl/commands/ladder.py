@@ -39,7 +39,7 @@ from debate_rl.evaluation.folder import FIGURES, identity, open_folder
 from debate_rl.evaluation.tasks import in_place
 from debate_rl.formatting import percent, share
 from debate_rl.inference.tools import engine_of
-from debate_rl.problems import HELD_OUT
+from debate_rl.sampling.problems import HELD_OUT
 from debate_rl.strategies.ladder import RUNGS, Climbed, Ladder, Rung, climb
 from debate_rl.strategies.solving import SolvePlan
 from debate_rl.strategies.work import Judge

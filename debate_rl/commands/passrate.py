@@ -10,7 +10,6 @@ import typer
 from debate_rl.commands.console import plain_console, print_table, progress_of, write_json
 from debate_rl.commands.options import JsonFile, Overrides, RecipeOrRun, WeightsOption, writable
 from debate_rl.config.recipes import open_run_or_recipe
-from debate_rl.difficulty import HELD_OUT_KEY, KEY, write_difficulty
 from debate_rl.evaluation.asking import kept_folder, policy_of, requests_at_once, weights_named
 from debate_rl.evaluation.folder import identity, open_folder
 from debate_rl.evaluation.pass_rates import (
@@ -21,6 +20,7 @@ from debate_rl.evaluation.pass_rates import (
     summary,
 )
 from debate_rl.formatting import counted, interval, share
+from debate_rl.sampling.difficulty import HELD_OUT_KEY, KEY, write_difficulty
 
 MAX_SAMPLES = 1024
 FILE = "difficulty.jsonl"

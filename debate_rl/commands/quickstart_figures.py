@@ -19,8 +19,8 @@ from debate_rl.judge_attack.judging import judge_accuracy
 from debate_rl.judge_attack.pairs import ATTACKED as ATTACK
 from debate_rl.judge_attack.pairs import watched_judge
 from debate_rl.metrics.intervals import Estimate, spread
-from debate_rl.training.session import Session, open_session
-from debate_rl.training.train import train_steps
+from debate_rl.training.loop import evaluate, evaluate_first, train_steps
+from debate_rl.training.run import Run, open_training
 
 FIRST, WINNER, MAJORITY = "debate/accuracy/round_0", "debate/winner/accuracy", "direct/self_consistency"
 ATTACKED = "judge/pairs/attacked"
@@ -56,7 +56,7 @@ class Snapshot(NamedTuple):
 def measured_run(config: Config, name: str, console: Console) -> dict[str, Any]:
     """Warm-start, evaluate, train, evaluate again; a finished run in the folder is only evaluated anew."""
     started = time.process_time()
-    with open_session(config) as session:
+    with open_training(config) as session:
         plain = partial(console.print, soft_wrap=True, markup=False)
         say = session.tracker.say if console.is_terminal else plain
         parameters = sum(p.numel() for p in session.model.parameters())
@@ -72,11 +72,11 @@ def measured_run(config: Config, name: str, console: Console) -> dict[str, Any]:
     return {"figures": figures, "rows": rows, "title": title, "words": _in_words(figures, before, after)}
 
 
-def snapshot(session: Session) -> Snapshot:
+def snapshot(session: Run) -> Snapshot:
     """Evaluate the session's weights on its held-out problems."""
     config, problems = session.config, session.data.held_out
-    if session.step not in session.evaluations and not session.evaluate_first():
-        session.evaluate(session.step)
+    if session.step not in session.evaluations and not evaluate_first(session):
+        evaluate(session, session.step)
 
     def judged(*, greedy: bool) -> Estimate:
         part = f"judging pairs, {'greedy' if greedy else 'sampled'}"
@@ -92,7 +92,7 @@ def snapshot(session: Session) -> Snapshot:
     return Snapshot(session.evaluations[session.step], greedy, sampled)
 
 
-def _snapshot_before(session: Session) -> Snapshot:
+def _snapshot_before(session: Run) -> Snapshot:
     """Evaluate the warm-started weights, also when the session resumes from a later checkpoint."""
     if session.step == 0:
         return snapshot(session)

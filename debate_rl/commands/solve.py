@@ -25,11 +25,11 @@ from debate_rl.commands.options import (
 )
 from debate_rl.config import Config
 from debate_rl.config.recipes import open_run_or_recipe
-from debate_rl.difficulty import question_checksum
 from debate_rl.evaluation.asking import judge_of, policy_of, weights_named
 from debate_rl.evaluation.folder import identity
 from debate_rl.evaluation.grading import grade_turn
 from debate_rl.formatting import duration, safe_json
+from debate_rl.sampling.difficulty import question_checksum
 from debate_rl.strategies.answers_file import AnswersFile, Line, summary, summary_lines
 from debate_rl.strategies.posing import Posed, nothing_posed, pose
 from debate_rl.strategies.solving import Refused, SolvePlan, solve_all, with_tools
@@ -113,7 +113,7 @@ def solve(
     budget = {"samples": samples, "tokens": tokens, "seconds": limit, "seed": seed, "at_once": at_once}
     plan = SolvePlan.of(config, strategy, posed.environment, **budget)
     if plan_only:
-        from debate_rl.training.deployment import deployment, deployment_of, plan_lines  # load torch
+        from debate_rl.forecast.deployment import deployment, deployment_of, plan_lines  # load torch
 
         figures = deployment(config, plan, deployment_of(gpus, bits, speed, measured), problems=problems)
         plain_console().print(*plan_lines(figures), sep="\n")

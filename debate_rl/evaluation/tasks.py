@@ -17,7 +17,6 @@ from debate import Problem
 from debate.files import write_text
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, open_run_or_recipe
-from debate_rl.difficulty import bands
 from debate_rl.engines import open_summarizer
 from debate_rl.evaluation.asking import MAX_LIVE, NO_PROBLEMS, kept_folder, policy_of, requests_at_once
 from debate_rl.evaluation.evaluate import check_modes, evaluate
@@ -29,10 +28,11 @@ from debate_rl.evaluation.scores import Scores
 from debate_rl.evaluation.suite import EvalSet, modes_named, read_suite, swept
 from debate_rl.formatting import one_line
 from debate_rl.metrics.held_out import NAME, to_line
-from debate_rl.problems import HELD_OUT, is_generated_from, load_held_out, load_trained
 from debate_rl.runs.checkpoint import WARM_START, checkpoints, damage, step_of
 from debate_rl.runs.folder import write_whole
 from debate_rl.runs.weights import named_weights
+from debate_rl.sampling.difficulty import bands
+from debate_rl.sampling.problems import HELD_OUT, is_generated_from, load_held_out, load_trained
 from envs import DataError
 from envs.data.decontamination import overlaps
 

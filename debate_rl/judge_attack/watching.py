@@ -28,9 +28,9 @@ from debate_rl.judge_attack.pairs import (
 )
 from debate_rl.metrics.intervals import Estimate
 from debate_rl.metrics.trackers import Trackers
-from debate_rl.problems import HeldOutProblems
 from debate_rl.runs.folder import write_whole
 from debate_rl.runs.trainer_state import generators_kept
+from debate_rl.sampling.problems import HeldOutProblems
 from envs.families import FAMILIES
 
 

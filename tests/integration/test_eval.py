@@ -17,7 +17,7 @@ import debate_rl
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.metrics.held_out import before_after, read_held_out
-from debate_rl.training.train import train
+from debate_rl.training.loop import train
 from transcripts import read_records
 from transcripts.codec import from_line
 

@@ -11,7 +11,7 @@ import pytest
 import debate_rl
 from debate import Problem
 from debate.policies.scripted import ScriptedPolicy
-from debate_rl.difficulty import question_checksum
+from debate_rl.sampling.difficulty import question_checksum
 
 RECIPE = """
 [env]

@@ -31,7 +31,7 @@ from debate_rl.replay.summary import (
     write_debates,
     write_facts,
 )
-from debate_rl.training.rollouts import step_records
+from debate_rl.rollouts.records import step_records
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate
