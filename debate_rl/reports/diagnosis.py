@@ -135,10 +135,8 @@ def _gradients(run: Run) -> Answer:
 
 
 def _progress(run: Run) -> Answer:
-    loss, gain = (
-        measures.change_of(run, "loss"),
-        measures.change_of(run, "accuracy") or measures.change_of(run, "reward/truth/mean"),
-    )
+    loss = measures.change_of(run, "loss")
+    gain = measures.change_of(run, "accuracy") or measures.change_of(run, "reward/truth/mean")
     lost = f"loss {short(loss.early)} to {short(loss.late)}" if loss else ""
     if gain is None:
         return "unknown", lost or UNKNOWN
@@ -151,11 +149,8 @@ def _progress(run: Run) -> Answer:
 
 
 def _updating(run: Run) -> Answer:
-    updates, kl, outputs = (
-        run.curves.total("updates"),
-        run.curves.late("kl_mean"),
-        measures.changed_outputs(run),
-    )
+    updates, kl = run.curves.total("updates"), run.curves.late("kl_mean")
+    outputs = measures.changed_outputs(run)
     moved: Word = "unknown"
     text = _listed(updates=updates, **{"KL to the reference, last third": kl})
     if outputs is not None:
