@@ -15,10 +15,10 @@ from debate_rl.commands.eval_strategies import strategies_named
 from debate_rl.commands.options import JsonFile, Overrides, RecipeOrRun
 from debate_rl.config import Config
 from debate_rl.config.recipes import open_run_or_recipe, parse_override
+from debate_rl.curriculum.record import after, read_curriculum, stage_folder
 from debate_rl.engines import refuse_no_gpu
-from debate_rl.problems import load_run_problems
-from debate_rl.runs.curriculum import after, read_curriculum, stage_folder
-from debate_rl.training.epochs import with_epochs
+from debate_rl.sampling.problems import load_run_problems
+from debate_rl.sampling.sampler import with_epochs
 from learner.update.ranks import Ranks
 
 STAGE = "stage="
@@ -58,22 +58,22 @@ def _do(
     settings: Config, where: Path, *, plan: bool, memory: float | None, json: str | None, only: str | None
 ) -> None:
     """Train or plan; then print the table of the strategies that the recipe names."""
-    from debate_rl.commands import training  # torch takes seconds to load
+    from debate_rl.curriculum.train import plan_lines, plan_stages, train_run, train_stages  # load torch
 
     ranks = Ranks.launched()
     if ranks.count > 1 and (settings.stages or settings.sft.data):
         raise ValueError("torchrun: starts RL alone; begin stages and supervised training without it")
-    if plan and settings.stages:
-        training.plan_stages(settings, memory, only)
-    elif plan:
-        say = plain_console(quiet=ranks.index > 0).print
-        say(*training.plan_lines(settings, where, memory, ranks), sep="\n")
+    say = plain_console(quiet=ranks.index > 0).print
+    quiet = ranks.index > 0 or settings.logging.progress == "none"
+    tell = plain_console(stderr=True, quiet=quiet).print
     if plan:
+        stages = settings.stages and plan_stages(settings, memory, only)
+        say(*(stages or plan_lines(settings, where, memory, ranks)), sep="\n")
         return
     if settings.stages:
-        figures, by_alarm = training.train_stages(settings, only)
+        figures, by_alarm = train_stages(settings, only, say, tell)
     else:
-        figures, by_alarm = training.train_run(settings, ranks)
+        figures, by_alarm = train_run(settings, ranks, say, tell)
     if json is not None:
         write_json(json, figures)
     if by_alarm:

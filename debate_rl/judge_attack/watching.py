@@ -28,9 +28,9 @@ from debate_rl.judge_attack.pairs import (
 )
 from debate_rl.metrics.intervals import Estimate
 from debate_rl.metrics.trackers import Trackers
-from debate_rl.problems import HeldOutProblems
 from debate_rl.runs.folder import write_whole
 from debate_rl.runs.trainer_state import generators_kept
+from debate_rl.sampling.problems import HeldOutProblems
 from envs.families import FAMILIES
 
 
@@ -54,8 +54,6 @@ class JudgeWatch:
         pairs = self._pairs(step)
         judgments = self._judged(pairs, step)
         start = judgments if step == 0 else read_judgments(self.run, 0)
-        if pairs and not start:
-            self.tracker.say(f"{step_file(self.run, 0)}: is gone, so there is no {HACK_GAP}")
         found = rates(pairs, judgments)
         figures = _with_bounds(FALL, fall(found))
         if step:
@@ -101,12 +99,6 @@ class JudgeWatch:
         path = step_file(self.run, step)
         if step == 0 and path.is_file():
             return read_judgments(self.run, 0)
-        held = {problem.id for problem in self.part.problems}
-        if strange := [pair.problem for pair in pairs if pair.problem not in held]:
-            self.tracker.say(
-                f"{folder_of(self.run) / PAIRS}: {strange[0]!r} is not held out here; not judged: "
-                f"{len(strange)} of {len(pairs)} pairs"
-            )
         self.tracker.advance("judging fixed pairs", 0, len(pairs))
         seed = derive_seed(self.config.seed, "judge seats")
         with generators_kept():

@@ -1,13 +1,15 @@
-"""How good the answers to a problem are."""
+"""How good the answers to a problem are: pass@k, avg@k, cons@k over its K * N answers of one round, and the
+figures of each source of problems where a run trains on several.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import comb
 from statistics import fmean
+from typing import NamedTuple
 
 from debate import Problem
 from debate.early_stop import solutions_saved
@@ -18,10 +20,15 @@ from rewards import Correct, Rewards, voted_winner
 from rewards.truth import grade_of, is_right, round_accuracy, score_of
 from rewards.types import known_values
 
+MOST = 16
+"""Maximum number of sources with curves of their own: the topics of a large set have none."""
+LONGEST = 60
+"""Characters of a source's name in metrics."""
+_NO_NAME = re.compile(r"[^\w.-]+", re.ASCII)
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One graded answer; ``key`` is equal for answers that are the same, and None where none was found.
+
+class Answer(NamedTuple):
+    """One graded answer; ``key`` is equal for equal answers, None where none was found.
 
     ``free``: a response of its own, so that two right ones are not the same answer.
     """
@@ -29,6 +36,16 @@ class Answer:
     key: str | None
     right: bool
     free: bool = False
+
+
+def mean_of(name: str, values: Iterable[float]) -> dict[str, float]:
+    """Return {name: mean}, or nothing where there is nothing to average.
+
+    >>> mean_of("a", [1, 2]), mean_of("a", [])
+    ({'a': 1.5}, {})
+    """
+    numbers = [float(value) for value in values]
+    return {name: fmean(numbers)} if numbers else {}
 
 
 def pass_at_k(n: int, right: int, k: int) -> float:
@@ -45,9 +62,9 @@ def pass_at_k(n: int, right: int, k: int) -> float:
 
 
 def best_of_k(scores: Sequence[float], k: int) -> float:
-    """Return the mean over all k of the scores, drawn without replacement, of the highest of them.
+    """Return the expected highest of k scores drawn without replacement: pass@k where scores are 0 or 1.
 
-    The sum over i of s_(i) C(i - 1, k - 1) / C(n, k), scores in rising order: pass@k where scores are 0 or 1.
+    The sum over i of s_(i) C(i - 1, k - 1) / C(n, k), scores in rising order.
 
     >>> best_of_k([0.0, 0.5, 1.0], 2) == (0.5 + 1.0 + 1.0) / 3
     True
@@ -72,8 +89,8 @@ def powers_to(most: int) -> list[int]:
 def consensus(answers: Sequence[Answer]) -> float:
     """Return the chance that the most frequent answer is right, ties drawn fairly; 0.0 without any answer.
 
-    Right answers count as one answer however they are written (the grader took them as equal), wrong ones
-    by their key, and so do right ones that are free responses. Missing answers have no vote.
+    Right answers count as one answer however they are written, unless they are free responses; wrong ones
+    count by their key. Missing answers have no vote.
 
     >>> consensus([Answer("4", True), Answer("4.0", True), Answer("5", False)])
     1.0
@@ -87,41 +104,6 @@ def consensus(answers: Sequence[Answer]) -> float:
     most = max(counts.values(), default=0)
     leaders = [right for (right, _), count in counts.items() if count == most]
     return leaders.count(True) / len(leaders) if leaders else 0.0
-
-
-def answer_metrics(
-    debates: Sequence[Debate], correct: Sequence[Correct], *, key: AnswerKey = plain_key
-) -> dict[str, float]:
-    """Return accuracy by round and the figures of each problem's last round, each a mean over problems.
-
-    ``correct`` is the mean over all graded answers of every round, ``accuracy/round_r`` of one; missing
-    counts as wrong, ungraded takes no part. k is the number of answers to a problem, as many as were
-    graded for the problem that has fewest; ``pass@k`` also comes for the powers of 2 below. ``key`` says
-    which wrong answers ``cons@k`` counts together. A debate that stopped has its last answers also in the
-    rounds that it saved: else the more agree and are right, the fewer right answers there would be.
-    ``accuracy/n`` counts the answers that were given.
-    """
-    by_round: dict[int, dict[str, list[Answer]]] = defaultdict(lambda: defaultdict(list))
-    given, ends = 0, dict[str, int]()
-    for debate, table in zip(debates, correct, strict=True):
-        held = debate.protocol.num_rounds
-        ends[debate.problem.id] = held + (debate.rounds_saved or 0) - 1
-        for round_, answers in answers_by_round(debate, table, key).items():
-            by_round[round_][debate.problem.id] += answers
-            given += len(answers) if round_ < held else 0
-    cells = {r: [a for answers in by_round[r].values() for a in answers] for r in sorted(by_round)}
-    if not cells:
-        return {}
-    groups = [answers for problems in by_round.values() for answers in problems.values()]
-    every = [answer for answers in cells.values() for answer in answers]
-    last = [by_round[end][problem] for problem, end in ends.items() if problem in by_round[end]]
-    return (
-        {"accuracy": _rate(every), "accuracy/n": float(given)}
-        | {f"accuracy/round_{r}": _rate(answers) for r, answers in cells.items()}
-        | {"accuracy/all_right": fmean(all(a.right for a in g) for g in groups)}
-        | {"accuracy/all_wrong": fmean(not any(a.right for a in g) for g in groups)}
-        | (_at_k(last) if last else {})
-    )
 
 
 def graded_answers(
@@ -145,18 +127,45 @@ def answers_by_round(debate: Debate, correct: Correct, key: AnswerKey = plain_ke
     return dict(by_round) | dict.fromkeys(saved, by_round[last])
 
 
+def answer_metrics(
+    debates: Sequence[Debate], correct: Sequence[Correct], *, key: AnswerKey = plain_key
+) -> dict[str, float]:
+    """Return accuracy by round and the figures of each problem's last round, each a mean over problems.
+
+    ``correct`` is the mean over all graded answers of every round, ``accuracy/round_r`` of one; missing
+    counts as wrong, ungraded takes no part. k is the number of answers to the problem with the fewest graded;
+    ``pass@k`` also comes for the powers of 2 below. ``key`` says which wrong answers ``cons@k`` counts
+    together. A debate that stopped early counts its last answers in the saved rounds too: otherwise agreement
+    on right answers would lower accuracy. ``accuracy/n`` counts the answers that were given.
+    """
+    by_round: dict[int, dict[str, list[Answer]]] = defaultdict(lambda: defaultdict(list))
+    given, ends = 0, dict[str, int]()
+    for debate, table in zip(debates, correct, strict=True):
+        held = debate.protocol.num_rounds
+        ends[debate.problem.id] = held + (debate.rounds_saved or 0) - 1
+        for round_, answers in answers_by_round(debate, table, key).items():
+            by_round[round_][debate.problem.id] += answers
+            given += len(answers) if round_ < held else 0
+    cells = {r: [a for answers in by_round[r].values() for a in answers] for r in sorted(by_round)}
+    if not cells:
+        return {}
+    groups = [answers for problems in by_round.values() for answers in problems.values()]
+    every = [answer for answers in cells.values() for answer in answers]
+    result = {"accuracy": _rate(every), "accuracy/n": float(given)}
+    result |= {f"accuracy/round_{r}": _rate(answers) for r, answers in cells.items()}
+    result["accuracy/all_right"] = fmean(all(a.right for a in g) for g in groups)
+    result["accuracy/all_wrong"] = fmean(not any(a.right for a in g) for g in groups)
+    last = [by_round[end][problem] for problem, end in ends.items() if problem in by_round[end]]
+    most = min(map(len, last), default=0)
+    for k in powers_to(most) if last else ():
+        result[f"pass@{k}"] = fmean(pass_at_k(len(p), sum(a.right for a in p), k) for p in last)
+    if last:
+        result |= {f"avg@{most}": fmean(map(_rate, last)), f"cons@{most}": fmean(map(consensus, last))}
+    return result
+
+
 def _rate(answers: Sequence[Answer]) -> float:
     return fmean(answer.right for answer in answers)
-
-
-def _at_k(problems: Sequence[Sequence[Answer]]) -> dict[str, float]:
-    most = min(len(answers) for answers in problems)
-    sizes = powers_to(most)
-    passes = {
-        f"pass@{k}": fmean(pass_at_k(len(p), sum(a.right for a in p), k) for p in problems) for k in sizes
-    }
-    average = fmean(_rate(answers) for answers in problems)
-    return passes | {f"avg@{most}": average, f"cons@{most}": fmean(map(consensus, problems))}
 
 
 def winner_metrics(
@@ -164,7 +173,7 @@ def winner_metrics(
 ) -> dict[str, float]:
     """Return how often the winner of the last judged round is right, and its lead over that round.
 
-    Over the debates that have a winner and a graded one; ``winner/n`` counts them.
+    Over the debates with a graded winner; ``winner/n`` counts them.
     """
     right: list[float] = []
     lift: list[float] = []
@@ -175,18 +184,13 @@ def winner_metrics(
         if correct_winner is not None and accuracy is not None:
             right.append(float(correct_winner))
             lift.append(right[-1] - accuracy)
-    counts = {"winner/n": float(len(right))}
-    return counts | {"winner/accuracy": fmean(right), "winner/lift": fmean(lift)} if right else counts
-
-
-MOST = 16
-LONGEST = 60
-"""Characters of a source's name in metrics."""
-_NO_NAME = re.compile(r"[^\w.-]+", re.ASCII)
+    return {"winner/n": float(len(right))} | mean_of("winner/accuracy", right) | mean_of("winner/lift", lift)
 
 
 def sources_of(problems: Iterable[Problem]) -> dict[str, str]:
     """Return the name of each source in metrics; nothing where there is one, or more than ``MOST``.
+
+    A source is named as ``Problem.source``, without the data set where all are of one.
 
     >>> sources_of([Problem(name, "?", source=f"rlvr_mixed/{name}") for name in ("gsm8k", "MATH")])
     {'rlvr_mixed/gsm8k': 'gsm8k', 'rlvr_mixed/MATH': 'math'}
@@ -207,10 +211,10 @@ def source_metrics(
     rewards: Sequence[Rewards],
     sources: Mapping[str, str],
 ) -> dict[str, float]:
-    """Return share, accuracy, pass@k, score and truth reward of each source that the batch has.
+    """Return share, accuracy, pass@k, score and truth reward of each source in the batch (``sources_of``).
 
-    ``sources``: as ``sources_of``. The share is of all debates of the batch; accuracy and score are means
-    over solutions of every round, pass@k over problems, k being the solutions that each has.
+    The share is of all debates of the batch; accuracy and score are means over solutions of every round,
+    pass@k over problems, k being the solutions that each has.
     """
     of_source: dict[str, list[int]] = defaultdict(list)
     for index, debate in enumerate(debates):
@@ -218,40 +222,31 @@ def source_metrics(
             of_source[sources[debate.problem.source]].append(index)
     result: dict[str, float] = {}
     for name, members in sorted(of_source.items()):
-        own = [debates[index] for index in members]
-        tables = [correct[index] for index in members]
+        own, tables = [debates[index] for index in members], [correct[index] for index in members]
         truth = [value for index in members for value in known_values(rewards[index].truth)]
-        figures = {"share": len(members) / len(debates)} | _graded(own, tables) | score_metrics(own, tables)
-        figures |= {"reward/truth": fmean(truth)} if truth else {}
+        by_problem: dict[str, list[bool]] = defaultdict(list)
+        for debate, table in zip(own, tables, strict=True):
+            grades = (grade_of(turn.id, table) for turn in debate.turns if not turn.ballot)
+            by_problem[debate.problem.id] += [grade is True for grade in grades if grade is not None]
+        problems = [right for right in by_problem.values() if right]
+        figures = {"share": len(members) / len(debates)}
+        if problems:
+            most = min(map(len, problems))
+            figures["accuracy"] = fmean(one for right in problems for one in right)
+            figures[f"pass@{most}"] = fmean(pass_at_k(len(right), sum(right), most) for right in problems)
+        figures |= score_metrics(own, tables) | mean_of("reward/truth", truth)
         result |= {f"{figure}/source/{name}": value for figure, value in figures.items()}
     return result
-
-
-def _graded(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
-    """Return accuracy, and the chance that one of a problem's solutions is right."""
-    by_problem: dict[str, list[bool]] = defaultdict(list)
-    for debate, table in zip(debates, correct, strict=True):
-        grades = (grade_of(turn.id, table) for turn in debate.turns if not turn.ballot)
-        by_problem[debate.problem.id] += [grade is True for grade in grades if grade is not None]
-    problems = [right for right in by_problem.values() if right]
-    if not problems:
-        return {}
-    every, most = [one for right in problems for one in right], min(map(len, problems))
-    passed = fmean(pass_at_k(len(right), sum(right), most) for right in problems)
-    return {"accuracy": fmean(every), f"pass@{most}": passed}
 
 
 def score_metrics(debates: Iterable[Debate], correct: Iterable[Correct]) -> dict[str, float]:
     """Return the mean score of graded solutions where that is measured; of a missing one it is 0.
 
-    A score is the share of the instructions that are followed, or an overlap's F1.
+    A score is the share of instructions that are followed, or an overlap's F1.
     """
-    scores = [score for pair in zip(debates, correct, strict=True) for score in _scores(*pair)]
-    return {"score": fmean(scores)} if scores else {}
-
-
-def _scores(debate: Debate, correct: Correct) -> list[float]:
-    graded = [turn for turn in debate.turns if grade_of(turn.id, correct) is not None]
-    scores = [score_of(turn) for turn in graded]
-    measured = debate.problem.kind in WHOLE_RESPONSE or any(score is not None for score in scores)
-    return [score or 0.0 for score in scores] if measured else []
+    scores: list[float] = []
+    for debate, table in zip(debates, correct, strict=True):
+        own = [score_of(turn) for turn in debate.turns if grade_of(turn.id, table) is not None]
+        if debate.problem.kind in WHOLE_RESPONSE or any(score is not None for score in own):
+            scores += [score or 0.0 for score in own]
+    return mean_of("score", scores)

@@ -7,22 +7,20 @@ is not zero. Counts are always there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import sqrt
 from statistics import fmean
 from types import MappingProxyType
 
-import numpy as np
 from msgspec import UNSET
-from numpy.typing import NDArray
 
 from debate.config import DebateConfig
 from debate.parsing.wellformed import is_well_formed
 from debate.policy import token_counts
-from debate.types import Debate, FailureReason, Turn
-from debate_rl.metrics.answers import answer_metrics, score_metrics, source_metrics, winner_metrics
+from debate.types import Debate, FailureReason
+from debate_rl.metrics.answers import answer_metrics, mean_of, score_metrics, source_metrics, winner_metrics
 from debate_rl.metrics.criticism import criticism_metrics
-from debate_rl.metrics.features import likelihood_metrics, mean_of, seat_metrics, tool_metrics
+from debate_rl.metrics.features import likelihood_metrics, seat_metrics, tool_metrics
 from debate_rl.metrics.verdicts import verdict_metrics
 from envs import GradeStatus
 from envs.answers.keys import AnswerKey, plain_key
@@ -199,15 +197,21 @@ def length_metrics(debates: Sequence[Debate], *, evaluation: Author) -> dict[str
     sizes = [len(turn.completion.tokens) for turn in turns]
     counted = [turn for turn in turns if len(turn.completion.offsets) == len(turn.completion.tokens)]
     streams = [token_streams(turn, evaluation=evaluation) for turn in counted]
+    critics = any(turn.parsed.criticisms is not UNSET for turn in turns)
+    openings: dict[str, list[str]] = {}
+    for debate in debates:
+        opening = [turn.completion.text for turn in debate.turns if turn.id.round == 0]
+        openings.setdefault(debate.problem.id, []).extend(opening)
+    distinct = (len(set(group)) / len(group) for group in openings.values() if group)
     return (
         mean_of("tokens/completion", sizes)
         | {"tokens/completion_max": float(max(sizes, default=0)), "tokens/generated": float(sum(sizes))}
         | mean_of("tokens/prompt", (len(turn.completion.prompt_tokens) for turn in turns))
         | mean_of("tokens/generator", (int((stream & GENERATOR > 0).sum()) for stream in streams))
         | mean_of("tokens/judge", (int((stream & JUDGE > 0).sum()) for stream in streams))
-        | _critic_tokens(turns, streams)
+        | (mean_of("tokens/critic", (int((stream == CRITIC).sum()) for stream in streams)) if critics else {})
         | {"prompt/cut": float(sum(turn.cut for turn in turns))}
-        | mean_of("completions/distinct", _distinct(debates))
+        | mean_of("completions/distinct", distinct)
     )
 
 
@@ -245,18 +249,3 @@ def size_metrics(debates: Sequence[Debate], config: DebateConfig) -> dict[str, f
     if stops:
         result |= mean_of("stopped", (debate.rounds_saved is not UNSET for debate in debates))
     return result
-
-
-def _critic_tokens(turns: Sequence[Turn], streams: Sequence[NDArray[np.int8]]) -> dict[str, float]:
-    """Return the critics' tokens in a turn, where a turn holds criticism."""
-    if all(turn.parsed.criticisms is UNSET for turn in turns):
-        return {}
-    return mean_of("tokens/critic", (int((stream == CRITIC).sum()) for stream in streams))
-
-
-def _distinct(debates: Sequence[Debate]) -> Iterator[float]:
-    texts: dict[str, list[str]] = {}
-    for debate in debates:
-        opening = [turn.completion.text for turn in debate.turns if turn.id.round == 0]
-        texts.setdefault(debate.problem.id, []).extend(opening)
-    return (len(set(group)) / len(group) for group in texts.values() if group)

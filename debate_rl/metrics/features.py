@@ -1,4 +1,4 @@
-"""Metrics of single features: seats, tools, labels, likelihood."""
+"""Metrics of single features: kinds of seats, programs that agents run, labels, and the likelihood reward."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from debate.types import Call, Debate, Turn
+from debate_rl.metrics.answers import mean_of
 from rewards import Correct, Credit, ballot_box, valid_votes
 from rewards.judging import decidable_votes
 from rewards.likelihood import Likelihoods
@@ -20,23 +21,13 @@ from rewards.types import known_values, value_of
 from rewards.votes import due_pairs
 
 
-def mean_of(name: str, values: Iterable[float]) -> dict[str, float]:
-    """Return {name: mean}, or nothing where there is nothing to average.
-
-    >>> mean_of("a", [1, 2]), mean_of("a", [])
-    ({'a': 1.5}, {})
-    """
-    numbers = [float(value) for value in values]
-    return {name: fmean(numbers)} if numbers else {}
-
-
 def seat_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
     """Return the accuracy of each kind of seat, of solutions and of votes; nothing where all learn."""
     values: dict[str, list[bool]] = defaultdict(list)
     for debate, table in zip(debates, correct, strict=True):
         for name, right in seat_figures(debate, table):
             values[name].append(right)
-    return {name: mean for key, found in sorted(values.items()) for name, mean in mean_of(key, found).items()}
+    return {name: fmean(values[name]) for name in sorted(values)}
 
 
 def seat_figures(debate: Debate, correct: Correct) -> Iterator[tuple[str, bool]]:
@@ -57,19 +48,16 @@ def seat_figures(debate: Debate, correct: Correct) -> Iterator[tuple[str, bool]]
                 yield f"seat/{seat}/judge/accuracy", right
 
 
-FIGURES = ("calls", "failed", "timeouts", "share", "only_with_code")
-
-
 def tool_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
     """Return the figures of the programs in a batch; nothing where no turn could run any."""
     problems: dict[str, list[tuple[Turn, bool | None]]] = defaultdict(list)
     for debate, table in zip(debates, correct, strict=True):
         problems[debate.problem.id] += [(turn, is_right(turn.id, table)) for turn in debate.turns]
-    values: dict[str, list[float]] = defaultdict(list)
+    values: dict[str, list[float]] = {}
     for turns in problems.values():
         for name, found in tool_figures(turns).items():
-            values[name] += found
-    return {name: mean for one in FIGURES for name, mean in mean_of(f"tools/{one}", values[one]).items()}
+            values.setdefault(name, []).extend(found)
+    return {name: mean for key in values for name, mean in mean_of(f"tools/{key}", values[key]).items()}
 
 
 def tool_figures(turns: Iterable[tuple[Turn, bool | None]]) -> dict[str, list[float]]:
@@ -77,12 +65,12 @@ def tool_figures(turns: Iterable[tuple[Turn, bool | None]]) -> dict[str, list[fl
 
     ``calls``: programs of each turn; ``failed``, ``timeouts``: of each program; ``share``: of each graded
     answer whether its turn ran one; ``only_with_code``: of the problem whether an answer was right, and only
-    such whose turn ran one. A program that was refused did not run.
+    of turns that ran one. A program that was refused did not run.
     """
     could = [(turn, right) for turn, right in turns if turn.completion.calls is not UNSET]
     if not could:
         return {}
-    ran = [calls_run(turn) for turn, _ in could]
+    ran = [_calls_run(turn) for turn, _ in could]
     programs = [call for calls in ran for call in calls]
     answers = [
         (bool(calls), right)
@@ -99,13 +87,12 @@ def tool_figures(turns: Iterable[tuple[Turn, bool | None]]) -> dict[str, list[fl
     }
 
 
-def calls_run(turn: Turn) -> list[Call]:
-    """Return the programs of a turn that ran."""
+def _calls_run(turn: Turn) -> list[Call]:
     return [call for call in turn.completion.calls or () if call.status != "refused"]
 
 
 class LabelCounts(NamedTuple):
-    """Problems by what rewarded their solutions; of those without a label the rounds with a pseudo-label.
+    """Problems by what rewarded their solutions, and rounds of unlabelled problems with a pseudo-label.
 
     ``graded``: pseudo-labels that a gold answer can tell right from wrong; ``right`` of them are.
     """
@@ -151,12 +138,12 @@ def label_counts(
         labelled = first.judge == "truth" or first.truth == "truth"
         counts = counts.plus(LabelCounts(1, int(labelled)))
         if first.truth in PSEUDO:
-            rounds = [_round(members, round_) for round_ in range(len(first.labels))]
+            rounds = [_round_labels(members, round_) for round_ in range(len(first.labels))]
             counts = reduce(LabelCounts.plus, rounds, counts)
     return counts
 
 
-def _round(members: Sequence[tuple[Credit, Correct]], round_: int) -> LabelCounts:
+def _round_labels(members: Sequence[tuple[Credit, Correct]], round_: int) -> LabelCounts:
     """Return the counts of a round of a group; any of its solutions with the answer shows the grade."""
     labels = members[0][0].labels
     if labels[round_] is None:
@@ -176,7 +163,7 @@ def _round(members: Sequence[tuple[Credit, Correct]], round_: int) -> LabelCount
 def likelihood_metrics(
     debates: Sequence[Debate], correct: Sequence[Correct], likelihoods: Sequence[Likelihoods]
 ) -> dict[str, float]:
-    """Return the means over all, right and wrong solutions, of the baselines, and whether right is likelier.
+    """Return the mean likelihoods of all, right and wrong solutions and of the baselines, and their AUC.
 
     ``likelihood/auc``: the chance that of two solutions of one problem and round, one right and one wrong,
     the right one makes the gold answer more likely; ties count half. A mean of nothing is left out.
@@ -187,24 +174,19 @@ def likelihood_metrics(
         for turn in debate.turns
         if (value := value_of(read.logprobs, turn.id)) is not None
     ]
+    groups: dict[tuple[str, int], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    for problem, round_, grade, value in graded:
+        if grade is not None:
+            groups[problem, round_][grade is True].append(value)
     figures = {
         "logprob": [value for read in likelihoods for value in known_values(read.logprobs)],
         "right": [value for *_, grade, value in graded if grade is True],
         "wrong": [value for *_, grade, value in graded if grade in (False, "missing")],
         "baseline": [read.baseline for read in likelihoods if read.baseline is not None],
-        "auc": _chances(graded),
+        "auc": [
+            fmean((right > wrong) + (right == wrong) / 2 for right in rights for wrong in wrongs)
+            for wrongs, rights in groups.values()
+            if rights and wrongs
+        ],
     }
     return {f"likelihood/{name}": fmean(values) for name, values in figures.items() if values}
-
-
-def _chances(graded: Sequence[tuple[str, int, object, float]]) -> list[float]:
-    """Return for each problem and round with both the share of pairs in which the right one is likelier."""
-    groups: dict[tuple[str, int], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
-    for problem, round_, grade, value in graded:
-        if grade is not None:
-            groups[problem, round_][grade is True].append(value)
-    return [
-        fmean((right > wrong) + (right == wrong) / 2 for right in rights for wrong in wrongs)
-        for wrongs, rights in groups.values()
-        if rights and wrongs
-    ]

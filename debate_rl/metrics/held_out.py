@@ -7,11 +7,12 @@ in the folder of each evaluation of kept weights.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from statistics import fmean
+from typing import NamedTuple
 
 import msgspec
 
@@ -90,8 +91,7 @@ class HeldOut(Value, frozen=True):
         return {id: total / count for id, (total, count) in self.figures.get(name, {}).items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
+class Gain(NamedTuple):
     """One figure before and after: means over the problems with a value in both of the mean on each.
 
     ``difference``: after less before, the mean of the differences within the problems, with its 95% interval.
@@ -106,9 +106,8 @@ class Gain:
     left_out: int
 
 
-@dataclass(frozen=True, slots=True)
-class BeforeAfter:
-    """The first evaluation and the last: after how many steps each was made, and the gains by figure."""
+class BeforeAfter(NamedTuple):
+    """The first evaluation and the last: the steps done before each, and the gains by figure."""
 
     first: int
     last: int
@@ -171,8 +170,8 @@ def kept_steps(path: Path) -> set[tuple[str, int]]:
     return {(one.data, one.step) for one in _read(path, [])}
 
 
-def _by_step(evaluations: Iterator[HeldOut] | Sequence[HeldOut]) -> list[HeldOut]:
-    """Return them by step; of one that is there twice the later counts."""
+def _by_step(evaluations: Iterable[HeldOut]) -> list[HeldOut]:
+    """Return the evaluations by step; of a repeated step the later one counts."""
     latest = {one.step: one for one in evaluations}
     return [latest[step] for step in sorted(latest)]
 
@@ -196,23 +195,19 @@ def _read(path: Path, notes: list[str]) -> Iterator[HeldOut]:
 def from_line(line: bytes) -> HeldOut:
     """Return the evaluation of a line; FieldError names the field that does not fit."""
     one = decode(line, HeldOut)
-    for name, low, high in (("step", 0, LARGEST), ("samples", 1, LARGEST), ("ungraded", 0, LARGEST)):
-        if not low <= getattr(one, name) <= high:
-            raise FieldError(name, f"{getattr(one, name)} is not in {low} to {high}")
+    for name, low in (("step", 0), ("samples", 1), ("ungraded", 0)):
+        if not low <= getattr(one, name) <= LARGEST:
+            raise FieldError(name, f"{getattr(one, name)} is not in {low} to {LARGEST}")
     for name, figure in one.figures.items():
-        _check(f"figures.{name}", figure, one.problems)
+        where, left = f"figures.{name}", MOST
+        for problem, (total, count) in figure.items():
+            most = LARGEST if name.endswith(("_tokens", *COUNTS)) else count + 1e-6
+            if problem not in one.problems:
+                raise FieldError(f"{where}.{problem}", "is of no problem of this evaluation")
+            if not 0 < count <= left or not 0 <= total <= most or not isfinite(total):
+                raise FieldError(f"{where}.{problem}", f"a sum of {total} over {count} values is impossible")
+            left -= count
     return one
-
-
-def _check(where: str, figure: Mapping[str, tuple[float, int]], problems: Mapping[str, str]) -> None:
-    left = MOST
-    for problem, (total, count) in figure.items():
-        most = LARGEST if where.endswith(("_tokens", *COUNTS)) else count + 1e-6
-        if problem not in problems:
-            raise FieldError(f"{where}.{problem}", "is of no problem of this evaluation")
-        if not 0 < count <= left or not 0 <= total <= most or not isfinite(total):
-            raise FieldError(f"{where}.{problem}", f"a sum of {total} over {count} values is impossible")
-        left -= count
 
 
 def before_after(evaluations: Sequence[HeldOut], names: Sequence[str] = tuple(FIGURES)) -> BeforeAfter | None:
@@ -239,28 +234,25 @@ def reach_of(name: str) -> int:
 def gain(before: HeldOut, after: HeldOut, name: str) -> Gain | None:
     """Return what a figure gained over the problems with a value in both; None where there are none.
 
-    Each problem counts once, as in ``debate eval``, whatever its values. Two problems of one id are the same
-    where their checksums are.
+    Each problem counts once, as in ``debate eval``, however many values it has.
     """
     found, reach = gains(before, after, name), reach_of(name)
     if not found:
         return None
     old, new, shared = before.means(name), after.means(name), [id for id, _ in found]
     gained = clustered_mean([one / reach for one in found.values()], shared, signed=True)
-    ends = (reach * gained.value, reach * gained.low, reach * gained.high)
+    value, low, high = (reach * end for end in (gained.value, gained.low, gained.high))
+    counted_by = LEADS[name][0] if name in LEADS else name
     return Gain(
         fmean(old[id] for id in shared),
         fmean(new[id] for id in shared),
-        replace(gained, value=ends[0], low=ends[1], high=ends[2]),
-        min(_count(one, name, shared) for one in (before, after)),
+        replace(gained, value=value, low=low, high=high),
+        min(sum(one.figures[counted_by][id][1] for id in shared) for one in (before, after)),
         len(before.problems.keys() | after.problems) - len(shared),
     )
 
 
-def _count(one: HeldOut, name: str, problems: Sequence[str]) -> int:
-    """Return how many values a figure has on problems; of a lead those of its first figure."""
-    figure = one.figures[LEADS[name][0] if name in LEADS else name]
-    return sum(figure[id][1] for id in problems)
+NOT_TWO = "there are not two evaluations of the same problems to compare"
 
 
 def sentence(evaluations: Sequence[HeldOut], name: str = DIRECT) -> str:
@@ -270,19 +262,17 @@ def sentence(evaluations: Sequence[HeldOut], name: str = DIRECT) -> str:
         return f"{head}: not known, no evaluation was made."
     first, last = evaluations[0], evaluations[-1]
     found = gain(first, last, name) if len(evaluations) > 1 else None
-    if found is not None:
-        values = f"{share(found.before)} {_when(first)} -> {share(found.after)} {_when(last)}"
-        return f"{head}: {values}, {_in_words(found)}."
-    return f"{head}: {'; '.join(_alone(one, name) for one in (first, last)[: len(evaluations)])}; {NOT_TWO}."
+    if found is None:
+        alone = "; ".join(_alone(one, name) for one in (first, last)[: len(evaluations)])
+        return f"{head}: {alone}; {NOT_TWO}."
+    values = f"{share(found.before)} {_when(first)} -> {share(found.after)} {_when(last)}"
+    return f"{head}: {values}, {_in_words(found)}."
 
 
 def sentences(evaluations: Sequence[HeldOut]) -> list[str]:
     """Return the sentence of one agent's accuracy, then those of the other figures that were measured."""
     others = [name for name in FIGURES if any(one.figures.get(name) for one in evaluations)]
     return [sentence(evaluations, name) for name in dict.fromkeys((DIRECT, *others))]
-
-
-NOT_TWO = "there are not two evaluations of the same problems to compare"
 
 
 def _when(one: HeldOut) -> str:
@@ -299,15 +289,14 @@ def _alone(one: HeldOut, name: str) -> str:
 
 
 def on_problems(found: Gain) -> str:
-    """Return how many problems a gain is of, and that they are not all where they are not."""
+    """Return the number of problems of a gain, and that they are not all where they are not."""
     problems = counted(found.difference.clusters, "problem")
     return f"on the {problems} with a value in both" if found.left_out else problems
 
 
 def _in_words(found: Gain) -> str:
     """Return a difference with its interval, its problems, and whether it tells anything."""
-    gained = found.difference
-    problems = f"{on_problems(found)}, paired"
+    gained, problems = found.difference, f"{on_problems(found)}, paired"
     if not isfinite(gained.low) or not isfinite(gained.high):
         return f"{signed_share(gained.value)}, {problems}: too few for an interval"
     bounds = interval(max(gained.low, -1.0), min(gained.high, 1.0), signed_share)

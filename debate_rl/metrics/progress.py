@@ -4,9 +4,7 @@ long.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Literal, TypeAlias
@@ -18,8 +16,8 @@ from rich.text import Text
 from debate_rl.formatting import duration, number, title
 from debate_rl.metrics.step_log import step_seconds
 
-SILENT_S, LOOK_S = 30.0, 5.0
-"""Seconds of silence in a pipe after which a line reports a part, and between two checks."""
+SILENT_S = 30.0
+"""Seconds of silence in a pipe after which a line reports a part."""
 RECENT = 10
 """Steps whose mean time predicts the time that is left."""
 PATIENCE = 3
@@ -61,12 +59,9 @@ class Pace:
         recent: int | None = None,
         clock: Clock = time.monotonic,
     ) -> None:
-        self._total, self._recent, self._clock = total, recent, clock
-        self._began = clock()
-        self._marks: deque[tuple[float, float]] = deque(maxlen=recent and recent + 1)
-        self._last_units = 0.0
-        if done is not None:
-            self._marks.append((self._began, done))
+        self._total, self._clock, self._began = total, clock, clock()
+        self._marks = [] if done is None else [(self._began, done)]
+        self._recent = recent
 
     @property
     def spent(self) -> float:
@@ -76,80 +71,51 @@ class Pace:
     def reach(self, done: float, *, took_s: float = 0.0) -> None:
         """Note how many units are done; ``took_s``: time of the last one, where none is known before it."""
         now = self._clock()
-        if not self._marks:
-            self._marks.append((now - took_s, done - 1))
-        self._last_units = done - self._marks[-1][1]
-        if self._recent is None and len(self._marks) > 1:
-            self._marks.pop()
-        self._marks.append((now, done))
-
-    def left(self) -> float | None:
-        """Return about how many seconds are left; None before anything is done.
-
-        As many units as ended last are taken to be under way together, and late ones to end now.
-        """
-        if not self._marks or self._marks[0][1] == self._marks[-1][1]:
-            return None
-        (first, before), (last, done) = self._marks[0], self._marks[-1]
-        each, units = (last - first) / (done - before), self._total - done
-        return max(each * units - (self._clock() - last), each * (units - self._last_units), 0.0)
+        self._marks = [*(self._marks or [(now - took_s, done - 1)]), (now, done)]
+        self._marks = self._marks[-self._recent - 1 :] if self._recent else [self._marks[0], self._marks[-1]]
 
     def words(self) -> str:
-        """Return the time left in words; "" where it is not known."""
-        left = self.left()
+        """Return the time left in words, late units taken to end now; "" before anything is done."""
+        if not self._marks or self._marks[0][1] == self._marks[-1][1]:
+            return ""
+        (first, before), (last, done) = self._marks[0], self._marks[-1]
+        each, units = (last - first) / (done - before), self._total - done
+        left = max(each * units - (self._clock() - last), each * (units - 1), 0.0)
         return f"about {duration(left)} left" if left else ""
 
 
 class PartLines:
-    """Lines in a pipe: at least one every 30 s while a part lasts, and with ``ends`` at both its ends."""
+    """Lines in a pipe: one at most every 30 s while a part advances, and with ``ends`` at both its ends."""
 
     def __init__(
         self, say: Callable[[str], None], *, ends: bool = True, clock: Clock = time.monotonic
     ) -> None:
         self.say, self._ends, self._clock = say, ends, clock
-        self._part, self._done, self._total = "", 0.0, 0
-        self._pace, self._said = Pace(0), 0.0
-        self._lock, self._over = threading.Lock(), threading.Event()
-        self._thread: threading.Thread | None = None
+        self._part, self._pace, self._said = "", Pace(0), clock()
 
     def advance(self, part: str, done: float, total: int) -> None:
         """Note how much of a part is done; another part may begin when it has ended."""
-        with self._lock:
-            if part != self._part:
-                self._part, self._pace = part, Pace(total, done, clock=self._clock)
-                self._tell(f"{part} {int(done)}/{total}" if self._ends else "")
-            elif done >= total:
-                self._tell(f"{part} {total}/{total} in {duration(self._pace.spent)}" if self._ends else "")
-            self._pace.reach(done)
-            self._done, self._total = done, total
-            if done >= total:
-                self._part = ""
-        if self._thread is None and done < total:
-            self._thread = threading.Thread(target=self._watch, name="progress", daemon=True)
-            self._thread.start()
-
-    def look(self) -> None:
-        """Report the part if nothing was said for 30 s."""
-        with self._lock:
-            if self._part and self._clock() - self._said >= SILENT_S:
-                left = self._pace.words()
-                spent = f"{duration(self._pace.spent)} so far{', ' if left else ''}{left}"
-                self._tell(f"{self._part} {int(self._done)}/{self._total}, {spent}")
+        begins = part != self._part
+        if begins:
+            self._part, self._pace = part, Pace(total, done, clock=self._clock)
+        self._pace.reach(done)
+        line = f"{part} {int(done)}/{total}"
+        if begins or done >= total:
+            spent = "" if begins else f" in {duration(self._pace.spent)}"
+            self._tell(f"{line}{spent}" if self._ends else "")
+        elif self._clock() - self._said >= SILENT_S:
+            left = self._pace.words()
+            self._tell(f"{line}, {duration(self._pace.spent)} so far{', ' if left else ''}{left}")
+        if done >= total:
+            self._part = ""
 
     def _tell(self, line: str) -> None:
         self._said = self._clock()
         if line:
             self.say(line)
 
-    def _watch(self) -> None:
-        while not self._over.wait(LOOK_S):
-            self.look()
-
     def close(self) -> None:
-        """End the thread that looks."""
-        self._over.set()
-        if self._thread is not None:
-            self._thread.join()
+        """Nothing is held back."""
 
 
 class _TimeLeft(ProgressColumn):
@@ -196,29 +162,18 @@ class PartBars:
         self.progress.stop()
 
 
-class NoParts:
-    """Shows nothing."""
-
-    def say(self, line: str) -> None:
-        """Say nothing."""
-
-    def advance(self, part: str, done: float, total: int) -> None:
-        """Show nothing."""
-
-
 @contextmanager
 def parts_shown(
     kind: Kind = "auto", console: Console | None = None, *, head: str = "", keep: bool = False
-) -> Iterator[PartLines | PartBars | NoParts]:
+) -> Iterator[PartLines | PartBars]:
     """Yield the display of the parts of a command; ``head``: the beginning of its lines in a pipe."""
     console = console or Console(stderr=True)
-    if kind == "none":
-        yield NoParts()
-        return
-    bars = _is_bar(kind, console)
-    with closing(
-        PartBars(console, keep=keep) if bars else PartLines(lambda line: _print(console, head + line))
-    ) as parts:
+
+    def say(line: str) -> None:
+        if kind != "none":
+            _print(console, head + line)
+
+    with closing(PartBars(console, keep=keep) if _is_bar(kind, console) else PartLines(say)) as parts:
         yield parts
 
 

@@ -18,7 +18,7 @@ from debate.settings import install_hint
 from debate_rl.config import LoggingConfig
 from debate_rl.config.logging import WandbConfig
 from debate_rl.metrics.progress import step_display
-from debate_rl.metrics.step_log import SAMPLE, MetricsLog, Sample, SamplesLog, draw_samples, read_rows, rewind
+from debate_rl.metrics.step_log import SAMPLE, MetricsLog, Sample, SamplesLog, draw_samples, rewind
 from transcripts import Record
 from transcripts.errors import TranscriptWriteError
 
@@ -27,8 +27,6 @@ PERF = ("seconds/", "idle/", "memory/", "tokens_per_second")
 DONE = "steps_done"
 BEST = ("accuracy", "self_consistency", "majority")
 """Suffixes of held-out figures whose maximum is in a summary too."""
-TABLE_EVERY = 10
-"""Steps whose sampled turns are one table: each table is a file of its own, and is never changed."""
 
 
 def chart_name(name: str) -> str:
@@ -43,19 +41,12 @@ def chart_name(name: str) -> str:
 
 
 class WandbTracker:
-    """Logs to Weights & Biases; the turns sampled in ``TABLE_EVERY`` steps become a table ``samples``.
+    """Logs to Weights & Biases; the turns sampled in a step become a table ``samples``.
 
-    A resumed run continues the same W&B run, and leaves out the steps that W&B has. ``steps``: of the run.
+    A resumed run continues the same W&B run, and leaves out the steps that W&B has.
     """
 
-    def __init__(
-        self,
-        config: WandbConfig,
-        folder: Path,
-        settings: Mapping[str, object],
-        steps: int = 0,
-        first_step: int = 0,
-    ) -> None:
+    def __init__(self, config: WandbConfig, folder: Path, settings: Mapping[str, object]) -> None:
         try:
             import wandb
         except ImportError as error:
@@ -78,12 +69,9 @@ class WandbTracker:
             raise ValueError(
                 f"logging.wandb.project={config.project}: {error}; set WANDB_API_KEY, or WANDB_MODE=offline"
             ) from error
-        self._table, self._steps = wandb.Table, steps
+        self._table = wandb.Table
         self._next = self._run.step if mode == "online" else 0
-        begun = first_step - first_step % TABLE_EVERY  # the table that a resumed run had begun
-        samples = folder / "samples.jsonl"
-        kept = read_rows(samples) if first_step > begun and samples.exists() else []
-        self._turns: list[Sample] = [turn for turn in kept if turn["step"] >= begun]
+        self._turns: list[Sample] = []
         self._known: set[str] = set()
         for group in ("train/*", "eval/*", "perf/*"):
             self._run.define_metric(group, step_metric=DONE)
@@ -95,8 +83,7 @@ class WandbTracker:
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Log one step at once, so that a kill loses no row; nothing for a step that W&B has."""
         figures, done = {chart_name(name): value for name, value in metrics.items()}, step + 1
-        ends = done % TABLE_EVERY == 0 or done == self._steps
-        turns, self._turns = (self._turns, []) if ends else ([], self._turns)
+        turns, self._turns = self._turns, []
         if done < self._next:
             return
         for name in figures.keys() - self._known:
@@ -108,7 +95,7 @@ class WandbTracker:
         self._run.log({DONE: done, **figures, **table}, step=done, commit=True)
 
     def show(self, step: int, samples: Sequence[Sample]) -> None:
-        """Keep the sampled turns for the next table."""
+        """Keep the sampled turns for the row of their step."""
         self._turns += samples
 
     def close(self) -> None:
@@ -220,7 +207,7 @@ def open_trackers(
         if config.sample_share:
             add(SamplesLog(folder / "samples.jsonl"))
         if config.wandb.project is not None:
-            add(WandbTracker(config.wandb, folder, settings or {}, steps, first_step))
+            add(WandbTracker(config.wandb, folder, settings or {}))
         if config.tensorboard:
             add(TensorBoardTracker(folder / "tensorboard", first_step))
         kind, verbose = config.progress, config.verbose

@@ -95,12 +95,28 @@ def verdict_metrics(
         figures["verifier/passed"] = float(np.mean([score >= least for score, least in scores]))
     if requests := tally.get("requests", 0):
         figures["verifier/request_seconds"] = tally.get("milliseconds", 0) / 1000 / requests
-    return (
-        figures
-        | verdict_costs(tally)
-        | _agreement(debates, correct, verdicts)
-        | _rewards(correct, rewards, verdicts)
-    )
+    figures |= verdict_costs(tally)
+    pairs = [
+        (pair, debate.problem.id)
+        for debate, table, one in zip(debates, correct, verdicts, strict=True)
+        for pair in compared(debate, table, one)
+    ]
+    figures |= {"verifier/compared": float(len(pairs))} if pairs else {}
+    for name, estimate in agreement([pair for pair, _ in pairs], [problem for _, problem in pairs]).items():
+        figures[f"verifier/{name}"] = estimate.value
+        if isfinite(estimate.low) and isfinite(estimate.high):
+            figures |= {f"verifier/{name}/low": estimate.low, f"verifier/{name}/high": estimate.high}
+    values = [  # verdicts reward in the truth stream, and are no truth
+        value
+        for table, reward, one in zip(correct, rewards, verdicts, strict=True)
+        if table is None and one is not None
+        for value in known_values(reward.truth)
+    ]
+    if values:
+        figures["reward/verdict/mean"] = float(np.mean(values))
+        figures["reward/verdict/std"] = float(np.std(values))
+        figures["reward/verdict/n"] = float(len(values))
+    return figures
 
 
 def verdict_costs(tally: Mapping[str, int]) -> dict[str, float]:
@@ -114,42 +130,6 @@ def verdict_costs(tally: Mapping[str, int]) -> dict[str, float]:
     figures["verifier/tokens/prompt"] = float(tally.get("prompt_tokens", 0))
     figures["verifier/tokens/generated"] = float(tally.get("tokens", 0))
     return figures
-
-
-def _agreement(
-    debates: Sequence[Debate], correct: Sequence[Correct], verdicts: Sequence[Verdicts | None]
-) -> dict[str, float]:
-    pairs = [
-        (pair, debate.problem.id)
-        for debate, table, one in zip(debates, correct, verdicts, strict=True)
-        for pair in compared(debate, table, one)
-    ]
-    figures = {"verifier/compared": float(len(pairs))} if pairs else {}
-    for name, estimate in agreement([pair for pair, _ in pairs], [problem for _, problem in pairs]).items():
-        figures[f"verifier/{name}"] = estimate.value
-        if isfinite(estimate.low) and isfinite(estimate.high):
-            figures |= {f"verifier/{name}/low": estimate.low, f"verifier/{name}/high": estimate.high}
-    return figures
-
-
-def _rewards(
-    correct: Sequence[Correct], rewards: Sequence[Rewards], verdicts: Sequence[Verdicts | None]
-) -> dict[str, float]:
-    """Return the rewards that verdicts gave, which stand in the truth stream's place and are not truth."""
-    values = [
-        value
-        for table, reward, one in zip(correct, rewards, verdicts, strict=True)
-        if table is None and one is not None
-        for value in known_values(reward.truth)
-    ]
-    if not values:
-        return {}
-    name = "reward/verdict"
-    return {
-        f"{name}/mean": float(np.mean(values)),
-        f"{name}/std": float(np.std(values)),
-        f"{name}/n": float(len(values)),
-    }
 
 
 def scores_of(verdicts: Verdicts, round_: int) -> list[float]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from msgspec import UNSET
 
 from debate.types import TurnId
-from debate_rl.training.rollouts import advantages_by_debate, finite
+from debate_rl.rollouts.records import advantages_by_debate
+from debate_rl.rollouts.worker import finite
 from envs.registry import key_by_itself
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.turns import Advantages, generator_streams
@@ -178,9 +179,6 @@ class DebateChange:
     not_finite: int
 
 
-Look: TypeAlias = Callable[[ScoredStep], None]
-
-
 def replay_run(
     store: RunStore,
     own: Scheme,
@@ -190,13 +188,11 @@ def replay_run(
     first: int = 0,
     last: int | None = None,
     tell: Callable[[], None] = lambda: None,
-    look: Look = lambda scored: None,
 ) -> Iterator[DebateChange]:
     """Yield what changes in the debates of a filter in steps ``first`` to ``last``; FilterError as ever.
 
     Filter and steps choose what is shown. Advantages are of whole steps all the same, and with running means
-    the steps before ``first`` are replayed too. ``tell`` is called for each debate read, ``look`` with each
-    step as the other scheme rewards it.
+    the steps before ``first`` are replayed too. ``tell`` is called for each debate read.
     """
 
     def told() -> Iterator[tuple[str, Record]]:
@@ -206,7 +202,7 @@ def replay_run(
             yield item
 
     wanted = _ids(store, filter) if filter.strip() else None
-    for change in compare_steps(told(), own, other, look):
+    for change in compare_steps(told(), own, other):
         if change.step >= first and (wanted is None or change.id in wanted):
             yield change
 
@@ -230,7 +226,7 @@ def steps_filter(first: int, last: int | None) -> str:
 
 
 def compare_steps(
-    records: Iterable[tuple[str, Record]], own: Scheme, other: Scheme, look: Look = lambda scored: None
+    records: Iterable[tuple[str, Record]], own: Scheme, other: Scheme
 ) -> Iterator[DebateChange]:
     """Yield what changes in each debate; ``records``, with ids, are whole steps in order.
 
@@ -245,7 +241,6 @@ def compare_steps(
         if other != own:
             scored = scored if other.scores_as(own) else score_step(step, other)
             new = replay_step(scored, other, other_means)
-        look(scored)
         yield from map(_change, ids, step, old, new)
 
 

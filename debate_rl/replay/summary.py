@@ -15,14 +15,9 @@ from typing import Any
 import orjson
 
 from debate.files import naming, read_json
-from debate_rl.formatting import counted, json_number, percent
-from debate_rl.metrics.features import LabelCounts, label_counts
-from debate_rl.replay.scheme import CLOSE, CRITIC, DebateChange, Scheme, ScoredStep
+from debate_rl.formatting import json_number
+from debate_rl.replay.scheme import CLOSE, CRITIC, DebateChange
 from debate_rl.runs.folder import write_whole
-from rewards import ballot_box, valid_votes
-from rewards.judging import JudgeCounts, judge_counts
-from rewards.labels import hides_any
-from rewards.votes import due_pairs
 from transcripts.record import PARTS
 
 MOST = 10
@@ -117,6 +112,22 @@ class Summary:
             entry = (change.change, -self.debates, change.id)  # of equals the earlier
             (heapq.heappush if len(self._most) < MOST else heapq.heappushpop)(self._most, entry)
 
+    def check_lines(self, run: str, damage: int) -> list[str]:
+        """Return how stored and recomputed numbers compare."""
+        lines = [f"{run}: {damage} lines cannot be read; their groups lack a debate"] if damage else []
+        if self.not_finite:
+            lines.append(f"{run}: {self.not_finite} rewards are infinite or not a number; they count as none")
+        if not self.debates:
+            return [*lines, f"{run}: no debates are found"]
+        if not self.checked:
+            return [*lines, f"{run}: no rewards are stored to check against"]
+        if not self.differ:
+            same = f"stored = recomputed under the run's own scheme: all of {self.checked} debates"
+            return [*lines, same]
+        named = ", ".join(self.differing) + (", ..." if self.differ > len(self.differing) else "")
+        differ = f"stored and recomputed under the run's own scheme differ in {self.differ} of {self.checked}"
+        return [*lines, f"{differ} debates: {named}"]
+
     @property
     def most_changed(self) -> list[tuple[str, float]]:
         """The debates that change most, with their changes."""
@@ -148,50 +159,6 @@ def _order(cell: tuple[str, str, int]) -> tuple[int, str, int]:
     return (*PARTS, CRITIC).index(cell[0]), cell[1], cell[2]
 
 
-@dataclass(slots=True)
-class LabelAudit:
-    """How right a scheme's pseudo-labels and votes are, by gold answers that it may not see; rewards nothing.
-
-    Counts the steps from ``first`` on, of a scheme with labels for only some problems.
-    """
-
-    scheme: Scheme
-    first: int = 0
-    labels: LabelCounts = field(default_factory=LabelCounts)
-    votes: JudgeCounts = field(default_factory=JudgeCounts)
-
-    def look(self, scored: ScoredStep) -> None:
-        """Count a step."""
-        if not hides_any(self.scheme.rewards) or scored.step < self.first:
-            return
-        correct = [record.correct for record in scored.records]
-        groups = [record.group for record in scored.records]
-        self.labels = self.labels.plus(label_counts(scored.credits, correct, groups))
-        for record in scored.records:
-            box = ballot_box(record.debate, judge_own=self.scheme.rewards.judge_own)
-            self.votes = self.votes.plus(judge_counts(due_pairs(box, valid_votes(box)), record.correct))
-
-    def lines(self) -> list[str]:
-        """Return what is printed: labels, pseudo-labels and votes, and how many of them are right."""
-        one = self.labels
-        if not one.problems:
-            return []
-        lines = [f"labels: used for {one.labelled} of {counted(one.problems, 'problem')} of these steps"]
-        if one.rounds:
-            right = f", {percent(one.right / one.graded)} of {one.graded} right" if one.graded else ""
-            of = f"{one.pseudo} of {counted(one.rounds, 'round')} of unlabelled problems have one"
-            lines.append(f"pseudo-labels ({self.scheme.rewards.pseudo}): {of}{right}")
-        if self.votes.accuracy is not None:
-            right = f"{percent(self.votes.accuracy)} of {self.votes.votes} right"
-            lines.append(f"votes on decidable pairs: {right}")
-        return [*lines, "right: by the gold answers of all problems; an audit that rewards nothing"]
-
-    def facts(self) -> dict[str, object]:
-        """Return the counts as plain values; nothing where there is nothing to audit."""
-        known = {"labels": self.labels._asdict(), "votes": self.votes._asdict()}
-        return known if hides_any(self.scheme.rewards) else {}
-
-
 def replay_name(overrides: Iterable[str], asked: Mapping[str, object]) -> str:
     """Return the name of a replay's folder: its overrides, shortened, and a checksum of the question.
 
@@ -199,34 +166,27 @@ def replay_name(overrides: Iterable[str], asked: Mapping[str, object]) -> str:
     'rewards.truth_weight=0.3,rewards.peer=copeland-d70137e7'
     """
     text = re.sub(r"[^\w.,=-]+", "", ",".join(overrides), flags=re.ASCII)[:80].lstrip(".-")
-    return f"{text or 'own'}-{_mark(asked)}"
-
-
-def _mark(asked: Mapping[str, object]) -> str:
-    return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
+    mark = sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
+    return f"{text or 'own'}-{mark}"
 
 
 def refuse_another(folder: Path, asked: Mapping[str, object]) -> None:
-    """Raise ValueError where a folder holds anything but a replay of the same question, whole or cut off.
-
-    One that was cut off has no figures: only its ``replay_name`` tells its question.
-    """
-    ours = {_FRESH, DEBATES, f".{FACTS}.new"} if folder.name.endswith(f"-{_mark(asked)}") else {_FRESH}
-    if not folder.exists() or all(entry.name in ours for entry in folder.iterdir()):
-        return
+    """Raise ValueError where a folder holds anything but a replay, or a whole one of another question."""
+    known = {FACTS, DEBATES, _FRESH, f".{FACTS}.new"}
+    names = {entry.name for entry in folder.iterdir()} if folder.exists() else set[str]()
     held: object = None
-    with suppress(OSError, ValueError):
-        facts = read_json(folder / FACTS)
-        held = facts.get("asked") if isinstance(facts, dict) else None
-    if held is None:
+    if FACTS in names:
+        with suppress(OSError, ValueError):
+            facts = read_json(folder / FACTS)
+            held = facts.get("asked") if isinstance(facts, dict) else None
+    if not names <= known or (FACTS in names and held is None):
         raise ValueError(f"{folder}: is not empty and holds no replay; choose another --out")
-    if held != json.loads(json.dumps(asked)):
+    if held is not None and held != json.loads(json.dumps(asked)):
         raise ValueError(f"{folder}: holds the replay of another question; choose another --out")
 
 
 def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
-    """Write a line for each debate; the file appears once it is whole, and nothing new where that fails."""
-    made = [one for one in (folder, folder.parent) if not one.exists()]
+    """Write a line for each debate; the file appears once it is whole."""
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / _FRESH
     try:
@@ -235,11 +195,8 @@ def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
             for change in changes:
                 file.write(orjson.dumps(line_of(change), option=orjson.OPT_APPEND_NEWLINE))
         fresh.replace(folder / DEBATES)
-    except BaseException:
+    finally:
         fresh.unlink(missing_ok=True)
-        for one in made:
-            one.rmdir()
-        raise
 
 
 def line_of(change: DebateChange) -> dict[str, object]:

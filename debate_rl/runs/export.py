@@ -23,8 +23,6 @@ from debate_rl.runs.checkpoint import step_of, write_model
 from debate_rl.runs.folder import plain_config
 from debate_rl.runs.provenance import source_commit, versions
 from debate_rl.runs.weights import load_kept, newest_weights, version_of
-from transcripts import read_records
-from transcripts.names import shard_paths
 
 MARK = "export.json"
 """The file that marks an export; nothing else is ever replaced."""
@@ -72,7 +70,7 @@ def export_run(
             if target.is_dir():
                 settings.save_pretrained(target)
         steps = step_of(path) if path.parent.name == "checkpoints" else 0  # a warm start has none
-        write_text(fresh / "README.md", _card(run, config, kind, steps, out, _shown_prompt(run, tokenizer)))
+        write_text(fresh / "README.md", _card(run, config, kind, steps, out))
         for name, text in judge_files(config.debate, config.model).items() if judge else ():
             write_text(fresh / name, text)
         facts = {
@@ -128,15 +126,6 @@ def _write_weights(
         write_model(fresh / BASE, model.unload())
 
 
-def _shown_prompt(run: Path, tokenizer: Any) -> str | None:
-    """Return the first prompt of the newest step, None where no transcript kept tokens of this model."""
-    shards = shard_paths(run) if (run / "transcripts").is_dir() else []
-    record = next(read_records(shards[-1]), None) if shards else None
-    turns = record.debate.turns[:1] if record else ()
-    ids = [token for turn in turns for token in turn.completion.prompt_tokens]
-    return tokenizer.decode(ids) if ids and all(0 <= token < len(tokenizer) for token in ids) else None
-
-
 def loading_code(folder: Path | str) -> str:
     """Return the three lines that load a model and its tokenizer."""
     return (
@@ -146,7 +135,7 @@ def loading_code(folder: Path | str) -> str:
     )
 
 
-def _card(run: Path, config: Config, kind: str, step: int, folder: Path, prompt: str | None) -> str:
+def _card(run: Path, config: Config, kind: str, step: int, folder: Path) -> str:
     """Return the README.md of the weights after ``step`` steps: what they can do, and how they were made."""
     name = config.model.name_or_path
     hub = bool(name) and not Path(name).expanduser().exists()
@@ -175,7 +164,6 @@ def _card(run: Path, config: Config, kind: str, step: int, folder: Path, prompt:
         if not loads_by_name(name):
             lines.append("If the folder moves, adapter_config.json needs the new place of `base/`.")
         lines.append("")
-    lines += ["## A prompt as in training", "", *_block("text", prompt)] if prompt else []
     lines += ["## Recipe", "", *_block("toml", tomli_w.dumps(plain_config(config)).rstrip())]
     return "\n".join([*lines, "## Made with", "", *_provenance(run / "run.json"), ""])
 

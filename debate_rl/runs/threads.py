@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from debate.files import read_json
 from debate_rl.config import Config
-from debate_rl.config.models import ModelConfig
 from debate_rl.models import resolve_device
 from debate_rl.runs.provenance import usable_cores
-from envs.hub import spare_retries
 
 NARROW = 512
 """Below this width a product is done before a second thread has woken up."""
@@ -40,10 +37,10 @@ def use_threads(config: Config) -> tuple[int, str] | None:
         count = torch.get_num_threads()
         other = "" if kept in (None, count) else f"; this run had {kept} before, and rounding may differ"
         return count, f"threads: {count} of {cores} cores, by {given}{other}"
-    width = _width(config.model)
+    width = config.model.tiny.hidden_size if config.model.tiny else NARROW  # all others are wide
     count = kept or min(1 if width < NARROW else max(1, cores // 2), torch.get_num_threads())
     torch.set_num_threads(count)
-    why = "as this run had before" if kept else f"for a model {width} wide"
+    why = "as this run had before" if kept else "for a narrow model" if width < NARROW else "half of them"
     return count, f"threads: {count} of {cores} cores, {why}; OMP_NUM_THREADS sets another number"
 
 
@@ -55,20 +52,3 @@ def _kept(run: Path) -> int | None:
         return None
     count = facts.get(FACT) if isinstance(facts, dict) else None
     return count if isinstance(count, int) and not isinstance(count, bool) and 0 < count < 1025 else None
-
-
-def _width(model: ModelConfig) -> int:
-    """Return the width of a model, ``NARROW`` where that cannot be read: loading it then says why."""
-    if model.tiny is not None:
-        return model.tiny.hidden_size
-    from transformers import AutoConfig
-
-    path = Path(str(model.name_or_path)).expanduser()
-    if not path.is_dir():
-        spare_retries()
-    try:
-        source = str(path) if path.is_dir() else str(model.name_or_path)
-        settings: Any = AutoConfig.from_pretrained(source, trust_remote_code=False)
-        return int(settings.get_text_config().hidden_size)
-    except Exception:  # whatever its readers raise
-        return NARROW

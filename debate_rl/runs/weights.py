@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from debate.files import read_json
 from debate.seeds import derive_seed
 from debate_rl.config import Config
+from debate_rl.config.recipes import read_tables
 from debate_rl.models import load_model
 from debate_rl.runs.checkpoint import (
     WARM_START,
@@ -83,6 +84,30 @@ def version_of(path: Path) -> int:
         return int(read_json(path / "state.json")["state"]["policy_version"])
     except (ValueError, LookupError, TypeError) as error:
         raise CheckpointError(f"{path / 'state.json'}: has no policy version ({error})") from error
+
+
+def start_of(name: str) -> Path:
+    """Return the checkpoint that ``warm_start.from_run`` names, RUN or RUN@WEIGHTS.
+
+    Without a name of weights it is the run's warm start; of a run that learnt from replies, the newest.
+    """
+    run, at, weights = name.rpartition("@")
+    named = bool(at) and not Path(name).exists()
+    if not named:
+        run, weights = name, "newest"
+        if (path := latest_good(Path(run) / WARM_START)) is not None:
+            return path
+        config = Path(run) / "config.toml"
+        sft = read_tables(config).get("sft") if config.is_file() else None
+        if not (isinstance(sft, dict) and sft.get("data")):
+            raise ValueError(
+                f"warm_start.from_run={name}: holds no warm-started weights; {name}@newest or {name}@best "
+                "takes those of a checkpoint"
+            )
+    try:
+        return named_weights(Path(run), weights)[0]
+    except (ValueError, OSError) as error:
+        raise ValueError(f"warm_start.from_run={name}: {error}") from error
 
 
 def load_kept(config: Config, path: Path | None) -> tuple[Any, Any]:

@@ -3,14 +3,14 @@
 Prompts come from the code that runs debates, so training and debating see the same text. Four kinds:
 ``solve`` (a turn of round 0), ``debate`` (a later round: solve, check the peers, compare; in a critique
 criticism or a revision), ``ballot`` (check and compare), and ``drill`` (several ballots' checks in a row
-behind a prompt of round 0, of which only the sums, verdicts and comparisons are learnt).
+after a prompt of round 0, of which only the sums, verdicts and comparisons are learnt).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from random import Random
@@ -36,9 +36,11 @@ _TAKEN_OVER = re.compile(r"(?<=<solution>)[^=]*")
 _TARGET = re.compile(r"(?:<target>\w+)|(?:</evaluation>)")
 _BOX = re.compile(r"\\boxed\{([^{}]*)\}")
 _NOTHING = dict.fromkeys(("handle", "instructions", "answer", "own", "compared"), "")
-_WEIGHTS = ((_COPIED, 2.0), (_VERDICT, 3.0), (_BETTER, 3.0))
-"""How much the tokens that decide a judgment weigh in the loss; all others weigh 1, but for those that decide
-which solution is taken over, which weigh 3 too."""
+_JUDGING = ((_COPIED, 2.0), (_VERDICT, 3.0), (_BETTER, 3.0))
+"""Loss weights of the tokens that decide a judgment; all others have 1, and those that decide which solution
+is taken over have 3 too.
+"""
+Spans = tuple[tuple[int, int, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Demonstration:
 
     messages: tuple[Message, ...]
     reply: str
-    weights: tuple[tuple[int, int, float], ...] = ()
+    weights: Spans = ()
     base_weight: float = 1.0
 
 
@@ -62,69 +64,58 @@ class Demonstrator:
     def show(self, kind: Kind, problem: Problem, *, only_right: bool = False) -> Demonstration:
         """Return one demonstration; ``only_right`` solves without mistakes."""
         config = self._config
-        if config.protocol in GAMES and kind in ("solve", "drill"):
+        in_game = config.protocol in GAMES
+        alone = kind in ("solve", "drill")
+        if in_game and alone:
             config = config.one_round()  # in a game not everybody has an opening of its own
         seating = seat_debate(problem, config, self._rng.getrandbits(62))
-        agent = self._rng.choice(self._speakers(kind))
-        if kind == "solve":
-            seen = agent_prompt(seating, [], agent, 0, _NO_LIMIT)
-            solution = self._solution(problem, agent, right=1.0 if only_right else None)
-            return Demonstration(seen.messages, self._solved(seating, solution))
+        agents = list(range(config.num_agents))
+        if in_game and not alone:
+            agents = [CRITIC] if kind == "debate" else speakers(config, config.num_rounds)
+        agent = self._rng.choice(agents)
         if kind == "drill":
             return self._drill(seating, agent)
-        return self._turn(seating, agent, kind)
-
-    def _speakers(self, kind: Kind) -> list[int]:
-        """Return the agents whose turns a kind of demonstration is of."""
-        config = self._config
-        if config.protocol not in GAMES or kind in ("solve", "drill"):
-            return list(range(config.num_agents))
-        return [CRITIC] if kind == "debate" else speakers(config, config.num_rounds)
-
-    def _solved(self, seating: Seating, solution: str) -> str:
-        """Return a reply of round 0: a section, or of a prompt family what a base model may write."""
+        if kind != "solve":
+            return self._turn(seating, agent, kind)
+        seen = agent_prompt(seating, [], agent, 0, _NO_LIMIT)
+        solution = self._solution(problem, agent, right=1.0 if only_right else None)
         if seating.texts.sections:
-            return f"<solution>{solution}</solution>"
-        if self._rng.random() >= self._habits.boxed:
+            return Demonstration(seen.messages, f"<solution>{solution}</solution>")
+        if self._rng.random() >= self._habits.boxed:  # what a base model may write
             solution = _BOX.sub(r"The answer is\1.", solution)
         if self._rng.random() < self._habits.ramble:
             solution += f"\n\n{seating.opening}{seating.texts.opening_alone(**_NOTHING)}"
-        return solution
+        return Demonstration(seen.messages, solution)
 
     def _turn(self, seating: Seating, agent: int, kind: Kind) -> Demonstration:
         """Return a turn that answers to solutions shown."""
-        config, rng = self._config, self._rng
-        solutions = self._round(seating, agent)
+        config, rng, problem = self._config, self._rng, seating.problem
+        solutions = self._round(problem, agent, len(seating.handles))
         if config.protocol == "critique" and kind == "debate":
-            revises = rng.random() < 0.5
-            return (self._revision if revises else self._criticism)(seating, agent, solutions)
+            return (self._revision if rng.random() < 0.5 else self._criticism)(seating, agent, solutions)
         if config.protocol in GAMES and kind == "debate":
-            seen = agent_prompt(seating, [self._entries(seating, solutions, 0)], agent, 0, _NO_LIMIT)
-            return Demonstration(
-                seen.messages, f"<solution>{self._solution(seating.problem, agent)}</solution>"
-            )
-        last = config.num_rounds - 1 if kind == "ballot" else 0
-        past = [self._entries(seating, solutions, round_) for round_ in range(last + 1)]
-        round_ = config.num_rounds if kind == "ballot" else 1
-        pair = self._pair(seating.problem, agent, solutions) if asks_pairs(config, round_) else None
+            seen = agent_prompt(seating, [_entries(seating, solutions, 0)], agent, 0, _NO_LIMIT)
+            return Demonstration(seen.messages, f"<solution>{self._solution(problem, agent)}</solution>")
+        last, round_ = (config.num_rounds - 1, config.num_rounds) if kind == "ballot" else (0, 1)
+        past = [_entries(seating, solutions, number) for number in range(last + 1)]
+        pair = self._pair(problem, agent, solutions) if asks_pairs(config, round_) else None
         seen = agent_prompt(seating, past, agent, round_, _NO_LIMIT, pair=pair)
         if seen.task == "opening":  # history_rounds = 0: nothing is shown
-            alone = self._solution(seating.problem, agent)
-            return Demonstration(seen.messages, f"<solution>{alone}</solution>")
-        judged = self._judging(seating, [turn.agent for turn in seen.compared], solutions, vote=seen.due)
+            return Demonstration(seen.messages, f"<solution>{self._solution(problem, agent)}</solution>")
+        checks = self._checks(problem, {turn.agent: solutions[turn.agent] for turn in seen.compared})
+        judged = self._review(seating, checks, vote=seen.due)
         if kind == "ballot":
-            return self._weighted(seen.messages, judged)
-        good = [s for s in solutions if self._is_right(seating.problem, s)]
+            return Demonstration(seen.messages, judged, _judging_weights(judged))
+        good = [s for s in solutions if self._is_right(problem, s)]
         adopts = bool(good) and rng.random() < self._habits.adopt
-        own = rng.choice(good) if adopts else self._solution(seating.problem, agent)
-        turn = self._weighted(seen.messages, f"<solution>{own}</solution>{judged}")
-        chosen = [(*m.span(), 3.0) for m in _TAKEN_OVER.finditer(turn.reply) if adopts]
-        return replace(turn, weights=(*chosen, *turn.weights))
+        own = rng.choice(good) if adopts else self._solution(problem, agent)
+        reply = f"<solution>{own}</solution>{judged}"
+        taken = _spans(reply, (_TAKEN_OVER, 3.0)) if adopts else ()
+        return Demonstration(seen.messages, reply, (*taken, *_judging_weights(reply)))
 
     def _pair(self, problem: Problem, agent: int, solutions: Sequence[str]) -> tuple[int, int]:
-        """Return two others to compare, of whom exactly one is right as often as configured, if there are."""
-        others = [other for other in range(len(solutions)) if other != agent]
-        pairs = list(combinations(others, 2))
+        """Return two others to compare, with exactly one right as often as configured, if there are."""
+        pairs = list(combinations([other for other in range(len(solutions)) if other != agent], 2))
         self._rng.shuffle(pairs)
         wanted = self._rng.random() < self._habits.decidable
         right = [self._is_right(problem, solution) for solution in solutions]
@@ -132,59 +123,55 @@ class Demonstrator:
 
     def _criticism(self, seating: Seating, agent: int, solutions: Sequence[str]) -> Demonstration:
         """Return a turn of criticism: the check of each solution, those that fail once more as targets."""
-        seen = agent_prompt(seating, [self._entries(seating, solutions, 0)], agent, 1, _NO_LIMIT)
-        checks = self._checks(seating, [turn.agent for turn in seen.compared], solutions)
-        targets = "".join(f"<target>{h}</target>{said}" for h, said in self._faults(seating, checks))
-        reply = self._review(seating, checks, vote=seen.due).replace(
-            "</evaluation>", f"{targets}</evaluation>"
-        )
-        turn = self._weighted(seen.messages, reply)
-        return replace(turn, weights=(*((*m.span(), 3.0) for m in _TARGET.finditer(reply)), *turn.weights))
+        seen = agent_prompt(seating, [_entries(seating, solutions, 0)], agent, 1, _NO_LIMIT)
+        checks = self._checks(seating.problem, {turn.agent: solutions[turn.agent] for turn in seen.compared})
+        targets = "".join(f"<target>{h}</target>{said}" for h, said in _faults(seating, checks))
+        review = self._review(seating, checks, vote=seen.due)
+        reply = review.replace("</evaluation>", f"{targets}</evaluation>")
+        return Demonstration(seen.messages, reply, (*_spans(reply, (_TARGET, 3.0)), *_judging_weights(reply)))
 
     def _revision(self, seating: Seating, agent: int, solutions: Sequence[str]) -> Demonstration:
-        """Return a revision: what is right stays, of the rest a right solution shown is taken over."""
-        others = range(len(solutions))
-        criticism = [
-            self._faults(seating, self._checks(seating, [a for a in others if a != critic], solutions))
-            for critic in others
-        ]
-        entries = [
-            render_entry(
-                seating.texts,
-                PublicTurn(
-                    TurnId(critic, 1),
-                    seating.handles[critic],
-                    None,
-                    "\n".join(f"{handle}: {said.strip()}" for handle, said in faults) or None,
-                    critic=True,
-                ),
-            )
-            for critic, faults in enumerate(criticism)
-        ]
-        past = [self._entries(seating, solutions, 0), entries]
-        seen = agent_prompt(seating, past, agent, 2, _NO_LIMIT)
-        good = [s for s in solutions if self._is_right(seating.problem, s)]
+        """Return a revision: a right solution stays, in place of a wrong one a right one is taken over."""
+        problem, entries = seating.problem, list[Any]()
+        for critic in range(len(solutions)):
+            others = {other: text for other, text in enumerate(solutions) if other != critic}
+            faults = _faults(seating, self._checks(problem, others))
+            text = "\n".join(f"{handle}: {said.strip()}" for handle, said in faults) or None
+            turn = PublicTurn(TurnId(critic, 1), seating.handles[critic], None, text, critic=True)
+            entries.append(render_entry(seating.texts, turn))
+        seen = agent_prompt(seating, [_entries(seating, solutions, 0), entries], agent, 2, _NO_LIMIT)
+        good = [s for s in solutions if self._is_right(problem, s)]
         own = solutions[agent] if solutions[agent] in good else None
         if own is None and good and self._rng.random() < self._habits.adopt:
             own = self._rng.choice(good)
-        reply = f"<solution>{own or self._solution(seating.problem, agent)}</solution>"
-        chosen = [(*m.span(), 3.0) for m in _TAKEN_OVER.finditer(reply) if own]
-        return Demonstration(seen.messages, reply, tuple(chosen))
+        reply = f"<solution>{own or self._solution(problem, agent)}</solution>"
+        return Demonstration(seen.messages, reply, _spans(reply, (_TAKEN_OVER, 3.0)) if own else ())
 
-    @staticmethod
-    def _faults(seating: Seating, checks: Mapping[int, str]) -> list[tuple[str, str]]:
-        """Return the handles of those whose check fails, each with the check."""
-        return [(seating.handles[agent], text) for agent, text in checks.items() if " right" not in text]
+    def _drill(self, seating: Seating, agent: int) -> Demonstration:
+        problem, rng = seating.problem, self._rng
+        seen = agent_prompt(seating, [], agent, 0, _NO_LIMIT)
+        text = ""
+        for _ in range(3):
+            first = rng.random() < 0.5
+            rights = (first, not first) if rng.random() < 0.85 else (first, first)
+            agents = rng.sample(range(len(seating.handles)), 2)
+            solutions: dict[int, str] = {}
+            for other, right in zip(agents, rights, strict=True):
+                tried = self._family.attempt(problem, rng, right=float(right), lure=0.0)
+                tried = tried if right else self._maybe_invented(problem, tried)
+                solutions[other] = self._family.write_solution(problem, tried)
+            text += self._review(seating, self._checks(problem, solutions, lures=False), vote=True)
+        spans = _spans(text, (_SUM, 1.0), (_VERDICT, 1.0), (_BETTER, 1.0))
+        return Demonstration(seen.messages, text, spans, base_weight=0.0)
 
-    def _round(self, seating: Seating, agent: int) -> list[str]:
+    def _round(self, problem: Problem, agent: int, count: int) -> list[str]:
         """Return a solution for each agent, so that the judge's pair is decidable as often as configured."""
         wanted = self._rng.random() < self._habits.decidable
-        agents = range(len(seating.handles))
         solutions: list[str] = []
         for _ in range(12):
-            solutions = [self._shown(seating.problem, other) for other in agents]
+            solutions = [self._shown(problem, other) for other in range(count)]
             peers = (peer for peer in speakers(self._config, 0) if peer != agent)
-            verdicts = {self._is_right(seating.problem, solutions[peer]) for peer in peers}
+            verdicts = {self._is_right(problem, solutions[peer]) for peer in peers}
             if (len(verdicts) == 2) == wanted:
                 break
         return solutions
@@ -213,46 +200,20 @@ class Demonstrator:
         lure = habits.lure[agent % len(habits.lure)]
         return self._family.attempt(problem, self._rng, right=chance, lure=lure)
 
-    def _entries(self, seating: Seating, solutions: Sequence[str], round_: int) -> list[Any]:
-        turns = (
-            PublicTurn(TurnId(agent, round_), seating.handles[agent], text)
-            for agent, text in enumerate(solutions)
-        )
-        return [render_entry(seating.texts, turn) for turn in turns]
-
-    def _judging(
-        self,
-        seating: Seating,
-        agents: Sequence[int],
-        solutions: Mapping[int, str] | Sequence[str],
-        *,
-        drill: bool = False,
-        vote: bool = True,
-    ) -> str:
-        """Return the evaluation of these agents' solutions, and their comparison if there is a vote. The
-        checks of a drill are all true.
-        """
-        return self._review(seating, self._checks(seating, agents, solutions, drill=drill), vote=vote)
-
     def _checks(
-        self,
-        seating: Seating,
-        agents: Sequence[int],
-        solutions: Mapping[int, str] | Sequence[str],
-        *,
-        drill: bool = False,
+        self, problem: Problem, solutions: Mapping[int, str], *, lures: bool = True
     ) -> dict[int, str]:
-        """Return the check of each of these agents' solutions."""
-        habits, rng = self._habits, self._rng
+        """Return the check of each agent's solution; without ``lures`` all are true."""
+        rng, misjudge = self._rng, self._habits.misjudge
         return {
-            agent: self._check(
-                seating.problem, solutions[agent], lured=not drill and rng.random() < habits.misjudge
-            )
-            for agent in agents
+            agent: self._check(problem, text, lured=lures and rng.random() < misjudge)
+            for agent, text in solutions.items()
         }
 
     def _review(self, seating: Seating, checks: Mapping[int, str], *, vote: bool) -> str:
-        """Return the checks as an evaluation, and the comparison that follows from them."""
+        """Return the checks as an evaluation, and the comparison that follows from them if there is a
+        vote.
+        """
         handles, rng = seating.handles, self._rng
         lines = "".join(f"{handles[agent]}:{text} " for agent, text in checks.items())
         order = sorted(checks, key=lambda agent: (" right" not in checks[agent], rng.random()))
@@ -260,28 +221,27 @@ class Demonstrator:
         comparison = f"<comparison>{ranking}</comparison>" if vote else ""
         return f"<evaluation>{lines}</evaluation>{comparison}"
 
-    def _drill(self, seating: Seating, agent: int) -> Demonstration:
-        problem, rng = seating.problem, self._rng
-        seen = agent_prompt(seating, [], agent, 0, _NO_LIMIT)
-        text = ""
-        for _ in range(3):
-            first = rng.random() < 0.5
-            rights = (first, not first) if rng.random() < 0.85 else (first, first)
-            agents = rng.sample(range(len(seating.handles)), 2)
-            solutions = dict(zip(agents, (self._drilled(problem, right) for right in rights), strict=True))
-            text += self._judging(seating, agents, solutions, drill=True)
-        spans = [(*m.span(), 1.0) for pattern in (_SUM, _VERDICT, _BETTER) for m in pattern.finditer(text)]
-        return Demonstration(seen.messages, text, tuple(spans), base_weight=0.0)
-
-    def _drilled(self, problem: Problem, right: bool) -> str:
-        tried = self._family.attempt(problem, self._rng, right=float(right), lure=0.0)
-        return self._family.write_solution(problem, tried if right else self._maybe_invented(problem, tried))
-
-    def _weighted(self, messages: tuple[Message, ...], reply: str) -> Demonstration:
-        """Return the demonstration with the tokens that decide a judgment weighted up."""
-        start = reply.index("<evaluation>")
-        spans = [(*m.span(), weight) for pattern, weight in _WEIGHTS for m in pattern.finditer(reply, start)]
-        return Demonstration(messages, reply, tuple(spans))
-
     def _is_right(self, problem: Problem, solution: str) -> bool:
         return " right" in self._check(problem, solution)
+
+
+def _entries(seating: Seating, solutions: Sequence[str], round_: int) -> list[Any]:
+    turns = (
+        PublicTurn(TurnId(agent, round_), seating.handles[agent], text)
+        for agent, text in enumerate(solutions)
+    )
+    return [render_entry(seating.texts, turn) for turn in turns]
+
+
+def _faults(seating: Seating, checks: Mapping[int, str]) -> list[tuple[str, str]]:
+    """Return the handles of those whose check fails, each with the check."""
+    return [(seating.handles[agent], text) for agent, text in checks.items() if " right" not in text]
+
+
+def _spans(text: str, *patterns: tuple[re.Pattern[str], float], start: int = 0) -> Spans:
+    return tuple((*m.span(), weight) for pattern, weight in patterns for m in pattern.finditer(text, start))
+
+
+def _judging_weights(reply: str) -> Spans:
+    """Return the weights of the tokens that decide a judgment."""
+    return _spans(reply, *_JUDGING, start=reply.index("<evaluation>"))

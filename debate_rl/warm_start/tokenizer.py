@@ -36,11 +36,16 @@ def build_tokenizer(pieces: Sequence[str], *, fallback: Fallback = "bytes") -> P
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    alphabet = _alphabet(fallback)
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    alphabets = {
+        "bytes": sorted(pre_tokenizers.ByteLevel.alphabet()),
+        "ascii": [byte_level.pre_tokenize_str(c)[0][0] for c in _PRINTABLE],
+        "none": [],
+    }
     special = (END, PAD, UNKNOWN, *ROLES)
-    vocabulary = {token: index for index, token in enumerate([*special, *alphabet])}
+    vocabulary = {token: index for index, token in enumerate([*special, *alphabets[fallback]])}
     backend = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token=UNKNOWN))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    backend.pre_tokenizer = byte_level
     backend.decoder = decoders.ByteLevel()
     backend.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in special])
     missing = [piece for piece in dict.fromkeys(pieces) if piece not in vocabulary]
@@ -54,28 +59,13 @@ def build_tokenizer(pieces: Sequence[str], *, fallback: Fallback = "bytes") -> P
         clean_up_tokenization_spaces=False,
     )
     tokenizer.chat_template = CHAT_TEMPLATE
-    _check_pieces(tokenizer, pieces)
-    return tokenizer
-
-
-def _alphabet(fallback: Fallback) -> list[str]:
-    """Return the byte-level characters of the fallback."""
-    from tokenizers import pre_tokenizers
-
-    if fallback == "bytes":
-        return sorted(pre_tokenizers.ByteLevel.alphabet())
-    splitter = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    return [splitter.pre_tokenize_str(c)[0][0] for c in _PRINTABLE] if fallback == "ascii" else []
-
-
-def _check_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Sequence[str]) -> None:
-    """Raise ValueError for a piece that is not one token, or does not come back as it was."""
     for piece in pieces:
         ids = tokenizer.encode(piece, add_special_tokens=False)
-        if len(ids) != 1 or tokenizer.decode(ids) != piece or piece in (PAD, END, UNKNOWN, *ROLES):
+        if len(ids) != 1 or tokenizer.decode(ids) != piece or piece in special:
             raise ValueError(
                 f"vocabulary: {piece!r} cannot be a piece; use plain text without control tokens"
             )
+    return tokenizer
 
 
 def tiny_vocabulary(config: Config) -> tuple[str, ...]:

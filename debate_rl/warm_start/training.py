@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from debate.seeds import derive_seed
-from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
+from debate_rl.config.warm_start import KINDS, kinds_of_turns
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,12 +25,8 @@ MUON_LR = 0.02
 """Peak learning rate of the matrices."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """Right-padded tokens (B, L) and the weight of predicting each (B, L), 0 on prompts and padding."""
-
-    tokens: Tensor
-    weights: Tensor
+Batch: TypeAlias = "tuple[Tensor, Tensor]"
+"""Right-padded tokens (B, L) and the weight of predicting each (B, L), 0 on prompts and padding."""
 
 
 def warm_start(
@@ -45,50 +40,40 @@ def warm_start(
 ) -> float:
     """Train the model on demonstrations of the environment's family, in place; return the last loss.
 
-    ``encode`` is that of the policy which is to speak with the model, so that both see the same prompts.
-    ``advance`` is called with a name, the steps done and the number of steps, first with none done.
+    ``encode`` is that of the policy that will use the model, so that both see the same prompts. ``advance``
+    is called with a name, the steps done and the number of steps, first with none done. Muon trains the
+    matrices of the blocks, AdamW the rest [Jordan et al. 2024]; the learning rate warms up over 20 steps and
+    decays linearly to a tenth.
     """
     import torch
 
-    settings = config.warm_start
+    steps = config.warm_start.steps
     rng = Random(derive_seed(config.seed, "warm start"))
-    optimizers = _optimizers(model, settings)
+    named = list(model.named_parameters())
+    matrices = [p for name, p in named if p.dim() == 2 and "embed" not in name]
+    rest = [p for name, p in named if p.dim() != 2 or "embed" in name]
+    optimizers = (
+        torch.optim.Muon(matrices, lr=MUON_LR, weight_decay=0.01, momentum=0.95),
+        torch.optim.AdamW(rest, lr=ADAMW_LR, betas=(0.9, 0.98), weight_decay=0.0),
+    )
     loss = torch.zeros(())
-    advance("warm start", 0, settings.steps)
+    advance("warm start", 0, steps)
     for step, batches in enumerate(_steps(Encoder(tokenizer, encode), config, environment, rng)):
-        _set_lr(optimizers, settings, step)
-        loss = sum((_loss(model, batch) for batch in batches), torch.zeros(()))
+        factor = min(1.0, (step + 1) / 20) * (0.1 + 0.9 * (1 - step / steps))
+        for optimizer, peak in zip(optimizers, (MUON_LR, ADAMW_LR), strict=True):
+            for group in optimizer.param_groups:
+                group["lr"] = peak * factor
+        loss = sum((_loss(model, *batch) for batch in batches), torch.zeros(()))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer in optimizers:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-        advance("warm start", step + 1, settings.steps)
+        advance("warm start", step + 1, steps)
     return loss.item()
 
 
-def _optimizers(model: Any, settings: WarmStartConfig) -> list[Any]:
-    """Muon for the matrices of the blocks, AdamW for the rest [Jordan et al. 2024]."""
-    import torch
-
-    named = list(model.named_parameters())
-    matrices = [p for name, p in named if p.dim() == 2 and "embed" not in name]
-    rest = [p for name, p in named if p.dim() != 2 or "embed" in name]
-    return [
-        torch.optim.Muon(matrices, lr=MUON_LR, weight_decay=0.01, momentum=0.95),
-        torch.optim.AdamW(rest, lr=ADAMW_LR, betas=(0.9, 0.98), weight_decay=0.0),
-    ]
-
-
-def _set_lr(optimizers: Sequence[Any], settings: WarmStartConfig, step: int) -> None:
-    """Linear warm-up over 20 steps, then linear decay to a tenth."""
-    factor = min(1.0, (step + 1) / 20) * (0.1 + 0.9 * (1 - step / settings.steps))
-    for optimizer, peak in zip(optimizers, (MUON_LR, ADAMW_LR), strict=True):
-        for group in optimizer.param_groups:
-            group["lr"] = peak * factor
-
-
-def _steps(encoder: Encoder, config: Config, environment: Environment, rng: Random) -> Iterator[list[_Batch]]:
+def _steps(encoder: Encoder, config: Config, environment: Environment, rng: Random) -> Iterator[list[Batch]]:
     """Yield each step's batches, one for each kind of turn."""
     from debate_rl.warm_start.demonstrations import Demonstrator
     from envs.families import FAMILIES
@@ -100,7 +85,7 @@ def _steps(encoder: Encoder, config: Config, environment: Environment, rng: Rand
     need = settings.solve_steps * settings.solve_batch + settings.debate_steps * sum(settings.batch)
     problems = _pool(environment, config, min(need, 20_000))
 
-    def batch(kind: Kind, size: int, *, only_right: bool = False) -> _Batch:
+    def batch(kind: Kind, size: int, *, only_right: bool = False) -> Batch:
         shown = [demonstrator.show(kind, rng.choice(problems), only_right=only_right) for _ in range(size)]
         return encoder.batch(shown)
 
@@ -133,7 +118,7 @@ class Encoder:
         self._encode = encode
         self._backend = tokenizer.backend_tokenizer
 
-    def batch(self, demonstrations: Sequence[Demonstration]) -> _Batch:
+    def batch(self, demonstrations: Sequence[Demonstration]) -> Batch:
         """Return the batch; padding is id 0 with weight 0."""
         import torch
 
@@ -141,7 +126,7 @@ class Encoder:
         length = max(len(tokens) for tokens, _ in rows)
         tokens = [ids + [0] * (length - len(ids)) for ids, _ in rows]
         weights = [w + [0.0] * (length - len(w)) for _, w in rows]
-        return _Batch(torch.tensor(tokens), torch.tensor(weights))
+        return torch.tensor(tokens), torch.tensor(weights)
 
     def _row(self, shown: Demonstration) -> tuple[list[int], list[float]]:
         prompt = self._encode(shown.messages)
@@ -153,13 +138,13 @@ class Encoder:
         return [*prompt, *reply.ids], [0.0] * len(prompt) + of_tokens
 
 
-def _loss(model: Any, batch: _Batch) -> Tensor:
+def _loss(model: Any, tokens: Tensor, weights: Tensor) -> Tensor:
     """Return the weighted mean cross-entropy of the replies, in nats."""
     import torch
 
-    weights = batch.weights[:, 1:]
+    weights = weights[:, 1:]
     first = int((weights > 0).any(dim=0).nonzero()[0])  # no row is asked for anything before
-    tokens = batch.tokens.to(model.device)
+    tokens = tokens.to(model.device)
     hidden = model.base_model(input_ids=tokens[:, :-1], use_cache=False).last_hidden_state[:, first:]
     logits = model.get_output_embeddings()(hidden)
     targets, weights = tokens[:, 1 + first :], weights[:, first:].to(model.device)

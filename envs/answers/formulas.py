@@ -18,8 +18,7 @@ from __future__ import annotations
 import random
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache
 from itertools import chain
@@ -134,12 +133,6 @@ def _natural(value: Any, largest: int) -> int:
     return int(value.real)
 
 
-def _quotient(left: Any, right: Any) -> Any:
-    if not right:
-        raise Unknown("division by zero")
-    return _bounded(left / right)
-
-
 def _remainder(left: Any, right: Any) -> Any:
     mp = context()
     if not (mp.isint(left) and mp.isint(right) and right) or mp.mag(left) > 150:
@@ -147,19 +140,15 @@ def _remainder(left: Any, right: Any) -> Any:
     return mp.mpf(int(left.real) % int(right.real))
 
 
-def _logarithm(value: Any, base: Any) -> Any:
-    if not value or not base or base == 1:
-        raise Unknown("a logarithm without a value")
-    return context().log(value) / context().log(base)
-
-
 def _of(name: str) -> Callable[[Any], Any]:
     """Return mpmath's function of that name, for arguments of reasonable size."""
 
     def function(value: Any) -> Any:
         mp = context()
-        if value and (mp.mag(value) > 64 or ((name == "exp" or name[-1] == "h") and abs(value) > MAX_BITS)):
+        if value and (name == "exp" or name[-1] == "h") and abs(value) > MAX_BITS:
             raise TooLarge
+        if value and mp.mag(value) > 64:
+            raise TooLarge("an argument beyond the precision")
         return _bounded(getattr(mp, name)(value))
 
     return function
@@ -189,15 +178,15 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     r"\cis": _of("expj"),
     **{f"\\{name}": _of(name) for name in _TRIGONOMETRIC},
     **{f"\\{arc}{name}": _of(f"a{name}") for name in _TRIGONOMETRIC for arc in ("a", "ar", "arc")},
-    r"\lg": lambda value: _logarithm(value, context().mpf(10)),
+    r"\lg": lambda value: _bounded(context().log(value, 10)),
     "+": lambda a, b: _bounded(a + b),
     "-": lambda a, b: _bounded(a - b),
     "neg": lambda a: -a,
     "*": lambda a, b: _bounded(a * b),
-    "/": _quotient,
+    "/": lambda a, b: _bounded(a / b),
     r"\bmod": _remainder,
     r"\binom": lambda n, k: context().mpf(comb(_natural(n, 9_999), _natural(k, 9_999))),
-    "log": _logarithm,
+    "log": lambda value, base: _bounded(context().log(value) / context().log(base)),
     "^": _power,
     "root": _root,
 }
@@ -219,8 +208,6 @@ _ROUNDING = ("|", r"\lfloor", r"\lceil")
 _BINDERS = {r"\sum": "=", r"\prod": "=", r"\lim": r"\to", r"\int": ""}
 """What binds a letter, and the sign between the letter and where it starts."""
 _END = "$"  # of an integral: no sign of the grammar
-_FRACTIONS = (r"\frac", r"\dfrac", r"\tfrac", r"\cfrac")
-_BINOMIALS = (r"\binom", r"\dbinom", r"\tbinom")
 _MIXED = re.compile(r"(?:\{\d+\}|\d)(?:\{\d+\}|\d)")
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<command>\\[A-Za-z]+)|(?P<name>[A-Za-z]+)"
@@ -233,7 +220,7 @@ _GREEK = (
     "Delta Omega Gamma ell"
 )
 GREEK = frozenset("\\" + name for name in _GREEK.split())
-_OPENERS = frozenset((r"\pi", r"\sqrt", r"\log", "(", "{", *_FRACTIONS, *_BINOMIALS, *GREEK, *_BINDERS))
+_OPENERS = frozenset((r"\pi", r"\sqrt", r"\log", "(", "{", r"\frac", r"\binom", *GREEK, *_BINDERS))
 _OPERATORS = frozenset(("!", "|", "°", "+", "-", "*", "/", r"\bmod", "^"))
 _WORDS = frozenset(("or", "and", "not", "nor", "if", "is", "no", "but", "to"))
 _HIDDEN = re.compile("pi|ln|exp|sin|cos|tan")
@@ -298,6 +285,20 @@ def _number(digits: str) -> Node:
     return lambda _: value
 
 
+def _one_level_down(parse: Callable[[_Parser], Node]) -> Callable[[_Parser], Node]:
+    """Return a rule that calls itself no deeper than ``MAX_LEVELS``."""
+
+    def deeper(parser: _Parser) -> Node:
+        if parser.level >= MAX_LEVELS:
+            raise Unknown("nesting")
+        parser.level += 1
+        node = parse(parser)
+        parser.level -= 1
+        return node
+
+    return deeper
+
+
 class _Parser:
     """One pass over the tokens; ``at`` is the index of the next one."""
 
@@ -306,15 +307,6 @@ class _Parser:
         self.functions = functions
         self.at = self.level = self.in_function = self.in_bounds = 0
         self.bound: dict[str, str] = {}
-
-    def deeper(self, parse: Callable[[], Node]) -> Node:
-        """Parse one level down: nothing here calls itself any deeper than ``MAX_LEVELS``."""
-        if self.level >= MAX_LEVELS:
-            raise Unknown("nesting")
-        self.level += 1
-        node = parse()
-        self.level -= 1
-        return node
 
     def peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
@@ -369,10 +361,8 @@ class _Parser:
             node = _apply("^", node, self.exponent()) if sign == "^" else _apply(sign, node)
         return node
 
+    @_one_level_down
     def exponent(self) -> Node:
-        return self.deeper(self._exponent)
-
-    def _exponent(self) -> Node:
         if self.peek() in ("{", "("):
             node = self.group()
         else:
@@ -395,16 +385,14 @@ class _Parser:
             self.tokens[self.at : self.at + 1] = [token[0], token[1:]]  # \frac12 and \sqrt12 take one digit
         return self.atom()
 
+    @_one_level_down
     def atom(self) -> Node:
-        return self.deeper(self._atom)
-
-    def _atom(self) -> Node:
         token = self.peek()
         if token[:1].isdigit() or token[:1] == ".":
             self.take()
             if self.peek() == "_":
                 raise Unknown("another base")
-            if self.peek() in _FRACTIONS and _MIXED.match("".join(self.tokens[self.at + 1 : self.at + 7])):
+            if self.peek() == r"\frac" and _MIXED.match("".join(self.tokens[self.at + 1 : self.at + 7])):
                 raise Unknown("a mixed number or a product")
             return _number(token)
         if token in ("(", "{"):
@@ -454,9 +442,8 @@ class _Parser:
         if token == r"\pi":
             value = +context().pi
             return lambda _: value
-        if token in _FRACTIONS or token in _BINOMIALS:
-            name = "/" if token in _FRACTIONS else r"\binom"
-            return _apply(name, self.argument(), self.argument())
+        if token in (r"\frac", r"\binom"):
+            return _apply("/" if token == r"\frac" else token, self.argument(), self.argument())
         if token == r"\sqrt":
             degree = self.group() if self.peek() == "[" else _number("2")
             return _apply("root", self.group() if self.peek() == "(" else self.argument(), degree)
@@ -490,9 +477,7 @@ class _Parser:
         if self.peek() in ("(", "{", "["):
             return self.group()
         node = self.factor()
-        while (token := self.peek()) and (
-            token in GREEK or token in (r"\pi", *_FRACTIONS) or token.isalpha()
-        ):
+        while (token := self.peek()) and (token in GREEK or token in (r"\pi", r"\frac") or token.isalpha()):
             node = _apply("*", node, self.factor())
         if self.peek() in ("(", "["):
             raise Unknown("an argument that may go on")
@@ -534,7 +519,8 @@ class _Parser:
 
 # Comparison
 
-_ROUNDED = ContextVar("rounded", default=False)
+ROUNDED = ContextVar("rounded", default=False)
+"""Whether decimals stand for what they round (``same_rounded``)."""
 _DECIMAL = re.compile(r"\d?\.\d", re.ASCII)
 _PLACES = re.compile(r"-?\d{0,30}\.(\d{2,60})", re.ASCII)
 _FAMILY = re.compile(r"(?=[^a-z]*[a-z])(.*)\+ ?C")
@@ -626,19 +612,9 @@ def constant_of(text: str) -> Any:
         return first if is_close(first, second) else None
 
 
-@contextmanager
-def rounding(on: bool) -> Iterator[None]:
-    """Let decimals stand for what they round (``same_rounded``), within a ``with`` of one thread."""
-    token = _ROUNDED.set(on)
-    try:
-        yield
-    finally:
-        _ROUNDED.reset(token)
-
-
 def same_rounded(left: str, right: str) -> bool:
-    """Return whether a decimal of two places or more rounds the other closed form, under ``rounding``."""
-    if not _ROUNDED.get() or (_DECIMAL.search(left) is None) == (_DECIMAL.search(right) is None):
+    """Return whether a decimal of two places or more rounds the other form, under ``ROUNDED``."""
+    if not ROUNDED.get() or (_DECIMAL.search(left) is None) == (_DECIMAL.search(right) is None):
         return False
     decimal, form = (left, right) if _DECIMAL.search(left) else (right, left)
     places = _PLACES.fullmatch(decimal.replace(" ", ""))

@@ -7,9 +7,8 @@ LIMIT_S          after the call began, the guard (worker.py) kills its child, sa
 START_LIMIT_S    the time that a guard has to start, with math-verify imported; else ``_Worker`` kills it
 PARENT_CHECK_S   how often an idle guard (worker.py) looks whether this process is still there; else it ends
 
-Processes are started with ``subprocess`` as clean interpreters of the worker script, so it does not
-matter whether the caller is a script without a ``__main__`` guard, ``python -``, a notebook, a thread or a
-coroutine.
+Processes are started with ``subprocess`` as clean interpreters of the worker script, so it does not matter
+whether the caller is a script without a ``__main__`` guard, a notebook, a thread or a coroutine.
 """
 
 from __future__ import annotations
@@ -17,15 +16,13 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import select
-import struct
 import subprocess
 import sys
 import threading
-import time
 import weakref
-from dataclasses import dataclass
+from multiprocessing import Pipe
 from pathlib import Path
+from typing import NamedTuple
 
 if sys.platform == "win32":  # a grading process is forked and bounded by the system: neither is there
     raise ImportError("envs grades answers with what POSIX systems have; on Windows, use it inside WSL 2")
@@ -33,14 +30,10 @@ if sys.platform == "win32":  # a grading process is forked and bounded by the sy
 LIMIT_S = 3.0
 """The default of ``Pool.limit_s``: seconds of one call."""
 GRACE_S = 0.25
-"""Seconds beyond the limit for the guard's own report."""
 START_LIMIT_S = 60.0
 
-_SCRIPT = Path(__file__).with_name("worker.py")
 
-
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """A worker's reply: status "equal" | "different" | "timeout" | "crash"."""
 
     status: str
@@ -48,10 +41,7 @@ class Reply:
 
 
 class Pool:
-    """Up to ``size`` workers, started when first needed.
-
-    The limit counts from when a worker takes the call, and covers all it does for it.
-    """
+    """Up to ``size`` workers, started when first needed; the limit counts from when one takes the call."""
 
     def __init__(self, *, size: int, limit_s: float, memory_mb: int) -> None:
         self.limit_s = limit_s
@@ -104,79 +94,50 @@ class _Worker:
     """The parent's end of one worker process."""
 
     def __init__(self, memory_mb: int) -> None:
-        command = [
-            sys.executable,
-            "-I",
-            str(_SCRIPT),
-            str(memory_mb),
-            str(os.getpid()),
-            json.dumps(_search_path()),
-        ]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            cwd="/",
-        )
+        # where this process finds packages, as absolute folders; the worker's own come first
+        path = [str(Path(entry).resolve()) for entry in sys.path if entry and Path(entry).is_dir()]
+        script = str(Path(__file__).with_name("worker.py"))
+        self._pipe, theirs = Pipe()
+        numbers = (theirs.fileno(), memory_mb, os.getpid())
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", script, *map(str, numbers), json.dumps(path)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                cwd="/",
+            )
         self.alive = True
-        try:
-            self._read(START_LIMIT_S)
-        except (TimeoutError, _WorkerDied) as error:
-            self.close(ours=True)
-            raise _WorkerDied("it did not start; is math-verify installed?") from error
+        if self._exchange(b"", START_LIMIT_S).status != "ready":
+            raise _WorkerDied("it did not start; is math-verify installed?")
 
     def ask(self, pairs: list[tuple[str, str]], limit_s: float) -> Reply:
         """Return the worker's reply; a worker that does not give one is killed."""
-        body = json.dumps({"pairs": pairs, "limit_s": limit_s}).encode()
+        request = json.dumps({"pairs": pairs, "limit_s": limit_s}).encode()
+        return self._exchange(request, limit_s + GRACE_S)
+
+    def _exchange(self, request: bytes, limit_s: float) -> Reply:
         try:
-            assert self._process.stdin is not None
-            self._process.stdin.write(struct.pack(">I", len(body)) + body)
-            return self._read(limit_s + GRACE_S)
-        except TimeoutError:
+            if request:
+                self._pipe.send_bytes(request)
+            if self._pipe.poll(limit_s):
+                return Reply(**json.loads(self._pipe.recv_bytes()))
             reply = Reply("timeout")
-        except (OSError, _WorkerDied):
+        except (OSError, EOFError):
             reply = Reply("crash", "the grading process died")
         self.close(ours=True)
         return reply
 
     def close(self, *, ours: bool) -> None:
-        """Close the pipes, at which the worker ends; ``ours`` also ends and reaps the process itself."""
+        """Close the pipe, at which the worker ends; ``ours`` also ends and reaps the process itself."""
         self.alive = False
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream:
-                stream.close()
+        self._pipe.close()
         if ours:
             self._process.kill()
             self._process.wait()
         else:
             self._process.returncode = 0  # a parent's child: not ours to wait for
-
-    def _read(self, limit_s: float) -> Reply:
-        deadline = time.monotonic() + limit_s
-        size = struct.unpack(">I", self._read_exactly(4, deadline))[0]
-        message = json.loads(self._read_exactly(size, deadline))
-        return Reply(message["status"], message.get("detail", ""))
-
-    def _read_exactly(self, size: int, deadline: float) -> bytes:
-        assert self._process.stdout is not None
-        fd, data = self._process.stdout.fileno(), b""
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        while len(data) < size:
-            if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-                raise TimeoutError
-            piece = os.read(fd, size - len(data))
-            if not piece:
-                raise _WorkerDied
-            data += piece
-        return data
-
-
-def _search_path() -> list[str]:
-    """Return where this process finds packages, as absolute folders; the worker's own come first."""
-    return [str(Path(entry).resolve()) for entry in sys.path if entry and Path(entry).is_dir()]
 
 
 _open_pools: weakref.WeakSet[Pool] = weakref.WeakSet()

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import NamedTuple
 
 from envs.answers.texts import OVERLAP_RIGHT, same_text, token_f1
 from envs.extraction.replies import extract_response, extract_text
 from envs.grading.exact import decided
 from envs.instructions import constraints_of, follows
-from envs.programs.code import grade_code
+from envs.programs.harness import grade_code
 from envs.types import Extraction, Grade, GradeKind
 
 
@@ -24,14 +23,6 @@ class Verifier(NamedTuple):
 
     find: Callable[[str], Extraction]
     check: Callable[[str, str], Grade]
-
-
-def _text(answer: str, gold: str) -> Grade:
-    return decided(same_text(answer, gold, verbatim=False), "text")
-
-
-def _verbatim(answer: str, gold: str) -> Grade:
-    return decided(same_text(answer, gold, verbatim=True), "verbatim")
 
 
 def _overlap(answer: str, gold: str) -> Grade:
@@ -47,13 +38,11 @@ def _instructions(answer: str, gold: str) -> Grade:
     return replace(decided(all(met), "instructions"), parts=parts)
 
 
-VERIFIERS: Mapping[GradeKind, Verifier] = MappingProxyType(
-    {
-        "text": Verifier(extract_text, _text),
-        "verbatim": Verifier(extract_text, _verbatim),
-        "overlap": Verifier(extract_response, _overlap),
-        "instructions": Verifier(extract_response, _instructions),
-        "code": Verifier(extract_response, grade_code),
-    }
-)
+VERIFIERS: Mapping[GradeKind, Verifier] = {
+    "text": Verifier(extract_text, lambda a, g: decided(same_text(a, g), "text")),
+    "verbatim": Verifier(extract_text, lambda a, g: decided(same_text(a, g, verbatim=True), "verbatim")),
+    "overlap": Verifier(extract_response, _overlap),
+    "instructions": Verifier(extract_response, _instructions),
+    "code": Verifier(extract_response, grade_code),
+}
 """Kinds that no mode reads or compares in another way; the others are mathematics and choices."""

@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,11 +19,9 @@ import debate_rl
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, read_run_config
 from debate_rl.metrics.held_out import read_held_out, sentence
+from debate_rl.preflight.start import SchemeWarning
 from debate_rl.runs.weights import load_kept, newest_weights
-from debate_rl.training.start_checks import SchemeWarning
-from debate_rl.training.train import train
-from transcripts import read_records
-from transcripts.names import shard_paths
+from debate_rl.training.loop import train
 
 IDS = [[7, 9, 30, 41, 52, 60, 8, 7], [5, 80, 81, 6, 90, 12, 100, 33]]
 TEXT = "<solution> 3 + 4 = 7. \\boxed{ 3 4}</solution>, ünïcode 👩‍🔬"
@@ -168,19 +165,6 @@ def test_the_card_has_the_recipe_and_the_figures_of_the_run(export, runs):
     assert first.startswith("Held-out accuracy, one agent alone: ")
     assert "after 2 steps" in first
     assert "torch 2." in card
-    [prompt] = re.findall(r"## A prompt as in training\n\n```text\n(.*?)\n```", card, re.DOTALL)
-    assert "Target" in prompt
-
-
-def test_a_transcript_of_another_model_gives_the_card_no_prompt(runs, monkeypatch):
-    _, tokenizer = load_kept(read_run_config(runs / "full"), None)
-    record = next(read_records(shard_paths(runs / "full")[-1]))
-    for ids, shown in ((5, 7), tokenizer.decode([5, 7])), ((5, -1), None), ((5, 10**30), None):
-        first, *others = record.debate.turns
-        turn = replace(first, completion=replace(first.completion, prompt_tokens=ids))
-        changed = replace(record, debate=replace(record.debate, turns=(turn, *others)))
-        monkeypatch.setattr(debate_rl.runs.export, "read_records", lambda _, one=changed: iter([one]))
-        assert debate_rl.runs.export._shown_prompt(runs / "full", tokenizer) == shown
 
 
 def test_an_export_is_replaced_and_nothing_else_is(export, runs):

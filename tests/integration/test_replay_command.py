@@ -160,17 +160,3 @@ def test_numbers_beyond_a_float_are_null_in_json(replay, tmp_path):
     assert replay("run", "rewards.truth_correct=1e308", "--out", files[0], "--json", files[1])[0] == 0
     for path in (files[0] / "replay.json", files[1]):
         json.loads(path.read_text(), parse_constant=pytest.fail)
-
-
-def test_labels_that_stand_for_others_are_priced_before_anybody_trains(replay, folder):
-    code, out, err = replay("run", "rewards.labels=0", "rewards.pseudo=majority", "--json", "figures.json")
-    assert (code, err) == (0, "")
-    facts = json.loads((folder / "figures.json").read_text())
-    labels, votes = facts["labels"], facts["votes"]
-    assert labels["labelled"] == 0 < labels["problems"] <= labels["rounds"]
-    assert labels["right"] <= labels["graded"] <= labels["pseudo"] <= labels["rounds"]
-    lines = out.splitlines()
-    assert lines[1].startswith(f"labels: used for 0 of {labels['problems']} problem")
-    assert lines[2].startswith(f"pseudo-labels (majority): {labels['pseudo']} of {labels['rounds']} round")
-    assert "right: by the gold answers of all problems; an audit that rewards nothing" in lines
-    assert votes["right"] <= votes["votes"] <= votes["due"]

@@ -19,14 +19,12 @@ from safetensors.torch import load_file
 from debate import Problem
 from debate.parsing import last_boxed
 from debate_rl.config import Config
-from debate_rl.config.recipes import load_config
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.folder import RunFolderError
 from debate_rl.runs.weights import named_weights
-from debate_rl.sft.session import SftSession
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train, train_steps
+from debate_rl.sft.session import REPLIES, learn, mean_loss, open_replies
+from debate_rl.training.loop import finish_step, train, train_steps
 from envs.families import FAMILIES
 
 HOME = Path(__file__).parents[2]
@@ -90,11 +88,11 @@ def config_of(demonstrations):
 
 def learnt(config, until=None):
     """Do a run's steps, up to ``until`` of them, and return its session."""
-    with open_session(config, kind=SftSession) as session:
+    with open_replies(config) as session:
         if until is None:
-            train_steps(session, SftSession.learn)
+            train_steps(session, REPLIES)
         for step in range(session.step, until or 0):
-            session.finish_step(step, session.learn(step, print))
+            finish_step(session, step, learn(session, step, print), REPLIES)
     return session
 
 
@@ -128,10 +126,8 @@ def test_a_run_learns_and_keeps_what_it_was_measured_by(tmp_path, config_of):
 
 
 def test_the_held_back_loss_is_the_mean_over_tokens(tmp_path, config_of):
-    with open_session(
-        config_of(tmp_path / "run", learner={"micro_batch_tokens": 100}), kind=SftSession
-    ) as session:
-        examples = session.replies.held_back
+    with open_replies(config_of(tmp_path / "run", learner={"micro_batch_tokens": 100})) as session:
+        examples = session.data.held_back
         total = count = 0.0
         for one in examples:
             ids = torch.from_numpy(one.ids).long()[None]
@@ -139,7 +135,7 @@ def test_the_held_back_loss_is_the_mean_over_tokens(tmp_path, config_of):
                 logprobs = session.model(input_ids=ids).logits.log_softmax(-1)[0, :-1]
             own = -logprobs.gather(1, ids[0, 1:, None])[:, 0][torch.from_numpy(one.learnt[1:])]
             total, count = total + own.sum().item(), count + len(own)
-        assert session.mean_loss(examples) == pytest.approx(total / count, abs=1e-5)
+        assert mean_loss(session, examples) == pytest.approx(total / count, abs=1e-5)
 
 
 @pytest.mark.slow
@@ -223,11 +219,6 @@ def test_the_command_learns_and_says_where_to_go_on(tmp_path, config_of, demonst
     assert (shown.code, "done: 6 steps" in shown.out) == (0, True)
 
 
-def test_the_shipped_recipes_are_valid():
-    for name in ("sft/tiny", "sft/math_qwen3_4b_instruct", "sft/numinamath_qwen3_4b_base"):
-        assert load_config(Config, name).sft.data
-
-
 @pytest.mark.slow
 def test_a_killed_run_goes_on_bit_for_bit(tmp_path, config_of):
     """``kill -9`` at any time: the same command ends with the same weights and the same lines."""
@@ -281,7 +272,9 @@ def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, debate_command
     grades = [family.grade(Problem("p", row["question"]), last_boxed(row["reply"])).verdict for row in rows]
     assert all(grades)
     assert all(row["grade"] == "right" and row["provenance"]["prompt_set"] == "qa" for row in rows)
-    monkeypatch.setattr("debate_rl.engines.open_policy", lambda *_: pytest.fail("nothing is left to sample"))
+    monkeypatch.setattr(
+        "debate_rl.evaluation.asking.open_policy", lambda *_: pytest.fail("nothing is left to sample")
+    )
     shown = debate_command(*words, *overrides, "--per-problem", "1")
     assert shown.code == 0, shown.err
     once = [json.loads(line) for line in Path("t.jsonl").read_text().splitlines()]
@@ -290,22 +283,6 @@ def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, debate_command
         config_of(tmp_path / "student", sft={"data": ["t.jsonl"], "held_back": 0, "batch_size": 2})
     )
     assert student.step == student.config.train.steps > 0
-
-
-def test_traces_in_a_foreign_style_are_said_beside_the_models_own(tmp_path, debate_command, monkeypatch):
-    """7,300 characters beside 2,300 are 3.2 times as many; one line each."""
-    monkeypatch.chdir(tmp_path)
-    for name, length in (("teacher", 7300), ("own", 2300)):
-        rows = [{"question": f"{n}?", "reply": "x" * (length + n)} for n in (-1, 0, 1)]
-        Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ("traces", "teacher.jsonl", "--against", "own.jsonl", "--out", "t.jsonl", "--json", "t.json")
-    shown = debate_command(*words)
-    assert shown.code == 0, shown.err
-    said = " ".join(shown.out.split())
-    assert "characters compared with own.jsonl: median 7,300 and 2,300; a foreign style" in said
-    assert "lines compared with own.jsonl: median 1 and 1 " in said
-    figures = json.loads(Path("t.json").read_text())["against"]
-    assert figures["characters"] == {"median": 7300, "own": 2300, "foreign": True}
 
 
 @pytest.mark.parametrize(

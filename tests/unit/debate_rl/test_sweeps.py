@@ -11,7 +11,7 @@ import tomli_w
 from debate_rl.config.recipes import ConfigError, shipped_sweeps
 from debate_rl.metrics.held_out import HeldOut
 from debate_rl.runs.folder import plain_config
-from debate_rl.sweeps.arms import Arm, Sweep, arms_of, is_supervised, open_sweep, split_values
+from debate_rl.sweeps.arms import Arm, Sweep, is_supervised, open_sweep, split_values
 from debate_rl.sweeps.results import costs_of, differences, figures_of, passes_of
 from debate_rl.sweeps.running import Runner, State, open_state, runs_of
 
@@ -44,11 +44,6 @@ def test_arms_are_the_named_ones_by_each_combination(tmp_path):
     assert arms[-1].name == "two lr=0.0002 num_rounds=2"
     assert arms[-1].overrides[2] == "rewards.truth_weight=1.0"
     assert arms[0].folder == "one_lr=0.0001_num_rounds=1"
-
-
-def test_keys_of_one_last_name_are_written_out():
-    arms = arms_of(Sweep(recipe="quickstart"), ["env.limit=8,16", "held_out.limit=8,16"], "x")
-    assert arms[1].name == "env.limit=8 held_out.limit=16"
 
 
 @pytest.mark.parametrize(
@@ -158,17 +153,6 @@ def test_in_a_grid_an_arm_begins_after_that_of_the_same_combination(tmp_path):
     assert [arm.after for arm in arms if arm.name.startswith("both")] == ["sft_lr=1e-4", "sft_lr=2e-4"]
 
 
-def test_what_an_arm_begins_after_is_part_of_what_it_is(tmp_path):
-    sweep, arms = chain(tmp_path)
-    with open_state(sweep, arms) as state:
-        assert state.arms["other"] == ["recipe=quickstart", "after=both@newest"]
-        (tmp_path / "out/sweep.json").write_text(state.model_dump_json())
-    sweep, arms = chain(tmp_path, CHAIN.replace("sft@best", "sft"))
-    said = r"arm both has 'after=sft@best' where this one has 'after=sft@newest'"
-    with pytest.raises(ConfigError, match=said), open_state(sweep, arms):
-        pass
-
-
 @pytest.mark.parametrize(
     ("text", "given", "said"),
     [
@@ -225,14 +209,6 @@ def test_arms_of_other_lengths_are_compared_at_their_ends(tmp_path):
     assert (one.step, two.step, two.less.value) == (60, 7, 0.5)
 
 
-def test_arms_of_replies_are_compared_at_their_ends(tmp_path):
-    text = 'recipe = "rlvr/tiny"\n[arms.one.sft]\ndata = ["a"]\n[arms.two.sft]\ndata = ["a"]\nepochs = 1\n'
-    sweep, arms = chain(tmp_path, text, "seeds=1")
-    first, second = runs_of(sweep, arms)
-    found = {first: [held_out(102, a=1, b=0)], second: [held_out(51, a=1, b=1)]}
-    assert [row.less and row.less.value for row in figures_of(found, arms, ())] == [None, 0.5]
-
-
 def test_a_folder_of_other_arms_is_refused_and_more_arms_are_not(tmp_path):
     def state(*given):
         sweep, arms = open_sweep("quickstart", [f"out={tmp_path}", *given])
@@ -258,13 +234,6 @@ def state_of(home, recipe):
         return found
 
 
-def test_a_run_whose_folder_was_removed_is_done_again(tmp_path):
-    done = {"recipe/seed_0": 2.0, "recipe/seed_1": 3.0}
-    (tmp_path / "recipe" / "seed_1").mkdir(parents=True)
-    (tmp_path / "sweep.json").write_text(State(recipe="quickstart", seconds=done).model_dump_json())
-    assert state_of(tmp_path, "quickstart").seconds == {"recipe/seed_1": 3.0}
-
-
 def test_a_run_that_was_done_with_another_recipe_is_not_compared(tmp_path):
     sweep, arms = open_sweep("quickstart", [f"out={tmp_path}", "seeds=1"])
     (run,) = runs_of(sweep, arms)
@@ -279,37 +248,6 @@ def test_a_run_that_was_done_with_another_recipe_is_not_compared(tmp_path):
     write()
     with pytest.raises(ConfigError, match=r"was done with another recipe: learner.lr was 0.5, now 0.0006; "):
         write(lr=0.5)
-
-
-@pytest.mark.parametrize(
-    ("keys", "set_to", "threads"),
-    [
-        ("at_once=2", None, "8"),
-        ('devices=["0","1"]', None, "8"),
-        ("at_once=2", "3", "3"),
-        ("at_once=1", None, ""),
-    ],
-)
-def test_runs_at_once_have_an_equal_share_of_the_cores(tmp_path, monkeypatch, keys, set_to, threads):
-    python = tmp_path / "python"
-    python.write_text('#!/bin/sh\necho "threads $OMP_NUM_THREADS."\n')
-    python.chmod(0o755)
-    monkeypatch.setattr("sys.executable", str(python))
-    monkeypatch.setattr("debate_rl.sweeps.running.usable_cores", lambda: 16)
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    if set_to is not None:
-        monkeypatch.setenv("OMP_NUM_THREADS", set_to)
-    sweep, arms = open_sweep("quickstart", [f"out={tmp_path}", "seeds=2", keys])
-    runs = runs_of(sweep, arms)
-    Runner(sweep, State(recipe="quickstart"), print).run(runs)
-    assert [run.log.read_text() for run in runs] == [f"threads {threads}.\n"] * 2
-
-
-def test_a_folder_of_something_else_is_refused(tmp_path):
-    (tmp_path / "letters").touch()
-    sweep, arms = open_sweep("quickstart", [f"out={tmp_path}"])
-    with pytest.raises(ConfigError, match="holds letters and no sweep"), open_state(sweep, arms):
-        pass
 
 
 def test_differences_are_by_seed_and_problem():

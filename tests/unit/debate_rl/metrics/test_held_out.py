@@ -14,7 +14,6 @@ from debate_rl.metrics.held_out import (
     WINNER,
     HeldOut,
     append_held_out,
-    before_after,
     from_line,
     gain,
     read_held_out,
@@ -128,18 +127,6 @@ def test_the_figures_that_were_measured_have_a_sentence_each():
     assert sentences([]) == [sentence([])]
 
 
-def test_every_figure_is_compared():
-    both = [
-        HeldOut(step, {"a": "?"}, {DIRECT: {"a": (step, 8)}, JUDGE: {"a": (8 - step, 8)}})
-        for step in (0, 4, 8)
-    ]
-    found = before_after(both)
-    assert found is not None
-    assert (found.first, found.last, list(found.gains)) == (0, 8, [DIRECT, JUDGE])
-    assert (found.gains[JUDGE].before, found.gains[JUDGE].after) == (1.0, 0.0)
-    assert before_after(both[:1]) is None
-
-
 def test_lines_are_read_back_as_they_were_written(tmp_path: Path):
     for one in (AFTER, BEFORE):
         append_held_out(tmp_path / "held_out.jsonl", one)
@@ -205,11 +192,3 @@ def test_a_foreign_line_is_refused_by_field(changes: dict[str, Any], word: str, 
     notes: list[str] = []
     assert read_held_out(tmp_path, notes) == [AFTER]
     assert [note.partition(":")[2][:17] for note in notes] == ["1: not an evaluat", "3: not an evaluat"]
-
-
-def test_what_is_no_file_is_a_note(tmp_path: Path):
-    (tmp_path / "held_out.jsonl").mkdir()
-    notes: list[str] = []
-    assert read_held_out(tmp_path, notes) == []
-    [note] = notes
-    assert "held_out.jsonl" in note

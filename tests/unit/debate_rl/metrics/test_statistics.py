@@ -151,20 +151,6 @@ def test_runs_without_any_spread_have_the_interval_of_values_that_are_alike():
     assert crossed_mean([]) is crossed_mean([{}]) is None
 
 
-def test_runs_of_few_problems_say_little_of_others():
-    """One problem says nothing of others; where all values are alike, what counts is the smaller number."""
-    for one in (crossed_mean(runs({"a": value}, {"a": 0.4}), signed=True) for value in (0.2, 0.4)):
-        assert (one.low, one.high, one.clusters) == (-inf, inf, 2)
-    found = crossed_mean(runs(*[{"a": 0, "b": 0, "c": 0}] * 9))
-    assert (found.high, found.n, found.clusters) == (pytest.approx(1 - 0.025 ** (1 / 3)), 9, 9)
-
-
-def test_one_run_has_the_interval_of_its_problems():
-    values = {"a": (2.0, 3.0), "b": (0.0, 1.0), "c": (1.0, 1.0)}
-    alone = crossed_mean([values, {}])
-    assert alone == clustered_mean([1, 1, 0, 0, 1], ["a", "a", "a", "b", "c"])
-
-
 def test_a_benchmark_counts_seeds_and_says_how_far_rounding_moves_its_runs():
     """Seeds of .2 and .4 are two values; their repeats differ by .1 and .3: variances .005 and .045."""
     values = dict(zip(repeats([7, 9], 2), (0.15, 0.25, 0.25, 0.55), strict=True))

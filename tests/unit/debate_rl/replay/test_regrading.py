@@ -9,10 +9,8 @@ import pytest
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
 from debate.parsing import parse_turn
 from debate.types import TurnId
-from debate_rl.commands.regrade import stop_strings, stops_of
 from debate_rl.replay.regrading import (
     STORED,
-    gain_table,
     gains_of,
     graded,
     lines_of,
@@ -21,6 +19,7 @@ from debate_rl.replay.regrading import (
     regrade,
     replies_of,
     sources_of,
+    stops_of,
     stored_mode_of,
     table_of,
 )
@@ -130,19 +129,6 @@ def test_without_stop_strings_nothing_is_cut(evaluations):
     assert table_of([line], clip=False)[0][-2:] == ["as sampled", "not as stored"]
 
 
-def test_tables_name_what_lines_share_only_once(evaluations):
-    sheets = sheets_of(evaluations)
-    table = table_of([line for sheet in sheets for line in lines_of(sheet, clip=True)], clip=True)
-    assert [row[:4] for row in table[1:]] == [
-        ["model-1", "direct", "8", "stored"],
-        ["", "", "", "lenient"],
-        ["step_000009-1", "direct", "8", "stored"],
-        ["", "", "", "lenient"],
-    ]
-    assert [len(row) for row in table] == [len(table[0])] * 5
-    assert gain_table(gains_of(sheets))[1][:4] == ["step_000009-1", "model-1", "direct", "lenient"]
-
-
 def test_a_stop_string_within_thinking_does_not_cut(tmp_path):
     text = "<think>Q: 4?</think>The answer is {0}. Q: 5? The answer is 6."
     write_evaluation(tmp_path, [(text,)] * 4)
@@ -176,12 +162,6 @@ def test_a_reply_without_tags_is_no_solution_where_others_read_it(tmp_path):
         assert found == (True if name == "alone" else "missing")
 
 
-def test_a_prompt_set_that_is_gone_takes_nothing_but_its_stop_strings(tmp_path):
-    gone = ALONE.model_copy(update={"prompts": str(tmp_path / "gone.toml")})
-    [(_, reply)] = replies_of("direct", record_of(PROBLEMS[0], "It is 10.", protocol=gone))
-    assert graded(PROBLEMS[0], read_again(reply), "lenient") is True
-
-
 def test_problems_of_a_family_are_graded_by_it(tmp_path):
     problem = FAMILIES["pair_sum"].problems(split="train", limit=1, seed=0)[0]
     turned = " ".join(reversed(problem.answer.split()))
@@ -190,12 +170,6 @@ def test_problems_of_a_family_are_graded_by_it(tmp_path):
     (tmp_path / "evaluation.json").write_text("{}")
     _, line = lines_of(sheets_of(tmp_path, ("boxed",))[0], clip=False)
     assert (line.sampled.value, line.differs.value) == (1, 0)
-
-
-def test_a_reply_that_ended_at_its_stop_string_was_not_cut(tmp_path):
-    write_evaluation(tmp_path, [("It is {}.\n\nQuestion:",)] * 4)
-    [sheet] = sheets_of(tmp_path)
-    assert (sheet.cut, sheet.clipped["lenient"]) == ([0, 0, 0, 0], [1, 1, 1, 1])
 
 
 def test_the_mode_of_the_stored_grades_is_known(tmp_path, evaluations):
@@ -241,10 +215,3 @@ def test_what_cannot_be_graded_is_one_line(tmp_path, evaluations):
     (tmp_path / "empty/evaluation.json").write_text("{}")
     with pytest.raises(ValueError, match="without replies"):
         sources_of(tmp_path / "empty")
-
-
-def test_stop_strings_are_written_as_in_a_shell():
-    assert stop_strings(r"Question:,Q:,\n\n\n") == ("Question:", "Q:", "\n\n\n")
-    assert stop_strings(r"a\,b,\\n,\t") == ("a,b", "\\n", "\t")
-    assert stop_strings(",,") == stop_strings("") == ()
-    assert stop_strings("a\\") == ("a\\",)

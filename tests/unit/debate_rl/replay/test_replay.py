@@ -16,13 +16,11 @@ from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vot
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import FailureReason, ParsedTurn, ParseFailure, TurnId
 from debate_rl.commands import replay as replay_command
-from debate_rl.commands.replay import check_lines
 from debate_rl.replay.scheme import (
     Scheme,
     compare_steps,
     replay_run,
     replay_step,
-    same_advantages,
     score_step,
 )
 from debate_rl.replay.summary import (
@@ -30,16 +28,15 @@ from debate_rl.replay.summary import (
     Tally,
     line_of,
     refuse_another,
-    replay_name,
     write_debates,
     write_facts,
 )
-from debate_rl.training.rollouts import step_records
+from debate_rl.rollouts.records import step_records
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate
 from rewards.peer import PEER_RULES
-from transcripts import Record, RunStore, TurnAdvantages, write_step
+from transcripts import Record, RunStore, write_step
 from transcripts.codec import from_line, to_line
 
 SAID = Completion((), (), (), "text", "stop", 0)
@@ -215,7 +212,7 @@ def test_rewards_of_ones_own_that_are_not_finite_are_counted(run, tmp_path, monk
         assert change.new.rewards["peer"] == [None] * 10
         summary.add(change)
     assert summary.not_finite == summary.facts()["not_finite"] == 6 * 2  # A and B of each debate
-    [line, _] = check_lines("run", summary, damage=0)
+    [line, _] = summary.check_lines("run", damage=0)
     assert line == "run: 12 rewards are infinite or not a number; they count as none"
 
 
@@ -275,12 +272,6 @@ def test_a_debate_that_cannot_be_read_is_left_out(run):
         assert store.damage == ["step 1, line 1: group: missing"]
 
 
-def test_parts_count_where_they_were_stored():
-    whole = TurnAdvantages(A, 0.5, peer=0.25, truth=0.25)
-    assert same_advantages([whole], [replace(whole, peer=0.25 + 1e-12)])
-    assert not same_advantages([whole], [replace(whole, peer=0.3)])
-
-
 def test_a_folder_of_another_question_is_refused(tmp_path, run):
     folder = tmp_path / "out"
     refuse_another(folder, {"filter": ""})
@@ -294,56 +285,6 @@ def test_a_folder_of_another_question_is_refused(tmp_path, run):
         refuse_another(folder, {"filter": "winner:wrong"})
     with pytest.raises(ValueError, match="is not empty and holds no replay"):
         refuse_another(run, {"filter": ""})
-
-
-def test_names_tell_schemes_apart():
-    assert replay_name(["a=1"], {"x": 1}) != replay_name(["a=1"], {"x": 2})
-    assert "/" not in replay_name(["rewards.peer=../x:f"], {})
-
-
-def test_a_link_that_came_with_a_run_is_not_written_through(tmp_path, run):
-    (mine := tmp_path / "mine").write_text("mine")
-    (folder := tmp_path / "replays" / "x").mkdir(parents=True)
-    for name in (".debates.jsonl.new", ".replay.json.new"):
-        (folder / name).symlink_to(mine)
-    write_debates(folder, replayed(run, other=COPELAND))
-    write_facts(folder, {"asked": {}})
-    assert mine.read_text() == "mine"
-    assert sorted(path.name for path in folder.iterdir()) == ["debates.jsonl", "replay.json"]
-    assert not any(path.is_symlink() for path in folder.iterdir())
-
-
-def test_a_replay_that_is_interrupted_leaves_what_was_there(tmp_path, run):
-    changes = replayed(run, other=COPELAND)
-
-    def interrupted():
-        yield changes[0]
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_debates(tmp_path / "replays" / "x", interrupted())
-    assert not (tmp_path / "replays").exists()
-    write_debates(tmp_path / "replays" / "y", changes)
-    before = (tmp_path / "replays" / "y" / "debates.jsonl").read_bytes()
-    for name in ("x", "y"):
-        with pytest.raises(KeyboardInterrupt):
-            write_debates(tmp_path / "replays" / name, interrupted())
-    assert [path.name for path in (tmp_path / "replays").iterdir()] == ["y"]
-    assert [path.name for path in (tmp_path / "replays" / "y").iterdir()] == ["debates.jsonl"]
-    assert (tmp_path / "replays" / "y" / "debates.jsonl").read_bytes() == before
-
-
-def test_a_replay_that_was_cut_off_is_made_again(tmp_path):
-    asked = {"filter": "winner:wrong"}
-    cut = tmp_path / replay_name(["rewards.truth_weight=0.3"], asked)
-    cut.mkdir()
-    (cut / "debates.jsonl").write_text("{}")
-    refuse_another(cut, asked)
-    with pytest.raises(ValueError, match="holds no replay"):
-        refuse_another(cut, {"filter": "winner:right"})
-    (cut / "mine.txt").write_text("kept")
-    with pytest.raises(ValueError, match="holds no replay"):
-        refuse_another(cut, asked)
 
 
 def test_pseudo_labels_of_a_family_count_its_equal_answers_together():

@@ -14,8 +14,8 @@ from debate.config import DebateConfig
 from debate.personas import Persona
 from debate.settings import Settings
 from debate_rl.runs import folder as run_folder
-from debate_rl.runs.folder import RunFolderError, open_run, write_whole
-from debate_rl.runs.provenance import ChangeRules, checksum, refusal, source_commit, versions
+from debate_rl.runs.folder import RunFolderError, open_run
+from debate_rl.runs.provenance import ChangeRules, checksum, source_commit, versions
 
 
 class Small(Settings):
@@ -48,13 +48,6 @@ def test_a_new_run_holds_its_configuration_and_its_facts(tmp_path: Path):
     assert run.transcripts == tmp_path / "runs" / "a" / "transcripts"
 
 
-def test_the_same_configuration_goes_on(tmp_path: Path):
-    opened(tmp_path / "a")
-    run = opened(tmp_path / "a")
-    assert run.resumed
-    assert len(json.loads(run.facts.read_text())["starts"]) == 2
-
-
 def test_another_configuration_is_refused_with_the_difference_and_nothing_is_lost(tmp_path: Path):
     before = opened(tmp_path / "a").config.read_bytes()
     other = Small(lr=1e-5, name="x", debate=DebateConfig(num_agents=5))
@@ -66,13 +59,6 @@ def test_another_configuration_is_refused_with_the_difference_and_nothing_is_los
     assert "choose another run.dir, set these back, or allow them by name: " in str(caught.value)
     assert str(caught.value).endswith("""'run.allow_changes=["debate.num_agents", "lr", "name"]'""")
     assert (tmp_path / "a" / "config.toml").read_bytes() == before
-
-
-def test_another_recipe_is_not_offered_to_be_allowed():
-    changed = {f"key{place}": (0, place) for place in range(1, 8)}
-    told = refusal(changed, ChangeRules((), ()))
-    assert told
-    assert told.endswith("key5 was 0, now 5 (and 2 more); choose another run.dir, or set these back")
 
 
 def test_named_keys_may_change_and_the_change_is_kept(tmp_path: Path):
@@ -191,15 +177,6 @@ def test_a_full_disk_is_one_clear_line_and_keeps_the_old_file(tmp_path: Path, mo
     assert not list((tmp_path / "a").glob(".*.new"))
 
 
-def test_an_error_of_the_run_itself_is_not_dressed_up(tmp_path: Path):
-    def fails():
-        with open_run(tmp_path / "a", Small(), seed=0):
-            raise FileNotFoundError(errno.ENOENT, "No such file", str(tmp_path / "a" / "gone"))
-
-    with pytest.raises(FileNotFoundError):
-        fails()
-
-
 @pytest.mark.parametrize("name", ["config.toml", "run.json"])
 @pytest.mark.parametrize("data", [b"\xff{", b"a=" + b"[" * 100_000, b"[" * 100_000])
 def test_a_damaged_file_of_the_run_is_named(tmp_path: Path, name: str, data: bytes):
@@ -216,12 +193,6 @@ def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_kept(tmp_path:
     with pytest.raises(RunFolderError, match=r"cannot write .*/a/\.lock: "):
         opened(tmp_path / "a")
     assert (tmp_path / "thesis").read_text() == "years of work"
-
-
-def test_write_whole_replaces(tmp_path: Path):
-    for text in (b"one", b"two"):
-        write_whole(tmp_path / "f", text)
-    assert (tmp_path / "f").read_bytes() == b"two"
 
 
 def test_provenance(tmp_path: Path):

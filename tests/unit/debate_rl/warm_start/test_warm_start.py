@@ -103,10 +103,10 @@ def encoder():
 def test_weights_of_characters_become_weights_of_tokens(encoder):
     encode, tokenizer = encoder
     shown = Demonstration((Message("user", "1"),), "<solution> 11 right", ((10, 13, 2.0), (13, 19, 3.0)))
-    batch = encode.batch([shown])
-    replied = batch.tokens[0, -3:].tolist()
+    tokens, weights = encode.batch([shown])
+    replied = tokens[0, -3:].tolist()
     assert [tokenizer.decode([token]) for token in replied] == ["<solution>", " 11", " right"]
-    assert batch.weights[0].tolist() == [0.0] * (batch.tokens.shape[1] - 3) + [1.0, 2.0, 3.0]
+    assert weights[0].tolist() == [0.0] * (tokens.shape[1] - 3) + [1.0, 2.0, 3.0]
 
 
 def test_prompts_and_padding_weigh_nothing(encoder):
@@ -116,16 +116,16 @@ def test_prompts_and_padding_weigh_nothing(encoder):
     demonstrator = Demonstrator("pair_sum", config.debate, habits, Random(0))
     problem = load_environment("pair_sum", levels=[1]).problems(split="train", limit=1, seed=0)[0]
     shown = [demonstrator.show(kind, problem) for kind in ("solve", "debate", "drill", "ballot")]
-    together = encode.batch(shown)
+    all_tokens, all_weights = encode.batch(shown)
     for row, demonstration in enumerate(shown):
-        alone = encode.batch([demonstration])
-        length = alone.tokens.shape[1]
-        assert torch.equal(together.tokens[row, :length], alone.tokens[0])
-        assert torch.equal(together.weights[row, :length], alone.weights[0])
-        assert not together.weights[row, length:].any()
-        prompt = int(alone.weights[0].nonzero()[0])
+        tokens, weights = encode.batch([demonstration])
+        length = tokens.shape[1]
+        assert torch.equal(all_tokens[row, :length], tokens[0])
+        assert torch.equal(all_weights[row, :length], weights[0])
+        assert not all_weights[row, length:].any()
+        prompt = int(weights[0].nonzero()[0])
         assert prompt > 5
-        assert (alone.weights[0, prompt:] > 0).all() == (demonstration.base_weight > 0)
+        assert (weights[0, prompt:] > 0).all() == (demonstration.base_weight > 0)
 
 
 @pytest.mark.parametrize(
