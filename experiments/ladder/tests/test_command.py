@@ -35,10 +35,10 @@ def reply(request):
     text = request.messages[-1].content
     right = int(re.search(r"What is (\d+)", text)[1]) + 2
     shown = dict(re.findall(r'<work agent="(\w+)" .*?boxed\{(.*?)\}', text, re.DOTALL))
-    known = str(right) in shown.values() or request.seed % 3 == 0
+    known, wrong = str(right) in shown.values() or request.seed % 3 == 0, right + 1 + request.seed % 2
     ranked = sorted(shown, key=lambda label: shown[label] != str(right))
     votes = f"<comparison>{' > '.join(ranked)}</comparison>" if len(ranked) > 1 else ""
-    return f"<solution>\\boxed{{{right if known else right + 1}}}</solution><evaluation>-</evaluation>{votes}"
+    return f"<solution>\\boxed{{{right if known else wrong}}}</solution><evaluation>-</evaluation>{votes}"
 
 
 @pytest.mark.slow
@@ -57,5 +57,5 @@ def test_every_rung_is_climbed_and_the_card_has_every_claim(tmp_path, monkeypatc
     rungs = {rung["rung"]: rung["accuracy"]["value"] for rung in found["rungs"]}
     assert len(rungs) == 11
     assert rungs["debate_majority"] > rungs["noise_debate"]
-    assert all(claim["claim"] in out for claim in found["claims"])
+    assert all(claim["claim"][:30] in out for claim in found["claims"])
     assert {claim["outcome"] for claim in found["claims"]} <= {"holds", "not shown", "fails", "not tested"}
