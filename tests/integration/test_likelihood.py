@@ -86,11 +86,11 @@ def test_replay_gives_what_was_stored_and_the_inspector_explains_it(run: tuple[P
         assert any(change.change for change in replay_run(store, own, without))
         found = why(store, config, "1.0", TurnId(0, 0))
     assert found.matches is True
-    stream = next(stream for stream in found.streams if stream.name == "likelihood")
-    assert eval(stream.reward.formula) == pytest.approx(stream.reward.value)
-    assert found.total.likelihood is not None
-    assert eval(found.total.generator.formula) == pytest.approx(found.total.generator.value)
-    assert "likelihood_weight * A_likelihood" in found.total.generator.source
+    stream = next(stream for stream in found.streams if stream["name"] == "likelihood")
+    assert eval(stream["reward"].formula) == pytest.approx(stream["reward"].value)
+    assert found.total["likelihood"] is not None
+    assert eval(found.total["generator"].formula) == pytest.approx(found.total["generator"].value)
+    assert "A_likelihood" in found.total["generator"].source
 
 
 @pytest.mark.slow
