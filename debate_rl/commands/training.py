@@ -23,7 +23,7 @@ from debate_rl.models import is_known_only
 from debate_rl.problems import Problems, assumed_problems, load_run_problems
 from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.runs.curriculum import Curriculum, after, stage_folder
-from debate_rl.runs.ending import time_words, wall_seconds
+from debate_rl.runs.folder import time_words, wall_seconds
 from debate_rl.sft.session import SftSession, planned_replies, replies_time_line
 from debate_rl.training.ends import BY_ALARM, End
 from debate_rl.training.epochs import length_line

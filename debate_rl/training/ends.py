@@ -10,8 +10,7 @@ from math import nan
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from debate_rl.formatting import counted, duration
-from debate_rl.runs.ending import wall_seconds
-from debate_rl.runs.folder import RunFolderError
+from debate_rl.runs.folder import RunFolderError, wall_seconds
 from debate_rl.tracking.goals import look_at
 from debate_rl.training.stops import Stopped
 

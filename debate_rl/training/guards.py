@@ -23,8 +23,7 @@ from debate_rl.config.ends import Action
 from debate_rl.formatting import short
 from debate_rl.metrics.step_log import read_rows
 from debate_rl.runs.checkpoint import checkpoints, step_of
-from debate_rl.runs.ending import Start, ends_by
-from debate_rl.runs.folder import plain_config
+from debate_rl.runs.folder import Start, ends_by, plain_config
 from debate_rl.training.alarm_actions import alarm_actions
 from debate_rl.training.ends import End
 from learner.update.config import LearnerConfig

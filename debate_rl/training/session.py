@@ -23,8 +23,8 @@ from debate_rl.evaluation.scores import Scores
 from debate_rl.inference.remote import RemoteError
 from debate_rl.inference.tools import engine_of
 from debate_rl.inference.vllm import VLLMPolicy
+from debate_rl.judge_attack.judging import JudgeWatch
 from debate_rl.judge_attack.pairs import set_aside_judged
-from debate_rl.judge_attack.watching import JudgeWatch
 from debate_rl.likelihood import Reader, open_reader
 from debate_rl.metrics.held_out import append_held_out, kept_steps
 from debate_rl.metrics.trackers import Trackers, open_trackers
@@ -42,8 +42,8 @@ from debate_rl.runs.checkpoint import (
 )
 from debate_rl.runs.folder import RunFolder, open_run, plain_config
 from debate_rl.runs.provenance import problems_checksum
-from debate_rl.runs.threads import FACT, use_threads
 from debate_rl.runs.trainer_state import generators_kept, seed_generators
+from debate_rl.runs.weights import FACT, use_threads
 from debate_rl.training.canary import Canary, CanaryError, Finding, canary_of
 from debate_rl.training.ends import End
 from debate_rl.training.evaluating import evaluate_on
