@@ -243,15 +243,8 @@ def write_whole(path: Path, data: bytes) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the system releases it however the process ends.
-
-    A link is not followed: its target is somebody's file, and would be overwritten.
-    """
-
-    def opened(path: str, flags: int) -> int:
-        return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
-
-    with open(folder / LOCK, "ab", opener=opened) as file:
+    """Hold the folder's lock; the system releases it however the process ends."""
+    with open(folder / LOCK, "ab") as file:
         _take(file.fileno(), folder)
         with naming(folder / LOCK):
             os.ftruncate(file.fileno(), 0)
