@@ -27,7 +27,7 @@ from debate_rl.metrics.intervals import wilson
 from debate_rl.reports.document import Judged
 from debate_rl.reports.figures import figures_of
 from debate_rl.reports.findings import Finding, findings, judgment_looks
-from debate_rl.reports.first_screen import training_looks
+from debate_rl.reports.report import training_looks
 from debate_rl.reports.rows import Study
 from debate_rl.reports.run import Run
 from envs import load_environment

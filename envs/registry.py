@@ -78,7 +78,7 @@ class DataSetEnvironment:
     def grade_reply(self, problem: Problem, text: str, *, mode: Mode) -> Grade:
         """Return the grade of a solution or a reply: its answer is found and compared as a mode has it."""
         gold, kind = _truth(problem)
-        return self.grader.grade(text, gold, kind=kind, mode=mode, choices=problem.choices or None)
+        return self.grader.grade(text, gold, kind=kind, mode=mode, choices=problem.choices)
 
     def find_answer(self, problem: Problem, text: str, *, mode: Mode) -> str | None:
         """Return the answer that ``grade_reply`` compares; None where there is none."""

@@ -5,23 +5,21 @@ detectors.toml is the table of them. They know neither training nor reports.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import numpy as np
 
 from debate_rl.alarms import rules
 from debate_rl.alarms.curves import Alarm, Curves
 from debate_rl.alarms.metrics_file import GRADERS
+from debate_rl.alarms.settings import TABLE
 from debate_rl.formatting import percent
 from debate_rl.metrics.intervals import wilson
 
 __all__ = ["DETECTORS", "Alarm", "Curves", "Detector", "Reading", "alarms", "readings"]
 
-_TABLE = tomllib.loads((files(__name__) / "detectors.toml").read_text(encoding="utf-8"))
-RUNS, FIRST_SEED, STEPS, ANY = (_TABLE["measured"][name] for name in ("runs", "first_seed", "steps", "any"))
+RUNS, FIRST_SEED, STEPS, ANY = (TABLE["measured"][name] for name in ("runs", "first_seed", "steps", "any"))
 """The simulated healthy runs of which rates are measured, and in how many of them some detector fired."""
 
 
@@ -54,7 +52,7 @@ def _detector(name: str, row: dict[str, object]) -> Detector:
     return Detector(name, detect, **(row | {"reads": reads}))  # type: ignore[arg-type]
 
 
-DETECTORS = {name: _detector(name, row) for name, row in _TABLE["detector"].items()}
+DETECTORS = {name: _detector(name, row) for name, row in TABLE["detector"].items()}
 """By name, in the order of the report."""
 
 
@@ -95,5 +93,4 @@ def readings(curves: Curves) -> list[Reading]:
 
 def alarms(readings: Sequence[Reading]) -> list[Reading]:
     """Return those with an alarm, earliest first."""
-    fired = [(reading.alarm.step, reading) for reading in readings if reading.alarm]
-    return [reading for _, reading in sorted(fired, key=lambda pair: pair[0])]
+    return sorted((one for one in readings if one.alarm), key=lambda one: one.alarm.step if one.alarm else 0)

@@ -103,11 +103,7 @@ class Alarm:
 
 
 def first(steps: Steps, fires: Where, values: Numbers, threshold: float, why: str) -> Alarm | None:
-    """Return the alarm of the first index (n,) where ``fires`` holds.
-
-    >>> first(np.array([3, 4]), np.array([False, True]), np.array([1.0, 7.0]), 5.0, "high").step
-    4
-    """
+    """Return the alarm of the first index (n,) where ``fires`` holds."""
     at = np.flatnonzero(fires)
     return Alarm(int(steps[at[0]]), float(values[at[0]]), threshold, why) if len(at) else None
 
@@ -122,19 +118,12 @@ def ends_from(known: int, count: int, width: int = 1) -> Where:
     """Return (count,): does each trailing window of ``width`` end at index ``known`` or later?
 
     What is compared with the first values of a run can only be judged once these are all there.
-
-    >>> ends_from(2, 3).tolist(), ends_from(3, 2, 3).tolist()
-    ([False, False, True], [False, True])
     """
     return np.arange(count) + width - 1 >= known
 
 
 def sustained(condition: Where, times: int, among: int) -> Where:
-    """Return (n,): does the condition hold here, and at ``times`` of the last ``among`` values?
-
-    >>> sustained(np.array([True, False, True, True]), 2, 3).tolist()
-    [False, False, True, True]
-    """
+    """Return (n,): does the condition hold here, and at ``times`` of the last ``among`` values?"""
     counts = np.cumsum(condition)
     before = np.concatenate([np.zeros(min(among, len(counts)), int), counts[: max(0, len(counts) - among)]])
     return condition & (counts - before >= times)
@@ -145,11 +134,7 @@ def _windows(values: Numbers, width: int) -> NDArray[np.float64]:
 
 
 def trailing_median(values: Numbers, width: int) -> Numbers:
-    """Return the medians of each ``width`` values in a row, (n - width + 1,).
-
-    >>> trailing_median(np.array([1.0, 9.0, 2.0, 3.0]), 3)
-    array([2., 3.])
-    """
+    """Return the medians of each ``width`` values in a row, (n - width + 1,)."""
     return np.median(_windows(values, width), axis=1)
 
 

@@ -13,12 +13,11 @@ import numpy as np
 import orjson
 
 from debate.files import plain_lines
-from debate_rl.alarms.curves import Curves, Steps
+from debate_rl.alarms.curves import Curves
 from debate_rl.metrics.intervals import Numbers
 from envs.types import MODES
 
 STREAMS = ("truth", "peer", "judge", "format")
-"""As charts and tables list them, truth first."""
 GRADERS = ("accuracy", *(f"accuracy [{mode}]" for mode in MODES))
 """Shares of right solutions: by the grader that rewards, and by each that may stand beside it."""
 FORMS = ("missing", *(f"missing [{mode}]" for mode in MODES))
@@ -52,7 +51,8 @@ def read_metrics(path: Path) -> tuple[Curves, list[str]]:
     except OSError as error:
         return Curves(), [f"{path.name}: {error.strerror or 'cannot be read'}"]
     notes = [f"{path.name}: {len(wrong)} lines left out (first in {wrong[0]})"] if wrong else []
-    latest = _latest(np.array(steps, dtype=np.int64))
+    rising, newest = np.unique(np.array(steps, dtype=np.int64)[::-1], return_index=True)
+    latest = len(steps) - 1 - newest
     if twice := len(steps) - len(latest):
         notes.append(f"{path.name}: {twice} lines are of steps done again; the later line of a step counts")
     values: dict[str, Numbers] = {}
@@ -61,14 +61,7 @@ def read_metrics(path: Path) -> tuple[Curves, list[str]]:
         column[np.array(rows, dtype=np.int64)] = numbers
         values[name] = column[latest]
     lost = {name: tuple(sorted(at)) for name, at in broken.items()}
-    return Curves(np.array(steps, dtype=np.int64)[latest], values, lost), notes
-
-
-def _latest(steps: Steps) -> Steps:
-    """Return the rows of rising steps, of each step the last."""
-    order = np.argsort(steps, kind="stable")
-    ranked = steps[order]
-    return order[np.append(ranked[1:] != ranked[:-1], True)] if len(ranked) else order
+    return Curves(rising, values, lost), notes
 
 
 def _why(row: Any, line: bytes) -> str:

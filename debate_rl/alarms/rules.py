@@ -26,8 +26,7 @@ from debate_rl.alarms.curves import (
 from debate_rl.alarms.metrics_file import FORMS, GRADERS, STREAMS
 from debate_rl.metrics.intervals import Numbers
 
-LONG = 2 * BASE
-"""Values in the means of figures that jump with the problems of a step."""
+LONG = 2 * BASE  # of figures that jump with the problems of a step
 MISMATCH = 0.01
 """The most KL of sampler and trainer, in nats a token, that rounding explains."""
 STALL_S, STALL = 600.0, 5.0
@@ -304,11 +303,11 @@ def votes_against_truth(curves: Curves) -> Alarm | None:
     )
 
 
-def _together(curves: Curves, *names: str) -> tuple[Steps, list[Numbers]]:
-    """Return the steps that have all of these figures, and their values there."""
+def _together(curves: Curves, *names: str, width: int = 1) -> tuple[Steps, list[Numbers]]:
+    """Return the steps that have all of these figures, and their trailing means there."""
     columns = [curves.dense(name) for name in names]
     known = np.isfinite(columns).all(axis=0)
-    return curves.steps[known], [column[known] for column in columns]
+    return curves.steps[known][width - 1 :], [trailing_mean(column[known], width) for column in columns]
 
 
 def held_out(curves: Curves) -> Alarm | None:
@@ -373,13 +372,8 @@ def _known(curves: Curves, names: Sequence[str]) -> list[str]:
     return [name for name in known if name.endswith("]") or not changed]
 
 
-def _means(curves: Curves, *names: str) -> tuple[Steps, list[Numbers]]:
-    steps, columns = _together(curves, *names)
-    return steps[BASE - 1 :], [trailing_mean(column, BASE) for column in columns]
-
-
 def _climbs_alone(curves: Curves, one: str, other: str) -> Alarm | None:
-    steps, (above, below) = _means(curves, one, other)
+    steps, (above, below) = _together(curves, one, other, width=BASE)
     if len(steps) <= BASE:
         return None
     apart = (above - above[0]) - (below - below[0])
@@ -389,7 +383,7 @@ def _climbs_alone(curves: Curves, one: str, other: str) -> Alarm | None:
 
 
 def _form_falls(curves: Curves, form: str, graders: Sequence[str]) -> Alarm | None:
-    steps, (missing, *right) = _means(curves, form, *graders)
+    steps, (missing, *right) = _together(curves, form, *graders, width=BASE)
     if len(steps) <= BASE:
         return None
     top, least = np.max(right, axis=0), np.minimum.accumulate(missing)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from typing import Any, cast
 
 Settings = Mapping[str, Any]
 NOTHING_LEFT = "what is proposed for this is set already"
 _WANTED = re.compile(r'(\w+\.\w+) (?:=|of) ("[^"]*"|[\d.e-]+)( or more)?')
-RLVR, MARKOVIAN, DEBATE = "RLVR experiment notes", "markovian run analysis", "debate training analysis"
+TABLE = tomllib.loads((files(__package__) / "detectors.toml").read_text(encoding="utf-8"))
+"""Detectors, and settings that a source warns of, as data."""
 
 
 def flat(tables: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,37 +82,22 @@ def risky(settings: Settings) -> Iterator[tuple[str, str, str]]:
     rank, norm = of("model.lora_rank", int), of("learner.max_grad_norm")
     weight, penalty = of("rewards.likelihood_weight") or 0.0, of("rewards.format_penalty")
     problems, debates = of("train.batch_size", int), group_size(settings)
-    tiny = any(key.startswith("model.tiny") for key in settings)
-    if lr is not None and not tiny and rank == 0 and lr >= 2e-5:
-        rule = "full weights: 2e-5 and 5e-5 collapsed a 1.7B model, 5e-6 to 1e-5 trained it"
-        yield f"learner.lr = {lr:g}", rule, RLVR
-    if lr is not None and not tiny and rank and lr > 5e-5:
-        yield f"learner.lr = {lr:g}", "LoRA: 1e-5 to 5e-5; 1e-4 was too much", MARKOVIAN
-    if beta is not None and 0 < beta < 1e-3 and lr is not None and lr >= 5e-6:
-        rule = "beta of 1e-4 at lr 5e-6: KL maximum 9748, entropy 0.008; 1e-3 held"
-        yield f"learner.beta = {beta:g}", rule, RLVR
-    if beta == 0 and of("learner.keep_reference", object) is not True:
-        yield "learner.beta = 0", "no reference: drift is neither held nor measured (no kl_mean)", RLVR
-    if weight and of("learner.loss", str) == "ppo":
-        rule = "PPO with a likelihood reward: ratio 21.75, log-probability -1.8 to -41, reasoning of 4444"
-        yield "learner.loss = ppo", rule, MARKOVIAN
-    if weight >= 1:
-        rule = "a weight of 1 from the first step on; 0.1 to 0.5 advised, raised by a ramp"
-        yield f"rewards.likelihood_weight = {weight:g}", rule, MARKOVIAN
-    if eps is not None and eps <= 1e-7 and not of("learner.warmup_steps", int):
-        rule = "Adam's eps of 1e-7 without a warm-up: KL of 2685 within 8 steps"
-        yield f"learner.adam_eps = {eps:g}", rule, RLVR
-    if norm is not None and (norm == 0 or norm > 10):
-        yield f"learner.max_grad_norm = {norm:g}", "cut gradients at 1.0", MARKOVIAN
-    if problems is not None and debates is not None and problems * debates < 16:
-        rule = "small batches: 12 answers a step was too few for a baseline, 32 advised"
-        yield f"{problems} x {debates} debates a step", rule, MARKOVIAN
-    if of("held_out.every", int) == 0 or of("held_out.limit", int) == 0:
-        rule = "never evaluated: nobody can tell when it was at its best"
-        yield "held_out.every or held_out.limit = 0", rule, MARKOVIAN
-    if penalty is not None and penalty < -0.5:
-        rule = "a format penalty over 0.5 lets the form dominate the content"
-        yield f"rewards.format_penalty = {penalty:g}", rule, DEBATE
-    if (of("debate.num_agents", int) or 0) > 1 and of("rewards.truth_weight") == 0:
-        rule = "votes alone: where few solve it, praise goes to wrong work; mix in half truth"
-        yield "rewards.truth_weight = 0", rule, DEBATE
+    rate = lr if lr is not None and not any(key.startswith("model.tiny") for key in settings) else 0.0
+    found = {
+        "full_lr": rank == 0 and rate >= 2e-5,
+        "lora_lr": rank and rate > 5e-5,
+        "low_beta": beta is not None and 0 < beta < 1e-3 and lr is not None and lr >= 5e-6,
+        "no_beta": beta == 0 and of("learner.keep_reference", object) is not True,
+        "ppo": weight and of("learner.loss", str) == "ppo",
+        "likelihood": weight >= 1,
+        "eps": eps is not None and eps <= 1e-7 and not of("learner.warmup_steps", int),
+        "norm": norm is not None and (norm == 0 or norm > 10),
+        "small": problems is not None and debates is not None and problems * debates < 16,
+        "never": of("held_out.every", int) == 0 or of("held_out.limit", int) == 0,
+        "penalty": penalty is not None and penalty < -0.5,
+        "votes": (of("debate.num_agents", int) or 0) > 1 and of("rewards.truth_weight") == 0,
+    }
+    numbers = {"lr": lr, "beta": beta, "weight": weight, "eps": eps, "norm": norm, "penalty": penalty}
+    for name, (shown, rule, source) in TABLE["risky"].items():
+        if found[name]:
+            yield shown.format(**numbers, problems=problems, debates=debates), rule, source

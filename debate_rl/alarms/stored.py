@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from debate import Debate
 from debate_rl.alarms.curves import Curves, Steps, joined
 from debate_rl.alarms.metrics_file import STREAMS
 from envs.causes.repetition import is_repeated
@@ -32,8 +31,7 @@ INDEXED = {
 SUMS = ("votes/", "sample/first/", "sample/agent_")
 DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 """What a damaged or foreign record raises when it is looked at."""
-Look = Callable[[int, str, Record], None]
-"""Takes the step and the id of a debate that is read, and the debate."""
+Look = Callable[[int, str, Record], None]  # takes the step and the id of a debate, and the debate
 NOTHING = frozenset(("", "n/a", "na", "none", "nothing", "null", "-", "...", "…", "tbd"))
 
 
@@ -132,7 +130,10 @@ def _sampled(store: RunStore, steps: Steps, stored: Stored, look: Look | None) -
         try:
             for id, record in islice(store.records(f"step:{step}"), most):
                 _add_votes(means, step, record)
-                _add_texts(means, step, record.debate)
+                for turn in record.debate.turns:
+                    text, solution = turn.completion.text, turn.parsed.solution
+                    means.add("sample/repeated", step, float(is_repeated(text)))
+                    means.add("sample/empty", step, float(is_empty(solution.of(text))) if solution else None)
                 if look is not None:
                     look(step, id, record)
                 stored.read += 1
@@ -143,11 +144,7 @@ def _sampled(store: RunStore, steps: Steps, stored: Stored, look: Look | None) -
 
 
 def _evenly(steps: Steps, most: int = MOST_STEPS) -> Steps:
-    """Return at most ``most`` of the steps, evenly chosen, first and last among them.
-
-    >>> _evenly(np.arange(5), 3).tolist()
-    [0, 2, 4]
-    """
+    """Return at most ``most`` of the steps, evenly chosen, first and last among them."""
     if len(steps) <= most:
         return steps
     return steps[np.unique(np.linspace(0, len(steps) - 1, most).round().astype(int))]
@@ -176,13 +173,6 @@ def _add_votes(means: _Means, step: int, record: Record) -> None:
     if praise is not None:
         means.add("sample/winner_peer", step, (1.0 + praise) / 2)
         means.add("sample/winner_accuracy", step, float(right))
-
-
-def _add_texts(means: _Means, step: int, debate: Debate) -> None:
-    for turn in debate.turns:
-        means.add("sample/repeated", step, float(is_repeated(turn.completion.text)))
-        if turn.parsed.solution:
-            means.add("sample/empty", step, float(is_empty(turn.parsed.solution.of(turn.completion.text))))
 
 
 def _add_logprobs(means: _Means, step: int, store: RunStore) -> None:

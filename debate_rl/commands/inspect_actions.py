@@ -1,4 +1,4 @@
-"""Actions of ``debate inspect`` that print lines: ls, show, grep, stats, why, same, fixture and lists."""
+"""Actions of ``debate inspect`` that print lines: ls, show, grep, stats, why, same and lists."""
 
 from __future__ import annotations
 
@@ -30,10 +30,8 @@ from debate_rl.inspector.plain import (
 )
 from debate_rl.inspector.runs import find_runs, run_at
 from debate_rl.inspector.searching import print_matches, search_filter
-from debate_rl.inspector.views.across import across, read
+from debate_rl.inspector.views.across import across, evaluation_parts, evaluations, read
 from debate_rl.inspector.views.compared import compare
-from debate_rl.inspector.views.evaluated import evaluation_parts, evaluations
-from debate_rl.inspector.views.fixture import differences, load_fixture, save_fixture
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import read_replay, replays
 from debate_rl.inspector.views.why import config_of, why
@@ -215,25 +213,6 @@ def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
     print_comparison(compare(before, after, (rest[1], rest[2])), printer, as_json=options.json)
 
 
-def _fixture(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    if len(rest) != 2:
-        raise ValueError("fixture: name a debate and a new file, as in fixture 12.3 debate.json")
-    ref, path = rest[0], Path(rest[1])
-    config, note = config_of(store.run)
-    test = save_fixture(path, read(store, ref), config, source=f"{store.run.resolve().name} {ref}")
-    different = differences(load_fixture(path))
-    if options.json:
-        printer.json({"schema": 1, "file": str(path), "test": test, "differences": different})
-        return
-    if note:
-        print(one_line(f"debate: note: {note}; it was rewarded by the default scheme"), file=sys.stderr)
-    if different:
-        count = f"{len(different)} differences between what is stored and today's reading: {different[0]}"
-        print(one_line(f"debate: note: {count}"), file=sys.stderr)
-    printer.line(f"# {path}; a test of it, to stand in the same folder:")
-    printer.line(test.rstrip("\n"))
-
-
 def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     if not rest:
         print_replays(replays(store.run), printer, as_json=options.json)
@@ -315,13 +294,6 @@ ACTIONS: Mapping[str, Action] = {
         "List the debates of a problem, in training and in evaluations, or tell how two of them differ.",
         ("limit",),
         ("inspect runs/mine same gsm8k-17", "inspect runs/mine same gsm8k-17 3.0 12.4"),
-    ),
-    "fixture": Action(
-        _fixture,
-        "ID FILE",
-        "Save a debate as a new file, and print a test of it.",
-        (),
-        ("inspect runs/mine fixture 12.3 debate.json",),
     ),
     "replays": Action(
         _replays,

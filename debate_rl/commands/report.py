@@ -114,9 +114,9 @@ def _main_figures(runs: Sequence[Judged]) -> Table:
 
 def _with_interval(figure: Figure) -> str:
     from debate_rl.formatting import number
-    from debate_rl.reports.document import bounds_of, interval_of
+    from debate_rl.reports.document import interval_of
 
     if figure.estimate is None:
         return "none"
-    text = number(figure.estimate.value, signed=bounds_of(figure.name)[0] < 0)
-    return f"{text} ({interval_of(figure.name, figure.estimate)})"
+    text = number(figure.estimate.value, signed=figure.range[0] < 0)
+    return f"{text} ({interval_of(figure.estimate, figure.range)})"

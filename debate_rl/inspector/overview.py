@@ -6,6 +6,7 @@ All of it is read from what the run wrote, never from the index of its debates, 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -46,14 +47,10 @@ class Overview:
     why: str = ""
 
     @property
-    def done(self) -> int:
-        """How many steps have been done."""
-        return 0 if self.run.last is None else self.run.last + 1
-
-    @property
     def progress(self) -> str:
         """The steps that are done, and of how many: ``7/10``."""
-        return f"{self.done:,}" + ("" if self.planned is None else f"/{self.planned:,}")
+        done = 0 if self.run.last is None else self.run.last + 1
+        return f"{done:,}" + ("" if self.planned is None else f"/{self.planned:,}")
 
     @property
     def state(self) -> str:
@@ -73,30 +70,33 @@ def overviews(runs: Iterable[FoundRun]) -> list[Overview]:
 
 def overview(run: FoundRun) -> Overview:
     """Return what a list shows of a run; nothing that lies in its folder raises."""
-    before, after = _held_out(run.path, (_stamp(run.path / HELD_OUT), _stamp(run.path / "evaluations")))
-    curves = metrics_of(run.path)
-    steps, judged = curves.of("judge/accuracy")
+    path = run.path
+    before, after = _held_out(path, (_stamp(path / HELD_OUT), _stamp(path / "evaluations")))
+    steps, judged = metrics_of(path).of("judge/accuracy")
+    planned = _setting(path, "train", "steps")
+    try:
+        files = [path / CONFIG, path / METRICS, *shard_paths(path)[-1:]]
+    except OSError:
+        files = [path / CONFIG, path / METRICS]
     return Overview(
         run,
-        _planned(run.path),
+        planned if type(planned) is int and 0 <= planned < 1 << 53 else None,
         before,
         after,
         float(judged[-1]) if len(steps) else None,
-        _alarms(run.path, _stamp(run.path / METRICS)),
-        _changed(run.path),
-        _setting(run.path, "env", "test_time_learning") is True,
-        *_stage(run.path),
+        _alarms(path, _stamp(path / METRICS)),
+        max(_stamp(file)[0] for file in files) / 1e9,
+        _setting(path, "env", "test_time_learning") is True,
+        *_stage(path),
     )
 
 
 def _stage(run: Path) -> tuple[str, str]:
     """Return how the stage of a curriculum that a run is of ended, and why; two "" where it is of none."""
-    if run.parent.name != STAGES:
-        return "", ""
-    try:
-        record = read_curriculum(run.parent.parent)
-    except CurriculumError:
-        return "", ""
+    record = None
+    if run.parent.name == STAGES:
+        with suppress(CurriculumError):
+            record = read_curriculum(run.parent.parent)
     ends = (
         [(visit.end or "", visit.why) for visit in record.visits if visit.folder == run.name]
         if record
@@ -142,12 +142,6 @@ def _held_out(run: Path, stamps: tuple[tuple[int, int], ...]) -> tuple[float | N
     return None if first is None else first.value, None
 
 
-def _planned(run: Path) -> int | None:
-    """Return ``train.steps`` as it stands in the configuration."""
-    steps = _setting(run, "train", "steps")
-    return steps if type(steps) is int and 0 <= steps < 1 << 53 else None
-
-
 def _setting(run: Path, table: str, key: str) -> object:
     """Return a setting as it stands in the configuration, of which no other part has to be right."""
     try:
@@ -155,12 +149,3 @@ def _setting(run: Path, table: str, key: str) -> object:
     except (OSError, ValueError, RecursionError):
         return None
     return found.get(key) if isinstance(found, dict) else None
-
-
-def _changed(run: Path) -> float:
-    """Return when the newest of a run's files was written; 0.0 where that is not known."""
-    try:
-        files = [run / CONFIG, run / METRICS, *shard_paths(run)[-1:]]
-    except OSError:
-        files = [run / CONFIG, run / METRICS]
-    return max(_stamp(path)[0] for path in files) / 1e9

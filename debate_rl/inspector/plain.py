@@ -32,9 +32,8 @@ from transcripts.record import named
 
 if TYPE_CHECKING:
     from debate_rl.inspector.overview import Overview  # loads scipy, which a list of debates does without
-    from debate_rl.inspector.views.across import Across
+    from debate_rl.inspector.views.across import Across, Evaluation, EvaluationPart
     from debate_rl.inspector.views.compared import Comparison
-    from debate_rl.inspector.views.evaluated import Evaluation, EvaluationPart
     from debate_rl.inspector.views.replays import DebateReplay, ReplayName, StoredReplay
     from debate_rl.inspector.views.why import Why
     from debate_rl.judge_attack.pairs import JudgedAttack, WatchedJudge

@@ -11,7 +11,7 @@ from debate_rl.alarms.curves import Curves, Steps
 from debate_rl.alarms.metrics_file import STREAMS
 from debate_rl.formatting import title
 from debate_rl.metrics.intervals import Numbers
-from debate_rl.reports.document import Chart, Paragraph, Part, Section, Series
+from debate_rl.reports.document import Chart, Paragraph, Part, Section, Series, section_of
 from debate_rl.reports.figures import TABLES
 from debate_rl.reports.run import Run
 from envs.types import MODES
@@ -20,48 +20,38 @@ POINTS = 500
 MOST_LINES = 6
 """Curves of several runs in a chart; with more a chart is made for each figure."""
 PHASES = ("rollout", "reward", "learn", "record", "evaluate")
-BY_SOURCE = {
-    "accuracy": ("sources", "Accuracy in training, by source", "accuracy"),
-    "reward/truth": ("source_rewards", "Truth reward, by source", "reward"),
-    "share": ("source_shares", "Debates of a step, by source", "share"),
-}
-"""Charts with a line for each source, where a run trains on several."""
 BINS, MOST_VALUES = 20, 12
 """Bars of a histogram; different values up to which each has a bar of its own."""
 
 
-def expanded(names: Sequence[str]) -> tuple[str, ...]:
-    """Return figures, one for each grading mode or round in the place of {mode} or {round}.
+def expanded(names: Sequence[str], sources: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return figures, one for each grading mode, round or source in the place of {mode}, {round}, {source}.
 
     >>> expanded(["loss", "accuracy/round_{round}"])[:3]
     ('loss', 'accuracy/round_0', 'accuracy/round_1')
     """
     every: list[str] = []
     for name in names:
-        values = MODES if "{mode}" in name else range(8) if "{round}" in name else ("",)
-        every += [name.format(mode=value, round=value) for value in values]
+        for word, values in (("mode", MODES), ("round", range(8)), ("source", sources), ("", ("",))):
+            if f"{{{word}}}" in name or not word:
+                every += [name.format(**{word or "none": value}) for value in values]
+                break
     return tuple(every)
 
 
 def curves_section(runs: Sequence[Run]) -> Section:
     """Return the section of all curves that have a value."""
-    parts: list[Part] = []
-    for name, spec in TABLES["chart"].items():
-        parts += _charts(name, spec, runs)
-    sources = sorted({name for run in runs for name in run.curves.values if "/source/" in name})
-    for figure, (name, head, unit) in BY_SOURCE.items():
-        figures = [one for one in sources if one.startswith(f"{figure}/source/")]
-        parts += _charts(name, {"title": head, "unit": unit, "figures": figures}, runs)
-    for index, run in enumerate(runs, start=1):
-        parts += _time_shares(run, index)
-    about = f"{len(parts)} charts by step: rewards, accuracy, KL, lengths, time"
-    return Section("curves", "Curves", tuple(parts), about)
+    parts = [chart for name, spec in TABLES["chart"].items() for chart in _charts(name, spec, runs)]
+    parts += [chart for index, run in enumerate(runs, start=1) for chart in _time_shares(run, index)]
+    return section_of("curves", parts, count=len(parts))
 
 
 def _charts(name: str, spec: dict[str, Any], runs: Sequence[Run]) -> list[Chart]:
     """Return the chart of a row of tables.toml; one for each figure where several runs make it crowded."""
-    figures = expanded(spec["figures"])
-    needs = expanded(spec.get("needs", spec["figures"]))
+    known = (name for run in runs for name in run.curves.values if "/source/" in name)
+    sources = sorted({name.rpartition("/")[2] for name in known})
+    figures = expanded(spec["figures"], sources)
+    needs = expanded(spec["needs"]) if "needs" in spec else figures
     runs = [run for run in runs if any(len(run.curves.of(name)[1]) for name in needs)]
     pairs = [(figure, run) for figure in figures for run in runs if len(run.curves.of(figure)[1])]
     held_out = [figure.startswith("eval/") for figure in figures]
@@ -164,8 +154,7 @@ def distributions_section(runs: Sequence[Run]) -> Section:
         for stream in STREAMS:
             if rewards := run.sample.rewards[stream]:
                 parts.append(_histograms(run, index, stream, rewards))
-    about = "rewards of single turns by stream, early, middle and late"
-    return Section("distributions", "Distributions of rewards", tuple(parts), about)
+    return section_of("distributions", parts)
 
 
 def _histograms(run: Run, index: int, stream: str, rewards: Sequence[tuple[int, float]]) -> Chart:

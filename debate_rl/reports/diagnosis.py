@@ -10,7 +10,17 @@ import numpy as np
 from debate_rl.alarms import ANY, RUNS, STEPS, Reading, alarms
 from debate_rl.alarms.settings import open_advice
 from debate_rl.formatting import percent, short
-from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone, bounds_text, number_cell
+from debate_rl.reports.document import (
+    Cell,
+    Paragraph,
+    Part,
+    Section,
+    Tone,
+    bounds_text,
+    row,
+    section_of,
+    table_of,
+)
 from debate_rl.reports.figures import TABLES
 from debate_rl.reports.measures import (
     NO_COLLAPSE,
@@ -42,11 +52,7 @@ def worst(*words: Word) -> Word:
 
 
 def rated(value: float | None, good: float, bad: float) -> Word:
-    """Return the word of a value between two thresholds, whichever of them is higher; None is unknown.
-
-    >>> rated(0.6, good=0.5, bad=0.7), rated(0.1, good=0.5, bad=0.7), rated(0.5, good=0.7, bad=0.55)
-    ('warn', 'good', 'bad')
-    """
+    """Return the word of a value between two thresholds, whichever of them is higher; None is unknown."""
     if value is None:
         return "unknown"
     if good <= bad:
@@ -154,12 +160,14 @@ def _progress(run: Run) -> Answer:
 
 def _updating(run: Run) -> Answer:
     updates, kl, outputs = run.curves.total("updates"), run.curves.late("kl_mean"), changed_outputs(run)
-    moved: Word = "unknown" if outputs is None else "good" if outputs.moved else "warn"
+    moved: Word = "unknown"
     text = _listed(updates=updates, **{"KL to the reference, last third": kl})
     if outputs is not None:
+        apart, before, problems = outputs
+        moved = "good" if apart > before + 0.02 else "warn"
         text += (
-            f"; words not shared by two texts of a problem in round 0: {outputs.apart:.2f} between the first "
-            f"and the last third, {outputs.before:.2f} within the first ({outputs.problems} problems)"
+            f"; words not shared by two texts of a problem in round 0: {apart:.2f} between the first "
+            f"and the last third, {before:.2f} within the first ({problems} problems)"
         )
     return worst(_above(updates, 0, "bad"), _above(kl, 1e-6, "bad"), moved), text
 
@@ -241,87 +249,65 @@ def ranked(run: Run) -> list[Hypothesis]:
 def _signs(run: Run) -> dict[str, list[Evidence]]:
     curves, judges = run.curves, judge_figures(run)
     cast, tied = curves.late("votes/valid"), curves.late("votes/ties")
-    ties = tied / cast if cast and tied is not None else None
     form, right = change_of(run, "format/valid"), change_of(run, "accuracy")
     rose = form is not None and form.direction == "up" and form.value > 0.05
     instead = rose and right is not None and right.direction in ("flat", "down")
-    alike = [
-        _sign("distinct completions, last third", curves.late("completions/distinct"), below=0.3),
-        _sign("agreement, last third", curves.late("agreement"), above=0.9),
-        _sign("ties among votes, last third", ties, above=0.5),
-    ]
     silent = curves.median("advantage/zero_variance_share/truth")
+    alike = [
+        _below("distinct completions, last third", curves.late("completions/distinct"), 0.3),
+        _over("agreement, last third", curves.late("agreement"), 0.9),
+        _over("ties among votes, last third", tied / cast if cast and tied is not None else None, 0.5),
+    ]
+    follows = "excess adoption of the agent shown first (interval above 0)"
     return {
         "too_hard": [
-            _sign("accuracy, round 0", curves.beginning("accuracy/round_0"), below=0.05),
-            _sign("accuracy all wrong", curves.beginning("accuracy/all_wrong"), above=0.5),
+            _below("accuracy, round 0", curves.beginning("accuracy/round_0"), 0.05),
+            _over("accuracy all wrong", curves.beginning("accuracy/all_wrong"), 0.5),
         ],
         "weak_signal": [
-            _sign("correlation of winner and right", judges.correlation, below=0.3),
-            _sign("judge accuracy", judges.accuracy, below=0.55),
-            _sign("groups without variance in truth", silent, above=0.6),
-            _sign("peer reward std", curves.median("reward/peer/std"), below=0.1),
+            _below("correlation of winner and right", judges.correlation, 0.3),
+            _below("judge accuracy", judges.accuracy, 0.55),
+            _over("groups without variance in truth", silent, 0.6),
+            _below("peer reward std", curves.median("reward/peer/std"), 0.1),
         ],
         "low_exploration": [(name, value, speaks and not curves.solved) for name, value, speaks in alike],
         "format_dominates": [
             ("gain in format valid (above .05, accuracy flat)", form.value if form else None, instead),
             ("gain in accuracy (flat, format rising)", right.value if right else None, instead),
         ],
-        "cascades": [
-            (
-                "excess adoption of the agent shown first (interval above 0)",
-                judges.followed,
-                judges.follows,
-            )
-        ],
+        "cascades": [(follows, judges.followed, judges.follows)],
     }
 
 
-def _sign(name: str, value: float | None, below: float | None = None, above: float | None = None) -> Evidence:
-    """Return a sign with its bound in its name, and whether the value is beyond it."""
-    side, bound = ("below", below) if below is not None else ("above", above or 0.0)
-    speaks = value is not None and (value < bound if below is not None else value > bound)
-    return f"{name} ({side} {bound:g})".replace(" 0.", " ."), value, speaks
+def _below(name: str, value: float | None, bound: float) -> Evidence:
+    return f"{name} (below {bound:g})".replace(" 0.", " ."), value, value is not None and value < bound
+
+
+def _over(name: str, value: float | None, bound: float) -> Evidence:
+    return f"{name} (above {bound:g})".replace(" 0.", " ."), value, value is not None and value > bound
 
 
 def questions_section(runs: Sequence[Run]) -> Section:
     """Return the section that answers Q1 to Q8 for each run, and ranks why it may have stalled."""
     parts: list[Part] = []
     for index, run in enumerate(runs, start=1):
-        rows: list[tuple[Cell, ...]] = []
-        for name, answer in QUESTIONS.items():
-            about, (word, text) = TABLES["question"][name], answer(run)
-            said = Cell(text, behind=run.behind(about["debates"]))
-            verdict = Cell(word, tone="" if word == "unknown" else word)
-            rows.append(
-                (Cell(name), Cell(about["text"]), said, verdict, Cell(about["rule"]), Cell(about["source"]))
-            )
-        columns = ("", "question", "answer", "verdict", "threshold", "source")
-        note = "The links lead to debates to look at. 'unknown': the run does not say."
-        title = f"Eight questions: {run.name}"
-        parts.append(Table(f"questions/{index}", title, columns, tuple(rows), note))
-        parts.append(_hypotheses(run, index))
-    about = "eight questions with thresholds; why it may stall"
-    return Section("questions", "Diagnostic questions", tuple(parts), about)
+        asked = (_question(run, name) for name in QUESTIONS)
+        parts.append(table_of("questions/{at}", asked, at=index, run=run.name))
+        stalled = (_hypothesis(run, one) for one in ranked(run))
+        parts.append(table_of("hypotheses/{at}", stalled, at=index, run=run.name))
+    return section_of("questions", parts)
 
 
-def _hypotheses(run: Run, index: int) -> Table:
-    rows = tuple(
-        (
-            Cell(one.name, behind=run.behind(one.debates)),
-            Cell(f"{one.crossed} of {one.known}", one.crossed, tone="warn" if one.crossed else ""),
-            Cell(one.text),
-            Cell(open_advice(run.settings, one.fix) if one.crossed else "-"),
-            Cell(one.source),
-        )
-        for one in ranked(run)
-    )
-    columns = ("hypothesis", "signs", "evidence", "what the source proposes", "source")
-    note = (
-        "If training stalled: the share of its signs (!) that the run shows ranks a hypothesis. A sign "
-        "is not proof, and without signs nothing needs a fix."
-    )
-    return Table(f"hypotheses/{index}", f"Hypotheses, ranked: {run.name}", columns, rows, note)
+def _question(run: Run, name: str) -> tuple[Cell, ...]:
+    about, (word, text) = TABLES["question"][name], QUESTIONS[name](run)
+    said, verdict = Cell(text, behind=run.behind(about["debates"])), word if word != "unknown" else ""
+    return row(name, about["text"], said, Cell(word, tone=verdict), about["rule"], about["source"])
+
+
+def _hypothesis(run: Run, one: Hypothesis) -> tuple[Cell, ...]:
+    signs = Cell(f"{one.crossed} of {one.known}", one.crossed, tone="warn" if one.crossed else "")
+    fix = open_advice(run.settings, one.fix) if one.crossed else "-"
+    return row(Cell(one.name, behind=run.behind(one.debates)), signs, one.text, fix, one.source)
 
 
 def alarms_section(runs: Sequence[Run]) -> Section:
@@ -341,16 +327,12 @@ def alarms_section(runs: Sequence[Run]) -> Section:
             text = f"{run.name}: no alarm from {quiet} of {len(run.readings)} detectors"
             text += "." if every else "; the others lack steps or figures."
             parts.append(Paragraph(text, "good" if every else ""))
-        columns = ("detector", "state", "step", "value", "threshold", "fires when", "source")
-        note = "'too few steps': it cannot fire yet; 'no data': the run has none of its figures."
-        rows = tuple(_row(reading, run) for reading in run.readings)
-        columns = (*columns, "false alarms a run")
-        parts.append(Table(f"alarms/{index}", f"Detectors: {run.name}", columns, rows, note))
+        rows = (_reading(reading, run) for reading in run.readings)
+        parts.append(table_of("alarms/{at}", rows, at=index, run=run.name))
     every_one = [reading for run in runs for reading in run.readings]
     able = sum(reading.able for reading in every_one)
     which = "fired" if able == len(every_one) else "that can fire yet"
-    about = f"{len(alarms(every_one))} of {able} detectors {which}"
-    return Section("alarms", "Signs of collapse", tuple(parts), about)
+    return section_of("alarms", parts, fired=len(alarms(every_one)), able=able, which=which)
 
 
 def debates_of(reading: Reading) -> str:
@@ -368,19 +350,13 @@ def _sentence(reading: Reading, run: Run) -> str:
     )
 
 
-def _row(reading: Reading, run: Run) -> tuple[Cell, ...]:
+def _reading(reading: Reading, run: Run) -> tuple[Cell, ...]:
     alarm, detector = reading.alarm, reading.detector
     tones: dict[str, Tone] = {"alarm": "bad", "quiet": "good"}
-    step = number_cell(None)
+    status = Cell(reading.status, tone=tones.get(reading.status, ""))
+    found = (None, None, None)
     if alarm is not None:
         step = Cell(f"{alarm.step}", alarm.step, run.behind(debates_of(reading)))
-    return (
-        Cell(detector.name),
-        Cell(reading.status, tone=tones.get(reading.status, "")),
-        step,
-        number_cell(alarm.value if alarm else None),
-        number_cell(alarm.threshold if alarm else None),
-        Cell(detector.rule.replace("`", "")),
-        Cell(detector.source),
-        Cell(detector.false_alarms),
-    )
+        found = step, alarm.value, alarm.threshold
+    rule = detector.rule.replace("`", "")
+    return row(detector.name, status, *found, rule, detector.source, detector.false_alarms)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path
 from shlex import quote
 from typing import Literal, TypeAlias
 from urllib.parse import quote as in_address
 
 from debate_rl.formatting import figure, interval, number, percent, printable, short
-from debate_rl.metrics.intervals import Estimate
-from debate_rl.reports.figures import Figure
+from debate_rl.metrics.intervals import Bounded, Estimate
+from debate_rl.reports.figures import TABLES, Figure
 from debate_rl.reports.rows import Study
 
 Tone: TypeAlias = Literal["", "good", "warn", "bad"]
@@ -219,43 +219,22 @@ def _tick(chart: Chart, x: float) -> str:
     return chart.ticks[index] if 0 <= index < len(chart.ticks) else f"{x:g}"
 
 
-UNBOUNDED = ("regression/", "collusion/peer", "collusion/truth", "collusion/gap", "collusion/entropy_trend")
-SIGNED = (
-    *("bias", "winner/lift", "winner/minus_majority", "winner/tau_b", "winner/correlation"),
-    *("cascade/first_listed", "collusion/reciprocity"),
-)
-
-
-def bounds_of(name: str) -> tuple[float, float]:
-    """Return the least and the most that a figure can be.
-
-    >>> bounds_of("judge/accuracy/round/1"), bounds_of("winner/lift"), bounds_of("graph/slater")
-    ((0.0, 1.0), (-1.0, 1.0), (0.0, inf))
-    """
-    if name.startswith(UNBOUNDED):
-        return -inf, inf
-    if name == "graph/slater":
-        return 0.0, inf
-    return (-1.0, 1.0) if name.startswith(SIGNED) else (0.0, 1.0)
-
-
-def interval_of(name: str, estimate: Estimate) -> str:
+def interval_of(estimate: Estimate, bounds: tuple[float, float] = (-1.0, 1.0)) -> str:
     """Return the 95% interval as far as the figure can go, "none" where it has none.
 
-    >>> interval_of("judge/accuracy", Estimate(0.9, 0.75, 1.05, 9, 9))
+    >>> interval_of(Estimate(0.9, 0.75, 1.05, 9, 9), (0.0, 1.0))
     '0.750 to 1.000'
     """
-    if not (isfinite(estimate.low) and isfinite(estimate.high)):
-        return "none"
-    low, high = bounds_of(name)
-    return interval(max(estimate.low, low), min(estimate.high, high), partial(number, signed=low < 0))
+    low, high = max(estimate.low, bounds[0]), min(estimate.high, bounds[1])
+    known = isfinite(estimate.low) and isfinite(estimate.high)
+    return interval(low, high, partial(number, signed=bounds[0] < 0)) if known else "none"
 
 
 def estimate_cell(figure: Figure, behind: Behind | None = None) -> Cell:
     """Return the estimate with the debates behind it, marked where there is something to be warned of."""
     if figure.estimate is None:
         return Cell("none")
-    text = number(figure.estimate.value, signed=bounds_of(figure.name)[0] < 0)
+    text = number(figure.estimate.value, signed=figure.range[0] < 0)
     flagged = f"{text} ({figure.flag})" if figure.flag else text
     return Cell(flagged, figure.estimate.value, behind, "warn" if figure.flag else "")
 
@@ -270,15 +249,47 @@ def number_cell(value: float | None, *, behind: Behind | None = None) -> Cell:
     return Cell(short(value), value if value is not None and isfinite(value) else None, behind)
 
 
-def interval_cell(value: float | None, low: float | None = None, high: float | None = None) -> Cell:
-    """Return a cell with a number and the bounds of its interval.
+def bounded(estimate: Estimate | None) -> Bounded | None:
+    """Return an estimate with its bounds; None of none."""
+    return (estimate.value, estimate.low, estimate.high) if estimate else None
 
-    >>> interval_cell(0.5, 0.25, 0.75).text
-    '0.500 [0.250, 0.750]'
+
+def row(*values: Cell | str | float | Bounded | None) -> tuple[Cell, ...]:
+    """Return cells of texts, numbers, numbers with the bounds of their interval, and None, which is "-".
+
+    >>> [cell.text for cell in row("a", 0.5, (0.5, 0.25, 0.75), None)]
+    ['a', '0.500', '0.500 [0.250, 0.750]', '-']
     """
-    if value is None or low is None or high is None or not (isfinite(low) and isfinite(high)):
+    return tuple(map(_cell, values))
+
+
+def _cell(value: Cell | str | float | Bounded | None) -> Cell:
+    if isinstance(value, Cell):
+        return value
+    if isinstance(value, str):
+        return Cell(value)
+    if not isinstance(value, tuple):
         return number_cell(value)
-    return Cell(f"{number(value)} [{number(low)}, {number(high)}]", value)
+    if not all(map(isfinite, value)):
+        return number_cell(value[0])
+    found, low, high = map(number, value)
+    return Cell(f"{found} [{low}, {high}]", value[0])
+
+
+def table_of(key: str, rows: Iterable[tuple[Cell, ...]], *more: str, **words: object) -> Table:
+    """Return a table of tables.toml with its words filled in; ``more``: further columns."""
+    about = TABLES["table"][key]
+    columns = tuple(column.format(**words) for column in about["columns"])
+    note, folded = about.get("note", "").format(**words), about.get("folded", False)
+    return Table(
+        key.format(**words), about["title"].format(**words), columns + more, tuple(rows), note, folded
+    )
+
+
+def section_of(key: str, parts: Iterable[Part], **words: object) -> Section:
+    """Return a section of tables.toml with its words filled in."""
+    about = TABLES["section"][key]
+    return Section(key, about["title"], tuple(parts), about["about"].format(**words))
 
 
 def bounds_text(low: float, high: float) -> str:

@@ -11,6 +11,7 @@ import warnings
 from dataclasses import replace
 from io import StringIO
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from debate_rl.formatting import printable
@@ -30,22 +31,8 @@ SMALL = 4.2, 1.6
 LONGEST = 36
 LARGEST = 1e30
 """The ticks of an axis overflow long before the numbers do."""
-STYLE: dict[str, Any] = {
-    "svg.fonttype": "none",
-    "text.parse_math": False,
-    "font.family": ["DejaVu Sans"],
-    "font.size": 8.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.6,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.linewidth": 0.4,
-    "grid.alpha": 0.25,
-    "legend.frameon": False,
-    "path.simplify": True,
-} | {f"{part}.color": INK for part in ("text", "xtick", "ytick", "grid")}
-STYLE |= {"axes.edgecolor": INK, "axes.labelcolor": INK}
+STYLE = Path(__file__).parent / "templates" / "report.mplstyle"
+COLOURED = ("axes.edgecolor", "axes.labelcolor", *(f"{p}.color" for p in ("text", "xtick", "ytick", "grid")))
 
 
 def draw(chart: Chart) -> str:
@@ -56,8 +43,8 @@ def draw(chart: Chart) -> str:
     rules = tuple(rule for rule in chart.rules if abs(rule[1]) <= LARGEST)
     chart = replace(chart, series=tuple(map(_within, chart.series)), rules=rules)
     height = 0.75 + BAR * len(chart.ticks) * max(1.0, 0.7 * len(chart.series)) if chart.ticks else HEIGHT
-    style: Any = {**STYLE, "svg.hashsalt": printable(chart.name)}
-    with matplotlib.rc_context(style), warnings.catch_warnings():
+    style: Any = dict.fromkeys(COLOURED, INK) | {"svg.hashsalt": printable(chart.name)}
+    with matplotlib.rc_context(style, STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # letters that a font lacks are drawn as boxes
         figure = Figure(figsize=SMALL if chart.small else (WIDTH, height), layout="constrained")
         axes = figure.add_subplot()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debate_rl.metrics import intervals
-from debate_rl.metrics.intervals import Codes, Estimate, Numbers
+from debate_rl.metrics.intervals import Codes, Estimate, Numbered, Numbers
 from debate_rl.reports.estimators import NotEstimable, correlation, logistic, slope
 from debate_rl.reports.rows import NO_VOTE, Rows, Study, gather
 from transcripts import Record
@@ -54,12 +54,21 @@ class Figure:
     flag: str = ""
 
     @property
-    def meaning(self) -> tuple[str, str]:
-        """What it is, in a line, and where it is from ("-": from nowhere else)."""
-        name = re.sub(rf"^(judge/\w+)/({'|'.join(GROUPS)})/.*$", r"\1/<group>/<label>", self.name, flags=re.S)
-        name = re.sub(r"^(regression/persona)/.*$", r"\1/<label>", name, flags=re.S)
-        text, source = TABLES["meaning"][name]
-        return text, source
+    def about(self) -> dict[str, Any]:
+        """What it is, in a line, and where it is from ("-": from nowhere else): a row of tables.toml."""
+        return _row_of(self.name)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the most that it can be."""
+        low, high = self.about.get("range", (0.0, 1.0))
+        return low, high
+
+
+def _row_of(name: str) -> dict[str, Any]:
+    name = re.sub(rf"^(judge/\w+)/({'|'.join(GROUPS)})/.*$", r"\1/<group>/<label>", name, flags=re.DOTALL)
+    name = re.sub(r"^(regression/persona)/.*$", r"\1/<label>", name, flags=re.DOTALL)
+    return TABLES["meaning"][name]
 
 
 def judgment_figures(records: Iterable[Record]) -> list[Figure]:
@@ -73,10 +82,10 @@ def figures_of(study: Study) -> list[Figure]:
     return [figure for measure in measures for figure in measure(study)]
 
 
-def _figure(
-    name: str, estimate: Estimate | None, filter: str | None, why: str = "", flag: str = ""
-) -> Figure:
-    return Figure(name, estimate, filter, "" if estimate else why or "no such cases", flag)
+def _figure(name: str, estimate: Estimate | None, *, why: str = "", flag: str = "") -> Figure:
+    about = _row_of(name)
+    missing = "" if estimate else why or about.get("why", "no such cases")
+    return Figure(name, estimate, about.get("debates"), missing, flag)
 
 
 def pair_rows(study: Study) -> dict[str, Rows]:
@@ -96,77 +105,55 @@ def pair_rows(study: Study) -> dict[str, Rows]:
 
 def accuracy_figures(study: Study) -> Iterator[Figure]:
     """Yield accuracy, strict accuracy, coverage and ties, then the first three by group."""
-    rows, pair = pair_rows(study), "pair with exactly one right side"
-
-    def three(tail: str, inside: Where, filter: str | None) -> Iterator[Figure]:
-        for name, where, why in (
-            ("judge/accuracy", filter, f"no vote on a {pair}"),
-            ("judge/strict_accuracy", None, f"no {pair}"),
-            ("judge/coverage", None, f"no {pair}"),
-        ):
-            yield _figure(name + tail, intervals.ratio(*rows[name].of(inside)), where, why)
-
-    yield from three("", rows["judge/coverage"].counted, DECIDED)
-    yield _figure("judge/ties", intervals.ratio(*rows["judge/ties"]), DECIDED)
-    for name, inside, filter in _groups(study):
-        yield from three(f"/{name}", inside, filter)
+    rows = pair_rows(study)
+    yield from (_figure(name, intervals.ratio(*of)) for name, of in rows.items())
+    for group, inside, filter in _groups(study):
+        for name in ("judge/accuracy", "judge/strict_accuracy", "judge/coverage"):
+            figure = _figure(f"{name}/{group}", intervals.ratio(*rows[name].of(inside)))
+            yield replace(figure, filter=filter if name == "judge/accuracy" else None)
 
 
 def _groups(study: Study) -> Iterator[tuple[str, Where, str | None]]:
     """Yield each group of the decidable pairs: its name, which pairs are in it, the filter of its debates."""
     table, decidable = study.pairs, study.pairs["better"] != 0
+    level, source, step = (study.of_debate(name, table)[decidable] for name in ("level", "source", "step"))
     # "persona:" finds debates in which one took part, whether or not it was its vote
     yield from _labelled("persona", [*study.personas], table["persona"][decidable])
     yield from _labelled("fault", [*study.faults], table["fault"][decidable])
     for kind in ("round", "agent"):
         numbers = table[kind][decidable]
-        for number in np.unique(numbers).tolist():
-            yield f"{kind}/{number}", numbers == number, None
+        yield from ((f"{kind}/{number}", numbers == number, None) for number in np.unique(numbers).tolist())
     bins = np.digitize((table["length"] * table["better"])[decidable], LENGTH_EDGES)
-    for index, label in enumerate(LENGTHS):
-        if (bins == index).any():
-            yield f"length/{label}", bins == index, None
-    yield from _steps(study.of_debate("step", table)[decidable])
-    yield from _labelled("level", [*study.levels], study.of_debate("level", table)[decidable], "level")
-    yield from _subjects([*study.sources], study.of_debate("source", table)[decidable])
+    yield from ((f"length/{LENGTHS[index]}", bins == index, None) for index in np.unique(bins).tolist())
+    low = int(step.min()) if len(step) else 0
+    width = -(-(int(step.max()) - low + 1) // STEP_BINS) if len(step) else 1
+    for start in range(low, low + STEP_BINS * width, width):
+        inside, end = (
+            (step >= start) & (step < start + width),
+            min(start + width - 1, int(step.max(initial=0))),
+        )
+        label = f"{start}..{end}" if end > start else str(start)
+        if inside.any():
+            yield f"step/{label}", inside, f"step:{label} {DECIDED}"
+    yield from _labelled("level", [*study.levels], level, "level")
+    subjects = Numbered()  # what follows the first slash of a source
+    of_source = np.array([subjects[text.partition("/")[2]] for text in study.sources], dtype=np.int64)
+    found = list(_labelled("subject", [*subjects], of_source[source]))
+    for name, inside, _ in found:
+        texts = [text for text in study.sources if text.partition("/")[2] == name.partition("/")[2]]
+        terms = " OR ".join(f"source:{_quoted(text)}" for text in texts)
+        yield name, inside, f"({terms}) {DECIDED}" if len(texts) > 1 else f"{terms} {DECIDED}"
 
 
 def _labelled(
     kind: str, texts: list[str], codes: NDArray[np.signedinteger], field: str = ""
 ) -> Iterator[tuple[str, Where, str | None]]:
+    """Yield the groups of the texts with the most pairs, in the order of the texts."""
     counts = np.bincount(codes, minlength=len(texts))
     for code in sorted(np.argsort(-counts, kind="stable")[:MOST_LABELS].tolist(), key=texts.__getitem__):
         if counts[code] and texts[code]:
             filter = f"{field}:{_quoted(texts[code])} {DECIDED}" if field else None
             yield f"{kind}/{texts[code]}", codes == code, filter
-
-
-def _steps(steps: NDArray[np.signedinteger]) -> Iterator[tuple[str, Where, str | None]]:
-    """Equal ranges of steps, each one step or more wide."""
-    if not len(steps):
-        return
-    low, high = int(steps.min()), int(steps.max())
-    width = -(-(high - low + 1) // STEP_BINS)
-    for start in range(low, high + 1, width):
-        inside, end = (steps >= start) & (steps < start + width), min(start + width - 1, high)
-        label = f"{start}..{end}" if end > start else str(start)
-        if inside.any():
-            yield f"step/{label}", inside, f"step:{label} {DECIDED}"
-
-
-def _subjects(
-    sources: list[str], codes: NDArray[np.signedinteger]
-) -> Iterator[tuple[str, Where, str | None]]:
-    """Subjects are what follows the first slash of a source."""
-    of_subject: dict[str, list[int]] = {}
-    for code, source in enumerate(sources):
-        of_subject.setdefault(source.partition("/")[2], []).append(code)
-    for subject in sorted(of_subject.keys() - {""})[:MOST_LABELS]:
-        inside = np.isin(codes, of_subject[subject])
-        terms = [f"source:{_quoted(sources[code])}" for code in of_subject[subject]]
-        where = terms[0] if len(terms) == 1 else f"({' OR '.join(terms)})"
-        if inside.any():
-            yield f"subject/{subject}", inside, f"{where} {DECIDED}"
 
 
 def _quoted(text: str) -> str:
@@ -203,17 +190,13 @@ def _biases(study: Study) -> Iterator[Figure]:
     """Yield the biases on pairs equal in truth, the swapped pairs, and the coefficients of the regression."""
     table, equal = study.pairs, equal_in_truth(study)
     clusters, won, length = study.clusters(table)[equal], table["outcome"][equal] == 1, table["length"][equal]
-    why = "no decided vote on two right or two wrong solutions"
-    yield _figure("bias/position", less_half(won, clusters), None, why)
+    yield _figure("bias/position", less_half(won, clusters))
     longer, apart = won == (length > 0), length != 0
-    found = less_half(longer[apart], clusters[apart])
-    yield _figure("bias/length", found, None, f"{why} of different length")
-    found = intervals.difference(*own_work(study))
-    yield _figure("bias/self_preference", found, None, "judges compared no own work that was wrong")
+    yield _figure("bias/length", less_half(longer[apart], clusters[apart]))
+    yield _figure("bias/self_preference", intervals.difference(*own_work(study)))
     kind, clusters = study.swaps["kind"], study.clusters(study.swaps)
-    why = 'no pair was shown to judges in both orders: see debate.order = "per_viewer"'
     for name, value in (("consistency", 0), ("primacy", 1), ("recency", -1)):
-        yield _figure(f"swaps/{name}", intervals.mean(kind == value, clusters), None, why)
+        yield _figure(f"swaps/{name}", intervals.mean(kind == value, clusters))
     yield from _regression(study)
 
 
@@ -245,9 +228,8 @@ def _regression(study: Study) -> Iterator[Figure]:
             reasons = dict.fromkeys(fitted, f"not estimable: {error}") | reasons
     flag = "without personas" if found and len(found) < len(design) else ""
     for name in (*design, *absent):
-        yield _figure(
-            f"regression/{name}", found.get(name), None, reasons.get(name, ""), flag if name in found else ""
-        )
+        marked = flag if name in found else ""
+        yield _figure(f"regression/{name}", found.get(name), why=reasons.get(name, ""), flag=marked)
 
 
 def _persona_columns(study: Study, used: Where) -> dict[str, NDArray[np.int8]]:
@@ -282,15 +264,15 @@ def winner_figures(study: Study) -> Iterator[Figure]:
     final = bool(study.of_debate("final", table).all())
     mixed = f"{GRADED} accuracy.last_round:>0 accuracy.last_round:<1" if final else None
     for name, rows in winner_rows(study).items():
-        estimate = intervals.ratio(*rows, signed=not name.endswith(("accuracy", "drawn")))
-        yield _figure(name, estimate, mixed if name == "winner/mixed_accuracy" else GRADED)
-    yield _figure("winner/auc", _mean_of_known(table["auc"], clusters), None)
-    yield _figure("winner/tau_b", _mean_of_known(table["tau"], clusters, signed=True), None)
+        figure = _figure(name, intervals.ratio(*rows, signed=not name.endswith(("accuracy", "drawn"))))
+        yield replace(figure, filter=mixed) if name == "winner/mixed_accuracy" else figure
+    yield _figure("winner/auc", _mean_of_known(table["auc"], clusters))
+    yield _figure("winner/tau_b", _mean_of_known(table["tau"], clusters, signed=True))
     right, rights, graded = (table[name].astype(float) for name in ("right", "rights", "graded"))
     ones = np.ones(len(right))
     linked = correlation(np.stack([graded, ones, rights, ones, rights, right]), clusters)
     flag = f"below {LEAST_CORRELATION}" if linked and linked.high < LEAST_CORRELATION else ""
-    yield _figure("winner/correlation", linked, GRADED, "winners or answers are all alike", flag)
+    yield _figure("winner/correlation", linked, flag=flag)
 
 
 def _mean_of_known(values: Numbers, clusters: Codes, *, signed: bool = False) -> Estimate | None:
@@ -301,30 +283,24 @@ def cascade_figures(study: Study) -> Iterator[Figure]:
     """Yield the flip matrix as shares of all steps, two conditional ones, and the first agent's excess."""
     table, clusters = study.flips, study.clusters(study.flips)
     counts = {name: table[name].astype(float) for name in ("cc", "cw", "wc", "ww")}
-    every, why = sum(counts.values()), "no agent was graded in two rounds in a row"
     for name, count in counts.items():
-        share = intervals.ratio(count, every, clusters)
-        yield _figure(f"flip/{name.upper()}", share, "(flip:CC OR flip:CW OR flip:WC OR flip:WW)", why)
-    vulnerable = intervals.ratio(counts["cw"], counts["cc"] + counts["cw"], clusters)
-    yield _figure("cascade/vulnerability", vulnerable, "(flip:CC OR flip:CW)", "no agent was right before")
-    recovered = intervals.ratio(counts["wc"], counts["wc"] + counts["ww"], clusters)
-    yield _figure("cascade/recovery", recovered, "(flip:WC OR flip:WW)", "no agent was wrong before")
+        yield _figure(f"flip/{name.upper()}", intervals.ratio(count, sum(counts.values()), clusters))
+    right, wrong = counts["cc"] + counts["cw"], counts["wc"] + counts["ww"]
+    yield _figure("cascade/vulnerability", intervals.ratio(counts["cw"], right, clusters))
+    yield _figure("cascade/recovery", intervals.ratio(counts["wc"], wrong, clusters))
     adopted = intervals.mean(study.adoptions["excess"], study.clusters(study.adoptions), signed=True)
-    yield _figure("cascade/first_listed", adopted, None, "nobody took an answer from some of the others")
+    yield _figure("cascade/first_listed", adopted)
 
 
 def _graphs(study: Study) -> Iterator[Figure]:
     """Yield shares of debates, of triples, and means over judged rounds."""
     table, clusters = study.graphs, study.clusters(study.graphs)
-    for name in ("cycle", "condorcet"):
-        figure = "graph/cycles" if name == "cycle" else "graph/condorcet"
-        yield _figure(figure, intervals.mean(table[name], clusters), "votes:>0", "no votes")
+    yield _figure("graph/cycles", intervals.mean(table["cycle"], clusters))
+    yield _figure("graph/condorcet", intervals.mean(table["condorcet"], clusters))
     rounds, clusters = study.rounds, study.clusters(study.rounds)
-    triads = intervals.ratio(rounds["circular"], rounds["triads"], clusters)
-    yield _figure("graph/circular_triads", triads, None, "no three solutions with three majorities")
-    zeta, slater = (_mean_of_known(rounds[name], clusters) for name in ("zeta", "slater"))
-    yield _figure("graph/zeta", zeta, None, "no round of three solutions or more with every pair decided")
-    yield _figure("graph/slater", slater, None, "no round up to 8 agents")
+    yield _figure("graph/circular_triads", intervals.ratio(rounds["circular"], rounds["triads"], clusters))
+    for name in ("zeta", "slater"):
+        yield _figure(f"graph/{name}", _mean_of_known(rounds[name], clusters))
 
 
 def _collusion(study: Study) -> Iterator[Figure]:
@@ -332,17 +308,16 @@ def _collusion(study: Study) -> Iterator[Figure]:
 
     The mean of all peer rewards says nothing, because votes within a debate sum to zero.
     """
-    table, clusters, one_step = study.winners, study.clusters(study.winners), "all debates are of one step"
+    table, clusters = study.winners, study.clusters(study.winners)
     steps = study.of_debate("step", table) / PER
     peer, right = (1.0 + table["score"]) / 2, table["right"].astype(float)
     for name, values in (("peer", peer), ("truth", right), ("gap", peer - right)):
-        yield _figure(f"collusion/{name}_trend", slope(steps, values, clusters), GRADED, one_step)
+        yield _figure(f"collusion/{name}_trend", slope(steps, values, clusters))
     talk, clusters = study.talk, study.clusters(study.talk)
     returned = intervals.ratio(talk["given"], talk["dyads"], clusters, signed=True)
-    why = "no two agents voted about each other on pairs equal in truth"
-    yield _figure("collusion/reciprocity", returned, None, why)
+    yield _figure("collusion/reciprocity", returned)
     known = ~np.isnan(talk["entropy"])
     entropy, clusters = talk["entropy"][known], clusters[known]
-    yield _figure("collusion/entropy", intervals.mean(entropy, clusters), None, "no debate with two answers")
+    yield _figure("collusion/entropy", intervals.mean(entropy, clusters))
     trend = slope((study.of_debate("step", talk) / PER)[known], entropy, clusters)
-    yield _figure("collusion/entropy_trend", trend, None, one_step)
+    yield _figure("collusion/entropy_trend", trend)

@@ -24,13 +24,12 @@ from debate_rl.reports.document import (
     Cell,
     Judged,
     Paragraph,
-    Table,
     Tone,
     count_cell,
     interval_of,
-    number_cell,
     percent_of,
     points_of,
+    row,
 )
 from debate_rl.reports.figures import TABLES, less_half, own_work, pair_rows
 from debate_rl.reports.rows import NO_VOTE, Rows
@@ -54,6 +53,8 @@ class Kind:
     advice: str
     cases: int = 30
     problems: int = 10
+    detail: str = ""
+    debates: str | None = None
 
 
 KINDS = {name: Kind(name, **row) for name, row in TABLES["kind"].items()}
@@ -147,16 +148,16 @@ class Finding:
     def row(self) -> tuple[Cell, ...]:
         """Return the row of the table of looks."""
         look, kind, estimate = self.look, self.look.about, self.look.estimate
-        return (
+        return row(
             Cell(kind.name, behind=look.behind),
-            Cell(number(estimate.value, signed=True), estimate.value) if estimate else Cell("none"),
-            Cell(interval_of("bias", estimate) if estimate else "none"),
+            Cell(number(estimate.value, signed=True), estimate.value) if estimate else "none",
+            interval_of(estimate) if estimate else "none",
             count_cell(look.cases),
             count_cell(look.problems),
-            number_cell(self.p),
-            Cell(f"{kind.cases}, {kind.problems}, {kind.size:g}"),
+            self.p,
+            f"{kind.cases}, {kind.problems}, {kind.size:g}",
             Cell(self.state, tone=self.tone),
-            Cell(kind.what),
+            kind.what,
         )
 
 
@@ -173,50 +174,35 @@ def chance(estimate: Estimate | None) -> float:
     return 1.0 if estimate is None or estimate.p is None or isnan(estimate.p) else estimate.p
 
 
-def looks_table(found: Sequence[Finding]) -> Table:
-    """Return everything that was looked for in a run, whether or not it was found."""
-    columns = ("kind", "difference", "95% interval", "cases", "problems", "p, adjusted", "least", "state")
-    note = (
-        "Least: cases, problems and size below which nothing is stated. p is adjusted for all looks of this "
-        "page (Holm 1979), and has to be .02 or less: of a hundred pages at most two state what is not so."
-    )
-    rows = tuple(finding.row() for finding in found)
-    return Table("looks", "What was looked for", (*columns, "what is looked for"), rows, note)
-
-
 def judgment_looks(judged: Judged) -> Iterator[Look]:
     """Yield the looks at the debates of one run."""
-    study, found = judged.study, {figure.name: figure.estimate for figure in judged.figures}
+    study, figures = judged.study, {figure.name: figure.estimate for figure in judged.figures}
     rows = pair_rows(study)["judge/accuracy"]
     votes = rows.of(rows.counted)
-    yield from _change(judged, rows, votes)
-    right = found["judge/accuracy"]
-    text = f"{percent(right.value)} of {right.n:,} votes are right" if right else "no votes"
-    yield _look(judged, "judge/coin", less_half(votes.values, votes.clusters), text, WRONG_VOTES)
-    yield _weakest_fault(judged, rows, votes)
-    lift = found["winner/lift"]
-    text = f"{points_of(lift)} against an answer of its round drawn at random"
-    yield _look(judged, "winner/lift", lift, text, WRONG_WINNER)
     counts = {name: study.flips[name].astype(float) for name in ("cc", "cw", "wc", "ww")}
-    gained, every = counts["wc"] - counts["cw"], sum(counts.values())
-    net = intervals.ratio(gained, every, study.clusters(study.flips), signed=True)
-    text = f"{points_of(net)} of {_count(net):,} steps of an agent from a round to the next"
-    yield _look(judged, "flip/net", net, text, "flip:CW")
-    for name in ("bias/position", "bias/length"):
-        text = f"{points_of(found[name])} of {_count(found[name]):,} votes between solutions equal in truth"
-        yield _look(judged, name, found[name], text, None)
+    flips = counts["wc"] - counts["cw"], sum(counts.values()), study.clusters(study.flips)
+    # the slope is over 100 steps; what matters is what it comes to over the run
+    steps, trend = study.debates["step"], figures["collusion/gap_trend"]
+    by = float(np.ptp(steps)) / 100 if len(steps) else 0.0
+    found = {
+        "judge/coin": less_half(votes.values, votes.clusters),
+        "flip/net": intervals.ratio(*flips, signed=True),
+        "collusion/gap": trend
+        and replace(trend, value=trend.value * by, low=trend.low * by, high=trend.high * by),
+    }
+    found |= {kind: figures[kind] for kind in KINDS if figures.get(kind)}
+    for kind, about in KINDS.items():
+        if about.detail:
+            one = found.get(kind)
+            number, problems = (one.n, one.clusters) if one else (0, 0)
+            share = percent(one.value + 0.5) if one else ""
+            text = about.detail.format(points=points_of(one), count=f"{number:,}", share=share)
+            yield Look(kind, judged.run, one, number, problems, text, judged.behind(about.debates))
+    yield from _change(judged, rows, votes)
+    yield _weakest_fault(judged, rows, votes)
     chosen, mine, clusters = own_work(study)
     text = f"of {int(mine.sum()):,} votes on own wrong work and {int((~mine).sum()):,} on that of others"
     yield _compared(judged, "bias/self_preference", (chosen, mine, clusters), text, None)
-    first = found["cascade/first_listed"]
-    text = f"{points_of(first)} against a random other, of {_count(first):,} answers taken over"
-    yield _look(judged, "cascade/first_listed", first, text, None)
-    # the slope is over 100 steps; what matters is what it comes to over the run
-    steps, trend = study.debates["step"], found["collusion/gap_trend"]
-    by = float(np.ptp(steps)) / 100 if len(steps) else 0.0
-    gap = trend and replace(trend, value=trend.value * by, low=trend.low * by, high=trend.high * by)
-    text = f"{points_of(gap)} over the run, of the winners of {_count(gap):,} debates"
-    yield _look(judged, "collusion/gap", gap, text, "winner:wrong")
 
 
 def _change(judged: Judged, rows: Rows, votes: Rows) -> Iterator[Look]:
@@ -282,12 +268,3 @@ def _compared(
     problems = min(len(np.unique(clusters[one])) for one in (side, ~side))
     text = f"{text}, {points_of(found)}" if found else text
     return Look(kind, judged.run, found, cases, problems, text, judged.behind(filter))
-
-
-def _look(judged: Judged, kind: str, found: Estimate | None, text: str, filter: str | None) -> Look:
-    problems = found.clusters if found else 0
-    return Look(kind, judged.run, found, _count(found), problems, text, judged.behind(filter))
-
-
-def _count(estimate: Estimate | None) -> int:
-    return estimate.n if estimate else 0

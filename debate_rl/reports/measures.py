@@ -17,7 +17,7 @@ from debate_rl.formatting import counted, short
 from debate_rl.metrics import intervals
 from debate_rl.metrics.held_out import Gain, gain
 from debate_rl.metrics.intervals import Bounded, Numbers, apart, thirds
-from debate_rl.reports.document import Tone, bounds_text
+from debate_rl.reports.document import Tone, bounded, bounds_text
 from debate_rl.reports.figures import accuracy_figures, cascade_figures, winner_figures
 from debate_rl.reports.findings import KINDS, LEVEL, chance
 from debate_rl.reports.run import Run
@@ -62,6 +62,11 @@ class Change:
         return self.late - self.early
 
     @property
+    def gain(self) -> Bounded:
+        """The last third less the first, with its interval."""
+        return self.value, self.low, self.high
+
+    @property
     def direction(self) -> str:
         """One of "up", "down", "flat", "too few steps": up and down as sure as a finding has to be."""
         if self.n < LEAST:
@@ -84,15 +89,14 @@ def change(values: Numbers) -> Change | None:
     early, middle, late = thirds(values)
     found = None
     if len(values) >= LEAST:
-        after, before = _blocks(late), _blocks(early)
+        after, before = (
+            np.array([part.mean() for part in np.array_split(third, min(BLOCKS, len(third)))])
+            for third in (late, early)
+        )
         order = np.arange(len(after) + len(before))
         found = intervals.difference(np.concatenate([after, before]), order < len(after), order)
     low, high, p = (found.low, found.high, chance(found)) if found else (-inf, inf, 1.0)
     return Change(float(early.mean()), float(middle.mean()), float(late.mean()), low, high, len(values), p)
-
-
-def _blocks(values: Numbers) -> Numbers:
-    return np.array([part.mean() for part in np.array_split(values, min(BLOCKS, len(values)))])
 
 
 def change_of(run: Run, name: str) -> Change | None:
@@ -105,12 +109,12 @@ def evaluations(run: Run, name: str) -> list[tuple[int, Bounded]]:
 
     They are those that can be compared by problem, or else those of metrics.jsonl.
     """
-    kept = [(one.step, one.estimate(name.removeprefix("eval/"))) for one in run.held_out]
-    if known := [(step, (found.value, found.low, found.high)) for step, found in kept if found is not None]:
-        return known
+    kept = [(one.step, bounded(one.estimate(name.removeprefix("eval/")))) for one in run.held_out]
+    if any(found for _, found in kept):
+        return [(step, found) for step, found in kept if found is not None]
     steps, values = run.curves.of(name)
-    bounded = zip(values.tolist(), *(bounds.tolist() for bounds in run.curves.bounds(name)), strict=True)
-    return list(zip((steps + 1).tolist(), bounded, strict=True))
+    known = zip(values.tolist(), *(ends.tolist() for ends in run.curves.bounds(name)), strict=True)
+    return list(zip((steps + 1).tolist(), known, strict=True))
 
 
 def gained(run: Run, name: str) -> Bounded | None:
@@ -119,9 +123,7 @@ def gained(run: Run, name: str) -> Bounded | None:
     if len(evaluated) < 2:
         return None
     found = paired(run, name)
-    if found is None:
-        return apart(evaluated[-1][1], evaluated[0][1])
-    return found.difference.value, found.difference.low, found.difference.high
+    return bounded(found.difference) if found else apart(evaluated[-1][1], evaluated[0][1])
 
 
 def paired(run: Run, name: str) -> Gain | None:
@@ -169,21 +171,11 @@ def judge_figures(run: Run) -> JudgeFigures:
     )
 
 
-class Outputs(NamedTuple):
-    """Mean distance of texts of a problem, early to late and among early ones; over so many problems."""
+def changed_outputs(run: Run) -> tuple[float, float, int] | None:
+    """Return the mean distance of texts of a problem, early to late and among early ones, and the problems.
 
-    apart: float
-    before: float
-    problems: int
-
-    @property
-    def moved(self) -> bool:
-        """Whether late texts are further from early ones than these from each other."""
-        return self.apart > self.before + 0.02
-
-
-def changed_outputs(run: Run) -> Outputs | None:
-    """Return how far texts moved; None with fewer than 5 problems met in the first and the last third."""
+    None with fewer than 5 problems met in the first and the last third.
+    """
     if run.sample is None or run.stored is None:
         return None
     first, _, last = thirds(range(run.stored[0], run.stored[1] + 1))
@@ -196,7 +188,7 @@ def changed_outputs(run: Run) -> Outputs | None:
         if len(early) > 1 and late and len(between) < MOST_PROBLEMS:
             between.append(_mean_distance(product(early, late)))
             before.append(_mean_distance(combinations(early, 2)))
-    return Outputs(fmean(between), fmean(before), len(between)) if len(between) >= LEAST_PROBLEMS else None
+    return (fmean(between), fmean(before), len(between)) if len(between) >= LEAST_PROBLEMS else None
 
 
 def _mean_distance(pairs: Iterable[Sequence[frozenset[str]]]) -> float:
@@ -247,16 +239,14 @@ def verdict(run: Run) -> tuple[str, Tone, str]:
 
 def status(run: Run, now: float | None = None) -> str:
     """Return "finished", "still going" or "stopped", by the configured steps and the last line's time."""
-    wanted, last = run.setting("train.steps", int), run.curves.steps
-    if not len(last):
+    wanted, steps, times = run.setting("train.steps", int), run.curves.steps, run.curves.of("time")[1]
+    reason = last_end(run).get("reason")
+    if not len(steps):
         return "nothing done"
-    if (end := last_end(run)) and end["reason"] in ENDED:
-        return f"ended: {end['reason']}"
-    if wanted is None:
-        return "unknown"
-    if int(last[-1]) + 1 >= wanted:
+    if reason in ENDED or wanted is None:
+        return f"ended: {reason}" if reason in ENDED else "unknown"
+    if int(steps[-1]) + 1 >= wanted:
         return "finished"
-    times = run.curves.of("time")[1]
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     quiet = (time() if now is None else now) - float(times[-1]) if len(times) else inf
     return "still going" if quiet < max(GOING_S, 5 * usual) else "stopped"
@@ -271,8 +261,8 @@ def last_end(run: Run) -> Mapping[str, Any]:
 
 def ended_line(run: Run) -> str:
     """Return a line of how the latest start of a run ended, and its wall time; "" where nothing says it."""
-    starts = starts_of(run.info)
-    if not (end := last_end(run)):
-        return ""
-    back = f" {counted(count, 'rollback')} before." if (count := ends_by(starts, "rollback")) else ""
-    return f"{run.name}: ended ({end['reason']}): {str(end.get('why'))[:300]}; {time_words(starts)}.{back}"
+    starts, end = starts_of(run.info), last_end(run)
+    count = ends_by(starts, "rollback")
+    back = f" {counted(count, 'rollback')} before." if count else ""
+    why = f"{run.name}: ended ({end.get('reason')}): {str(end.get('why'))[:300]}"
+    return f"{why}; {time_words(starts)}.{back}" if end else ""

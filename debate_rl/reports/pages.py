@@ -76,16 +76,15 @@ def as_html(document: Document, links: Links | None = None) -> str:
 def _looks(table: Table) -> list[str]:
     """Return for each column "num" where it holds numbers, and "long" where it holds sentences."""
     columns = [[row[index].text for row in table.rows] for index in range(len(table.columns))]
-    right = [bool(texts) and all(map(_is_number, texts)) for texts in columns]
+    right = [
+        bool(texts) and all(t in ("", "none", "-") or t.lstrip("+-.")[:1].isdigit() for t in texts)
+        for texts in columns
+    ]
     long = [index > 0 and max(map(len, texts), default=0) > 40 for index, texts in enumerate(columns)]
     return [
         ("num" if number else "") + ("long" if words else "")
         for number, words in zip(right, long, strict=True)
     ]
-
-
-def _is_number(text: str) -> bool:
-    return text in ("", "none", "-") or text.lstrip("+-.")[:1].isdigit()
 
 
 def _anchors(sections: Sequence[Section]) -> list[str]:
@@ -121,7 +120,7 @@ def as_json(document: Document, runs: Sequence[Judged] = ()) -> str:
 
 def _figures(judged: Judged) -> Iterator[Mapping[str, object]]:
     for figure in judged.figures:
-        estimate, (meaning, source) = figure.estimate, figure.meaning
+        estimate, about = figure.estimate, figure.about
         yield {
             "run": judged.run,
             "name": figure.name,
@@ -132,8 +131,8 @@ def _figures(judged: Judged) -> Iterator[Mapping[str, object]]:
             "filter": combined_filter(judged.filter, figure.filter),
             "why": figure.why,
             "flag": figure.flag,
-            "meaning": meaning,
-            "source": source,
+            "meaning": about["text"],
+            "source": about["source"],
         }
 
 

@@ -1,24 +1,56 @@
-"""A whole report: the debates of run folders are read, and all sections put together."""
+"""A whole report: debates are read, sections put together, and the questions of the first screen answered.
+
+Did it learn? Can the judge be trusted, and is it getting worse? What to look at or change next?
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
 from pathlib import Path
+from shlex import quote
+from typing import TypeAlias
 
-from debate_rl.formatting import interval, share
-from debate_rl.reports.document import Cell, Document, Judged, Section, Table
+from debate_rl.alarms import alarms
+from debate_rl.alarms.settings import open_advice
+from debate_rl.formatting import counted, interval, printable, share, short
+from debate_rl.metrics.held_out import DIRECT, FIGURES, JUDGE, WINNER, before_after, sentence
+from debate_rl.metrics.intervals import Estimate
+from debate_rl.reports import document
+from debate_rl.reports.diagnosis import debates_of, ranked
+from debate_rl.reports.document import Answer, Behind, Chart, Judged, Links, Paragraph, Section, percent_of
 from debate_rl.reports.figures import figures_of
-from debate_rl.reports.findings import Look, findings, judgment_looks
-from debate_rl.reports.first_screen import answers, training_looks
-from debate_rl.reports.judgment import comparison_section, judgment_sections, read_text
+from debate_rl.reports.findings import (
+    WRONG_VOTES,
+    WRONG_WINNER,
+    Finding,
+    Look,
+    findings,
+    judgment_looks,
+)
+from debate_rl.reports.judgment import comparison_section, group_parts, judgment_sections, read_text
+from debate_rl.reports.measures import LEAST, change_of
 from debate_rl.reports.rows import Study
 from debate_rl.reports.run import Run
 from debate_rl.reports.training import sections_of
-from debate_rl.runs.curriculum import read_curriculum, stage_runs
+from debate_rl.runs.curriculum import Visit, read_curriculum, stage_runs
 from transcripts import RunStore, TranscriptError
 
 MALFORMED = (LookupError, ValueError)
 """What a record raises whose turns or tables do not fit its protocol."""
+QUESTIONS = {
+    "learned": "Did it learn?",
+    "judge": "Can the judge be trusted, and is it getting worse?",
+    "next": "What to look at or change next?",
+}
+MOST_ADVICE = 2
+LATE_WRONG = "accuracy.last_round:0"
+URGENCY = ("bad", "warn", "", "good")
+Said: TypeAlias = tuple[str, list[Paragraph]]
+"""An answer in a word, and its sentences."""
+Found: TypeAlias = Mapping[str, Finding]
+"""The findings of one run, by kind."""
 
 
 def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = lambda total: None) -> Judged:
@@ -44,7 +76,7 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
 
 def whole_report(
     runs: Sequence[Judged], *, trained: Sequence[Run] = (), more: Sequence[Section] = ()
-) -> Document:
+) -> document.Document:
     """Return the report of one run or several; ``trained``: those that were; ``more`` comes last."""
     of_run = {str(run.path): run for run in trained}
     paths = {judged.run: of_run[str(Path(judged.run))] for judged in runs if str(Path(judged.run)) in of_run}
@@ -54,7 +86,7 @@ def whole_report(
     for index, judged in enumerate(runs, start=1):
         sections += judgment_sections(judged, found, prefix=f"run-{index}-" if several else "")
     title = f"{len(runs)} runs" if several else runs[0].run
-    return Document(
+    return document.Document(
         f"Report on {title}",
         tuple(map(read_text, runs)),
         (*sections, *(sections_of(trained) if trained else ()), *more),
@@ -77,28 +109,238 @@ def with_stages(names: Sequence[str]) -> list[str]:
 
 def stages_sections(names: Sequence[str]) -> list[Section]:
     """Return a section for each curriculum among some folders: a row for every visit of a stage."""
-    columns = ("stage", "began with", "steps", "figure", "value", "95% interval", "ended", "why")
     sections: list[Section] = []
     for number, name in enumerate(names, start=1):
         record = read_curriculum(Path(name))
-        rows = tuple(
-            (
-                Cell(visit.folder),
-                Cell(visit.start.rpartition("/")[2] or "the recipe's weights"),
-                Cell(str(visit.steps) if visit.end else "under way", visit.steps),
-                Cell(visit.figure),
-                Cell(share(visit.value), visit.value),
-                Cell(interval(visit.low, visit.high, share, none="none")),
-                Cell(
-                    visit.end or "not yet",
-                    tone={"reached": "good", "demoted": "bad"}.get(visit.end or "", ""),  # type: ignore[arg-type]
-                ),
-                Cell(visit.why),
-            )
-            for visit in (record.visits if record else ())
-        )
         if record is not None:
-            table = Table(f"stages-{number}", f"Stages of {name}", columns, rows)
+            table = document.table_of("stages-{at}", map(_visit, record.visits), at=number, run=name)
             about = "each trained from the weights of another; in order"
             sections.append(Section(f"curriculum-{number}", f"Curriculum {name}", (table,), about))
     return sections
+
+
+def _visit(visit: Visit) -> tuple[document.Cell, ...]:
+    tones: dict[str, document.Tone] = {"reached": "good", "demoted": "bad"}
+    return document.row(
+        visit.folder,
+        visit.start.rpartition("/")[2] or "the recipe's weights",
+        document.Cell(str(visit.steps) if visit.end else "under way", visit.steps),
+        visit.figure,
+        document.Cell(share(visit.value), visit.value),
+        interval(visit.low, visit.high, share, none="none"),
+        document.Cell(visit.end or "not yet", tone=tones.get(visit.end or "", "")),
+        visit.why,
+    )
+
+
+def answers(
+    runs: Sequence[Judged], trained: Mapping[str, Run], found: Sequence[Finding]
+) -> tuple[Answer, ...]:
+    """Return the three answers; those of several runs stand below each other, without pictures."""
+    said: dict[str, list[tuple[str, Said]]] = {name: [] for name in QUESTIONS}
+    for judged in runs:
+        of_run = {finding.look.kind: finding for finding in found if finding.look.run == judged.run}
+        run = trained.get(judged.run)
+        said["learned"].append((judged.run, learned(judged, run, of_run)))
+        said["judge"].append((judged.run, _judge(judged, of_run)))
+        said["next"].append((judged.run, ("", _next(judged, run, of_run))))
+    if len(runs) > 1:  # the first sentence of each run, with its name and the answer in a word
+        return tuple(
+            Answer(
+                name,
+                question,
+                "",
+                tuple(
+                    replace(text[0], text=f"{run}: {word}{'. ' if word else ''}{text[0].text}")
+                    for run, (word, text) in said[name]
+                ),
+            )
+            for name, question in QUESTIONS.items()
+        )
+    run = trained.get(runs[0].run)
+    charts = (part for part in group_parts(runs[0]) if isinstance(part, Chart))
+    judge = next((chart for chart in charts if chart.name == "accuracy-by-step"), None)
+    pictures = {
+        "learned": run and learning_chart(run),
+        "judge": judge and replace(judge, name="judge", small=True, behind=None),
+    }
+    return tuple(
+        Answer(name, QUESTIONS[name], word, tuple(text), pictures.get(name))
+        for name in QUESTIONS
+        for _, (word, text) in said[name]
+    )
+
+
+def training_looks(run: Run, name: str) -> Iterator[Look]:
+    """Yield the looks at held-out figures and at accuracy in training, of the run of this name."""
+    changed = before_after(run.held_out)
+    kinds = (("judge/held_out", JUDGE, WRONG_VOTES), ("learned/held_out", DIRECT, LATE_WRONG))
+    for kind, figure, filter in kinds:
+        gained = changed.gains.get(figure) if changed else None
+        if gained is not None:
+            numbers = sentence(run.held_out, figure).split(": ")[1]
+            text = f"on held-out problems {numbers.removesuffix('.')}"
+            found = gained.difference
+            yield Look(kind, name, found, gained.values, found.clusters, text, _late(run, filter))
+    moved = change_of(run, "accuracy")
+    if moved is not None:
+        known = Estimate(moved.value, moved.low, moved.high, moved.n, moved.n, moved.p)
+        text = _training_text(run)
+        yield Look("learned/training", name, known, moved.n, moved.n, text, _late(run, LATE_WRONG))
+
+
+def _late(run: Run, filter: str) -> Behind | None:
+    """Return the link to debates of the last third of the stored steps."""
+    if not run.thirds:
+        return None
+    _, first, last = run.thirds[-1]
+    if len(run.thirds) == 1:  # of two steps the last
+        first = last
+    return run.behind(f"step:{first}..{last} {filter}")
+
+
+def _training_text(run: Run) -> str:
+    """Return how accuracy on the problems trained on moved, without a verdict."""
+    moved = change_of(run, "accuracy")
+    if moved is None:
+        return "accuracy in training is not known"
+    text = f"accuracy in training went from {short(moved.early)} in the first third of {moved.n} steps to "
+    text += f"{short(moved.late)} in the last"
+    if moved.n < LEAST:
+        return f"{text}; an interval takes {LEAST} steps"
+    return f"{text} (difference {interval(moved.low, moved.high, '{:+.3f}'.format, none='of unknown width')})"
+
+
+def learned(judged: Judged, run: Run | None, found: Found) -> Said:
+    """Return the verdict in a word and the sentences: held-out figures, or else what training says."""
+    if run is None:
+        return "not known", [Paragraph("Nothing but debates was read.")]
+    whole = [Paragraph("This is of the whole run: a filter chooses debates alone.")] if judged.filter else []
+    told = found.get("learned/held_out")
+    if told is None:
+        said, text = found.get("learned/training"), _training_text(run)
+        first = Paragraph("On held-out problems: there are not two evaluations to compare.", "warn")
+        second = Paragraph(f"{text[:1].upper()}{text[1:]}.", said.tone if said else "", run.behind())
+        return "not known", [first, second, *whole]
+    parts = [Paragraph(sentence(run.held_out), told.tone, run.behind())]
+    changed = before_after(run.held_out)
+    if changed and WINNER in changed.gains:
+        parts.append(Paragraph(sentence(run.held_out, WINNER)))
+    if told.state == "found":
+        word = "yes" if told.tone == "good" else "no, it got worse"
+    elif told.state == "too few":
+        word = f"cannot be told from {told.look.problems} problems"
+    else:
+        word = told.doubt or "no change can be told"
+    return word, [*parts, *whole]
+
+
+def learning_chart(run: Run) -> Chart | None:
+    """Return the small chart of held-out accuracy by step, or else that of training; None of neither."""
+    series = tuple(found for name in (DIRECT, WINNER) if (found := _held_out(run, name)) is not None)
+    if series:
+        title, x_label, note = "Held-out accuracy", "after steps", "Band: 95% interval."
+    else:
+        steps, values = run.curves.of("accuracy")
+        if len(values) < 2:
+            return None
+        title, x_label, note = "Accuracy on the problems trained on", "step", ""
+        series = (document.Series("accuracy", tuple(map(float, steps)), tuple(map(float, values))),)
+    return Chart("learned", title, x_label, "accuracy", series, note=note, small=True)
+
+
+def _held_out(run: Run, name: str) -> document.Series | None:
+    points = [(one.step, found) for one in run.held_out if (found := one.estimate(name)) is not None]
+    if len(points) < 2:
+        return None
+    low, high = (
+        tuple(end if isfinite(end) else None for end in ends)
+        for ends in ([max(0.0, e.low) for _, e in points], [min(1.0, e.high) for _, e in points])
+    )
+    x, y = tuple(float(step) for step, _ in points), tuple(found.value for _, found in points)
+    return document.Series(FIGURES[name], x, y, low, high)
+
+
+def _judge(judged: Judged, found: Found) -> Said:
+    """Return whether judges beat a coin, and whether that changes: what is bad first."""
+    figure = {figure.name: figure for figure in judged.figures}["judge/accuracy"]
+    estimate, coin = figure.estimate, found["judge/coin"]
+    if estimate is None:
+        return "not known", [Paragraph(f"There is {figure.why}.", "warn")]
+    share = f"{percent_of(estimate)} of {counted(estimate.n, 'vote')} on pairs with exactly one right side"
+    behind = judged.behind(figure.filter)
+    parts = [
+        Paragraph(f"Judges are right in {share}.", coin.tone or "warn", behind),
+        change := _change(found),
+    ]
+    if coin.state == "found":
+        word = "better than a coin" if estimate.value > 0.5 else "no"
+    elif coin.state == "too few":
+        word = "too few votes to tell"
+    else:
+        word = "no better than a coin, as far as can be told"
+    faults = (found.get(kind) for kind in ("judge/blind_fault", "judge/weak_fault"))
+    if fault := next((one for one in faults if one and one.tone), None):
+        word += ", but not on one kind of fault" if fault.tone == "bad" else ", less so on one kind of fault"
+        parts.insert(1, fault.paragraph())
+    word += {"bad": ", and getting worse", "warn": ", and perhaps getting worse"}.get(change.tone, "")
+    return word, sorted(parts, key=lambda part: ("bad", "warn", "good", "").index(part.tone or "good"))
+
+
+def _change(found: Found) -> Paragraph:
+    """Return the sentence on whether the judge changed, of the best look that has cases enough."""
+    looks = [found[kind] for kind in ("judge/held_out", "judge/change") if kind in found]
+    told = [one for one in looks if one.state == "found"] or [one for one in looks if one.state != "too few"]
+    if told:
+        said, estimate = told[0].paragraph(), told[0].look.estimate
+        falling = told[0].doubt == "not sure" and estimate is not None and estimate.value < 0
+        return replace(said, tone="warn") if falling else said
+    if not looks:
+        return Paragraph("Whether that changes cannot be told: all votes are of one step.")
+    look = looks[-1].look
+    least = f"{look.about.cases} votes on {look.about.problems} problems each"
+    return Paragraph(f"Whether that changes takes {least}: {look.detail}.")
+
+
+def _next(judged: Judged, run: Run | None, found: Found) -> list[Paragraph]:
+    """Return what to do, the most urgent first, each with the command to type."""
+    advice = list(_training_advice(run, found)) if run else []
+    wrong = [one for one in found.values() if one.tone in ("bad", "warn") and "learned" not in one.look.kind]
+    settings = run.settings if run else {}
+    for words in dict.fromkeys(one.words[0] for one in wrong):  # one of each, the first
+        first = next(one for one in wrong if one.words[0] == words)
+        behind = first.look.behind or Behind(judged.run, judged.filter)
+        text = f"{words}: {open_advice(settings, first.look.about.advice)}."
+        advice.append(Paragraph(text, first.tone, None, Links().command(behind)))
+    advice.sort(key=lambda part: URGENCY.index(part.tone))
+    if not advice:
+        won = any(figure.name == "winner/accuracy" and figure.estimate for figure in judged.figures)
+        which, filter = "without a right answer", "accuracy:0"
+        if won:
+            which, filter = "whose winner is wrong although a right answer was there", WRONG_WINNER
+        command = Links().command(Behind(judged.run, filter))
+        advice = [Paragraph(f"Nothing stands out. Read debates {which}.", "", None, command)]
+    return advice[:MOST_ADVICE]
+
+
+def _training_advice(run: Run, found: Found) -> Iterator[Paragraph]:
+    """Yield what the first alarm, the held-out figures and, where it did not learn, a hypothesis propose."""
+    told = found.get("learned/held_out")
+    for reading in alarms(run.readings)[:1]:
+        alarm, fix = reading.alarm, open_advice(run.settings, reading.detector.fix)
+        assert alarm is not None
+        text = f"Alarm at step {alarm.step}: {alarm.why}. Proposed: {fix}."
+        yield Paragraph(text, "bad", None, Links().command(Behind(str(run.path), debates_of(reading))))
+    if told is None and run.settings:
+        text = "Find out whether it learned: evaluate what was kept, from the start on."
+        yield Paragraph(text, "warn", None, f"debate eval {quote(printable(str(run.path)))} --weights all")
+    elif told is not None and told.tone == "bad":
+        advice = open_advice(run.settings, told.look.about.advice)
+        command = Links().command(told.look.behind) if told.look.behind else ""
+        yield Paragraph(f"{advice[:1].upper()}{advice[1:]}.", "bad", None, command)
+    told, first = told or found.get("learned/training"), ranked(run)[0]
+    if told is not None and told.tone != "good" and first.crossed:
+        text = (
+            f"{first.name} ({first.crossed} of {first.known} signs): {open_advice(run.settings, first.fix)}."
+        )
+        yield Paragraph(text, "", None, Links().command(Behind(str(run.path), first.debates)))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import combinations, permutations
 from math import log, nan
 from statistics import fmean
@@ -17,19 +17,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from debate.types import Problem, Turn, TurnId, Vote
+from debate.types import Problem, TurnId
 from debate_rl.metrics.answers import consensus, graded_answers
 from debate_rl.metrics.intervals import Codes, Numbered
 from debate_rl.reports.estimators import auc, circular_triads, kendall_tau_b, kendall_zeta, slater_distance
 from envs.answers.keys import plain_key
 from envs.causes.rules import fault_of
 from rewards import ballot_box, valid_votes, voted_winner
-from rewards.graph import Edge, condorcet_winner, cycles, last_voted_round, majorities
+from rewards.graph import condorcet_winner, cycles, last_voted_round, majorities
 from rewards.judging import better_side
 from rewards.peer import best_voted, margins
 from rewards.truth import FLIPS, flips, grades_of_solutions, is_right
 from rewards.types import Stream
-from rewards.votes import FOR_LEFT, BallotBox, DuePair, due_pairs
+from rewards.votes import FOR_LEFT, DuePair, due_pairs
 from transcripts import Record
 from transcripts.causes import wrong_reply
 
@@ -45,42 +45,29 @@ Row = tuple[float, ...]
 
 
 class JudgedDebate:
-    """A debate as the measures see it: who was shown what, in which order, and which votes count."""
+    """A debate as the measures see it: who could compare what, which votes count, and who won.
+
+    ``due``: every pair that a judge could compare; ``edges``: (winner, loser) of each strict majority;
+    ``peer`` (N, R): peer rewards, or the margins where the debate was not scored.
+    """
 
     def __init__(self, record: Record) -> None:
+        debate, protocol = record.debate, record.debate.protocol
         self.record = record
-        self.agents = record.debate.protocol.num_agents
-        self.rounds = record.debate.protocol.num_rounds
-
-    @cached_property
-    def box(self) -> BallotBox:
-        """Who could compare what, and the votes as cast."""
-        return ballot_box(self.record.debate)
-
-    @cached_property
-    def votes(self) -> tuple[Vote, ...]:
-        """The votes that count."""
-        return valid_votes(self.box)
-
-    @cached_property
-    def due(self) -> list[DuePair]:
-        """Every pair that a judge could compare."""
-        return due_pairs(self.box, self.votes)
-
-    @cached_property
-    def edges(self) -> tuple[Edge, ...]:
-        """(winner, loser) of each strict majority."""
-        return majorities(self.votes)
+        self.agents, self.rounds = protocol.num_agents, protocol.num_rounds
+        self.solutions = {turn.id: turn for turn in debate.turns if not turn.ballot}
+        self.box = ballot_box(debate)
+        self.votes = valid_votes(self.box)
+        self.due = due_pairs(self.box, self.votes)
+        self.edges = majorities(self.votes)
+        margin = margins(self.votes, self.agents, self.rounds)
+        self.peer: Stream = record.rewards.peer if record.rewards else margin
+        self.winner = voted_winner(self.peer, seed=debate.seed)
 
     def grade(self, turn: TurnId) -> int:
         """Return 1 for a right solution, 0 for a wrong or missing one, -1 for one that was not graded."""
         right = is_right(turn, self.record.correct)
         return -1 if right is None else int(right)
-
-    @cached_property
-    def solutions(self) -> dict[TurnId, Turn]:
-        """The turns that hold a solution."""
-        return {turn.id: turn for turn in self.record.debate.turns if not turn.ballot}
 
     def fault(self, turn: TurnId) -> str:
         """Return what can be seen to be wrong in a wrong solution."""
@@ -99,35 +86,24 @@ class JudgedDebate:
     def size(self, turn: TurnId) -> int:
         """Return the characters of a solution, at least 1; of the whole reply where none could be read."""
         solution = self.solutions.get(turn)
-        if solution is None:
-            return 1
-        span = solution.parsed.solution
-        return max(1, span.end - span.start if span else len(solution.completion.text))
-
-    @cached_property
-    def peer(self) -> Stream:
-        """(N, R): peer rewards; the margins where the debate was not scored."""
-        rewards = self.record.rewards
-        return rewards.peer if rewards else margins(self.votes, self.agents, self.rounds)
-
-    @cached_property
-    def winner(self) -> TurnId | None:
-        """The winner of the last judged round; None without votes."""
-        return voted_winner(self.peer, seed=self.record.debate.seed)
+        span = solution and solution.parsed.solution
+        whole = len(solution.completion.text) if solution else 1
+        return max(1, span.end - span.start if span else whole)
 
 
 class Columns:
-    """A table; ``types`` are type codes of ``array``: "b" 1 byte, "h" 2, "i" 4, "f" a float of 4.
+    """A table; behind each name its type code of ``array``: "b" 1 byte, "h" 2, "i" 4, "f" a float of 4.
 
-    >>> table = Columns({"debate": "i", "right": "b"})
+    >>> table = Columns("debate:i right:b")
     >>> table.add(0, 1)
     >>> table.add(0, -1)
     >>> table["right"], len(table)
     (array([ 1, -1], dtype=int8), 2)
     """
 
-    def __init__(self, types: Mapping[str, str]) -> None:
-        self._columns: dict[str, array[Any]] = {name: array(code) for name, code in types.items()}
+    def __init__(self, types: str) -> None:
+        pairs = (pair.split(":") for pair in types.split())
+        self._columns: dict[str, array[Any]] = {name: array(code) for name, code in pairs}
         self._arrays = tuple(self._columns.values())
 
     def add(self, *values: float) -> None:
@@ -168,22 +144,17 @@ class Study:
     def __init__(self) -> None:
         self.problems, self.personas, self.levels, self.sources = (Numbered() for _ in range(4))
         self.faults, self.ids = Numbered(), list[str]()
-        self.debates = Columns({"problem": "i", "step": "i", "level": "i", "source": "i", "final": "b"})
-        self.pairs = Columns(
-            {
-                **{"debate": "i", "round": "b", "agent": "b", "persona": "h", "first": "b", "second": "b"},
-                **{"better": "b", "own": "b", "outcome": "b", "length": "f", "self": "b", "fault": "h"},
-            }
-        )
-        self.swaps = Columns({"debate": "i", "kind": "b"})
-        numbers = dict.fromkeys(("majority", "auc", "tau", "score"), "f")
-        counts = {"debate": "i", "right": "b", "graded": "b", "rights": "b", "drawn": "b"}
-        self.winners = Columns(counts | numbers)
-        self.flips = Columns({"debate": "i", **dict.fromkeys(FLIPS, "h")})
-        self.adoptions = Columns({"debate": "i", "excess": "f"})
-        self.graphs = Columns({"debate": "i", "cycle": "b", "condorcet": "b"})
-        self.rounds = Columns({"debate": "i", "circular": "i", "triads": "i", "zeta": "f", "slater": "f"})
-        self.talk = Columns({"debate": "i", "entropy": "f", "given": "f", "dyads": "h"})
+        self.debates = Columns("problem:i step:i level:i source:i final:b")
+        pairs = "debate:i round:b agent:b persona:h first:b second:b better:b own:b outcome:b length:f"
+        self.pairs = Columns(f"{pairs} self:b fault:h")
+        self.swaps = Columns("debate:i kind:b")
+        counts = "debate:i right:b graded:b rights:b drawn:b"
+        self.winners = Columns(f"{counts} majority:f auc:f tau:f score:f")
+        self.flips = Columns(" ".join(("debate:i", *(f"{name}:h" for name in FLIPS))))
+        self.adoptions = Columns("debate:i excess:f")
+        self.graphs = Columns("debate:i cycle:b condorcet:b")
+        self.rounds = Columns("debate:i circular:i triads:i zeta:f slater:f")
+        self.talk = Columns("debate:i entropy:f given:f dyads:h")
         self._rounds: set[int] = set()
 
     def add(self, record: Record, id: str = "") -> None:

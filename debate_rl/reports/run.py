@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -150,8 +150,9 @@ def load_run(path: Path, name: str = "") -> Run:
     stored = read_stored(path, sample.look)
     agents, debates = setting(settings, "debate.num_agents", int), group_size(settings)
     curves = joined([curves, stored.curves], agents * debates if agents and debates else None)
-    evaluations = _read_evaluations(path / "evaluations")
-    run = Run(path, name or path.name, curves, settings, _read_info(path), evaluations=evaluations)
+    info = _read_json(path / "run.json")
+    run = Run(path, name or path.name, curves, settings, info if isinstance(info, dict) else {})
+    run.evaluations = _read_evaluations(path / "evaluations")
     run.notes = notes + stored.notes
     if stored.steps is not None:
         run.sample, run.debates, run.read, run.stored = sample, stored.debates, stored.read, stored.steps
@@ -172,34 +173,26 @@ def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
         return {}, [f"{path.name} is not TOML: {str(error)[:120]}"]
 
 
-def _read_info(path: Path) -> dict[str, Any]:
-    """Return what run.json says; {} where there is none."""
+def _read_json(path: Path) -> Any:
+    """Return what a file of JSON says; None where there is none."""
     try:
-        value = parsed(read_plain(path / "run.json"))
+        return parsed(read_plain(path))
     except OSError:
-        return {}
-    return value if isinstance(value, dict) else {}
+        return None
 
 
 def _read_evaluations(folder: Path) -> dict[str, dict[str, Bounded]]:
     """Return the figures of the evaluations that were made afterwards, by their label."""
     figures: dict[str, dict[str, Bounded]] = defaultdict(dict)
     for path in sorted(folder.glob("*/figures.json"))[:EVALUATIONS] if folder.is_dir() else ():
-        for row in _rows(path):
-            found = [row.get(key) for key in ("value", "low", "high")]
-            known = [finite(one) if type(one) in (int, float) else None for one in found]
-            value, low, high = known
-            if value is None or low is None or high is None or not isinstance(row.get("name"), str):
+        rows = _read_json(path)
+        for row in rows if isinstance(rows, list) else ():
+            if not isinstance(row, dict) or not isinstance(row.get("name"), str):
                 continue
+            found = [row.get(key) for key in ("value", "low", "high")]
+            known = [finite(one) for one in found if type(one) in (int, float)]
             evaluation = row.get("evaluation")
             label = f"{path.parent.name} ({evaluation})" if isinstance(evaluation, str) else path.parent.name
-            figures[label][row["name"]] = (value, low, high)
+            if len(known) == 3 and None not in known:
+                figures[label][row["name"]] = (known[0], known[1], known[2])  # type: ignore[assignment]
     return dict(figures)
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        rows = parsed(read_plain(path))
-    except OSError:
-        return
-    yield from (row for row in (rows if isinstance(rows, list) else ()) if isinstance(row, dict))

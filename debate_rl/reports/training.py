@@ -1,7 +1,7 @@
 """How training went, from what a run left: verdicts, final figures, causes, phases, settings.
 
 Everything but metrics.jsonl or the transcripts may be missing; a report is made from what there is, and says
-what is not there. docs/training_report.md has each rule with its source.
+what is not there. docs/training_report.md has each rule with its source, tables.toml the words.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from math import comb
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,18 @@ from debate_rl.metrics.held_out import DIRECT, HeldOut, on_problems
 from debate_rl.metrics.intervals import Bounded, Estimate, Numbered, apart, holm, mean, ratio
 from debate_rl.reports.charts import curves_section, distributions_section, expanded
 from debate_rl.reports.diagnosis import alarms_section, questions_section
-from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, interval_cell, number_cell
+from debate_rl.reports.document import (
+    Cell,
+    Paragraph,
+    Part,
+    Section,
+    Table,
+    bounded,
+    number_cell,
+    row,
+    section_of,
+    table_of,
+)
 from debate_rl.reports.figures import TABLES
 from debate_rl.reports.findings import LEVEL
 from debate_rl.reports.measures import (
@@ -40,13 +52,6 @@ from debate_rl.reports.run import MOST_WRONG, TEST_TIME, Run, WrongSolution, loa
 from envs.causes.rules import CAUSES, CauseName
 
 HELD_OUT = expanded(TABLES["figures"]["held_out"])
-MEANINGS: dict[CauseName, str] = {
-    "extraction": "the right answer is stated, in another form or place than its grader looks for",
-    "incoherent": "mostly one piece again and again, in circles, or of no script",
-    "cut_off": "ended at its token limit without an answer",
-    "arithmetic": "states a false equation of plain numbers",
-    "not_known": "no rule can tell, as where a problem is misread",
-}
 EXAMPLES, LONGEST = 3, 120
 """Wrong solutions that are shown of each cause, and characters of each text."""
 MOST_KEYS, LONGEST_SETTING = 1000, 160
@@ -80,43 +85,26 @@ def sections_of(runs: Sequence[Run]) -> list[Section]:
 
 def overview_section(runs: Sequence[Run]) -> Section:
     """Return the section that names the runs, their state, their verdict and what is missing."""
-    rows: list[tuple[Cell, ...]] = []
-    parts: list[Part] = []
-    words: list[str] = []
-    for run in runs:
-        word, tone, sentence = verdict(run)
+    verdicts = [verdict(run) for run in runs]
+    rows, said = list[tuple[Cell, ...]](), list[Part]()
+    for run, (word, tone, sentence) in zip(runs, verdicts, strict=True):
         (name, moved), best, wanted = progress(run), best_step(run), run.setting("train.steps", int)
-        early, late, gain = (
-            (
-                number_cell(moved.early),
-                number_cell(moved.late),
-                interval_cell(moved.value, moved.low, moved.high),
-            )
-            if moved
-            else (number_cell(None),) * 3
-        )
         rows.append(
-            (
+            row(
                 Cell(run.name, behind=run.behind()),
                 Cell(f"{run.steps} of {wanted}" if wanted is not None else f"{run.steps}", run.steps),
-                Cell(status(run)),
+                status(run),
                 Cell(word, tone=tone),
-                Cell(name if moved else "-"),
-                early,
-                late,
-                gain,
-                Cell(f"{best[1]}", best[1]) if best else number_cell(None),
+                name if moved else "-",
+                *((moved.early, moved.late, moved.gain) if moved else (None, None, None)),
+                Cell(f"{best[1]}", best[1]) if best else None,
             )
         )
-        words.append(word)
-        parts.append(Paragraph(f"{run.name}: {sentence}", tone, run.behind()))
-        parts += [Paragraph(line)] if (line := ended_line(run)) else []
-    columns = ("run", "steps", "status", "verdict", "progress", "first third", "last third", "difference")
-    note = "'First' and 'last third' are of the figure under 'progress'."
-    table = Table("runs/table", "Runs", (*columns, "best at step"), tuple(rows), note)
+        said.append(Paragraph(f"{run.name}: {sentence}", tone, run.behind()))
+        said += [Paragraph(line)] if (line := ended_line(run)) else []
     notes = [Paragraph(f"{run.name}: {note}", "warn") for run in runs for note in run.notes]
-    about = f"runs and verdicts, of training alone: {'; '.join(words)}"
-    return Section("runs", "How training went", (table, *parts, *notes), about)
+    words = "; ".join(word for word, _, _ in verdicts)
+    return section_of("runs", (table_of("runs/table", rows), *said, *notes), words=words)
 
 
 def best_step(run: Run) -> tuple[str, int, float] | None:
@@ -135,53 +123,39 @@ def finals_section(runs: Sequence[Run]) -> Section:
     for index, run in enumerate(runs, start=1):
         known = {name: found for name in HELD_OUT if (found := evaluations(run, name))}
         steps = sorted({step for found in known.values() for step, _ in found})
-        rows = tuple(_final(name, found, steps, gained(run, name)) for name, found in known.items())
+        rows = [_final(run, name, found, steps) for name, found in known.items()]
         if rows:
-            columns = ("figure", "first", "highest", "after steps", "last", "last less first")
-            head = f"Held-out figures: {run.name}"
-            parts.append(Table(f"final/{index}", head, columns, rows, _final_note(run)))
+            parts.append(table_of("final/{at}", rows, at=index, run=run.name, note=_final_note(run)))
         else:
             text = "no held-out evaluation during training, so nothing is said of other problems."
             parts.append(Paragraph(f"{run.name}: {text}", "warn"))
         parts += [*_by_pass_rate(run, index), *_afterwards(run, index)]
-    if len(runs) > 1:
-        parts.append(_beside(runs))
-    about = "held-out figures first, highest and last; runs compared"
-    return Section("final", "Final figures", tuple(parts), about)
+    return section_of("final", [*parts, *([_beside(runs)] if len(runs) > 1 else [])])
 
 
 def _final(
-    name: str, evaluated: Sequence[tuple[int, Bounded]], steps: Sequence[int], less: Bounded | None
+    run: Run, name: str, evaluated: Sequence[tuple[int, Bounded]], steps: Sequence[int]
 ) -> tuple[Cell, ...]:
     """Return the row of a figure; what the first or the last evaluation of the run has no value of is "-"."""
-    by_step = dict(evaluated)
+    by_step, less = dict(evaluated), gained(run, name)
     top = max(by_step, key=lambda step: by_step[step][0])
-    ends = [by_step.get(steps[0]), by_step.get(steps[-1])]
-    first, last = (interval_cell(*end) if end else number_cell(None) for end in ends)
-    gain = interval_cell(*less) if less and all(ends) else Cell("one evaluation")
-    return Cell(title(name)), first, interval_cell(*by_step[top]), Cell(f"{top}", top), last, gain
+    first, last = by_step.get(steps[0]), by_step.get(steps[-1])
+    gain = less if less and first and last else "one evaluation"
+    return row(title(name), first, by_step[top], Cell(f"{top}", top), last, gain)
 
 
 def _final_note(run: Run) -> str:
-    best, count = best_step(run), run.curves.of("eval/problems")[1]
-    text = f"{int(count[-1])} problems. " if len(count) else ""
+    said, best, count = TABLES["final_note"], best_step(run), run.curves.of("eval/problems")[1]
     gains = {title(name): found for name in HELD_OUT if (found := paired(run, name)) is not None}
-    if gains:
-        text += (
-            "Differences are means of those within the problems with a value in both evaluations, paired. "
-        )
-    else:
-        text += "The interval of a difference takes the two for independent; both are of the same problems, "
-        text += "so it is wide. "
+    parts = [f"{int(count[-1])} problems."] if len(count) else []
+    parts.append(said["paired" if gains else "apart"])
     for name, found in gains.items():
-        if found.left_out:
-            text += f"That of {name} is {on_problems(found)}, each column over all of its own. "
-    if run.setting(TEST_TIME) is True:
-        text += "Test-time learning: these problems are trained on. "
-    text += "The highest of several is high by chance as well."
+        parts += [said["of_some"].format(name=name, problems=on_problems(found))] if found.left_out else []
+    parts += [said["test_time"]] if run.setting(TEST_TIME) is True else []
+    parts.append(said["highest"])
     if best:
-        text += f" The checkpoint kept as best ({best[0]}) is step_{best[1] + 1:06d}, that of step {best[1]}."
-    return text
+        parts.append(said["best"].format(name=best[0], after=best[1] + 1, step=best[1]))
+    return " ".join(parts)
 
 
 class Stratum(NamedTuple):
@@ -234,41 +208,22 @@ def _stratum(name: str, rows: Sequence[tuple[int, float, float, float]]) -> Stra
     return Stratum(name, total, float(weights @ before) / total, float(weights @ after) / total, gain)
 
 
-def _by_pass_rate(run: Run, index: int) -> list[Part]:
-    """Return the table of gains by the pass rate at first; nothing without samples to split."""
+def _by_pass_rate(run: Run, index: int) -> Iterator[Table]:
+    """Yield the table of gains by the pass rate at first; nothing without samples to split."""
     found = strata(run.held_out[0], run.held_out[-1]) if len(run.held_out) > 1 else []
-    if not found:
-        return []
-    rows = tuple(
-        (
-            Cell(one.name),
-            *map(number_cell, (one.problems, one.before, one.after)),
-            interval_cell(one.gain.value, one.gain.low, one.gain.high),
-        )
-        for one in found
-    )
-    first, last = (counted(one.step, "step") for one in (run.held_out[0], run.held_out[-1]))
-    columns = ("pass rate at first", "problems", f"after {first}", f"after {last}", "gain")
-    note = (
-        "One agent alone, on held-out problems. Half of a problem's first samples say its stratum, the other "
-        "half what it was worth then: with the same samples luck alone would gain or lose. Every split "
-        "counts with its chance, so numbers of problems are expected ones. 95% intervals are by problem."
-    )
-    return [Table(f"final/{index}/strata", f"Gain by pass rate: {run.name}", columns, rows, note)]
+    if found:
+        rows = [row(*one[:4], bounded(one.gain)) for one in found]
+        first, last = (counted(one.step, "step") for one in (run.held_out[0], run.held_out[-1]))
+        yield table_of("final/{at}/strata", rows, at=index, run=run.name, first=first, last=last)
 
 
-def _afterwards(run: Run, index: int) -> list[Part]:
-    """Return the table of the evaluations made apart from training; nothing without any."""
-    if not run.evaluations:
-        return []
+def _afterwards(run: Run, index: int) -> Iterator[Table]:
+    """Yield the table of the evaluations made apart from training; nothing without any."""
     shown = ("direct/accuracy", "direct/self_consistency", "debate/winner/accuracy", "judge/accuracy")
     names = [name for name in shown if any(name in figures for figures in run.evaluations.values())]
-    rows = tuple(
-        (Cell(label), *(interval_cell(*figures.get(name, (None,))) for name in names))
-        for label, figures in run.evaluations.items()
-    )
-    head = f"Evaluations made apart from training: {run.name}"
-    return [Table(f"final/{index}/apart", head, ("evaluation", *map(title, names)), rows, folded=True)]
+    if run.evaluations:
+        rows = [row(label, *map(of.get, names)) for label, of in run.evaluations.items()]
+        yield table_of("final/{at}/apart", rows, *map(title, names), at=index, run=run.name)
 
 
 def _beside(runs: Sequence[Run]) -> Part:
@@ -276,22 +231,14 @@ def _beside(runs: Sequence[Run]) -> Part:
     rows: list[tuple[Cell, ...]] = []
     for name in HELD_OUT:
         last = [evaluated[-1][1] if (evaluated := evaluations(run, name)) else None for run in runs]
-        if sum(bounded is not None for bounded in last) < 2:
-            continue
-        base = last[0]
-        gains = [apart(bounded, base) if bounded and base else None for bounded in last[1:]]
-        cells = (interval_cell(*bounded) if bounded else number_cell(None) for bounded in (*last, *gains))
-        rows.append((Cell(title(name)), *cells))
+        if sum(bounded is not None for bounded in last) > 1:
+            base = last[0]
+            gains = (apart(bounded, base) if bounded and base else None for bounded in last[1:])
+            rows.append(row(title(name), *last, *gains))
     if not rows:
         return Paragraph("Fewer than two of the runs have held-out figures to compare.", "warn")
     names = [run.name for run in runs]
-    columns = ("figure", *names, *(f"{name} less {names[0]}" for name in names[1:]))
-    note = (
-        "Last evaluations. Differences are unpaired; on the same held-out problems a paired one is narrower "
-        "(debate eval, on both runs). An interval covers the draw of problems and samples, not another "
-        "training seed."
-    )
-    return Table("final/beside", "Runs compared, held out", columns, tuple(rows), note)
+    return table_of("final/beside", rows, *names, *(f"{name} less {names[0]}" for name in names[1:]))
 
 
 def causes_section(runs: Sequence[Run]) -> Section:
@@ -299,12 +246,13 @@ def causes_section(runs: Sequence[Run]) -> Section:
     parts: list[Part] = []
     for index, run in enumerate(runs, start=1):
         if run.sample and run.sample.wrong:
-            parts += [_causes(run, index, run.sample.wrong), _examples(run, index, run.sample.wrong)]
+            parts.append(_causes(run, index, run.sample.wrong))
+            examples = _examples(run, run.sample.wrong)
+            parts.append(table_of("causes/{at}/examples", examples, at=index, run=run.name))
         else:
             text = f"{run.name}: no wrong solution among the debates that were read."
             parts.append(Paragraph(text, "warn"))
-    about = "misplaced answers, incoherent and cut replies, false arithmetic; the rest is not known"
-    return Section("causes", "Causes of wrong answers", tuple(parts), about)
+    return section_of("causes", parts)
 
 
 def _causes(run: Run, index: int, wrong: Sequence[WrongSolution]) -> Table:
@@ -315,53 +263,33 @@ def _causes(run: Run, index: int, wrong: Sequence[WrongSolution]) -> Table:
         count = sum(one.cause == cause for one in wrong)
         found = number_cell(count, behind=run.behind(f"cause:{cause}") if count else None)
         shares = (_share(cause, part) for part in (wrong, *parts))
-        rows.append((Cell(cause.replace("_", " ")), Cell(MEANINGS[cause]), found, *shares))
-    columns = ("cause", "what it is", "solutions", "share of the wrong")
-    columns += tuple(f"{name}: steps {first} to {last}" for name, first, last in spans)
-    note = (
-        f"Of {len(wrong):,} wrong solutions, one of a debate, from up to {MOST_WRONG} debates of a step. "
-        "A cause is what is visible: the answer might be wrong without it. 95% intervals, by problem."
-    )
-    return Table(f"causes/{index}", f"Causes of wrong answers: {run.name}", columns, tuple(rows), note)
+        rows.append(row(cause.replace("_", " "), TABLES["cause"][cause], found, *shares))
+    columns = (f"{name}: steps {first} to {last}" for name, first, last in spans)
+    about = {"at": index, "run": run.name, "count": f"{len(wrong):,}", "most": MOST_WRONG}
+    return table_of("causes/{at}", rows, *columns, **about)
 
 
-def _share(cause: CauseName, wrong: Sequence[WrongSolution]) -> Cell:
+def _share(cause: CauseName, wrong: Sequence[WrongSolution]) -> Bounded | None:
     problems = np.array([*map(Numbered().__getitem__, (one.problem.id for one in wrong))])
     found = mean([float(one.cause == cause) for one in wrong], problems)
-    return (
-        interval_cell(found.value, max(0.0, found.low), min(1.0, found.high)) if found else number_cell(None)
-    )
+    return (found.value, max(0.0, found.low), min(1.0, found.high)) if found else None
 
 
-def _examples(run: Run, index: int, wrong: Sequence[WrongSolution]) -> Table:
-    rows = tuple(
-        (
-            Cell(cause.replace("_", " ")),
-            Cell(one.debate, behind=run.behind(f"id:{one.debate}")),
-            Cell(_cut(one.problem.question)),
-            Cell(_cut(one.problem.answer or "")),
-            Cell("none" if one.answer is None else _cut(one.answer)),
-            Cell(_cut(one.quote)),
-        )
-        for cause in CAUSES
-        for one in islice(_one_a_problem(cause, wrong), EXAMPLES)
-    )
-    columns = ("cause", "debate", "question", "gold", "answer", "what shows it")
-    return Table(f"causes/{index}/examples", f"Examples: {run.name}", columns, rows, folded=True)
-
-
-def _one_a_problem(cause: CauseName, wrong: Sequence[WrongSolution]) -> Iterator[WrongSolution]:
-    """Yield the newest wrong solution of this cause to each problem, the newest first."""
-    seen: set[str] = set()
-    for one in reversed(wrong):
-        if one.cause == cause and one.problem.id not in seen:
-            seen.add(one.problem.id)
-            yield one
-
-
-def _cut(text: str) -> str:
-    line = printable(" ".join(text.split()))
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
+def _examples(run: Run, wrong: Sequence[WrongSolution]) -> Iterator[tuple[Cell, ...]]:
+    """Yield the newest wrong solutions of each cause, one of a problem."""
+    for cause in CAUSES:
+        newest: dict[str, WrongSolution] = {}
+        for one in reversed(wrong):
+            if one.cause == cause:
+                newest.setdefault(one.problem.id, one)
+        for one in islice(newest.values(), EXAMPLES):
+            debate = Cell(one.debate, behind=run.behind(f"id:{one.debate}"))
+            texts = (one.problem.question, one.problem.answer or "", one.answer, one.quote)
+            shown = (
+                "none" if text is None else shorten(printable(text), LONGEST, placeholder="...")
+                for text in texts
+            )
+            yield row(cause.replace("_", " "), debate, *shown)
 
 
 def phases_section(runs: Sequence[Run]) -> Section:
@@ -369,73 +297,50 @@ def phases_section(runs: Sequence[Run]) -> Section:
     parts: list[Part] = []
     for index, run in enumerate(runs, start=1):
         found = {name: moved for name in TABLES["figures"]["phases"] if (moved := change_of(run, name))}
-        rows: list[tuple[Cell, ...]] = []
         adjusted = holm([moved.p for moved in found.values()])
-        for (name, moved), p in zip(found.items(), adjusted, strict=True):
-            means = map(number_cell, (moved.early, moved.middle, moved.late))
-            gain = interval_cell(moved.value, moved.low, moved.high)
-            rows.append((Cell(title(name)), *means, gain, Cell(replace(moved, p=p).direction)))
-        columns = ("figure", "early", "middle", "late", "late less early", "direction")
-        note = (
-            "Thirds of the steps that have a value. The interval is Welch's on means of neighbouring steps. "
-            f"A figure went up or down where its p, adjusted for all of this table, is {LEVEL} or less."
-        )
-        parts.append(Table(f"phases/{index}", f"Phases: {run.name}", columns, tuple(rows), note))
-        parts.append(_aspects(run, index))
+        rows = [
+            row(title(name), one.early, one.middle, one.late, one.gain, replace(one, p=p).direction)
+            for (name, one), p in zip(found.items(), adjusted, strict=True)
+        ]
+        parts.append(table_of("phases/{at}", rows, at=index, run=run.name, level=LEVEL))
+        parts.append(table_of("phases/{at}/aspects", _aspects(run), at=index, run=run.name))
         word, tone, sentence = verdict(run)
         parts.append(Paragraph(f"{run.name}: {word}. {sentence}", tone, run.behind()))
-    about = "means of each third of the steps, and how they differ"
-    return Section("phases", "Early, middle, late", tuple(parts), about)
+    return section_of("phases", parts)
 
 
-def _aspects(run: Run, index: int) -> Table:
-    """Return what a solution is made of, early and late; of an aspect without a figure it says why."""
-    rows: list[tuple[Cell, ...]] = []
+def _aspects(run: Run) -> Iterator[tuple[Cell, ...]]:
+    """Yield what a solution is made of, early and late; of an aspect without a figure it says why."""
     for name, figure, why in TABLES["figures"]["aspects"]:
         moved = change_of(run, figure) if figure else None
-        about = Cell(name), Cell(figure or "-")
-        if moved is None:
-            rows.append((*about, *(number_cell(None),) * 3, Cell(why)))
-        else:
-            gain = interval_cell(moved.value, moved.low, moved.high)
-            rows.append((*about, number_cell(moved.early), number_cell(moved.late), gain, Cell("")))
-    columns = ("aspect", "figure", "early", "late", "late less early", "why there is none")
-    note = "A gain in form is not a gain in content: read these together."
-    return Table(f"phases/{index}/aspects", f"Aspects of a solution: {run.name}", columns, tuple(rows), note)
+        known = (moved.early, moved.late, moved.gain, "") if moved else (None, None, None, why)
+        yield row(name, figure or "-", *known)
 
 
 def settings_section(runs: Sequence[Run]) -> Section:
     """Return the section of settings: those that differ, those that a source warns of, and all."""
-    keys = [*dict.fromkeys(key for run in runs for key in run.settings)][:MOST_KEYS]
-    known = [run for run in runs if run.settings]
-    differing = [
-        key
-        for key in keys
-        if key not in APART and len({setting_text(run.settings.get(key)) for run in known}) > 1
-    ]
+    names, known = [run.name for run in runs], [run for run in runs if run.settings]
+    texts = {
+        key: [setting_text(run.settings.get(key), key in run.settings) for run in runs]
+        for key in [*dict.fromkeys(key for run in runs for key in run.settings)][:MOST_KEYS]
+    }
     parts: list[Part] = []
     if len(known) > 1:
+        differing = [
+            row(key, *of)
+            for key, of in texts.items()
+            if key not in APART and len({setting_text(run.settings.get(key)) for run in known}) > 1
+        ]
         note = "" if differing else "Every setting is the same in all runs."
-        parts.append(_settings("differing", "Settings that differ", runs, differing, note))
-    risks = tuple((Cell(run.name), *map(Cell, risk)) for run in runs for risk in risky(run.settings))
-    note = "Each line is a rule of a source that warns of such a setting, and no proof that it did harm here."
+        parts.append(table_of("settings/differing", differing, *names, note=note))
+    risks = [row(run.name, *risk) for run in runs for risk in risky(run.settings)]
     if risks:
-        columns = ("run", "setting", "rule", "source")
-        parts.append(Table("settings/risky", "Settings that a source warns of", columns, risks, note))
+        parts.append(table_of("settings/risky", risks))
     elif known:
         parts.append(Paragraph("No setting is one that the sources warn of.", "good"))
-    parts.append(_settings("all", "All settings", runs, keys))
+    parts.append(table_of("settings/all", (row(key, *of) for key, of in texts.items()), *names))
     parts += [Paragraph(f"{run.name}: no settings were kept.", "warn") for run in runs if not run.settings]
-    return Section("settings", "Settings", tuple(parts), "what was set, and what a source warns of")
-
-
-def _settings(name: str, head: str, runs: Sequence[Run], keys: Sequence[str], note: str = "") -> Table:
-    rows = tuple(
-        (Cell(key), *(Cell(setting_text(run.settings.get(key), key in run.settings)) for run in runs))
-        for key in keys
-    )
-    columns = ("setting", *(run.name for run in runs))
-    return Table(f"settings/{name}", head, columns, rows, note, folded=name == "all")
+    return section_of("settings", parts)
 
 
 def setting_text(value: Any, there: bool = True) -> str:

@@ -18,8 +18,7 @@ from __future__ import annotations
 import random
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache
 from itertools import chain
@@ -158,8 +157,10 @@ def _of(name: str) -> Callable[[Any], Any]:
 
     def function(value: Any) -> Any:
         mp = context()
-        if value and (mp.mag(value) > 64 or ((name == "exp" or name[-1] == "h") and abs(value) > MAX_BITS)):
+        if value and (name == "exp" or name[-1] == "h") and abs(value) > MAX_BITS:
             raise TooLarge
+        if value and mp.mag(value) > 64:
+            raise TooLarge("an argument beyond the precision")
         return _bounded(getattr(mp, name)(value))
 
     return function
@@ -534,7 +535,8 @@ class _Parser:
 
 # Comparison
 
-_ROUNDED = ContextVar("rounded", default=False)
+ROUNDED = ContextVar("rounded", default=False)
+"""Whether decimals stand for what they round (``same_rounded``)."""
 _DECIMAL = re.compile(r"\d?\.\d", re.ASCII)
 _PLACES = re.compile(r"-?\d{0,30}\.(\d{2,60})", re.ASCII)
 _FAMILY = re.compile(r"(?=[^a-z]*[a-z])(.*)\+ ?C")
@@ -626,19 +628,9 @@ def constant_of(text: str) -> Any:
         return first if is_close(first, second) else None
 
 
-@contextmanager
-def rounding(on: bool) -> Iterator[None]:
-    """Let decimals stand for what they round (``same_rounded``), within a ``with`` of one thread."""
-    token = _ROUNDED.set(on)
-    try:
-        yield
-    finally:
-        _ROUNDED.reset(token)
-
-
 def same_rounded(left: str, right: str) -> bool:
-    """Return whether a decimal of two places or more rounds the other closed form, under ``rounding``."""
-    if not _ROUNDED.get() or (_DECIMAL.search(left) is None) == (_DECIMAL.search(right) is None):
+    """Return whether a decimal of two places or more rounds the other form, under ``ROUNDED``."""
+    if not ROUNDED.get() or (_DECIMAL.search(left) is None) == (_DECIMAL.search(right) is None):
         return False
     decimal, form = (left, right) if _DECIMAL.search(left) else (right, left)
     places = _PLACES.fullmatch(decimal.replace(" ", ""))

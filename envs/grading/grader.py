@@ -9,37 +9,24 @@ A time-out or a crash of the third is a status of its own: nothing was graded, a
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Self
+from typing import Self, TypedDict, Unpack
 
 from envs.answers.choices import LETTERS, letter_of
 from envs.answers.notation import clean
 from envs.answers.parts import parts_of
 from envs.extraction.boxes import joined, last_run
 from envs.extraction.replies import extract, extract_parts
-from envs.grading.exact import decided, exact, pairs_to_check
-from envs.grading.library import may_decide
+from envs.grading.exact import decided, exact, may_decide, pairs_to_check
 from envs.grading.limits import heavier, refusal
 from envs.grading.pool import LIMIT_S, Pool
-from envs.grading.strictness import (
-    STRICTNESS,
-    Strictness,
-    breaks_form,
-    is_formula,
-    literal,
-    minerva_spelling,
-    same_spelling,
-)
+from envs.grading.strictness import STRICTNESS, Strictness, by_form, minerva_spelling
 from envs.grading.verifiers import VERIFIERS
 from envs.types import GRADE_KINDS, MODES, Extraction, Grade, GradeKind, GradeStatus, Mode
 
-DEFAULT_WORKERS = 2
-DEFAULT_MEMORY_MB = 1024
 CACHE_SIZE = 65_536
 
 MATHEMATICS: tuple[GradeKind, ...] = ("auto", "number", "expression")
@@ -49,20 +36,13 @@ _STATUS = {"equal": GradeStatus.CORRECT, "different": GradeStatus.WRONG}
 class Grader:
     """Grades answers; owns worker processes and a cache. Thread-safe; close it or use it with ``with``."""
 
-    def __init__(
-        self,
-        *,
-        workers: int = DEFAULT_WORKERS,
-        limit_s: float = LIMIT_S,
-        memory_mb: int = DEFAULT_MEMORY_MB,
-    ) -> None:
+    def __init__(self, *, workers: int = 2, limit_s: float = LIMIT_S, memory_mb: int = 1024) -> None:
         if workers < 1 or limit_s <= 0 or memory_mb < 256:
             got = f"{workers}, {limit_s}, {memory_mb}"
             raise ValueError(f"a grader needs workers >= 1, limit_s > 0, memory_mb >= 256; got {got}")
         self.limit_s = limit_s
         self._pool = Pool(size=workers, limit_s=limit_s, memory_mb=memory_mb)
-        self._cache: OrderedDict[tuple[str, str, Strictness], Grade] = OrderedDict()
-        self._lock = threading.Lock()
+        self._cache: dict[tuple[str, str, Strictness], Grade] = {}
 
     def same_answer(
         self,
@@ -81,8 +61,7 @@ class Grader:
         "hendrycks" and "prm800k" compare in ways of their own (``envs.grading.strictness``).
         """
         started = time.perf_counter()
-        _check(kind, mode, gold)
-        _check_text("answer", answer)
+        _check(kind, mode, gold, "answer", answer)
         grade = VERIFIERS[kind].check(answer, gold) if kind in VERIFIERS else None
         if grade is None and (kind == "choice" or mode == "first_letter"):
             grade = _choice(answer, _inside(gold), choices)
@@ -97,25 +76,24 @@ class Grader:
         *,
         kind: GradeKind = "auto",
         mode: Mode = "lenient",
-        choices: Sequence[str] | None = None,
+        choices: Sequence[str] = (),
     ) -> Grade:
         """Return the grade of a whole reply: extract under ``mode``, or as the kind wants, then compare.
 
         ``None``, which an API gives for a reply without content, is a reply without an answer.
         """
         started = time.perf_counter()
-        _check(kind, mode, gold)
+        _check(kind, mode, gold, "text", "" if text is None else text)
         if text is None:
             return Grade(GradeStatus.MISSING, "none", None, time.perf_counter() - started)
-        _check_text("text", text)
-        kind = _kind_read(kind, mode, choices or ())
-        extraction = find_answer(text, kind, mode, choices or ())
+        kind = _kind_read(kind, mode, choices)
+        extraction = find_answer(text, kind, mode, choices)
         unread = mode in ("lenient", "math_verify") and extraction.method in ("none", "last_number")
         if unread and kind in MATHEMATICS and text.strip() == gold.strip():
             extraction = Extraction(text.strip(), "bare")  # a gold answer in prose, letter for letter
         if extraction.answer is None:
             return Grade(GradeStatus.MISSING, extraction.method, None, time.perf_counter() - started)
-        grade = self.same_answer(extraction.answer, gold, kind=kind, mode=mode, choices=choices or ())
+        grade = self.same_answer(extraction.answer, gold, kind=kind, mode=mode, choices=choices)
         if extraction.method == "boxed" and grade.status == GradeStatus.WRONG and kind in MATHEMATICS:
             grade, extraction = self._in_parts(text, gold, mode) or (grade, extraction)
         return replace(
@@ -146,23 +124,17 @@ class Grader:
 
     def _graded(self, answer: str, gold: str, strictness: Strictness) -> Grade:
         key = (gold, answer, strictness)
-        with self._lock:
-            known = self._cache.get(key)
-            if known:
-                self._cache.move_to_end(key)
-                return known
+        if known := self._cache.get(key):
+            return known
         if strictness == "minerva" and refusal(answer) is None:
             answer, gold = minerva_spelling(answer), minerva_spelling(gold)
-        grade = (
-            _by_form(answer, gold, strictness)
-            or exact(answer, gold, library=strictness == "library")
-            or self._symbolic(answer, gold)
-        )
+        formed = by_form(answer, gold, strictness)
+        grade = decided(*formed) if formed else exact(answer, gold, library=strictness == "library")
+        grade = grade or self._symbolic(answer, gold)
         if grade.status in (GradeStatus.CORRECT, GradeStatus.WRONG):
-            with self._lock:
-                self._cache[key] = grade
-                if len(self._cache) > CACHE_SIZE:
-                    self._cache.popitem(last=False)
+            if len(self._cache) >= CACHE_SIZE:
+                self._cache.clear()
+            self._cache[key] = grade
         return grade
 
     def _symbolic(self, answer: str, gold: str) -> Grade:
@@ -178,19 +150,16 @@ class Grader:
         return Grade(status, f"math_verify: {reply.detail}" if reply.detail else "math_verify")
 
 
-def _check(kind: str, mode: str, gold: str) -> None:
+def _check(kind: str, mode: str, gold: object, name: str, text: object) -> None:
     if kind not in GRADE_KINDS:
         raise ValueError(f"kind: {kind!r} cannot be graded; valid: {', '.join(GRADE_KINDS)}")
     if mode not in MODES:
         raise ValueError(f"mode: {mode!r} is not known; valid: {', '.join(MODES)}")
-    _check_text("gold", gold)
-    if not gold.strip():
+    for key, value in (("gold", gold), (name, text)):
+        if not isinstance(value, str):
+            raise TypeError(f"{key}: needs a text, got {value!r:.60} of type {type(value).__name__}")
+    if not str(gold).strip():
         raise ValueError("gold: is empty; a problem without an answer cannot be graded")
-
-
-def _check_text(name: str, text: object) -> None:
-    if not isinstance(text, str):
-        raise TypeError(f"{name}: needs a text, got {text!r:.60} of type {type(text).__name__}")
 
 
 def _kind_read(kind: GradeKind, mode: Mode, choices: Sequence[str]) -> GradeKind:
@@ -226,47 +195,33 @@ def _choice(answer: str, gold: str, choices: Sequence[str]) -> Grade:
     return decided(refusal(answer) is None and letter_of(answer, choices) == right, "letter")
 
 
-def _by_form(answer: str, gold: str, strictness: Strictness) -> Grade | None:
-    """Return the grade where a mode that wants one spelling decides; None where values count."""
-    if strictness == "literal":
-        return decided(literal(answer, gold), "literal")
-    if strictness == "hendrycks":
-        return decided(refusal(answer) is None and same_spelling(answer, gold), "spelling")
-    if strictness == "minerva" and (answer == gold or not (is_formula(answer) and is_formula(gold))):
-        return decided(refusal(answer) is None and bool(answer) and answer == gold, "spelling")
-    if strictness != "prm800k" or refusal(answer) or not breaks_form(answer, gold):
-        return None
-    return decided(False, "form")
-
-
 @cache
 def default_grader() -> Grader:
     """Return the grader that the module-level functions share."""
     return Grader()
 
 
-def same_answer(
-    answer: str, gold: str, *, kind: GradeKind = "auto", mode: Mode = "lenient", choices: Sequence[str] = ()
-) -> Grade:
+class How(TypedDict, total=False):
+    """The options of ``Grader.same_answer`` and ``Grader.grade``."""
+
+    kind: GradeKind
+    mode: Mode
+    choices: Sequence[str]
+
+
+def same_answer(answer: str, gold: str, **how: Unpack[How]) -> Grade:
     """Return whether an extracted answer means the same as the gold answer, by the shared grader.
 
     >>> same_answer("1,200", "1200").status.value
     'correct'
     """
-    return default_grader().same_answer(answer, gold, kind=kind, mode=mode, choices=choices)
+    return default_grader().same_answer(answer, gold, **how)
 
 
-def grade(
-    text: str | None,
-    gold: str,
-    *,
-    kind: GradeKind = "auto",
-    mode: Mode = "lenient",
-    choices: Sequence[str] | None = None,
-) -> Grade:
+def grade(text: str | None, gold: str, **how: Unpack[How]) -> Grade:
     r"""Return the grade of a whole reply, by the shared grader.
 
     >>> grade(r"... so \boxed{18.00} dollars.", "18").method
     'boxed/number'
     """
-    return default_grader().grade(text, gold, kind=kind, mode=mode, choices=choices)
+    return default_grader().grade(text, gold, **how)

@@ -1,15 +1,19 @@
 r"""The pre-filter: refuse what no sane answer contains before anything costly reads it.
 
 A refusal means "wrong", not "timeout": writing ``9^{9^{9^9}}`` must not be worth more than a wrong number.
-All rules are linear in the length of the answer, but that of the size, which reads each part of a short one.
+All rules are linear in the length of the answer, but that of the size, which reads each part of a short one:
+each power, each factorial, each group in brackets and the whole are evaluated on their own, in bounded
+arithmetic, so that nothing around a part hides its size.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterator
 
-from envs.grading.sizes import is_too_large
+from envs.answers.formulas import TooLarge, Unknown, parse_formula
+from envs.answers.notation import clean
 
 MAX_CHARS = 1000
 MAX_DIGITS = 60
@@ -35,7 +39,12 @@ _BINOMIAL = re.compile(r"\\[dt]?binom\s*\{\s*\d{5,}", re.ASCII)
 _FUNCTION = re.compile(
     r"\\(?:sin|cos|tan|cot|sec|csc|arc[a-z]+|log|ln|exp|sqrt|left\||min|max|gcd)(?![A-Za-z])"
 )
+_LETTER = re.compile(r"(?<![\\A-Za-z])[A-Za-z](?![A-Za-z])")
 _SELF_POWER = re.compile(r"([A-Za-z])\s{0,3}(?:\^|\*\*)\s{0,3}[{(]?\s{0,3}\1")
+_GROWS = re.compile(r"\^|\*\*|!|\\(?:exp|sinh|cosh|[dt]?binom)(?![A-Za-z])")
+_POWER = re.compile(r"\s*(?:\^|\*\*)\s*[-+]?\s*")
+_BEFORE = re.compile(r"(?:\d[\d.]*|[A-Za-z]|\\[A-Za-z]+)!?\Z", re.ASCII)
+_ATOM = re.compile(r"\d[\d.]*|[A-Za-z]|\\[A-Za-z]+", re.ASCII)
 
 
 def refusal(answer: str) -> str | None:
@@ -45,30 +54,26 @@ def refusal(answer: str) -> str | None:
     (None, 'tower', 'factorial', 'characters')
     >>> refusal("9^{9^9}"), refusal("2^{2^{2}}")
     ('size', None)
-    >>> refusal("x^2y^2z^2 + 6z^5+15z^4-22z^3"), refusal("2^{2^{2^{2}}}")
-    (None, 'tower')
     """
     if len(answer) > MAX_CHARS:
         return "length"
+    sum_power = _largest(_GROUP_EXPONENT, answer) > MAX_SYMBOLIC_EXPONENT and _LETTER.search(answer)
     rules = (
-        ("characters", _has_strange_characters(answer)),
+        ("characters", any(map(_is_strange, set(answer)))),
         ("code", "__" in answer),
-        ("digits", _DIGITS.search(answer) is not None),
+        ("digits", _DIGITS.search(answer)),
         ("nesting", _depth(answer) > MAX_DEPTH),
-        ("tower", _TOWER.search(answer) is not None),
+        ("tower", _TOWER.search(answer)),
         ("exponent", _largest(_EXPONENT, answer) > MAX_EXPONENT),
-        (
-            "power of a sum",
-            _largest(_GROUP_EXPONENT, answer) > MAX_SYMBOLIC_EXPONENT and not _plain_base(answer),
-        ),
-        ("factorial", _FACTORIAL.search(answer) is not None),
-        ("binomial", _BINOMIAL.search(answer) is not None),
+        ("power of a sum", sum_power),
+        ("factorial", _FACTORIAL.search(answer)),
+        ("binomial", _BINOMIAL.search(answer)),
         ("items", answer.count(",") > MAX_ITEMS),
         ("cells", answer.count("&") > MAX_CELLS),
         ("functions", len(_FUNCTION.findall(answer)) > MAX_FUNCTIONS),
     )
     bound = next((name for name, broken in rules if broken), None)
-    return bound or ("size" if is_too_large(answer) else None)
+    return bound or ("size" if _is_too_large(answer) else None)
 
 
 def heavier(answer: str, gold: str) -> str | None:
@@ -77,42 +82,29 @@ def heavier(answer: str, gold: str) -> str | None:
     For answers that the exact rules cannot decide: a library may never finish expanding or solving them, and
     an answer that is never graded would be worth more than a wrong one.
     """
-    rules = (
-        ("length", len(answer) > MAX_HEAVY_CHARS + 2 * len(gold)),
-        ("nesting", _depth(answer) > max(MAX_HEAVY_DEPTH, _depth(gold))),
-        (
-            "power",
-            _largest(_GROUP_EXPONENT, answer) > max(MAX_HEAVY_EXPONENT, _largest(_GROUP_EXPONENT, gold)),
-        ),
-        (
-            "functions",
-            len(_FUNCTION.findall(answer)) > max(MAX_HEAVY_FUNCTIONS, len(_FUNCTION.findall(gold))),
-        ),
-        ("variable exponent", bool(_SELF_POWER.search(answer)) and not _SELF_POWER.search(gold)),
+    if len(answer) > MAX_HEAVY_CHARS + 2 * len(gold):
+        return "length"
+    rules: tuple[tuple[str, int, Callable[[str], int]], ...] = (
+        ("nesting", MAX_HEAVY_DEPTH, _depth),
+        ("power", MAX_HEAVY_EXPONENT, lambda text: _largest(_GROUP_EXPONENT, text)),
+        ("functions", MAX_HEAVY_FUNCTIONS, lambda text: len(_FUNCTION.findall(text))),
+        ("variable exponent", 0, lambda text: bool(_SELF_POWER.search(text))),
     )
-    return next((name for name, broken in rules if broken), None)
+    return next((name for name, most, weigh in rules if weigh(answer) > max(most, weigh(gold))), None)
 
 
-def _has_strange_characters(answer: str) -> bool:
-    """Whether there are control or format characters, or digits that are not ASCII digits."""
-    if answer.isascii():
-        return any((ord(c) < 32 and c not in "\t\n\r") or ord(c) == 127 for c in answer)
-    return any(
-        (kind := unicodedata.category(c)) in ("Cf", "Cs", "Co", "Cn")
-        or (kind == "Cc" and c not in "\t\n\r")
-        or (kind == "Nd" and not c.isascii())
-        for c in answer
-    )
+def _is_strange(c: str) -> bool:
+    """Whether it is a control or format character, or a digit that is no ASCII digit."""
+    kind = unicodedata.category(c)
+    control = kind == "Cc" and c not in "\t\n\r"
+    return kind in ("Cf", "Cs", "Co", "Cn") or control or (kind == "Nd" and not c.isascii())
 
 
 def _depth(answer: str) -> int:
     depth = deepest = 0
     for c in _FENCE.sub(lambda fence: "(" if fence[1] == "l" else ")", answer):
-        if c in "({[":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif c in ")}]":
-            depth = max(0, depth - 1)
+        depth = max(0, depth + (c in "({[") - (c in ")}]"))
+        deepest = max(deepest, depth)
     return deepest
 
 
@@ -120,6 +112,63 @@ def _largest(pattern: re.Pattern[str], answer: str) -> int:
     return max((int(digits[:12]) for digits in pattern.findall(answer)), default=0)
 
 
-def _plain_base(answer: str) -> bool:
-    """Whether the answer has no letter, so that every power is one of numbers."""
-    return not re.search(r"(?<![\\A-Za-z])[A-Za-z](?![A-Za-z])", answer)
+def _is_too_large(text: str) -> bool:
+    """Whether a part of a formula has a value beyond ``formulas.MAX_BITS`` bits."""
+    if not _GROWS.search(text):
+        return False
+    return any(_exceeds(part, unread) for part, unread in dict.fromkeys(_parts(clean(text))))
+
+
+def _exceeds(part: str, unread: bool) -> bool:
+    """Whether a part's value is too large; ``unread`` where it cannot be read."""
+    node = parse_formula(part)
+    try:
+        return unread if node is None else node(0) is None
+    except TooLarge as error:
+        return not error.args  # a function without a value there is not large
+    except (Unknown, ArithmeticError, ValueError):
+        return False
+
+
+def _parts(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the parts, each with whether it is too large where it cannot be read."""
+    closing: dict[int, int] = {}
+    open_: list[int] = []
+    for at, sign in enumerate(text):
+        if sign in "({[":
+            open_.append(at)
+        elif sign in ")}]" and open_:
+            closing[open_.pop()] = at
+    opening = {end: start for start, end in closing.items()}
+    yield text, False
+    yield from ((text[start + 1 : end], False) for start, end in closing.items())
+    read = -1
+    for sign in _GROWS.finditer(text):
+        base = _base(text, sign.start(), opening)
+        if sign[0] == "!":
+            yield f"{base}!", False
+        elif sign[0] in ("^", "**") and sign.start() >= read:
+            read = _end_of_power(text, sign.start(), closing)
+            exponent = text[sign.end() : read]
+            yield f"{base}^{exponent}", False
+            yield f"2^{exponent}", bool(_GROWS.search(exponent))  # whatever the base is
+
+
+def _base(text: str, end: int, opening: dict[int, int]) -> str:
+    """Return what stands right before a sign: a group, a number, a letter or a command."""
+    stripped = text[:end].rstrip()
+    start = opening.get(len(stripped.removesuffix("!")) - 1)
+    match = _BEFORE.search(stripped[-64:])
+    return stripped[start:] if start is not None else match[0] if match else ""
+
+
+def _end_of_power(text: str, at: int, closing: dict[int, int]) -> int:
+    """Return where a chain of exponents ends that begins with the sign at a place: ``^a^{b}!``."""
+    while sign := _POWER.match(text, at):
+        at = sign.end()
+        atom = _ATOM.match(text, at)
+        if at not in closing and atom is None:
+            break
+        at = closing[at] + 1 if at in closing else atom.end() if atom else at
+        at += text[at : at + 1] == "!"
+    return at

@@ -7,9 +7,8 @@ LIMIT_S          after the call began, the guard (worker.py) kills its child, sa
 START_LIMIT_S    the time that a guard has to start, with math-verify imported; else ``_Worker`` kills it
 PARENT_CHECK_S   how often an idle guard (worker.py) looks whether this process is still there; else it ends
 
-Processes are started with ``subprocess`` as clean interpreters of the worker script, so it does not
-matter whether the caller is a script without a ``__main__`` guard, ``python -``, a notebook, a thread or a
-coroutine.
+Processes are started with ``subprocess`` as clean interpreters of the worker script, so it does not matter
+whether the caller is a script without a ``__main__`` guard, a notebook, a thread or a coroutine.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ import sys
 import threading
 import time
 import weakref
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 if sys.platform == "win32":  # a grading process is forked and bounded by the system: neither is there
     raise ImportError("envs grades answers with what POSIX systems have; on Windows, use it inside WSL 2")
@@ -33,14 +32,10 @@ if sys.platform == "win32":  # a grading process is forked and bounded by the sy
 LIMIT_S = 3.0
 """The default of ``Pool.limit_s``: seconds of one call."""
 GRACE_S = 0.25
-"""Seconds beyond the limit for the guard's own report."""
 START_LIMIT_S = 60.0
 
-_SCRIPT = Path(__file__).with_name("worker.py")
 
-
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """A worker's reply: status "equal" | "different" | "timeout" | "crash"."""
 
     status: str
@@ -48,10 +43,7 @@ class Reply:
 
 
 class Pool:
-    """Up to ``size`` workers, started when first needed.
-
-    The limit counts from when a worker takes the call, and covers all it does for it.
-    """
+    """Up to ``size`` workers, started when first needed; the limit counts from when one takes the call."""
 
     def __init__(self, *, size: int, limit_s: float, memory_mb: int) -> None:
         self.limit_s = limit_s
@@ -104,16 +96,11 @@ class _Worker:
     """The parent's end of one worker process."""
 
     def __init__(self, memory_mb: int) -> None:
-        command = [
-            sys.executable,
-            "-I",
-            str(_SCRIPT),
-            str(memory_mb),
-            str(os.getpid()),
-            json.dumps(_search_path()),
-        ]
+        # where this process finds packages, as absolute folders; the worker's own come first
+        path = [str(Path(entry).resolve()) for entry in sys.path if entry and Path(entry).is_dir()]
+        script = str(Path(__file__).with_name("worker.py"))
         self._process = subprocess.Popen(
-            command,
+            [sys.executable, "-I", script, str(memory_mb), str(os.getpid()), json.dumps(path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -172,11 +159,6 @@ class _Worker:
                 raise _WorkerDied
             data += piece
         return data
-
-
-def _search_path() -> list[str]:
-    """Return where this process finds packages, as absolute folders; the worker's own come first."""
-    return [str(Path(entry).resolve()) for entry in sys.path if entry and Path(entry).is_dir()]
 
 
 _open_pools: weakref.WeakSet[Pool] = weakref.WeakSet()

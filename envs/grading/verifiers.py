@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import NamedTuple
 
 from envs.answers.texts import OVERLAP_RIGHT, same_text, token_f1
@@ -26,14 +25,6 @@ class Verifier(NamedTuple):
     check: Callable[[str, str], Grade]
 
 
-def _text(answer: str, gold: str) -> Grade:
-    return decided(same_text(answer, gold, verbatim=False), "text")
-
-
-def _verbatim(answer: str, gold: str) -> Grade:
-    return decided(same_text(answer, gold, verbatim=True), "verbatim")
-
-
 def _overlap(answer: str, gold: str) -> Grade:
     """Right from a token F1 of ``OVERLAP_RIGHT`` on; the F1 is the share that is right."""
     share = token_f1(answer, gold)
@@ -47,13 +38,11 @@ def _instructions(answer: str, gold: str) -> Grade:
     return replace(decided(all(met), "instructions"), parts=parts)
 
 
-VERIFIERS: Mapping[GradeKind, Verifier] = MappingProxyType(
-    {
-        "text": Verifier(extract_text, _text),
-        "verbatim": Verifier(extract_text, _verbatim),
-        "overlap": Verifier(extract_response, _overlap),
-        "instructions": Verifier(extract_response, _instructions),
-        "code": Verifier(extract_response, grade_code),
-    }
-)
+VERIFIERS: Mapping[GradeKind, Verifier] = {
+    "text": Verifier(extract_text, lambda a, g: decided(same_text(a, g), "text")),
+    "verbatim": Verifier(extract_text, lambda a, g: decided(same_text(a, g, verbatim=True), "verbatim")),
+    "overlap": Verifier(extract_response, _overlap),
+    "instructions": Verifier(extract_response, _instructions),
+    "code": Verifier(extract_response, grade_code),
+}
 """Kinds that no mode reads or compares in another way; the others are mathematics and choices."""

@@ -3,8 +3,7 @@
 Run as a script (``python -I worker.py``), never imported by the package. The guard (one thread, no model
 text) reads requests from standard input, hands each to its child, and kills and replaces a child that is
 late, too large or dead: a fork takes milliseconds where a fresh start takes a second. Frames are four bytes
-of length, big-endian, then JSON. The guard ends with its parent, however that ends, and the child with the
-guard.
+of length, big-endian, then JSON. The guard ends with its parent, however that ends, and the child with it.
 
 Request: {"pairs": [[gold, answer], ...], "limit_s": 3.0}. Reply: {"status": S, "detail": "..."} where S is
 "equal" (every pair is), "different", "timeout" or "crash".
@@ -31,7 +30,7 @@ def main() -> None:
     memory_mb, parent = int(sys.argv[1]), int(sys.argv[2])
     sys.path.extend(json.loads(sys.argv[3]))
     requests, replies = _take_over_streams()
-    import_everything()
+    _import_everything()
     write_frame(replies, {"status": "ready"})
     child = Child(memory_mb)
     while (request := _next_request(requests, parent)) is not None:
@@ -45,32 +44,44 @@ def main() -> None:
     child.kill()
 
 
-def import_everything() -> None:
+def _take_over_streams() -> tuple[int, int]:
+    """Return private copies of standard input and output; whatever prints now goes nowhere."""
+    streams = os.dup(0), os.dup(1)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group, they are the parent's business
+        signal.signal(number, signal.SIG_IGN)
+    return streams
+
+
+def _import_everything() -> None:
     """Load math-verify in the guard, so that every child has it from its first moment."""
     import logging
-
-    import math_verify  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
     logging.disable(logging.CRITICAL)
     verdict([["x+1", "1+x"]])  # parsers and sympy load parts of themselves on first use
 
 
+def _next_request(requests: int, parent: int) -> dict[str, object] | None:
+    while not select.select([requests], [], [], PARENT_CHECK_S)[0]:
+        if os.getppid() != parent:  # another process may hold our input open
+            return None
+    return read_frame(requests)
+
+
 def verdict(pairs: list[list[str]]) -> bool:
     """Whether math-verify finds every (gold, answer) pair equal. May take for ever: call in a child."""
-    from math_verify import verify
-
-    for gold, answer in pairs:
-        sides = [_parse(text) for text in (gold, answer)]
-        if not all(sides) or not verify(sides[0], sides[1], timeout_seconds=None):
-            return False
-    return True
-
-
-def _parse(text: str) -> list[Any]:
-    from math_verify import parse
+    from math_verify import parse, verify
 
     no_limit: Any = None  # its own limit is SIGALRM for each stage; the guard's covers the whole call
-    return parse(f"${text}$", fallback_mode="no_fallback", parsing_timeout=no_limit)
+    for pair in pairs:
+        gold, answer = (
+            parse(f"${text}$", fallback_mode="no_fallback", parsing_timeout=no_limit) for text in pair
+        )
+        if not gold or not answer or not verify(gold, answer, timeout_seconds=None):
+            return False
+    return True
 
 
 class Child:
@@ -97,9 +108,8 @@ class Child:
             write_frame(self._to, request)
         except OSError as error:
             return {"status": "crash", "detail": repr(error)}
-        watch = [self._from, gone]
         while (left := deadline - time.monotonic()) > 0:
-            ready, _, _ = select.select(watch, [], [], left)
+            ready, _, _ = select.select([self._from, gone], [], [], left)
             if self._from in ready:
                 return read_frame(self._from) or {"status": "crash", "detail": "the grading process died"}
             if gone in ready:
@@ -147,24 +157,6 @@ def _confine(memory_mb: int, guard: int) -> None:
         os._exit(0)
 
 
-def _take_over_streams() -> tuple[int, int]:
-    """Return private copies of standard input and output; whatever prints now goes nowhere."""
-    streams = os.dup(0), os.dup(1)
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)
-    for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group, they are the parent's business
-        signal.signal(number, signal.SIG_IGN)
-    return streams
-
-
-def _next_request(requests: int, parent: int) -> dict[str, object] | None:
-    while not select.select([requests], [], [], PARENT_CHECK_S)[0]:
-        if os.getppid() != parent:  # another process may hold our input open
-            return None
-    return read_frame(requests)
-
-
 def write_frame(fd: int, message: Mapping[str, object]) -> None:
     """Write one message."""
     data = json.dumps(message).encode()
@@ -175,20 +167,19 @@ def write_frame(fd: int, message: Mapping[str, object]) -> None:
 
 def read_frame(fd: int) -> dict[str, Any] | None:
     """Read one message; None when the other side is gone."""
-    head = _read_exactly(fd, 4)
-    body = _read_exactly(fd, struct.unpack(">I", head)[0]) if head else None
-    return json.loads(body) if body else None
+    try:
+        head = _read_exactly(fd, 4)
+        return json.loads(_read_exactly(fd, struct.unpack(">I", head)[0]))
+    except (EOFError, OSError):
+        return None
 
 
-def _read_exactly(fd: int, size: int) -> bytes | None:
+def _read_exactly(fd: int, size: int) -> bytes:
     data = b""
     while len(data) < size:
-        try:
-            piece = os.read(fd, size - len(data))
-        except OSError:
-            return None
+        piece = os.read(fd, size - len(data))
         if not piece:
-            return None
+            raise EOFError
         data += piece
     return data
 

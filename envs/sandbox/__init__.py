@@ -3,8 +3,7 @@
 ``box.py`` builds the outer box, ``sandbox.py`` is spoken to by asyncio, ``inside/`` is what runs in the box.
 """
 
-from envs.sandbox.box import SandboxRefused
-from envs.sandbox.limits import Limits
+from envs.sandbox.box import Limits, SandboxRefused
 from envs.sandbox.sandbox import Sandbox
 
 __all__ = ["Limits", "Sandbox", "SandboxRefused"]

@@ -13,11 +13,9 @@ import sysconfig
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-
-from envs.sandbox.limits import Limits
 
 PACKAGES = ("sympy", "mpmath", "numpy", "numpy.libs", "scipy", "scipy.libs", "networkx")
 """What programs can import beside the standard library."""
@@ -57,6 +55,22 @@ ENVIRONMENT = {
 }
 START = "import sys; sys.path += {path}; from inside.zygote import main; main({words})"
 _INSIDE = Path(__file__).parent / "inside"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What each program, or each session, may take at most."""
+
+    seconds: float = 10.0
+    """Wall time of one program; what it waits for a core does not count."""
+    memory_mb: int = 1024
+    """Memory of all processes of a session together, files aside."""
+    processes: int = 32
+    """Processes and threads of a session beside its own."""
+    file_mb: int = 64
+    """All files of a session together, and the output of a program; they lie in memory."""
+    output_chars: int = 8192
+    """Characters of a program's output; of a longer one the middle is left out."""
 
 
 class SandboxRefused(ValueError):

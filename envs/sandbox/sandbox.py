@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 from weakref import WeakKeyDictionary, finalize
 
+from debate.concurrency import run_async
 from debate.tools import Ran
-from envs.sandbox.box import Zygote, check_system, refusal
-from envs.sandbox.limits import Limits
+from envs.sandbox.box import Limits, Zygote, check_system, refusal
 
 AT_ONCE = 4 * (os.cpu_count() or 1)
 """Programs that run at a time; others wait, which does not count for their time."""
@@ -50,13 +50,14 @@ class Sandbox:
 
     def start(self) -> None:
         """Start now, and run a first program; SandboxRefused, with what to install or to set."""
-        box = _Box(self._open().zygote)
+        zygote = self._open().zygote
+        box = _Box(zygote)
         try:
-            answer = box.ask_at_once(TRIAL)
+            answer = run_async(box.ask(TRIAL, TRIAL_S))
         finally:
             box.close()
         if answer.get("output", "").strip() != "42":
-            raise refusal(answer.get("refused") or self._complaint() or str(answer.get("error", "")))
+            raise refusal(answer.get("refused") or zygote.complaint() or str(answer.get("error", "")))
 
     @asynccontextmanager
     async def session(self) -> AsyncGenerator[SandboxSession]:
@@ -94,10 +95,6 @@ class Sandbox:
                 pool = self._pool = _Pool(self.limits, self._warm_size, unsafe=self._unsafe)
                 finalize(self, pool.close)
             return pool
-
-    def _complaint(self) -> str:
-        with self._lock:
-            return self._pool.zygote.complaint() if self._pool else ""
 
     def turns(self) -> asyncio.Semaphore:
         """Return where programs of this event loop wait for their turn, first come first served."""
@@ -190,26 +187,18 @@ class _Box:
     async def ask(self, code: str, seconds: float) -> dict[str, Any]:
         """Run a program and return what the guard says of it; a session that says nothing has died."""
         loop, said = asyncio.get_running_loop(), bytearray()
+        body = code.encode("utf-8", "replace")
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(seconds):
-                await loop.sock_sendall(self._socket, _framed(code))
+                await loop.sock_sendall(self._socket, len(body).to_bytes(4) + body)
                 while not said.endswith(b"\n") and (part := await loop.sock_recv(self._socket, SLICE)):
                     said += part
         with suppress(OSError):  # the loop may have stood still while the answer came
             while not said.endswith(b"\n") and (part := self._socket.recv(SLICE)):
                 said += part
-        return _answer(said)
-
-    def ask_at_once(self, code: str) -> dict[str, Any]:
-        """Do the same without an event loop."""
-        self._socket.settimeout(TRIAL_S)
-        said = bytearray()
-        with suppress(OSError):
-            self._socket.sendall(_framed(code))
-            while not said.endswith(b"\n") and (part := self._socket.recv(SLICE)):
-                said += part
-        self._socket.setblocking(False)
-        return _answer(said)
+        if said.endswith(b"\n"):
+            return json.loads(said)
+        return {"status": "died", "error": "the session ended", "seconds": 0.0, "alive": False, "output": ""}
 
     async def end(self) -> None:
         """End the session, and wait until its processes are gone."""
@@ -225,14 +214,3 @@ class _Box:
     def close(self) -> None:
         """End the session without waiting."""
         self._socket.close()
-
-
-def _framed(code: str) -> bytes:
-    body = code.encode("utf-8", "replace")
-    return len(body).to_bytes(4) + body
-
-
-def _answer(said: bytes | bytearray) -> dict[str, Any]:
-    if said.endswith(b"\n"):
-        return json.loads(said)
-    return {"status": "died", "error": "the session ended", "seconds": 0.0, "alive": False, "output": ""}

@@ -12,7 +12,7 @@ import pytest
 
 from debate import Problem
 from debate_rl.config import Config
-from debate_rl.inspector.views.evaluated import evaluations
+from debate_rl.inspector.views.across import evaluations
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.session import open_session

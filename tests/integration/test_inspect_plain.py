@@ -111,8 +111,7 @@ def test_a_folder_of_runs_is_listed_and_one_in_it_is_opened(inspect, folder, tmp
     [
         (
             ("run", "look"),
-            "ACTION is one of ls, show, grep, stats, why, same, fixture, replays, evaluations, pairs; "
-            "got 'look'",
+            "ACTION is one of ls, show, grep, stats, why, same, replays, evaluations, pairs; got 'look'",
         ),
         (("run", "show"), "show: name a debate by step and index, as in 12.3; ls lists them"),
         (("run", "show", "9.0"), "run: no debate 9.0; there are steps 0 to 1"),

@@ -1,4 +1,4 @@
-"""``debate inspect RUN why|same|fixture|replays`` on a trained run."""
+"""``debate inspect RUN why|same|replays`` on a trained run."""
 
 from __future__ import annotations
 
@@ -90,16 +90,6 @@ def test_one_problem_and_two_of_its_debates(inspect, folder):
     assert len(found["turns"]) == len({tuple(turn["turn"]) for turn in found["turns"]})
 
 
-def test_a_fixture_is_written_once(inspect, tmp_path):
-    path = tmp_path / "kept.json"
-    code, out, err = inspect("fixture", "1.0", path)
-    assert (code, err) == (0, "")
-    assert "assert differences(fixture) == []" in out
-    code, out, err = inspect("fixture", "1.0", path)
-    assert (code, out) == (2, "")
-    assert err == f"debate: {path}: is there already; choose another name\n"
-
-
 def test_replays_are_listed_and_read(inspect, debate_command, folder):
     assert inspect("replays")[1] == "no replays; debate replay RUN KEY=VALUE makes one\n"
     assert debate_command("replay", "run", "rewards.format_penalty=-2.0")[0] == 0
@@ -126,8 +116,6 @@ def test_replays_are_listed_and_read(inspect, debate_command, folder):
         (["same", "nothing"], "no debate of problem 'nothing'"),
         (["same", "p", "0.0"], "same: name a problem, and perhaps two of its debates"),
         (["same", "p", "0.0", "0.1"], "same: debate 0.0 is of problem "),
-        (["fixture", "0.0"], "fixture: name a debate and a new file"),
-        (["fixture", "0.0", "nowhere/f.json"], "nowhere/f.json: No such file or directory"),
         (["replays", "nothing"], "no replay 'nothing'"),
         (["ls", "--turn", "0.0"], "--turn: ls has no use for it"),
         (["why", "0.0", "--filter", "step:0"], "--filter: why has no use for it"),
@@ -143,7 +131,7 @@ def test_what_cannot_be_is_one_line(inspect, arguments, said):
 def test_no_torch_is_loaded(folder):
     script = (
         "import sys\n"
-        "import debate_rl.inspector.views.across, debate_rl.inspector.views.fixture\n"
+        "import debate_rl.inspector.views.across\n"
         "import debate_rl.inspector.views.replays\n"
         "from debate.types import TurnId\n"
         "from debate_rl.inspector.views.why import config_of, why\n"

@@ -72,7 +72,6 @@ class Inspector(App[None]):
         return KEYS.get(binding.key) or super().get_key_display(binding)
 
     def on_mount(self) -> None:
-        """Show the runs of a folder, or the steps of a run; with a filter, its debates on top."""
         run = run_at(self._path, self._runs)
         if run is not None:
             self.enter(OpenRun(run.path, run.name))
@@ -111,6 +110,5 @@ class Inspector(App[None]):
     _looking = False
 
     def on_unmount(self) -> None:
-        """Close what is open."""
         if self.open_run is not None:
             self.open_run.close()

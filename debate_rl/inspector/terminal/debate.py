@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, Final, NamedTuple
 
 from rich.text import Text
@@ -18,8 +17,8 @@ from debate_rl.formatting import one_line, safe_lines
 from debate_rl.inspector.blocks import Block, Line, Section, Span
 from debate_rl.inspector.lines import Layout
 from debate_rl.inspector.lists import PROBLEM_DEBATES, Column
-from debate_rl.inspector.terminal.screens import Matches, OpenRun, Pager, RunScreen
-from debate_rl.inspector.terminal.widgets import Ask, Grid, Lines, Listing, rich_lines
+from debate_rl.inspector.terminal.screens import ListScreen, Matches, OpenRun, Pager, RunScreen
+from debate_rl.inspector.terminal.widgets import Grid, Lines, Listing, rich_lines
 from debate_rl.inspector.views.across import Across, ProblemDebate, across, read
 from debate_rl.inspector.views.adoption import adoption_view
 from debate_rl.inspector.views.compared import compare
@@ -34,7 +33,6 @@ from debate_rl.inspector.views.debate_blocks import (
     votes_blocks,
     votes_of_turn,
 )
-from debate_rl.inspector.views.fixture import save_fixture
 from debate_rl.inspector.views.graph import RoundGraph, vote_graphs
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import read_replay, replays
@@ -164,7 +162,6 @@ class DebateScreen(RunScreen):
         Binding("t", "thinking", "thinking", show=False, tooltip="unfold the thinking, or fold it"),
         Binding("o", "whole", "whole", show=False, tooltip="the whole message, as it was written"),
         Binding("x", "across", "same problem", show=False, tooltip=ELSEWHERE),
-        Binding("f", "fixture", "fixture", show=False, tooltip="save the debate as a fixture for tests"),
         Binding(
             "enter,tab", "other_half", "text", show=False, tooltip="to the text under the grid, and back"
         ),
@@ -194,11 +191,9 @@ class DebateScreen(RunScreen):
         self._late: Timer | None = None
 
     def result(self) -> str:
-        """Return the debate that was seen last."""
         return self.id_shown
 
     def on_mount(self) -> None:
-        """Read the debate."""
         self._retitle()
         self._open(self.id_shown)
 
@@ -226,11 +221,9 @@ class DebateScreen(RunScreen):
         self._read()
 
     def on_resize(self) -> None:
-        """Show the votes beside the text where the screen is wide."""
         self.query_one("#halves").set_class(self.app.size.width >= WIDE, "-wide")
 
     def on_grid_moved(self) -> None:
-        """Show the chosen turn in the lower half."""
         self._read()
 
     def _read(self) -> None:
@@ -265,32 +258,26 @@ class DebateScreen(RunScreen):
         self._filled([Text(one_line(error), "red")])
 
     def action_panel(self, key: str) -> None:
-        """Show another panel; the same key again goes back to the message."""
         self._panel = HOME if key == self._panel else key
         self._read()
 
     def action_back(self) -> None:
-        """Go back to the message, or out."""
         if self._panel != HOME:
             self.action_panel(HOME)
         else:
             super().action_back()
 
     def action_thinking(self) -> None:
-        """Unfold the thinking, or fold it."""
         self._folded, self._panel = not self._folded, HOME
         self._read()
 
     def action_other_half(self) -> None:
-        """Go from the grid to the text under it, or back."""
         self.query_one("#main" if self.query_one(Grid).has_focus else Grid).focus()
 
     def action_turn_page(self, by: int) -> None:
-        """Scroll the lower half."""
         self.query_one("#main", Lines).action_turn(by)
 
     def action_whole(self) -> None:
-        """Show all of the message, as it was written."""
         view = self.debate.view if self.debate else None
         turn = view.turn(self.query_one(Grid).chosen) if view else None
         if view is not None and turn is not None:
@@ -298,7 +285,6 @@ class DebateScreen(RunScreen):
             self.app.push_screen(Pager(name, lambda: safe_lines(turn.text)))
 
     def action_match(self, forward: bool) -> None:
-        """Go to the next or the previous debate of the list."""
         matches, store, after = self.matches, self.run.store, self.id_shown
 
         def read() -> list[DebateRow]:
@@ -314,41 +300,11 @@ class DebateScreen(RunScreen):
         self.load("debate", read, go)
 
     def action_across(self) -> None:
-        """List the debates on the same problem."""
         if self.debate is not None:
             self.app.push_screen(AcrossScreen(self.debate))
 
-    def action_fixture(self) -> None:
-        """Ask for a file, and save the debate as a test's fixture."""
-        suggested = f"debate_{self.id_shown.replace('.', '_')}.json"
-        self.app.push_screen(Ask("save as a fixture for tests; file:", suggested), self._save)
 
-    def _save(self, path: str | None) -> None:
-        debate = self.debate
-        if not path or debate is None:
-            return
-
-        def save() -> str:
-            config, _ = config_of(debate.run.store.run)
-            source = f"{debate.run.name} {debate.id}"
-            return save_fixture(Path(path), debate.record, config, source=source)
-
-        def saved(test: str) -> None:
-            title = f"saved {path}; a test to put beside it:"
-            self.app.push_screen(Pager(title, lambda: safe_lines(test)))
-
-        self.load("fixture", save, saved)
-
-
-class ProblemDebates(Listing[ProblemDebate]):
-    """One row a debate."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,right", "choose", "what differs", tooltip="what differs from =, where you came from")
-    ]
-
-
-class AcrossScreen(RunScreen):
+class AcrossScreen(ListScreen[ProblemDebate]):
     """The other debates on the problem of one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -360,25 +316,27 @@ class AcrossScreen(RunScreen):
         here: Column[ProblemDebate] = Column(
             "", 1, lambda listed: Span("=", "strong") if listed.ref == debate.id else ""
         )
-        self.list = ProblemDebates((here, *PROBLEM_DEBATES), id="held")
-        super().__init__(f"{debate.run.name} › problem {debate.view.problem.id}", self.list)
+        title = f"{debate.run.name} › problem {debate.view.problem.id}"
+        super().__init__(title, (here, *PROBLEM_DEBATES), "held")
+        self._result: Across | None = None
 
     def on_mount(self) -> None:
-        """Read them."""
-        store, problem = self.debate.run.store, self.debate.view.problem.id
-        self.load("across", lambda: across(store, problem, limit=200), self._show)
+        self.refresh_run()
 
-    def _show(self, result: Across) -> None:
-        here = [index for index, listed in enumerate(result.held) if listed.ref == self.debate.id]
-        self.list.show(result.held, cursor=here[0] if here else 0)
-        self.sub_title = f"{len(result.held)} debates"
-        if len(result.held) < result.total:
-            self.say(f"{len(result.held):,} of {result.total:,} debates")
-        elif result.notes:
-            self.say(result.notes[0], error=True)
+    def read(self) -> Sequence[ProblemDebate]:
+        self._result = across(self.debate.run.store, self.debate.view.problem.id, limit=200)
+        return self._result.held
+
+    def show(self, items: Sequence[ProblemDebate]) -> None:
+        here = [index for index, listed in enumerate(items) if listed.ref == self.debate.id]
+        self.list.show(items, cursor=here[0] if here else 0)
+        self.sub_title = f"{len(items)} debates"
+        if self._result and len(items) < self._result.total:
+            self.say(f"{len(items):,} of {self._result.total:,} debates")
+        elif self._result and self._result.notes:
+            self.say(self._result.notes[0], error=True)
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
-        """Show what differs."""
         ref, here = event.item.ref, self.debate
         if ref == here.id:
             self.say("this is the debate where you came from")
@@ -391,7 +349,6 @@ class AcrossScreen(RunScreen):
         self.app.push_screen(Pager(f"{here.id} (-) and {ref} (+)", lines))
 
     def action_open(self) -> None:
-        """Open a debate, of training or of an evaluation."""
         if self.list.current is not None:
             problem = self.debate.view.problem.id.replace('"', '""')
             self.open_debate(self.debate.run, self.list.current.ref, Matches(f'problem:"{problem}"'))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
 from threading import Event
-from typing import ClassVar, TypeAlias, TypeVar
+from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -29,6 +29,7 @@ from debate_rl.inspector.lists import (
     RUNS,
     STEPS,
     Column,
+    Item,
     filter_fields,
 )
 from debate_rl.inspector.overview import Overview, overviews
@@ -95,23 +96,19 @@ class RunScreen(Screen[str | None]):
         self.title = title
 
     def compose(self) -> ComposeResult:
-        """Lay out the screen."""
         yield Static(id="title", markup=False)
         yield from self._widgets
         yield Static(id="message", markup=False)
         yield Footer(compact=True)
 
     def result(self) -> str | None:
-        """Return what the screen before gets when this one is left."""
         return None
 
     def on_mount(self) -> None:
-        """Show the title."""
         self.watch(self, "title", self.fit_title, init=False)
         self.watch(self, "sub_title", self.fit_title)
 
     def on_resize(self) -> None:
-        """Fit the title."""
         self.fit_title()
 
     def fit_title(self) -> None:
@@ -174,14 +171,12 @@ class RunScreen(Screen[str | None]):
         self.run_worker(index(), group="text", exclusive=True)
 
     def action_back(self) -> None:
-        """Go out, to the screen before."""
         if len(self.app.screen_stack) > 2:
             self.dismiss(self.result())
         else:
             self.say("this is the outermost screen: q quits")
 
     def action_help(self) -> None:
-        """Show the keys that work here, the signs, the columns and the fields of filters."""
         self.app.push_screen(Help(bound(self).items()))
 
     def open_debate(
@@ -209,20 +204,6 @@ NAMED, ABOUT = 18, 60
 """Cells of a key, and of a line of what it does, so that 80 columns hold both."""
 Explained: TypeAlias = Iterable[tuple[str, str]]
 """Keys, signs or names, each with what it is."""
-
-
-class Help(RunScreen):
-    """Keys that work where it was opened, and what words and signs mean; ``?`` or Enter leaves."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("question_mark,f1,enter", "back", "back", show=False)]
-
-    def __init__(self, keys: Explained) -> None:
-        super().__init__("help", Lines(id="keys"))
-        self._keys = keys
-
-    def on_mount(self) -> None:
-        """Show the list."""
-        self.query_one(Lines).show(help_lines(self._keys))
 
 
 def bound(screen: RunScreen) -> dict[str, str]:
@@ -262,7 +243,6 @@ class Pager(RunScreen):
         self._read = read
 
     def on_mount(self) -> None:
-        """Read the text once the width is known."""
         self.call_after_refresh(self._open)
 
     def _open(self) -> None:
@@ -279,31 +259,53 @@ class Pager(RunScreen):
         self.sub_title = counted(len(folded[1]), "row")
 
 
-class Runs(RunScreen):
+class Help(Pager):
+    """Keys that work where it was opened, and what words and signs mean; ``?`` or Enter leaves."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("question_mark,f1,enter", "back", "back", show=False)]
+
+    def __init__(self, keys: Explained) -> None:
+        super().__init__("help", lambda: help_lines(keys))
+
+
+class ListScreen(RunScreen, Generic[Item]):
+    """A list that ``read`` gives, in a thread."""
+
+    def __init__(self, title: str, columns: Sequence[Column[Item]], id: str, *widgets: Widget) -> None:
+        self.list: Listing[Item] = Listing(columns, id=id)
+        super().__init__(title, self.list, *widgets)
+
+    def read(self) -> Sequence[Item]:
+        return []
+
+    def show(self, items: Sequence[Item]) -> None:
+        self.list.show(items, cursor=self.list.cursor)
+
+    def refresh_run(self) -> None:
+        self.load("list", self.read, self.show)
+
+
+class Runs(ListScreen[Overview]):
     """The runs found at a path."""
 
     def __init__(self, path: Path, enter: Callable[[OpenRun], None]) -> None:
         self._path, self._enter = path, enter
-        self.list = Listing(RUNS, id="runs")
-        super().__init__(path.resolve().name, self.list)
+        super().__init__(path.resolve().name, RUNS, "runs")
 
     def on_screen_resume(self) -> None:
-        """Look which runs there are."""
         self.refresh_run()
 
-    def refresh_run(self) -> None:
-        """Look which runs there are, and how far they are."""
-        self.load("runs", lambda: overviews(find_runs(self._path)), self._show)
+    def read(self) -> Sequence[Overview]:
+        return overviews(find_runs(self._path))
 
-    def _show(self, runs: Sequence[Overview]) -> None:
+    def show(self, items: Sequence[Overview]) -> None:
         """Show the runs, whose order changes as they write; the cursor stays on its run."""
         chosen = self.list.current.run.path if self.list.current else None
-        cursors = [index for index, one in enumerate(runs) if one.run.path == chosen]
-        self.list.show(runs, cursor=next(iter(cursors), self.list.cursor))
-        self.sub_title = f"{len(runs)} runs"
+        cursors = [index for index, one in enumerate(items) if one.run.path == chosen]
+        self.list.show(items, cursor=next(iter(cursors), self.list.cursor))
+        self.sub_title = f"{len(items)} runs"
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
-        """Open a run."""
         run = event.item.run
         self.load("open", lambda: OpenRun(run.path, run.name), self._enter)
 
@@ -312,7 +314,7 @@ FILTER = 'filter, as winner:wrong flip:CW text:"\\boxed"'
 OTHERS = "replays: what other schemes would have given"
 
 
-class Steps(RunScreen):
+class Steps(ListScreen[StepRow]):
     """The steps of one run, below a row of the whole run."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -322,12 +324,11 @@ class Steps(RunScreen):
     ]
 
     def __init__(self, run: OpenRun) -> None:
-        self.run, self.list = run, Listing(STEPS, id="steps")
-        super().__init__(run.name, self.list)
+        self.run = run
+        super().__init__(run.name, STEPS, "steps")
         self._reading = True
 
     def on_mount(self) -> None:
-        """Bring the index up to date, saying how far it is, and read the steps."""
         self.set_interval(0.3, self._say_progress)
         self.load("index", self.run.refresh, lambda added: self.refresh_run())
 
@@ -336,43 +337,36 @@ class Steps(RunScreen):
         if self._reading and whole:
             self.say(f"indexing the debates of the run: {done:,} of {whole:,} steps")
 
-    def refresh_run(self) -> None:
-        """Read the figures again."""
-        store = self.run.store
-        self.load("steps", lambda: ([store.overall(), *store.steps()], store.damage), self._show)
+    def read(self) -> Sequence[StepRow]:
+        return [self.run.store.overall(), *self.run.store.steps()]
 
-    def _show(self, rows_and_damage: tuple[list[StepRow], list[str]]) -> None:
-        rows, damage = rows_and_damage
+    def show(self, items: Sequence[StepRow]) -> None:
+        super().show(items)
         self._reading = False
-        self.list.show(rows, cursor=self.list.cursor)
-        if damage:
+        if damage := self.run.store.damage:
             self.say(f"{counted(len(damage), 'damaged place')}: {damage[0]}", error=True)
         else:
-            self.say("" if len(rows) > 1 else "no debate yet: the run has just begun, or holds none")
-        self.sub_title = f"{rows[0].debates:,} debates in {len(rows) - 1:,} steps"
+            self.say("" if len(items) > 1 else "no debate yet: the run has just begun, or holds none")
+        self.sub_title = f"{items[0].debates:,} debates in {len(items) - 1:,} steps"
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
-        """List a step's debates."""
         step = event.item.step
         self.app.push_screen(Debates(self.run, Matches("" if step is None else f"step:{step}")))
 
     def action_all(self) -> None:
-        """List all debates."""
         self.app.push_screen(Debates(self.run))
 
     def action_filter(self) -> None:
-        """List the debates of a filter."""
         self.app.push_screen(Debates(self.run, ask=True))
 
     def action_replays(self) -> None:
-        """List what other schemes would have given."""
         self.app.push_screen(Replays(self.run))
 
 
 PAGE = 100
 
 
-class Debates(RunScreen):
+class Debates(ListScreen[DebateRow]):
     """The list of debates, with the filter under it; ``fresh`` ones came while the list was open."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -385,15 +379,14 @@ class Debates(RunScreen):
         fresh: Column[DebateRow] = Column(
             "", 1, lambda row: Span("•", "strong") if row.id in self.fresh else ""
         )
-        self.list, self.filter_bar = Listing((fresh, *DEBATES), id="debates"), FilterBar(id="filter")
-        super().__init__("", self.list, self.filter_bar)
+        self.filter_bar = FilterBar(id="filter")
+        super().__init__("", (fresh, *DEBATES), "debates", self.filter_bar)
         self.run, self.matches, self._ask = run, matches or Matches(), ask
         self.fresh: set[str] = set()
         self.count: int | None = None
         self._complete = False
 
     def on_mount(self) -> None:
-        """Read the first page."""
         self.restart()
         if self._ask:
             self.action_filter()
@@ -437,7 +430,6 @@ class Debates(RunScreen):
         self.say("" if rows else none)
 
     def on_listing_near_end(self, event: Listing.NearEnd) -> None:
-        """Read the next page."""
         if not self._complete and self.list.items:
             self._read_on(fresh=False)
 
@@ -457,7 +449,6 @@ class Debates(RunScreen):
         self._retitle()
 
     def refresh_run(self) -> None:
-        """Add what came, without moving the cursor."""
         matches = self.matches
         self.with_text(self.run, matches.filter, self._count)
         if not matches.newest:
@@ -472,7 +463,6 @@ class Debates(RunScreen):
         self.load("page", lambda: self._page(matches), add)
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
-        """Open a debate."""
         self.open_debate(self.run, event.item.id, self.matches, self._returned)
 
     def _returned(self, id: str | None) -> None:
@@ -482,48 +472,43 @@ class Debates(RunScreen):
             self.list.action_move(index - self.list.cursor)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
-        """Return whether a key does something: a slash in the filter's line is a sign."""
         return action != "filter" or not self.filter_bar.is_open
 
     def action_filter(self) -> None:
-        """Ask for a filter."""
         self.filter_bar.open(self.matches.filter)
 
     def on_filter_bar_given(self, event: FilterBar.Given) -> None:
-        """Take another filter."""
         self.list.focus()
         if event.filter is not None and event.filter != self.matches.filter:
             self.matches = Matches(event.filter, self.matches.newest)
             self.restart()
 
     def action_order(self) -> None:
-        """Turn the order round."""
         self.matches = Matches(self.matches.filter, not self.matches.newest)
         self.restart()
 
     def action_replays(self) -> None:
-        """List what other schemes would have given."""
         self.app.push_screen(Replays(self.run))
 
 
-class Replays(RunScreen):
+class Replays(ListScreen[ReplayName]):
     """The replays of one run."""
 
     def __init__(self, run: OpenRun) -> None:
-        self.run, self.list = run, Listing(REPLAYS, id="replays")
-        super().__init__(f"{run.name} › replays", self.list)
+        self.run = run
+        super().__init__(f"{run.name} › replays", REPLAYS, "replays")
 
     def on_mount(self) -> None:
-        """Read which there are."""
-        self.load("replays", lambda: replays(self.run.store.run), self._show)
+        self.refresh_run()
 
-    def _show(self, known: list[ReplayName]) -> None:
-        self.list.show(known)
-        if not known:
-            self.say("none yet: debate replay RUN rewards.truth_weight=0.3 makes one")
+    def read(self) -> Sequence[ReplayName]:
+        return replays(self.run.store.run)
+
+    def show(self, items: Sequence[ReplayName]) -> None:
+        super().show(items)
+        self.say("" if items else "none yet: debate replay RUN rewards.truth_weight=0.3 makes one")
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
-        """Open a replay."""
         replay: ReplayName = event.item
         if replay.problem:
             self.say(replay.problem, error=True)
@@ -548,7 +533,6 @@ class Replay(RunScreen):
         self.sub_title = "below: the debates that change most"
 
     def on_mount(self) -> None:
-        """Read it."""
         self.load("replay", lambda: read_replay(self.run.store.run, self._replay), self._show)
 
     def _show(self, replay: StoredReplay) -> None:
@@ -558,5 +542,4 @@ class Replay(RunScreen):
         self._changed.show(replay.facts.most_changed)
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
-        """Open a debate."""
         self.open_debate(self.run, event.item.id, Matches())

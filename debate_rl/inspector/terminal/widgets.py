@@ -15,7 +15,6 @@ from textual.containers import Vertical
 from textual.events import Click, Resize
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
@@ -180,12 +179,10 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         return max(2, self.scrollable_content_region.width or self.size.width)
 
     def on_resize(self, event: Resize) -> None:
-        """Break the lines again at another width."""
         if self.inner_width != self._width:
             self.show(self._lines, keep=True)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row."""
         if self.scroll_offset.y + y >= len(self._rows):
             return Strip.blank(self.size.width, self.rich_style)
         index, start, end = self._rows[self.scroll_offset.y + y]
@@ -193,11 +190,9 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         return strip_of(self, Text(line[start:end]) if isinstance(line, str) else line[start:end])
 
     def action_turn(self, by: int) -> None:
-        """Go on or back by a page, but for one row."""
         self.action_go(by * max(1, self.size.height - 1))
 
     def action_go(self, by: int) -> None:
-        """Go on or back by some rows."""
         top = max(0, len(self._rows) - self.size.height)
         self.scroll_to(y=max(0, min(self.scroll_offset.y + by, top)), animate=False, force=True)
 
@@ -265,12 +260,10 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         self.refresh()
 
     def on_resize(self, event: Resize) -> None:
-        """Fit the columns to another width."""
         self._sized()
         self._into_sight()
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row; the heads stay on top."""
         index = self.scroll_offset.y + y - 1
         if y and not 0 <= index < len(self.items):
             return Strip.blank(self.size.width, self.rich_style)
@@ -283,7 +276,6 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         self.scroll_to_region(Region(0, self.cursor, 1, 2), animate=False, force=True)
 
     def action_move(self, by: int) -> None:
-        """Move the cursor by some rows."""
         if not self.items:
             return
         self.cursor = max(0, min(self.cursor + by, len(self.items) - 1))
@@ -293,16 +285,13 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
             self.post_message(self.NearEnd())
 
     def action_page(self, by: int) -> None:
-        """Move the cursor by a page."""
         self.action_move(by * max(1, self.size.height - 2))
 
     def action_choose(self) -> None:
-        """Open the item under the cursor."""
         if self.items:
             self.post_message(self.Chosen(self.items[self.cursor]))
 
     def on_click(self, event: Click) -> None:
-        """Move the cursor to the row; open it when it is there already."""
         index = self.scroll_offset.y + event.y - 1
         if event.y == 0 or not 0 <= index < len(self.items):
             return
@@ -332,7 +321,6 @@ class FilterBar(Vertical):
             self.filter = filter
 
     def compose(self) -> ComposeResult:
-        """Lay out the line."""
         example = 'filter, as in winner:wrong flip:CW text:"\\boxed" (all fields: Esc, then ?)'
         yield Static(Text(example, style="dim"), markup=False)
         yield Input(id="filter_input", highlighter=None, compact=True)
@@ -353,7 +341,6 @@ class FilterBar(Vertical):
         entry.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Give the filter, or show where it cannot be read."""
         event.stop()
         filter = event.value.strip()
         try:
@@ -365,39 +352,11 @@ class FilterBar(Vertical):
         self._close(filter)
 
     def action_leave(self) -> None:
-        """Leave the filter as it is."""
         self._close(None)
 
     def _close(self, filter: str | None) -> None:
         self.remove_class("-open")
         self.post_message(self.Given(filter))
-
-
-class Ask(ModalScreen[str | None]):
-    """Gives what was written, None where Escape was pressed."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "leave")]
-    CSS = """
-    Ask { align: center middle; background: transparent; }
-    #ask { width: 70; max-width: 95%; height: 5; border: round $foreground; padding: 0 1; }
-    #ask { background: $background; }
-    #ask Input, #ask Input:focus { border: none; height: 1; padding: 0; }
-    """
-
-    def __init__(self, question: str, suggested: str) -> None:
-        super().__init__()
-        self._question, self._suggested = question, suggested
-
-    def compose(self) -> ComposeResult:
-        """Lay out the question."""
-        with Vertical(id="ask"):
-            yield Static(self._question, markup=False)
-            yield Input(self._suggested, compact=True, select_on_focus=False)
-            yield Static("Enter saves, Esc leaves", markup=False)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Give what was written."""
-        self.dismiss(event.value.strip() or None)
 
 
 NAME, CELL, MOST_AGENTS = 22, 13, 8
@@ -433,11 +392,9 @@ class Grid(Widget, can_focus=True):
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """One row for the heads, one for each agent in sight."""
         return 1 + (min(self.view.agents, MOST_AGENTS) if self.view else 1)
 
     def action_move(self, agents: int, rounds: int) -> None:
-        """Choose a turn beside the chosen one."""
         self.choose(self.chosen.agent + agents, self.chosen.round + rounds)
 
     def choose(self, agent: int, round_: int) -> None:
@@ -458,7 +415,6 @@ class Grid(Widget, can_focus=True):
         return top, first, across, min(26, available // across)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row."""
         if self.view is None:
             return Strip.blank(self.size.width, self.rich_style)
         top, first, across, width = self._window(self.view)
@@ -480,7 +436,6 @@ class Grid(Widget, can_focus=True):
         return strip_of(self, row)
 
     def on_click(self, event: Click) -> None:
-        """Choose the turn under the pointer."""
         if self.view is not None:
             top, first, across, width = self._window(self.view)
             column = (event.x - 1 - NAME - 2) // width

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from debate.config import DebateConfig
 from debate.prompting.shown import solved_before
 from debate.types import Turn, TurnId
 from debate_rl.inspector.views.debate import Grade, grade_of
@@ -61,20 +60,22 @@ def adoption_view(record: Record) -> AdoptionView:
     protocol = record.debate.protocol
     turns = {turn.id: turn for turn in record.debate.turns if not turn.ballot}
     numbers = _numbers(record, turns)
+
+    def cell(id: TurnId) -> AdoptionCell | None:
+        turn = turns.get(id)
+        return turn and AdoptionCell(id, turn.parsed.answer, numbers[id], grade_of(record, turn))
+
     cells = tuple(
-        tuple(
-            _cell(record, turns.get(TurnId(agent, round_)), numbers) for round_ in range(protocol.num_rounds)
-        )
+        tuple(cell(TurnId(agent, round_)) for round_ in range(protocol.num_rounds))
         for agent in range(protocol.num_agents)
     )
-    copies = tuple(_copies(protocol, turns, numbers))
-    return AdoptionView(cells, copies, len({number for number in numbers.values() if number is not None}))
-
-
-def _cell(record: Record, turn: Turn | None, numbers: Mapping[TurnId, int | None]) -> AdoptionCell | None:
-    if turn is None:
-        return None
-    return AdoptionCell(turn.id, turn.parsed.answer, numbers[turn.id], grade_of(record, turn))
+    copies: list[Copy] = []
+    for turn, answer in numbers.items():
+        before = TurnId(turn.agent, solved_before(protocol, turn.round))
+        if before in turns and answer is not None and answer != numbers[before]:
+            others = (one for one in turns[turn].shown if one.agent != turn.agent and one.round < turn.round)
+            copies += [Copy(source, turn) for source in others if numbers.get(source) == answer]
+    return AdoptionView(cells, tuple(copies), len({one for one in numbers.values() if one is not None}))
 
 
 def _numbers(record: Record, turns: Mapping[TurnId, Turn]) -> dict[TurnId, int | None]:
@@ -89,17 +90,3 @@ def _numbers(record: Record, turns: Mapping[TurnId, Turn]) -> dict[TurnId, int |
         answer = judged.answer(turn)
         numbers[turn] = None if answer is None else known.setdefault(answer, len(known))
     return numbers
-
-
-def _copies(
-    protocol: DebateConfig, turns: Mapping[TurnId, Turn], numbers: Mapping[TurnId, int | None]
-) -> Iterator[Copy]:
-    for turn in sorted(turns, key=lambda turn: (turn.round, turn.agent)):
-        before = TurnId(turn.agent, solved_before(protocol, turn.round))
-        answer = numbers[turn]
-        if before not in turns or answer is None or answer == numbers[before]:
-            continue
-        for source in turns[turn].shown:
-            others = source.agent != turn.agent and source.round < turn.round
-            if others and source in numbers and numbers[source] == answer:
-                yield Copy(source, turn)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import groupby
 from typing import Literal, TypeAlias
 
 from debate.types import Debate, Turn, TurnId
@@ -61,10 +62,8 @@ class VoteDifference:
     @property
     def kind(self) -> str:
         """Whether the vote is new, gone, reversed, or changed to or from a tie."""
-        if self.before is None:
-            return "new"
-        if self.after is None:
-            return "gone"
+        if None in (self.before, self.after):
+            return "new" if self.before is None else "gone"
         return "changed" if "tie" in (self.before, self.after) else "reversed"
 
 
@@ -93,17 +92,11 @@ class Comparison:
         is_ballot = self.rounds is not None and turn.round >= self.rounds
         return f"{name}, {'final ballot' if is_ballot else f'round {turn.round}'}{address}"
 
-    def outcome(self, vote: VoteDifference, outcome: str | None) -> str:
-        """Return one side of a vote that differs: who won, a tie, or no vote."""
-        sides = {"first": vote.first, "second": vote.second}
-        if outcome is None or outcome == "tie":
-            return "a tie" if outcome else "no vote"
-        return f"{self.spelled(sides[outcome])} won"
-
     def vote(self, vote: VoteDifference) -> str:
         """Return a vote that differs, in words."""
         first, second, judge = (self.spelled(turn) for turn in (vote.first, vote.second, vote.judge))
-        change = f"{self.outcome(vote, vote.before)}, then {self.outcome(vote, vote.after)}"
+        outcomes = {None: "no vote", "tie": "a tie", "first": f"{first} won", "second": f"{second} won"}
+        change = f"{outcomes[vote.before]}, then {outcomes[vote.after]}"
         return f"judge {judge} on {first} and {second}: {change} ({vote.kind})"
 
 
@@ -115,17 +108,26 @@ def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "
     check_record(before)
     check_record(after)
     turns = {turn.id for record in (before, after) for turn in record.debate.turns}
-    ordered = sorted(turns, key=lambda turn: (turn.round, turn.agent))
-    votes, same = _votes(before, after)
+    old, new = _outcomes(before), _outcomes(after)
+    keys = sorted({*old, *new}, key=lambda key: (key[0].round, key))
+    votes = [VoteDifference(key[0], *key[1], old.get(key), new.get(key)) for key in keys]
+    differ = tuple(vote for vote in votes if vote.before != vote.after)
     return Comparison(
         before=names[0],
         after=names[1],
-        turns=tuple(_turn(before, after, turn) for turn in ordered),
-        votes=votes,
-        same_votes=same,
+        turns=tuple(
+            _turn(before, after, turn) for turn in sorted(turns, key=lambda turn: (turn.round, turn.agent))
+        ),
+        votes=differ,
+        same_votes=len(votes) - len(differ),
         notes=tuple(_notes(before.debate, after.debate)),
         rounds=max(record.debate.protocol.num_rounds for record in (before, after)),
     )
+
+
+def _outcomes(record: Record) -> dict[tuple[TurnId, Pair], str]:
+    votes = valid_votes(ballot_box(record.debate))
+    return {(vote.judge, pair_of(vote)): _SIDES[verdict(vote)] for vote in votes}
 
 
 def _notes(before: Debate, after: Debate) -> Iterator[str]:
@@ -146,28 +148,23 @@ def _turn(before: Record, after: Record, turn: TurnId) -> TurnDifference:
         next((other for other in record.debate.turns if other.id == turn), None) for record in (before, after)
     )
     pieces, cut = differing(a.completion.text if a else "", b.completion.text if b else "")
-    return TurnDifference(
-        turn=turn,
-        personas=(_persona(before, a), _persona(after, b)),
-        pieces=pieces,
-        cut=cut,
-        alike=_alike(pieces),
-        answers=(a.parsed.answer if a else None, b.parsed.answer if b else None),
-        grades=(grade_of(turn, before.correct), grade_of(turn, after.correct)),
-    )
-
-
-def _persona(record: Record, turn: Turn | None) -> str | None:
-    return record.debate.personas[turn.id.agent].name if turn else None
-
-
-def _alike(pieces: Sequence[TextPiece]) -> float:
-    """Return twice the words in common over the words of both; 1 for two empty texts."""
     counts = dict.fromkeys(" -+", 0)
     for piece in pieces:
         counts[piece.mark] += len(_WORD.findall(piece.text))
     both = 2 * counts[" "]
-    return both / (both + counts["-"] + counts["+"]) if pieces else 1.0
+
+    def persona(record: Record, held: Turn | None) -> str | None:
+        return record.debate.personas[turn.agent].name if held else None
+
+    return TurnDifference(
+        turn=turn,
+        personas=(persona(before, a), persona(after, b)),
+        pieces=pieces,
+        cut=cut,
+        alike=both / (both + counts["-"] + counts["+"]) if pieces else 1.0,
+        answers=(a.parsed.answer if a else None, b.parsed.answer if b else None),
+        grades=(grade_of(turn, before.correct), grade_of(turn, after.correct)),
+    )
 
 
 def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
@@ -181,56 +178,22 @@ def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
     end = _common(a[start:][::-1], b[start:][::-1])
     middle = a[start : len(a) - end], b[start : len(b) - end]
     cut = any(len(words) > MOST_WORDS or sum(map(len, words)) > MOST_CHARACTERS for words in middle)
-    changes: list[tuple[Mark, list[str]]] = [
-        (" ", a[:start]),
-        *_changes(*middle, whole=cut),
-        (" ", a[len(a) - end :]),
-    ]
-    return tuple(_joined(changes)), cut
+    changes: list[tuple[Mark, list[str]]] = [(" ", a[:start])]
+    if cut:
+        changes += [("-", middle[0]), ("+", middle[1])]
+    else:
+        for kind, i, j, k, m in SequenceMatcher(None, *middle).get_opcodes():
+            same = kind == "equal"
+            changes += [(" ", middle[0][i:j])] if same else [("-", middle[0][i:j]), ("+", middle[1][k:m])]
+    changes.append((" ", a[len(a) - end :]))
+    there = (change for change in changes if change[1])
+    joined = ((mark, list(group)) for mark, group in groupby(there, key=lambda change: change[0]))
+    return tuple(
+        TextPiece(mark, "".join("".join(words) for _, words in group)) for mark, group in joined
+    ), cut
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> int:
     """Return how many words at the beginning are the same."""
     pairs = enumerate(zip(a, b, strict=False))
     return next((index for index, (word, other) in pairs if word != other), min(len(a), len(b)))
-
-
-def _changes(a: list[str], b: list[str], *, whole: bool) -> Iterator[tuple[Mark, list[str]]]:
-    if whole:
-        yield "-", a
-        yield "+", b
-        return
-    for kind, i, j, k, m in SequenceMatcher(None, a, b).get_opcodes():
-        if kind == "equal":
-            yield " ", a[i:j]
-        else:
-            yield "-", a[i:j]
-            yield "+", b[k:m]
-
-
-def _joined(changes: Sequence[tuple[Mark, list[str]]]) -> Iterator[TextPiece]:
-    """Yield pieces, neighbours of one kind as one, empty ones left out."""
-    mark: Mark = " "
-    words: list[str] = []
-    for kind, more in changes:
-        if kind != mark and more:
-            if words:
-                yield TextPiece(mark, "".join(words))
-            mark, words = kind, []
-        words.extend(more)
-    if words:
-        yield TextPiece(mark, "".join(words))
-
-
-def _votes(before: Record, after: Record) -> tuple[tuple[VoteDifference, ...], int]:
-    """Return the votes that differ, and how many are the same."""
-    old, new = _outcomes(before), _outcomes(after)
-    keys = sorted({*old, *new}, key=lambda key: (key[0].round, key))
-    votes = [VoteDifference(key[0], *key[1], old.get(key), new.get(key)) for key in keys]
-    differ = tuple(vote for vote in votes if vote.before != vote.after)
-    return differ, len(votes) - len(differ)
-
-
-def _outcomes(record: Record) -> dict[tuple[TurnId, Pair], str]:
-    votes = valid_votes(ballot_box(record.debate))
-    return {(vote.judge, pair_of(vote)): _SIDES[verdict(vote)] for vote in votes}

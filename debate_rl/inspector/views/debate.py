@@ -19,7 +19,7 @@ from envs.causes.rules import cause_of
 from rewards import STREAMS, Truth, ballot_box, valid_votes, voted_winner
 from rewards.peer import best_voted, last_judged_round, margins
 from rewards.truth import grade_of as grade_of_turn
-from rewards.types import Stream, value_of
+from rewards.types import value_of
 from transcripts import Record
 from transcripts.causes import wrong_reply
 from transcripts.record import PARTS, check_record
@@ -182,16 +182,12 @@ def debate_view(id: str, record: Record) -> DebateView:
     """Return the view of a debate; ValueError where it is not one (``check_record``)."""
     check_record(record)
     debate, protocol = record.debate, record.debate.protocol
-    turns = {turn.id: turn for turn in debate.turns}
+    turns = {turn.id: turn_view(record, turn) for turn in debate.turns}
     rounds = range(1 + max((turn.round for turn in turns), default=-1))
-    grid = tuple(
-        tuple(
-            turn_view(record, turns[TurnId(agent, round_)]) if TurnId(agent, round_) in turns else None
-            for round_ in rounds
-        )
-        for agent in range(protocol.num_agents)
-    )
-    peer = _peer(record)
+    if record.rewards is not None:
+        peer = record.rewards.peer
+    else:  # filters know the winner by the margins
+        peer = margins(valid_votes(ballot_box(debate)), protocol.num_agents, protocol.num_rounds)
     best = best_voted(peer)
     return DebateView(
         id=id,
@@ -202,7 +198,10 @@ def debate_view(id: str, record: Record) -> DebateView:
         handles=handles_of(record),
         agents=protocol.num_agents,
         rounds=protocol.num_rounds,
-        turns=grid,
+        turns=tuple(
+            tuple(turns.get(TurnId(agent, round_)) for round_ in rounds)
+            for agent in range(protocol.num_agents)
+        ),
         winner=voted_winner(peer, seed=debate.seed),
         tied=best if len(best) > 1 else (),
         judged_round=last_judged_round(peer),
@@ -319,21 +318,15 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
     >>> [(p.kind, p.start, p.end) for p in pieces_of(ParsedTurn(solution=Span(2, 5)), 6)]
     [('other', 0, 2), ('solution', 2, 5), ('other', 5, 6)]
     """
-    spans = {
-        "thinking": parsed.thinking,
-        "solution": parsed.solution,
-        "evaluation": parsed.evaluation,
-        "comparison": parsed.comparison,
-    }
-    sections = sorted((span.start, span.end, kind) for kind, span in spans.items() if span is not None)
+    kinds: tuple[PieceKind, ...] = ("thinking", "solution", "evaluation", "comparison")
+    spans = ((getattr(parsed, kind), kind) for kind in kinds)
     pieces: list[Piece] = []
     at = 0
-    for start, end, kind in sections:
+    for start, end, kind in sorted((span.start, span.end, kind) for span, kind in spans if span is not None):
         start, end = max(at, start), min(length, end)
         if start < end:
-            if at < start:
-                pieces.append(Piece("other", at, start))
-            pieces.append(Piece(kind, start, end))  # type: ignore[arg-type]  # the keys above
+            pieces += [Piece("other", at, start)] if at < start else []
+            pieces.append(Piece(kind, start, end))
             at = end
     return tuple(pieces if at >= length else [*pieces, Piece("other", at, length)])
 
@@ -345,11 +338,3 @@ def is_markup(text: str) -> bool:
     (True, False)
     """
     return len(text) < 1000 and _ONLY_TAGS.fullmatch(text) is not None
-
-
-def _peer(record: Record) -> Stream:
-    """Return the peer rewards (N, R) by which filters know the winner: the margins where there are none."""
-    if record.rewards is not None:
-        return record.rewards.peer
-    debate, size = record.debate, record.debate.protocol
-    return margins(valid_votes(ballot_box(debate)), size.num_agents, size.num_rounds)

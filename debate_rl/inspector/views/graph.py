@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from debate.types import Debate, Span, TurnId, Vote
+from debate.types import Span, TurnId, Vote
 from rewards import ballot_box, drop_reasons
 from rewards.graph import Edge, Results, condorcet_winner, cycles, majorities, results_by_opponent, win_matrix
 from rewards.judging import by_truth
@@ -88,31 +88,21 @@ def vote_graphs(record: Record) -> tuple[RoundGraph, ...]:
     """
     check_record(record)
     debate = record.debate
-    reasons = drop_reasons(ballot_box(debate))
     cast: defaultdict[int, list[tuple[Vote, str]]] = defaultdict(list)
     unread: defaultdict[int, list[UnreadLine]] = defaultdict(list)
-    for vote, reason in zip(debate.votes, reasons, strict=True):
+    for vote, reason in zip(debate.votes, drop_reasons(ballot_box(debate)), strict=True):
         cast[max(vote.left.round, vote.right.round)].append((vote, reason))
-    for line in _unread(debate):
-        unread[line.judge.round - 1].append(line)
-    texts = {turn.id: turn.completion.text for turn in debate.turns}
-    return tuple(_graph(record, n, cast[n], unread[n], texts) for n in sorted({*cast, *unread}))
-
-
-def _unread(debate: Debate) -> Iterable[UnreadLine]:
     for turn in debate.turns:
         for failure in turn.parsed.failures:
             if failure.reason in UNREAD:
                 line = failure.span.of(turn.completion.text) if failure.span else failure.detail
-                yield UnreadLine(turn.id, UNREAD[failure.reason], line, failure.span)
+                found = UnreadLine(turn.id, UNREAD[failure.reason], line, failure.span)
+                unread[turn.id.round - 1].append(found)
+    return tuple(_graph(record, round_, cast[round_], unread[round_]) for round_ in sorted({*cast, *unread}))
 
 
 def _graph(
-    record: Record,
-    round_: int,
-    cast: Sequence[tuple[Vote, str]],
-    unread: Sequence[UnreadLine],
-    texts: Mapping[TurnId, str],
+    record: Record, round_: int, cast: Sequence[tuple[Vote, str]], unread: Sequence[UnreadLine]
 ) -> RoundGraph:
     compared = {side for vote, _ in cast for side in (vote.left, vote.right)}
     of_round = {turn.id for turn in record.debate.turns if turn.id.round == round_ and not turn.ballot}
@@ -120,13 +110,16 @@ def _graph(
     counted = [vote for vote, reason in cast if not reason]
     edges = majorities(counted)
     circles = cycles(edges)
-    cyclic = {edge for edge in edges for circle in circles if edge[0] in circle and edge[1] in circle}
+    cyclic = {edge for edge in edges for circle in circles if {*edge} <= {*circle}}
+    table, none = results_by_opponent(counted), Results()
     return RoundGraph(
         round=round_,
         solutions=solutions,
-        arrows=tuple(_arrow(record, vote, reason, cyclic, texts) for vote, reason in cast),
+        arrows=tuple(_arrow(record, vote, reason, cyclic) for vote, reason in cast),
         matrix=win_matrix(solutions, counted),
-        ties=_ties(solutions, counted),
+        ties=tuple(
+            tuple(table.get(turn, {}).get(other, none).tied for other in solutions) for turn in solutions
+        ),
         edges=edges,
         cycles=circles,
         condorcet=condorcet_winner(edges, round_, record.debate.protocol.num_agents),
@@ -134,9 +127,7 @@ def _graph(
     )
 
 
-def _arrow(
-    record: Record, vote: Vote, reason: str, cyclic: Collection[Edge], texts: Mapping[TurnId, str]
-) -> Arrow:
+def _arrow(record: Record, vote: Vote, reason: str, cyclic: Collection[Edge]) -> Arrow:
     winner, loser = (vote.right, vote.left) if vote.outcome == "right" else (vote.left, vote.right)
     tie = vote.outcome == "tie"
     return Arrow(
@@ -150,13 +141,6 @@ def _arrow(
         counts=not reason,
         dropped=reason,
         in_cycle=not reason and not tie and (winner, loser) in cyclic,
-        line=vote.span.of(texts[vote.judge]) if vote.span else "",
+        line=vote.span.of(record.debate.turn(vote.judge).completion.text) if vote.span else "",
         span=vote.span,
-    )
-
-
-def _ties(solutions: Sequence[TurnId], votes: Sequence[Vote]) -> tuple[tuple[int, ...], ...]:
-    table, none = results_by_opponent(votes), Results()
-    return tuple(
-        tuple(table.get(turn, {}).get(other, none).tied for other in solutions) for turn in solutions
     )

@@ -120,34 +120,21 @@ def failure_view(failure: ParseFailure, text: str) -> FailureView:
     >>> shown.line, shown.column, shown.excerpt.before, shown.excerpt.piece
     (3, 1, 'x\n\n', 'A ? B')
     """
-    rule = RULES[failure.reason]
-    span = _within(failure.span, len(text))
-    if span is None:
-        return FailureView(failure.reason, failure.detail, rule, None, None, None, None)
-    line = text.count("\n", 0, span.start) + 1
-    column = span.start - text.rfind("\n", 0, span.start)
-    return FailureView(failure.reason, failure.detail, rule, span.start, line, column, _excerpt(text, span))
-
-
-def _within(span: Span | None, length: int) -> Span | None:
-    """Return the part of a stored span that lies in the text."""
-    if span is None:
-        return None
-    start = min(max(0, span.start), length)
-    return Span(start, min(max(start, span.end), length))
-
-
-def _excerpt(text: str, span: Span) -> Excerpt:
-    piece = span.of(text)
-    left_out = len(piece) - 2 * HALF
-    long = left_out > 0
-    return Excerpt(
-        text[max(0, span.start - CONTEXT) : span.start],
-        piece[:HALF] if long else piece,
-        left_out if long else 0,
-        piece[-HALF:] if long else "",
-        text[span.end : span.end + CONTEXT],
+    told = failure.reason, failure.detail, RULES[failure.reason]
+    if failure.span is None:
+        return FailureView(*told, None, None, None, None)
+    start = min(max(0, failure.span.start), len(text))  # the part of a stored span that lies in the text
+    end = min(max(start, failure.span.end), len(text))
+    piece, line = text[start:end], text.count("\n", 0, start) + 1
+    left_out = max(0, len(piece) - 2 * HALF)
+    excerpt = Excerpt(
+        text[max(0, start - CONTEXT) : start],
+        piece[:HALF] if left_out else piece,
+        left_out,
+        piece[-HALF:] if left_out else "",
+        text[end : end + CONTEXT],
     )
+    return FailureView(*told, start, line, start - text.rfind("\n", 0, start), excerpt)
 
 
 def parse_again(record: Record, turn: Turn) -> ParsedTurn:
@@ -156,24 +143,23 @@ def parse_again(record: Record, turn: Turn) -> ParsedTurn:
     Whether the prompt had opened a think block is not stored: it had where only so the stored thinking
     comes out.
     """
-    begun, plain = (_parse(record, turn, in_thinking=begun) for begun in (True, False))
+    protocol = record.debate.protocol
+    begun, plain = (
+        read_reply(
+            turn.completion,
+            handles=[handle for handle in handles_of(record) if handle],
+            own=None if protocol.judge_own else turn.handle,
+            due=len(turn.compared) >= 2,
+            in_thinking=in_thinking,
+            ballot=turn.ballot,
+            kind=record.debate.problem.kind,
+            untagged=untagged_rule(protocol, load_prompts(protocol.prompts), turn.id.round),
+            critic=turn.handle if holds_criticism(protocol, turn.id.round) else None,
+        )
+        for in_thinking in (True, False)
+    )
     stored = turn.parsed.thinking
     return begun if plain.thinking != stored and begun.thinking == stored else plain
-
-
-def _parse(record: Record, turn: Turn, *, in_thinking: bool) -> ParsedTurn:
-    protocol = record.debate.protocol
-    return read_reply(
-        turn.completion,
-        handles=[handle for handle in handles_of(record) if handle],
-        own=None if protocol.judge_own else turn.handle,
-        due=len(turn.compared) >= 2,
-        in_thinking=in_thinking,
-        ballot=turn.ballot,
-        kind=record.debate.problem.kind,
-        untagged=untagged_rule(protocol, load_prompts(protocol.prompts), turn.id.round),
-        critic=turn.handle if holds_criticism(protocol, turn.id.round) else None,
-    )
 
 
 def reparsed(record: Record, turn: Turn) -> tuple[FieldChange, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,51 +59,39 @@ class DebatePrompts:
     def __init__(self, debate: Debate, run: Path | None) -> None:
         self.note = ""
         self._held: HeldDebate | None = None
-        self._sent = SentTexts(debate, run)
+        self._set, self._run = debate.protocol.prompts, run
+        self._model = {} if run is None else _model_of(run)
+        self._said: dict[TurnId, Completion] = {turn.id: turn.completion for turn in debate.turns}
+        self._said |= {TurnId(SUMMARIZER, one.round): one.completion for one in debate.summaries}
         try:
-            self.note = "" if run is None else _require_known(debate.protocol.prompts, run)
+            self.note = "" if run is None else _require_known(self._set, run)
             self._held = held_debate(debate)
         except ValueError as error:
             self.note = f"the prompts cannot be told exactly: {error}"
 
     def of(self, turn: TurnId) -> PromptView:
         """Return what a turn read."""
-        messages, why = self._messages(turn)
-        return PromptView(turn, messages, why, *self._sent.of(turn, messages))
-
-    def _messages(self, turn: TurnId) -> tuple[tuple[Message, ...], str]:
-        if self._held is None:
-            return (), self.note
-        try:
-            return self._held.prompt(turn).messages, ""
-        except PromptUnknownError as error:
-            return (), f"the prompt cannot be told exactly: {error}"
+        messages, why = (), self.note
+        if self._held is not None:
+            try:
+                messages, why = self._held.prompt(turn).messages, ""
+            except PromptUnknownError as error:
+                why = f"the prompt cannot be told exactly: {error}"
+        return PromptView(turn, messages, why, *self._sent(turn, messages))
 
     def of_summary(self, round_: int) -> PromptView:
         """Return what the summariser of a round read."""
         return self.of(TurnId(SUMMARIZER, round_))
 
-
-class SentTexts:
-    """How many tokens the prompts of a debate had, and their texts as sent, as far as a run has both."""
-
-    def __init__(self, debate: Debate, run: Path | None) -> None:
-        self._completions: dict[TurnId, Completion] = {turn.id: turn.completion for turn in debate.turns}
-        for summary in debate.summaries:
-            self._completions[TurnId(SUMMARIZER, summary.round)] = summary.completion
-        self._prompts = debate.protocol.prompts
-        self._model = {} if run is None else _model_of(run)
-        self._run = run
-
-    def of(self, turn: TurnId, messages: tuple[Message, ...]) -> tuple[int, str]:
-        """Return the number of tokens of a prompt and its text; 0 and "" where they are not known."""
-        said = self._completions.get(turn)
+    def _sent(self, turn: TurnId, messages: tuple[Message, ...]) -> tuple[int, str]:
+        """Return the number of tokens of a prompt and its text as sent; 0 and "" where they are not known."""
+        said = self._said.get(turn)
         count = token_counts(said)[0] if said else 0
         tokenizer = self._tokenizer if said and said.prompt_tokens else None
         if said and tokenizer is not None:
             return count, tokenizer.decode(list(said.prompt_tokens), skip_special_tokens=False)
         if messages and self._model.get("chat") is False:
-            return count, raw_prompt(messages, self._prompts)
+            return count, raw_prompt(messages, self._set)
         return count, ""
 
     @cached_property
@@ -164,7 +153,11 @@ def _require_known(name: str, run: Path) -> str:
 
     A file of one's own is read only where its checksum is the one that the run wrote down.
     """
-    facts = _facts(run)
+    facts: Mapping[str, Any] = {}
+    with suppress(OSError, ValueError):
+        facts = _table(read_json(run / "run.json"))
+    starts = facts.get("starts")
+    changed = [_table(_table(start).get("changed")) for start in (starts if isinstance(starts, list) else ())]
     try:
         key = prompts_key(name)
         known = _table(facts.get("data")).get(key) or _evaluation_of(run).get("prompts")
@@ -175,7 +168,7 @@ def _require_known(name: str, run: Path) -> str:
         raise
     except (OSError, ValueError) as error:
         raise PromptUnknownError(f"its prompt set {name!r} cannot be read here ({error})") from error
-    if any(f"data: {key}" in _table(start.get("changed")) for start in _starts(facts)):
+    if any(f"data: {key}" in keys for keys in changed):
         raise PromptUnknownError(f"its prompt set {name!r} was changed while the run was made")
     if known not in (None, now):
         raise PromptUnknownError(f"its prompt set {name!r} is not what it was for the run")
@@ -183,17 +176,5 @@ def _require_known(name: str, run: Path) -> str:
     return "" if known else told
 
 
-def _facts(run: Path) -> Mapping[str, Any]:
-    try:
-        return _table(read_json(run / "run.json"))
-    except (OSError, ValueError):
-        return {}
-
-
 def _table(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _starts(facts: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    starts = facts.get("starts")
-    return map(_table, cast("list[object]", starts) if isinstance(starts, list) else [])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,14 +21,17 @@ from transcripts.record import PARTS
 
 _ID = b'{"id":"'
 OldNew: TypeAlias = tuple[float | None, float | None]
-StreamColumn: TypeAlias = tuple[float | None, ...]
+Columns: TypeAlias = dict[str, tuple[float | None, ...]]
+"""Numbers by stream, one for each turn."""
 
 
-class _Columns(msgspec.Struct):
-    """Numbers by stream, one for each turn."""
+class ReplayError(ValueError):
+    """A replay that cannot be read; the message names file, field and value."""
 
-    rewards: dict[str, StreamColumn]
-    advantages: dict[str, StreamColumn]
+
+class _Scheme(msgspec.Struct):
+    rewards: Columns
+    advantages: Columns
 
 
 class _Line(msgspec.Struct):
@@ -42,13 +44,9 @@ class _Line(msgspec.Struct):
     differs: bool
     personas: tuple[str, ...]
     turns: tuple[TurnId, ...]
-    old: _Columns
-    new: _Columns
+    old: _Scheme
+    new: _Scheme
     rounds: int | None = None
-
-
-class ReplayError(ValueError):
-    """A replay that cannot be read; the message names file, field and value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +108,8 @@ class MostChanged(Value, frozen=True):
     change: float
 
 
-class _Schema(msgspec.Struct):
-    schema: Any = None
-
-
 class Question(Value, frozen=True, forbid_unknown_fields=False):
-    """What a replay was asked: both schemes, as tables rewards, advantages and group_size.
-
-    ``steps``: the first and the last that were shown, None for the run's last.
-    """
+    """What a replay was asked: both schemes as tables, and the first and last step (None: the run's)."""
 
     own: dict[str, Any]
     scheme: dict[str, Any]
@@ -163,7 +154,21 @@ class StoredReplay:
 
         The first call goes through the file once to see where each debate begins.
         """
-        return debate_of(self.folder / DEBATES, id)
+        path = self.folder / DEBATES
+        try:
+            file_now = path.stat()
+            start = _starts(path, file_now.st_mtime_ns, file_now.st_size).get(id.encode())
+            if start is None:
+                return None
+            with open_plain(path) as file:
+                file.seek(start)
+                return _debate(decode(file.readline(LARGEST), _Line))
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        except FieldError as error:
+            raise ReplayError(f"{path}: debate {id}: {error}") from error
+        except IndexError as error:
+            raise ReplayError(f"{path}: debate {id}: personas: fewer than agents") from error
 
 
 def replays(run: Path) -> list[ReplayName]:
@@ -172,15 +177,15 @@ def replays(run: Path) -> list[ReplayName]:
         names = sorted(child.name for child in (run / "replays").iterdir() if child.is_dir())
     except OSError:
         return []
-    return [_listed(run, name) for name in names]
-
-
-def _listed(run: Path, name: str) -> ReplayName:
-    try:
-        facts = read_replay(run, name).facts
-    except ReplayError as error:
-        return ReplayName(name, problem=str(error))
-    return ReplayName(name, facts.overrides, facts.debates, facts.changed)
+    found: list[ReplayName] = []
+    for name in names:
+        try:
+            facts = read_replay(run, name).facts
+        except ReplayError as error:
+            found.append(ReplayName(name, problem=str(error)))
+        else:
+            found.append(ReplayName(name, facts.overrides, facts.debates, facts.changed))
+    return found
 
 
 def read_replay(run: Path, name: str) -> StoredReplay:
@@ -188,38 +193,17 @@ def read_replay(run: Path, name: str) -> StoredReplay:
 
     ReplayError, in one line, where it is not there, damaged or of a newer schema.
     """
-    folder = _folder(run, name)
-    return StoredReplay(folder, _facts(folder / FACTS))
-
-
-def _folder(run: Path, name: str) -> Path:
-    """Return the folder of a replay: right below RUN/replays, or a path."""
     known = [path.name for path in (run / "replays").glob("*")]
-    if name in known:
-        return run / "replays" / name
-    if (Path(name) / FACTS).is_file():
-        return Path(name)
-    names = ", ".join(sorted(known)) or "none (debate replay makes them)"
-    raise ReplayError(f"{run}: no replay {name!r}; there are {names}")
-
-
-@contextmanager
-def _plain_file(path: Path) -> Iterator[None]:
-    """Raise ReplayError for what is not a plain file, and for one that cannot be read."""
+    folder = run / "replays" / name if name in known else Path(name)
+    path = folder / FACTS
+    if name not in known and not path.is_file():
+        names = ", ".join(sorted(known)) or "none (debate replay makes them)"
+        raise ReplayError(f"{run}: no replay {name!r}; there are {names}")
     try:
-        yield
-    except FileNotFoundError as error:
-        raise ReplayError(f"{path}: {error.strerror}; the replay was interrupted, run it again") from error
-    except OSError as error:
-        raise ReplayError(f"{path}: {error.strerror}") from error
-
-
-def _facts(path: Path) -> ReplayFacts:
-    """Return the figures of a replay; ReplayError for what is not one, and for a newer schema."""
-    with _plain_file(path):
         data = read_plain(path)
-    try:
-        schema = decode(data, _Schema).schema
+        schema = decode(data, dict[str, Any]).get("schema")
+    except OSError as error:
+        raise _unreadable(path, error) from error
     except FieldError as error:
         raise ReplayError(f"{path}: is not a replay: {error}") from error
     if type(schema) is not int or schema < 1:
@@ -227,27 +211,14 @@ def _facts(path: Path) -> ReplayFacts:
     if schema > SCHEMA:
         raise ReplayError(f"{path}: schema: {schema} is newer than {SCHEMA}, which this version reads")
     try:
-        return decode(data, ReplayFacts)
+        return StoredReplay(folder, decode(data, ReplayFacts))
     except FieldError as error:
         raise ReplayError(f"{path}: {error}") from error
 
 
-def debate_of(path: Path, id: str) -> DebateReplay | None:
-    """Return a debate of debates.jsonl, None where it is not there; ReplayError where it is damaged."""
-    with _plain_file(path):
-        file_now = path.stat()
-        start = _starts(path, file_now.st_mtime_ns, file_now.st_size).get(id.encode())
-        if start is None:
-            return None
-        with open_plain(path) as file:
-            file.seek(start)
-            line = file.readline(LARGEST)
-    try:
-        return _debate(decode(line, _Line))
-    except FieldError as error:
-        raise ReplayError(f"{path}: debate {id}: {error}") from error
-    except IndexError as error:
-        raise ReplayError(f"{path}: debate {id}: personas: fewer than agents") from error
+def _unreadable(path: Path, error: OSError) -> ReplayError:
+    torn = "; the replay was interrupted, run it again" if isinstance(error, FileNotFoundError) else ""
+    return ReplayError(f"{path}: {error.strerror}{torn}")
 
 
 @lru_cache(maxsize=4)
@@ -273,21 +244,16 @@ def _debate(line: _Line) -> DebateReplay:
 
 def _pairs(line: _Line, kind: str, names: Sequence[str]) -> list[dict[str, OldNew]]:
     """Return for each turn its numbers by stream, old and new; what is not in ``new`` is as before."""
-    old, new = getattr(line.old, kind), getattr(line.new, kind)
-    before = [_column(line, old, f"old.{kind}", name) for name in names]
-    after = [
-        _column(line, new, f"new.{kind}", name) if name in new else column
-        for name, column in zip(names, before, strict=True)
-    ]
+    old: Columns = getattr(line.old, kind)
+    new: Columns = getattr(line.new, kind)
+    for where, columns in (("old", old), ("new", new)):
+        for name in names:
+            if where == "old" and name not in columns:
+                raise FieldError(f"old.{kind}.{name}", "missing")
+            if name in columns and len(columns[name]) != len(line.turns):
+                count = f"{len(columns[name])} numbers for {len(line.turns)} turns"
+                raise FieldError(f"{where}.{kind}.{name}", count)
     return [
-        {name: (a[index], b[index]) for name, a, b in zip(names, before, after, strict=True)}
+        {name: (old[name][index], new.get(name, old[name])[index]) for name in names}
         for index in range(len(line.turns))
     ]
-
-
-def _column(line: _Line, columns: Mapping[str, StreamColumn], where: str, name: str) -> StreamColumn:
-    if name not in columns:
-        raise FieldError(f"{where}.{name}", "missing")
-    if len(columns[name]) != len(line.turns):
-        raise FieldError(f"{where}.{name}", f"{len(columns[name])} numbers for {len(line.turns)} turns")
-    return columns[name]

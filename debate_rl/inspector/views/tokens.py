@@ -12,11 +12,11 @@ import numpy as np
 from msgspec import UNSET
 
 from debate.types import Completion, Turn, TurnId
-from debate_rl.inspector.views.debate import Piece, PieceKind, pieces_of
+from debate_rl.inspector.views.debate import PieceKind, pieces_of
 from learner.advantages import Author, TurnAdvantage
 from learner.rows import token_advantages
 from learner.tokens import first_characters, token_streams
-from transcripts import Record, TurnAdvantages
+from transcripts import Record
 from transcripts.record import named
 
 Stream: TypeAlias = Literal["forced", "generator", "judge", "both", "critic"]
@@ -95,59 +95,44 @@ def _why_not(completion: Completion) -> str:
         return f"{count} tokens but {len(completion.offsets)} offsets are stored"
     if wrong := [index for index in completion.forced if not 0 <= index < count]:
         return f"forced: {wrong[0]} is not an index of {count} tokens"
-    ends = (*completion.offsets, length)
-    if any(not 0 <= a <= b for a, b in pairwise(ends)):
-        return "the offsets do not go up within the text"
-    return ""
+    bad = any(not 0 <= a <= b for a, b in pairwise((*completion.offsets, length)))
+    return "the offsets do not go up within the text" if bad else ""
 
 
 def _tokens(record: Record, turn: Turn, evaluation: Author) -> Iterator[TokenPiece]:
     completion = turn.completion
-    part = next((part for part in record.advantages if part.turn == turn.id), None)
+    text, weights = completion.text, None
     streams = token_streams(turn, evaluation=evaluation)
-    ended = completion.stop_reason == "stop"
-    weights = token_advantages(streams, _advantage(part), ended=ended) if part else None
-    starts = [min(int(at), len(completion.text)) for at in first_characters(turn)]
-    ends = [*starts[1:], len(completion.text)]
-    kinds = _sections(pieces_of(turn.parsed, len(completion.text)), starts)
-    for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
+    part = next((part for part in record.advantages if part.turn == turn.id), None)
+    if part is not None:
+        critic = None if part.critic is UNSET else part.critic
+        advantage = TurnAdvantage(part.generator, part.judge, part.format, critic=critic)
+        weights = token_advantages(streams, advantage, ended=completion.stop_reason == "stop")
+    starts = [min(int(at), len(text)) for at in first_characters(turn)]
+    pieces = pieces_of(turn.parsed, len(text))
+    bounds = np.array([piece.end for piece in pieces], np.int64)
+    inside = np.searchsorted(bounds, np.array(starts, np.int64), side="right").tolist()
+    for index, (start, end) in enumerate(zip(starts, [*starts[1:], len(text)], strict=True)):
         sampled = streams[index] > 0
         yield TokenPiece(
             index,
             completion.tokens[index],
             start,
             end,
-            completion.text[start:end],
-            kinds[index],
+            text[start:end],
+            pieces[inside[index]].kind if inside[index] < len(pieces) else "other",
             STREAMS[int(streams[index])],
             float(weights[index]) if weights is not None and sampled else None,
             completion.logprobs[index] if sampled else None,
         )
 
 
-def _advantage(part: TurnAdvantages) -> TurnAdvantage:
-    critic = None if part.critic is UNSET else part.critic
-    return TurnAdvantage(part.generator, part.judge, part.format, critic=critic)
-
-
-def _sections(pieces: Sequence[Piece], starts: Sequence[int]) -> list[PieceKind]:
-    """Return the section of each token; what adds no text at the end belongs to none."""
-    bounds = np.array([piece.end for piece in pieces], np.int64)
-    indices = np.searchsorted(bounds, np.array(starts, np.int64), side="right").tolist()
-    return [pieces[index].kind if index < len(pieces) else "other" for index in indices]
-
-
 def _totals(tokens: Sequence[TokenPiece]) -> Iterator[TokenTotal]:
     groups: dict[tuple[PieceKind, Stream], list[TokenPiece]] = {}
     for token in tokens:
         groups.setdefault((token.section, token.stream), []).append(token)
-    for (section, stream), members in groups.items():
+    for key, members in groups.items():
         weights = [token.advantage for token in members if token.advantage is not None]
         logprobs = [token.logprob for token in members if token.logprob is not None]
-        yield TokenTotal(
-            section,
-            stream,
-            len(members),
-            fsum(weights) if weights else None,
-            fsum(logprobs) / len(logprobs) if logprobs else None,
-        )
+        mean = fsum(logprobs) / len(logprobs) if logprobs else None
+        yield TokenTotal(*key, len(members), fsum(weights) if weights else None, mean)

@@ -272,7 +272,7 @@ def rows_table(why: Why, name: str, rows: Sequence[Facts]) -> list[Block]:
     heads = [">" * (key in numeric) + HEADS.get(key, key.replace("_", " ")) for key in keys]
     cells = [[_cell(why, row, key) for key in keys] for row in rows]
     shown, more = cut(cells, MOST_ROWS)
-    return [Table(heads, shown, name=name, row_name=f"{name}-row"), *more]
+    return [Table(heads, shown, name=name, row_name=f"{name}-row", kind="plain"), *more]
 
 
 def _cell(why: Why, row: Facts, key: str) -> Words:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -14,9 +13,9 @@ from starlette.types import ASGIApp
 
 from debate_rl.inspector.blocks import Line
 from debate_rl.inspector.views.replays import ReplayError
-from debate_rl.inspector.web import pages
 from debate_rl.inspector.web.access import AccessControl, AccessPolicy
 from debate_rl.inspector.web.page import PageRequest, address, show
+from debate_rl.inspector.web.pages import PAGES, Page
 from debate_rl.inspector.web.rendering import HERE
 from debate_rl.inspector.web.site import Busy, NotFound, Site
 from transcripts import FilterError, TranscriptError
@@ -25,27 +24,6 @@ from transcripts.errors import FieldError
 KINDS = {"style.css": "text/css", "inspect.js": "text/javascript", "icon.svg": "image/svg+xml"}
 MISSING = (": no debate ", " is no debate", ": there is no such folder", ": No such file or directory")
 """What is said of a debate or a folder that is not there, or not any more."""
-Page: TypeAlias = Callable[[PageRequest], Response]
-PAGES: dict[str, Page] = {
-    "/": pages.front,
-    "/run/{name}/": pages.steps,
-    "/run/{name}/debates": pages.debate_list,
-    "/run/{name}/live/debates": pages.new_debates,
-    "/run/{name}/live/steps": pages.new_steps,
-    "/run/{name}/live/count": pages.count,
-    "/run/{name}/debate/{id}": pages.debate,
-    "/run/{name}/debate/{id}/graph": pages.graph,
-    "/run/{name}/debate/{id}/adoption": pages.adoption,
-    "/run/{name}/debate/{id}/parse": pages.parse,
-    "/run/{name}/debate/{id}/tokens": pages.tokens,
-    "/run/{name}/debate/{id}/why": pages.explained,
-    "/run/{name}/debate/{id}/prompt": pages.prompt,
-    "/run/{name}/debate/{id}/fixture": pages.download,
-    "/run/{name}/across": pages.same_problem,
-    "/run/{name}/pairs": pages.judge_pairs,
-    "/run/{name}/replays": pages.replay_list,
-    "/run/{name}/replays/{replay}": pages.replay,
-}
 
 
 def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from debate.types import TurnId
 from debate_rl.formatting import counted
-from debate_rl.inspector.blocks import Block, Chart, Line, Link, Section, Series, Span, Table
+from debate_rl.inspector.blocks import Block, Chart, Line, Link, Section, Series, Span, Table, to_debate
 from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, table_of
 from debate_rl.inspector.overview import metrics_of, overviews
 from debate_rl.inspector.views import adoption_view, debate_view, token_view, vote_graphs
-from debate_rl.inspector.views.across import across, read
+from debate_rl.inspector.views.across import across
+from debate_rl.inspector.views.across import read as read_debate
 from debate_rl.inspector.views.compared import compare
 from debate_rl.inspector.views.debate import DebateView
 from debate_rl.inspector.views.debate_blocks import (
@@ -25,7 +26,6 @@ from debate_rl.inspector.views.debate_blocks import (
     turns_by_round,
     votes_blocks,
 )
-from debate_rl.inspector.views.fixture import fixture_text
 from debate_rl.inspector.views.pairs_blocks import attacks_on, pair_blocks, pairs_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import read_replay, replays
@@ -43,6 +43,8 @@ from debate_rl.judge_attack.pairs import hack_gaps, judged_steps, watched_judge
 from transcripts import DebateRow, Record, RunStore, StepRow
 from transcripts.record import named
 
+Page: TypeAlias = Callable[[PageRequest], Response]
+ReadBlocks: TypeAlias = Callable[[PageRequest, Record, DebateView, TurnId], Iterable[Block]]
 PAGE, SHOWN_STEPS, MOST_NEW = 50, 200, 200
 """Debates and pairs a page, steps a page, and rows in one answer: of more, the page is behind and says so."""
 MOST_TURNS, MOST_TOKENS = 60, 700
@@ -241,7 +243,7 @@ def same_problem(request: PageRequest) -> Response:
         caption = f"{len(result.held)} of {result.total} debates; choose two to compare"
         blocks[-1] = Table(heads, rows, caption, table.name, table.row_name)
     if a and b:
-        both = compare(read(store, a), read(store, b), (a, b))
+        both = compare(read_debate(store, a), read_debate(store, b), (a, b))
         blocks.append(Section(f"{a} and {b}", comparison_blocks(both), name="comparison"))
     return show(request, "across", f"Problem {problem}", blocks)
 
@@ -295,39 +297,32 @@ def judge_pairs(request: PageRequest) -> Response:
     return show(request, "pairs", "The judge under attack, on fixed pairs", blocks, pages=pages)
 
 
-def _record(request: PageRequest, *, tokens: bool = False) -> Record:
-    """Return the debate that was asked for; one of an evaluation has no token arrays here."""
-    if request.is_evaluated:
-        return read(request.store, request.id)
-    return request.store.debate(request.id, tokens=tokens)
+def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = False) -> Page:
+    """Return the page of a view of a debate, with its neighbours and the other views of it.
 
+    ``of_turn``: it is about one turn, which is chosen on it, and may need its token arrays.
+    """
 
-def _in_debate(
-    request: PageRequest,
-    kind: str,
-    title: str,
-    view: DebateView,
-    blocks: Iterable[Block],
-    *,
-    picked: TurnId | None = None,
-    **values: Any,
-) -> Response:
-    """Show a page about a debate, with its neighbours, the other views of it, and turns to choose from."""
-    newest = request.links.newest
-    near = None
-    if not request.is_evaluated:
-        near = {"previous": _beside(request, newest=not newest), "next": _beside(request, newest=newest)}
-    of = "" if picked is None else f" of {view.spelled(picked)}"
-    return show(
-        request,
-        kind,
-        f"{title}{of}, debate {request.id}" if kind != "debate" else title,
-        blocks,
-        near=near,
-        shown=view,
-        picked=None if picked is None else (picked, turns_by_round(view, picked), named),
-        **values,
-    )
+    def page(request: PageRequest) -> Response:
+        record = read_debate(request.store, request.id, tokens=of_turn)
+        view = debate_view(request.id, record)
+        chosen = _chosen(request, view) if of_turn else None
+        near, newest = None, request.links.newest
+        if not request.is_evaluated:
+            near = {"previous": _beside(request, newest=not newest), "next": _beside(request, newest=newest)}
+        of = f": {view.spelled(chosen)}" if chosen else ""
+        return show(
+            request,
+            kind,
+            f"{title}{of}, debate {request.id}" if kind != "debate" else f"Debate {request.id}",
+            read(request, record, view, chosen or TurnId(0, 0)),
+            near=near,
+            shown=view,
+            picked=(chosen, turns_by_round(view, chosen), named) if chosen else None,
+            written=request.query.get("written") == "1",
+        )
+
+    return page
 
 
 def _beside(request: PageRequest, *, newest: bool) -> str | None:
@@ -343,59 +338,6 @@ def _beside(request: PageRequest, *, newest: bool) -> str | None:
         return "…"
 
 
-def debate(request: PageRequest) -> Response:
-    """Show a debate; ``written=1``: with mathematics as it was written, to be read and copied."""
-    view = debate_view(request.id, _record(request))
-    first = request.whole_number("round") or 0
-    written = request.query.get("written") == "1"
-    held = len(view.turns[0]) if view.turns else 0
-    fit = max(1, MOST_TURNS // max(1, view.agents))
-    rounds = range(first, min(held, first + fit))
-    links = request.links
-    pages = (
-        [("Earlier rounds", links.debate(request.id, round=max(0, first - fit)), "earlier")] if first else []
-    )
-    pages += (
-        [("Later rounds", links.debate(request.id, round=first + fit), "later")] if held > first + fit else []
-    )
-    blocks = debate_blocks(view, rounds, whole=request.turn("full"))
-    return _in_debate(request, "debate", f"Debate {request.id}", view, blocks, pages=pages, written=written)
-
-
-def graph(request: PageRequest) -> Response:
-    """Show the votes of each round, or of one where there are very many."""
-    record = _record(request)
-    view, graphs = debate_view(request.id, record), vote_graphs(record)
-    round_ = request.whole_number("round")
-    if round_ is None and sum(len(graph.arrows) + len(graph.solutions) ** 2 for graph in graphs) > MOST_CELLS:
-        round_ = graphs[-1].round
-    shown = [graph for graph in graphs if round_ in (None, graph.round)]
-    pages = [
-        (
-            f"Votes on {view.round_name(graph.round)}",
-            request.links.debate(request.id, "graph", round=graph.round),
-            "",
-        )
-        for graph in graphs
-        if graph not in shown
-    ]
-    return _in_debate(request, "graph", "Votes", view, votes_blocks(view, shown), pages=pages)
-
-
-def adoption(request: PageRequest) -> Response:
-    """Show the answers of each agent by round, equal ones alike, and who took over whose."""
-    record = _record(request)
-    view = debate_view(request.id, record)
-    return _in_debate(request, "adoption", "Answers", view, answers_blocks(view, adoption_view(record)))
-
-
-def parse(request: PageRequest) -> Response:
-    """Show what is malformed, where, by which rule, and what today's parser reads."""
-    record = _record(request)
-    view = debate_view(request.id, record)
-    return _in_debate(request, "parse", "Malformed", view, parsing_blocks(view, record))
-
-
 def _chosen(request: PageRequest, view: DebateView) -> TurnId:
     """Return the turn of the address, or the winner's, or the first; NotFound where there is no such turn."""
     turn = request.turn() or view.winner or next((turn.id for turn in view.spoken()), None)
@@ -405,50 +347,83 @@ def _chosen(request: PageRequest, view: DebateView) -> TurnId:
     return turn
 
 
-def tokens(request: PageRequest) -> Response:
-    """Show one turn token by token, a page of it at a time."""
-    record = _record(request, tokens=True)
-    view = debate_view(request.id, record)
-    chosen = _chosen(request, view)
-    found = token_view(record, chosen, evaluation=evaluation_of(request.store.run))
-    start = min(request.whole_number("from") or 0, max(0, len(found.tokens) - 1))
-    ways = [("Earlier tokens", max(0, start - MOST_TOKENS), start > 0)]
-    ways.append(("More tokens", start + MOST_TOKENS, start + MOST_TOKENS < len(found.tokens)))
-    links, turn = request.links, named(chosen)
-    pages = [
-        (title, links.debate(request.id, "tokens", **{"turn": turn, "from": at}), title.split()[0].lower())
-        for title, at, there in ways
-        if there
+def _ways(*ways: tuple[str, Link, bool]) -> list[Block]:
+    """Return links to further parts of a page, of those that are there."""
+    return [
+        Line(Span(title, link=link), name=title.split()[0].lower()) for title, link, there in ways if there
     ]
-    blocks = token_blocks(found, start, MOST_TOKENS)
-    return _in_debate(request, "tokens", "Tokens", view, blocks, picked=chosen, pages=pages)
 
 
-def explained(request: PageRequest) -> Response:
-    """Show the chain of a turn: votes, rewards, baselines, advantage."""
-    store, view = request.store, debate_view(request.id, _record(request))
+def _rounds(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
+    """Return a debate, as many rounds as a page holds."""
+    first, held = request.whole_number("round") or 0, len(view.turns[0]) if view.turns else 0
+    fit = max(1, MOST_TURNS // max(1, view.agents))
+    ways = _ways(
+        ("Earlier rounds", to_debate(view.id, round=max(0, first - fit)), first > 0),
+        ("Later rounds", to_debate(view.id, round=first + fit), held > first + fit),
+    )
+    shown = range(first, min(held, first + fit))
+    return [*debate_blocks(view, shown, whole=request.turn("full")), *ways]
+
+
+def _votes(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
+    """Return the votes of each round, or of one where there are very many."""
+    graphs, round_ = vote_graphs(record), request.whole_number("round")
+    if round_ is None and sum(len(graph.arrows) + len(graph.solutions) ** 2 for graph in graphs) > MOST_CELLS:
+        round_ = graphs[-1].round
+    shown = [graph for graph in graphs if round_ in (None, graph.round)]
+    others = (
+        (f"Votes on {view.round_name(graph.round)}", to_debate(view.id, "graph", round=graph.round), True)
+        for graph in graphs
+        if graph not in shown
+    )
+    return [*votes_blocks(view, shown), *_ways(*others)]
+
+
+def _tokens(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
+    """Return one turn token by token, a page of it at a time."""
+    found = token_view(record, turn, evaluation=evaluation_of(request.store.run))
+    start = min(request.whole_number("from") or 0, max(0, len(found.tokens) - 1))
+    before, after = max(0, start - MOST_TOKENS), start + MOST_TOKENS
+    ways = _ways(
+        ("Earlier tokens", to_debate(view.id, "tokens", turn, **{"from": before}), start > 0),
+        ("More tokens", to_debate(view.id, "tokens", turn, **{"from": after}), after < len(found.tokens)),
+    )
+    return [*token_blocks(found, start, MOST_TOKENS), *ways]
+
+
+def _why(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
     if request.is_evaluated:
         raise NotFound(f"debate {request.id} is of an evaluation: nothing was rewarded in it")
-    chosen = _chosen(request, view)
-    config, note = config_of(store.run)
-    blocks = why_blocks(why(store, config, request.id, chosen, note=note))
-    return _in_debate(request, "why", "Why this reward?", view, blocks, picked=chosen)
+    config, note = config_of(request.store.run)
+    return why_blocks(why(request.store, config, request.id, turn, note=note))
 
 
-def prompt(request: PageRequest) -> Response:
-    """Show what a turn read, and what the summariser of its round read."""
-    record = _record(request, tokens=True)
-    view = debate_view(request.id, record)
-    chosen = _chosen(request, view)
-    blocks = prompt_blocks(view, DebatePrompts(record.debate, request.store.run), chosen)
-    return _in_debate(request, "prompt", "Prompt", view, blocks, picked=chosen)
+def _prompt(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
+    return prompt_blocks(view, DebatePrompts(record.debate, request.store.run), turn)
 
 
-def download(request: PageRequest) -> Response:
-    """Answer with the fixture's JSON."""
-    record = _record(request)
-    config, _ = config_of(request.store.run)
-    name = f"debate_{record.step}_{int(request.id.rpartition('.')[2])}.json"
-    content = fixture_text(record, config, source=f"{request.name} {request.id}")
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(content, media_type="application/json", headers=headers)
+PAGES: dict[str, Page] = {
+    "/": front,
+    "/run/{name}/": steps,
+    "/run/{name}/debates": debate_list,
+    "/run/{name}/live/debates": new_debates,
+    "/run/{name}/live/steps": new_steps,
+    "/run/{name}/live/count": count,
+    "/run/{name}/debate/{id}": debate_page("debate", "Debate", _rounds),
+    "/run/{name}/debate/{id}/graph": debate_page("graph", "Votes", _votes),
+    "/run/{name}/debate/{id}/adoption": debate_page(
+        "adoption", "Answers", lambda request, record, view, turn: answers_blocks(view, adoption_view(record))
+    ),
+    "/run/{name}/debate/{id}/parse": debate_page(
+        "parse", "Malformed", lambda request, record, view, turn: parsing_blocks(view, record)
+    ),
+    "/run/{name}/debate/{id}/tokens": debate_page("tokens", "Tokens", _tokens, of_turn=True),
+    "/run/{name}/debate/{id}/why": debate_page("why", "Why this reward?", _why, of_turn=True),
+    "/run/{name}/debate/{id}/prompt": debate_page("prompt", "Prompt", _prompt, of_turn=True),
+    "/run/{name}/across": same_problem,
+    "/run/{name}/pairs": judge_pairs,
+    "/run/{name}/replays": replay_list,
+    "/run/{name}/replays/{replay}": replay,
+}
+"""The pages by their addresses."""

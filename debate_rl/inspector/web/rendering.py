@@ -54,7 +54,9 @@ class Face:
 
     def _span(self, span: Span, *, item: bool) -> Markup:
         text = shorten(span.text, MOST_OF_A_LINE) if len(span.text) > MOST_OF_A_LINE else span.text
-        inside = typeset_answer(text) if span.style == "answer" and not self.written else seen(text)
+        inside = seen(text)
+        if span.style == "answer":
+            inside = typeset_answer(text, written=self.written)
         named = Markup(' data-testid="{}"').format(span.name) if span.name else ""
         url = self.href(span.link) if span.link else ""
         if span.style == "page" and not url:
@@ -114,11 +116,11 @@ def _pieces(blocks: Iterable[Block]) -> int:
     )
 
 
-def typeset_answer(text: str) -> Markup:
+def typeset_answer(text: str, *, written: bool = False) -> Markup:
     """Return an answer as mathematics where it has a command of LaTeX, and else as it was written."""
-    if "\\" in text and with_codes(text, UNSEEN) == text:
-        for written in (rf"\({text}\)", text):
-            formula = with_mathematics(written, seen)
+    if not written and "\\" in text and with_codes(text, UNSEEN) == text:
+        for shown in (text, rf"\({text}\)"):
+            formula = with_mathematics(shown, seen)
             if "<math" in formula:
                 return Markup(formula)
     return Markup("<code>{}</code>").format(with_codes(shorten(text, 200), UNSEEN))

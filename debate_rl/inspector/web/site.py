@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any, TypeVar
 
 from debate_rl.inspector.runs import FoundRun, find_runs, run_at
@@ -54,28 +54,15 @@ class Busy(Exception):
 
 
 @dataclass(slots=True)
-class _Opening:
-    """A run that is being opened by a thread of its own, or is open, or could not be."""
+class _Served:
+    """A run that is being opened, or is open: its store, how far that is, and the index of its words."""
 
     path: Path
-    done: int = 0
-    total: int = 0
-    store: RunStore | None = None
-    error: Exception | None = None
+    store: Future[RunStore]
+    progress: list[int]
     refreshed: float = 0.0
-    thread: Thread | None = None
-    indexing: Thread | None = None
+    indexing: Future[None] | None = None
     lock: Lock = field(default_factory=Lock)
-
-    def tell(self, done: int, total: int) -> None:
-        self.done, self.total = done, total
-
-    def open(self) -> None:
-        try:
-            self.store = RunStore.open(self.path, tell=self.tell)
-            self.refreshed = time.monotonic()
-        except Exception as error:  # raised for the page that wants the run
-            self.error = error
 
 
 class Site:
@@ -89,10 +76,10 @@ class Site:
         self._runs: tuple[FoundRun, ...] = ()
         self._looked = -FRESH_S
         self._seen: dict[str, tuple[float, FoundRun]] = {}
-        self._open: dict[str, _Opening] = {}
+        self._open: dict[str, _Served] = {}
         self._closed = False
         self._answers: dict[tuple[object, ...], Future[Any]] = {}
-        self._workers = ThreadPoolExecutor(3, "search")
+        self._workers, self._openers = ThreadPoolExecutor(3, "search"), ThreadPoolExecutor(8, "open")
         self.is_one_run = run_at(path, self.runs()) is not None  # says now what is wrong with the path
 
     def runs(self) -> tuple[FoundRun, ...]:
@@ -128,25 +115,28 @@ class Site:
         """Return the store of a run, up to date; Busy while its index is built, NotFound, TranscriptError."""
         path = self.run(name).path
         with self._lock:
-            opening = self._open.get(name)
-            if opening is None or opening.path != path or opening.error is not None:
-                opening = self._open[name] = _Opening(path)
-                opening.thread = Thread(target=opening.open, name=f"open {name}", daemon=True)
-                opening.thread.start()
-        assert opening.thread is not None
-        opening.thread.join(PATIENCE_S)
-        if opening.error is not None:
-            raise opening.error
-        if opening.store is None:
-            raise Busy(Progress("reading the run", opening.done, opening.total))
-        self._refresh(opening, opening.store)
-        return opening.store
-
-    def _refresh(self, opening: _Opening, store: RunStore) -> None:
-        with opening.lock:
-            if time.monotonic() - opening.refreshed >= FRESH_S:
+            served = self._open.get(name)
+            if served is None or served.path != path or (served.store.done() and served.store.exception()):
+                served = self._open[name] = self._opened(path)
+        try:
+            store = served.store.result(PATIENCE_S)
+        except TimeoutError:
+            raise Busy(Progress("reading the run", *served.progress)) from None
+        with served.lock:
+            if time.monotonic() - served.refreshed >= FRESH_S:
                 store.refresh()
-                opening.refreshed = time.monotonic()
+                served.refreshed = time.monotonic()
+        return store
+
+    def _opened(self, path: Path) -> _Served:
+        progress = [0, 0]
+
+        def tell(done: int, total: int) -> None:
+            progress[:] = done, total
+            if self._closed:  # a server that ends does not wait for an index
+                raise InterruptedError
+
+        return _Served(path, self._openers.submit(lambda: RunStore.open(path, tell=tell)), progress)
 
     def searchable(self, name: str, filter: str) -> RunStore:
         """Return the store once it can answer a filter: Busy while the words of a large run are indexed.
@@ -156,20 +146,17 @@ class Site:
         store = self.store(name)
         if not compile_filter(filter).words:
             return store
-        opening = self._open[name]
-        with opening.lock:
-            if opening.indexing is None or not opening.indexing.is_alive():
+        served = self._open[name]
+        with served.lock:
+            if served.indexing is None or served.indexing.done():
                 done, total = store.text_read()
                 if total - done <= SMALL_BYTES:
                     return store
-                opening.indexing = Thread(
-                    target=self._index, args=(store,), name=f"index {name}", daemon=True
-                )
-                opening.indexing.start()
-            thread = opening.indexing
-        thread.join(PATIENCE_S)
-        if thread.is_alive():
-            raise Busy(Progress("indexing the words", *store.text_read()))
+                served.indexing = self._openers.submit(self._index, store)
+        try:
+            served.indexing.result(PATIENCE_S)
+        except TimeoutError:
+            raise Busy(Progress("indexing the words", *store.text_read())) from None
         return store
 
     def look(self, name: str, filter: str, key: object, work: Callable[[RunStore], Result]) -> Result:
@@ -206,14 +193,11 @@ class Site:
         """Close what is open."""
         self._closed = True
         self._workers.shutdown(wait=False, cancel_futures=True)
-        with self._lock:
-            for opening in self._open.values():
-                for thread in (opening.thread, opening.indexing):
-                    if thread is not None:
-                        thread.join(5)
-                if opening.store is not None:
-                    opening.store.close()
-            self._open.clear()
+        self._openers.shutdown(cancel_futures=True)
+        for served in self._open.values():
+            with suppress(Exception):  # of a run that could not be opened
+                served.store.result().close()
+        self._open.clear()
 
 
 def _alone(run: Path, work: Callable[[RunStore], Result]) -> Result:

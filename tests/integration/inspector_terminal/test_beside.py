@@ -1,4 +1,4 @@
-"""What lies beside a debate: the same problem elsewhere, other schemes, fixtures; and damaged files."""
+"""What lies beside a debate: the same problem elsewhere, other schemes; and damaged files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from debate_rl.commands.replay import replay
 from debate_rl.inspector.terminal.debate import DebateScreen
 from debate_rl.inspector.terminal.screens import Pager
 from debate_rl.inspector.terminal.widgets import Lines
-from debate_rl.inspector.views.fixture import differences, load_fixture
 
 
 @pytest.mark.slow
@@ -31,23 +30,6 @@ def test_the_same_problem_in_other_steps(run, drive):
         assert session.app.screen.id_shown == "2.1"
 
     drive(run, script)
-
-
-@pytest.mark.slow
-def test_a_debate_is_saved_as_a_fixture_and_never_over_another_file(run, drive, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    async def script(session):
-        await session.press("d", "enter", "f", "enter")
-        assert "load_fixture" in session.text
-        await session.press("escape", "f", "enter")
-        assert "is there already" in session.text
-        await session.press("f", "escape")
-        assert isinstance(session.app.screen, DebateScreen)
-
-    drive(run, script)
-    assert differences(load_fixture(tmp_path / "debate_0_0.json")) == []
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["debate_0_0.json", "run"]
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ DEBATE = ("d", "down", "enter")
         ("parsing", (*DEBATE, "p")),
         ("tokens", (*DEBATE, "k")),
         ("problem", (*DEBATE, "i")),
-        ("fixture", (*DEBATE, "f")),
         ("help", (*DEBATE, "question_mark")),
     ],
 )

@@ -15,9 +15,8 @@ from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vot
 from debate.types import ParsedTurn, TurnId
 from debate_rl.commands.inspect_actions import LineOptions, print_lines
 from debate_rl.evaluation.folder import IDENTITY, default_folder
-from debate_rl.inspector.views.across import across, read
+from debate_rl.inspector.views.across import across, evaluations, read
 from debate_rl.inspector.views.compared import MOST_WORDS, compare, differing
-from debate_rl.inspector.views.evaluated import evaluations
 from debate_rl.inspector.web.access import AccessPolicy
 from debate_rl.inspector.web.app import make_app
 from debate_rl.inspector.web.site import Site
@@ -288,7 +287,6 @@ def test_a_debate_of_an_evaluation_opens_by_its_id_in_the_browser(run):
         "/parse": 200,
         "/tokens": 200,
         "/prompt": 200,
-        "/fixture": 200,
         "/why": 404,
     }.items():
         assert client.get(address + view).status_code == status, view

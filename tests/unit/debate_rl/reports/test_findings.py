@@ -11,8 +11,7 @@ from debate_rl.metrics.intervals import Estimate, difference
 from debate_rl.reports.document import Judged
 from debate_rl.reports.figures import figures_of, pair_rows
 from debate_rl.reports.findings import KINDS, Look, findings, judgment_looks
-from debate_rl.reports.first_screen import answers
-from debate_rl.reports.report import whole_report
+from debate_rl.reports.report import answers, whole_report
 from debate_rl.reports.rows import Study, gather
 from transcripts import compile_filter
 

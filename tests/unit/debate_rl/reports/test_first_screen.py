@@ -10,10 +10,9 @@ import pytest
 from debate_rl.metrics.held_out import DIRECT, JUDGE, WINNER, HeldOut, append_held_out
 from debate_rl.reports.document import Judged
 from debate_rl.reports.findings import findings
-from debate_rl.reports.first_screen import learned, learning_chart, training_looks
 from debate_rl.reports.measures import gained
 from debate_rl.reports.pages import as_html, as_json
-from debate_rl.reports.report import judge_run, whole_report
+from debate_rl.reports.report import judge_run, learned, learning_chart, training_looks, whole_report
 from debate_rl.reports.rows import Study
 from debate_rl.reports.run import load_run
 from debate_rl.reports.training import finals_section, sections_of

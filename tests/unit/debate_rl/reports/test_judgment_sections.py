@@ -131,8 +131,8 @@ def test_runs_side_by_side(make_debate):
     assert column(table, "runs/b")["judge/accuracy"].text == "0.875"
     told = column(table, "less the first")
     assert told["judge/accuracy"].value == pytest.approx(0.375)
-    assert told["judge/accuracy"].text.startswith("+0.375 (")
-    assert told["winner/correlation"].text == "none"
+    assert told["judge/accuracy"].text.startswith("0.375 [")
+    assert told["winner/correlation"].text == "-"
     assert table.note.startswith("Problems shared with the first run: 4.")
     report = whole_report([first, second])
     names = [section.name for section in report.sections]

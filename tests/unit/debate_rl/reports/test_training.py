@@ -242,10 +242,10 @@ def test_differences_and_histograms_by_hand(traced):
 def test_outputs_of_a_policy_that_never_changes_are_no_further_apart_late(traced):
     run = load_run(traced)
     run.sample.texts = {f"p{n}": [(step, "the same words") for step in range(14)] for n in range(6)}
-    same = changed_outputs(run)
-    assert (same.apart, same.before, same.moved, same.problems) == (0.0, 0.0, False, 6)
+    assert changed_outputs(run) == (0.0, 0.0, 6)
     run.sample.texts = {f"p{n}": [(step, f"words {step > 7}") for step in range(14)] for n in range(6)}
-    assert changed_outputs(run).moved
+    between, before, _ = changed_outputs(run)
+    assert between > before + 0.02
 
 
 @pytest.mark.slow

@@ -11,21 +11,12 @@ Row = tuple[str, str]
 
 def rows() -> list[Row]:
     """Return all rows, without repeats."""
-    families = (
-        towers,
-        numbers,
-        brackets,
-        powers,
-        functions,
-        calculus,
-        hedges,
-        chains,
-        prose,
-        signs,
-        code,
-        lists,
-    )
-    return list(dict.fromkeys(row for family in (*families, others) for row in family()))
+    families = (towers, numbers, brackets, powers, functions, calculus, hedges, chains, prose, signs, code)
+    return list(dict.fromkeys(row for family in (*families, lists, others) for row in family()))
+
+
+def _texts(table: str) -> list[str]:
+    return [text.strip() for text in table.split(";;")]
 
 
 def towers() -> Iterator[Row]:
@@ -119,31 +110,15 @@ def calculus() -> Iterator[Row]:
 
 
 def hedges() -> Iterator[Row]:
-    for text in (
-        "3 or 5",
-        "5 or 3",
-        "5, 6",
-        "5;6",
-        r"5 \text{ or } 6",
-        "5 and 6",
-        "5/6 or 5",
-        r"\{5,6\}",
-        "(5,6)",
-        "[5,6]",
-    ):
+    for text in _texts(r"""
+3 or 5 ;; 5 or 3 ;; 5, 6 ;; 5;6 ;; 5 \text{ or } 6 ;; 5 and 6 ;; 5/6 or 5 ;; \{5,6\} ;; (5,6) ;;
+[5,6]
+"""):
         yield "5", text
-    for text in (
-        r"5 \pm 1",
-        r"\pm 5",
-        "5|6",
-        "5 5 6",
-        "4.9-5.1",
-        "5-6",
-        "5 to 6",
-        "between 4 and 6",
-        "5 or more",
-        "~5 or 6",
-    ):
+    for text in _texts(r"""
+5 \pm 1 ;; \pm 5 ;; 5|6 ;; 5 5 6 ;; 4.9-5.1 ;; 5-6 ;; 5 to 6 ;; between 4 and 6 ;; 5 or more ;;
+~5 or 6
+"""):
         yield "5", text
     for text in ("x+1 or x+2", "x+1, x+2", r"x+1 \lor x+2", "x+1;x", r"\{x+1,x+2\}", r"x+1\pm 1"):
         yield "x+1", text
@@ -152,20 +127,10 @@ def hedges() -> Iterator[Row]:
 
 
 def chains() -> Iterator[Row]:
-    for text in (
-        "7=5",
-        "5=7",
-        "1=2=3=5",
-        "x=7=5",
-        "5=6=5",
-        "2+2=5",
-        "x=4=5",
-        "5=4",
-        "0=5",
-        "5=0",
-        "1=5=2",
-        "y=5=x+1=9",
-    ):
+    for text in _texts(r"""
+7=5 ;; 5=7 ;; 1=2=3=5 ;; x=7=5 ;; 5=6=5 ;; 2+2=5 ;; x=4=5 ;; 5=4 ;; 0=5 ;; 5=0 ;; 1=5=2 ;;
+y=5=x+1=9
+"""):
         yield "5", text
     for text in ("x=x+1", "x+1=x", "x+1=x+2", "y=x+2=x+1", "f(x)=x=x+1"):
         yield "x+1", text
@@ -176,110 +141,41 @@ def chains() -> Iterator[Row]:
 
 
 def prose() -> Iterator[Row]:
-    for text in (
-        "not 5",
-        "the answer is 5",
-        "5 is not the answer",
-        "anything but 5",
-        "it is 5",
-        "minus 5",
-        "5 squared",
-        "half of 5",
-        "5 or so",
-        "one less than 5",
-        "more than 5",
-        "5 minus 1",
-        "I say 5",
-        "5 if lucky",
-        r"\text{the answer is } 5",
-        r"\text{five or six}",
-        r"5 \text{ or not}",
-        "maybe 5",
-        "5 times pi",
-        "5 choose 2",
-        "5 mod 3",
-        "negative 5",
-    ):
+    for text in _texts(r"""
+not 5 ;; the answer is 5 ;; 5 is not the answer ;; anything but 5 ;; it is 5 ;; minus 5 ;;
+5 squared ;; half of 5 ;; 5 or so ;; one less than 5 ;; more than 5 ;; 5 minus 1 ;; I say 5 ;;
+5 if lucky ;; \text{the answer is } 5 ;; \text{five or six} ;; 5 \text{ or not} ;; maybe 5 ;;
+5 times pi ;; 5 choose 2 ;; 5 mod 3 ;; negative 5
+"""):
         yield "5", text
     for text in ("not odd", "odd or even", "even", "oddd", "od", "neither odd nor even", "odd even"):
         yield "odd", text
 
 
 def signs() -> Iterator[Row]:
-    for text in (
-        "5t",
-        "5x",
-        "5e",
-        "5i",
-        "x5",
-        "5^2",
-        "-5",
-        "--5",
-        "+-5",
-        "5+",
-        "5-",
-        "*5",
-        "/5",
-        "5/",
-        "5^",
-        "^5",
-        "5:1",
-        "5&6",
-    ):
+    for text in _texts(r"""
+5t ;; 5x ;; 5e ;; 5i ;; x5 ;; 5^2 ;; -5 ;; --5 ;; +-5 ;; 5+ ;; 5- ;; *5 ;; /5 ;; 5/ ;; 5^ ;; ^5 ;;
+5:1 ;; 5&6
+"""):
         yield "5", text
-    for text in (
-        r"5\\6",
-        "5_6",
-        "5#",
-        "5@",
-        "5?",
-        "5\\frac",
-        r"\frac{5}",
-        r"\frac{5}{",
-        "}5{",
-        "{5",
-        "5}",
-        ")5(",
-        "$5$6$",
-    ):
+    for text in _texts(r"""
+5\\6 ;; 5_6 ;; 5# ;; 5@ ;; 5? ;; 5\frac ;; \frac{5} ;; \frac{5}{ ;; }5{ ;; {5 ;; 5} ;; )5( ;;
+$5$6$
+"""):
         yield "5", text
-    for text in (
-        r"5 \approx 5",
-        r"\neg 5",
-        r"\overline{5}5",
-        r"5\cdot",
-        r"5 \times",
-        r"5 \to 6",
-        r"\lnot 5",
-        r"5^{\prime}2",
-    ):
+    for text in _texts(r"""
+5 \approx 5 ;; \neg 5 ;; \overline{5}5 ;; 5\cdot ;; 5 \times ;; 5 \to 6 ;; \lnot 5 ;; 5^{\prime}2
+"""):
         yield "5", text
 
 
 def code() -> Iterator[Row]:
-    for text in (
-        '__import__("os").system("true")',
-        "().__class__.__bases__[0]",
-        "lambda: 5",
-        "exec('5')",
-        "eval('5')",
-        "open('/etc/passwd')",
-        "print(5)",
-        "os.system('5')",
-        "5 if 1 else 6",
-        "[5 for _ in range(9)]",
-        "int('5')",
-        "5;import os",
-        "`5`+1",
-        "$(5)+$(1)",
-        r"\input{/etc/passwd}",
-        r"\def\x{5}\x",
-        r"\newcommand{\x}{5}\x",
-        r"\write18{true}",
-        "{{5*1+1}}",
-        "<script>5</script>",
-        "5<!--",
-    ):
+    for text in _texts(r"""
+__import__("os").system("true") ;; ().__class__.__bases__[0] ;; lambda: 5 ;; exec('5') ;;
+eval('5') ;; open('/etc/passwd') ;; print(5) ;; os.system('5') ;; 5 if 1 else 6 ;;
+[5 for _ in range(9)] ;; int('5') ;; 5;import os ;; `5`+1 ;; $(5)+$(1) ;; \input{/etc/passwd} ;;
+\def\x{5}\x ;; \newcommand{\x}{5}\x ;; \write18{true} ;; {{5*1+1}} ;; <script>5</script> ;; 5<!--
+"""):
         yield "5", text
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from envs import Grader
-from envs.grading.strictness import SpellingError, math_spelling, minerva_spelling
+from envs.grading.strictness import math_spelling, minerva_spelling
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_maths_own_form(text, form):
 
 @pytest.mark.parametrize("text", [r"3\text{ cm}\text{ wide}", r"5\sqrt", r"\frac", "x/2"])
 def test_text_that_maths_rules_trip_over(text):
-    with pytest.raises(SpellingError):
+    with pytest.raises(ValueError, match=r"unit|nothing|int"):
         math_spelling(text)
 
 
@@ -99,12 +99,3 @@ def test_minervas_form(text, form):
 def test_verdicts_of_published_graders(answer, gold, mode, status):
     with Grader(workers=1) as grader:
         assert grader.same_answer(answer, gold, mode=mode).status == status
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "piece", ["\\text{", "\\boxed{", "sqrt[", "\\textbf{}", "sqrt[]", "\\overline{a\n", "$"]
-)
-@pytest.mark.usefixtures("ends")
-def test_a_long_text_is_spelled_in_linear_time(piece):
-    minerva_spelling(piece * (1_000_000 // len(piece)))

@@ -225,7 +225,7 @@ def test_a_debate_that_cannot_be_read_is_an_error_of_its_own(run):
     damaged = line.replace(b'"judge_own":false', b'"judge_own":7')
     (run / "transcripts" / "step_000000.jsonl").write_bytes(damaged + b"\n")
     client, site = client_of(run)
-    for view in ("adoption", "fixture"):
+    for view in ("adoption", "graph"):
         answer = client.get(f"/run/run/debate/0.0/{view}")
         assert answer.status_code == 422
         assert "debate.protocol.judge_own: " in Reader(answer.text).text
@@ -265,7 +265,7 @@ def test_a_folder_that_is_deleted_while_it_is_served_is_not_here(run, gone, seve
     paths = ["/run/run/", "/run/run/debates", "/run/run/debates?filter=text%3Asolution"]
     paths += [f"/run/run/live/{name}" for name in ("debates", "steps", "count")]
     paths += ["/run/run/across?problem=sum/0", "/run/run/replays", "/run/run/replays/x"]
-    paths += [f"/run/run/debate/0.0{view}" for view in (*VIEWS, "/fixture")]
+    paths += [f"/run/run/debate/0.0{view}" for view in VIEWS]
     assert {client.get(path).status_code for path in paths} <= {200, 404}
     shutil.rmtree(run.parent / gone)
     for answer in map(client.get, paths):
@@ -337,8 +337,8 @@ def test_what_is_new_comes_after_the_cursor(run, step_records):
     lines = [{"step": step, "loss": step / 4, "entropy_mean": 2.0} for step in range(4)]
     (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     course = client.get("/run/run/live/steps?after=2").json()["course"]
-    assert "loss 0.75, from 0 to 0.75" in course
-    assert "entropy 2, from 2 to 2" in course
+    assert "loss 0.750</span> from 0 to 0.750" in course
+    assert "entropy 2</span> from 2 to 2" in course
     assert "KL" not in course
     site.close()
 
@@ -362,23 +362,6 @@ def test_a_folder_of_runs_lists_them_and_one_run_is_gone_to(run, hostile_run):
     client, site = client_of(hostile_run.parent)
     page = Reader(client.get("/").text)
     assert hostile_run.name in page.text
-    site.close()
-
-
-def test_a_fixture_is_downloaded_and_nothing_is_written(run, tmp_path):
-    from debate_rl.inspector.views.fixture import differences, load_fixture
-
-    (run / "config.toml").write_text("[run]\n")
-    client, site = client_of(run)
-    client.get("/run/run/")
-    before = sorted(run.rglob("*"))
-    answer = client.get("/run/run/debate/0.1/fixture")
-    assert answer.headers["content-disposition"] == 'attachment; filename="debate_0_1.json"'
-    assert sorted(run.rglob("*")) == before
-    path = tmp_path / "fixture.json"
-    path.write_bytes(answer.content)
-    assert json.loads(answer.content)["debate"]["step"] == 0
-    assert differences(load_fixture(path)) == []
     site.close()
 
 
@@ -417,7 +400,7 @@ def test_the_words_of_a_large_run_are_indexed_while_the_page_tells_how_far(run, 
     go.set()
     indexing = site._open["run"].indexing
     assert indexing is not None
-    indexing.join(30)
+    indexing.result(30)
     assert client.get("/run/run/debates?filter=text:boxed").status_code == 200
     site.close()
 
