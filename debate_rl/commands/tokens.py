@@ -17,7 +17,6 @@ from debate_rl.commands.options import JsonFile, Overrides, RunFolder, turn_of
 
 if TYPE_CHECKING:
     from debate_rl.commands.token_table import TokenRow
-    from debate_rl.runs.weights import KeptWeights
 
 COLUMNS = ("index", "token", "stream", "advantage", "sampler", "trainer", "ratio")
 
@@ -47,29 +46,29 @@ def tokens(
     with opened(path) as store:
         record = store.debate(debate, tokens=True)
     version = next((t.completion.policy_version for t in record.debate.turns if t.id == turn_id), 0)
-    kept = weights_of_version(path, config, version)
-    model, tokenizer = load_kept(config, kept.path)
+    kept, trainer = weights_of_version(path, config, version)
+    model, tokenizer = load_kept(config, kept)
     try:
         compute = compute_type(model, config.learner.compute)
         rows = token_table(record, turn_id, model, tokenizer, config.advantages, compute=compute)
     except ValueError as error:
         raise ValueError(f"{run} {debate}: {error}") from error
     Console().print(_table(f"debate {debate}, turn {turn}: {record.debate.problem.id}", rows))
-    plain_console().print(_note(path, kept, version))
+    plain_console().print(_note(path, kept, trainer, version))
     if json is not None:
-        facts = {"debate": debate, "turn": turn, "policy_version": version, "trainer_version": kept.version}
+        facts = {"debate": debate, "turn": turn, "policy_version": version, "trainer_version": trainer}
         cells = [{name: json_number(value) for name, value in asdict(row).items()} for row in rows]
         write_json(json, facts | {"tokens": cells})
 
 
-def _note(run: Path, kept: KeptWeights, version: int) -> str:
+def _note(run: Path, kept: Path | None, trainer: int, version: int) -> str:
     """Return which weights the trainer's figures are of; the turn was sampled with those of ``version``."""
-    name = "the weights the run began with" if kept.path is None else kept.path.relative_to(run)
-    trainer = f"trainer: {name}, policy version {kept.version}"
-    if kept.version == version:
-        return f"{trainer}, which sampled this turn"
+    name = "the weights the run began with" if kept is None else kept.relative_to(run)
+    said = f"trainer: {name}, policy version {trainer}"
+    if trainer == version:
+        return f"{said}, which sampled this turn"
     lost = f"Version {version}, which sampled this turn, was not kept"
-    return f"{trainer}. {lost}: the ratios hold what training changed since"
+    return f"{said}. {lost}: the ratios hold what training changed since"
 
 
 def _table(title: str, rows: Sequence[TokenRow]) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from debate.files import read_json
 from debate.seeds import derive_seed
@@ -28,15 +28,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class KeptWeights(NamedTuple):
-    """A checkpoint and its policy version, as transcripts name it; ``path`` None: the recipe's own
-    weights.
-    """
-
-    path: Path | None
-    version: int
-
-
 def newest_weights(run: Path) -> Path:
     """Return the newest good checkpoint, or the warm start; ValueError where a run has neither."""
     path = latest_good(run / "checkpoints") or latest_good(run / WARM_START)
@@ -45,18 +36,18 @@ def newest_weights(run: Path) -> Path:
     return path
 
 
-def weights_of_version(run: Path, config: Config, version: int) -> KeptWeights:
-    """Return the weights of a policy version, or the newest where no good checkpoint holds it.
+def weights_of_version(run: Path, config: Config, version: int) -> tuple[Path | None, int]:
+    """Return the checkpoint of a policy version, or the newest where no good one holds it, and its version.
 
-    Version 0 is what the run began with: the warm start, or without one the model of the recipe.
+    Version 0 is what the run began with: the warm start, or without one the model of the recipe (None).
     """
     for path in reversed([*checkpoints(run / WARM_START), *checkpoints(run / "checkpoints")]):
         if damage(path) is None and version_of(path) == version:
-            return KeptWeights(path, version)
+            return path, version
     if version == 0 and not config.warm_start.steps and config.warm_start.from_run is None:
-        return KeptWeights(None, 0)
+        return None, 0
     newest = newest_weights(run)
-    return KeptWeights(newest, version_of(newest))
+    return newest, version_of(newest)
 
 
 def named_weights(run: Path, name: str) -> list[Path]:
