@@ -37,8 +37,8 @@ from debate_rl.evaluation.grading import grade_debate
 from debate_rl.evaluation.play import solutions_of_a_debate
 from debate_rl.evaluation.scores import winner_is_right
 from debate_rl.judge_attack.judging import judge_accuracy
-from debate_rl.training.session import Session, open_session
-from debate_rl.training.train import train_step
+from debate_rl.training.loop import finish_step, train_step
+from debate_rl.training.run import Run, open_training
 from rewards import RewardConfig, score_debate
 
 RECIPES = {"pair_sum": "quickstart", "words": "quickstart_words"}
@@ -57,7 +57,7 @@ ARMS: Mapping[str, tuple[str, ...]] = {
 anybody; as many more solutions of round 0 are drawn as spend the tokens of a debate. The last four learn from
 votes alone, or from what stands in their place.
 """
-Run = dict[str, list[float]]
+Examined = dict[str, list[float]]
 """Held-out figures: "solve" (round 0) and "winner" by problem; of one element: "judge", and "solutions":
 as many direct solutions as spend the tokens of a debate."""
 
@@ -89,16 +89,16 @@ def name_of(family: str, arm: str, repeat: Repeat, args: argparse.Namespace) -> 
     return f"{family}-{arm}-{seed}-{args.held_out_seed + seed}{repeated(number)}"
 
 
-def run_once(family: str, arm: str, repeat: Repeat, args: argparse.Namespace) -> Run:
+def run_once(family: str, arm: str, repeat: Repeat, args: argparse.Namespace) -> Examined:
     """Train one arm and keep its held-out figures; read them where they are there."""
     name = f"controls-{name_of(family, arm, repeat, args)}"
     path = args.out / f"{name}.json"
     if not path.exists():
         print(name, flush=True)
         config = config_of(family, arm, repeat, args, run_dir=args.out / "runs" / name)
-        with open_session(config) as session:
+        with open_training(config) as session:
             for step in range(session.step, config.train.steps):
-                session.finish_step(step, train_step(session, step))
+                finish_step(session, step, train_step(session, step))
             found = examine(session, load_config(Config, RECIPES[family]).debate, repeat[0])
         fresh = path.with_suffix(".partial")
         fresh.write_text(json.dumps(found), encoding="utf-8")
@@ -129,7 +129,7 @@ def config_of(family: str, arm: str, repeat: Repeat, args: argparse.Namespace, *
     return load_config(Config, RECIPES[family], overrides)
 
 
-def examine(session: Session, protocol: DebateConfig, seed: int) -> Run:
+def examine(session: Run, protocol: DebateConfig, seed: int) -> Examined:
     """Return the held-out figures of the session's weights, in debates of the recipe's protocol."""
     problems, eval_environment = session.data.held_out, session.data.eval_environment
     held = run_debates(problems, session.policy, protocol, seed=derive_seed(seed, "controls"))
@@ -145,7 +145,7 @@ def examine(session: Session, protocol: DebateConfig, seed: int) -> Run:
     }
 
 
-def figures_of(family: str, arm: str, runs: Mapping[str, Mapping[Repeat, Run]]) -> Iterator[Figure]:
+def figures_of(family: str, arm: str, runs: Mapping[str, Mapping[Repeat, Examined]]) -> Iterator[Figure]:
     """Yield an arm's accuracy in round 0 and of winners, its gain over the warm start, and its judge."""
     own = {repeat: {name: fmean(run[name]) for name in run} for repeat, run in runs[arm].items()}
     for name in ("solve", "winner", "judge"):

@@ -30,8 +30,8 @@ from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.grading import grade_debate
 from debate_rl.judge_attack.judging import judge_accuracy
 from debate_rl.metrics.debates import debate_metrics
-from debate_rl.training.session import Session, open_session
-from debate_rl.training.train import train_steps
+from debate_rl.training.loop import train_steps
+from debate_rl.training.run import Run, open_training
 from rewards import score_debate
 
 TASKS: Mapping[str, tuple[str, ...]] = {
@@ -102,14 +102,14 @@ def run_once(task: str, choice: str, repeat: Repeat, args: argparse.Namespace) -
     ]
     if (start / "warm_start").exists():
         changes.append(f"warm_start.from_run={start}")
-    with open_session(load_config(Config, "quickstart", changes)) as session:
+    with open_training(load_config(Config, "quickstart", changes)) as session:
         before = measured(session)
         train_steps(session)
         found = {"before": before, "after": measured(session)}
     path.write_text(json.dumps(found), encoding="utf-8")
 
 
-def measured(session: Session) -> Figures:
+def measured(session: Run) -> Figures:
     """Return held-out figures: of one debate a problem, and of the judge, greedy, on fixed pairs."""
     config, problems = session.config, session.data.held_out
     debates = run_debates(problems, session.policy, config.debate, seed=derive_seed(0, "held out"))

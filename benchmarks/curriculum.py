@@ -28,11 +28,11 @@ from scipy import stats
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.curriculum.drive import Driver, stage_config
+from debate_rl.curriculum.record import Visit, stage_runs
 from debate_rl.metrics.held_out import HeldOut, evaluations_of
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.runs.curriculum import Visit, stage_runs
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train, train_step
+from debate_rl.training.loop import evaluate, evaluate_first, finish_step, train, train_step
+from debate_rl.training.run import open_training
 
 MOST_STEPS = 1_000_000
 """More than any budget has: the tokens end direct training."""
@@ -147,12 +147,12 @@ def tokens_of(run: Path) -> float:
 
 def trained_for(config: Config, budget: float) -> list[HeldOut]:
     """Train until so many tokens are generated, and return the evaluations on the held-out problems."""
-    with open_session(config) as session:
-        session.evaluate_first()
+    with open_training(config) as session:
+        evaluate_first(session)
         while tokens_of(session.folder.path) < budget if session.step else True:
-            session.finish_step(session.step, train_step(session, session.step))
+            finish_step(session, session.step, train_step(session, session.step))
         session.save_finished()
-        session.evaluate(session.step)
+        evaluate(session, session.step)
     return evaluations(Path(config.run.dir))
 
 

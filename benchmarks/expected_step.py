@@ -31,11 +31,11 @@ from debate import DebateConfig, Problem
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.engines import local_settings
+from debate_rl.forecast.engine_memory import LARGE
+from debate_rl.forecast.estimate import load_of
+from debate_rl.forecast.plan import planned
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.problems import load_run_problems
-from debate_rl.training.engine_memory import LARGE
-from debate_rl.training.estimate import load_of
-from debate_rl.training.plan import planned
+from debate_rl.sampling.problems import load_run_problems
 
 BANDWIDTH_SHARE, ADAPTER, UNCACHED = 0.6, 1.2, 0.35
 READING_SHARE, LEARNING_SHARE = 0.4, 0.2

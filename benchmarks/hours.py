@@ -41,6 +41,8 @@ def recipes_with_cards() -> dict[str, int]:
 
     found: dict[str, int] = {}
     for name, path in shipped_recipes().items():
+        if name == "rlvr/gpu":  # what others are based on
+            continue
         config = load_config(Config, name)
         if config.model.policy == "vllm" and not (
             config.stages or config.sft.data or config.verifier.endpoint
@@ -54,12 +56,12 @@ def hours_of(name: str, gib: int) -> float:
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
     from debate_rl.engines import local_settings
+    from debate_rl.forecast.cards import CARDS, least_seconds
+    from debate_rl.forecast.estimate import load_of
+    from debate_rl.forecast.speed import evaluations_of
     from debate_rl.inference.local import LocalPolicy
     from debate_rl.models import sketch_model
-    from debate_rl.problems import load_run_problems
-    from debate_rl.training.cards import CARDS, least_seconds
-    from debate_rl.training.estimate import load_of
-    from debate_rl.training.speed import evaluations_of
+    from debate_rl.sampling.problems import load_run_problems
 
     whole = load_config(Config, name)
     with tempfile.TemporaryDirectory() as folder:

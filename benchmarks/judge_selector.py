@@ -22,13 +22,13 @@ from debate_rl.config.recipes import load_config, open_run_or_recipe, read_run_c
 from debate_rl.engines import open_policy
 from debate_rl.evaluation.folder import KeptReplies
 from debate_rl.metrics.intervals import Estimate, clustered_mean
-from debate_rl.problems import load_held_out
 from debate_rl.runs.export import export_run
 from debate_rl.runs.weights import newest_weights
+from debate_rl.sampling.problems import load_held_out
 from debate_rl.strategies.ladder import BUDGETS, Climbed, climb, gap
 from debate_rl.strategies.solving import SolvePlan
 from debate_rl.strategies.work import Judge
-from debate_rl.training.train import train
+from debate_rl.training.loop import train
 
 SELECTED = ("best_of_n", "swiss")
 Values = Mapping[str, float]

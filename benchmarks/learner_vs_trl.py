@@ -42,7 +42,7 @@ from rows import SHAPES, TEMPERATURE, VOCABULARY, debate_rows, rows_of
 from torch import Tensor
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from debate_rl.training.estimate import LiveBytes
+from debate_rl.forecast.estimate import LiveBytes
 from debate_rl.warm_start.tokenizer import build_tokenizer
 from learner import LearnerConfig
 from learner.types import Row

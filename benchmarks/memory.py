@@ -18,7 +18,7 @@ from typing import Any
 from qwen3 import QWEN3, write_shape
 from report import Figure, parser, report
 
-from debate_rl.training.engine_memory import overhead_of
+from debate_rl.forecast.engine_memory import overhead_of
 
 CARDS = {24: 22.5, 48: 45.0, 80: 79.0, 141: 139.0}
 """GiB that a program sees of the smallest card that is sold as of so many GB."""
@@ -61,8 +61,8 @@ def planned_for(model: str, way: str) -> Any:
     """Return the plan of the recipe with this model; the largest card, so that all of them are counted."""
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
-    from debate_rl.problems import load_run_problems
-    from debate_rl.training.plan import planned
+    from debate_rl.forecast.plan import planned
+    from debate_rl.sampling.problems import load_run_problems
 
     with tempfile.TemporaryDirectory() as folder:
         write_shape(model, Path(folder))

@@ -26,8 +26,8 @@ from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import open_policy
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.intervals import Estimate
-from debate_rl.problems import load_held_out
 from debate_rl.runs.weights import newest_weights
+from debate_rl.sampling.problems import load_held_out
 from debate_rl.strategies.equal_cost import Contender, StrategyRow, strategy_rows
 from debate_rl.strategies.solving import SolvePlan, solve_all
 from debate_rl.strategies.table import STRATEGIES

@@ -122,11 +122,11 @@ def weights_files() -> Iterator[Figure]:
     """
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
-    from debate_rl.training.session import open_session
-    from debate_rl.training.train import train_step
+    from debate_rl.training.loop import train_step
+    from debate_rl.training.run import open_training
 
     Path("tiny.toml").write_text(RECIPE, encoding="utf-8")
-    with open_session(load_config(Config, "tiny.toml", ["run.dir=run"])) as session:
+    with open_training(load_config(Config, "tiny.toml", ["run.dir=run"])) as session:
         train_step(session, 0)
         files = files_run(lambda: train_step(session, 1))
     yield Figure("problem_to_weights", len(files), "files", 1)

@@ -35,11 +35,11 @@ from debate_rl.engines import open_policy
 from debate_rl.evaluation.grading import agreement, grade_debate
 from debate_rl.evaluation.scores import winner_of
 from debate_rl.metrics.intervals import Estimate, clustered_mean
-from debate_rl.problems import load_held_out
 from debate_rl.runs.checkpoint import WARM_START
 from debate_rl.runs.weights import named_weights
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train
+from debate_rl.sampling.problems import load_held_out
+from debate_rl.training.loop import train
+from debate_rl.training.run import open_training
 from debate_rl.warm_start import demonstrations
 from envs import Environment
 from rewards import RewardConfig, ballot_box, score_debate, valid_votes
@@ -107,7 +107,7 @@ def of_model(args: Any, seed: int) -> dict[str, Held]:
     pieces = [*(f"{label}:" for label in labels), *config.model.tiny.pieces[3:]]
     config = load_config(Config, "quickstart", [*settings, f"model.tiny.pieces={pieces!r}"])
     if not (start / WARM_START).is_dir():
-        with patch.object(demonstrations, "Demonstrator", BothBallots), open_session(config):
+        with patch.object(demonstrations, "Demonstrator", BothBallots), open_training(config):
             pass  # the warm start alone
     if args.steps and not (run / "checkpoints").is_dir():
         own = [f"run.dir={run}", f"warm_start.from_run={start}"]

@@ -16,7 +16,7 @@ import numpy as np
 from debate import Completion, Debate, DebateConfig, Problem, Turn, Vote
 from debate.personas import PERSONAS
 from debate.types import Ballot, FailureReason, ParsedTurn, ParseFailure, Span, TurnId
-from debate_rl.training.rollouts import advantages_by_debate
+from debate_rl.rollouts.records import advantages_by_debate
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, Rewards, Truth, score_debate

@@ -23,9 +23,9 @@ import tomli_w
 from report import Figure, Repeat, add_jitter, over_seeds_and_problems, parser, repeated, repeats, report
 
 from debate_rl.config.recipes import find_recipe, read_tables
+from debate_rl.curriculum.record import read_curriculum, stage_runs
 from debate_rl.metrics.held_out import evaluations_of
 from debate_rl.metrics.intervals import clustered_mean
-from debate_rl.runs.curriculum import read_curriculum, stage_runs
 
 ACCURACY = "direct/accuracy"
 

@@ -288,6 +288,14 @@ def end_engines(policy: Policy) -> None:
             engine.close()
 
 
+def sleep_engine(policy: Policy) -> None:
+    """Have an engine that sleeps give its memory back, until new weights are published."""
+    from debate_rl.inference.tools import engine_of
+
+    if (sleep := getattr(engine_of(policy), "sleep", None)) is not None:
+        sleep()
+
+
 def states_of(policy: Policy) -> list[EngineState]:
     """Return what each engine with a process of its own has done; nothing without any."""
     from debate_rl.inference.engine_pool import EnginePool

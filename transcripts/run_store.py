@@ -61,6 +61,8 @@ class RunStore:
         self.folder, self._temporary = index_home(run)
         self._files, self._lock = OpenFiles(), RLock()
         self._causes: dict[int, frozenset[str]] = {}
+        self._searched: object = None
+        """The version of the index for which the full text was complete."""
         self._connection = self._connect()
 
     @classmethod
@@ -86,7 +88,7 @@ class RunStore:
     def _rebuild(self) -> None:
         """Build the index again."""
         remove(self.folder)
-        damaged, self._connection = self._connection, self._connect()
+        damaged, self._connection, self._searched = self._connection, self._connect(), None
         damaged.close()
         self._refresh(tell_nobody)
 
@@ -267,8 +269,12 @@ class RunStore:
         def fetch() -> list[Any]:
             if query is not None and query.words:
                 self._refuse_cleared()
-                if self._connection.execute(f"SELECT 1 FROM debates WHERE {UNREAD} LIMIT 1").fetchone():
+                version = self._connection.execute("PRAGMA main.data_version").fetchone()
+                unread = f"SELECT 1 FROM debates WHERE {UNREAD} LIMIT 1"
+                if version != self._searched and self._connection.execute(unread).fetchone():
                     update_text(self.folder, self._shards)
+                else:
+                    self._searched = version
             return [make(row) for row in self._connection.execute(sql, values).fetchall()]
 
         with self._lock:

@@ -6,21 +6,26 @@ import json
 import os
 import select
 import sys
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from debate_rl.formatting import printable
+from debate_rl.formatting import interval, printable, share, signed_share
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from debate_rl.metrics.intervals import Estimate
+
+Lines: TypeAlias = Sequence[Sequence[str]]
+"""The rows of a table, its heads first."""
 
 
 MEMORY_S = 3600.0
@@ -39,6 +44,8 @@ PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts")
 EXTRAS: dict[str, str] = dict.fromkeys(("torch", "transformers", "peft", "safetensors"), "train")
 EXTRAS |= {"pyarrow": "train", "httpx": "openai", "vllm": "vllm", "bitsandbytes": "quantize"}
 EXTRAS |= dict.fromkeys(("jinja2", "starlette", "textual", "uvicorn"), "inspect") | {"matplotlib": "report"}
+STDOUT_NAME = "-"
+"""In the place of a file: the standard output."""
 STDOUT = "standard output"
 PIPE_CLOSED = 141
 """The exit code of a command whose reader went away: 128 and SIGPIPE."""
@@ -89,6 +96,47 @@ def text_table(
     return table
 
 
+def print_table(lines: Lines, title: str | None = None, *, fixed: int = 1, align: str = "") -> None:
+    """Print a table, its heads first, in parts below each other where the terminal is narrower.
+
+    ``fixed``: so many first columns are in each part; ``align``: as for ``text_table``.
+    """
+    width = max(len(title or ""), sum(map(max, _widths(lines))) + 1)
+    console = wide_console(width)
+    for heads, *rows in _parts(lines, console.width, fixed):
+        style = {"title": title and Text(one_line(title)), "title_justify": "left"}
+        console.print(text_table(heads, rows, align=align or "l" * fixed + "r", no_wrap=True, **style))
+
+
+def _widths(lines: Lines) -> list[list[int]]:
+    """Return the width of every cell with its frame, by column."""
+    return [[len(cell) + 3 for cell in column] for column in zip(*lines, strict=True)]
+
+
+def _parts(lines: Lines, width: int, fixed: int) -> Iterator[Lines]:
+    """Yield the table in parts of that width, the first ``fixed`` columns in each.
+
+    >>> [part[0] for part in _parts([["", "one", "two"], ["a", "1", "2"]], 14, fixed=1)]
+    [['', 'one'], ['', 'two']]
+    """
+    widths = [max(column) for column in _widths(lines)]
+    columns: list[int] = []
+    room = width - sum(widths[:fixed]) - 1
+    for index in range(fixed, len(widths)):
+        if columns and sum(widths[at] for at in columns) + widths[index] > room:
+            yield [[*line[:fixed], *(line[at] for at in columns)] for line in lines]
+            columns = []
+        columns.append(index)
+    yield [[*line[:fixed], *(line[at] for at in columns)] for line in lines]
+
+
+def with_interval(estimate: Estimate, *, signed: bool = False, none: str = "") -> str:
+    """Return a share, or a difference of shares, with its interval; ``none`` where it has no interval."""
+    write, least = (signed_share, -1.0) if signed else (share, 0.0)
+    bounds = interval(max(least, estimate.low), min(1.0, estimate.high), write, none=none)
+    return f"{write(estimate.value)} ({bounds})" if bounds else write(estimate.value)
+
+
 def progress_bar() -> Progress:
     """Return a bar on stderr, where that is a terminal, until it is done; names are not read as markup."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -101,10 +149,14 @@ def progress_bar() -> Progress:
 
 
 def write_json(file: str | Path, figures: object) -> None:
-    """Replace a file by the figures as JSON."""
+    """Replace a file by the figures as JSON, or print them where it is "-"."""
     from debate.files import write_text
 
-    write_text(file, json.dumps(figures, indent=1, allow_nan=False) + "\n")
+    text = json.dumps(figures, indent=1, allow_nan=False) + "\n"
+    if str(file) == STDOUT_NAME:
+        sys.stdout.write(text)
+    else:
+        write_text(file, text)
 
 
 class Ended(SystemExit):

@@ -15,8 +15,8 @@ from debate_rl.commands.options import Overrides, writable
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
-    from debate_rl.doctor.check import Check
-    from debate_rl.problems import Problems
+    from debate_rl.preflight.check import Check
+    from debate_rl.sampling.problems import Problems
 
 
 def doctor(
@@ -35,8 +35,8 @@ def doctor(
 ) -> None:
     """Say whether a recipe is ready to be trained: its inputs, then a few debates. Exit code 1: it is not."""
     from debate_rl.config.recipes import open_run_or_recipe
-    from debate_rl.doctor.check import Check, is_go, summary
-    from debate_rl.problems import load_run_problems
+    from debate_rl.preflight.check import Check, is_go, summary
+    from debate_rl.sampling.problems import load_run_problems
 
     run, settings = open_run_or_recipe(config, overrides or ())
     console, aside = plain_console(quiet=json), plain_console(stderr=True)
@@ -72,10 +72,10 @@ def doctor(
 
 def _input_checks(config: Config, data: Problems) -> list[Check]:
     """Return the checks that sample nothing; what a start would refuse is one of them."""
-    from debate_rl.doctor import inputs
-    from debate_rl.doctor.check import Check
     from debate_rl.engines import refuse_missing_parts
-    from debate_rl.training.start_problems import checked_problems
+    from debate_rl.preflight import inputs
+    from debate_rl.preflight.check import Check
+    from debate_rl.preflight.start import checked_problems
 
     found = [
         *inputs.data_checks(data),
@@ -95,8 +95,7 @@ def _input_checks(config: Config, data: Problems) -> list[Check]:
 
 def _debate_checks(config: Config, data: Problems, run: Path | None, count: int) -> list[Check]:
     """Return the checks of a few debates."""
-    from debate_rl.doctor.debates import debate_checks, hold, size_line
-    from debate_rl.doctor.policy import opened_policy
+    from debate_rl.preflight.debates import debate_checks, hold, opened_policy, size_line
 
     tell = plain_console(stderr=True).print
     tell(size_line(config, min(count, len(data.train))))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import Literal, cast
 
-from rich.text import Text
-
-from debate_rl.commands.console import one_line, plain_console, text_table, wide_console, write_json
+from debate.files import write_text
+from debate_rl.commands.console import Lines, one_line, plain_console, print_table, write_json
 from debate_rl.evaluation.report import (
     IN_TRAINING,
     SMALL,
     TEST_TIME,
+    Results,
     as_text,
     best_line,
     comparison,
@@ -21,14 +21,8 @@ from debate_rl.evaluation.report import (
     partly_shared,
     result_rows,
 )
+from debate_rl.evaluation.scores import Scores
 from debate_rl.formatting import counted
-
-if TYPE_CHECKING:
-    from debate_rl.evaluation.report import Results
-    from debate_rl.evaluation.scores import Scores
-
-Lines: TypeAlias = Sequence[Sequence[str]]
-"""The rows of a table, its heads first."""
 
 
 def show(results: Results, *, json_file: str | None, table_file: str | None, compact: bool = False) -> None:
@@ -41,11 +35,11 @@ def show(results: Results, *, json_file: str | None, table_file: str | None, com
     whole, say = comparison(results), plain_console().print
     for data, by_name in evaluated.items() if not compact else ():
         title, table = _titled(data, tables[data], list(by_name))
-        _print(table, title, fixed=1)
+        print_table(table, title)
         for note in notes(by_name):
             say(f"{one_line(data)}: {note}")
     if compact or len(evaluated) > 1:
-        _print(whole, "all", fixed=2)
+        print_table(whole, "all", fixed=2)
     if compact:
         _say_notes(evaluated)
     for line in _closing(results):
@@ -53,10 +47,12 @@ def show(results: Results, *, json_file: str | None, table_file: str | None, com
     if json_file is not None:
         write_json(json_file, result_rows(results))
     if table_file is not None:
-        kind = cast(Literal["md", "tex"], Path(table_file).suffix[1:])
-        from debate.files import write_text
+        write_tables(table_file, {"": whole, **tables})
 
-        write_text(table_file, as_text({"": whole, **tables}, kind))
+
+def write_tables(file: str, tables: Mapping[str, Lines]) -> None:
+    """Write tables by title to an .md or .tex file."""
+    write_text(file, as_text(tables, cast(Literal["md", "tex"], Path(file).suffix[1:])))
 
 
 def _say_notes(evaluated: Mapping[str, Mapping[str, Scores]]) -> None:
@@ -139,40 +135,3 @@ def _titled(data: str, lines: Lines, names: Sequence[str]) -> tuple[str, Lines]:
         for name, step in weights.items()
     }
     return f"{data}, {runs.pop()}", [[short.get(head, head) for head in lines[0]], *lines[1:]]
-
-
-def _print(lines: Lines, title: str, *, fixed: int) -> None:
-    """Print a table, in parts one below the other where the terminal is narrower; a pipe takes any width."""
-    console = wide_console(max(len(title), sum(map(max, _widths(lines))) + 1))
-    for part in _parts(lines, console.width, fixed):
-        heads, *rows = ([_printable(cell) for cell in line] for line in part)
-        align = "l" * fixed + "r"
-        caption = {"title": Text(one_line(title)), "title_justify": "left"}
-        console.print(text_table(heads, rows, align=align, no_wrap=True, **caption))
-
-
-def _printable(cell: str) -> str:
-    return one_line(cell) if cell else ""
-
-
-def _widths(lines: Lines) -> list[list[int]]:
-    """Return the width of every cell with its frame, by column."""
-    return [[len(cell) + 3 for cell in column] for column in zip(*lines, strict=True)]
-
-
-def _parts(lines: Lines, width: int, fixed: int) -> Iterator[Lines]:
-    """Yield the table in parts of that width, the first ``fixed`` columns in each.
-
-    >>> [part[0] for part in _parts([["", "one", "two"], ["a", "1", "2"]], 14, fixed=1)]
-    [['', 'one'], ['', 'two']]
-    """
-    widths = [max(column) for column in _widths(lines)]
-    first = list(range(fixed))
-    columns, used = list(first), sum(widths[:fixed]) + 1
-    for index in range(fixed, len(widths)):
-        if len(columns) > fixed and used + widths[index] > width:
-            yield [[line[index] for index in columns] for line in lines]
-            columns, used = list(first), sum(widths[:fixed]) + 1
-        columns.append(index)
-        used += widths[index]
-    yield [[line[index] for index in columns] for line in lines]

@@ -10,6 +10,8 @@ import typer
 
 from debate_rl.commands.console import plain_console, write_json
 from debate_rl.commands.options import JsonFile, Overrides, RunFolder
+from debate_rl.config.recipes import read_run_config
+from debate_rl.strategies.tournament import check_judge
 
 
 def export(
@@ -32,9 +34,7 @@ def export(
     overrides: Overrides = None,
 ) -> None:
     """Export a run's newest weights, with a model card, as a folder that transformers, peft and vLLM load."""
-    from debate_rl.config.recipes import read_run_config
-    from debate_rl.runs.export import DType, export_run, loading_code
-    from debate_rl.strategies.tournament import check_judge
+    from debate_rl.runs.export import DType, export_run, loading_code  # torch takes seconds to load
 
     if dtype is not None and dtype not in get_args(DType):
         raise ValueError(f"--dtype {dtype}: unknown; valid: {', '.join(get_args(DType))}")

@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from math import isfinite
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
+from pydantic_core import PydanticUndefined
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from debate.ramps import Points
+from debate.settings import did_you_mean
 from debate_rl.commands.console import write_json
 from debate_rl.commands.options import JsonFile
-
-if TYPE_CHECKING:
-    from debate_rl.config.keys import Key
+from debate_rl.config import Config
+from debate_rl.config.keys import BASIC, Key, all_keys, listed_keys, table_of
 
 
 def keys(
@@ -30,9 +32,6 @@ def keys(
     json: JsonFile = None,
 ) -> None:
     """List the keys of a recipe with type, default and meaning: twelve basic ones, or all."""
-    from debate_rl.config import Config
-    from debate_rl.config.keys import BASIC, all_keys, listed_keys, table_of
-
     console = Console(highlight=False)
     every = {name: key for name, key in all_keys(Config).items() if table_of(key.field.annotation) is None}
     listed = listed_keys(Config)
@@ -51,8 +50,6 @@ def keys(
 
 def _plain(name: str, key: Key) -> dict[str, object]:
     """Return a key as JSON has it; a default as the command line takes it, None where there is none."""
-    from pydantic_core import PydanticUndefined
-
     default = None if key.default is PydanticUndefined else _value(key.default)
     return {"name": name, "default": default, "type": _kind(key.field.annotation), "meaning": _meaning(key)}
 
@@ -63,8 +60,6 @@ def _chosen(keys: dict[str, Key], part: str) -> dict[str, Key]:
     word = part.lower()
     chosen = named or {name: key for name, key in keys.items() if word in f"{name} {_meaning(key)}".lower()}
     if not chosen:
-        from debate.settings import did_you_mean
-
         hint = did_you_mean(part, keys, "debate keys alone lists them all")
         raise ValueError(f"no key has {part!r} in its name or meaning; {hint}")
     return chosen
@@ -76,8 +71,6 @@ def _meaning(key: Key) -> str:
 
 
 def _head(name: str, key: Key) -> Text:
-    from pydantic_core import PydanticUndefined
-
     required = key.default is PydanticUndefined
     default = "required" if required else "= " + _value(key.default).replace("\n", r"\n")
     facts = ", ".join((_kind(key.field.annotation), *_bounds(key)))
@@ -115,8 +108,6 @@ def _kind(annotation: object) -> str:
     >>> _kind(int | None), _kind(Literal["k1", "k2"]), _kind(tuple[float, ...])
     ('int or none', 'k1 | k2', 'list of float')
     """
-    from debate.ramps import Points
-
     parts = get_args(annotation)
     if get_origin(annotation) is Literal:
         return " | ".join(str(part) for part in parts)

@@ -12,12 +12,9 @@ import typer
 import typer.main
 from typer.core import TyperCommand
 
-from debate.types import TurnId
-from debate_rl.commands.console import Ended
+from debate.types import Kind, TurnId
+from debate_rl.commands.console import STDOUT_NAME, Ended
 from debate_rl.training.stops import Stopped
-
-STDOUT = "-"
-"""In the place of a file: the standard output."""
 
 
 def writable(option: typer.CallbackParam, name: str | None) -> str | None:
@@ -25,13 +22,20 @@ def writable(option: typer.CallbackParam, name: str | None) -> str | None:
 
     ValueError where it cannot be written, before the minutes of work whose figures it would hold.
     """
-    if name is None or name == STDOUT:
+    if name is None or name == STDOUT_NAME:
         return name
     file = Path(name)
     fits = "\0" not in name and file.parent.is_dir() and not file.is_dir()
     if not fits or not os.access(file if file.exists() else file.parent, os.W_OK):
         raise ValueError(f"{option.opts[0]} {name}: cannot be written; name a file in a folder that exists")
     return name
+
+
+def positive(option: typer.CallbackParam, value: int | None) -> int | None:
+    """Return the number of an option; ValueError for one below 1."""
+    if value is not None and value < 1:
+        raise ValueError(f"{option.opts[0]} {value}: needs 1 or more")
+    return value
 
 
 def _table_file(option: typer.CallbackParam, name: str | None) -> str | None:
@@ -77,9 +81,16 @@ TableFile = Annotated[
 OutFolder = Annotated[
     str | None, typer.Option("--out", metavar="FOLDER", help="Keep replies and figures in this folder.")
 ]
+ProblemsOption = Annotated[
+    int | None, typer.Option("--problems", min=1, help="So many problems; default: held_out.limit.")
+]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all that is sampled.")]
 StepsOption = Annotated[
     str, typer.Option("--steps", metavar="A..B", help="Only these steps of training, counted from 0.")
+]
+KindOption = Annotated[
+    Kind | None,
+    typer.Option("--kind", help="How answers are compared; default: as the file says, else as mathematics."),
 ]
 WeightsOption = Annotated[
     str, typer.Option("--weights", help="Of a run: newest, best, start, or the step of a checkpoint.")
@@ -97,6 +108,11 @@ JudgeOption = Annotated[
 def named_and_set(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return what words name, and the settings KEY=VALUE among them."""
     return [word for word in words if "=" not in word], [word for word in words if "=" in word]
+
+
+def limited(problems: int | None) -> list[str]:
+    """Return the setting of --problems."""
+    return [] if problems is None else [f"held_out.limit={problems}"]
 
 
 def listed(text: str) -> list[str]:

@@ -2,48 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from json import loads
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.panel import Panel
-from rich.table import Table
-from rich.text import Text
 
-from debate_rl.commands.console import plain_console, printed, text_table, write_json
-from debate_rl.commands.options import JsonFile, Overrides
-from debate_rl.formatting import GRADE_SIGNS, counted, fixed
-
-if TYPE_CHECKING:
-    from debate import Debate, Message, Persona, Problem, Turn
-    from debate.types import Summary
-    from debate_rl.config import Config
-    from debate_rl.metrics.criticism import Segment
-    from envs import Environment
-    from rewards import Rewards, Truth
-    from rewards.types import Verdicts
-    from transcripts import Record, ShardWriter
-
-Kind: TypeAlias = Literal[
-    "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "code", "rubric", "open"
-]
-COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "white")
-Grades: TypeAlias = "Sequence[Sequence[Truth]] | None"
+from debate import Debate, Problem, Turn, hold_debate
+from debate.concurrency import run_async
+from debate.hold import debate_name
+from debate.hold_many import debate_seed
+from debate.types import WITHOUT_TRUTH, Kind
+from debate.values import whole_text
+from debate_rl.commands.asking import policy_of
+from debate_rl.commands.console import plain_console, text_table, write_json
+from debate_rl.commands.options import JsonFile, KindOption, Overrides, RecipeOrRun, SeedOption
+from debate_rl.commands.stage import Stage, plain_text, show_end, show_verdicts
+from debate_rl.config import Config
+from debate_rl.config.recipes import open_run_or_recipe
+from debate_rl.engines import open_summarizer, refuse_no_gpu
+from debate_rl.evaluation.grading import agreement, grade_debate, grade_turn, opened_verifying
+from debate_rl.evaluation.play import CountedReplies, turns_of
+from debate_rl.formatting import counted, fixed
+from debate_rl.metrics.criticism import segments
+from debate_rl.metrics.progress import parts_shown
+from debate_rl.replay.scheme import replay_step, scheme_of, score_step
+from debate_rl.runs.folder import open_run
+from debate_rl.runs.weights import newest_weights
+from envs import DataError, Environment, load_environment
+from envs.data.loading import question_hash
+from envs.families import FAMILIES
+from envs.instructions import constraints_of
+from envs.registry import key_by_itself
+from rewards import Truth, score_debates
+from transcripts import Record, ShardWriter
+from transcripts.codec import to_line, without_tokens
+from transcripts.names import shard_paths, shard_step
 
 
 def play(
-    config: Annotated[
-        str, typer.Argument(metavar="RECIPE|RUN", help="A TOML recipe, or the folder of a run.")
-    ],
+    config: RecipeOrRun,
     problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="The problem to debate.")],
     answer: Annotated[str | None, typer.Option(help="The gold answer, to grade solutions by.")] = None,
-    kind: Annotated[
-        Kind | None, typer.Option(help="How answers are compared; default: as mathematics.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the debate.")] = 0,
+    kind: KindOption = None,
+    seed: SeedOption = 0,
     prompts: Annotated[bool, typer.Option("--prompts", help="Show the prompt that each turn read.")] = False,
     out: Annotated[
         str | None,
@@ -55,64 +62,18 @@ def play(
     overrides: Overrides = None,
 ) -> None:
     """Play one debate: its turns as they come, then its votes and rewards."""
-    from debate import hold_debate
-    from debate.concurrency import run_async
-    from debate.hold import debate_name
-    from debate.hold_many import debate_seed
-    from debate.types import WITHOUT_TRUTH
-    from debate_rl.config.recipes import open_run_or_recipe
-    from debate_rl.engines import open_policy, open_summarizer, refuse_no_gpu
-    from debate_rl.evaluation.grading import agreement, grade_debate, grade_turn, opened_verifying
-    from debate_rl.evaluation.play import CountedReplies, turns_of
-    from debate_rl.metrics.criticism import segments
-    from debate_rl.metrics.progress import parts_shown
-    from envs.registry import key_by_itself
-    from rewards import score_debates
-
     run, settings = open_run_or_recipe(config, overrides or ())
     if settings.model.policy == "vllm":
         refuse_no_gpu(settings)
     environment, posed = _truth(settings.env.kind, problem, answer, kind)
     if kind == "rubric" and (settings.verifier.endpoint is None or settings.verifier.own_rubric() is None):
         raise ValueError("--kind rubric: needs a verifier model, verifier.endpoint, and verifier.rubric")
-    weights = None
-    if run:
-        from debate_rl.runs.weights import newest_weights  # loads torch; a server's model needs none
-
-        weights = newest_weights(run)
+    weights = newest_weights(run) if run else None
+    console = Console()
     with ExitStack() as stack:
         verifying = stack.enter_context(opened_verifying(settings, checked=True))
         kept = None if out is None else stack.enter_context(_folder(out, settings))
-        console, protocol = Console(), settings.debate.of_level(posed.level)
-        turns = turns_of(protocol)
-        agents = counted(protocol.num_agents, "agent")
-        served = settings.model.policy == "openai"
-        what = f"{counted(turns, 'turn')} of {agents}"
-        plain_console(stderr=True, quiet=served).print(f"loading the model, then {what}")
-        policy, summarizer = open_policy(settings, weights), open_summarizer(settings)
-        agreed = agreement(environment, settings.grader.final)
-        parts = stack.enter_context(parts_shown("auto", console if console.is_terminal else None))
-        parts.advance("turns", 0, turns)
-        speaker = CountedReplies(policy, lambda _: parts.advance("turns", min(speaker.count, turns), turns))
-        console.print(Panel(_plain(posed.question), title="problem"))
-
-        def grade(turn: Turn) -> Truth:
-            return grade_turn(environment, posed, turn, settings.grader.final).verdict
-
-        known = None if posed.kind in WITHOUT_TRUTH else grade
-        stage = Stage(console, protocol.agent_personas, known, prompts=prompts)
-        debate = run_async(
-            hold_debate(
-                posed,
-                speaker,
-                settings.debate,
-                seed=debate_seed(seed, 0, posed),
-                name=debate_name(0, posed.id),
-                summarizer=summarizer,
-                agreed=agreed,
-                on_said=stage.show,
-            )
-        )
+        debate = _held(stack, settings, weights, environment, posed, seed, console, prompts=prompts)
         pending = verifying.begin(debate) if verifying else None
         verdicts = pending.verdicts() if pending else None
         debate, correct = grade_debate(environment, debate, mode=settings.grader.final)
@@ -122,31 +83,64 @@ def play(
             verdicts=[verdicts],
             key=key_by_itself,
         )
+        table: Any = None if correct is None else tuple(map(tuple, correct))
+        record = Record(debate, 0, debate.problem.id, table, rewards)
         if kept is not None:
-            _keep(kept, _as_record(debate, correct, rewards), settings)
+            _keep(kept, record, settings)
     show_end(debate, rewards, console)
     if debate.protocol.protocol == "critique":
-        _show_segments(segments(debate, rewards, settings.rewards, settings.advantages), Console())
+        rows = [
+            (one.name, one.stream, f"{one.weight:g}", fixed(one.reward, "+.2f", none=""), str(one.turns))
+            for one in segments(debate, rewards, settings.rewards, settings.advantages)
+        ]
+        heads = ("segment", "stream", "weight", "mean reward", "turns")
+        Console().print(text_table(heads, rows, title="segments (blank: no signal)"))
     if verdicts is not None:
-        _show_verdicts(debate, verdicts, Console())
+        show_verdicts(debate, verdicts)
     if json is not None:
-        write_json(json, _record(debate, correct, rewards))
+        write_json(json, loads(to_line(without_tokens(record))))
 
 
-def _as_record(debate: Debate, correct: Grades, rewards: Rewards) -> Record:
-    from transcripts import Record
+def _held(
+    stack: ExitStack,
+    settings: Config,
+    weights: Path | None,
+    environment: Environment,
+    posed: Problem,
+    seed: int,
+    console: Console,
+    *,
+    prompts: bool,
+) -> Debate:
+    """Load the model and hold the debate, printing each turn as it comes."""
+    protocol, mode = settings.debate.of_level(posed.level), settings.grader.final
+    turns = turns_of(protocol)
+    what = f"{counted(turns, 'turn')} of {counted(protocol.num_agents, 'agent')}"
+    served = settings.model.policy == "openai"
+    plain_console(stderr=True, quiet=served).print(f"loading the model, then {what}")
+    policy = stack.enter_context(policy_of(settings, weights)).open()
+    parts = stack.enter_context(parts_shown("auto", console if console.is_terminal else None))
+    parts.advance("turns", 0, turns)
+    speaker = CountedReplies(policy, lambda _: parts.advance("turns", min(speaker.count, turns), turns))
+    console.print(Panel(plain_text(posed.question), title="problem"))
 
-    table: Any = None if correct is None else tuple(map(tuple, correct))
-    return Record(debate, 0, debate.problem.id, table, rewards)
+    def grade(turn: Turn) -> Truth:
+        return grade_turn(environment, posed, turn, mode).verdict
 
-
-def _record(debate: Debate, correct: Grades, rewards: Rewards) -> object:
-    """Return the debate as a line of transcripts has it, without tokens."""
-    from json import loads
-
-    from transcripts.codec import to_line, without_tokens
-
-    return loads(to_line(without_tokens(_as_record(debate, correct, rewards))))
+    known = None if posed.kind in WITHOUT_TRUTH else grade
+    stage = Stage(console, protocol.agent_personas, known, prompts=prompts)
+    return run_async(
+        hold_debate(
+            posed,
+            speaker,
+            settings.debate,
+            seed=debate_seed(seed, 0, posed),
+            name=debate_name(0, posed.id),
+            summarizer=open_summarizer(settings),
+            agreed=agreement(environment, mode),
+            on_said=stage.show,
+        )
+    )
 
 
 @contextmanager
@@ -155,10 +149,6 @@ def _folder(name: str, settings: Config) -> Iterator[ShardWriter]:
 
     Each debate is a step of its own.
     """
-    from debate_rl.runs.folder import open_run
-    from transcripts import ShardWriter
-    from transcripts.names import shard_paths, shard_step
-
     config = settings.model_copy(update={"run": settings.run.model_copy(update={"dir": name})})
     with open_run(name, config, seed=config.seed) as run:
         run.record()
@@ -170,8 +160,6 @@ def _folder(name: str, settings: Config) -> Iterator[ShardWriter]:
 
 def _keep(writer: ShardWriter, record: Record, settings: Config) -> None:
     """Write a debate with the advantages that training would give it alone."""
-    from debate_rl.replay.scheme import replay_step, scheme_of, score_step
-
     scheme, record = scheme_of(settings), replace(record, step=writer.step)
     [replayed] = replay_step(score_step([record], scheme), scheme, {})
     writer.write(replace(record, rewards=replayed.rewards, advantages=replayed.advantages))
@@ -187,13 +175,6 @@ def _truth(
     >>> [_truth("pair_sum", text, None)[1].kind for text in ("Target 9. Numbers 4 5 1.", "What is 2 + 2?")]
     ['expression', 'open']
     """
-    from debate import Problem
-    from debate.values import whole_text
-    from envs import DataError, load_environment
-    from envs.data.loading import question_hash
-    from envs.families import FAMILIES
-    from envs.instructions import constraints_of
-
     text = whole_text(question)
     problem = Problem(f"play-{question_hash(text)[:8]}", text, answer=answer, source="play")
     if kind is None and name in FAMILIES and _is_of_family(name, question):
@@ -212,151 +193,8 @@ def _truth(
 
 
 def _is_of_family(kind: str, question: str) -> bool:
-    from debate import Problem
-    from envs import DataError
-    from envs.families import FAMILIES
-
     try:
         FAMILIES[kind].grade(Problem("play", question), "1 2")  # a trial: raises where it cannot be read
     except DataError:
         return False
     return True
-
-
-def _show_segments(of: Sequence[Segment], console: Console) -> None:
-    """Print what each segment of a critique is rewarded by, and what it got."""
-    rows = [
-        (one.name, one.stream, f"{one.weight:g}", fixed(one.reward, "+.2f", none=""), str(one.turns))
-        for one in of
-    ]
-    heads = ("segment", "stream", "weight", "mean reward", "turns")
-    console.print(text_table(heads, rows, title="segments (blank: no signal)"))
-
-
-def _show_verdicts(debate: Debate, verdicts: Verdicts, console: Console) -> None:
-    """Print what a verifier model says of each solution: no ground truth."""
-    rows: list[list[str]] = []
-    for turn in (turn for turn in debate.turns if not turn.ballot):
-        score, passes = verdicts.score(turn.id), verdicts.passes(turn.id)
-        words = {True: "yes", False: "no", None: ""}[passes]
-        rows.append([f"{turn.id.agent}.{turn.id.round}", "none" if score is None else f"{score:g}", words])
-    console.print(_plain(f"verdicts of {verdicts.verifier}: no ground truth"))
-    console.print(text_table(("turn", "score", "passes"), rows))
-
-
-class Stage:
-    """Prints what is said in a debate as it comes, with the prompt that it read if ``prompts``.
-
-    Model text is printed as plain text: no markup and no terminal control sequence of it takes effect.
-    """
-
-    def __init__(
-        self,
-        console: Console,
-        personas: Sequence[Persona],
-        grade: Callable[[Turn], Truth] | None,
-        *,
-        prompts: bool,
-    ) -> None:
-        self._console, self._personas = console, personas
-        self._grade, self._prompts = grade, prompts
-
-    def show(self, said: Turn | Summary, read: Sequence[Message]) -> None:
-        """Print a turn, or a summary, and before it what it read."""
-        from debate.types import Summary
-
-        for message in read if self._prompts else ():
-            title = f"prompt, {message.role}"
-            panel = Panel(_plain(message.content), title=title, title_align="left", border_style="dim")
-            self._console.print(panel)
-        if isinstance(said, Summary):
-            panel = Panel(_plain(said.text), title="summary shown to all", title_align="left")
-        else:
-            grade = self._grade(said) if self._grade is not None and not said.ballot else None
-            panel = _turn_panel(said, self._personas[said.id.agent], grade)
-        self._console.print(panel)
-
-
-def show_end(debate: Debate, rewards: Rewards, console: Console) -> None:
-    """Print the votes and the rewards of every turn of a debate that was shown."""
-    if debate.votes:
-        console.print(_votes_table(debate))
-    console.print(_winner_line(debate, rewards), soft_wrap=True)
-    console.print(_rewards_table(debate, rewards))
-
-
-def _turn_panel(turn: Turn, persona: Persona, grade: Truth) -> Panel:
-    from rewards.truth import GRADES
-
-    mark = "" if grade is None else f" {GRADE_SIGNS[GRADES[grade]]}"
-    round_ = _round_of(turn)
-    title = _plain(f"{round_} · {turn.handle} · {persona.name} · temperature {persona.temperature:g}{mark}")
-    colour = COLOURS[turn.id.agent % len(COLOURS)]
-    return Panel(_plain(_folded(turn)), title=title, title_align="left", border_style=colour)
-
-
-def _round_of(turn: Turn) -> str:
-    """Return what a turn's round is called."""
-    if turn.parsed.targets is not None:
-        return f"round {turn.id.round}, criticism of {', '.join(turn.parsed.targets) or 'nobody'}"
-    return "final ballot" if turn.ballot else f"round {turn.id.round}"
-
-
-def _folded(turn: Turn) -> str:
-    """Return the reply, with one line in place of the thinking."""
-    text, thinking = turn.completion.text, turn.parsed.thinking
-    if thinking is None:
-        return text
-    count = thinking.end - thinking.start
-    return f"{text[: thinking.start]}(thinking, {count} characters)\n{text[thinking.end :].lstrip()}"
-
-
-def _votes_table(debate: Debate) -> Table:
-    signs = {"left": ">", "right": "<", "tie": "="}
-    handles = {turn.id.agent: turn.handle for turn in debate.turns}
-    rows = [
-        (
-            handles[vote.judge.agent],
-            str(vote.left.round),
-            f"{handles[vote.left.agent]} {signs[vote.outcome]} {handles[vote.right.agent]}",
-        )
-        for vote in debate.votes
-    ]
-    return text_table(("judge", "on round", "vote"), rows, align="l", title="votes")
-
-
-def _winner_line(debate: Debate, rewards: Rewards) -> Text:
-    from rewards import voted_winner
-    from rewards.peer import best_voted
-
-    winner = voted_winner(rewards.peer, seed=debate.seed)
-    if winner is None:
-        return Text("winner: none, no vote is valid")
-    handle, persona = debate.turn(winner).handle, debate.personas[winner.agent].name
-    best = best_voted(rewards.peer)
-    lot = f", drawn among {', '.join(debate.turn(turn).handle for turn in best)}" if len(best) > 1 else ""
-    return _plain(f"winner: {handle} {persona}, round {winner.round}{lot}")
-
-
-def _rewards_table(debate: Debate, rewards: Rewards) -> Table:
-    from rewards import STREAMS
-    from rewards.types import OPTIONAL_STREAMS, stream_named, value_of
-
-    names = (*STREAMS, *(name for name in OPTIONAL_STREAMS if stream_named(rewards, name)))
-    rows = [
-        (
-            f"{turn.handle} {_round_of(turn)}",
-            *(fixed(value_of(stream_named(rewards, name), turn.id), "+.2f", none="") for name in names),
-        )
-        for turn in debate.turns
-    ]
-    return text_table(("turn", *names), rows, title="rewards (blank: no signal)")
-
-
-def _plain(text: str) -> Text:
-    r"""Return the text without control characters, so that a model cannot drive the terminal.
-
-    >>> _plain("a\tb [red]\x1b[2J\u202e").plain
-    'a b [red]�[2J�'
-    """
-    return Text(printed(text))

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from debate import Problem
 from debate_rl.commands.console import one_line, plain_console, write_json
-from debate_rl.commands.options import JsonFile
-
-if TYPE_CHECKING:
-    from debate import Problem
-    from debate_rl.commands.eval_sets import Subject
-    from debate_rl.config import Config
-    from debate_rl.evaluation.prompts import SentPrompt
+from debate_rl.commands.eval_tasks import Subject
+from debate_rl.commands.options import JsonFile, named_and_set
+from debate_rl.config import Config
+from debate_rl.evaluation.prompts import SentPrompt, differences, sent_prompts, speech_of
+from debate_rl.evaluation.suite import read_suite
+from debate_rl.sampling.problems import load_trained, shown_with
 
 STAND_IN = "What is 7 + 5?"
-WITHOUT = "texts are shown without the chat template"
 
 
 def prompts(
@@ -40,48 +39,38 @@ def prompts(
     json: JsonFile = None,
 ) -> None:
     """Show every kind of prompt as a model gets it, and what training and evaluation do not share."""
-    from debate_rl.commands.eval_sets import Subject
-    from debate_rl.evaluation.prompts import differences, sent_prompts, speech_of
-    from debate_rl.shots import shown_with
-
-    names = [word for word in what if "=" not in word]
-    overrides = tuple(word for word in what if "=" in word)
+    names, overrides = named_and_set(what)
     if not names:
-        raise ValueError(
-            "prompts: name a recipe or the folder of a run, as in debate inspect prompts gsm8k_smoke"
-        )
-    console, first = plain_console(), Subject(names[0], overrides)
-    _, config = first.opened()
+        raise ValueError("prompts: name a recipe or a run, as in debate inspect prompts gsm8k_smoke")
+    say, first = plain_console().print, Subject(names[0], tuple(overrides))
+    config = first.config
     problem, note = _problem(config, question)
     speech, missing = speech_of(config)
-    trained = shown_with(config, problem, config.shots.count_at(0))
-    ours = sent_prompts(config, trained, speech)
-    without = f"no tokenizer is at hand ({one_line(missing)}); {WITHOUT}" if missing else ""
-    for line in filter(None, (note, without)):
-        console.print(line)
+    ours = sent_prompts(config, shown_with(config, problem, config.shots.count_at(0)), speech)
+    if note:
+        say(note)
+    if missing:
+        why = one_line(missing)
+        say(f"no tokenizer is at hand ({why}); texts are shown without the chat template")
     for prompt in ours:
-        console.print(_shown(prompt, tokens=tokens))
+        say(_shown(prompt, tokens=tokens))
     found: dict[str, list[str]] = {}
     for pair, other, count in _others(first, names[1:], suite):
         theirs = speech if other.model == config.model else speech_of(other)[0]
         sent = sent_prompts(other, shown_with(other, problem, count), theirs)
         lines = found[pair] = list(differences(ours, sent))
-        console.print(f"{pair}: {'not the same' if lines else 'the same prompts'}")
+        say(f"{pair}: {'not the same' if lines else 'the same prompts'}")
         for line in lines:
-            console.print(f"  {line}")
+            say(f"  {line}")
     if json is not None:
         write_json(json, {"prompts": [asdict(prompt) for prompt in ours], "differences": found})
 
 
 def _others(first: Subject, names: Sequence[str], suite: str | None) -> Iterator[tuple[str, Config, int]]:
     """Yield what the first recipe is compared with: its name, its configuration, and its examples."""
-    from debate_rl.commands.eval_sets import Subject
-    from debate_rl.evaluation.suite import read_suite
-
-    own = first.opened()[1]
-    yield "training and evaluation", own, own.shots.final
+    yield "training and evaluation", first.config, first.config.shots.final
     for name in names:
-        other = Subject(name, first.overrides).opened()[1]
+        other = Subject(name, first.overrides).config
         yield f"{first.name} and {name}", other, other.shots.count_at(0)
     for one in read_suite(suite) if suite else ():
         _, config = first.opened(one)
@@ -92,9 +81,6 @@ def _others(first: Subject, names: Sequence[str], suite: str | None) -> Iterator
 
 def _problem(config: Config, question: str | None) -> tuple[Problem, str]:
     """Return what is asked: a question as given, or the first problem; and a note where one stands in."""
-    from debate import Problem
-    from debate_rl.problems import load_trained
-
     if question is not None:
         return Problem("preview", question, "12"), ""
     try:

@@ -2,27 +2,42 @@ r"""``debate eval regrade``: stored replies under other graders and cut at stop 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Annotated
 
 import typer
 
-from debate_rl.commands.console import plain_console, progress_bar, text_table, wide_console, write_json
-from debate_rl.commands.options import FilterOption, JsonFile, writable
-
-if TYPE_CHECKING:
-    from debate_rl.replay.regrading import Gain, Line, Sheet, Source, StopsOf
-    from envs import Environment
-    from envs.types import Mode
+from debate_rl.commands.console import plain_console, print_table, progress_bar, write_json
+from debate_rl.commands.eval_tables import write_tables
+from debate_rl.commands.options import FilterOption, JsonFile, StepsOption, TableFile, listed, steps_of
+from debate_rl.metrics.intervals import Estimate
+from debate_rl.replay.regrading import (
+    FAMILY,
+    Gain,
+    Line,
+    Sheet,
+    gain_table,
+    gains_of,
+    lines_of,
+    modes_named,
+    own_environment,
+    plain,
+    sources_of,
+    stop_strings,
+    stops_of,
+    stored_mode_of,
+    table_of,
+)
+from debate_rl.replay.regrading import regrade as grade_again
+from envs.types import Mode
+from transcripts import compile_filter
 
 MODES: tuple[Mode, ...] = ("boxed", "lenient")
 """Beside the mode of the stored grades: the strictest and the most lenient of our own."""
-FAMILY = "family"
-_ESCAPES = {r"\n": "\n", r"\t": "\t", r"\,": ",", r"\\": "\\"}
+_SET = "the prompt set's stop strings"
 
 
 def regrade(
@@ -49,161 +64,69 @@ def regrade(
         ),
     ] = "",
     filter: FilterOption = "",
-    steps: Annotated[
-        str, typer.Option(metavar="A..B", help="Of training: these steps, counted from 0.")
-    ] = "",
+    steps: StepsOption = "",
     json: JsonFile = None,
-    table: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", callback=writable, help="Also write the tables to an .md or .tex file."),
-    ] = None,
+    table: TableFile = None,
 ) -> None:
     """Grade stored replies again in other modes, and cut at stop strings; no model is loaded.
 
     With --clip, one table has every part as sampled beside clipped, and another how much of a gain between
     the first weights and others is a better answer, and how much a better end.
     """
-    from debate_rl.commands.replay import steps_of
-    from debate_rl.replay.regrading import gains_of, lines_of, modes_named, sources_of, stored_mode_of
-    from transcripts import compile_filter
-
     compile_filter(filter)  # says what is wrong before anything is read
-    if table is not None and Path(table).suffix not in (".md", ".tex"):
-        raise ValueError(f"--table {table}: write a name that ends in .md or .tex")
-    graders, stops, wanted = modes_named(_words(modes)), stops_of(clip), steps_of(steps)
+    graders, stops, wanted = modes_named(listed(modes)), stops_of(clip), steps_of(steps)
     if modes and not graders:
         raise ValueError("--modes: name at least one mode (docs/grading.md)")
     found = [
-        (source, _own(Path(name)))
+        (source, own_environment(Path(name)))
         for name in what
         for source in sources_of(Path(name), filter=filter, steps=wanted)
     ]
     graders = graders or modes_named(dict.fromkeys((*(stored_mode_of(one) for one, _ in found), *MODES)))
-    sheets = list(_sheets(found, graders, stops))
+    sheets: list[Sheet] = []
+    for source, own in found:
+        with progress_bar() as progress:
+            tell = partial(progress.advance, progress.add_task(source.name, total=None))
+            sheets += grade_again(source, graders, stops, own=own, tell=tell)
     if not any(sheet.clusters for sheet in sheets):
         raise ValueError(f"{what[0]}: no replies with a truth to grade against are stored")
     lines = [line for sheet in sheets for line in lines_of(sheet, clip=bool(clip))]
     gains = list(gains_of(sheets)) if clip else []
-    _show(lines, gains, sheets, clip)
-    if json is not None:
-        write_json(json, _plain(lines, gains, clip))
-    if table is not None:
-        _write_table(table, lines, gains, clip=bool(clip))
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def stop_strings(text: str) -> tuple[str, ...]:
-    r"""Return the stop strings that --clip names.
-
-    >>> stop_strings(r"Question:,Q:,\n\n\n"), stop_strings(r"a\, b"), stop_strings("")
-    (('Question:', 'Q:', '\n\n\n'), ('a, b',), ())
-    """
-    parts = re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL)
-    return tuple(re.sub(r"\\.", lambda found: _ESCAPES.get(found[0], found[0]), part) for part in parts)
-
-
-def stops_of(clip: str) -> StopsOf:
-    """Return the stop strings that --clip means for the replies of a protocol; ValueError where it has none.
-
-    >>> from debate import DebateConfig
-    >>> stops_of("family:qa")(DebateConfig())[:2], stops_of("Q:")(DebateConfig())
-    (('[Question]', 'Question:'), ('Q:',))
-    """
-    from debate.prompting.texts import load_prompts
-
-    family, _, name = clip.partition(":")
-    if family != FAMILY:
-        stops = stop_strings(clip)
-        return lambda _: stops
-
-    @cache
-    def of(prompts: str) -> tuple[str, ...]:
-        if found := load_prompts(prompts).stop:
-            return found
-        raise ValueError(f"--clip {clip}: the prompt set {prompts} has no stop strings; name some")
-
-    return lambda protocol: of(name or protocol.prompts)
-
-
-def _own(path: Path) -> Environment | None:
-    """Return the environment of one's own that graded a run's replies; None for data sets and families."""
-    from debate_rl.config.recipes import read_run_config
-    from envs import load_environment
-
-    run = next((one for one in (path, *path.resolve().parents[:2]) if (one / "config.toml").is_file()), None)
-    if run is None:
-        return None
-    kind = read_run_config(run).env.kind
-    return load_environment(kind) if ":" in kind else None
-
-
-def _sheets(
-    found: Sequence[tuple[Source, Environment | None]], modes: Sequence[Mode], stops: StopsOf
-) -> Iterator[Sheet]:
-    from debate_rl.replay.regrading import regrade
-
-    for source, own in found:
-        with progress_bar() as progress:
-            tell = partial(progress.advance, progress.add_task(source.name, total=None))
-            yield from regrade(source, modes, stops, own=own, tell=tell)
-
-
-def _show(lines: Sequence[Line], gains: Sequence[Gain], sheets: Sequence[Sheet], clip: str) -> None:
-    from debate_rl.replay.regrading import gain_table, table_of
-
-    for rows in (table_of(lines, clip=bool(clip)), gain_table(gains)):
-        if len(rows) > 1:
-            width = sum(max(len(row[column]) + 3 for row in rows) for column in range(len(rows[0])))
-            wide_console(width + 1).print(text_table(rows[0], rows[1:], align="llllr", no_wrap=True))
+    tables = {"": table_of(lines, clip=bool(clip))} | ({"gains": gain_table(gains)} if gains else {})
+    for rows in tables.values():
+        print_table(rows, align="llllr")
     for note in _notes(gains, sheets, clip):
         plain_console().print(note)
+    if json is not None:
+        rows = {"lines": [*map(_plain, lines)], "gains": [*map(_plain, gains)]}
+        write_json(json, {"schema": 1, "clip": clip, **rows})
+    if table is not None:
+        write_tables(table, tables)
 
 
 def _notes(gains: Sequence[Gain], sheets: Sequence[Sheet], clip: str) -> Iterator[str]:
     yield "Shares of replies, with 95% intervals clustered by problem. 'stored': the grades they came with."
     if clip:
-        yield f"Clipped at the first of {_named(clip)}; nothing was sampled."
+        named = ", ".join(map(repr, stop_strings(clip)))
+        is_family = clip.partition(":")[0] == FAMILY
+        yield f"Clipped at the first of {_SET if is_family else named}; nothing was sampled."
     if gains:
         yield "'of it stopping': the gain as sampled less the gain clipped."
     if any(not gain.paired for gain in gains):
         yield "Gains between other problems, as of early and late steps, are not paired."
     if count := sum(sheet.open for sheet in sheets):
         yield f"{count} replies to open problems are left out: there is no truth to grade against."
-    ungraded = sum(value is None for sheet in sheets for value in _regraded(sheet))
-    if ungraded:
+    regraded = (
+        values
+        for sheet in sheets
+        for columns in (sheet.sampled, sheet.clipped)
+        for mode, values in columns.items()
+        if mode != "stored"
+    )
+    if ungraded := sum(value is None for values in regraded for value in values):
         yield f"{ungraded} grades are left out: the grader gave no verdict."
 
 
-def _named(clip: str) -> str:
-    is_family = clip.partition(":")[0] == FAMILY
-    return "the prompt set's stop strings" if is_family else ", ".join(map(repr, stop_strings(clip)))
-
-
-def _regraded(sheet: Sheet) -> Iterator[float | None]:
-    for columns in (sheet.sampled, sheet.clipped):
-        for mode, values in columns.items():
-            if mode != "stored":
-                yield from values
-
-
-def _plain(lines: Sequence[Line], gains: Sequence[Gain], clip: str) -> dict[str, object]:
-    from debate_rl.metrics.intervals import Estimate
-    from debate_rl.replay.regrading import plain
-
-    def row(one: Line | Gain) -> dict[str, object]:
-        values = {field.name: getattr(one, field.name) for field in fields(one)}
-        return {name: plain(v) if isinstance(v, Estimate) else v for name, v in values.items()}
-
-    return {"schema": 1, "clip": clip, "lines": [*map(row, lines)], "gains": [*map(row, gains)]}
-
-
-def _write_table(file: str, lines: Sequence[Line], gains: Sequence[Gain], *, clip: bool) -> None:
-    from debate.files import write_text
-    from debate_rl.evaluation.report import as_text
-    from debate_rl.replay.regrading import gain_table, table_of
-
-    tables = {"": table_of(lines, clip=clip)} | ({"gains": gain_table(gains)} if gains else {})
-    write_text(file, as_text(tables, cast(Literal["md", "tex"], Path(file).suffix[1:])))
+def _plain(one: Line | Gain) -> dict[str, object]:
+    values = {field.name: getattr(one, field.name) for field in fields(one)}
+    return {name: plain(v) if isinstance(v, Estimate) else v for name, v in values.items()}

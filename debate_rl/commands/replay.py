@@ -8,18 +8,30 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from debate.files import write_text
 from debate_rl.commands.console import NARROW, Ended, plain_console, progress_bar, text_table
-from debate_rl.commands.options import FilterOption, JsonFile, Overrides, RunFolder
-
-if TYPE_CHECKING:
-    from debate_rl.replay.scheme import Scheme
-    from debate_rl.replay.summary import Summary, Tally
+from debate_rl.commands.options import FilterOption, JsonFile, Overrides, RunFolder, StepsOption, steps_of
+from debate_rl.config import Config
+from debate_rl.config.keys import check_key
+from debate_rl.config.recipes import ConfigError, parse_override, read_run_config
+from debate_rl.formatting import fixed, percent, round_number
+from debate_rl.replay.scheme import Scheme, replay_run, scheme_of
+from debate_rl.replay.summary import (
+    SCHEMA,
+    Summary,
+    facts_json,
+    refuse_another,
+    replay_name,
+    write_debates,
+    write_facts,
+)
+from transcripts import RunStore, compile_filter
 
 MAY_CHANGE = ("rewards", "advantages")
 DIFFERS = 1
@@ -33,7 +45,7 @@ CAPTION = (
 def replay(
     run: RunFolder,
     filter: FilterOption = "",
-    steps: Annotated[str, typer.Option(metavar="A..B", help="Show these steps, counted from 0.")] = "",
+    steps: StepsOption = "",
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Write to this folder; default RUN/replays/NAME.")
     ] = None,
@@ -44,11 +56,6 @@ def replay(
 
     Needs no GPU. Exit code 1: the stored rewards are not those of the run's own scheme.
     """
-    from debate_rl.config.recipes import read_run_config
-    from debate_rl.replay.scheme import scheme_of
-    from debate_rl.replay.summary import SCHEMA, refuse_another, replay_name
-    from transcripts import compile_filter
-
     changes = list(overrides or ())
     refuse_other_keys(changes)
     compile_filter(filter)  # says what is wrong before anything is written
@@ -63,41 +70,25 @@ def replay(
     summary, damage = _replay(path, (own, other), filter, (first, last), folder)
     folder = folder if summary.debates else None
     facts = {"schema": SCHEMA, "overrides": changes, "asked": question, "damaged_lines": damage}
-    # Before a reader that goes away can end the command.
-    _write(facts | summary.facts(), folder, json)
+    facts |= summary.facts()
+    if folder is not None:  # before a reader that goes away can end the command
+        write_facts(folder, facts)
+    if json is not None:
+        write_text(json, facts_json(facts))
     show(str(path), summary, damage=damage, only_check=own == other)
     if folder is not None:
         plain_console().print(f"Every debate: {folder / 'debates.jsonl'}")
         if summary.most_changed:
-            plain_console().print(f"What changed most: {_look_at(run, folder, summary.most_changed[0][0])}")
+            name = folder.name if folder.parent == path / "replays" else str(folder)
+            look = shlex.join(["debate", "inspect", run, "replays", name, summary.most_changed[0][0]])
+            plain_console().print(f"What changed most: {look}")
     if summary.differ:
         count = f"{summary.differ} of {summary.checked} debates"
         raise Ended(f"{path}: what is stored is not what its own scheme gives in {count}", DIFFERS)
 
 
-def _look_at(run: str, folder: Path, id: str) -> str:
-    """Return the command that shows a debate of a replay, named by its path where it lies elsewhere."""
-    name = folder.name if folder.parent == Path(run) / "replays" else str(folder)
-    return shlex.join(["debate", "inspect", run, "replays", name, id])
-
-
-def _write(facts: dict[str, object], folder: Path | None, json: str | None) -> None:
-    from debate_rl.replay.summary import facts_json, write_facts
-
-    if folder is not None:
-        write_facts(folder, facts)
-    if json is not None:
-        from debate.files import write_text
-
-        write_text(json, facts_json(facts))
-
-
 def refuse_other_keys(overrides: Iterable[str]) -> None:
     """Raise ConfigError for an override of anything but the rewards and how advantages are made of them."""
-    from debate_rl.config import Config
-    from debate_rl.config.keys import check_key
-    from debate_rl.config.recipes import ConfigError, parse_override
-
     for text in overrides:
         path, _ = parse_override(text)
         if path[0] not in MAY_CHANGE:
@@ -106,23 +97,6 @@ def refuse_other_keys(overrides: Iterable[str]) -> None:
             except ValueError as error:
                 raise ConfigError(str(error)) from error
             raise ConfigError(f"{text}: a replay changes rewards.* and advantages.* only")
-
-
-def steps_of(text: str) -> tuple[int, int | None]:
-    """Return the first and the last step of A..B, A.., ..B or A; None is the run's last.
-
-    >>> steps_of("3..5"), steps_of("3.."), steps_of("..5"), steps_of("4"), steps_of("")
-    ((3, 5), (3, None), (0, 5), (4, 4), (0, None))
-    """
-    if not text:
-        return 0, None
-    first, dots, last = text.partition("..")
-    ends = (first, last) if dots else (first, first)
-    good = all(end == "" or (end.isdecimal() and len(end) <= 11) for end in ends) and any(ends)
-    low, high = (int(ends[0] or 0), int(ends[1]) if ends[1] else None) if good else (1, 0)
-    if high is not None and high < low:
-        raise ValueError(f"--steps {text!r}: write A..B with A no greater than B, A.., ..B or A, from 0")
-    return low, high
 
 
 def _plain(scheme: Scheme) -> dict[str, object]:
@@ -141,10 +115,6 @@ def _replay(
     folder: Path | None,
 ) -> tuple[Summary, int]:
     """Go through the debates, write them where a folder is given; return figures and damaged lines."""
-    from debate_rl.replay.scheme import replay_run
-    from debate_rl.replay.summary import Summary, write_debates
-    from transcripts import RunStore
-
     summary, (first, last) = Summary(), steps
     with RunStore.open(run) as store, progress_bar() as progress:
         damage = len(store.damage)
@@ -163,7 +133,7 @@ def _replay(
 def show(run: str, summary: Summary, *, damage: int, only_check: bool) -> None:
     """Print the check, then the tables, then the debates to open."""
     console, plain = Console(), plain_console()
-    for line in check_lines(run, summary, damage):
+    for line in summary.check_lines(run, damage):
         plain.print(line)
     if only_check or not summary.debates:
         return
@@ -176,43 +146,13 @@ def show(run: str, summary: Summary, *, damage: int, only_check: bool) -> None:
         plain.print(f"These change most (sum of |new - old|): {named}")
 
 
-def check_lines(run: str, summary: Summary, damage: int) -> list[str]:
-    """Return how stored and recomputed numbers compare."""
-    lines = [f"{run}: {damage} lines cannot be read; their groups lack a debate"] if damage else []
-    if summary.not_finite:
-        lines.append(f"{run}: {summary.not_finite} rewards are infinite or not a number; they count as none")
-    if not summary.debates:
-        return [*lines, f"{run}: no debates are found"]
-    if not summary.checked:
-        return [*lines, f"{run}: no rewards are stored to check against"]
-    if not summary.differ:
-        same = f"stored = recomputed under the run's own scheme: all of {summary.checked} debates"
-        return [*lines, same]
-    named = ", ".join(summary.differing) + (", ..." if summary.differ > len(summary.differing) else "")
-    differ = (
-        f"stored and recomputed under the run's own scheme differ in {summary.differ} of {summary.checked}"
-    )
-    return [*lines, f"{differ} debates: {named}"]
-
-
 def _table(title: str, parts: tuple[str, ...], summary: Summary, caption: str | None = None) -> Table:
     heads = (*parts, "turns", "sign", "gained", "lost", "old", "new", "moved")
-    keys = {key: [_part(one, summary.rounds) for one in key] for key in summary.by(*parts)}
-    rows = ((*keys[key], *_cells(tally)) for key, tally in summary.by(*parts).items())
+    rows: list[list[str]] = []
+    for key, tally in summary.by(*parts).items():
+        names = [one if isinstance(one, str) else round_number(one, summary.rounds) for one in key]
+        figures = tally.figures()
+        shares = [percent(figures[name]) for name in ("sign_changed", "gained", "lost")]
+        means = [fixed(figures[name], "+.3f") for name in ("old", "new")]
+        rows.append([*names, str(tally.turns), *shares, *means, fixed(figures["moved"])])
     return text_table(heads, rows, align="l" * len(parts) + "r", title=title, caption=caption, **NARROW)
-
-
-def _part(part: str | int, rounds: int) -> str:
-    """Return a stream, a persona, or a round as a table has it."""
-    from debate_rl.formatting import round_number
-
-    return part if isinstance(part, str) else round_number(part, rounds)
-
-
-def _cells(tally: Tally) -> list[str]:
-    from debate_rl.formatting import fixed, percent
-
-    figures = tally.figures()
-    shares = [percent(figures[name]) for name in ("sign_changed", "gained", "lost")]
-    means = [fixed(figures[name], "+.3f") for name in ("old", "new")]
-    return [str(tally.turns), *shares, *means, fixed(figures["moved"])]

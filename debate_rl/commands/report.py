@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from debate.files import write_text
 from debate_rl.commands.console import plain_console, progress_bar, text_table, wide_console
 from debate_rl.commands.options import FilterOption, JsonFile
-
-if TYPE_CHECKING:
-    from debate_rl.reports.document import Answer, Judged
-    from debate_rl.reports.figures import Figure
+from debate_rl.formatting import number
+from debate_rl.reports.document import Answer, Judged, Links, interval_of
+from debate_rl.reports.figures import Figure
+from debate_rl.reports.pages import MARK, as_html, as_json, refuse_missing
+from debate_rl.reports.report import judge_run, stages_sections, whole_report, with_stages
+from debate_rl.reports.run import load_runs
+from debate_rl.runs.folder import write_whole
+from transcripts import compile_filter
 
 FILES = ("report.html", "report.json")
 SHOWN = (
@@ -39,14 +44,6 @@ def report(
     ] = "",
 ) -> None:
     """Report how well a policy judges and how training went, as a page and as JSON."""
-    from debate.files import write_text
-    from debate_rl.reports.document import Links
-    from debate_rl.reports.pages import as_html, as_json, refuse_missing
-    from debate_rl.reports.report import stages_sections, whole_report, with_stages
-    from debate_rl.reports.run import load_runs
-    from debate_rl.runs.folder import write_whole
-    from transcripts import compile_filter
-
     refuse_missing()
     compile_filter(filter)  # says what is wrong before anything is read or written
     links = Links(inspector)
@@ -66,8 +63,6 @@ def report(
 
 
 def _judge(name: str, filter: str) -> Judged:
-    from debate_rl.reports.report import judge_run
-
     with progress_bar() as progress:
         task = progress.add_task(name, total=None)
         return judge_run(name, filter, tell=lambda total: progress.update(task, total=total, advance=1))
@@ -75,8 +70,6 @@ def _judge(name: str, filter: str) -> Judged:
 
 def refuse_foreign(folder: Path) -> None:
     """Raise ValueError where a file that a report would replace was not written by one."""
-    from debate_rl.reports.pages import MARK
-
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is not a folder; choose another --out")
     for name in FILES:
@@ -113,9 +106,6 @@ def _main_figures(runs: Sequence[Judged]) -> Table:
 
 
 def _with_interval(figure: Figure) -> str:
-    from debate_rl.formatting import number
-    from debate_rl.reports.document import interval_of
-
     if figure.estimate is None:
         return "none"
     text = number(figure.estimate.value, signed=figure.range[0] < 0)

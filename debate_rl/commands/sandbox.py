@@ -7,19 +7,19 @@ import sys
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import orjson
 import typer
+from pydantic import ValidationError
 
+from debate.tools import Ran
 from debate_rl.commands.console import write_json
 from debate_rl.commands.options import JsonFile
+from debate_rl.config.sandbox import SandboxConfig
+from debate_rl.engines import sandbox_of
 from debate_rl.formatting import safe_json
-
-if TYPE_CHECKING:
-    from debate.tools import Ran
-    from debate_rl.config.sandbox import SandboxConfig
-    from envs.sandbox import Sandbox
+from envs.sandbox import Sandbox
 
 MOST_BYTES = 8 << 20
 """Of a file: more than the longest program that is run."""
@@ -35,6 +35,9 @@ def sandbox(
     ] = False,
     seconds: Annotated[float | None, typer.Option(help="Wall time of a program.")] = None,
     memory_mb: Annotated[int | None, typer.Option(help="Memory of a session's processes together.")] = None,
+    processes: Annotated[int | None, typer.Option(help="Processes and threads of a session.")] = None,
+    file_mb: Annotated[int | None, typer.Option(help="All files of a session, and the output.")] = None,
+    output_chars: Annotated[int | None, typer.Option(help="Characters of output that are kept.")] = None,
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="In no box: programs can do what you can. Only for your own.")
     ] = False,
@@ -44,33 +47,20 @@ def sandbox(
 
     Every program has a fresh session. The exit code is 0 when all were run, whatever they did.
     """
-    from debate_rl.engines import sandbox_of
-
-    given = {
-        "seconds": seconds,
-        "memory_mb": memory_mb,
-    }
-    settings = _settings({name: value for name, value in given.items() if value is not None}, unsafe=unsafe)
+    limits = {"seconds": seconds, "memory_mb": memory_mb, "processes": processes, "file_mb": file_mb}
+    limits |= {"output_chars": output_chars}
+    given = {name: value for name, value in limits.items() if value is not None}
+    try:
+        settings = SandboxConfig.model_validate({**given, "sessions": 0, "unsafe": unsafe})
+    except ValidationError as error:
+        first = error.errors()[0]
+        option, said = str(first["loc"][0]).replace("_", "-"), first["msg"]
+        raise ValueError(f"--{option} {first['input']}: {said[0].lower()}{said[1:]}") from error
     programs = [(name, _read(name)) for name in files]
-    with sandbox_of(settings, warm=0) as box:
+    with sandbox_of(settings) as box:
         found = asyncio.run(_print_all(box, programs, session=session))
     if json is not None:
         write_json(json, found)
-
-
-def _settings(given: dict[str, float | int], *, unsafe: bool) -> SandboxConfig:
-    from pydantic import ValidationError
-
-    from debate_rl.config.sandbox import SandboxConfig
-
-    try:
-        return SandboxConfig.model_validate({**given, "unsafe": unsafe})
-    except ValidationError as error:
-        first = error.errors()[0]
-        option = str(first["loc"][0]).replace("_", "-")
-        raise ValueError(
-            f"--{option} {first['input']}: {first['msg'][0].lower()}{first['msg'][1:]}"
-        ) from error
 
 
 def _read(name: str) -> str:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from dataclasses import asdict
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Annotated
 
 import typer
 
-from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
-from debate_rl.commands.options import JsonFile, writable
-from debate_rl.formatting import counted, printable
-
-if TYPE_CHECKING:
-    from debate_rl.metrics.intervals import Estimate
-    from debate_rl.sweeps.arms import Arm, Sweep
-    from debate_rl.sweeps.results import ArmCost, ArmFigure
-    from debate_rl.sweeps.running import Runner, SweepRun
+from debate_rl.commands.console import plain_console, print_table, write_json
+from debate_rl.commands.eval_tables import write_tables
+from debate_rl.commands.options import JsonFile, TableFile
+from debate_rl.formatting import counted, interval, printable
+from debate_rl.metrics.intervals import Estimate
+from debate_rl.replay.regrading import plain
+from debate_rl.sweeps.arms import Arm, Sweep, open_sweep
+from debate_rl.sweeps.results import ArmCost, ArmFigure, costs_of, figures_of, read_evaluations
+from debate_rl.sweeps.running import Runner, open_state, runs_of
 
 
 def sweep(
@@ -36,21 +36,13 @@ def sweep(
         ),
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Tell the runs, and start nothing.")] = False,
-    table: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", callback=writable, help="Also write the tables to an .md or .tex file."),
-    ] = None,
+    table: TableFile = None,
     json: JsonFile = None,
 ) -> None:
     """Train every arm with every seed, and compare them; the same command again does what is left.
 
     Arms of one seed begin from the same weights and are compared problem by problem: docs/sweeps.md.
     """
-    from debate_rl.sweeps.arms import open_sweep
-    from debate_rl.sweeps.running import Runner, open_state, runs_of
-
-    if table is not None and Path(table).suffix not in (".md", ".tex"):
-        raise ValueError(f"--table {table}: write a name that ends in .md or .tex")
     settings, arms = open_sweep(config, changes or ())
     runs = runs_of(settings, arms)
     say = plain_console().print
@@ -62,34 +54,34 @@ def sweep(
     with open_state(settings, arms) as state:
         runner = Runner(settings, state, plain_console(stderr=True).print)
         runner.run(runs)
-    _show(settings, runner, runs, arms, json, table)
-    if runner.state.failed:
+    figures = figures_of(read_evaluations(runs), arms, settings.figures)
+    costs = costs_of(runs, arms, state)
+    heads = ("arm", "tokens generated", "tokens forward", "steps", "runs")
+    rows = [
+        (one.arm, f"{one.tokens:,.0f}", f"{one.passes:,.0f}", f"{one.steps:g}", one.state) for one in costs
+    ]
+    tables = {**_figure_tables(figures, arms), "what it took": [heads, *rows]}
+    for name, lines in tables.items():
+        print_table(lines, name, align="lr")
+    say(*_notes(settings, runner, arms), sep="\n")
+    if json is not None:
+        facts = {"recipe": settings.recipe, "out": settings.out, "arms": state.arms, "failed": state.failed}
+        found = [
+            asdict(row) | {name: plain(getattr(row, name)) for name in ("value", "gained", "less")}
+            for row in figures
+        ]
+        costs_found = [asdict(one) for one in costs]
+        write_json(json, {"schema": 1, **facts, "figures": found, "costs": costs_found})
+    if table is not None:
+        write_tables(table, tables)
+    if state.failed:
         raise typer.Exit(1)
 
 
-def _show(
-    settings: Sweep,
-    runner: Runner,
-    runs: Sequence[SweepRun],
-    arms: Sequence[Arm],
-    json: str | None,
-    table: str | None,
-) -> None:
-    from debate.files import write_text
-    from debate_rl.evaluation.report import as_text
-    from debate_rl.sweeps.results import costs_of, figures_of, read_evaluations
-
-    figures = figures_of(read_evaluations(runs), arms, settings.figures)
-    costs = costs_of(runs, arms, runner.state)
-    tables = {**_figure_tables(figures, arms), "what it took": _cost_table(costs)}
-    for name, rows in tables.items():
-        width = sum(max(len(row[column]) + 3 for row in rows) for column in range(len(rows[0])))
-        wide_console(width + 1).print(text_table(rows[0], rows[1:], align="lr", no_wrap=True, title=name))
-    plain_console().print(*_notes(settings, runner, arms), sep="\n")
-    if json is not None:
-        write_json(json, {"schema": 1, **_plain(settings, runner, figures, costs)})
-    if table is not None:
-        write_text(table, as_text(tables, cast(Literal["md", "tex"], Path(table).suffix[1:])))
+def _cost_table(costs: Sequence[ArmCost]) -> list[tuple[str, ...]]:
+    heads = ("arm", "tokens generated", "tokens forward", "steps", "runs")
+    spent = ((f"{one.tokens:,.0f}", f"{one.passes:,.0f}", f"{one.steps:g}") for one in costs)
+    return [heads, *((one.arm, *cells, one.state) for one, cells in zip(costs, spent, strict=True))]
 
 
 def _figure_tables(figures: Sequence[ArmFigure], arms: Sequence[Arm]) -> dict[str, list[tuple[str, ...]]]:
@@ -106,8 +98,6 @@ def _figure_tables(figures: Sequence[ArmFigure], arms: Sequence[Arm]) -> dict[st
 
 def _text(estimate: Estimate | None, *, signed: bool = False) -> str:
     """Return an estimate with its interval; tokens and other large numbers have no decimals."""
-    from debate_rl.formatting import interval
-
     if estimate is None:
         return ""
     digits = 3 if abs(estimate.value) < 10 else 0
@@ -115,19 +105,7 @@ def _text(estimate: Estimate | None, *, signed: bool = False) -> str:
     low, high = estimate.low, estimate.high
     if not signed and 0 <= estimate.value <= 1:  # a share
         low, high = max(low, 0.0), min(high, 1.0)
-    bounds = interval(low, high, form)
-    return f"{form(estimate.value)} ({bounds or 'no interval'})"
-
-
-def _cost_table(costs: Sequence[ArmCost]) -> list[tuple[str, ...]]:
-    heads = ("arm", "tokens generated", "tokens forward", "steps", "runs")
-    return [
-        heads,
-        *(
-            (one.arm, f"{one.tokens:,.0f}", f"{one.passes:,.0f}", f"{one.steps:g}", one.state)
-            for one in costs
-        ),
-    ]
+    return f"{form(estimate.value)} ({interval(low, high, form, none='no interval')})"
 
 
 def _notes(settings: Sweep, runner: Runner, arms: Sequence[Arm]) -> Iterator[str]:
@@ -139,19 +117,3 @@ def _notes(settings: Sweep, runner: Runner, arms: Sequence[Arm]) -> Iterator[str
     for name, line in runner.state.failed.items():
         yield printable(f"failed: {name}: {line}")
     yield f"look: debate report {quote(settings.out)}/{quote(arms[0].folder)}/seed_*"
-
-
-def _plain(
-    settings: Sweep, runner: Runner, figures: Sequence[ArmFigure], costs: Sequence[ArmCost]
-) -> dict[str, object]:
-    from dataclasses import asdict
-
-    from debate_rl.replay.regrading import plain
-
-    rows = [
-        asdict(row) | {name: plain(getattr(row, name)) for name in ("value", "gained", "less")}
-        for row in figures
-    ]
-    state = runner.state
-    known = {"recipe": settings.recipe, "out": settings.out, "arms": state.arms, "failed": state.failed}
-    return {**known, "figures": rows, "costs": [asdict(one) for one in costs]}

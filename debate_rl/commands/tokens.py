@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from debate_rl.commands.console import plain_console, text_table, write_json
+from debate_rl.commands.inspect_actions import opened
 from debate_rl.commands.options import JsonFile, Overrides, RunFolder, turn_of
-
-if TYPE_CHECKING:
-    from debate_rl.commands.token_table import TokenRow
+from debate_rl.config.recipes import read_run_config
+from debate_rl.formatting import fixed, json_number
+from debate_rl.runs.weights import KeptWeights, load_kept, weights_of_version
 
 COLUMNS = ("index", "token", "stream", "advantage", "sampler", "trainer", "ratio")
+CAPTION = "sampler, trainer: log-probability; ratio: exp(trainer - sampler)"
 
 
 def tokens(
@@ -34,46 +34,19 @@ def tokens(
     overrides: Overrides = None,
 ) -> None:
     """Show one turn token by token: stream, advantage, log-probabilities of sampler and trainer, ratio."""
-    from debate_rl.commands.inspect_actions import opened
-    from debate_rl.commands.token_table import token_table
-    from debate_rl.config.recipes import read_run_config
-    from debate_rl.formatting import json_number
-    from debate_rl.runs.weights import load_kept, weights_of_version
-    from learner.update.forward import compute_type
-
     path, turn_id = Path(run), turn_of(turn)
     config = read_run_config(path, overrides or ())
     with opened(path) as store:
         record = store.debate(debate, tokens=True)
     version = next((t.completion.policy_version for t in record.debate.turns if t.id == turn_id), 0)
-    kept, trainer = weights_of_version(path, config, version)
-    model, tokenizer = load_kept(config, kept)
+    kept = weights_of_version(path, config, version)
+    model, tokenizer = load_kept(config, kept.path)
     try:
-        compute = compute_type(model, config.learner.compute)
-        rows = token_table(record, turn_id, model, tokenizer, config.advantages, compute=compute)
+        from debate_rl.inspector.views.token_table import token_table  # torch takes seconds to load
+
+        rows = token_table(record, turn_id, model, tokenizer, config)
     except ValueError as error:
         raise ValueError(f"{run} {debate}: {error}") from error
-    Console().print(_table(f"debate {debate}, turn {turn}: {record.debate.problem.id}", rows))
-    plain_console().print(_note(path, kept, trainer, version))
-    if json is not None:
-        facts = {"debate": debate, "turn": turn, "policy_version": version, "trainer_version": trainer}
-        cells = [{name: json_number(value) for name, value in asdict(row).items()} for row in rows]
-        write_json(json, facts | {"tokens": cells})
-
-
-def _note(run: Path, kept: Path | None, trainer: int, version: int) -> str:
-    """Return which weights the trainer's figures are of; the turn was sampled with those of ``version``."""
-    name = "the weights the run began with" if kept is None else kept.relative_to(run)
-    said = f"trainer: {name}, policy version {trainer}"
-    if trainer == version:
-        return f"{said}, which sampled this turn"
-    lost = f"Version {version}, which sampled this turn, was not kept"
-    return f"{said}. {lost}: the ratios hold what training changed since"
-
-
-def _table(title: str, rows: Sequence[TokenRow]) -> Table:
-    from debate_rl.formatting import fixed
-
     cells = [
         (
             str(row.index),
@@ -84,5 +57,20 @@ def _table(title: str, rows: Sequence[TokenRow]) -> Table:
         )
         for row in rows
     ]
-    caption = "sampler, trainer: log-probability; ratio: exp(trainer - sampler)"
-    return text_table(COLUMNS, cells, align="rllr", title=Text(title), caption=caption)
+    title = Text(f"debate {debate}, turn {turn}: {record.debate.problem.id}")
+    Console().print(text_table(COLUMNS, cells, align="rllr", title=title, caption=CAPTION))
+    plain_console().print(_note(path, kept, version))
+    if json is not None:
+        facts = {"debate": debate, "turn": turn, "policy_version": version, "trainer_version": kept.version}
+        plain = [{name: json_number(value) for name, value in asdict(row).items()} for row in rows]
+        write_json(json, facts | {"tokens": plain})
+
+
+def _note(run: Path, kept: KeptWeights, version: int) -> str:
+    """Return which weights the trainer's figures are of; the turn was sampled with those of ``version``."""
+    name = "the weights the run began with" if kept.path is None else kept.path.relative_to(run)
+    trainer = f"trainer: {name}, policy version {kept.version}"
+    if kept.version == version:
+        return f"{trainer}, which sampled this turn"
+    lost = f"Version {version}, which sampled this turn, was not kept"
+    return f"{trainer}. {lost}: the ratios hold what training changed since"

@@ -4,19 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
 import typer
 
+from debate.prompting.fitting import ContextBudget, context_budget
+from debate_rl.commands.asking import (
+    MAX_LIVE,
+    kept_folder,
+    policy_of,
+    progress_of,
+    requests_at_once,
+    weights_named,
+)
 from debate_rl.commands.console import plain_console, write_json
-from debate_rl.commands.options import JsonFile
+from debate_rl.commands.options import JsonFile, SeedOption, WeightsOption, listed, named_and_set, positive
+from debate_rl.config.recipes import open_run_or_recipe
+from debate_rl.engines import counting_policy
+from debate_rl.evaluation.folder import identity, open_folder
+from debate_rl.evaluation.play import EvalPlan, play
 from debate_rl.formatting import share
-
-if TYPE_CHECKING:
-    from debate_rl.sft.harvests import Harvest, Trace
+from debate_rl.sampling.problems import load_run_problems
+from debate_rl.sft.harvests import (
+    Harvest,
+    Trace,
+    chosen,
+    debate_turns,
+    foreign,
+    lengths,
+    provenance,
+    read_traces,
+    refuse_unanswered,
+    selections,
+    solutions,
+    winners,
+    write_traces,
+)
 
 BIAS = "  only right replies are kept: problems that the teacher seldom solves are rare among them, or absent"
 ONE_SIDED = "  problems that it always or never solves have no such list"
+FILES = (".jsonl", ".json", ".parquet")
 
 
 def traces(
@@ -28,12 +55,12 @@ def traces(
         ),
     ],
     out: Annotated[str, typer.Option(metavar="FILE", help="The file of traces to write, JSON lines.")],
-    samples: Annotated[int, typer.Option(help="Sample this many replies to each problem.")] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of the replies.")] = 0,
-    weights: Annotated[
-        str, typer.Option(help="Of a run: newest, best, start, or the step of a checkpoint.")
-    ] = "newest",
-    winners: Annotated[
+    samples: Annotated[
+        int, typer.Option(callback=positive, help="Sample this many replies to each problem.")
+    ] = 1,
+    seed: SeedOption = 0,
+    weights: WeightsOption = "newest",
+    take_winners: Annotated[
         bool, typer.Option("--winners", help="Take the winning solutions of the debates that runs kept.")
     ] = False,
     debates: Annotated[
@@ -49,8 +76,12 @@ def traces(
             help="Take lists of its solutions, right and wrong ones, and name a right one.",
         ),
     ] = False,
-    per_problem: Annotated[int | None, typer.Option(help="Keep this many traces of a problem.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Leave out longer replies.")] = None,
+    per_problem: Annotated[
+        int | None, typer.Option(callback=positive, help="Keep this many traces of a problem.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(callback=positive, help="Leave out longer replies.")
+    ] = None,
     against: Annotated[
         str | None,
         typer.Option(
@@ -61,28 +92,32 @@ def traces(
     json: JsonFile = None,
 ) -> None:
     """Collect right replies to training problems, to be learnt by debate train; run it again to continue."""
-    from debate_rl.sft.harvests import chosen, lengths, read_traces, write_traces
-
-    for name, value in (("--samples", samples), ("--per-problem", per_problem), ("--max-tokens", max_tokens)):
-        if value is not None and value < 1:
-            raise ValueError(f"{name} {value}: needs 1 or more")
     own = read_traces([Path(against)]) if against is not None else []
-    names = [word for word in what if "=" not in word]
-    overrides = tuple(word for word in what if "=" in word)
-    if winners and debates:
+    names, overrides = named_and_set(what)
+    if not names:
+        raise ValueError("traces: name a recipe, a run, or files of traces")
+    if take_winners and debates:
         raise ValueError("--winners --debates: turns have the winners among them; name one of the two")
-    stored = "winners" if winners else "debates" if debates else None
-    if genselect and (stored is not None or samples < 2):
+    stored = take_winners or debates
+    if genselect and (stored or samples < 2):
         raise ValueError(
             "--genselect: lists solutions that are sampled, --samples 2 or more, and no stored ones"
         )
-    harvest, rows = _collected(names, overrides, samples, seed, weights, stored, genselect=genselect)
-    kept, lost = chosen(
-        rows,
-        per_problem=per_problem,
-        max_tokens=max_tokens,
-        levels=[level.strip() for level in levels.split(",") if level.strip()],
-    )
+    harvest: Harvest | None = None
+    if stored:
+        harvest = Harvest()
+        for name in names:
+            harvest.merge((winners if take_winners else debate_turns)(Path(name)))
+    elif not all(Path(name).suffix.lower() in FILES for name in names):
+        if len(names) > 1:
+            raise ValueError(
+                f"traces: {names[1]}: the replies of one teacher at a time; files are joined later"
+            )
+        harvest = _sampled(names[0], overrides, samples, seed, weights, genselect=genselect)
+    elif genselect:
+        raise ValueError(f"--genselect: {names[0]} is a file of traces; name a recipe or a run")
+    rows = harvest.traces if harvest is not None else read_traces([Path(name) for name in names])
+    kept, lost = chosen(rows, per_problem=per_problem, max_tokens=max_tokens, levels=listed(levels))
     if not kept:
         raise ValueError(f"{', '.join(names)}: no right reply is left to keep; nothing is written to {out}")
     write_traces(Path(out), kept)
@@ -97,19 +132,14 @@ def traces(
         figures[name] = {"p10": low, "median": middle, "p90": high}
     if own:
         figures["against"] = _say_style(kept, own, str(against))
-    say(f"{len(kept):,} traces of {_problems(kept):,} problems in {out}")
+    problems = len({str(row.get("question") or row.get("messages")) for row in kept})
+    say(f"{len(kept):,} traces of {problems:,} problems in {out}")
     if json is not None:
         write_json(json, figures)
 
 
-def _problems(rows: Sequence[Trace]) -> int:
-    return len({str(row.get("question") or row.get("messages")) for row in rows})
-
-
 def _say_style(kept: Sequence[Trace], own: Sequence[Trace], against: str) -> dict[str, object]:
     """Print how long the traces are beside those of the model that is to learn; return the medians."""
-    from debate_rl.sft.harvests import foreign
-
     figures: dict[str, object] = {"file": against}
     for name, theirs, ours, apart in foreign(kept, own):
         warning = "; a foreign style, which may cost what the model can do" if apart else ""
@@ -139,51 +169,12 @@ def _say_yield(harvest: Harvest, *, genselect: bool) -> dict[str, object]:
     return {"yield": rows, "problems": harvest.problems, "cut": harvest.cut, "ungraded": harvest.ungraded}
 
 
-def _collected(
-    names: Sequence[str],
-    overrides: Sequence[str],
-    samples: int,
-    seed: int,
-    weights: str,
-    stored: Literal["winners", "debates"] | None,
-    *,
-    genselect: bool,
-) -> tuple[Harvest | None, list[Trace]]:
-    """Return what was looked at, None for files, and the traces."""
-    from debate_rl.sft.harvests import Harvest, debate_turns, read_traces, winners
-
-    if not names:
-        raise ValueError("traces: name a recipe, a run, or files of traces")
-    if stored is not None:
-        whole = Harvest()
-        for name in names:
-            whole.merge((winners if stored == "winners" else debate_turns)(Path(name)))
-        return whole, whole.traces
-    if all(Path(name).suffix.lower() in (".jsonl", ".json", ".parquet") for name in names):
-        if genselect:
-            raise ValueError(f"--genselect: {names[0]} is a file of traces; name a recipe or a run")
-        return None, read_traces([Path(name) for name in names])
-    if len(names) > 1:
-        raise ValueError(f"traces: {names[1]}: the replies of one teacher at a time; files are joined later")
-    harvest = _sampled(names[0], overrides, samples, seed, weights, genselect=genselect)
-    return harvest, harvest.traces
-
-
 def _sampled(
     name: str, overrides: Sequence[str], samples: int, seed: int, weights: str, *, genselect: bool
 ) -> Harvest:
     """Return what a teacher replied to training problems; replies that are kept are not sampled again."""
-    from debate_rl.commands.eval_sets import MAX_LIVE, policy_of, progress_of
-    from debate_rl.config.models import ENGINES
-    from debate_rl.config.recipes import open_run_or_recipe
-    from debate_rl.evaluation.folder import default_folder, identity, open_folder
-    from debate_rl.evaluation.play import EvalPlan, play
-    from debate_rl.problems import load_run_problems
-    from debate_rl.runs.weights import named_weights
-    from debate_rl.sft.harvests import provenance, refuse_unanswered, solutions
-
     run, config = open_run_or_recipe(name, overrides)
-    path = named_weights(run, weights)[0] if run is not None else None
+    path = weights_named(run, weights, name)
     data = load_run_problems(config)
     refuse_unanswered(data.train)
     plan = EvalPlan(
@@ -193,30 +184,22 @@ def _sampled(
         (seed,),
         config.train.max_live or MAX_LIVE,
         samples,
-        requests=None if config.model.policy in ENGINES else config.train.sample_batch_size,
+        requests=requests_at_once(config),
         direct=True,
         mode=config.grader.final,
         tokens=False,
     )
     what = identity(config, data.train, path, plan.seeds, direct=True)
-    home = run / "traces" if run else Path("traces") / Path(config.run.dir).name
-    folder = default_folder(home, path, what)
+    folder = kept_folder("traces", run, config, path, what)
     teller = plain_console(stderr=True).print
     teller(f"{samples * len(data.train):,} replies, {samples} to each of {len(data.train):,} problems")
+    source = provenance(config, path, seed=seed)
     with open_folder(folder, what), progress_of(str(folder)) as tell, policy_of(config, path) as policy:
         played = play(plan, policy, folder, tell=tell)
         if genselect:
-            from debate.prompting.fitting import ContextBudget, context_budget
-            from debate_rl.engines import counting_policy
-            from debate_rl.sft.harvests import selections
-
-            counted = config.model.policy in (None, "vllm")
+            counts = config.model.policy in (None, "vllm")
             budget = (
-                context_budget(counting_policy(config), config.debate)
-                if counted
-                else ContextBudget(None, len)
+                context_budget(counting_policy(config), config.debate) if counts else ContextBudget(None, len)
             )
-            source = provenance(config, path, seed=seed)
             return selections(played.opening, config.debate, source, budget=budget, seed=seed)
-    graded = (one for group in played.opening for one in group)
-    return solutions(graded, provenance(config, path, seed=seed))
+    return solutions((one for group in played.opening for one in group), source)

@@ -14,26 +14,24 @@ import torch
 from debate_rl.commands.console import plain_console
 from debate_rl.config import Config
 from debate_rl.curriculum.drive import Driver, most_steps, stage_configs
+from debate_rl.curriculum.record import Curriculum, after, stage_folder
 from debate_rl.engines import lacks_gpu
+from debate_rl.forecast.plan import Plan, planned
+from debate_rl.forecast.time_line import time_line
 from debate_rl.formatting import counted
 from debate_rl.known_models import CHARACTERS
 from debate_rl.metrics.held_out import read_held_out, sentences
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.models import is_known_only
-from debate_rl.problems import Problems, assumed_problems, load_run_problems
+from debate_rl.preflight.start import baseline_lines, best_by
 from debate_rl.runs.checkpoint import checkpoints, step_of
-from debate_rl.runs.curriculum import Curriculum, after, stage_folder
 from debate_rl.runs.folder import time_words, wall_seconds
-from debate_rl.sft.session import SftSession, planned_replies, replies_time_line
-from debate_rl.training.ends import BY_ALARM, End
-from debate_rl.training.epochs import length_line
-from debate_rl.training.plan import Plan, planned
+from debate_rl.sampling.problems import Problems, assumed_problems, load_run_problems
+from debate_rl.sampling.sampler import length_line
+from debate_rl.sft.session import REPLIES, open_replies, planned_replies, prepared, replies_time_line
+from debate_rl.training.loop import evaluates_first, goes_on, train_steps
 from debate_rl.training.ranks import joined
-from debate_rl.training.schedules import baseline_lines
-from debate_rl.training.session import Session, open_session
-from debate_rl.training.start_checks import best_by
-from debate_rl.training.time_line import time_line
-from debate_rl.training.train import goes_on, train_steps
+from debate_rl.training.run import BY_ALARM, End, Run, open_training
 from envs.errors import UnreachableError
 from learner.update.ranks import ALONE, Ranks
 
@@ -117,7 +115,7 @@ def plan_lines(config: Config, run: Path, gib: float | None, ranks: Ranks) -> li
 
 def _replies_lines(config: Config, there: int | None) -> Iterator[str]:
     """Yield what a supervised run learns, its steps, and what they need."""
-    config, data = SftSession.prepared(config)
+    config, data = prepared(config)
     yield from data.lines()
     yield f"{config.train.steps} steps of {config.sft.batch_size} replies"
     if (found := planned_replies(config, data, there=there)) is not None:
@@ -144,7 +142,7 @@ def _needs(config: Config, data: Problems, *, done: int = 0, ranks: int = 1) -> 
     return planned(config, data, done=done, ranks=ranks)
 
 
-def _trained(config: Config, ranks: Ranks, tell: Tell) -> Session:
+def _trained(config: Config, ranks: Ranks, tell: Tell) -> Run:
     """Do the steps of a run that are left, again from where a rollback went to."""
     while True:
         session = _trained_once(config, ranks, tell)
@@ -152,7 +150,7 @@ def _trained(config: Config, ranks: Ranks, tell: Tell) -> Session:
             return session
 
 
-def _trained_once(config: Config, ranks: Ranks, tell: Tell) -> Session:
+def _trained_once(config: Config, ranks: Ranks, tell: Tell) -> Run:
     """Do the steps that are left; ``tell`` says before them what they will need."""
     replies, needs = bool(config.sft.data), list[Plan]()
 
@@ -171,17 +169,17 @@ def _trained_once(config: Config, ranks: Ranks, tell: Tell) -> Session:
         tell("loading the model")
         return found.chosen if found is not None else {}
 
-    kind = SftSession if replies else Session
-    with joined(config, ranks) as group, open_session(config, look=look, kind=kind, group=group) as session:
+    opened = open_replies if replies else open_training
+    with joined(config, ranks) as group, opened(config, look=look, group=group) as session:
         _say_start(session, needs)
-        train_steps(session, SftSession.learn if replies else None)
+        train_steps(session, REPLIES if replies else None)
     return session
 
 
-def _say_start(session: Session, needs: list[Plan]) -> None:
+def _say_start(session: Run, needs: list[Plan]) -> None:
     """Say where a run begins and how long it will take."""
     config, say = session.config, session.tracker.say  # above the bar, where there is one
-    steps, replies = config.train.steps, isinstance(session, SftSession)
+    steps, replies = config.train.steps, bool(session.config.sft.data)
     left = session.step < steps
     if session.threads and left:
         say(session.threads)
@@ -199,7 +197,7 @@ def _say_start(session: Session, needs: list[Plan]) -> None:
             if replies
             else time_line(plan, run, here=True, model=session.model)
         )
-    if session.evaluates_first and not replies:
+    if evaluates_first(session) and not replies:
         say(f"evaluating {counted(len(session.data.held_out), 'held-out problem')} before the first step")
 
 
@@ -208,9 +206,9 @@ def _steps_saved(config: Config) -> int:
     return max(map(step_of, checkpoints(Path(config.run.dir) / "checkpoints")), default=0)
 
 
-def _say_end(session: Session) -> None:
+def _say_end(session: Run) -> None:
     """Print what a run came to, and where its parts lie."""
-    say, run, replies = plain_console().print, session.folder, isinstance(session, SftSession)
+    say, run, replies = plain_console().print, session.folder, bool(session.config.sft.data)
     if trained := session.data.trained_on:
         held_out = counted(len(session.data.never_trained), "held-out problem")
         say(f"test-time learning: {trained} of {held_out} are trained on")
@@ -232,7 +230,7 @@ def _say_end(session: Session) -> None:
         say(f"  look         debate inspect {folder}; debate report {folder}")
 
 
-def _figures(session: Session) -> dict[str, object]:
+def _figures(session: Run) -> dict[str, object]:
     """Return what a run came to: why it ended, its wall time, and its last figures."""
     run, end = session.folder, session.end
     rows = read_metrics(run.metrics) if run.metrics.exists() else []
@@ -243,7 +241,7 @@ def _figures(session: Session) -> dict[str, object]:
         "wall_seconds": wall_seconds(run.starts),
         "metrics": rows[-1] if rows else {},
     }
-    if isinstance(session, SftSession):
+    if bool(session.config.sft.data):
         last = {name: value for row in rows for name, value in row.items() if value is not None}
         figures |= {name: last[name] for name in SHOWN if name in last}
         step, best = session.best or (None, None)

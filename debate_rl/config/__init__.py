@@ -209,7 +209,7 @@ class Config(Settings):
         if self.rewards.judge_own != self.debate.judge_own:
             raise ValueError("rewards.judge_own and debate.judge_own must be equal")
         check_labels(self.rewards, self.verifier, self.train.control, self.train.control_share)
-        for protocol in self.debate.protocols():  # what open problems need: open_session
+        for protocol in self.debate.protocols():  # what open problems need: open_training
             check_scheme(protocol, self.rewards, verifiable=True, coins=self.train.draws_rewards)
         check_rewards(self.rewards, self.advantages, self.verifier)
         check_returns(self.debate, self.rewards, self.advantages)

@@ -19,10 +19,7 @@ from debate.seeds import derive_seed
 from debate.settings import did_you_mean
 from debate_rl.config import Config
 from debate_rl.config.stages import TABLES, StageConfig, Table
-from debate_rl.formatting import counted
-from debate_rl.metrics.intervals import clustered_mean
-from debate_rl.problems import Problems
-from debate_rl.runs.curriculum import (
+from debate_rl.curriculum.record import (
     NAME,
     Curriculum,
     CurriculumError,
@@ -30,15 +27,17 @@ from debate_rl.runs.curriculum import (
     after,
     demotes,
     ended,
+    look_at,
     read_curriculum,
     stage_folder,
     write_curriculum,
 )
+from debate_rl.formatting import counted
+from debate_rl.metrics.intervals import clustered_mean
+from debate_rl.preflight.start import change_rules, checked_problems
 from debate_rl.runs.folder import open_run
+from debate_rl.sampling.problems import Problems
 from debate_rl.sft.replies import load_replies
-from debate_rl.tracking.goals import look_at
-from debate_rl.training.start_checks import change_rules
-from debate_rl.training.start_problems import checked_problems
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
 LOOKED_AT = 256

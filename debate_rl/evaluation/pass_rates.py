@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from debate_rl.config import Config
-from debate_rl.difficulty import Difficulty, question_checksum
 from debate_rl.evaluation.play import EvalPlan, Tell, Unopened, play
 from debate_rl.metrics.intervals import Estimate, clustered_mean
-from debate_rl.problems import Problems, load_held_out, load_run_problems
 from debate_rl.runs.provenance import checksum
+from debate_rl.sampling.difficulty import Difficulty, question_checksum
+from debate_rl.sampling.problems import Problems, load_held_out, load_run_problems
 from envs import DataError
 
 

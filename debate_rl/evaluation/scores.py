@@ -21,7 +21,6 @@ from debate.policy import token_counts
 from debate.prompting.shown import speakers
 from debate.seeds import derive_seed
 from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH, TurnId
-from debate_rl.difficulty import BANDS
 from debate_rl.evaluation.grading import IN_A_BOX, Graded, Grades
 from debate_rl.evaluation.play import Played
 from debate_rl.metrics.answers import (
@@ -35,6 +34,7 @@ from debate_rl.metrics.answers import (
 from debate_rl.metrics.debates import are_valid, due_pairs_of
 from debate_rl.metrics.features import Compared, agreement, compared, scores_of, seat_figures, tool_figures
 from debate_rl.metrics.intervals import Estimate, clustered_mean
+from debate_rl.sampling.difficulty import BANDS
 from envs.answers.keys import AnswerKey
 from envs.instructions import ConstraintError, constraints_of, follows
 from envs.types import Mode

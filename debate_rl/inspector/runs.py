@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from debate_rl.runs.curriculum import NAME as CURRICULUM
-from debate_rl.runs.curriculum import STAGES
+from debate_rl.curriculum.record import NAME as CURRICULUM
+from debate_rl.curriculum.record import STAGES
 from debate_rl.runs.folder import is_locked
 from transcripts import TranscriptError
 from transcripts.index.database import run_and_shards

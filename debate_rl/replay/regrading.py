@@ -7,9 +7,11 @@ and the part of a gain that is learning to stop.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -23,13 +25,14 @@ from debate.prompting.shown import reads_untagged
 from debate.prompting.texts import load_prompts
 from debate.reply import Untagged, read_reply, untagged_rule
 from debate.types import WITHOUT_TRUTH
+from debate_rl.config.recipes import read_run_config
 from debate_rl.evaluation.folder import IDENTITY
 from debate_rl.evaluation.grading import IN_A_BOX, grade_turn
 from debate_rl.evaluation.scores import Scores, difference
 from debate_rl.formatting import percent
 from debate_rl.metrics import intervals
 from debate_rl.metrics.intervals import Estimate, Numbered, clustered_mean, spread, thirds
-from envs import Environment
+from envs import Environment, load_environment
 from envs.registry import environment_of
 from envs.types import MODES, Mode
 from rewards import Truth
@@ -43,6 +46,9 @@ STORED = "stored"
 """In place of a mode: the grades that were stored with the replies."""
 _KNOWN: dict[str, Mode] = {mode: mode for mode in MODES}
 Records: TypeAlias = Callable[[], Iterator[Record]]
+FAMILY = "family"
+"""The word of --clip for the stop strings of a prompt set."""
+_ESCAPES = {r"\n": "\n", r"\t": "\t", r"\,": ",", r"\\": "\\"}
 StopsOf: TypeAlias = Callable[[DebateConfig], Sequence[str]]
 """The stop strings at which replies of a protocol are cut."""
 Column: TypeAlias = list[float | None]
@@ -406,3 +412,43 @@ def plain(estimate: Estimate | None) -> dict[str, float | int | None] | None:
         "problems": estimate.clusters,
     }
     return found if estimate.p is None else {**found, "p": estimate.p}
+
+
+def stop_strings(text: str) -> tuple[str, ...]:
+    r"""Return the stop strings that --clip names.
+
+    >>> stop_strings(r"Question:,Q:,\n\n\n"), stop_strings(r"a\, b"), stop_strings("")
+    (('Question:', 'Q:', '\n\n\n'), ('a, b',), ())
+    """
+    parts = re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL)
+    return tuple(re.sub(r"\\.", lambda found: _ESCAPES.get(found[0], found[0]), part) for part in parts)
+
+
+def stops_of(clip: str) -> StopsOf:
+    """Return the stop strings that --clip means for the replies of a protocol; ValueError where it has none.
+
+    >>> from debate import DebateConfig
+    >>> stops_of("family:qa")(DebateConfig())[:2], stops_of("Q:")(DebateConfig())
+    (('[Question]', 'Question:'), ('Q:',))
+    """
+    family, _, name = clip.partition(":")
+    if family != FAMILY:
+        stops = stop_strings(clip)
+        return lambda _: stops
+
+    @cache
+    def of(prompts: str) -> tuple[str, ...]:
+        if found := load_prompts(prompts).stop:
+            return found
+        raise ValueError(f"--clip {clip}: the prompt set {prompts} has no stop strings; name some")
+
+    return lambda protocol: of(name or protocol.prompts)
+
+
+def own_environment(path: Path) -> Environment | None:
+    """Return the environment of one's own that graded a run's replies; None for data sets and families."""
+    run = next((one for one in (path, *path.resolve().parents[:2]) if (one / "config.toml").is_file()), None)
+    if run is None:
+        return None
+    kind = read_run_config(run).env.kind
+    return load_environment(kind) if ":" in kind else None

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from msgspec import UNSET
 
 from debate.types import TurnId
-from debate_rl.training.rollouts import advantages_by_debate, finite
+from debate_rl.rollouts.records import advantages_by_debate
+from debate_rl.rollouts.worker import finite
 from envs.registry import key_by_itself
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.turns import Advantages, generator_streams

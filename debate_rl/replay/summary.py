@@ -112,6 +112,22 @@ class Summary:
             entry = (change.change, -self.debates, change.id)  # of equals the earlier
             (heapq.heappush if len(self._most) < MOST else heapq.heappushpop)(self._most, entry)
 
+    def check_lines(self, run: str, damage: int) -> list[str]:
+        """Return how stored and recomputed numbers compare."""
+        lines = [f"{run}: {damage} lines cannot be read; their groups lack a debate"] if damage else []
+        if self.not_finite:
+            lines.append(f"{run}: {self.not_finite} rewards are infinite or not a number; they count as none")
+        if not self.debates:
+            return [*lines, f"{run}: no debates are found"]
+        if not self.checked:
+            return [*lines, f"{run}: no rewards are stored to check against"]
+        if not self.differ:
+            same = f"stored = recomputed under the run's own scheme: all of {self.checked} debates"
+            return [*lines, same]
+        named = ", ".join(self.differing) + (", ..." if self.differ > len(self.differing) else "")
+        differ = f"stored and recomputed under the run's own scheme differ in {self.differ} of {self.checked}"
+        return [*lines, f"{differ} debates: {named}"]
+
     @property
     def most_changed(self) -> list[tuple[str, float]]:
         """The debates that change most, with their changes."""

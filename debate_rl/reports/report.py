@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from debate_rl.alarms import alarms
 from debate_rl.alarms.settings import open_advice
+from debate_rl.curriculum.record import Visit, read_curriculum, stage_runs
 from debate_rl.formatting import counted, interval, printable, share, short
 from debate_rl.metrics.held_out import DIRECT, FIGURES, JUDGE, WINNER, before_after, sentence
 from debate_rl.metrics.intervals import Estimate
@@ -34,7 +35,6 @@ from debate_rl.reports.measures import LEAST, change_of
 from debate_rl.reports.rows import Study
 from debate_rl.reports.run import Run
 from debate_rl.reports.training import sections_of
-from debate_rl.runs.curriculum import Visit, read_curriculum, stage_runs
 from transcripts import RunStore, TranscriptError
 
 MALFORMED = (LookupError, ValueError)

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from debate_rl.alarms.settings import risky
-from debate_rl.difficulty import BANDS
 from debate_rl.formatting import counted, printable, title
 from debate_rl.metrics.held_out import DIRECT, HeldOut, on_problems
 from debate_rl.metrics.intervals import Bounded, Estimate, Numbered, apart, holm, mean, ratio
@@ -49,6 +48,7 @@ from debate_rl.reports.measures import (
     verdict,
 )
 from debate_rl.reports.run import MOST_WRONG, TEST_TIME, Run, WrongSolution, load_runs
+from debate_rl.sampling.difficulty import BANDS
 from envs.causes.rules import CAUSES, CauseName
 
 HELD_OUT = expanded(TABLES["figures"]["held_out"])

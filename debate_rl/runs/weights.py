@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from debate.files import read_json
 from debate.seeds import derive_seed
 from debate_rl.config import Config
+from debate_rl.config.recipes import read_tables
 from debate_rl.models import load_model, resolve_device
 from debate_rl.runs.checkpoint import (
     WARM_START,
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+class KeptWeights(NamedTuple):
+    """A checkpoint and its policy version, as in transcripts; ``path`` None: the recipe's own weights."""
+
+    path: Path | None
+    version: int
+
+
 def newest_weights(run: Path) -> Path:
     """Return the newest good checkpoint, or the warm start; ValueError where a run has neither."""
     path = latest_good(run / "checkpoints") or latest_good(run / WARM_START)
@@ -36,18 +44,18 @@ def newest_weights(run: Path) -> Path:
     return path
 
 
-def weights_of_version(run: Path, config: Config, version: int) -> tuple[Path | None, int]:
-    """Return the checkpoint of a policy version, or the newest where no good one holds it, and its version.
+def weights_of_version(run: Path, config: Config, version: int) -> KeptWeights:
+    """Return the weights of a policy version, or the newest where no good checkpoint holds it.
 
-    Version 0 is what the run began with: the warm start, or without one the model of the recipe (None).
+    Version 0 is what the run began with: the warm start, or without one the model of the recipe.
     """
     for path in reversed([*checkpoints(run / WARM_START), *checkpoints(run / "checkpoints")]):
         if damage(path) is None and version_of(path) == version:
-            return path, version
+            return KeptWeights(path, version)
     if version == 0 and not config.warm_start.steps and config.warm_start.from_run is None:
-        return None, 0
+        return KeptWeights(None, 0)
     newest = newest_weights(run)
-    return newest, version_of(newest)
+    return KeptWeights(newest, version_of(newest))
 
 
 def named_weights(run: Path, name: str) -> list[Path]:
@@ -75,6 +83,30 @@ def version_of(path: Path) -> int:
         return int(read_json(path / "state.json")["state"]["policy_version"])
     except (ValueError, LookupError, TypeError) as error:
         raise CheckpointError(f"{path / 'state.json'}: has no policy version ({error})") from error
+
+
+def start_of(name: str) -> Path:
+    """Return the checkpoint that ``warm_start.from_run`` names, RUN or RUN@WEIGHTS.
+
+    Without a name of weights it is the run's warm start; of a run that learnt from replies, the newest.
+    """
+    run, at, weights = name.rpartition("@")
+    named = bool(at) and not Path(name).exists()
+    if not named:
+        run, weights = name, "newest"
+        if (path := latest_good(Path(run) / WARM_START)) is not None:
+            return path
+        config = Path(run) / "config.toml"
+        sft = read_tables(config).get("sft") if config.is_file() else None
+        if not (isinstance(sft, dict) and sft.get("data")):
+            raise ValueError(
+                f"warm_start.from_run={name}: holds no warm-started weights; {name}@newest or {name}@best "
+                "takes those of a checkpoint"
+            )
+    try:
+        return named_weights(Path(run), weights)[0]
+    except (ValueError, OSError) as error:
+        raise ValueError(f"warm_start.from_run={name}: {error}") from error
 
 
 def load_kept(config: Config, path: Path | None) -> tuple[Any, Any]:

@@ -1,9 +1,10 @@
-"""A supervised run: a session whose steps learn from replies instead of debates, and the memory it needs."""
+"""A supervised run: an open run whose steps learn from replies in place of debates, and its forecast."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from statistics import fmean
 from typing import Any, cast
@@ -11,16 +12,17 @@ from typing import Any, cast
 import torch
 
 from debate_rl.config import Config, TrainConfig
-from debate_rl.engines import refuse_training
-from debate_rl.problems import Problems
+from debate_rl.engines import refuse_training, sleep_engine
+from debate_rl.forecast.cards import card_of
+from debate_rl.forecast.passes import learner_passes
+from debate_rl.forecast.plan import Plan, planned
+from debate_rl.forecast.time_line import line_of, sheet_of, timed_here
+from debate_rl.preflight.start import BEST_BY, HELD_BACK
+from debate_rl.sampling.problems import Problems
 from debate_rl.sft.replies import Encoded, Replies, batch_rows, load_replies, steps_of
-from debate_rl.training.cards import card_of
-from debate_rl.training.passes import learner_passes
-from debate_rl.training.plan import Plan, planned
-from debate_rl.training.session import Session
-from debate_rl.training.start_checks import BEST_BY, HELD_BACK
-from debate_rl.training.time_line import line_of, sheet_of, timed_here
-from debate_rl.training.train import finished_steps_saved
+from debate_rl.training.loop import Task, evaluate, evaluates_first
+from debate_rl.training.ranks import RankGroup
+from debate_rl.training.run import Look, Run, open_training
 from learner.update.config import LearnerConfig
 
 LOSS = "learner.losses.cross_entropy:cross_entropy"
@@ -33,71 +35,72 @@ LOGGED = (
 """The learner's metrics that say something of replies that nobody sampled."""
 
 
-class SftSession(Session):
-    """Everything that a supervised run works with; ``data`` are replies."""
+def open_replies(
+    config: Config, *, look: Look | None = None, group: RankGroup | None = None
+) -> AbstractContextManager[Run]:
+    """Open a supervised run; ``look`` and ``group`` as for ``open_training``."""
+    return open_training(config, look=look, group=group, prepare=prepared, settings=learner_settings)
 
-    @classmethod
-    def prepared(cls, config: Config) -> tuple[Config, Problems]:
-        """Return the configuration with the steps of its epochs, and the replies, once both are checked."""
-        if not config.sft.data:
-            raise ValueError("sft.data: names nothing to learn from; give it files of replies, or data sets")
-        refuse_training(config)
-        data = load_replies(config)
-        config = _in_steps(config, len(data.learnt))
-        _refuse_no_best(config, data)
-        return config, data
 
-    @classmethod
-    def learner_settings(cls, config: Config, chosen: Mapping[str, bool | float]) -> LearnerConfig:
-        """Return the learner's settings: cross-entropy in one update a step, whatever is set for debates."""
-        own = {
-            "loss": LOSS,
-            "minibatches": 1,
-            "epochs": 1,
-            "max_staleness": None,
-            "tis": "token",
-            "tis_cap": 0,
-        }
-        return super().learner_settings(config, chosen).model_copy(update=own)
+def prepared(config: Config) -> tuple[Config, Problems]:
+    """Return the configuration with the steps of its epochs, and the replies, once both are checked."""
+    if not config.sft.data:
+        raise ValueError("sft.data: names nothing to learn from; give it files of replies, or data sets")
+    refuse_training(config)
+    data = load_replies(config)
+    config = _in_steps(config, len(data.learnt))
+    _refuse_no_best(config, data)
+    return config, data
 
-    @property
-    def replies(self) -> Replies:
-        """What is learnt."""
-        return cast("Replies", self.data)
 
-    @property
-    def evaluates_first(self) -> bool:
-        """Whether anything is measured before the first step."""
-        due = self.step == 0 and self.config.held_out.due(0, self.config.train.steps)
-        return due and (super().evaluates_first or (not self.data.held_out and bool(self.replies.held_back)))
+def learner_settings(config: Config, chosen: Mapping[str, bool | float]) -> LearnerConfig:
+    """Return the learner's settings: cross-entropy in one update a step, whatever is set for debates."""
+    own = {"loss": LOSS, "minibatches": 1, "epochs": 1, "max_staleness": None, "tis": "token", "tis_cap": 0}
+    return config.resolved_learner(chosen).model_copy(update=own)
 
-    def evaluate(self, step: int) -> dict[str, float]:
-        """Return the loss of the replies that are held back, and the figures of held-out problems."""
-        held_back = self.replies.held_back
-        loss = {HELD_BACK: self.mean_loss(held_back)} if held_back else {}
-        return loss | (super().evaluate(step) if self.data.never_trained else {})
 
-    def mean_loss(self, examples: tuple[Encoded, ...]) -> float:
-        """Return the mean cross-entropy of the learnt tokens, in nats a token."""
-        total, size = 0.0, max(1, self.config.learner.micro_batch_tokens)
-        for part in _passes(examples, size):
-            logprobs = self.learner.logprobs(batch_rows(part))
-            total -= float(logprobs.to(torch.float64).sum())
-        return total / sum(int(one.learnt.sum()) for one in examples)
+def learn(run: Run, step: int, lapped: Callable[[str], None]) -> dict[str, float]:
+    """Do one step: learn from the next replies of the epoch; return its metrics."""
+    started = time.perf_counter()
+    learnt = _replies(run).learnt
+    drawn = [learnt[index] for index in run.sampler.draw(step).problems]
+    sleep_engine(run.policy)
+    with run.finished_steps_saved():
+        metrics = run.learner.step(batch_rows(drawn, run.learner.steps))
+    figures = {name: metrics[name] for name in LOGGED if name in metrics}
+    if run.config.held_out.due(step + 1, run.config.train.steps):
+        figures |= run.publish(step + 1)
+    lapped("learn")
+    return figures | {"seconds/learn": time.perf_counter() - started}
 
-    def learn(self, step: int, lapped: Callable[[str], None]) -> dict[str, float]:
-        """Do one step: learn from the next replies of the epoch; return its metrics."""
-        started = time.perf_counter()
-        drawn = [self.replies.learnt[index] for index in self.sampler.draw(step).problems]
-        self.rest_engine()
-        with finished_steps_saved(self):
-            metrics = self.learner.step(batch_rows(drawn, self.learner.steps))
-        if self.config.held_out.due(step + 1, self.config.train.steps):
-            self.publish(step + 1)
-        lapped("learn")
-        return {name: metrics[name] for name in LOGGED if name in metrics} | {
-            "seconds/learn": time.perf_counter() - started
-        }
+
+def evaluate_replies(run: Run, step: int) -> dict[str, float]:
+    """Return the loss of the replies that are held back, and the figures of held-out problems."""
+    held_back = _replies(run).held_back
+    loss = {HELD_BACK: mean_loss(run, held_back)} if held_back else {}
+    return loss | evaluate(run, step)
+
+
+def mean_loss(run: Run, examples: tuple[Encoded, ...]) -> float:
+    """Return the mean cross-entropy of the learnt tokens, in nats a token."""
+    total, size = 0.0, max(1, run.config.learner.micro_batch_tokens)
+    for part in _passes(examples, size):
+        total -= float(run.learner.logprobs(batch_rows(part)).to(torch.float64).sum())
+    return total / sum(int(one.learnt.sum()) for one in examples)
+
+
+def _measures_first(run: Run) -> bool:
+    """Return whether anything is measured before the first step."""
+    due = run.step == 0 and run.config.held_out.due(0, run.config.train.steps)
+    alone = not run.data.held_out and bool(_replies(run).held_back)
+    return evaluates_first(run) or (due and alone)
+
+
+def _replies(run: Run) -> Replies:
+    return cast("Replies", run.data)
+
+
+REPLIES = Task(learn, evaluate_replies, _measures_first)
 
 
 def _passes(examples: tuple[Encoded, ...], most: int) -> list[list[Encoded]]:

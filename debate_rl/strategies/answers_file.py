@@ -18,9 +18,9 @@ import msgspec
 from debate import Problem
 from debate.files import plain_lines
 from debate.values import Value
-from debate_rl.difficulty import question_checksum
 from debate_rl.formatting import counted, duration, share
 from debate_rl.metrics.intervals import clustered_mean
+from debate_rl.sampling.difficulty import question_checksum
 from debate_rl.strategies.work import Answered
 from envs import DataError
 from transcripts.append import LineFile

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import fmean
 
+from debate_rl.forecast.passes import learner_passes
 from debate_rl.metrics.held_out import DIRECT, FIGURES, LEADS, HeldOut, gains, reach_of, read_held_out
 from debate_rl.metrics.intervals import Estimate, crossed_mean, holm
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.sweeps.arms import Arm, is_supervised
 from debate_rl.sweeps.running import State, SweepRun
-from debate_rl.training.passes import learner_passes
 
 Evaluations = Mapping[SweepRun, Sequence[HeldOut]]
 

@@ -24,11 +24,11 @@ from debate.settings import Settings
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, read_facts
 from debate_rl.formatting import duration, printable
+from debate_rl.preflight.start import change_rules
 from debate_rl.runs.checkpoint import WARM_START, checkpoints
 from debate_rl.runs.folder import LOCK, changed_settings, is_locked, locked, write_whole
 from debate_rl.runs.provenance import usable_cores
 from debate_rl.sweeps.arms import Arm, Sweep, config_of
-from debate_rl.training.start_checks import change_rules
 
 STATE = "sweep.json"
 BEGINS = ("seed", "model", "env", "debate", "shots", "warm_start")

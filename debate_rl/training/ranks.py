@@ -33,6 +33,7 @@ from debate_rl.models import on_cpu, resolve_device, resolve_dtype
 from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.runs.folder import RunFolder
 from debate_rl.runs.weights import load_run_model
+from debate_rl.training.stops import RankError
 from learner.types import Row
 from learner.update.config import LearnerConfig
 from learner.update.forward import compute_type
@@ -52,10 +53,6 @@ AGENT = "TORCHELASTIC_USE_AGENT_STORE"
 """What torchrun sets in the environment, and a process group of another program would read."""
 FAILED = 2
 """The exit code of a rank that cannot go on."""
-
-
-class RankError(ValueError):
-    """Ranks that cannot go on; the message says why, and what is saved."""
 
 
 class Share:

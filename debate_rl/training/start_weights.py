@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,12 +9,10 @@ import torch
 from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
-from debate_rl.config.recipes import read_tables
 from debate_rl.engines import local_settings
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.tools import engine_of
 from debate_rl.metrics.progress import parts_shown
-from debate_rl.problems import Problems
 from debate_rl.runs.checkpoint import (
     WARM_START,
     TrainState,
@@ -25,7 +22,8 @@ from debate_rl.runs.checkpoint import (
     save_checkpoint,
 )
 from debate_rl.runs.folder import RunFolder
-from debate_rl.runs.weights import named_weights
+from debate_rl.runs.weights import start_of
+from debate_rl.sampling.problems import Problems
 from debate_rl.warm_start.training import warm_start
 
 JITTER = 1e-6
@@ -49,7 +47,7 @@ def start_weights(
             f"{home}: the weights that this run began with are gone or damaged, and {settings.from_run} may "
             "have learnt since; bring the folder back, or choose another run.dir"
         )
-    path = own or (weights_of(settings.from_run) if settings.from_run is not None else None)
+    path = own or (start_of(settings.from_run) if settings.from_run is not None else None)
     if path is not None:
         load_checkpoint(path, model=model, restore_rng=False, verify=False)
     if not folder.resumed:
@@ -88,35 +86,3 @@ def perturb(model: Any, seed: int) -> None:
             f"train.jitter: a change by {JITTER:g} of their size leaves all weights as they are, whose "
             'numbers are too coarse; set model.dtype = "float32"'
         )
-
-
-def weights_of(name: str) -> Path:
-    """Return the checkpoint that RUN or RUN@WEIGHTS names.
-
-    Without a name of weights it is the run's warm start; of one that learnt from replies, the newest.
-    """
-    run, at, weights = name.rpartition("@")
-    if at and not Path(name).exists():
-        return _named(Path(run), weights, name)
-    path = latest_good(Path(name) / WARM_START)
-    if path is None and _learnt_from_replies(Path(name)):
-        return _named(Path(name), "newest", name)
-    if path is None:
-        raise ValueError(
-            f"warm_start.from_run={name}: holds no warm-started weights; {name}@newest or {name}@best takes "
-            "those of a checkpoint"
-        )
-    return path
-
-
-def _learnt_from_replies(run: Path) -> bool:
-    config = run / "config.toml"
-    sft = read_tables(config).get("sft") if config.is_file() else None
-    return isinstance(sft, dict) and bool(sft.get("data"))
-
-
-def _named(run: Path, weights: str, name: str) -> Path:
-    try:
-        return named_weights(run, weights)[0]
-    except (ValueError, OSError) as error:
-        raise ValueError(f"warm_start.from_run={name}: {error}") from error

@@ -14,7 +14,7 @@ from envs.answers.texts import OVERLAP_RIGHT, same_text, token_f1
 from envs.extraction.replies import extract_response, extract_text
 from envs.grading.exact import decided
 from envs.instructions import constraints_of, follows
-from envs.programs.code import grade_code
+from envs.programs.harness import grade_code
 from envs.types import Extraction, Grade, GradeKind
 
 

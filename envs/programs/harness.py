@@ -1,16 +1,25 @@
-"""Which tests a program passes, found out in the sandbox and compared outside of the program's reach."""
+"""The program of a reply, and which tests it passes, by running it in the sandbox.
+
+Results are compared outside of the program's reach.
+"""
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
+import re
+from dataclasses import replace
 from functools import cache
 from math import isclose
 from pathlib import Path
 
+from debate.concurrency import run_async
 from debate.tools import Programs, Ran, Session
-from envs.programs.gold import ProgramTests
+from envs.grading.exact import decided
+from envs.programs.gold import ProgramTests, read_tests
 from envs.sandbox import Limits, Sandbox
+from envs.types import Grade
 
 LIMITS = Limits(seconds=6.0, memory_mb=1024, output_chars=1 << 20)
 """What a tested program may take."""
@@ -21,6 +30,9 @@ MOST_DEATHS = 2
 CLOSE = 1e-6
 """Decimals of an output that differ by no more, relatively or absolutely, are the same."""
 MARK = "\x1e"
+
+_BLOCK = re.compile(r"^```[ \t]*([^\s`]*)[^\n`]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_PYTHON = ("", "python", "py", "python3")
 
 _REMOTE = (Path(__file__).parent / "remote.py").read_text("utf-8")
 _LOAD = f"import types\nremote = types.ModuleType('remote')\nexec({_REMOTE!r}, remote.__dict__)\n"
@@ -123,3 +135,37 @@ async def _holds(test: str, program: Session, tester: Session) -> tuple[bool, bo
 
 def _said(ran: Ran) -> str:
     return ran.output.rpartition(MARK)[2].strip() if ran.status == "ok" and MARK in ran.output else ""
+
+
+def code_of(reply: str, start: str = "") -> str:
+    r"""Return the program of a reply: its last block of Python, else the reply where it is Python.
+
+    ``start``: a program that a reply without a block may go on from.
+
+    >>> code_of("So:\n```python\ndef f(x):\n    return x\n```\nDone.")
+    'def f(x):\n    return x\n'
+    >>> code_of("```python\nA = 1\n```\n```output\n```\nSo:\n```python\nB = 2\n```\n")
+    'B = 2\n'
+    >>> code_of("    return x + 1", "def f(x):\n")
+    'def f(x):\n    return x + 1'
+    """
+    blocks = [code for label, code in _BLOCK.findall(reply) if label.lower() in _PYTHON]
+    if blocks:
+        return blocks[-1]
+    return start + reply if start and not _is_python(reply) else reply
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def grade_code(answer: str, gold: str) -> Grade:
+    """Return the grade of a reply by the tests of a gold answer; right where it passes all of them."""
+    tests = read_tests(gold)
+    found = run_async(passed(tests, code_of(answer, tests.start), shared_sandbox()))
+    parts = tuple((f"test {number}", one) for number, one in enumerate(found, start=1))
+    return replace(decided(all(found), "code"), parts=parts)

@@ -18,13 +18,12 @@ from debate.seeds import derive_seed
 from debate.settings import Settings
 from debate_rl.config import Config
 from debate_rl.config.recipes import read_facts
-from debate_rl.doctor.debates import hold
-from debate_rl.doctor.policy import opened_policy
-from debate_rl.doctor.votes import RoundVotes, votes_by_round
-from debate_rl.problems import Problems, load_run_problems
+from debate_rl.preflight.debates import hold, opened_policy
+from debate_rl.preflight.votes import RoundVotes, votes_by_round
+from debate_rl.rollouts.controls import controlled
 from debate_rl.runs.folder import write_whole
+from debate_rl.sampling.problems import Problems, load_run_problems
 from debate_rl.strategies.work import spent_on
-from debate_rl.training.controls import controlled
 from envs.answers.keys import AnswerKey, key_of
 from experiments.frontier.signals import Signal
 

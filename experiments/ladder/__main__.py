@@ -5,17 +5,19 @@ python -m experiments.ladder runs/mine --problems 300 --json claims.json
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from debate_rl.commands.console import plain_console
+from debate_rl.commands.console import plain_console, print_table, text_table, wide_console, with_interval
+from debate_rl.commands.ladder import climbed, show_tables, write_figures
 from debate_rl.commands.main import run_alone
 from debate_rl.commands.options import JsonFile
-
-if TYPE_CHECKING:
-    from debate_rl.metrics.intervals import Estimate
-    from experiments.ladder.claims import Claim
+from debate_rl.evaluation.report import plain_estimate
+from debate_rl.metrics.intervals import Estimate
+from experiments.ladder.claims import Claim, claims_of, plain_claim
+from experiments.ladder.controls import EVERY
+from experiments.ladder.rounds import round_figures, rounds_by_problem
 
 ROUNDS = ("rung", "corrected", "misled", "conformity")
 CARD = ("claim", "outcome", "difference", "p", "what would change it")
@@ -43,19 +45,14 @@ def claims(
     json: JsonFile = None,
 ) -> None:
     """Climb the ladder with its controls, and say which claims hold: experiments/ladder/README.md."""
-    from debate_rl.commands.ladder import climbed, print_table, show_tables, write_figures
-    from debate_rl.evaluation.report import plain_estimate
-    from experiments.ladder.claims import claims_of, plain_claim
-    from experiments.ladder.controls import EVERY
-    from experiments.ladder.rounds import round_figures, rounds_by_problem
-
     found, folder = climbed(what, rungs, on, problems, samples, weights, judge, seed, out, EVERY)
     steps = {name: rounds_by_problem(found, one) for name, one in found.climbed.items()}
     card, rounds = claims_of(found, steps), {name: round_figures(each) for name, each in steps.items()}
     show_tables(found)
     lines = [(name, *map(_share, each.values())) for name, each in rounds.items() if any(each.values())]
-    print_table(ROUNDS, lines, "rounds")
-    print_table(CARD, [_cells(claim) for claim in card], "claims", align="llrrl", wrap=True)
+    if lines:
+        print_table([ROUNDS, *lines], "rounds")
+    wide_console(160).print(text_table(CARD, map(_cells, card), align="llrrl", title="claims"))
     say = plain_console().print
     tested = sum(claim.outcome != "not tested" for claim in card)
     say(f"p is adjusted for the {tested} claims that were tested (Holm); where it is below .05")
@@ -70,15 +67,11 @@ def claims(
 
 
 def _share(one: Estimate | None) -> str:
-    from debate_rl.commands.ladder import share_of
-
-    return "–" if one is None else f"{share_of(one)} of {one.n}"
+    return "–" if one is None else f"{with_interval(one)} of {one.n}"
 
 
 def _cells(claim: Claim) -> tuple[str, ...]:
-    from debate_rl.commands.ladder import signed
-
-    difference = "–" if claim.difference is None else signed(claim.difference)
+    difference = "–" if claim.difference is None else with_interval(claim.difference, signed=True)
     p = "–" if claim.p is None else f"{claim.p:.3f}".removeprefix("0") if claim.p >= 0.001 else "<.001"
     return claim.claim, claim.outcome, difference, p, claim.why if claim.p is None else claim.change
 

@@ -112,7 +112,7 @@ def records(folder: Path) -> dict[str, Any]:
 def straight_and_resumed(home: Path, recipe: dict[str, Any]) -> Path:
     """Train a recipe of two steps in ``home/straight``; in ``home/resumed`` stop after one, and resume."""
     from debate_rl.config import Config
-    from debate_rl.training.train import train
+    from debate_rl.training.loop import train
 
     for name, steps in (("straight", 2), ("resumed", 1), ("resumed", 2)):
         own = {"run": {"dir": str(home / name)}, "train": recipe["train"] | {"steps": steps}}
@@ -167,7 +167,7 @@ def folder(tiny_recipe, tmp_path_factory):
     """A run of two steps of four debates; peer rewards have running means, and no reply has its votes."""
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
-    from debate_rl.training.train import train
+    from debate_rl.training.loop import train
 
     where = tmp_path_factory.mktemp("runs")
     quiet = ["logging.progress=none", 'advantages.peer.baseline="rae"']

@@ -11,8 +11,8 @@ from debate_rl.config import Config
 from debate_rl.inspector.views.why import why
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.replay.scheme import Scheme, replay_run, scheme_of
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train, train_step
+from debate_rl.training.loop import finish_step, train, train_step
+from debate_rl.training.run import open_training
 from rewards import RewardConfig
 from transcripts import RunStore, read_records
 
@@ -53,8 +53,8 @@ def learnt_from(folder: Path) -> list[tuple[object, ...]]:
 
 def test_a_resumed_run_is_the_straight_one(run: tuple[Path, Config], tmp_path: Path):
     config = Config.model_validate(BASE | {"run": {"dir": str(tmp_path / "stopped")}})
-    with open_session(config) as session:
-        session.finish_step(0, train_step(session, 0))
+    with open_training(config) as session:
+        finish_step(session, 0, train_step(session, 0))
         session.save_finished()
     train(config)
     assert learnt_from(tmp_path / "stopped") == learnt_from(run[0])

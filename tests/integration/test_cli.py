@@ -89,7 +89,7 @@ def trained(tiny_recipe, tmp_path_factory):
     """A folder in which the quick-start's run was trained, very briefly."""
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
-    from debate_rl.training.train import train
+    from debate_rl.training.loop import train
 
     folder = tmp_path_factory.mktemp("work")
     overrides = [f"run.dir={folder / RUN}", "logging.progress=none", *(f"warm_start.{one}" for one in WARM)]

@@ -14,7 +14,7 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.metrics.criticism import segments
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.training.train import train
+from debate_rl.training.loop import train
 
 from .conftest import records
 

@@ -20,10 +20,10 @@ from safetensors.torch import load_file
 from debate import Problem
 from debate_rl.config import Config
 from debate_rl.curriculum.drive import Driver
+from debate_rl.curriculum.record import read_curriculum
 from debate_rl.metrics.held_out import evaluations_of
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.runs.curriculum import read_curriculum
-from debate_rl.training.train import train
+from debate_rl.training.loop import train
 from envs import Grade, GradeStatus
 
 ANSWERS = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]

@@ -19,8 +19,8 @@ from debate_rl.evaluation.scores import scores
 from debate_rl.inspector.lists import flags_of
 from debate_rl.inspector.views import debate_view
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train, train_step
+from debate_rl.training.loop import evaluate_first, finish_step, train, train_step
+from debate_rl.training.run import open_training
 from envs import DataError
 from envs.answers.keys import plain_key
 from transcripts import RunStore, read_records
@@ -85,9 +85,9 @@ def test_some_debates_stop_and_every_reader_knows(run: Path):
 @pytest.mark.slow
 def test_a_resumed_run_is_the_straight_one(run: Path, tmp_path: Path):
     stopped = config_of(tmp_path / "stopped")
-    with open_session(stopped) as session:
-        session.evaluate_first()
-        session.finish_step(0, train_step(session, 0))
+    with open_training(stopped) as session:
+        evaluate_first(session)
+        finish_step(session, 0, train_step(session, 0))
         session.save_finished()
     train(stopped)
     lines = [
@@ -151,9 +151,9 @@ def test_long_solutions_are_compressed_in_training_and_evaluation_and_trained_wh
     }
     straight, stopped = (config_of(tmp_path / name, **tables) for name in ("straight", "stopped"))
     train(straight)
-    with open_session(stopped) as session:
-        session.evaluate_first()
-        session.finish_step(0, train_step(session, 0))
+    with open_training(stopped) as session:
+        evaluate_first(session)
+        finish_step(session, 0, train_step(session, 0))
         session.save_finished()
     train(stopped)
     lines = [list(read_records(tmp_path / name)) for name in ("straight", "stopped")]
@@ -177,7 +177,7 @@ def test_the_policy_itself_shortens_and_what_it_writes_repeats(tmp_path: Path):
     debate = {**BASE["debate"], "compress": compress, "stop": [" 6"]}  # type: ignore[dict-item]
     model = {**BASE["model"], "tiny": {**BASE["model"]["tiny"], "pieces": LONG}}  # type: ignore[index,dict-item]
     config = config_of(tmp_path / "run", debate=debate, model=model, train={"steps": 0})
-    with open_session(config) as session:
+    with open_training(config) as session:
         problems, lives = session.data.held_out * 3, (None, None, 3)
         held = [run_debates(problems, session.policy, config.debate, seed=1, max_live=live) for live in lives]
     assert held[0] == held[1]  # to the bit: the requests of a batch are the same, in the same order
@@ -198,7 +198,7 @@ def test_a_level_that_no_problem_has_is_refused_before_anything_is_trained(tmp_p
 
 def test_an_evaluation_goes_on_where_it_was_and_refuses_other_protocols(tmp_path: Path):
     config = config_of(tmp_path / "run", train=BASE["train"] | {"steps": 0})
-    with open_session(config) as session:
+    with open_training(config) as session:
         problems = session.data.held_out
         plan = EvalPlan(problems, session.data.environment, config.debate, [0])
         first = play(plan, session.policy, tmp_path / "eval")

@@ -43,7 +43,7 @@ def test_a_plan_starts_nothing(debate_command, tiny_recipe, tmp_path, monkeypatc
     _, out, _ = debate_command("train", tiny_recipe, "--plan", "--memory", "80")
     assert " of 80.0 GiB, " in out
     assert "; by the peak of an H100 SXM's data sheet; nothing was run there" in out
-    monkeypatch.setattr("debate_rl.engines.lacks_gpu", lambda config: True)
+    monkeypatch.setattr("debate_rl.commands.training.lacks_gpu", lambda config: True)
     _, out, _ = debate_command("train", tiny_recipe, "--plan")
     assert "  assumed this machine's memory, though it has no GPU: --memory 80 plans for one of 80 GiB" in out
 
@@ -62,9 +62,9 @@ def test_a_run_that_does_not_fit_is_refused_before_its_model_is_loaded(
     debate_command, tiny_recipe, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("debate_rl.training.plan.memory_there", lambda _: 1 << 20)
+    monkeypatch.setattr("debate_rl.forecast.plan.memory_there", lambda _: 1 << 20)
     with monkeypatch.context() as patch:
-        patch.setattr("debate_rl.training.session.make_policy", None)  # whoever loads the model fails
+        patch.setattr("debate_rl.training.run.make_policy", None)  # whoever loads the model fails
         code, out, err = debate_command("train", tiny_recipe)
     assert (code, out, list(tmp_path.iterdir())) == (2, "", [])
     assert "of 1.0 MiB, at its fullest in learning" in err.splitlines()[-1]

@@ -17,7 +17,7 @@ import debate_rl
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.metrics.held_out import before_after, read_held_out
-from debate_rl.training.train import train
+from debate_rl.training.loop import train
 from transcripts import read_records
 from transcripts.codec import from_line
 
@@ -89,7 +89,7 @@ def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
 def test_the_same_command_asks_nothing_again_and_loads_no_model(evaluate, home, monkeypatch):
     first = evaluate("run", "--seeds", "2")
     before = {path: path.read_bytes() for path in (home / "run/evaluations").rglob("*.jsonl")}
-    monkeypatch.setattr("debate_rl.engines.open_policy", lambda *_: pytest.fail("a model is loaded"))
+    monkeypatch.setattr("debate_rl.commands.asking.open_policy", lambda *_: pytest.fail("a model is loaded"))
     code, out, _ = evaluate("run", "--seeds", "2")
     assert (code, out) == first[:2]
     assert before == {path: path.read_bytes() for path in (home / "run/evaluations").rglob("*.jsonl")}

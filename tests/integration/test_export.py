@@ -19,9 +19,9 @@ import debate_rl
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, read_run_config
 from debate_rl.metrics.held_out import read_held_out, sentence
+from debate_rl.preflight.start import SchemeWarning
 from debate_rl.runs.weights import load_kept, newest_weights
-from debate_rl.training.start_checks import SchemeWarning
-from debate_rl.training.train import train
+from debate_rl.training.loop import train
 
 IDS = [[7, 9, 30, 41, 52, 60, 8, 7], [5, 80, 81, 6, 90, 12, 100, 33]]
 TEXT = "<solution> 3 + 4 = 7. \\boxed{ 3 4}</solution>, ünïcode 👩‍🔬"

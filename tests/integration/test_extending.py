@@ -14,8 +14,8 @@ from debate.policy import own_policy
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train_step
+from debate_rl.training.loop import finish_step, train_step
+from debate_rl.training.run import open_training
 from envs import load_environment
 from rewards import RewardConfig, score_votes
 
@@ -41,9 +41,9 @@ def folder(tmp_path, monkeypatch):
 
 def test_the_configuration_trains_with_all_five(folder):
     config = load_config(Config, "mine.toml")
-    with open_session(config) as session:
+    with open_training(config) as session:
         metrics = train_step(session, 0)
-        session.finish_step(0, metrics)
+        finish_step(session, 0, metrics)
         assert [p.id for p in session.data.train][:1] != []
         assert all(p.id.startswith("twice/") for p in (*session.data.train, *session.data.held_out))
         assert set(session.policy.spent) == {0, 1, 2}

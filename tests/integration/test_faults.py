@@ -7,20 +7,22 @@ import os
 import shutil
 import signal
 import time
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import pytest
 import torch
 
-import debate_rl.training.rollouts
-import debate_rl.training.session
-import debate_rl.training.train
+import debate_rl.rollouts.worker
+import debate_rl.training.loop
+import debate_rl.training.run
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import checkpoints, step_of
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train
+from debate_rl.training import loop
+from debate_rl.training.loop import train
+from debate_rl.training.run import open_training
 from transcripts import read_records
 
 TIMED = ("seconds/", "tokens_per_second", "time")
@@ -58,10 +60,10 @@ def left_by(run: Path):
 
 
 PLACES = {
-    "rollout": (debate_rl.training.rollouts, "run_debates", 1),
+    "rollout": (debate_rl.rollouts.worker, "run_debates", 1),
     "learning": (torch.optim.AdamW, "step", 2),
-    "transcripts": (debate_rl.training.train, "write_step", 2),
-    "saving": (debate_rl.training.session, "save_checkpoint", 3),
+    "transcripts": (debate_rl.training.loop, "write_step", 2),
+    "saving": (debate_rl.training.run, "save_checkpoint", 3),
 }
 """Where a signal comes in the second step, and how many steps are then kept; saving comes after the third."""
 
@@ -128,7 +130,7 @@ def test_a_signal_before_the_first_step_is_done_says_so(tiny_recipe, debate_comm
         with within:
             signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(debate_rl.training.rollouts, "run_debates", at_once)
+    monkeypatch.setattr(debate_rl.rollouts.worker, "run_debates", at_once)
     code, _, err = debate_command("train", tiny_recipe, *QUIET)
     assert (code, err) == (
         143,
@@ -235,18 +237,17 @@ def test_a_resumed_run_publishes_its_weights_before_it_samples(config, monkeypat
 @pytest.mark.slow
 def test_the_best_held_out_figure_keeps_its_checkpoint(config, monkeypatch):
     figures = iter([0.9, 0.5, 0.75, 0.25])  # before the first step there is nothing to keep
-    real = debate_rl.training.session.Session.evaluate
 
-    def known(self, step):
-        return real(self, step) | {"eval/debate/winner/accuracy": next(figures)}
+    def known(run, step):
+        return loop.evaluate(run, step) | {"eval/debate/winner/accuracy": next(figures)}
 
-    monkeypatch.setattr(debate_rl.training.session.Session, "evaluate", known)
+    monkeypatch.setattr(loop, "DEBATES", replace(loop.DEBATES, evaluate=known))
     kept = ("train.keep_best=eval/debate/winner/accuracy", "train.keep_last=1", "held_out.every=1")
     train(config("run", *kept))
     folder = Path("run/checkpoints")
     assert [step_of(path) for path in checkpoints(folder)] == [2, 3]
     assert os.readlink(folder / "best") == "step_000002"
-    with open_session(config("run", *kept)) as again:
+    with open_training(config("run", *kept)) as again:
         assert again.best == (2, 0.75)
 
 
@@ -264,14 +265,14 @@ def test_a_best_figure_that_there_is_not_is_refused(config):
 def test_a_step_without_the_best_figure_is_no_better(config, monkeypatch):
     figures = iter([{"eval/judge/accuracy": value} if value else {} for value in (0.75, 0.5, None, 0.25)])
     monkeypatch.setattr(
-        debate_rl.training.session.Session, "evaluate", lambda self, step: {"eval/x": 0.0} | next(figures)
+        loop, "DEBATES", replace(loop.DEBATES, evaluate=lambda *_: {"eval/x": 0.0} | next(figures))
     )
     kept = ("train.keep_best=eval/judge/accuracy", "train.keep_last=1", "held_out.every=1")
     train(config("run", *kept))
     assert os.readlink("run/checkpoints/best") == "step_000001"
-    with open_session(config("run", *kept)) as again:
+    with open_training(config("run", *kept)) as again:
         assert again.best == (1, 0.5)
-    with open_session(config("run", "held_out.every=1")) as again:  # the best of another figure
+    with open_training(config("run", "held_out.every=1")) as again:  # the best of another figure
         assert again.best is None
 
 
@@ -290,7 +291,7 @@ def test_a_run_with_other_steps_goes_on_at_its_place_in_the_data(config):
 
     train(config("run", "train.steps=1"))
     train(config("run", "train.steps=2", "train.batch_size=3", 'run.allow_changes=["train"]'))
-    with open_session(config("straight", "train.batch_size=5")) as session:
+    with open_training(config("straight", "train.batch_size=5")) as session:
         problems = [session.data.train[index].id for index in session.sampler.draw(0).problems]
     assert [*ids(0), *ids(1)] == problems
 

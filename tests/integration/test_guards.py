@@ -10,14 +10,15 @@ import pytest
 import torch
 
 import debate_rl.training.guards
+import debate_rl.training.run
 from debate_rl.alarms import DETECTORS, Alarm, Reading
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.runs.folder import RunFolder
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train, train_steps
+from debate_rl.training.loop import train, train_steps
+from debate_rl.training.run import open_training
 
 TIMED = ("seconds/", "tokens_per_second", "time")
 LR = 3e-3
@@ -126,14 +127,14 @@ def test_an_alarm_of_the_ratio_names_the_tokens_that_are_furthest_from_the_sampl
 def test_a_first_step_that_another_temperature_sampled_is_refused_and_leaves_nothing(
     config, monkeypatch, capsys
 ):
-    import debate_rl.training.train
+    import debate_rl.training.loop
 
-    made = debate_rl.training.train.make_rows
+    made = debate_rl.training.loop.make_rows
 
     def colder(*arguments):
         return [replace(row, temperature=row.temperature / 50) for row in made(*arguments)]
 
-    monkeypatch.setattr(debate_rl.training.train, "make_rows", colder)
+    monkeypatch.setattr(debate_rl.training.loop, "make_rows", colder)
     with pytest.raises(ValueError, match=r"step 0: mismatch_kl is .*, over train.max_first_mismatch = 0.1"):
         train(config())
     folder = RunFolder(Path(config().run.dir))
@@ -200,7 +201,7 @@ def test_killed_before_or_after_a_rollback_is_written_the_run_ends_the_same(conf
 
 @pytest.mark.slow
 def test_a_second_alarm_ends_the_run_in_place_of_a_second_rollback(config, high_lr, monkeypatch):
-    monkeypatch.setattr(debate_rl.training.guards, "LOWER", 1.0)
+    monkeypatch.setattr(debate_rl.training.run, "LOWER", 1.0)
     session = train(config("train.on_alarm=rollback"))
     assert ends(session.folder) == [("rollback", 3), ("alarm", 3)]
     assert session.end.why.endswith("it was rolled back before")
@@ -224,7 +225,7 @@ def test_without_a_checkpoint_from_before_the_alarm_a_rollback_ends_the_run(conf
 )
 def test_an_action_for_a_detector_without_figures_is_refused_before_training(config, key, value, words):
     refused = config(f"train.on_alarm.{key}={value}")
-    with pytest.raises(ValueError, match=words), open_session(refused):
+    with pytest.raises(ValueError, match=words), open_training(refused):
         pass
     assert not (Path(refused.run.dir) / "config.toml").exists()
 
@@ -233,16 +234,16 @@ def test_a_target_that_nothing_measures_is_refused(config):
     named = ("train.target.metric=eval/direct/accuracy", "train.target.value=0.5")
     with (
         pytest.raises(ValueError, match="nothing is evaluated during training"),
-        open_session(config(*named)),
+        open_training(config(*named)),
     ):
         pass
     wrong = ("train.target.metric=loss", "train.target.value=0.5", "held_out.every=1")
-    with pytest.raises(ValueError, match="'loss': is not a held-out accuracy"), open_session(config(*wrong)):
+    with pytest.raises(ValueError, match="'loss': is not a held-out accuracy"), open_training(config(*wrong)):
         pass
 
 
 def test_a_run_that_was_killed_has_an_end_when_it_goes_on(config):
-    with open_session(config()) as session:
+    with open_training(config()) as session:
         train_steps(session)
     facts = json.loads(session.folder.facts.read_text())
     del facts["starts"][0]["end"], facts["starts"][0]["seconds"], facts["wall_seconds"]

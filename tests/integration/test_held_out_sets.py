@@ -15,8 +15,8 @@ from debate_rl.config import Config
 from debate_rl.inspector.views.across import evaluations
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train
+from debate_rl.training.loop import evaluate, train
+from debate_rl.training.run import open_training
 from envs import DataError, Grade, GradeStatus
 from transcripts import read_records
 
@@ -158,8 +158,8 @@ def test_a_further_set_may_choose_the_best(tmp_path):
 def test_an_evaluation_that_was_cut_off_is_made_anew_from_its_beginning(tmp_path):
     """What an earlier start said is not mixed with what the same step says now."""
     config = config_of(tmp_path / "run")
-    with open_session(config) as session:
-        session.evaluate(1)
+    with open_training(config) as session:
+        evaluate(session, 1)
         kept = session.folder.path / "evaluations/step_000001-training"
         before = list(read_records(kept / "debates"))
         assert (
@@ -168,7 +168,7 @@ def test_an_evaluation_that_was_cut_off_is_made_anew_from_its_beginning(tmp_path
         shutil.rmtree(kept / "self-consistency")
         (kept / "debates/step_000000.jsonl.zst").unlink()
         (kept / "debates/step_000000.jsonl").write_text("of other weights\n")
-        session.evaluate(1)
+        evaluate(session, 1)
         assert list(read_records(kept / "debates")) == before
         assert (kept / "self-consistency").is_dir()
 

@@ -21,7 +21,7 @@ from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.reports.training import training_sections
 from debate_rl.runs.checkpoint import checkpoints
-from debate_rl.training.train import train
+from debate_rl.training.loop import train
 
 HANDLES = ("K7", "Q2", "M4")
 VOTES = [f"<comparison>{a} > {b}</comparison>" for a in HANDLES for b in HANDLES if a != b]

@@ -26,7 +26,7 @@ from debate_rl.inference.encoding import EncodingError, PromptEncoder
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.answers import answer_metrics
 from debate_rl.metrics.debates import format_metrics
-from debate_rl.training.start_checks import SchemeWarning, check_loss
+from debate_rl.preflight.start import SchemeWarning, check_loss
 from envs import Grade, GradeStatus, extract
 from learner import AdvantageConfig, LearnerConfig, Row, Transition
 from learner.advantages import StreamSettings, turn_advantages

@@ -15,8 +15,8 @@ from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train, train_step
+from debate_rl.training.loop import finish_step, train, train_step
+from debate_rl.training.run import open_training
 from envs import Grade, GradeStatus
 from rewards import RewardConfig
 from rewards.labels import OF_TRUTH, is_labelled
@@ -122,7 +122,7 @@ EVERYTHING = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hidden", [True, False])
-@pytest.mark.filterwarnings("ignore::debate_rl.training.start_checks.SchemeWarning")
+@pytest.mark.filterwarnings("ignore::debate_rl.preflight.start.SchemeWarning")
 def test_grades_without_a_label_train_nothing(hidden, tmp_path, monkeypatch):
     """With every gate and rule that reads grades: all of them turned round give the same weights."""
     changes = merged(EVERYTHING, {"rewards": {"labels": 0.0 if hidden else 0.99}})
@@ -151,8 +151,8 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
     assert {"labels/share", "labels/pseudo", "audit/pseudo_right"} <= rows[0].keys()
 
     parts = config_of(tmp_path / "parts", **changes)
-    with open_session(parts) as session:
-        session.finish_step(0, train_step(session, 0))
+    with open_training(parts) as session:
+        finish_step(session, 0, train_step(session, 0))
         train_step(session, 1)  # notes labels and is killed before it is saved
     again = train(parts)
     assert again.folder.labels.read_text() == whole.folder.labels.read_text()
@@ -209,9 +209,9 @@ def test_the_measured_weight_of_votes_is_exact_after_a_stop_and_reads_labels_alo
     assert rows[0]["labels/vote_weight"] == 0
     assert "labels/votes_right" in rows[-1]
     parts = config_of(tmp_path / "parts", **changes)
-    with open_session(parts) as session:
+    with open_training(parts) as session:
         for step in range(2):
-            session.finish_step(step, train_step(session, step))
+            finish_step(session, step, train_step(session, step))
         train_step(session, 2)  # measures and is killed before it is saved
     again = train(parts)
     assert again.ema == whole.ema

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from debate_rl.problems import OverlapWarning
+from debate_rl.sampling.problems import OverlapWarning
 
 
 def test_overlaps_and_checksums_are_told_and_kept(tiny_recipe, tmp_path, debate_command, monkeypatch):

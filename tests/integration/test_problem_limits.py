@@ -5,7 +5,7 @@ import json
 import pytest
 
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.problems import OverlapWarning
+from debate_rl.sampling.problems import OverlapWarning
 from envs.errors import DataWarning
 
 SIZES = ["run.dir=run", "train.batch_size=2", "train.steps=none", "env.levels=none", "env.limit=none"]

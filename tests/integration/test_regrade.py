@@ -14,7 +14,7 @@ import pytest
 import debate_rl
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
-from debate_rl.training.train import train
+from debate_rl.training.loop import train
 
 HOME = Path(debate_rl.__file__).parents[1]
 TELLS_OF_TORCH = """\

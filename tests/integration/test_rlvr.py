@@ -15,7 +15,7 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.suite import read_suite
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.training.train import train
+from debate_rl.training.loop import train
 from transcripts import read_records
 
 RECIPES = Path(debate_rl.__file__).parents[1] / "configs/rlvr"

@@ -17,8 +17,8 @@ from debate_rl.engines import open_policy, with_remote
 from debate_rl.inference.tools import engine_of
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.weights import newest_weights
-from debate_rl.training.session import Session, open_session
-from debate_rl.training.train import train_step, train_steps
+from debate_rl.training.loop import finish_step, train_step, train_steps
+from debate_rl.training.run import Run, open_training
 from transcripts import RunStore, read_records
 
 from .conftest import model_that_says
@@ -73,23 +73,23 @@ def config_of(folder, **tables) -> Config:
     return Config.model_validate(BASE | {"run": {"dir": str(folder)}} | tables)
 
 
-def trained(config: Config) -> Session:
-    with open_session(config) as session:
+def trained(config: Config) -> Run:
+    with open_training(config) as session:
         train_steps(session)
         return session
 
 
-def weights_of(session: Session) -> dict[str, torch.Tensor]:
+def weights_of(session: Run) -> dict[str, torch.Tensor]:
     return {name: value.detach().clone() for name, value in session.model.named_parameters()}
 
 
-def frozen_of(session: Session) -> dict[str, torch.Tensor]:
+def frozen_of(session: Run) -> dict[str, torch.Tensor]:
     return dict(engine_of(session.policy)._frozen.weights)  # type: ignore[attr-defined]
 
 
 def test_frozen_weights_are_those_of_the_start_and_only_learning_seats_are_learnt_from(tmp_path, asked):
     config = config_of(tmp_path / "run")
-    with open_session(config) as session:
+    with open_training(config) as session:
         start = weights_of(session)
         rows = []
         learn = session.learner.step
@@ -113,8 +113,8 @@ def test_frozen_weights_are_those_of_the_start_and_only_learning_seats_are_learn
 def test_a_killed_and_resumed_run_is_the_unkilled_one(tmp_path, asked, rank):
     own = {"model": BASE["model"] | {"lora_rank": rank}}
     straight = trained(config_of(tmp_path / "straight", **own))
-    with open_session(config_of(tmp_path / "killed", **own)) as session:
-        session.finish_step(0, train_step(session, 0))
+    with open_training(config_of(tmp_path / "killed", **own)) as session:
+        finish_step(session, 0, train_step(session, 0))
         train_step(session, 1)  # and it ends before this step is finished
     resumed = trained(config_of(tmp_path / "killed", **own))
     for one, other in ((weights_of, weights_of), (frozen_of, frozen_of)):

@@ -9,9 +9,8 @@ import pytest
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, shipped_recipes
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.sft.session import SftSession
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train, train_steps
+from debate_rl.sft.session import REPLIES, open_replies
+from debate_rl.training.loop import train, train_steps
 
 TINY = "{hidden_size = 32, layers = 1, intermediate_size = 48, fallback = 'ascii', context_tokens = 4096}"
 SMALL = (
@@ -68,8 +67,8 @@ def test_a_recipe_of_the_notes_trains_in_miniature(name, files, tmp_path):
         for key in keys:
             assert getattr(getattr(config, table), key) == getattr(getattr(whole, table), key)
     if config.sft.data:
-        with open_session(config, kind=SftSession) as session:
-            train_steps(session, SftSession.learn)
+        with open_replies(config) as session:
+            train_steps(session, REPLIES)
         assert all("loss" in line for line in read_metrics(session.folder.metrics))
         return
     session = train(config)

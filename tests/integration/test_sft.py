@@ -23,9 +23,8 @@ from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.folder import RunFolderError
 from debate_rl.runs.weights import named_weights
-from debate_rl.sft.session import SftSession
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train, train_steps
+from debate_rl.sft.session import REPLIES, learn, mean_loss, open_replies
+from debate_rl.training.loop import finish_step, train, train_steps
 from envs.families import FAMILIES
 
 HOME = Path(__file__).parents[2]
@@ -89,11 +88,11 @@ def config_of(demonstrations):
 
 def learnt(config, until=None):
     """Do a run's steps, up to ``until`` of them, and return its session."""
-    with open_session(config, kind=SftSession) as session:
+    with open_replies(config) as session:
         if until is None:
-            train_steps(session, SftSession.learn)
+            train_steps(session, REPLIES)
         for step in range(session.step, until or 0):
-            session.finish_step(step, session.learn(step, print))
+            finish_step(session, step, learn(session, step, print), REPLIES)
     return session
 
 
@@ -127,10 +126,8 @@ def test_a_run_learns_and_keeps_what_it_was_measured_by(tmp_path, config_of):
 
 
 def test_the_held_back_loss_is_the_mean_over_tokens(tmp_path, config_of):
-    with open_session(
-        config_of(tmp_path / "run", learner={"micro_batch_tokens": 100}), kind=SftSession
-    ) as session:
-        examples = session.replies.held_back
+    with open_replies(config_of(tmp_path / "run", learner={"micro_batch_tokens": 100})) as session:
+        examples = session.data.held_back
         total = count = 0.0
         for one in examples:
             ids = torch.from_numpy(one.ids).long()[None]
@@ -138,7 +135,7 @@ def test_the_held_back_loss_is_the_mean_over_tokens(tmp_path, config_of):
                 logprobs = session.model(input_ids=ids).logits.log_softmax(-1)[0, :-1]
             own = -logprobs.gather(1, ids[0, 1:, None])[:, 0][torch.from_numpy(one.learnt[1:])]
             total, count = total + own.sum().item(), count + len(own)
-        assert session.mean_loss(examples) == pytest.approx(total / count, abs=1e-5)
+        assert mean_loss(session, examples) == pytest.approx(total / count, abs=1e-5)
 
 
 @pytest.mark.slow
@@ -275,7 +272,9 @@ def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, debate_command
     grades = [family.grade(Problem("p", row["question"]), last_boxed(row["reply"])).verdict for row in rows]
     assert all(grades)
     assert all(row["grade"] == "right" and row["provenance"]["prompt_set"] == "qa" for row in rows)
-    monkeypatch.setattr("debate_rl.engines.open_policy", lambda *_: pytest.fail("nothing is left to sample"))
+    monkeypatch.setattr(
+        "debate_rl.commands.asking.open_policy", lambda *_: pytest.fail("nothing is left to sample")
+    )
     shown = debate_command(*words, *overrides, "--per-problem", "1")
     assert shown.code == 0, shown.err
     once = [json.loads(line) for line in Path("t.jsonl").read_text().splitlines()]

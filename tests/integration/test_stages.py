@@ -15,8 +15,8 @@ import tomli_w
 import torch
 from safetensors.torch import load_file
 
+from debate_rl.curriculum.record import read_curriculum
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.runs.curriculum import read_curriculum
 
 REPLIES = {"limit": 64, "max_tokens": 128, "batch_size": 16}
 RECIPE = {

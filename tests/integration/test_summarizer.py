@@ -14,8 +14,8 @@ from debate.types import SUMMARIZER
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError
 from debate_rl.evaluation.folder import identity
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train
+from debate_rl.training.loop import evaluate_first, finish_step, train
+from debate_rl.training.run import open_training
 from transcripts import read_records
 
 from .conftest import model_that_says
@@ -82,11 +82,11 @@ def test_the_recipes_summariser_writes_every_summary_and_nothing_else(
 def test_a_resumed_run_is_the_straight_one(tmp_path: Path, asked: list[ScriptedPolicy]):
     train(config_of(tmp_path / "straight"))
     stopped = config_of(tmp_path / "stopped")
-    from debate_rl.training.train import train_step
+    from debate_rl.training.loop import train_step
 
-    with open_session(stopped) as session:
-        session.evaluate_first()
-        session.finish_step(0, train_step(session, 0))
+    with open_training(stopped) as session:
+        evaluate_first(session)
+        finish_step(session, 0, train_step(session, 0))
         session.save_finished()
     train(stopped)
     lines = [

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from debate_rl.training.controls import flip_votes, shuffle_votes
+from debate_rl.rollouts.controls import flip_votes, shuffle_votes
 from rewards import ballot_box, valid_votes
 
 from .conftest import model_that_says, records, straight_and_resumed, votes_for

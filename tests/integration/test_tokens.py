@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from debate.types import TurnId
-from debate_rl.commands.token_table import token_table
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, read_run_config
+from debate_rl.inspector.views.token_table import token_table
 from debate_rl.runs.weights import load_kept
-from debate_rl.training.train import train
+from debate_rl.training.loop import train
 from learner.tokens import token_streams
 from transcripts import read_records
 
@@ -108,7 +108,7 @@ def test_a_turn_without_signal_and_forced_tokens_have_blanks(folder):
     completion = replace(first.completion, forced=(0, 2))
     turns = (replace(first, completion=completion), *record.debate.turns[1:])
     changed = replace(record, debate=replace(record.debate, turns=turns), advantages=())
-    rows = token_table(changed, first.id, model, tokenizer, config.advantages)
+    rows = token_table(changed, first.id, model, tokenizer, config)
     assert {row.advantage for row in rows} == {None}
     assert [row.index for row in rows if row.stream == "forced"] == [0, 2]
     assert (rows[0].sampler, rows[0].trainer, rows[0].ratio) == (None, None, None)
@@ -159,10 +159,10 @@ def test_a_transcript_of_another_model_is_one_line(folder, field, values, told):
     turn = replace(first, completion=replace(first.completion, **{field: values}))
     foreign = replace(record, debate=replace(record.debate, turns=(turn, *others)))
     with pytest.raises(ValueError, match=rf"^turn 0.0, {told}.*damaged, or of another model"):
-        token_table(foreign, first.id, model, tokenizer, config.advantages)
+        token_table(foreign, first.id, model, tokenizer, config)
     nobody = replace(record, debate=replace(record.debate, personas=()))
     with pytest.raises(ValueError, match=r"the debate has no turn 0\.0"):
-        token_table(nobody, first.id, model, tokenizer, config.advantages)
+        token_table(nobody, first.id, model, tokenizer, config)
 
 
 def test_a_ratio_beyond_all_numbers_is_shown_as_a_large_one(folder):
@@ -173,5 +173,5 @@ def test_a_ratio_beyond_all_numbers_is_shown_as_a_large_one(folder):
     turns = (replace(first, completion=far), *others)
     changed = replace(record, debate=replace(record.debate, turns=turns))
     model, tokenizer = load_kept(config, None)
-    rows = token_table(changed, first.id, model, tokenizer, config.advantages)
+    rows = token_table(changed, first.id, model, tokenizer, config)
     assert {row.ratio for row in rows} == {exp(700)}

@@ -8,27 +8,36 @@ import shutil
 import sys
 import types
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-import debate_rl.training.train
 from debate import Problem
 from debate.prompting.fitting import PromptTooLongError
 from debate_rl.config import Config
 from debate_rl.inference.remote import RemoteError
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
+from debate_rl.preflight.start import SchemeWarning
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
+from debate_rl.rollouts.worker import RolloutWorker
 from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.runs.folder import RunFolderError
 from debate_rl.runs.weights import named_weights
-from debate_rl.training.rollouts import RolloutWorker
-from debate_rl.training.session import Session, open_session
-from debate_rl.training.start_checks import SchemeWarning
-from debate_rl.training.train import StuckError, train, train_step, train_steps
+from debate_rl.training import loop
+from debate_rl.training.loop import (
+    StuckError,
+    evaluate_first,
+    evaluates_first,
+    finish_step,
+    train,
+    train_step,
+    train_steps,
+)
+from debate_rl.training.run import open_training
 from envs import Grade, GradeStatus
 from learner.advantages import turn_advantages
 from learner.losses import LossOutputs
@@ -224,9 +233,9 @@ def test_evaluating_changes_nothing_of_the_training(straight, tmp_path):
 def test_an_environment_that_draws_from_the_global_generator_changes_nothing_either(tmp_path, monkeypatch):
     grade = Echo.grade
     monkeypatch.setattr(Echo, "grade", lambda *given: (random.random(), torch.rand(1), grade(*given))[-1])
-    with open_session(config_of(tmp_path / "run", **FOUR_STEPS)) as session:
+    with open_training(config_of(tmp_path / "run", **FOUR_STEPS)) as session:
         before = random.getstate(), torch.get_rng_state()
-        session.evaluate_first()
+        evaluate_first(session)
         assert random.getstate() == before[0]
         assert torch.equal(torch.get_rng_state(), before[1])
 
@@ -240,8 +249,8 @@ def test_a_run_that_goes_on_is_not_evaluated_twice(tmp_path, monkeypatch):
     shutil.rmtree(tmp_path / "run/checkpoints/step_000004")
     held.write_bytes(first + second + third[:99])  # ended while the third was written
     evaluated: list[int] = []
-    once = Session.evaluate
-    monkeypatch.setattr(Session, "evaluate", lambda run, step: (evaluated.append(step), once(run, step))[1])
+    counted = replace(loop.DEBATES, evaluate=lambda *at: (evaluated.append(at[1]), loop.evaluate(*at))[1])
+    monkeypatch.setattr(loop, "DEBATES", counted)
     train(config)
     assert evaluated == [4]
     assert held.read_bytes().startswith(first + second)
@@ -257,14 +266,14 @@ def test_evaluations_after_the_restored_step_are_set_aside(tmp_path, monkeypatch
             raise KeyboardInterrupt  # not by a signal: nothing is saved
         return train_step(session, step, *rest)
 
-    monkeypatch.setattr(debate_rl.training.train, "train_step", stopped)
+    monkeypatch.setattr(loop, "DEBATES", replace(loop.DEBATES, step=stopped))
     with pytest.raises(KeyboardInterrupt):
         train(config)
     monkeypatch.undo()
     lines = (tmp_path / "run/held_out.jsonl").read_bytes().splitlines(keepends=True)
     assert [json.loads(line)["step"] for line in lines] == [0, 2]
-    with open_session(config) as session:
-        assert (session.step, session.evaluates_first) == (0, False)
+    with open_training(config) as session:
+        assert (session.step, evaluates_first(session)) == (0, False)
         assert session.folder.held_out.read_bytes() == lines[0]
     assert (tmp_path / "run/held_out.superseded.jsonl").read_bytes() == lines[1]
 
@@ -345,7 +354,7 @@ def test_a_step_that_cannot_be_learnt_ends_the_run_with_its_finished_steps_saved
 def test_a_step_that_ends_after_the_minutes_saves_and_saving_changes_nothing(straight, tmp_path):
     sizes = {"train": {"save_every": 0, "save_minutes": 2.0, "keep_best": "", "keep_last": 9}}
     seconds = (0.0, 60.0, 119.0, 120.0, 239.0)
-    with open_session(config_of(tmp_path / "run", **merged(FOUR_STEPS, sizes))) as session:
+    with open_training(config_of(tmp_path / "run", **merged(FOUR_STEPS, sizes))) as session:
         session.saved_at, session.clock = 0.0, lambda: seconds[session.step]
         train_steps(session)
     saved = [path.name for path in checkpoints(session.folder.checkpoints)]
@@ -418,7 +427,7 @@ def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(
             raise KeyboardInterrupt  # not by a signal: as a kill would end it
         return train_step(session, step, *rest)
 
-    monkeypatch.setattr(debate_rl.training.train, "train_step", stopped)
+    monkeypatch.setattr(loop, "DEBATES", replace(loop.DEBATES, step=stopped))
     with pytest.raises(KeyboardInterrupt):
         train(config)
     monkeypatch.undo()
@@ -509,10 +518,10 @@ def test_variants_run_and_move_the_weights(changes, tmp_path):
     if changes.get("debate", {}).get("judge_own"):
         changes = merged(changes, {"rewards": {"judge_own": True}})
     config = config_of(tmp_path / "run", **merged({"train": {"steps": 2}}, changes))
-    with open_session(config) as session:
+    with open_training(config) as session:
         before = weights_of(session)
         for step in range(2):
-            session.finish_step(step, train_step(session, step))
+            finish_step(session, step, train_step(session, step))
         after = weights_of(session)
     moved = {name for name in before if not torch.equal(before[name], after[name])}
     assert moved
@@ -543,8 +552,8 @@ def test_dynamic_sampling_fills_a_step_up_and_is_the_same_after_a_stop(tmp_path)
     assert {record.step: 0 for record in read_records(whole.folder.transcripts)}.keys() == {0, 1, 2}
     kept = len(list(read_records(whole.folder.transcripts)))
     assert kept == sum(2 * (3 + row["sampling/extra_problems"]) for row in rows)
-    with open_session(config_of(tmp_path / "parts", **DYNAMIC)) as session:
-        session.finish_step(0, train_step(session, 0))
+    with open_training(config_of(tmp_path / "parts", **DYNAMIC)) as session:
+        finish_step(session, 0, train_step(session, 0))
     resumed = train(config_of(tmp_path / "parts", **DYNAMIC))
     assert untimed(metrics_of(resumed)) == untimed(rows)
     assert_equal_weights(weights_of(resumed), weights_of(whole))
@@ -588,8 +597,8 @@ def test_adaptive_groups_vary_and_are_the_same_after_a_stop_and_in_a_replay(tmp_
         assert [record.advantages for record in of_step] == [one.advantages for one in replayed]
         sizes |= set(groups.values())
     assert {8, 24} <= sizes <= {8, 16, 24}
-    with open_session(config_of(tmp_path / "parts", **ADAPTIVE)) as session:
-        session.finish_step(0, train_step(session, 0))
+    with open_training(config_of(tmp_path / "parts", **ADAPTIVE)) as session:
+        finish_step(session, 0, train_step(session, 0))
     resumed = train(config_of(tmp_path / "parts", **ADAPTIVE))
     assert untimed(metrics_of(resumed)) == untimed(rows)
     assert_equal_weights(weights_of(resumed), weights_of(whole))
@@ -646,10 +655,10 @@ def test_rewards_that_are_no_numbers_end_a_run_with_nothing_lost(tmp_path, monke
         train(config)
     rows = assert_stuck_after_three(tmp_path)
     assert all(row["reward/not_finite"] > 0 for row in rows)
-    with open_session(config) as session:
+    with open_training(config) as session:
         after = weights_of(session)
         assert session.step == 3
-    with open_session(config_of(tmp_path / "fresh")) as session:
+    with open_training(config_of(tmp_path / "fresh")) as session:
         before = weights_of(session)
     assert_equal_weights(before, after)
 
@@ -669,7 +678,7 @@ def test_one_step_without_numbers_is_left_out_and_the_run_goes_on(tmp_path, monk
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::debate_rl.training.start_checks.SchemeWarning")
+@pytest.mark.filterwarnings("ignore::debate_rl.preflight.start.SchemeWarning")
 @pytest.mark.parametrize("debate", [RLVR["debate"], {"num_agents": 2}, {"history_rounds": 0}])
 def test_a_warm_start_fits_a_protocol_without_comparisons(debate, tmp_path):
     config = config_of(tmp_path / "run", **merged(PAIR_SUM, {"debate": debate, "train": {"steps": 1}}))
@@ -693,9 +702,9 @@ def test_a_warm_start_is_shared_with_another_run(tmp_path):
 def test_a_lora_run_goes_on_from_its_adapter(tmp_path):
     changes = {"model": {"lora_rank": 4}, "learner": {"beta": 0.1}, "train": {"save_every": 1}}
     whole = train(config_of(tmp_path / "whole", **changes))
-    with open_session(config_of(tmp_path / "parts", **changes)) as session:
+    with open_training(config_of(tmp_path / "parts", **changes)) as session:
         for step in range(2):
-            session.finish_step(step, train_step(session, step))
+            finish_step(session, step, train_step(session, step))
     resumed = train(config_of(tmp_path / "parts", **changes))
     assert_equal_weights(weights_of(resumed), weights_of(whole))
     assert untimed(metrics_of(resumed)) == untimed(metrics_of(whole))

@@ -18,8 +18,8 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import write_model
-from debate_rl.training.session import open_session
-from debate_rl.training.train import train, train_step
+from debate_rl.training.loop import finish_step, train, train_step
+from debate_rl.training.run import open_training
 from envs import DataError
 from envs.rubrics.model import VerifierError
 from transcripts import read_records
@@ -217,9 +217,9 @@ def test_a_server_that_fails_during_the_run_ends_it_with_its_steps_saved(tmp_pat
     state = {"fails": False}
     server = serve(lambda content: (503, "overloaded") if state["fails"] else (200, opinion(content)))
     config = config_of(tmp_path, **served(server), held_out={"limit": 2, "every": 0})
-    with open_session(config) as session:
+    with open_training(config) as session:
         first = train_step(session, 0)
-        session.finish_step(0, first)
+        finish_step(session, 0, first)
         state["fails"] = True
         (tmp_path / "verdicts.jsonl").unlink()
         session.verifying.model._cache._known.clear()

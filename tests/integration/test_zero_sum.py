@@ -9,7 +9,7 @@ import pytest
 from debate.prompting.rebuilding import held_debate
 from debate_rl.config import Config
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.training.train import train
+from debate_rl.training.loop import train
 
 from .conftest import model_that_says, records, straight_and_resumed, votes_for
 

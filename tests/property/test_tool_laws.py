@@ -16,7 +16,7 @@ from debate.reply import read_reply
 from debate.tools import Ran
 from debate.types import Message, SampleRequest, Span, TurnId
 from debate_rl.inference.tools import ToolPolicy
-from envs.programs.code import code_of
+from envs.programs.harness import code_of
 
 HANDLES = ("K7", "Q2", "M4")
 REQUEST = SampleRequest((Message("user", "?"),), 1.0, 100_000, ("</never>",), 7, "d", TurnId(2, 1))

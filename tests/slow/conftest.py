@@ -11,7 +11,7 @@ import pytest
 HERE = Path(__file__).parent
 PRELOADED = [
     "mortal_run",
-    "debate_rl.training.train",
+    "debate_rl.training.loop",
     "transformers.models.qwen3.modeling_qwen3",
     "peft",
     "pytest",

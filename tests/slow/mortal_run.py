@@ -23,8 +23,8 @@ import torch
 
 import debate_rl.inference.local
 import debate_rl.runs.checkpoint
-import debate_rl.training.session
-import debate_rl.training.train
+import debate_rl.training.loop
+import debate_rl.training.run
 import transcripts.append
 from debate import Problem
 from debate_rl.config import Config
@@ -122,7 +122,7 @@ WRITES = {
 }
 CALLS = {
     "sample": (debate_rl.inference.local, "sample_batch"),
-    "evaluate": (debate_rl.training.session, "evaluate_on"),
+    "evaluate": (debate_rl.training.run, "evaluate_on"),
     "learn": (torch.optim.AdamW, "step"),
     "save_weights": (debate_rl.runs.checkpoint, "write_model"),
     "save_trainer": (torch, "save"),
@@ -148,7 +148,7 @@ def run(folder: str, log: str, fault: Fault | None = None) -> None:
         _arm(point, counts, fault if fault and fault.point == point else None)
     started = time.monotonic()
     try:
-        debate_rl.training.train.train(Config.model_validate(RECIPE | {"run": {"dir": folder}}))
+        debate_rl.training.loop.train(Config.model_validate(RECIPE | {"run": {"dir": folder}}))
     except Stopped as stop:
         print(stop, flush=True)
         sys.exit(stop.exit_code)

@@ -8,8 +8,8 @@ import pytest
 import tomli_w
 
 from debate_rl.config.recipes import find_recipe, read_tables
+from debate_rl.curriculum.record import stage_runs
 from debate_rl.metrics.held_out import evaluations_of
-from debate_rl.runs.curriculum import stage_runs
 from envs.sandbox import Sandbox, SandboxRefused
 
 pytestmark = pytest.mark.slow

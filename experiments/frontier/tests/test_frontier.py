@@ -12,11 +12,11 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
 from debate_rl.metrics.held_out import HeldOut, to_line
 from debate_rl.metrics.intervals import Estimate
-from debate_rl.problems import load_run_problems
+from debate_rl.rollouts.worker import group_names
+from debate_rl.sampling.problems import load_run_problems
+from debate_rl.sampling.sampler import Sampler
 from debate_rl.sweeps.arms import Arm
 from debate_rl.sweeps.running import Runner, SweepRun
-from debate_rl.training.adaptive import group_names
-from debate_rl.training.sampler import Sampler
 from experiments.frontier.drawing import draw
 from experiments.frontier.labels import worth, worths
 from experiments.frontier.results import Cell, OfSeed, cells_of, difference, less, shortest

@@ -10,7 +10,7 @@ from peft import LoraConfig, get_peft_model
 from torch import nn
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from debate_rl.training.estimate import LiveBytes
+from debate_rl.forecast.estimate import LiveBytes
 from learner import LearnerConfig
 from learner.update import head as head_module
 from learner.update.batches import collate

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import io
 import re
-from typing import get_args
 
 import pytest
 from rich.console import Console
 
-import debate.types
 from debate import DebateConfig, Problem, hold_debate
 from debate.concurrency import run_async
 from debate.config import SummaryConfig
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
-from debate_rl.commands.play import Kind, Stage, show_end
+from debate_rl.commands.stage import Stage, show_end
 from rewards import RewardConfig, score_debate
 
 PROBLEM = Problem("p", "What is 2 + 2?", answer="4", kind="number")
@@ -125,10 +123,6 @@ def test_a_summary_is_printed_before_the_round_that_was_shown_it():
     text = shown({(agent, 0): RIGHT for agent in range(3)} | {(-1, 1): "All say 4."}, None, config=config)
     assert text.count("summary shown to all") == text.count("All say 4.") == 1
     assert text.rindex("round 0 ·") < text.index("All say 4.") < text.index("final ballot ·")
-
-
-def test_every_kind_of_answer_can_be_named():
-    assert get_args(Kind) == get_args(debate.types.Kind)
 
 
 def test_turns_are_shown_as_they_come():

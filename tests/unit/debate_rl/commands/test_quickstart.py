@@ -10,17 +10,15 @@ import pytest
 from rich.console import Console
 
 from debate_rl.commands.console import text_table
-from debate_rl.commands.quickstart import (
+from debate_rl.commands.quickstart import HEADS, _next_commands, _watching
+from debate_rl.commands.quickstart_figures import (
     ATTACKED,
-    HEADS,
     MAJORITY,
     WINNER,
     Snapshot,
     _beside,
     _in_words,
-    _next_commands,
     _table,
-    _watching,
     figures_of,
 )
 from debate_rl.config import Config

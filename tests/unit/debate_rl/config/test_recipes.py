@@ -90,7 +90,7 @@ def test_the_recipes_of_the_project_are_shipped():
     expected |= {"curriculum/tiny", "curriculum/gsm8k_to_aime_qwen3_8b"}
     expected |= {f"sft/{name}" for name in ("tiny", "math_qwen3_4b_instruct", "numinamath_qwen3_4b_base")}
     expected |= {f"aimo3/{name}" for name in ("cot", "tir", "rl", "full", "tiny")}
-    expected |= {"rlvr/tiny", "rlvr/overfit_tiny", "writing/qwen3_4b"}
+    expected |= {"rlvr/gpu", "rlvr/tiny", "rlvr/overfit_tiny", "writing/qwen3_4b"}
     expected |= {f"math_{model}_1b7_80gb" for model in ("qwen3", "smollm2")}
     expected |= {"quickstart", "quickstart_words", "gsm8k_smoke", "zero_sum_tiny"}
     of_the_notes = {name for name in shipped_recipes() if name.startswith("seeds/")}  # test_reproducing.py

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from debate_rl.config import Config
 from debate_rl.curriculum.drive import Driver, check_stage_runs, stage_configs
+from debate_rl.curriculum.record import NAME, CurriculumError, read_curriculum, stage_runs
 from debate_rl.metrics.held_out import HeldOut, append_held_out
-from debate_rl.runs.curriculum import NAME, CurriculumError, read_curriculum, stage_runs
 from debate_rl.runs.folder import RunFolderError
 
 FIGURE = "direct/accuracy"

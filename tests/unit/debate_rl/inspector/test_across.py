@@ -120,7 +120,7 @@ def test_an_evaluation_of_what_a_run_began_with_counts_as_step_0(run):
 
 def test_such_an_evaluation_opens_in_lines_and_in_the_browser(run, capsys):
     add_named_by_a_beginning(run)
-    options = LineOptions(str(run), "", None, None, False, False, False, None)
+    options = LineOptions(str(run))
     print_lines("same", ["p"], options)
     assert "start-cc:0.0" in capsys.readouterr().out
     print_lines("show", ["start-cc:0.0"], options)
@@ -260,7 +260,7 @@ REF = "step_000002-bb:0.1"
 
 def test_a_debate_of_an_evaluation_opens_by_its_id_in_lines(run, capsys):
     def show(id, **changed):
-        options = LineOptions(str(run), "", None, None, False, False, False, None)
+        options = LineOptions(str(run))
         print_lines("show", [id], replace(options, **changed))
         return capsys.readouterr().out
 

@@ -22,7 +22,7 @@ from debate_rl.inspector.lines import Layout, lines_of
 from debate_rl.inspector.plain import Printer, print_why
 from debate_rl.inspector.views.why import Why, config_of, why, why_blocks
 from debate_rl.inspector.views.why_step import Number
-from debate_rl.training.rollouts import step_records
+from debate_rl.rollouts.records import step_records
 from envs.registry import key_by_itself
 from learner.advantages import AdvantageConfig, StreamSettings, TurnAdvantage, turn_advantages
 from learner.rows import token_advantages

@@ -29,7 +29,7 @@ def runs(tmp_path):
 
 
 def lines_of(path, capsys, action="", **options):
-    asked = LineOptions(str(path), "", None, None, False, False, False, None)
+    asked = LineOptions(str(path))
     print_lines(action, [], replace(asked, **options))
     return capsys.readouterr().out.splitlines()
 
@@ -51,7 +51,7 @@ def test_debates_are_listed_without_what_a_list_of_runs_needs(runs):
     code = f"""
 import sys
 from debate_rl.commands.inspect_actions import LineOptions, print_lines
-print_lines("ls", [], LineOptions({str(runs / "a")!r}, "", None, None, False, False, False, None))
+print_lines("ls", [], LineOptions({str(runs / "a")!r}))
 print([name for name in ("scipy", "debate_rl.inspector.overview") if name in sys.modules], file=sys.stderr)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

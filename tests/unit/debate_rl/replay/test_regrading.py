@@ -9,7 +9,6 @@ import pytest
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
 from debate.parsing import parse_turn
 from debate.types import TurnId
-from debate_rl.commands.regrade import stops_of
 from debate_rl.replay.regrading import (
     STORED,
     gains_of,
@@ -20,6 +19,7 @@ from debate_rl.replay.regrading import (
     regrade,
     replies_of,
     sources_of,
+    stops_of,
     stored_mode_of,
     table_of,
 )

@@ -16,7 +16,6 @@ from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vot
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import FailureReason, ParsedTurn, ParseFailure, TurnId
 from debate_rl.commands import replay as replay_command
-from debate_rl.commands.replay import check_lines
 from debate_rl.replay.scheme import (
     Scheme,
     compare_steps,
@@ -32,7 +31,7 @@ from debate_rl.replay.summary import (
     write_debates,
     write_facts,
 )
-from debate_rl.training.rollouts import step_records
+from debate_rl.rollouts.records import step_records
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate
@@ -213,7 +212,7 @@ def test_rewards_of_ones_own_that_are_not_finite_are_counted(run, tmp_path, monk
         assert change.new.rewards["peer"] == [None] * 10
         summary.add(change)
     assert summary.not_finite == summary.facts()["not_finite"] == 6 * 2  # A and B of each debate
-    [line, _] = check_lines("run", summary, damage=0)
+    [line, _] = summary.check_lines("run", damage=0)
     assert line == "run: 12 rewards are infinite or not a number; they count as none"
 
 

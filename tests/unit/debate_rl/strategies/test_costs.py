@@ -12,7 +12,7 @@ from debate import Completion, DebateConfig, Problem
 from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import SUMMARIZER, Call, Span
-from debate_rl.commands.solve import judge_of
+from debate_rl.commands.asking import judge_of
 from debate_rl.strategies.debate import debate_majority, debate_winner
 from debate_rl.strategies.equal_cost import Contender, strategy_rows
 from debate_rl.strategies.solving import SolvePlan, solve_all
@@ -105,5 +105,5 @@ def test_a_budget_too_small_for_one_level_is_refused_before_anything_is_sampled(
 def test_a_judge_runs_no_programs(tmp_path):
     recipe = tmp_path / "judge.toml"
     recipe.write_text('[env]\nkind = "gsm8k"\n[model]\nname_or_path = "x"\n[debate]\ntools = "python"\n')
-    _, config, weights = judge_of(str(recipe))
+    config, weights = judge_of(str(recipe))
     assert (config.debate.tools, weights) == ("none", None)

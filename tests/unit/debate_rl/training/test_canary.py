@@ -18,8 +18,9 @@ from debate_rl.config import Config
 from debate_rl.inference.engine_report import EngineReport, digest
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.vllm_weights import weights_as_computed
-from debate_rl.training.canary import Canary, CanaryError, canary_requests
-from debate_rl.training.train import train
+from debate_rl.training.canary import Canary, canary_requests
+from debate_rl.training.loop import train
+from debate_rl.training.run import EngineError
 from envs import Grade, GradeStatus
 from learner import Learner, LearnerConfig
 
@@ -220,7 +221,7 @@ def test_a_run_ends_with_its_finished_steps_saved_and_goes_on_once_the_engine_is
     config, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(Engine, "late", 1)  # from the third update on: the first is that of the start
-    with pytest.raises(CanaryError, match=r"after update 2, stale weights: .*; 2 of 4 steps are saved in "):
+    with pytest.raises(EngineError, match=r"after update 2, stale weights: .*; 2 of 4 steps are saved in "):
         train(config)
     assert [line["step"] for line in lines_of(tmp_path / "run")] == [0, 1]
     monkeypatch.setattr(Engine, "late", 0)
@@ -240,7 +241,7 @@ def test_a_file_that_the_engine_cannot_read_ends_the_run_with_its_step_saved(con
 
     monkeypatch.setattr(Engine, "update", refuse)
     monkeypatch.delattr(Engine, "check")
-    with pytest.raises(CanaryError, match=r"after update 1, .* cannot take the adapter .*; 1 of 4 steps"):
+    with pytest.raises(EngineError, match=r"after update 1, .* cannot take the adapter .*; 1 of 4 steps"):
         train(config)
     assert [line["step"] for line in lines_of(tmp_path / "run")] == [0]
 

@@ -8,20 +8,14 @@ from typing import Any
 
 from debate_rl.config import Config
 from debate_rl.runs.folder import open_run
-from debate_rl.training.ends import Limits
+from debate_rl.training.loop import reached_limit
 
 
-def test_hours_count_from_the_command_and_not_from_the_first_step():
+def test_hours_end_a_run():
     config = Config.model_validate({"model": {"tiny": {}}, "train": {"hours": 0.5}})
-    loaded: Any = SimpleNamespace(
-        config=config,
-        clock=lambda: 0.0,  # the steps have taken no time yet
-        began=time.monotonic() - 900,
-        folder=SimpleNamespace(starts=[{"seconds": 800.0}]),
-    )
-    assert Limits(loaded).end_of({}) is None  # 1,700 of 1,800 s
-    loaded.began -= 200
-    end = Limits(loaded).end_of({})
+    run: Any = SimpleNamespace(config=config)
+    assert reached_limit(run, {}, 1700.0) is None
+    end = reached_limit(run, {}, 1900.0)
     assert end is not None
     assert (end.reason, end.why) == ("hours", "32 min are spent, of train.hours = 0.5")
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from debate_rl.training.train import finished_steps_saved
+from debate_rl.training.run import Run
 
 
 @pytest.mark.parametrize(("steps", "halfway", "saved"), [(2, False, [2]), (2, True, []), (3, False, [])])
@@ -20,7 +20,7 @@ def test_steps_are_saved_only_with_the_weights_that_they_ended_with(steps, halfw
     )
 
     def fail() -> None:
-        with finished_steps_saved(session):
+        with Run.finished_steps_saved(session):
             session.ema["truth/A"] = 0.7
             raise RuntimeError("no figures")
 

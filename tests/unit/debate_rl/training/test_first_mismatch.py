@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from debate_rl.config import Config
-from debate_rl.training.train import _check_first_mismatch
+from debate_rl.training.loop import check_first_mismatch
 
 
 def said(
@@ -30,7 +30,7 @@ def said(
         tracker=SimpleNamespace(say=lines.append),
     )
     metrics = {"mismatch_kl": found, "mismatch_mean": 0.1, "mismatch_max": 5.5}
-    _check_first_mismatch(session, metrics)  # pyright: ignore[reportArgumentType]
+    check_first_mismatch(session, metrics)  # pyright: ignore[reportArgumentType]
     return lines
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from debate_rl.config import Config
-from debate_rl.training.schedules import schedule_metrics
-from debate_rl.training.start_checks import refuse_greedy
+from debate_rl.preflight.start import refuse_unexplored
+from debate_rl.training.loop import schedule_metrics
 
 
 def config_of(**tables: object) -> Config:
@@ -44,5 +44,5 @@ def test_the_agents_of_a_step_have_its_temperature_and_evaluations_the_last():
 
 def test_training_at_a_temperature_that_falls_to_zero_is_refused_before_it_begins():
     with pytest.raises(ValueError, match="has temperature 0, and a greedy agent"):
-        refuse_greedy(config_of(debate={"temperature": [[0, 1.0], [50, 0.0], [60, 1.0]]}))
-    refuse_greedy(config_of(debate={"temperature": [[0, 1.0], [50, 0.1]]}))
+        refuse_unexplored(config_of(debate={"temperature": [[0, 1.0], [50, 0.0], [60, 1.0]]}))
+    refuse_unexplored(config_of(debate={"temperature": [[0, 1.0], [50, 0.1]]}))

@@ -3,8 +3,8 @@ from __future__ import annotations
 import re
 import time
 
-from debate_rl.training.rollouts import Clock
-from debate_rl.training.stall_watch import StallWatch, innermost
+from debate_rl.rollouts.worker import Clock
+from debate_rl.training.stops import StallWatch, innermost
 
 
 def waited_for(said: list[str], count: int) -> None:

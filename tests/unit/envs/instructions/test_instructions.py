@@ -12,7 +12,7 @@ from envs import DataError, GradeStatus, grade, load_problems, same_answer
 from envs.errors import MissingPackageError
 from envs.instructions import ConstraintError, constraints_of, follows
 from envs.instructions.constraints import TYPES, write_constraints
-from envs.instructions.ifeval import DETECTED, IFEVAL, bullets, is_fenced_json
+from envs.instructions.ifeval import DETECTED, IFEVAL
 from envs.instructions.text import LANGUAGES, _detector, language_of, sentences
 
 AT_LEAST, LESS = "at least", "less than"
@@ -212,9 +212,7 @@ def test_a_row_of_the_published_form(tmp_path):
             f"'poem:rhyme_scheme' is not a known instruction; docs/instructions.md lists the {len(TYPES)}",
         ),
         (["punctuation:no_commas"], [{}], "did you mean 'punctuation:no_comma'?"),
-        ([3], [{}], "3 is not a known instruction"),
         ([], [], "needs a list of 1 to 64 instructions"),
-        ("punctuation:no_comma", [{}], "needs a list of 1 to 64"),
         (["punctuation:no_comma"], [], "one object for each of 1"),
         (["punctuation:no_comma"], ["x"], "needs an object of arguments (row 7) (value 'x'"),
         (["punctuation:no_comma"], [{"num_words": 3}], "takes no 'num_words', only: none (row 7) (value 3;"),
@@ -224,8 +222,6 @@ def test_a_row_of_the_published_form(tmp_path):
             [{"num_bullets": "3"}],
             "'num_bullets' needs a whole number",
         ),
-        (["detectable_format:number_bullet_lists"], [{"num_bullets": True}], "needs a whole number"),
-        (["detectable_format:number_bullet_lists"], [{"num_bullets": 2.5}], "needs a whole number"),
         (["detectable_format:number_bullet_lists"], [{"num_bullets": -1}], "needs a number in 0..1000000"),
         (
             ["length_constraints:number_words"],
@@ -234,16 +230,12 @@ def test_a_row_of_the_published_form(tmp_path):
         ),
         (["keywords:existence"], [{"keywords": []}], "needs a list of texts"),
         (["keywords:existence"], [{"keywords": ["a", " "]}], "needs text that is not blank"),
-        (["keywords:existence"], [{"keywords": "cat"}], "needs a list of texts"),
         (["startend:end_checker"], [{"end_phrase": "\ud800"}], "half a character"),
-        (["startend:end_checker"], [{"end_phrase": "x" * 100_001}], "needs at most 100000 characters"),
         (
             ["keywords:frequency"],
             [{"keyword": "x" * 201, "frequency": 1, "relation": "at least"}],
             "needs at most 200",
         ),
-        (["keywords:existence"], [{"keywords": ["x" * 201]}], "'keywords' needs at most 200 characters"),
-        (["keywords:forbidden_words"], [{"forbidden_words": ["x"] * 65}], "needs a list of at most 64 texts"),
         (
             ["keywords:letter_frequency"],
             [{"letter": "ab", "let_frequency": 1, "let_relation": "at least"}],
@@ -329,13 +321,6 @@ def test_json_is_what_its_standard_says(text, is_json):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("piece", [". ", "A. ", "x. ", "e.g. ", "... a", "Ü. ", "? "])
-@pytest.mark.usefixtures("ends")
-def test_a_megabyte_of_sentences_is_counted_in_linear_time(piece):
-    count(piece * (1_000_000 // len(piece)))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("keyword", ["a" * 199 + "b", "b" + "a" * 199, "a " * 99 + "b", "ab" * 99])
 @pytest.mark.parametrize("piece", ["a", "a ", "ab"])
 @pytest.mark.usefixtures("ends")
@@ -344,31 +329,3 @@ def test_keywords_are_looked_for_in_linear_time(keyword, piece):
     met("keywords:existence", {"keywords": [keyword + "x"[: 200 - len(keyword)]] * 64}, text)
     met("keywords:forbidden_words", {"forbidden_words": [keyword] * 64}, text)
     met("keywords:frequency", {"keyword": keyword, "frequency": 1, "relation": AT_LEAST}, text)
-
-
-@pytest.mark.usefixtures("ends")
-def test_telling_the_language_of_a_long_text_takes_linear_time():
-    pytest.importorskip("py3langid")
-    for text in ("A" * N, "\ud800a" * N, "ü" * N):
-        language_of(text)
-
-
-@pytest.mark.parametrize(
-    ("response", "number"),
-    [("* ", 1), ("*\na", 1), ("*\n* a", 1), ("*", 0), ("** a", 0), ("*\n\n* b", 2), ("\n\n- a", 1)],
-)
-def test_a_lone_star_before_a_line_break_is_a_bullet(response, number):
-    assert bullets(response) == number
-
-
-@pytest.mark.parametrize(
-    ("response", "valid"),
-    [
-        ("```json```{}```", True),
-        ("```json```JSON{}```", True),
-        ("```json```json{}```", False),
-        ("``````{}```", False),
-    ],
-)
-def test_each_opening_of_a_fence_is_taken_off_once(response, valid):
-    assert is_fenced_json(response) is valid

@@ -1,0 +1,129 @@
+"""Whom a command asks: policies by name and by weights, the folder that keeps replies, and the progress."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from debate import Policy, Problem
+from debate_rl.commands.console import INTERRUPTED, Ended, plain_console
+from debate_rl.config import Config
+from debate_rl.config.models import ENGINES
+from debate_rl.config.recipes import open_run_or_recipe
+from debate_rl.engines import end_engines, open_policy
+from debate_rl.evaluation.folder import KeptReplies, default_folder
+from debate_rl.evaluation.play import Unopened
+from debate_rl.metrics.progress import parts_shown
+from debate_rl.runs.weights import named_weights
+from debate_rl.sampling.problems import load_held_out
+from debate_rl.strategies.solving import with_tools
+from envs import DataError, Environment
+
+MAX_LIVE = 128
+"""Debates open at a time where ``train.max_live`` names no number."""
+NO_PROBLEMS = "held_out: there are no problems to evaluate on; set held_out.limit and held_out.kind"
+
+
+def weights_named(run: Path | None, name: str, what: str) -> Path | None:
+    """Return the checkpoint of a name; ValueError where it is not one."""
+    if run is None:
+        if name != "newest":
+            raise ValueError(f"--weights {name}: {what} is a recipe, the model as it is; name a run")
+        return None
+    chosen = named_weights(run, name)
+    if len(chosen) != 1:
+        raise ValueError(f"--weights {name}: is {len(chosen)} checkpoints; name one")
+    return chosen[0]
+
+
+def judge_of(name: str) -> tuple[Config, Path | None]:
+    """Return what --judge names: its configuration and its newest weights."""
+    run, config = open_run_or_recipe(name, ())
+    return with_tools(config, "none"), weights_named(run, "newest", name)
+
+
+def graded_problems(config: Config, key: str) -> tuple[Environment, tuple[Problem, ...]]:
+    """Return what grades the held-out problems, and them; DataError for none, or one without a gold answer.
+
+    ``key``: where the data set was named.
+    """
+    environment, problems = load_held_out(config, key=key)
+    if not problems:
+        raise DataError(NO_PROBLEMS)
+    if known := next((one.id for one in problems if one.kind in ("open", "rubric")), None):
+        raise DataError(f"{known}: has no gold answer, and no strategy is right or wrong on it")
+    return environment, problems
+
+
+def kept_folder(
+    kind: str, run: Path | None, config: Config, weights: Path | None, what: Mapping[str, object]
+) -> Path:
+    """Return the folder for what is asked: in that of the run, or for a recipe in the working directory."""
+    home = run / kind if run is not None else Path(kind) / Path(config.run.dir).name
+    return default_folder(home, weights, what)
+
+
+def requests_at_once(config: Config) -> int | None:
+    """Return how many requests are in flight: an engine schedules its own."""
+    return None if config.model.policy in ENGINES else config.train.sample_batch_size
+
+
+@contextmanager
+def policy_of(config: Config, weights: Path | None) -> Iterator[Unopened]:
+    """Yield a policy that is opened when something is asked of it, and whose engines end with the block."""
+    opened: list[Policy] = []
+
+    def policy() -> Policy:
+        if not opened:
+            opened.append(open_policy(config, weights))
+        return opened[0]
+
+    try:
+        yield Unopened(policy)
+    finally:
+        if opened and (config.model.policy == "vllm" or config.debate.tools != "none"):
+            end_engines(opened[0])
+        opened.clear()
+        gc.collect()  # the next weights need the room of these
+        if "torch" in sys.modules:
+            sys.modules["torch"].cuda.empty_cache()
+
+
+class KeptPolicies:
+    """Policies whose replies are kept in a folder, a file for each name; each is opened once."""
+
+    def __init__(self, stack: ExitStack, folder: Path) -> None:
+        self._stack, self._folder = stack, folder
+        self._open: dict[str, Policy] = {}
+
+    def of(self, name: str, policy: Policy) -> Policy:
+        """Return a policy that answers from its file what that holds."""
+        if name not in self._open:
+            kept = KeptReplies(policy, self._folder / f"{name}.jsonl", stay=True)
+            self._open[name] = self._stack.enter_context(kept)
+        return self._open[name]
+
+
+@contextmanager
+def progress_of(folder: str) -> Iterator[Callable[..., None]]:
+    """Yield what shows the progress: a bar with the time left in a terminal, lines in a pipe.
+
+    It is called as ``Tell`` is, or without the work in what is still under way. A command that is
+    interrupted says what it leaves.
+    """
+    counts: dict[str, str] = {}
+    try:
+        with parts_shown("auto", plain_console(stderr=True), head=f"{folder}: ", keep=True) as parts:
+
+            def tell(part: str, done: int, total: int, work: float | None = None) -> None:
+                counts[part] = f"{part} {done}/{total}"
+                parts.advance(part, done if work is None else work, total)
+
+            yield tell
+    except (KeyboardInterrupt, Ended) as stop:
+        kept = ", ".join(counts.values()) or "nothing yet"
+        line = f"stopped; {folder} keeps {kept}; the same command resumes"
+        raise Ended(line, int(stop.code or 0) if isinstance(stop, Ended) else INTERRUPTED) from stop

@@ -1,0 +1,189 @@
+"""RUN/curriculum.json: the visits of a curriculum's stages, how each ended, and what comes next.
+
+RUN/config.toml       the configuration with its [[stages]]
+    curriculum.json   this record
+    stages/01_easy/   a run of its own for each visit of a stage
+           02_hard/
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from debate.files import read_plain
+from debate.values import Value
+from debate_rl.config.stages import GoalConfig, StageConfig
+from debate_rl.formatting import counted, interval, share
+from debate_rl.metrics.held_out import evaluations_of
+from debate_rl.metrics.intervals import Estimate
+from debate_rl.runs.folder import write_whole
+
+NAME, STAGES = "curriculum.json", "stages"
+FORMAT = 1
+LARGEST = 1 << 24
+Outcome: TypeAlias = Literal["reached", "demoted"]
+End: TypeAlias = Literal["reached", "demoted", "limit", "done"]
+
+
+class Visit(Value, frozen=True):
+    """One visit of a stage. ``stage``: its index; ``start``: the weights it began with, as RUN@STEP, or "".
+
+    ``folder``: its run, below the curriculum's folder. Of one that has ended: ``steps`` done, ``end`` and
+    ``why`` in words; ``value``, ``low`` and ``high`` of ``figure`` are of its last evaluation, if known.
+    """
+
+    stage: int
+    name: str
+    folder: str
+    seed: int
+    start: str = ""
+    demotes: bool = False
+    steps: int = 0
+    end: End | None = None
+    why: str = ""
+    figure: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Curriculum(Value, frozen=True):
+    """The visits so far, in order; the last one may be under way."""
+
+    visits: tuple[Visit, ...] = ()
+    format: int = FORMAT
+
+
+class CurriculumError(ValueError):
+    """A record that cannot be read; the message names the file."""
+
+
+class Next(NamedTuple):
+    """The stage that follows a visit, by index, and the weights that it begins with; "" for the first."""
+
+    stage: int
+    start: str
+
+
+def read_curriculum(run: Path) -> Curriculum | None:
+    """Return the record in a folder, None without one; CurriculumError for a damaged one."""
+    path = run / NAME
+    if not path.exists():
+        return None
+    try:
+        found = msgspec.json.decode(read_plain(path, LARGEST), type=Curriculum, strict=True)
+    except (OSError, ValueError) as error:
+        raise CurriculumError(f"{path}: is damaged: {error}; choose another run.dir") from error
+    if found.format != FORMAT:
+        raise CurriculumError(f"{path}: has format {found.format}, and this version reads {FORMAT}")
+    folders = (visit.folder for visit in found.visits)
+    bad = (one for one in folders if one in ("", "..") or Path(one).name != one)
+    if (strange := next(bad, None)) is not None:
+        raise CurriculumError(
+            f"{path}: the folder {strange!r} of a visit is not a name; choose another run.dir"
+        )
+    return found
+
+
+def write_curriculum(run: Path, record: Curriculum) -> None:
+    """Replace the record at once."""
+    write_whole(run / NAME, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+
+
+def stage_folder(run: Path, visit: Visit) -> Path:
+    """Return the folder of the run of a visit."""
+    return run / STAGES / visit.folder
+
+
+def stage_runs(run: Path) -> list[Path]:
+    """Return the folders of the runs of a curriculum, in the order of their visits; none of other runs."""
+    record = read_curriculum(run)
+    return [stage_folder(run, visit) for visit in record.visits] if record else []
+
+
+def ended(visit: Visit, stage: StageConfig, steps: int, looked: Looked | None) -> Visit:
+    """Return a visit whose run has done its last step, with what it came to and why."""
+    if stage.figure is None:
+        return msgspec.structs.replace(visit, steps=steps, end="done", why=f"after {counted(steps, 'step')}")
+    end: End = (looked.outcome if looked else None) or "limit"
+    if looked is None:
+        why = f"{stage.figure} has no value after {counted(steps, 'step')}, the limit"
+        return msgspec.structs.replace(visit, steps=steps, end=end, why=why, figure=stage.figure)
+    found, limit = looked.estimate, "" if looked.outcome else ", and max_steps are done"
+    figures = {"figure": stage.figure, "value": found.value, "low": found.low, "high": found.high}
+    return msgspec.structs.replace(visit, steps=steps, end=end, why=f"{looked.why}{limit}", **figures)
+
+
+def after(visit: Visit, stages: tuple[StageConfig, ...]) -> Next | None:
+    """Return what follows a visit that has ended; None where the curriculum is over.
+
+    A stage that was demoted is followed by the one before it, from the weights that the demoted one began
+    with: what it unlearnt is not gone on with.
+    """
+    if visit.end == "demoted":
+        return Next(visit.stage - 1, visit.start)
+    stopped = visit.end == "limit" and stages[visit.stage].at_limit == "stop"
+    if stopped or visit.stage + 1 == len(stages):
+        return None
+    return Next(visit.stage + 1, f"{STAGES}/{visit.folder}@{visit.steps}")
+
+
+def demotes(stage: int, visits: tuple[Visit, ...], stages: tuple[StageConfig, ...]) -> bool:
+    """Return whether a new visit of a stage may end by a demotion."""
+    before = sum(visit.stage == stage and visit.end == "demoted" for visit in visits)
+    return stages[stage].demote_below is not None and before < stages[stage].demotions
+
+
+class Looked(NamedTuple):
+    """What an evaluation says of a goal after so many steps; ``outcome`` None: go on."""
+
+    goal: GoalConfig
+    steps: int
+    estimate: Estimate
+    outcome: Outcome | None
+
+    @property
+    def why(self) -> str:
+        """The figure with its interval, and what it means, in words."""
+        goal, found = self.goal, self.estimate
+        bounds = interval(found.low, found.high, share, none="no interval")
+        shown = f"{goal.figure} {share(found.value)} ({bounds}) after {counted(self.steps, 'step')}"
+        if self.outcome == "reached":
+            return f"{shown}: the lower end is at the target {share(goal.target)} or above"
+        if self.outcome == "demoted":
+            return f"{shown}: the upper end is below {share(goal.demote_below or 0.0)}"
+        return f"{shown}: the lower end is below the target {share(goal.target)}"
+
+
+def look_at(goal: GoalConfig, held_out: Path, step: int) -> Looked | None:
+    """Return what a run's held-out file says after so many steps; None without an evaluation there.
+
+    Reached: the lower end of the 95% interval is at the target or above. Demoted: the upper end is below
+    ``goal.demote_below``. A figure without an interval says neither.
+    """
+    head, _, rest = goal.figure.partition("/")
+    data, name = ("", goal.figure) if head in ("direct", "debate", "judge") else (head, rest)
+    found = [one for one in evaluations_of(held_out) if one.step == step and one.data == data]
+    estimate = found[-1].estimate(name) if found else None
+    if estimate is None:
+        return None
+    return Looked(goal, step, estimate, outcome_of(goal, estimate, step))
+
+
+def outcome_of(goal: GoalConfig, estimate: Estimate, step: int) -> Outcome | None:
+    """Return what an estimate means after so many steps.
+
+    >>> goal = GoalConfig(figure="direct/accuracy", target=0.6, min_steps=10, demote_below=0.2)
+    >>> bounds = (0.7, 0.6, 0.8), (0.7, 0.59, 0.8), (0.1, 0.0, 0.19)
+    >>> estimates = [Estimate(*three, 9, 9) for three in bounds]
+    >>> [outcome_of(goal, one, 10) for one in estimates], outcome_of(goal, estimates[0], 9)
+    (['reached', None, 'demoted'], None)
+    """
+    if step < goal.min_steps:
+        return None
+    if estimate.low >= goal.target:
+        return "reached"
+    return "demoted" if goal.demote_below is not None and estimate.high < goal.demote_below else None

@@ -1,0 +1,322 @@
+"""A few debates, held and rewarded as training would: answers, votes, texts, advantages, sampler."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import torch
+
+from debate.concurrency import run_async
+from debate.prompting.shown import speakers
+from debate.types import WITHOUT_TRUTH, Policy
+from debate_rl.alarms.rules import MISMATCH
+from debate_rl.config import AdaptiveConfig, Config
+from debate_rl.engines import end_engines, freeze_start, local_settings, make_policy, open_policy
+from debate_rl.evaluation.grading import opened_verifying
+from debate_rl.formatting import counted, duration
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.metrics.debates import debate_metrics, due_pairs_of
+from debate_rl.metrics.intervals import clustered_mean
+from debate_rl.metrics.progress import parts_shown
+from debate_rl.preflight.check import Check, above, of_estimate
+from debate_rl.preflight.votes import RoundVotes, forecast_checks, labelled, votes_by_round
+from debate_rl.rollouts.worker import Clock, Rollout, RolloutWorker
+from debate_rl.runs.checkpoint import load_checkpoint
+from debate_rl.runs.weights import newest_weights, start_of
+from debate_rl.sampling.problems import Problems
+from debate_rl.sampling.sampler import Draw
+from debate_rl.warm_start.training import warm_start
+from envs.answers.keys import key_of
+from envs.causes.repetition import is_incoherent
+from learner.advantages import TurnAdvantage, turn_advantages
+from learner.rows import make_rows
+from learner.types import Row, Transition
+from learner.update.batches import collate
+from learner.update.forward import action_logprobs, compute_type
+from rewards.judging import decidable_votes
+from rewards.truth import is_right
+
+ACCURACY, FAIR_ACCURACY = 0.05, 0.10
+VALID, ANY_RIGHT = 0.8, 0.2
+TRUNCATED, MANY_TRUNCATED = 0.1, 0.5
+GARBAGE, DISTINCT = 0.2, 0.1
+COVERED = 0.1
+CHUNKS = 5
+ROWS = 16
+MINUTE = 60.0
+
+
+class Opened(NamedTuple):
+    """What speaks, and the model that would learn; None where only a server has it."""
+
+    policy: Policy
+    model: Any
+
+
+@contextmanager
+def opened_policy(
+    config: Config, data: Problems, run: Path | None, tell: Callable[[str], None]
+) -> Iterator[Opened]:
+    """Open the policy with the weights that training begins with, or with the newest of a run that is there.
+
+    A warm start of the recipe's own is done in memory, and nothing of it is kept; ``tell`` gets its progress.
+    """
+    with ExitStack() as stack:
+        if config.model.policy == "openai":
+            policy = open_policy(config, None)
+            stack.callback(end_engines, policy)
+            yield Opened(policy, None)
+            return
+        model, tokenizer, policy = make_policy(config)
+        stack.callback(end_engines, policy)
+        started = config.warm_start
+        if run is not None and "frozen" in config.debate.seats:
+            freeze_start(config, run, model, policy)
+        path = newest_weights(run) if run is not None else None
+        if path is None and started.from_run is not None:
+            path = start_of(started.from_run)
+        if path is not None:
+            load_checkpoint(path, model=model, restore_rng=False, verify=False)
+        elif started.steps:
+            speaker = LocalPolicy(model, tokenizer, **local_settings(config))
+            tell(f"first the warm start of {started.steps} steps, in memory, as a run would make it")
+            with parts_shown() as parts:
+                loss = warm_start(
+                    *(model, tokenizer, config, data.environment),
+                    encode=speaker.encode,
+                    advance=parts.advance,
+                )
+            tell(f"warm start: loss {loss:.3f}")
+        run_async(policy.update(model, policy.version))
+        yield Opened(policy, model)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """Debates with their rewards, and what each turn would be taught."""
+
+    config: Config
+    data: Problems
+    rollout: Rollout
+    transitions: Sequence[Transition]
+    advantages: Sequence[TurnAdvantage | None]
+
+
+def chosen_problems(config: Config, data: Problems, count: int) -> list[int]:
+    """Return the indices of so many training problems, drawn by the seed; those with truth come first."""
+    order = list(range(len(data.train)))
+    Random(config.seed).shuffle(order)
+    order.sort(key=lambda index: data.train[index].kind in WITHOUT_TRUTH)
+    return order[:count]
+
+
+def size_line(config: Config, problems: int) -> str:
+    """Return a line of what is going to be sampled, before it is."""
+    debate, each = config.debate, _debates(config)
+    turns = sum(len(speakers(debate, round_)) for round_ in range(debate.num_rounds + debate.final_ballot))
+    replies = problems * each * turns
+    return (
+        f"{counted(problems, 'problem')} x {counted(each, 'debate')}: {counted(replies, 'reply')} of at most "
+        f"{debate.max_tokens + debate.thinking_tokens} tokens"
+    ).replace("replys", "replies")
+
+
+def hold(config: Config, data: Problems, opened: Opened, count: int, say: Callable[[str], None]) -> Examined:
+    """Hold the debates of so many problems; after a fifth of them ``say`` how long the others take."""
+    now = config.at_step(0)
+    whole = {"group_size": _debates(config), "dynamic_sampling": 0, "adaptive": AdaptiveConfig()}
+    now = now.model_copy(update={"train": now.train.model_copy(update=whole)})
+    indices = chosen_problems(config, data, count)
+    rollout, started = Rollout([], [], [], []), time.monotonic()
+    with opened_verifying(now, checked=True) as verifying:
+        worker = RolloutWorker(now, data, opened.policy, verifying=verifying)
+        size = -(-len(indices) // CHUNKS)
+        for number, start in enumerate(range(0, len(indices), size)):
+            part = Draw(tuple(indices[start : start + size]))
+            rollout.add(worker.roll_out(number, lambda _, part=part: part, {}, Clock()))
+            if number == 0 and size < len(indices):
+                left = (time.monotonic() - started) * (len(indices) - size) / size
+                say(f"the first {counted(size, 'problem')} done; about {duration(left)} for the others")
+    transitions = rollout.transitions()
+    advantages = turn_advantages(transitions, now.rewards, now.advantages, {})
+    return Examined(now, data, rollout, transitions, advantages.turns)
+
+
+def _debates(config: Config) -> int:
+    return config.train.adaptive.chunk or config.train.group_size
+
+
+def debate_checks(examined: Examined, opened: Opened) -> Iterator[Check]:
+    """Yield every check of debates that were held."""
+    yield from _answer_gates(examined)
+    yield from _vote_gates(examined)
+    rollout = examined.rollout
+    rounds = votes_by_round(rollout.debates, rollout.correct, key_of(examined.data.environment))
+    for one in rounds:
+        yield from _round_checks(one)
+    yield from forecast_checks(labelled(rollout.debates, rollout.correct), rounds)
+    yield from _text_checks(examined)
+    yield from coverage_checks(examined.advantages, examined.config)
+    yield mismatch_check(examined, opened.model)
+
+
+def _answer_gates(examined: Examined) -> Iterator[Check]:
+    """Yield the share of right answers in round 0, and of debates in which some agent is right there."""
+    right = [
+        (debate.problem.id, [is_right(turn.id, table) for turn in debate.turns if turn.id.round == 0])
+        for debate, table in zip(examined.rollout.debates, examined.rollout.correct, strict=True)
+        if table is not None
+    ]
+    graded = [(problem, one) for problem, row in right for one in row if one is not None]
+    if not graded:
+        why = "no solution has a grade: there are no gold answers"
+        yield Check("base accuracy", "not measured", None, why)
+        yield Check("some agent right", "not measured", None, why)
+        return
+    base = clustered_mean([float(one) for _, one in graded], [problem for problem, _ in graded])
+    why = f"right in round 0, of {base.n} solutions; {ACCURACY:g} is the least and {FAIR_ACCURACY:g} fair"
+    easier = "env.levels (easier ones)"
+    yield of_estimate("base accuracy", above(base.value, ACCURACY, FAIR_ACCURACY), base, why, easier)
+    some = [(problem, any(row)) for problem, row in right if any(one is not None for one in row)]
+    any_right = clustered_mean([float(one) for _, one in some], [problem for problem, _ in some])
+    why = f"of debates have an agent that is right in round 0; over {ANY_RIGHT:g} is wanted"
+    yield of_estimate("some agent right", above(any_right.value, ANY_RIGHT), any_right, why, easier)
+
+
+def _vote_gates(examined: Examined) -> Iterator[Check]:
+    """Yield valid comparisons, the judge against chance, and votes against the commoner answer by round."""
+    debates, correct = examined.rollout.debates, examined.rollout.correct
+    due = [reward.counters for reward in examined.rollout.rewards]
+    pairs = [due_pairs_of(debate) for debate in debates]
+    if not any(pairs):
+        why = "nobody compares anything here" if due else "no debate was held"
+        for name in ("valid comparisons", "judge"):
+            yield Check(name, "not measured", None, f"{why}: there are no votes to check")
+        return
+    votes = [
+        (debate.problem.id, float(pair.verdict is not None))
+        for debate, own in zip(debates, pairs, strict=True)
+        for pair in own
+    ]
+    valid = clustered_mean([vote for _, vote in votes], [problem for problem, _ in votes])
+    why = f"of {valid.n} pairs have a vote that counts; over {VALID:g} is wanted"
+    yield of_estimate(
+        "valid comparisons", above(valid.value, VALID), valid, why, "debate.max_tokens (higher)"
+    )
+    said = [
+        (debate.problem.id, float(right))
+        for debate, own, table in zip(debates, pairs, correct, strict=True)
+        if table is not None
+        for right in decidable_votes(own, table)
+        if right is not None
+    ]
+    if not said:
+        why = "no vote is on a decidable pair"
+        yield Check("judge", "not measured", None, why)
+        return
+    judge = clustered_mean([right for _, right in said], [problem for problem, _ in said])
+    bounded = judge.clusters > 1
+    high, low = (judge.high, judge.low) if bounded else (1.0, 0.0)
+    verdict = "ok" if low > 0.5 else "bad" if high < 0.5 or judge.value <= 0.5 else "warn"
+    why = f"of {judge.n} votes on decidable pairs are right; a coin has .5"
+    yield of_estimate("judge", verdict, judge, why, "rewards.truth_weight=1.0")
+
+
+def _round_checks(of: RoundVotes) -> Iterator[Check]:
+    """Yield p_v, p_c, their difference, p_m and the shared errors, of votes on the solutions of a round."""
+    number, votes, crowd, apart = of.round, of.votes, of.crowd, of.difference
+    yield of_estimate(f"votes right, round {number}", "ok", votes, f"p_v, of {votes.n} votes")
+    yield of_estimate(f"commoner answer right, round {number}", "ok", crowd, "p_c, on the same pairs")
+    known = apart.clusters > 1
+    worse, better = known and apart.high < 0, known and apart.low > 0
+    words = "are worse than" if worse else "are better than" if better else "cannot be told from"
+    why = f"p_v - p_c; votes {words} counting answers"
+    verdict = "warn" if worse else "ok"
+    yield of_estimate(f"votes over crowd, round {number}", verdict, apart, why, "rewards.truth_weight=1.0")
+    why = f"p_m, of {of.majority.n} graded problems; ties in proportion"
+    yield of_estimate(f"majority right, round {number}", "ok", of.majority, why)
+    why = "intraclass correlation of wrong votes by problem: 0 each judge errs alone, 1 all err together"
+    name = f"shared errors, round {number}"
+    if of.shared is None:
+        yield Check(name, "not measured", None, "it takes right and wrong votes of two judges on a problem")
+    else:
+        yield of_estimate(name, "ok", of.shared, why)
+
+
+def _text_checks(examined: Examined) -> Iterator[Check]:
+    """Yield truncated replies, replies that say nothing, and how different the samples of a problem are."""
+    rollout, config = examined.rollout, examined.config
+    figures = debate_metrics(
+        rollout.debates, rollout.correct, rollout.rewards, evaluation=config.advantages.evaluation
+    )
+    cut = figures.get("truncated", 0.0)
+    verdict = "bad" if cut > MANY_TRUNCATED else "warn" if cut > TRUNCATED else "ok"
+    yield Check("truncated", verdict, cut, "of replies end at their limit", "debate.max_tokens (higher)")
+    replies = [turn.completion.text for debate in rollout.debates for turn in debate.turns]
+    empty = sum(is_incoherent(text) for text in replies) / max(len(replies), 1)
+    why = (
+        "of replies go in circles or are of no script: look at debate inspect prompts, and the chat template"
+    )
+    yield Check("garbage", "bad" if empty > GARBAGE else "ok", empty, why, "model.chat (the other value)")
+    distinct = figures.get("completions/distinct")
+    if distinct is not None:
+        why = "of the samples of a problem differ; where few do, a seed is fixed or the temperature low"
+        yield Check("distinct", "bad" if distinct <= DISTINCT else "ok", distinct, why, "debate.temperature")
+
+
+def coverage_checks(advantages: Sequence[TurnAdvantage | None], config: Config) -> Iterator[Check]:
+    """Yield by stream the share of turns with an advantage other than 0, and of those with any at all."""
+    every = len(advantages)
+    if not every:
+        return
+    parts = [one for one in advantages if one is not None]
+    credit = ("generator",) if config.rewards.mix == "rewards" else ("truth", "peer")
+    critics = ("critic",) if config.debate.protocol == "critique" else ()
+    for stream in (*credit, "judge", *critics, "format"):
+        share = sum(bool(getattr(one, stream)) for one in parts) / every
+        silent = not share and stream in ("truth", "generator")
+        why = "of turns have one other than 0" + ("; rewards are all alike" if silent else "")
+        yield Check(f"advantages, {stream}", "warn" if silent else "ok", share, why, "env.levels (others)")
+    some = sum(bool(one.generator or one.judge or one.critic or one.format) for one in parts) / every
+    verdict = "bad" if not some else "warn" if some < COVERED else "ok"
+    remedy = "train.group_size (more)"
+    yield Check("advantages", verdict, some, "of turns would be learnt from", remedy)
+
+
+def mismatch_check(examined: Examined, model: Any) -> Check:
+    """Return how far the model that learns is from what sampled, as ``mismatch_kl`` of metrics.jsonl."""
+    name = "sampler and trainer"
+    if model is None:
+        return Check(name, "not measured", None, "a server samples, and nothing here learns")
+    try:
+        every = [TurnAdvantage(None, None, None)] * len(examined.transitions)
+        rows = make_rows(examined.transitions, every, examined.config.advantages)[:ROWS]
+    except ValueError as error:
+        return Check(name, "not measured", None, str(error)[:200])
+    if not rows:
+        return Check(name, "not measured", None, "there are no turns")
+    kl = mismatch_kl(model, rows, examined.config)
+    why = f"KL of {counted(len(rows), 'turn')}; {MISMATCH:g} is the most that rounding explains"
+    products = compute_type(model, examined.config.learner.compute)
+    remedy = "model.dtype=float32" if products is None else "learner.compute=float32"
+    return Check(name, "bad" if not kl <= MISMATCH else "ok", kl, why, remedy)
+
+
+@torch.no_grad()
+def mismatch_kl(model: Any, rows: Sequence[Row], config: Config) -> float:
+    """Return the mean over sampled tokens of exp(d) - 1 - d, d = log-probability of trainer - sampler."""
+    device, compute = next(model.parameters()).device, compute_type(model, config.learner.compute)
+    total, count = 0.0, 0
+    model.eval()
+    for row in rows:
+        batch = collate([row], device=device)
+        apart = action_logprobs(model, batch, compute=compute)[0] - batch.sampling_logprobs
+        total += float(torch.where(batch.mask, apart.expm1() - apart, 0.0).sum())
+        count += int(batch.mask.sum())
+    return total / max(count, 1)

@@ -1,0 +1,225 @@
+"""Checks before anything is sampled: data, template, prompts, lengths, numbers, memory, settings."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from math import sqrt
+from typing import Any
+
+from debate.prompting.fitting import PromptTooLongError
+from debate.prompting.prompt import check_fits
+from debate.types import WITHOUT_TRUTH
+from debate_rl.alarms.settings import flat, risky
+from debate_rl.config import Config
+from debate_rl.engines import counting_policy
+from debate_rl.evaluation.prompts import differences, sent_prompts, speech_of
+from debate_rl.forecast.plan import planned
+from debate_rl.formatting import counted
+from debate_rl.models import chat_flag, engine_dtype, resolve_device, resolve_dtype
+from debate_rl.preflight.check import Check
+from debate_rl.runs.folder import plain_config
+from debate_rl.sampling.problems import Problems, shown_with
+from learner.update.forward import compute_type
+from learner.update.learner import check_dtypes
+
+FULL_LR, FULL_SIZE = 1e-5, 1.7e9
+"""The highest learning rate that trained whole weights of so many parameters [RLVR experiment notes]."""
+LORA_TIMES, LORA_LR = 10.0, 5e-5
+"""How many times higher an adapter's is [LoRA Without Regret, Schulman et al., 2025], and the highest that
+did not harm [Markovian run analysis]."""
+WIDE = 10.0
+"""The lowest rate that is no warning, of the suggested one."""
+MANY_ALIKE = 0.01
+"""Share of repeated questions from which on it is a warning."""
+
+
+def data_checks(data: Problems) -> Iterator[Check]:
+    """Yield what there is to train on, with which answers, how often, and what the held-out set shares."""
+    train = data.train
+    by_level = Counter(str(problem.level) for problem in train if problem.level is not None)
+    levels = (
+        f", levels {', '.join(f'{name[:20]}: {n}' for name, n in by_level.most_common(9))}"
+        if by_level
+        else ""
+    )
+    held_out = counted(len(data.never_trained), "held-out problem")
+    yield Check("problems", "ok", len(train), f"to train on, {held_out}{levels}")
+    open_ = sum(problem.kind in WITHOUT_TRUTH for problem in train)
+    blank = sum(problem.kind not in WITHOUT_TRUTH and not problem.answer for problem in train)
+    why = f"among {counted(len(train) - open_, 'problem')} to be graded; {open_:,} of open kinds need none"
+    yield Check("missing answers", "bad" if blank else "ok", blank, why)
+    alike = len(train) - len({" ".join(problem.question.split()).casefold() for problem in train})
+    verdict = "warn" if alike > MANY_ALIKE * len(train) else "ok"
+    yield Check("repeated questions", verdict, alike, "of those that are trained on")
+    shared = len(data.overlaps)
+    why = "held-out problems share runs of words with trained ones"
+    yield Check("overlaps", "warn" if shared else "ok", shared, why, 'env.decontaminate="ngram"')
+
+
+def model_checks(config: Config, data: Problems) -> Iterator[Check]:
+    """Yield the checks that take the model's settings and tokenizer; what cannot be loaded is bad, once."""
+    from debate_rl.models import refuse_damaged_weights, sketch_model
+    from debate_rl.warm_start.tokenizer import tiny_vocabulary
+
+    if config.model.policy not in (None, "vllm"):
+        yield Check("template", "not measured", None, f"model.policy={config.model.policy} has it")
+    else:
+        try:
+            refuse_damaged_weights(config.model)
+            _, tokenizer = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=False)
+        except (ValueError, OSError, ImportError) as error:
+            yield Check("model", "bad", None, _line(error))
+            for name in ("template", "lengths", "memory"):
+                yield Check(name, "not measured", None, "the model cannot be loaded")
+            return
+        yield template_check(config, tokenizer)
+    yield from length_checks(config, data)
+    yield from memory_checks(config, data)
+
+
+def template_check(config: Config, tokenizer: Any) -> Check:
+    """Return whether the prompts are of the form that the model has learnt: a chat, or plain text."""
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            chat = chat_flag(config.model, tokenizer)
+    except ValueError as error:
+        return Check("template", "bad", None, _line(error), "model.chat=false")
+    if caught:
+        return Check("template", "bad", None, _line(caught[0].message), "model.chat=false")
+    named = (config.model.name_or_path or "").lower()
+    instructed = any(word in named for word in ("instruct", "-chat", "-it"))
+    if instructed and not chat:
+        return Check("template", "bad", None, "prompts of a chat model are plain text", "model.chat=true")
+    return Check("template", "ok", None, "prompts are chats" if chat else "prompts are plain text")
+
+
+def prompt_checks(config: Config, data: Problems) -> Iterator[Check]:
+    """Yield whether training and evaluation ask alike, and whether something ends a reply."""
+    speech, _ = speech_of(config)
+    first = data.train[0]
+    trained, evaluated = (
+        sent_prompts(config, shown_with(config, first, count), speech)
+        for count in (config.shots.count_at(0), config.shots.final)
+    )
+    changed = list(differences(trained, evaluated))
+    why = "training and evaluation ask in the same words" if not changed else f"they differ: {changed[0]}"
+    yield Check("prompts", "warn" if changed else "ok", len(trained), f"kinds of prompt; {why}")
+    plain = config.model.chat is False
+    without = [prompt.name for prompt in trained if not prompt.settings["stop"]]
+    if plain and without:
+        why = f"nothing ends a plain-text reply of {without[0]}, and models add questions of their own"
+        yield Check("stops", "warn", None, why, "debate.prompts=qa")
+    else:
+        yield Check("stops", "ok", None, "the end of a turn, or a stop string, ends replies")
+
+
+def length_checks(config: Config, data: Problems) -> Iterator[Check]:
+    """Yield whether every problem's barest prompt and its reply fit the context."""
+    if config.model.policy not in (None, "vllm"):
+        yield Check("lengths", "not measured", None, f"model.policy={config.model.policy} counts its tokens")
+        return
+    try:
+        policy = counting_policy(config)
+        for problem in (*data.train, *data.never_trained):
+            check_fits(problem, policy, config.debate)
+    except PromptTooLongError as error:
+        yield Check("lengths", "bad", None, _line(error), "env.max_prompt_tokens")
+    except (ValueError, OSError) as error:
+        yield Check("lengths", "bad", None, _line(error))
+    else:
+        reply = config.debate.max_tokens + config.debate.thinking_tokens
+        yield Check("lengths", "ok", reply, "tokens of a reply fit with every problem's prompt")
+
+
+def memory_checks(config: Config, data: Problems) -> Iterator[Check]:
+    """Yield whether the run fits the memory, as ``--plan`` has it, the learning rate, the numeric types."""
+    try:
+        needs = planned(config, data)
+    except PromptTooLongError as error:
+        yield Check("memory", "not measured", None, _line(error))
+        return
+    except (ValueError, OSError) as error:
+        yield Check("memory", "bad", None, _line(error))
+        return
+    if needs is None or needs.memory is None:
+        why = (
+            needs.uncounted if needs else f"model.policy={config.model.policy}: another engine's is not known"
+        )
+        yield Check("memory", "not measured", None, why)
+    else:
+        lines = [line.strip() for line in needs.memory_lines()]
+        set_ = "learner.micro_batch_tokens (halve it)" if needs.too_large else ""
+        words = next(line for line in lines if line.startswith("memory")).removeprefix("memory").strip()
+        yield Check(
+            "memory", "bad" if needs.too_large else "ok", needs.memory.peak / 2**30, f"GiB: {words}", set_
+        )
+    if needs is not None:
+        yield lr_check(config, sum(parameter.numel() for parameter in needs.model.parameters()))
+        yield dtype_check(config, needs.model)
+
+
+def suggested_lr(parameters: float, *, adapter: bool) -> float:
+    """Return the highest learning rate advised for reinforcement learning of a model of this size.
+
+    1e-5 trained 1.7e9 whole weights and 2e-5 collapsed them [RLVR experiment notes]; other sizes go with
+    1 / sqrt(parameters) [tinker-cookbook, hyperparam_utils], at most 1e-5. An adapter takes 10 times
+    that [LoRA Without Regret, 2025], at most 5e-5 [Markovian run analysis].
+
+    >>> [suggested_lr(size, adapter=False) for size in (1.7e9, 6.8e9)], suggested_lr(6.8e9, adapter=True)
+    ([1e-05, 5e-06], 5e-05)
+    """
+    full = FULL_LR * min(1.0, sqrt(FULL_SIZE / parameters))
+    return min(LORA_LR, LORA_TIMES * full) if adapter else full
+
+
+def lr_check(config: Config, parameters: int) -> Check:
+    """Return whether the learning rate lies within a tenth of the suggested one and itself."""
+    lr, adapter = config.learner.lr, config.model.lora_rank > 0
+    if config.model.tiny is not None:
+        return Check("learning rate", "not measured", lr, "no rule is known for models built on the spot")
+    best = suggested_lr(parameters, adapter=adapter)
+    what = "an adapter of" if adapter else "all of"
+    why = f"for {what} {parameters / 1e9:.2g} G parameters {best / WIDE:.1g} to {best:.1g} are advised"
+    source = "RLVR notes, scaled by 1/sqrt(size); LoRA Without Regret for adapters"
+    outside = not 0.999 * best / WIDE <= lr <= 1.001 * best
+    return Check(
+        "learning rate", "warn" if outside else "ok", lr, f"{why} ({source})", f"learner.lr={best:.1g}"
+    )
+
+
+def dtype_check(config: Config, model: Any) -> Check:
+    """Return whether the learner takes the weights, and whether it computes in the sampler's numeric type."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            check_dtypes(trained)
+    except ValueError as error:
+        return Check("numeric types", "bad", None, _line(error), "model.dtype=float32")
+    if caught:
+        return Check("numeric types", "warn", None, _line(caught[0].message), "model.dtype=float32")
+    on_gpu = resolve_device(config.model.device).type == "cuda"
+    weights = str(resolve_dtype(config.model)).removeprefix("torch.")
+    computes = str(compute_type(model, config.learner.compute, on_gpu=on_gpu) or weights)
+    computes = computes.removeprefix("torch.")
+    samples = {None: computes, "vllm": engine_dtype(config.model)}.get(config.model.policy, weights)
+    why = f"weights {weights}, the learner computes in {computes}, the sampler in {samples}"
+    if samples != computes:
+        return Check("numeric types", "warn", None, why, f"learner.compute={samples}")
+    return Check("numeric types", "ok", None, why)
+
+
+def setting_checks(config: Config) -> Iterator[Check]:
+    """Yield a warning for each setting that a source warns of, as the report of a run has them."""
+    risks = list(risky(flat(plain_config(config))))
+    if not risks:
+        yield Check("settings", "ok", None, "no source warns of any of them")
+    for setting, rule, source in risks:
+        yield Check("settings", "warn", None, f"{setting}: {rule} ({source})")
+
+
+def _line(error: object) -> str:
+    return " ".join(str(error).split())[:300]

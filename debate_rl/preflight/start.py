@@ -1,0 +1,369 @@
+"""Checks before a run begins or resumes: its problems, its settings, and which of them may have changed."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+from debate.prompting.fitting import Cut
+from debate.prompting.prompt import agent_prompt
+from debate.prompting.seating import prompts_of, seat_debate
+from debate.ramps import values_of
+from debate.settings import did_you_mean
+from debate.types import WITHOUT_TRUTH, Problem
+from debate_rl.alarms import DETECTORS
+from debate_rl.config import Config, TrainConfig
+from debate_rl.config.models import ServerConfig
+from debate_rl.config.reward_checks import keys_by_truth
+from debate_rl.engines import refuse_training
+from debate_rl.evaluation.grading import IN_A_BOX
+from debate_rl.runs.provenance import ChangeRules
+from debate_rl.sampling.problems import Problems, load_run_problems
+from debate_rl.sampling.sampler import check_sampling, with_epochs
+from envs.types import Mode
+from learner.losses import find_loss
+from rewards import check_scheme
+
+LEAST_TEMPERATURE = 0.01
+"""Below it sampling is greedy in all but name, and log-probabilities lose their digits."""
+CHOICE_MODES: tuple[Mode, ...] = ("boxed", "lenient", "gsm8k_strict", "answer_is", "first_letter")
+"""The modes that read letters of options; all others are for mathematics."""
+FREE = (
+    *("run", "logging", "verifier.cache", "verifier.max_without", "verifier.diagnose"),
+    *("train.save_every", "train.save_minutes", "train.keep_last", "train.keep_best", "train.over_memory"),
+    *("train.target", "train.hours", "train.on_alarm", "train.max_first_mismatch"),
+)
+"""Settings that may always change: they decide which checkpoints are written, whether a run that may not fit
+begins, when it ends, and what only evaluations ask; the steps stay the same."""
+DIRECT = "eval/direct/accuracy"
+HELD_BACK = "eval/sft/loss"
+"""The one figure of an evaluation of which less is better."""
+BEST_BY = re.compile(
+    r"eval/([a-z][a-z0-9_]*/)?(direct/(accuracy|self_consistency|instructions|score|(pass|cons|score)@[1-9]\d*)"
+    r"|debate/(accuracy/round_\d+|winner/accuracy|majority|valid_xml|instructions|score|pass@[1-9]\d*)"
+    r"|debate/(winner_minus_direct|(winner|majority)_minus_self_consistency)"
+    r"|judge/(accuracy|strict_accuracy|coverage))"
+)
+"""The figures of an evaluation of which more is better."""
+FROM_DEBATES = ("logprob", "repetition", "circular", "peer_truth", "wrong_consensus")
+"""Detectors that read only stored debates."""
+OF_VOTES = ("circular", "one_sided", "peer_truth", "votes_against_truth", "wrong_consensus")
+OF_TRUTH = ("constant_truth", "peer_truth", "votes_against_truth", "wrong_consensus", "format_only")
+
+
+class SchemeWarning(UserWarning):
+    """A scheme some of whose streams will have no signal, or a loss that asks for other settings."""
+
+
+def checked_problems(config: Config) -> tuple[Config, Problems]:
+    """Return the configuration with the steps of its epochs, and the problems; all checked."""
+    if config.sft.data:
+        raise ValueError(
+            f"sft.data = {list(config.sft.data)}: is a recipe of supervised training, which debate train "
+            "runs; leave it out here, and begin with the weights of that run by warm_start.from_run"
+        )
+    refuse_training(config)
+    refuse_unexplored(config)
+    find_loss(config.learner.loss)  # refuses an unknown loss before the warm start
+    data = load_run_problems(config)
+    config = with_epochs(config, len(data.train))
+    refuse_without_truth(config, data)
+    refuse_modes(config, data)
+    check_labels(config, data)
+    check_streams(config, data)
+    check_prompts(config, data)
+    check_loss(config)
+    check_sampling(config, data)
+    best, target = config.train.keep_best, config.train.target
+    if best not in ("", TrainConfig().keep_best):
+        refuse_unmeasured(f"train.keep_best={best!r}", best, config, data)
+    if target is not None:
+        refuse_unmeasured(f"train.target.metric = {target.metric!r}", target.metric, config, data)
+    refuse_blind_alarms(config, data)
+    return config, data
+
+
+def best_by(config: Config) -> str:
+    """Return the figure that decides which checkpoint is best: nobody wins where nobody debates."""
+    name = config.train.keep_best
+    alone = config.held_out.direct or config.debate.num_agents == config.debate.num_rounds == 1
+    if name != TrainConfig().keep_best or not (alone or config.sft.data):
+        return name
+    return HELD_BACK if config.sft.data and not config.held_out.limit else DIRECT
+
+
+def is_better(name: str, value: float, best: float) -> bool:
+    """Return whether a figure is better than the best so far: higher, and of a loss lower."""
+    return value < best if name == HELD_BACK else value > best
+
+
+def change_rules(config: Config) -> ChangeRules:
+    """Return what may differ from the configuration that a run began with.
+
+    More steps leave the finished steps as they are only where the learning rate does not depend on the end.
+    """
+    schedule = config.learner.schedule
+    endpoints = (f"endpoints.{name}.{key}" for name in config.endpoints for key in ServerConfig.model_fields)
+    free = (*FREE, *endpoints, *config.run.allow_changes)
+    if schedule == "constant":
+        return ChangeRules(free, may_grow=("train.steps", "train.epochs", "sft.epochs", "sft.steps"))
+    note = f"the steps done had a {schedule} learning rate towards another end than a new run's would have"
+    return ChangeRules(free, notes={"train.steps": note})
+
+
+def refuse_unexplored(config: Config) -> None:
+    """Refuse to train on turns that are greedy, or sampled among likely tokens alone.
+
+    Such turns were not drawn from the distribution that their log-probabilities are of.
+    """
+    debate, ramp = config.debate, config.debate.temperature
+    if not config.train.steps:
+        return
+    coldest = debate if ramp is None else debate.model_copy(update={"temperature": min(values_of(ramp))})
+    for persona in coldest.agent_personas:
+        if persona.temperature < LEAST_TEMPERATURE:
+            raise ValueError(
+                f"debate.personas: {persona.name} has temperature {persona.temperature:g}, and a greedy "
+                f"agent explores nothing to learn from; training needs {LEAST_TEMPERATURE} or more"
+            )
+    for key, value, off in (("top_p", debate.top_p, 1), ("top_k", debate.top_k, 0)):
+        if value != off:
+            raise ValueError(
+                f"debate.{key} = {value:g}: training samples among all tokens, since the likely ones alone "
+                f"have log-probabilities of another distribution; set debate.{key} = {off}, and give it to "
+                "debate eval and debate solve play"
+            )
+
+
+def refuse_without_truth(config: Config, data: Problems) -> None:
+    """Refuse settings that need right and wrong solutions where a problem cannot have them."""
+    open_ = next((problem.id for problem in data.train if problem.kind in WITHOUT_TRUTH), None)
+    if config.train.adaptive.chunk and open_ is not None:
+        raise ValueError(
+            f"train.adaptive.chunk = {config.train.adaptive.chunk}: waits for right and for wrong solutions, "
+            f"and the problem {open_!r} has no gold answer; set train.adaptive.chunk = 0"
+        )
+    scored, keys = (
+        next((p.id for p in data.train if p.kind == "rubric"), None),
+        keys_by_truth(config.advantages),
+    )
+    if scored is not None and keys:
+        raise ValueError(
+            f"{keys[0]}: finds the right solution by its truth reward, and the problem {scored!r} has "
+            "verdicts of a verifier model in its place; choose another key"
+        )
+    if not config.rewards.reads_likelihood:
+        return
+    from debate_rl.evaluation.reasoning import gold_of
+
+    unlikely = next((problem for problem in data.train if gold_of(problem) is None), None)
+    if unlikely is not None:
+        raise ValueError(
+            f"rewards.likelihood_weight: is about the gold answer, and the problem {unlikely.id!r} of kind "
+            f"{unlikely.kind!r} has none that a reader could predict; set it to 0, or leave such problems out"
+        )
+
+
+def refuse_modes(config: Config, data: Problems) -> None:
+    """Refuse a mode of the grader that does not read the answers of some kind of the problems."""
+    grader = config.grader
+    modes = {"mode": (grader.mode,), "strict_mode": (grader.strict_mode,), "beside": grader.beside}
+    kinds = {problem.kind: problem.id for problem in (*data.train, *data.never_trained)}
+    for key, mode in ((key, mode) for key, given in modes.items() for mode in given if mode is not None):
+        for kind, id in kinds.items():
+            letters = kind == "choice"
+            if (mode == "first_letter" and not letters) or (letters and mode not in CHOICE_MODES):
+                raise ValueError(
+                    f"grader.{key} = {mode!r}: does not read the answer of {id}, which is of kind {kind!r}; "
+                    f"multiple choice has {', '.join(CHOICE_MODES)}, and other kinds all but first_letter"
+                )
+
+
+def check_prompts(config: Config, data: Problems) -> None:
+    """Warn once where the grader reads only a box, and no prompt or example has the word."""
+    family, problem = prompts_of(config.debate).alone, data.train[0]
+    taught = config.warm_start.steps or problem.kind in ("open", "instructions", "code")
+    if not family or taught or config.grader.mode != IN_A_BOX:
+        return
+    prompt = agent_prompt(seat_debate(problem, config.debate, 0), (), 0, 0, Cut())
+    if not any("boxed" in message.content for message in prompt.messages):
+        _warn(
+            f'grader.mode = "{IN_A_BOX}" reads nothing but a box, and no prompt asks for one '
+            f'(debate.prompts = "{config.debate.prompts}"): choose others, or grader.mode = "lenient"'
+        )
+
+
+def check_streams(config: Config, data: Problems) -> None:
+    """Refuse a reward scheme that cannot teach these problems; warn once of streams that will be empty."""
+    weight, scores = config.rewards.judge_verdict_weight, config.verifier.beside_truth
+    known = next((problem.id for problem in data.train if problem.kind not in WITHOUT_TRUTH), None)
+    if max(values_of(weight)) > 0 and known is not None and not scores:
+        raise ValueError(
+            f"rewards.judge_verdict_weight = {weight}: the verifier model does not score {known!r}, "
+            "which has a gold answer; set verifier.beside_truth = true"
+        )
+    rewarded = {(problem.kind not in WITHOUT_TRUTH, problem.kind == "rubric") for problem in data.train}
+    coins = config.train.draws_rewards
+    notes = [
+        check_scheme(protocol, config.rewards, verifiable=verifiable, verdicts=verdicts, coins=coins)
+        for verifiable, verdicts in sorted(rewarded)
+        for protocol in config.debate.protocols()
+    ]
+    if any(notes):
+        _warn(" ".join(note for note in dict.fromkeys(notes) if note))
+
+
+def check_labels(config: Config, data: Problems) -> None:
+    """Refuse labels that no problem has or that hide nothing, and settings that read hidden grades."""
+    rewards = config.rewards
+    known = [problem for problem in data.train if problem.kind not in WITHOUT_TRUTH]
+    levels = None if rewards.label_levels is None else {*map(str, rewards.label_levels)}
+    hides = rewards.labels < 1 or levels is not None
+    key = f"rewards.labels = {rewards.labels:g}" if levels is None else "rewards.label_levels"
+    if hides and not known:
+        raise ValueError(f"{key}: none of the training problems has a gold answer; leave it out")
+    if levels is not None and (absent := levels - {problem.level for problem in known}):
+        raise ValueError(
+            f"rewards.label_levels: no training problem with a gold answer is of level {min(absent)!r}; "
+            f"there are {', '.join(sorted({repr(problem.level) for problem in known}))}"
+        )
+    told = (known and rewards.labels) or rewards.pseudo != "none" or config.train.draws_rewards
+    if (keys := keys_by_truth(config.advantages)) and not told:
+        raise ValueError(
+            f"{keys[0]}: finds the right solution by its truth reward, and no problem has one "
+            f"(rewards.labels = {rewards.labels:g}); choose another key"
+        )
+    if rewards.peer_weight == "measured" and not (known and rewards.labels):
+        lacks = f"rewards.labels = {rewards.labels:g}" if known else "no training problem has a gold answer"
+        raise ValueError(
+            f'rewards.peer_weight = "measured": {lacks}, and votes are measured on problems with labels; '
+            "raise rewards.labels, or leave it out"
+        )
+    if not hides and rewards.pseudo != "none" and len(known) == len(data.train):
+        raise ValueError(every_problem_is_labelled(rewards.pseudo))
+    if hides and (config.sampling.by_measured or config.env.difficulty is not None):
+        raise ValueError(
+            f"{key}: measured pass rates (env.difficulty) are grades by gold answers that it hides; leave "
+            "out one of them"
+        )
+
+
+def every_problem_is_labelled(pseudo: str) -> str:
+    """Return the error of pseudo-labels for nobody, with the way out."""
+    return (
+        f'rewards.pseudo = "{pseudo}": every problem has its label, and none needs another; set '
+        'rewards.labels below 1 (0: none has one), or rewards.pseudo = "none"'
+    )
+
+
+def check_loss(config: Config) -> None:
+    """Warn once of settings that a loss needs and the configuration lacks."""
+    if config.learner.loss != "dr_grpo":
+        return
+    notes = ["its gradients are about 5 times weaker than those of grpo: raise learner.lr"]
+    if (scale := config.advantages.truth.scale) != "none":
+        notes.append(f'advantages.truth.scale = "{scale}" divides, and Dr. GRPO does not: leave it out')
+    _warn(f"learner.loss=dr_grpo: {'; '.join(notes)}")
+
+
+def refuse_unmeasured(named: str, figure: str, config: Config, data: Problems) -> None:
+    """Refuse a figure, as ``named`` by a key, that is no held-out accuracy or that nothing measures."""
+    if not BEST_BY.fullmatch(figure):
+        raise ValueError(
+            f"{named}: is not a held-out accuracy; name one, as eval/debate/winner/accuracy, "
+            "eval/debate/accuracy/round_0, eval/direct/pass@8, eval/judge/accuracy (docs/metrics.md)"
+        )
+    if not (data.held_out and config.held_out.every):
+        raise ValueError(
+            f"{named}: nothing is evaluated during training to compare by "
+            f"(held_out.every={config.held_out.every}, {len(data.held_out)} held-out problems)"
+        )
+
+
+def refuse_blind_alarms(config: Config, data: Problems) -> None:
+    """Refuse an action for an unknown detector, or for one that nothing is logged for."""
+    given = config.train.on_alarm
+    if not isinstance(given, dict):
+        return
+    blind = blind_detectors(config, data.train, data.never_trained)
+    for name, action in given.items():
+        if name not in DETECTORS:
+            hint = did_you_mean(name, DETECTORS, f"detectors: {', '.join(DETECTORS)}")
+            raise ValueError(f"train.on_alarm.{name}: no detector is named so; {hint}")
+        if name in blind:
+            raise ValueError(
+                f"train.on_alarm.{name} = {action!r}: the detector has nothing to look at: {blind[name]}"
+            )
+
+
+def blind_detectors(
+    config: Config, trained: tuple[Problem, ...], held_out: tuple[Problem, ...]
+) -> dict[str, str]:
+    """Return the detectors that can never fire in this run, with what is not logged."""
+    logging = config.logging
+    rows = (
+        (
+            not config.learner.needs_reference,
+            ("kl",),
+            "no reference, so no KL is measured (learner.beta = 0)",
+        ),
+        (
+            logging.transcript_groups == 0,
+            FROM_DEBATES,
+            "it reads stored debates (logging.transcript_groups = 0)",
+        ),
+        (
+            not logging.transcript_tokens,
+            ("logprob",),
+            "log-probabilities are not stored (logging.transcript_tokens = false)",
+        ),
+        (config.debate.num_agents == 1, OF_VOTES, "one agent has no votes (debate.num_agents = 1)"),
+        (
+            all(problem.kind in WITHOUT_TRUTH for problem in trained),
+            OF_TRUTH,
+            "the problems have no gold answers",
+        ),
+        (
+            not (config.held_out.every and held_out),
+            ("held_out",),
+            "nothing is evaluated during training (held_out.every, held_out.limit)",
+        ),
+        (
+            not config.rewards.reads_likelihood,
+            ("likelihood",),
+            "no likelihood is rewarded (rewards.likelihood_weight = 0)",
+        ),
+        (not config.grader.beside, ("grader_drift",), "no second grader is set (grader.beside)"),
+        (
+            not config.held_out.judge_pairs,
+            ("hack_gap",),
+            "the judge is compared on no fixed pairs (held_out.judge_pairs = 0)",
+        ),
+    )
+    return {name: why for lacks, names, why in rows if lacks for name in names}
+
+
+def _warn(note: str) -> None:
+    warnings.warn(note, SchemeWarning, stacklevel=5)
+
+
+def baseline_lines(config: Config) -> list[str]:
+    """Return a line where the temperatures of personas decide about their baselines, else none.
+
+    >>> [line] = baseline_lines(Config.model_validate({"model": {"tiny": {}}}))
+    >>> line.partition(";")[0]
+    'baselines include an effect of each persona, as their temperatures differ (0.6, 0.9, 1)'
+    >>> baseline_lines(Config.model_validate({"model": {"tiny": {}}, "debate": {"temperature": 1.0}}))
+    []
+    """
+    from learner.advantages.turns import resolved_key
+
+    seated = enumerate(config.debate.agent_personas)
+    hot = {persona.temperature for agent, persona in seated if config.debate.learns(agent)}
+    if "auto" not in config.advantages.group_keys.values() or resolved_key("auto", hot) == "round":
+        return []
+    shown = ", ".join(f"{temperature:g}" for temperature in sorted(hot))
+    return [
+        f"baselines include an effect of each persona, as their temperatures differ ({shown}); "
+        'advantages.<stream>.key = "round" leaves it out'
+    ]

@@ -1,0 +1,226 @@
+"""How often votes, the crowd and its majority are right, and a forecast of training without labels.
+
+p_v: share of right votes on pairs with exactly one right solution; p_c: the crowd's on the same pairs; p_m:
+share of problems whose most frequent answer is right. Votes move answers towards what they prefer, and
+pseudo-labels towards the majority. So votes gain where p_v is over 1/2, majorities where p_m is, and votes
+gain more than majorities where p_v is over p_m. This is rule E of ``experiments/frontier``, which was tested
+on three starts of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from math import inf, sqrt
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debate import Debate
+from debate.types import TurnId
+from debate_rl.metrics.intervals import Estimate, Numbered, clustered_mean, difference, student
+from debate_rl.preflight.check import Check, of_estimate
+from envs.answers.keys import AnswerKey
+from rewards import Correct
+from rewards.measured import answer_counts, judged_pairs
+from rewards.truth import is_right
+
+LEAST_PROBLEMS = 50
+"""Labelled problems below which no sign is forecast: the intervals would hold both."""
+TESTED = "a rule tested on three starts, which called no known sign wrongly there (experiments/frontier)"
+"""The result of ``experiments.frontier.preregistered --check``, of gains whose interval excludes 0."""
+WORDS: Mapping[str, tuple[str, str, str]] = {
+    "votes": ("training on votes alone", "gains", "loses"),
+    "majority": ("training on majorities as pseudo-labels", "gains", "loses"),
+    "votes over majority": (
+        *("training on votes", "gains more than on majorities", "gains less than on majorities"),
+    ),
+}
+"""The subject of each forecast, and its words for a sign above and below 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundVotes:
+    """Of the votes on decidable pairs of a round the share that is right, the crowd's on the same pairs,
+    and the difference; clustered by problem. ``shared``: how far wrong votes on a problem are shared.
+
+    ``majority``: of all graded problems the share on which the commonest answer of the round is right, ties
+    in proportion. ``over_majority``: the votes' share less that.
+    """
+
+    round: int
+    votes: Estimate
+    crowd: Estimate
+    difference: Estimate
+    shared: Estimate | None
+    majority: Estimate
+    over_majority: Estimate
+
+
+class _Row(NamedTuple):
+    """A vote on a decidable pair: is it right, is the crowd, on which problem, and who cast it."""
+
+    right: float
+    crowd: float
+    problem: str
+    judge: tuple[int, TurnId]
+
+
+def votes_by_round(
+    debates: Sequence[Debate],
+    correct: Sequence[Correct | None],
+    key: AnswerKey,
+    groups: Sequence[Hashable] | None = None,
+) -> list[RoundVotes]:
+    """Return the figures of each judged round that has a vote on a decidable pair.
+
+    A tie is a wrong vote. The crowd is every answer of the round by a debate of the group (all debates of a
+    problem where ``groups`` are not given). It is right where the right side's answer is the commoner, and
+    half right where both are as common.
+    """
+    groups = [debate.problem.id for debate in debates] if groups is None else groups
+    rows: dict[int, list[_Row]] = {}
+    for one in judged_pairs(debates, correct, key, groups):
+        if one.vote is not None:
+            judge, problem = (one.debate, one.pair.judge), debates[one.debate].problem.id
+            row = _Row(float(one.vote), one.crowd, problem, judge)
+            rows.setdefault(one.pair.first.round, []).append(row)
+    crowds: dict[int, list[tuple[str, float]]] = {}
+    for number, problem, right in _majorities(debates, correct, key, groups):
+        crowds.setdefault(number, []).append((problem, right))
+    return [_of_round(number, rows[number], crowds[number]) for number in sorted(rows)]
+
+
+def _majorities(
+    debates: Sequence[Debate],
+    correct: Sequence[Correct | None],
+    key: AnswerKey,
+    groups: Sequence[Hashable],
+) -> Iterator[tuple[int, str, float]]:
+    """Yield round, problem and the share of right ones among the commonest answers, of each graded group."""
+    right, problem_of = set[tuple[Hashable, int, str]](), dict[Hashable, str]()
+    for debate, table, group in zip(debates, correct, groups, strict=True):
+        for turn in debate.turns if table is not None else ():
+            answer = turn.parsed.answer
+            grade = None if answer is None or table is None else is_right(turn.id, table)
+            if answer is not None and grade is not None:
+                problem_of[group] = debate.problem.id
+                if grade:
+                    right.add((group, turn.id.round, key(debate.problem, answer)))
+    counts: dict[tuple[Hashable, int], dict[str, int]] = {}
+    for (group, number, answer), count in answer_counts(debates, key, groups).items():
+        if group in problem_of:
+            counts.setdefault((group, number), {})[answer] = count
+    for (group, number), of in counts.items():
+        leading = [answer for answer, count in of.items() if count == max(of.values())]
+        yield number, problem_of[group], fmean((group, number, answer) in right for answer in leading)
+
+
+def _of_round(number: int, rows: Sequence[_Row], majorities: Sequence[tuple[str, float]]) -> RoundVotes:
+    votes, crowd, problems, judges = zip(*rows, strict=True)
+    graded, right = zip(*majorities, strict=True)
+    codes = [*map(Numbered().__getitem__, (*problems, *graded))]
+    in_votes = [place < len(votes) for place in range(len(codes))]
+    over_majority = difference([*votes, *right], in_votes, np.array(codes))
+    assert over_majority is not None
+    return RoundVotes(
+        number,
+        clustered_mean(votes, problems),
+        clustered_mean(crowd, problems),
+        clustered_mean([one - other for one, other in zip(votes, crowd, strict=True)], problems, signed=True),
+        shared_errors([not vote for vote in votes], judges, problems),
+        clustered_mean(right, graded),
+        over_majority,
+    )
+
+
+def shared_errors(
+    wrong: Sequence[bool], judges: Sequence[Hashable], problems: Sequence[Hashable]
+) -> Estimate | None:
+    """Return the share of errors that are shared: 0 where judges err independently, 1 where all err together.
+
+    It is (c - e) / (1 - e), c the share of wrong votes among those that other judges cast on the problem of
+    a wrong one, e the share of all of these votes that are wrong: the intraclass correlation of errors by
+    problem [Fleiss, Cuzick 1979]. Its interval is the jackknife's over problems. None where no problem has
+    votes of two judges, or where all or none of the votes are wrong.
+
+    >>> shared_errors([True, True, False, False], [1, 2, 1, 2], ["a", "a", "b", "b"]).value
+    1.0
+    >>> shared_errors([True, False, True, False], [1, 2, 1, 2], ["a", "a", "b", "b"]).value
+    -1.0
+    """
+    by_problem: dict[Hashable, list[tuple[Hashable, bool]]] = {}
+    for error, judge, problem in zip(wrong, judges, problems, strict=True):
+        by_problem.setdefault(problem, []).append((judge, error))
+    counts = np.array([_pairs_of(votes) for votes in by_problem.values()], dtype=float)
+    value = _correlation(counts.sum(axis=0))
+    if value is None:
+        return None
+    left_out = [_correlation(counts.sum(axis=0) - one) for one in counts]
+    known = np.array([one for one in left_out if one is not None])
+    count = len(counts)
+    if len(known) < count or count < 2:
+        return Estimate(value, -inf, inf, len(wrong), count, 1.0)
+    error = sqrt((count - 1) / count * float(np.square(known - known.mean()).sum()))
+    return student(value, error, len(wrong), count)
+
+
+def _pairs_of(votes: Sequence[tuple[Hashable, bool]]) -> tuple[int, int, int]:
+    """Return the ordered pairs of votes of two judges, those whose first is wrong, and both."""
+    pairs = [(one[1], other[1]) for one, other in permutations(votes, 2) if one[0] != other[0]]
+    return len(pairs), sum(one for one, _ in pairs), sum(one and other for one, other in pairs)
+
+
+def _correlation(counts: NDArray[np.float64]) -> float | None:
+    every, first, both = map(float, counts)
+    return None if first in (0, every) else (both / first - first / every) / (1 - first / every)
+
+
+def labelled(debates: Sequence[Debate], correct: Sequence[Correct | None]) -> int:
+    """Return on how many problems some solution was graded."""
+    pairs = zip(debates, correct, strict=True)
+    return len(
+        {
+            debate.problem.id
+            for debate, table in pairs
+            if any(grade is not None for row in table or () for grade in row)
+        }
+    )
+
+
+def forecast_checks(problems: int, rounds: Sequence[RoundVotes]) -> Iterator[Check]:
+    """Yield the forecast signs of training without labels, of the first round that has votes.
+
+    ``problems``: how many were graded; with fewer than 50 one check says that there is no forecast.
+    """
+    if problems < LEAST_PROBLEMS or not rounds:
+        few = f"needs votes on {LEAST_PROBLEMS} problems with gold answers (--problems), and has {problems}"
+        why = f"{few} of them" if problems < LEAST_PROBLEMS else "no vote is on a decidable pair"
+        yield Check("forecast", "not measured", None, why)
+        return
+    first = rounds[0]
+    margins = (
+        ("votes", "p_v - 1/2", _over_even(first.votes)),
+        ("majority", "p_m - 1/2", _over_even(first.majority)),
+        ("votes over majority", "p_v - p_m", first.over_majority),
+    )
+    for name, margin_of, margin in margins:
+        sign, (about, gains, loses) = sign_of(margin), WORDS[name]
+        said = f"{about} {gains if sign > 0 else loses}" if sign else "no sign, since the interval holds 0"
+        why = f"{margin_of} in round {first.round}; without labels: {said}; {TESTED}"
+        verdict = "warn" if sign < 0 and name == "votes" else "ok"
+        yield of_estimate(f"forecast, {name}", verdict, margin, why, "rewards.truth_weight=1.0")
+
+
+def sign_of(margin: Estimate) -> int:
+    """Return the forecast sign: 1 where the margin's interval is above 0, -1 below, 0 where it holds 0."""
+    if margin.clusters < 2:
+        return 0
+    return 1 if margin.low > 0 else -1 if margin.high < 0 else 0
+
+
+def _over_even(rate: Estimate) -> Estimate:
+    return Estimate(rate.value - 0.5, rate.low - 0.5, rate.high - 0.5, rate.n, rate.clusters, 1.0)

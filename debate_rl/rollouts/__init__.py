@@ -1,0 +1,1 @@
+"""Debates of the steps of a run: held, graded, rewarded and recorded."""

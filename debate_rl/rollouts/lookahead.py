@@ -1,0 +1,117 @@
+"""Debates of later steps, held in a process of their own while a step is learnt from.
+
+A step's debates begin once the weights are at most ``train.async_level`` updates older than those that the
+step is to change. The step waits for all of its debates, in order: none is dropped, and short ones are not
+preferred. A run that resumes begins them again: nothing that was under way is needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from contextlib import AbstractContextManager
+from typing import Any
+
+from debate.types import Policy
+from debate_rl.config import Config
+from debate_rl.engines import open_summarizer, with_remote, with_tools
+from debate_rl.evaluation.grading import open_verifying
+from debate_rl.inference.engine_pool import EnginePool, engine_client
+from debate_rl.inference.remote import Gone, Remote, RemoteProcess, new_address
+from debate_rl.inference.tools import engine_of
+from debate_rl.rollouts.worker import Clock, Rollout, RolloutWorker
+from debate_rl.sampling.problems import load_run_problems
+from debate_rl.sampling.sampler import Draw
+
+LOOK_S = 0.5
+"""Between two looks at the engines while a step's debates are waited for."""
+
+
+class RolloutProcess:
+    """A ``RolloutWorker`` in a process of its own, which begins later steps' debates by itself."""
+
+    def __init__(
+        self,
+        config: Config,
+        policy: Policy,
+        interruptible: Callable[[], AbstractContextManager[None]],
+        *,
+        version: int,
+        ema: Mapping[str, float],
+    ) -> None:
+        policy = engine_of(policy)
+        assert isinstance(policy, EnginePool), policy
+        self._config, self._pool, self._interruptible = config, policy, interruptible
+        self._asked: dict[int, Future[Rollout]] = {}
+        settings = {"config": config, "engines": policy.client_settings, "version": version, "ema": dict(ema)}
+        address = new_address(policy.home, "rollouts")
+        self._process = RemoteProcess("debate_rl.rollouts.lookahead:Steps", settings, address, policy.log)
+        self._process.start()
+        self._process.wait()
+        self._remote = Remote(address)
+
+    def roll_out(
+        self, step: int, draw: Callable[[int], Draw], ema: Mapping[str, float], clock: Clock
+    ) -> Rollout:
+        """Return a step's debates when all have ended; those of later steps have begun by then."""
+        train = self._config.train
+        for later in range(step, min(step + train.async_level + 1, train.steps)):
+            if later not in self._asked:
+                self._asked[later] = self._remote.call("roll_out", later, draw(later))
+        with self._interruptible():
+            rollout = self._waited_for(self._asked.pop(step))
+        clock.lap("rollout")
+        return rollout
+
+    def published(self, version: int, ema: Mapping[str, float]) -> None:
+        """Let the debates begin that waited for weights of this version."""
+        self._remote.call("published", version, dict(ema)).result()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.close()
+
+    def _waited_for(self, asked: Future[Rollout]) -> Rollout:
+        while True:
+            try:
+                return asked.result(timeout=LOOK_S)
+            except NotYet:
+                self._pool.states()  # raises where engines have been given up
+            except Gone:
+                why = f"train.async_level: what holds the debates ended: {self._process.ended()}"
+                raise Gone(why) from None
+
+
+class Steps:
+    """What the process serves: the debates of any step, as soon as the weights are new enough."""
+
+    def __init__(
+        self, config: Config, engines: Mapping[str, Any], version: int, ema: dict[str, float]
+    ) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the owner has said it
+            data = load_run_problems(config)
+        self._worker = RolloutWorker(
+            config,
+            data,
+            with_tools(config, lambda: with_remote(config, engine_client(**engines))),
+            verifying=open_verifying(config),
+            summarizer=open_summarizer(config),
+        )
+        self._lookahead, self._version, self._ema = config.train.async_level, version, ema
+        self._changed = asyncio.Condition()
+
+    async def roll_out(self, step: int, drawn: Draw) -> Rollout:
+        """Return a step's debates; they begin when the weights are at most that many updates old."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._version >= step - self._lookahead)
+        return await asyncio.to_thread(self._worker.roll_out, step, lambda _: drawn, self._ema, Clock())
+
+    async def published(self, version: int, ema: dict[str, float]) -> None:
+        """Note which weights the engines have."""
+        async with self._changed:
+            self._version, self._ema = version, ema
+            self._changed.notify_all()

@@ -1,0 +1,119 @@
+"""The records of a step's debates, and the ledger of the labels that a run has used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec import UNSET
+
+from debate import Debate
+from debate_rl.evaluation.grading import IN_A_BOX, Grades, stored_mode
+from debate_rl.metrics.features import label_counts
+from debate_rl.metrics.step_log import read_rows, rewind
+from debate_rl.rollouts.worker import Rollout
+from envs.types import Mode
+from learner.advantages import TurnAdvantage
+from learner.types import agent_order
+from rewards import Credit, Rewards
+from rewards.labels import OF_TRUTH
+from rewards.likelihood import Likelihoods
+from rewards.types import Verdicts
+from transcripts import Record, Timing, TurnAdvantages
+from transcripts.append import LineFile
+
+
+def step_records(
+    step: int,
+    debates: Sequence[Debate],
+    correct: Sequence[Grades | None],
+    rewards: Sequence[Rewards],
+    advantages: Sequence[TurnAdvantage | None],
+    timings: Sequence[Timing] | None = None,
+    groups: Sequence[str] | None = None,
+    mode: Mode = IN_A_BOX,
+    verdicts: Sequence[Verdicts | None] | None = None,
+    likelihoods: Sequence[Likelihoods] = (),
+    credits: Sequence[Credit] = (),
+) -> list[Record]:
+    """Return a step's records; ``advantages``: of the turns in the order of ``transitions_of``.
+
+    ``groups``: the name of each debate's group; None is its problem's id. ``mode``: the grader's.
+    ``credits``: what rewarded each debate; a record leaves out its truth.
+    """
+    nothing = [None] * len(debates)
+    return [
+        Record(
+            *(debate, step, name, table, reward, parts, timing),
+            *(stored_mode(mode), said or UNSET, read or UNSET),
+            UNSET if credit is None or credit == OF_TRUTH else credit,
+        )
+        for debate, name, table, reward, parts, timing, said, read, credit in zip(
+            debates,
+            groups or [debate.problem.id for debate in debates],
+            correct,
+            rewards,
+            advantages_by_debate(debates, advantages),
+            timings or nothing,
+            verdicts or nothing,
+            likelihoods or nothing,
+            credits or nothing,
+            strict=True,
+        )
+    ]
+
+
+def of_groups(records: Sequence[Record], count: int | None) -> list[Record]:
+    """Return the records of the first ``count`` groups of a step, in order; all for None."""
+    chosen = list(dict.fromkeys(record.group for record in records))[:count]
+    return [record for record in records if record.group in chosen]
+
+
+def advantages_by_debate(
+    debates: Sequence[Debate], advantages: Sequence[TurnAdvantage | None]
+) -> Iterator[tuple[TurnAdvantages, ...]]:
+    """Yield each debate's advantages in the order of its turns; turns without signal are left out."""
+    rest = iter(advantages)
+    for debate in debates:
+        of_turns = {index: next(rest) for index in agent_order(debate)}
+        yield tuple(
+            TurnAdvantages(
+                *(turn.id, part.generator, part.judge, part.format, part.peer, part.truth),
+                UNSET if part.critic is None else part.critic,
+            )
+            for index, turn in enumerate(debate.turns)
+            if (part := of_turns.get(index)) is not None
+        )
+
+
+class LabelLedger:
+    """labels.jsonl: the problems whose labels the steps before ``step`` used, in the order of first use.
+
+    A run that resumes from a checkpoint drops the lines of later steps: it does these steps again. A run
+    whose problems all have labels writes no ledger.
+    """
+
+    def __init__(self, path: Path, step: int) -> None:
+        self._path = path
+        rewind(path, step)
+        self.used: list[str] = []
+        for number, row in enumerate(read_rows(path) if path.exists() else (), start=1):
+            if not isinstance(name := row.get("problem"), str):
+                raise ValueError(f"{path}:{number}: not a line of {path.stem}: problem {name!r} is not an id")
+            self.used.append(name)
+        self.used = list(dict.fromkeys(self.used))
+
+    def use(self, step: int, played: Rollout) -> dict[str, float]:
+        """Note the labels that a step uses; return its metrics."""
+        pairs = zip(played.debates, played.credits, strict=True)
+        labelled = [debate.problem.id for debate, credit in pairs if "truth" in (credit.truth, credit.judge)]
+        known = set(self.used)
+        new = [id for id in dict.fromkeys(labelled) if id not in known]
+        self.used += new
+        if new:
+            with LineFile(self._path) as file:
+                for id in new:
+                    file.write(json.dumps({"step": step, "problem": id}).encode("ascii"))
+        counts = label_counts(played.credits, played.correct, played.groups)
+        return {"labels/used": float(len(self.used)), **counts.metrics()}

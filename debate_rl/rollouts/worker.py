@@ -1,0 +1,399 @@
+"""The debates of a step: held, graded and rewarded; silent problems are replaced.
+
+Dynamic sampling (DAPO, arXiv 2503.14476) leaves out problems whose answers are all right or all wrong, and
+samples until the batch is full. Here a problem has several streams, and it is silent when those that decide,
+``train.dynamic_sampling_streams``, give no turn an advantage other than 0. Votes received have no baseline by
+default and hardly ever tie in all debates, so where there is truth, truth alone decides. The rows of a silent
+problem are left out, and another problem takes its place, up to ``train.dynamic_sampling`` in a step.
+
+Adaptive sampling (``train.adaptive``) holds the debates of a problem in chunks until some are right and some
+are wrong. A debate is right where a solution of its last round is right, and wrong where one is wrong or
+missing; a debate of several agents may be both. Solutions without a verdict count as neither.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain, groupby
+from math import isfinite
+from statistics import fmean
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from debate import Debate, DebateConfig, Problem, run_debates
+from debate.seeds import derive_seed
+from debate.types import Policy
+from debate_rl.config import AdaptiveConfig, Config, TrainConfig
+from debate_rl.evaluation.grading import Grades, Pending, Verifying, agreement, grade_debate, of_learners
+from debate_rl.sampling.problems import Problems
+from debate_rl.sampling.sampler import Draw
+from envs.answers.keys import key_of
+from envs.registry import key_by_itself
+from envs.types import Mode
+from learner.advantages import TurnAdvantage, turn_advantages
+from learner.types import Transition, group_indices, transitions_of
+from rewards import STREAMS, Credit, RewardConfig, Rewards, Truth, score_debates
+from rewards.labels import is_labelled
+from rewards.likelihood import Likelihoods, with_likelihood
+from rewards.truth import right_share
+from rewards.types import OPTIONAL_STREAMS, Verdicts, stream_named
+from transcripts import Timing
+
+
+class Clock:
+    """Wall seconds by phase: ``lap`` adds the time since the last lap to a phase and reports the phase."""
+
+    def __init__(self, lapped: Callable[[str], None] | None = None) -> None:
+        self.seconds: dict[str, float] = {}
+        self._lapped = lapped
+        self._last = time.perf_counter()
+
+    def lap(self, phase: str) -> None:
+        """End a phase."""
+        now = time.perf_counter()
+        self.seconds[f"seconds/{phase}"] = self.seconds.get(f"seconds/{phase}", 0.0) + now - self._last
+        self._last = now
+        if self._lapped is not None:
+            self._lapped(phase)
+
+
+class Held(NamedTuple):
+    """A finished debate, when it ended, its grades (N, R), and the verdicts of a verifier model."""
+
+    timing: Timing
+    debate: Debate
+    correct: Grades | None
+    verdicts: Verdicts | None
+
+
+@dataclass
+class Rollout:
+    """Debates with their truth and rewards; the debates of one problem, its group, stand together.
+
+    ``groups`` names the group of each debate. ``graded`` counts the grader's statuses, ``not_finite`` the
+    rewards that became None because they were not finite, ``verified`` the requests to a verifier model.
+    ``likelihoods``: of the gold answers, once they were read. ``credits``: what rewarded each debate.
+    """
+
+    groups: list[str]
+    debates: list[Debate]
+    timings: list[Timing]
+    correct: list[Grades | None]
+    rewards: list[Rewards] = field(default_factory=list)
+    graded: Counter[str] = field(default_factory=Counter)
+    not_finite: int = 0
+    verdicts: list[Verdicts | None] = field(default_factory=list)
+    verified: Counter[str] = field(default_factory=Counter)
+    likelihoods: list[Likelihoods] = field(default_factory=list)
+    credits: list[Credit] = field(default_factory=list)
+
+    def add(self, other: Rollout) -> None:
+        """Append the debates of further problems."""
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+
+    def take_likelihoods(self, likelihoods: list[Likelihoods], scheme: RewardConfig) -> None:
+        """Reward the likelihoods of the gold answers, under the scheme of the step."""
+        self.likelihoods = likelihoods
+        rows = zip(self.rewards, likelihoods, self.credits, strict=True)
+        self.rewards = [
+            with_likelihood(rewards, read if credit.truth == "truth" else None, scheme)
+            for rewards, read, credit in rows
+        ]
+
+    def visible(self) -> list[Grades | None]:
+        """Return the grades that learning may depend on: those of problems with a label."""
+        pairs = zip(self.correct, self.credits, strict=True)
+        return [grades if credit.truth == "truth" else None for grades, credit in pairs]
+
+    def of_learners(self) -> list[Grades | None]:
+        """Return the grades of the agents that learn."""
+        return [of_learners(*pair) for pair in zip(self.debates, self.correct, strict=True)]
+
+    def last_grades(self) -> Iterator[tuple[str, list[Truth]]]:
+        """Yield the last grades of the agents that learn, with the problem's id; none without a label."""
+        for debate, table in zip(self.debates, self.visible(), strict=True):
+            yield debate.problem.id, [row[-1] for row in of_learners(debate, table) or ()]
+
+    def transitions(self) -> list[Transition]:
+        """Return the turns of seats that learn with their rewards, a group for each problem."""
+        return transitions_of(self.debates, self.rewards, group_indices(self.groups))
+
+
+@dataclass
+class RolloutWorker:
+    """Holds, grades and scores the debates of a run's steps.
+
+    The draws in them are a function of the run's seed, the step's number and its problems.
+    ``interruptible``: makes a block that a signal may end.
+    """
+
+    config: Config
+    data: Problems
+    policy: Policy
+    interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
+    verifying: Verifying | None = None
+    summarizer: Policy | None = None
+
+    def roll_out(
+        self, step: int, draw: Callable[[int], Draw], ema: Mapping[str, float], clock: Clock
+    ) -> Rollout:
+        """Hold a step's debates, and up to ``train.dynamic_sampling`` others in place of silent problems.
+
+        ``draw`` returns the problems of a step. ``ema``: the running means that advantages are taken by.
+        """
+        drawn = draw(step)
+        whole = given = self._play([self.data.train[index] for index in drawn.problems], step, (), clock)
+        if not self.config.train.dynamic_sampling:
+            return whole
+        spare = [self.data.train[index] for index in drawn.spare]
+        now, missing, number = self.config.at_step(step), 0, 0
+        while True:
+            missing += silent_groups(given.transitions(), now, ema)
+            chosen, spare = spare[:missing], spare[missing:]
+            if not chosen:
+                return whole
+            given = self._play(chosen, step, ("refill", number), clock)
+            whole.add(given)
+            missing, number = missing - len(chosen), number + 1
+
+    def published(self, version: int, ema: Mapping[str, float]) -> None:
+        """Do nothing: the policy has its new weights."""
+
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
+
+    def _play(
+        self, problems: Sequence[Problem], step: int, part: tuple[str | int, ...], clock: Clock
+    ) -> Rollout:
+        """Hold the debates of a part of a step, grade and score them; ``part`` is in their seeds."""
+        config = self.config
+        rollout = self._hold(shown_at(config, problems, step), step, part, clock)
+        if config.train.control != "none":
+            from debate_rl.rollouts.controls import controlled
+
+            rollout.debates = controlled(
+                rollout.debates,
+                config.train.control,
+                key=key_of(self.data.environment),
+                seed=derive_seed(config.seed, "control", step, *part),
+                run_seed=config.seed,
+                share=config.train.control_share or 0.0,
+            )
+        scored, rollout.credits = score_debates(
+            rollout.debates,
+            rollout.correct,
+            rollout.groups,
+            config.rewards.at_step(step),
+            seed=config.seed,
+            verdicts=rollout.verdicts,
+            key=key_by_itself,
+            coins=config.train.draws_rewards,
+        )
+        for rewards, bad in map(finite, scored):
+            rollout.rewards.append(rewards)
+            rollout.not_finite += bad
+        clock.lap("reward")
+        return rollout
+
+    def _hold(
+        self, problems: Sequence[Problem], step: int, part: tuple[str | int, ...], clock: Clock
+    ) -> Rollout:
+        """Hold and grade the debates of some problems, a chunk of each at a time, until each has enough."""
+        train, grader, since = self.config.train, self.config.grader, time.monotonic()
+        debate = self.config.at_step(step).debate
+        name, mode = ("debates", step, *part), grader.mode_at(step)
+        most, chunk = train.group_size, train.adaptive.chunk or train.group_size
+        held: list[list[Held]] = [[] for _ in problems]
+        tally: Counter[str] = Counter()
+        for start in range(0, most, chunk):
+            lacking = [place for place, of in enumerate(held) if not self._has_enough(of)]
+            numbers = [place * most + j for place in lacking for j in range(start, min(start + chunk, most))]
+            ended = self._debates(problems, numbers, debate, name, since, mode)
+            clock.lap("rollout")
+            for number, (one, timing, pending) in zip(numbers, ended, strict=True):
+                hidden = not self._labelled(one.problem)
+                graded = grade_debate(
+                    self.data.environment, one, tally, mode=mode, beside=grader.beside, hidden=hidden
+                )
+                clock.lap("reward")
+                verdicts = None
+                if pending is not None:
+                    with self.interruptible():
+                        verdicts = pending.verdicts()
+                    clock.lap("verify")
+                held[number // most].append(Held(timing, *graded, verdicts))
+            clock.lap("reward")
+        groups = [group for group, of in zip(group_names(problems), held, strict=True) for _ in of]
+        timings, debates, correct, verdicts = map(list, zip(*chain.from_iterable(held), strict=True))
+        verified = self.verifying.checked_tally() if self.verifying else Counter[str]()
+        return Rollout(groups, debates, timings, correct, graded=tally, verdicts=verdicts, verified=verified)
+
+    def _has_enough(self, held: Sequence[Held]) -> bool:
+        """Return whether a problem has enough debates; without a label its grades have no say."""
+        tables = [
+            of_learners(one.debate, one.correct if self._labelled(one.debate.problem) else None)
+            for one in held
+        ]
+        return has_enough(tables, self.config.train.adaptive)
+
+    def _labelled(self, problem: Problem) -> bool:
+        return is_labelled(problem, self.config.rewards, self.config.seed)
+
+    def _debates(
+        self,
+        problems: Sequence[Problem],
+        numbers: Sequence[int],
+        debate: DebateConfig,
+        name: tuple[str | int, ...],
+        since: float,
+        mode: Mode,
+    ) -> list[tuple[Debate, Timing, Pending | None]]:
+        """Hold the debates of these numbers; debate j of problem i has number i K + j in any case.
+
+        A verifier model begins with each debate as it ends.
+        """
+        config = self.config
+        timings: list[Timing] = [Timing(0.0, 0.0)] * len(numbers)
+        pending: list[Pending | None] = [None] * len(numbers)
+
+        def ended(index: int, debate: Debate) -> None:
+            timings[index] = Timing(time.time(), time.monotonic() - since)
+            pending[index] = self.verifying.begin(debate) if self.verifying else None
+
+        debates = run_debates(
+            [problems[number // config.train.group_size] for number in numbers],
+            self.policy,
+            debate,
+            seed=derive_seed(config.seed, *name),
+            numbers=numbers,
+            max_live=config.train.max_live,
+            summarizer=self.summarizer,
+            agreed=agreement(self.data.environment, mode),
+            on_debate=ended,
+            within=self.interruptible(),
+        )
+        return list(zip(debates, timings, pending, strict=True))
+
+
+def shown_at(config: Config, problems: Sequence[Problem], step: int) -> list[Problem]:
+    """Return problems with as many examples as a step shows."""
+    count = config.shots.count_at(step)
+    return [
+        problem if problem.shots is UNSET else replace(problem, shots=problem.shots[:count] or UNSET)
+        for problem in problems
+    ]
+
+
+def has_enough(tables: Sequence[Grades | None], wanted: AdaptiveConfig) -> bool:
+    """Return whether enough of a problem's debates are right and enough are wrong; ``tables``: their grades.
+
+    >>> right, both = ((False, True),), ((True, True), (True, "missing"))
+    >>> has_enough([right, both], AdaptiveConfig(chunk=1, right=2, wrong=1))
+    True
+    >>> has_enough([right, both], AdaptiveConfig(chunk=1, right=2, wrong=2))
+    False
+    """
+    last = [{row[-1] for row in table} for table in tables if table is not None]
+    right = sum(True in grades for grades in last)
+    wrong = sum(not grades.isdisjoint({False, "missing"}) for grades in last)
+    return right >= wanted.right and wrong >= wanted.wrong
+
+
+def group_names(problems: Sequence[Problem]) -> list[str]:
+    """Return a name for the group of each problem of a step: its id, numbered where it occurs again.
+
+    >>> group_names([Problem("p", "?"), Problem("q", "?"), Problem("p", "?")])
+    ['p', 'q', 'p (2)']
+    """
+    seen: Counter[str] = Counter()
+    names: list[str] = []
+    for problem in problems:
+        seen[problem.id] += 1
+        count = seen[problem.id]
+        names.append(problem.id if count == 1 else f"{problem.id} ({count})")
+    return names
+
+
+def adaptive_metrics(
+    groups: Sequence[str], correct: Sequence[Grades | None], train: TrainConfig
+) -> dict[str, float]:
+    """Return the debates of a problem, the share that was saved, and the accuracy of the first chunks.
+
+    Entry i of each argument is about debate i. How many debates a problem has depends on their grades, so the
+    mean over all of them is biased; the mean over the first chunk, whose size is fixed, is not.
+    """
+    tables = [
+        [table for _, table in members]
+        for _, members in groupby(zip(groups, correct, strict=True), key=lambda pair: pair[0])
+    ]
+    sizes = [len(group) for group in tables]
+    first = [
+        right_share(row[-1] for table in group[: train.adaptive.chunk] for row in table or ())
+        for group in tables
+    ]
+    known = [share for share in first if share is not None]
+    return {
+        "sampling/group_size/mean": fmean(sizes),
+        "sampling/group_size/min": float(min(sizes)),
+        "sampling/group_size/max": float(max(sizes)),
+        "sampling/saved": 1 - sum(sizes) / (len(sizes) * train.group_size),
+    } | ({"sampling/accuracy": fmean(known)} if known else {})
+
+
+def silent_groups(transitions: Sequence[Transition], config: Config, ema: Mapping[str, float]) -> int:
+    """Return how many groups have no signal of their own; the running means stay as they are."""
+    silent = 0
+    for _, members in groupby(transitions, key=lambda transition: transition.group):
+        group = list(members)
+        advantages = turn_advantages(group, config.rewards, config.advantages, dict(ema)).turns
+        silent += not groups_with_signal(group, advantages, config)
+    return silent
+
+
+def groups_with_signal(
+    transitions: Sequence[Transition], advantages: Sequence[TurnAdvantage | None], config: Config
+) -> set[int]:
+    """Return the groups in which any turn has an advantage other than 0 of a stream that decides."""
+    with_truth = {transition.group for transition in transitions if transition.truth is not None}
+    return {
+        transition.group
+        for transition, part in zip(transitions, advantages, strict=True)
+        if part is not None
+        and any(getattr(part, name) for name in _deciding(config, truth=transition.group in with_truth))
+    }
+
+
+def _deciding(config: Config, *, truth: bool) -> Sequence[str]:
+    """Return the parts of an advantage that decide about a group; ``truth``: whether the group has any."""
+    chosen, rewards = config.train.dynamic_sampling_streams, config.rewards
+    if chosen is not None:
+        return chosen
+    alone = rewards.peer_weight != "routed" and rewards.mix == "advantages"  # routed: votes where no truth is
+    counts = rewards.truth_weight and config.advantages.lambda_gen and alone
+    return ("truth",) if truth and counts else ("generator", "judge", "format")
+
+
+def finite(rewards: Rewards) -> tuple[Rewards, int]:
+    """Return the rewards with None for each that is not finite, and how many there were.
+
+    >>> rewards, dropped = finite(Rewards(((float("nan"), 1.0),), ((0.0,),), ((None,),), ((0.0,),)))
+    >>> rewards.peer, rewards.truth, dropped
+    (((None, 1.0),), ((0.0,),), 1)
+    """
+    names = (*STREAMS, *(name for name in OPTIONAL_STREAMS if getattr(rewards, name) is not UNSET))
+    streams = {name: stream_named(rewards, name) for name in names}
+    given = [value for stream in streams.values() for row in stream for value in row if value is not None]
+    bad = len(given) - sum(map(isfinite, given))
+    if not bad:
+        return rewards, 0
+    good = {
+        name: tuple(tuple(v if v is None or isfinite(v) else None for v in row) for row in stream)
+        for name, stream in streams.items()
+    }
+    return replace(rewards, **good), bad

@@ -1,0 +1,1 @@
+"""Which problems a run has, and which of them each step draws."""

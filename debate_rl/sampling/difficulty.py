@@ -1,0 +1,197 @@
+"""Measured pass rates of problems: a file of JSON lines, and what a run makes of it.
+
+The first line says what was measured, each further line is a problem:
+
+    {"format": 1, "of": {"model": "Qwen/Qwen3-8B", "weights": "model", "samples": 8, ...}}
+    {"id": "gsm8k-train-17", "question": "5f1c...", "right": 3, "samples": 8, "missing": 1}
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from debate import Problem
+from debate.files import plain_lines
+from debate.values import Value
+from debate_rl.config.sampling import DifficultyConfig
+from debate_rl.runs.folder import write_whole
+from debate_rl.runs.provenance import problems_checksum
+from envs import DataError
+from envs.errors import DataWarning
+
+FORMAT = 1
+KEY = "env.difficulty.path"
+HELD_OUT_KEY = "held_out.difficulty"
+BANDS = ((0.0, "0"), (0.25, "to .25"), (0.5, "to .5"), (0.75, "to .75"), (0.999999, "below 1"), (1.0, "1"))
+"""The greatest pass rate of each stratum of problems, with its name."""
+
+
+class Head(Value, frozen=True):
+    """The first line: the version of the format, and what was measured."""
+
+    format: int
+    of: dict[str, str | int | float]
+
+
+class Difficulty(Value, frozen=True):
+    """How often a problem was solved. ``question``: its checksum; ``missing``: samples without an answer.
+
+    Samples that the grader gave no verdict on are not counted.
+    """
+
+    id: str
+    question: str
+    right: int
+    samples: int
+    missing: int = 0
+
+    @property
+    def pass_rate(self) -> float:
+        """The share of right samples."""
+        return self.right / self.samples
+
+    @property
+    def missing_share(self) -> float:
+        """The share of samples without an answer."""
+        return self.missing / self.samples
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A file of difficulties: what it is of, and the rows by problem id."""
+
+    of: Mapping[str, str | int | float]
+    rows: Mapping[str, Difficulty]
+
+
+def question_checksum(problem: Problem) -> str:
+    """Return the checksum of a problem by which a row knows it again."""
+    return problems_checksum([problem])[:16]
+
+
+def write_difficulty(path: Path, of: Mapping[str, str | int | float], rows: Iterable[Difficulty]) -> None:
+    """Write a file of difficulties at once, in the order of the rows."""
+    lines = [msgspec.json.encode(Head(FORMAT, dict(of))), *map(msgspec.json.encode, rows)]
+    write_whole(path, b"".join(line + b"\n" for line in lines))
+
+
+def read_difficulty(path: str, *, key: str = KEY) -> Measured:
+    """Return what a file says; DataError names file, line and field of what is not as it was written."""
+    try:
+        lines = list(plain_lines(Path(path)))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{key}={path}: {getattr(error, 'strerror', None) or error}") from error
+    if not lines:
+        raise DataError(f"{key}={path}: is empty; debate eval passrate writes such a file")
+    try:
+        head = msgspec.json.decode(lines[0], type=Head, strict=True)
+    except msgspec.DecodeError as error:
+        raise DataError(f"{path}:1: {key}: not the head of a difficulty file: {error}") from error
+    if head.format != FORMAT:
+        raise DataError(f"{path}:1: {key}: has format {head.format}, and this version reads {FORMAT}")
+    rows: dict[str, Difficulty] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        row = _row(line, f"{path}:{number}: {key}")
+        if row.id in rows:
+            raise DataError(f"{path}:{number}: {key}: the problem {row.id!r} is there twice")
+        rows[row.id] = row
+    if not rows:
+        raise DataError(f"{key}={path}: has no problems")
+    return Measured(head.of, rows)
+
+
+def _row(line: bytes, where: str) -> Difficulty:
+    try:
+        row = msgspec.json.decode(line, type=Difficulty, strict=True)
+    except msgspec.DecodeError as error:
+        raise DataError(f"{where}: not the difficulty of a problem: {error}") from error
+    if row.samples < 1 or min(row.right, row.missing) < 0 or row.right + row.missing > row.samples:
+        raise DataError(
+            f"{where}: right {row.right} and missing {row.missing} of {row.samples} samples are impossible"
+        )
+    return row
+
+
+def band(pass_rate: float) -> str:
+    """Return the name of the stratum that a pass rate in [0, 1] lies in.
+
+    >>> [band(rate) for rate in (0.0, 0.25, 0.3, 1.0)]
+    ['0', 'to .25', 'to .5', '1']
+    """
+    return next(name for most, name in BANDS if pass_rate <= most)
+
+
+def bands(problems: Sequence[Problem], path: str) -> dict[str, str]:
+    """Return the stratum of each problem that a file measured, by id.
+
+    DataError where it has none of the problems, or another question under one's id.
+    """
+    rows = read_difficulty(path, key=HELD_OUT_KEY).rows
+    if not problems:
+        raise DataError(f"{HELD_OUT_KEY}={path}: there are no held-out problems (held_out.limit = 0)")
+    _refuse_strangers(problems, rows, f"{HELD_OUT_KEY}={path}", "held-out")
+    return {problem.id: band(rows[problem.id].pass_rate) for problem in problems if problem.id in rows}
+
+
+CAUSES = ("below at_least", "above at_most", "above most_missing", "not measured")
+
+
+def by_difficulty(
+    problems: Sequence[Problem], settings: DifficultyConfig
+) -> tuple[tuple[Problem, ...], dict[str, int]]:
+    """Return the problems that are kept, and how many were left out, by cause.
+
+    DataError where the file has none of the problems, has other questions under their ids, lacks some that
+    it may not lack, and where none is left. A warning says how many of its rows are of no problem here.
+    """
+    rows, name = read_difficulty(settings.path).rows, f"{KEY}={settings.path}"
+    _refuse_strangers(problems, rows, name, "training")
+    lacking = [problem.id for problem in problems if problem.id not in rows]
+    if lacking and settings.unmeasured == "refuse":
+        raise DataError(
+            f"{name}: lacks {len(lacking)} of {len(problems)} training problems, as {lacking[0]!r}; measure "
+            'them too, or set env.difficulty.unmeasured to "keep" or "leave_out"'
+        )
+    causes = {problem.id: _cause(rows.get(problem.id), settings) for problem in problems}
+    kept = tuple(problem for problem in problems if causes[problem.id] is None)
+    left_out = {cause: sum(own == cause for own in causes.values()) for cause in CAUSES}
+    if not kept:
+        shown = ", ".join(f"{count} {cause}" for cause, count in left_out.items() if count)
+        raise DataError(f"{name}: leaves nothing to train on: of {len(problems)} problems {shown}")
+    return kept, left_out
+
+
+def _cause(row: Difficulty | None, settings: DifficultyConfig) -> str | None:
+    """Return why a problem is left out; None where it is not."""
+    if row is None:
+        return "not measured" if settings.unmeasured == "leave_out" else None
+    if row.pass_rate < settings.at_least:
+        return "below at_least"
+    if row.pass_rate > settings.at_most:
+        return "above at_most"
+    return "above most_missing" if row.missing_share > settings.most_missing else None
+
+
+def _refuse_strangers(
+    problems: Sequence[Problem], rows: Mapping[str, Difficulty], name: str, kind: str
+) -> None:
+    """Refuse a file of other problems; say how many of its rows are of none of these."""
+    known = {problem.id: problem for problem in problems}
+    shared = [known[id] for id in rows if id in known]
+    strangers = [id for id in rows if id not in known]
+    if not shared:
+        raise DataError(
+            f"{name}: none of its {len(rows)} ids is a {kind} problem's, as {strangers[0]!r} (the first "
+            f"{kind} problem is {problems[0].id!r})"
+        )
+    for problem in shared:
+        if rows[problem.id].question != question_checksum(problem):
+            raise DataError(f"{name}: {problem.id!r} was measured with another question or answer")
+    if strangers:
+        line = f"{len(strangers)} of {len(rows)} ids match no {kind} problem, as {strangers[0]!r}"
+        warnings.warn(f"{name}: {line}", DataWarning, stacklevel=4)

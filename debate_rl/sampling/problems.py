@@ -1,0 +1,504 @@
+"""The problems of a run: those that it trains on, those held out, and the examples shown before them."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+from msgspec import UNSET
+
+from debate import Policy, Problem
+from debate.prompting.fitting import PromptTooLongError
+from debate.prompting.prompt import check_fits, opening_tokens
+from debate.seeds import derive_seed
+from debate.types import Shot
+from debate_rl.config import Config, EnvConfig, HeldOutConfig
+from debate_rl.config.data import HeldOutSet
+from debate_rl.config.recipes import find_shots
+from debate_rl.config.sampling import MixedSet
+from debate_rl.engines import counting_policy
+from debate_rl.metrics.answers import sources_of
+from debate_rl.runs.provenance import file_checksums, is_split_off, problems_checksums
+from debate_rl.sampling.difficulty import bands, by_difficulty
+from envs import DataError, Environment, load_environment
+from envs.data.decontamination import WORDS, Overlap, overlap_line, overlaps, without_overlaps
+from envs.data.shots import load_shots, same_question, with_shots
+from envs.errors import DataWarning
+from envs.families import FAMILIES
+from envs.mixture import Mixture
+
+NAMED_BY_BOTH = ("levels", "subjects", "fields")
+"""Keys of ``env`` that ``held_out`` has as well."""
+HELD_OUT = "held_out.kind"
+ASSUMED = "four " * 80
+"""A question of 100 tokens, about as long as those of school mathematics."""
+SHOWN = 60
+"""Characters of a level or a source that a start shows."""
+MOST_COUNTED = 40
+"""A start counts problems by level and by source where there are at most so many of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutProblems:
+    """A held-out set: its environment, problems and settings. The first set has the name ""."""
+
+    name: str
+    environment: Environment
+    problems: tuple[Problem, ...]
+    settings: HeldOutSet
+
+
+class OverlapWarning(UserWarning):
+    """Held-out problems that training sees in whole or in part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """The problems of a run, no question both trained and held out, with checksums of files and parts.
+
+    ``environment`` grades trained problems, ``eval_environment`` held-out ones. ``overlaps``: held-out
+    problems that share runs of words with trained ones. ``left_out``, ``too_long``, ``difficulty``: how many
+    training problems ``env.decontaminate``, ``env.max_prompt_tokens`` and ``env.difficulty`` removed; None
+    where the key is not set. ``more``: the sets of ``held_out.more``. ``set_of``: the set of each training
+    problem of ``env.mix``. ``trained_on``: held-out problems trained on under ``env.test_time_learning``.
+    """
+
+    environment: Environment
+    train: tuple[Problem, ...]
+    held_out: tuple[Problem, ...]
+    checksums: dict[str, str]
+    eval_environment: Environment
+    overlaps: tuple[Overlap, ...] = ()
+    left_out: Mapping[str, int] | None = None
+    more: tuple[HeldOutProblems, ...] = ()
+    too_long: int | None = None
+    set_of: Mapping[str, str] = field(default_factory=dict)
+    difficulty: Mapping[str, int] | None = None
+    trained_on: int = 0
+
+    @property
+    def never_trained(self) -> tuple[Problem, ...]:
+        """The problems of all held-out sets."""
+        return (*self.held_out, *(problem for part in self.more for problem in part.problems))
+
+    @property
+    def played(self) -> tuple[Problem, ...]:
+        """All problems that a run prompts with."""
+        return (*self.train, *self.never_trained)
+
+    def evaluated(self, config: Config) -> tuple[HeldOutProblems, ...]:
+        """Return the held-out sets that have problems, the first set first."""
+        first = HeldOutProblems("", self.eval_environment, self.held_out, config.held_out)
+        return tuple(part for part in (first, *self.more) if part.problems)
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """The sources of training problems, by their names in metrics; empty where there is only one."""
+        return sources_of(self.train)
+
+    def findings(self) -> dict[str, object]:
+        """Return what run.json says about the problems besides their checksums."""
+        found: dict[str, object] = {"overlaps": [asdict(overlap) for overlap in self.overlaps]}
+        held_out = {f"held_out, {part.name}": counts(part.problems) for part in self.more}
+        found["problems"] = {"train": counts(self.train), "held_out": counts(self.held_out), **held_out}
+        if self.left_out is not None:
+            found["left_out"] = dict(self.left_out)
+        if self.too_long is not None:
+            found["too_long"] = {"left_out": self.too_long, "of": len(self.train) + self.too_long}
+        if self.difficulty is not None:
+            found["difficulty"] = {"left_out": dict(self.difficulty)}
+        if self.trained_on:
+            found["test_time_learning"] = {"trained_on": self.trained_on, "of": len(self.never_trained)}
+        return found
+
+    def lines(self) -> list[str]:
+        """Return the lines of a start about the problems: counts, by level and source where there are any."""
+        parts = {"to train on": counts(self.train), "held out": counts(self.held_out)}
+        parts |= {f"held out ({part.name})": counts(part.problems) for part in self.more}
+        numbers = [f"{part['problems']:,} {name}" for name, part in parts.items()]
+        lines = [f"problems: {', '.join(numbers)}"]
+        if self.difficulty is not None:
+            causes = ", ".join(f"{count:,} {cause}" for cause, count in self.difficulty.items() if count)
+            lines.append(f"  left out by env.difficulty: {causes or 'none'}")
+        for name, part in parts.items():
+            for head in ("levels", "sources"):
+                by = part.get(head)
+                if isinstance(by, dict):
+                    listed = ", ".join(f"{key[:SHOWN] or 'none'}: {count}" for key, count in by.items())
+                    lines.append(f"  {head}, {name}: {listed}")
+        return lines
+
+
+def counts(problems: Sequence[Problem]) -> dict[str, object]:
+    """Return how many problems there are, in all and by level and source, each in order."""
+    found: dict[str, object] = {"problems": len(problems)}
+    for head, of in (("levels", "level"), ("sources", "source")):
+        numbers = Counter(str(getattr(problem, of)) for problem in problems)
+        if 1 < len(numbers) <= MOST_COUNTED:
+            found[head] = {key: numbers[key] for key in sorted(numbers)}
+    return found
+
+
+def load_run_problems(config: Config) -> Problems:
+    """Return the problems of a run; of one local file and no other ``held_out.limit`` are held out.
+
+    DataError when nothing is left to train on, or when a question is both trained on and held out; a warning
+    names questions that are so in part.
+    """
+    loaded = _loaded(config, file_checksums(config))
+    loaded = _decontaminated(config, replace(loaded, more=further_held_out(config, loaded.environment)))
+    loaded = _with_trained_on(config, loaded)
+    if config.held_out.difficulty:  # a file of other problems is refused here and not in an evaluation
+        bands(held_out_with_shots(config, loaded.held_out, shots_of(config)), config.held_out.difficulty)
+    if config.env.difficulty is not None:
+        train, causes = by_difficulty(loaded.train, config.env.difficulty)
+        loaded = replace(loaded, train=train, difficulty=causes)
+    _refuse_ungradable(config, (*loaded.train, *loaded.never_trained))
+    _refuse_unfit(config, (*loaded.train, *loaded.never_trained))
+    loaded = _within_context(config, _with_shots(config, loaded))
+    shared = _shared(config, loaded)
+    more = {part.name: part.problems for part in loaded.more}
+    checksums = {**loaded.checksums, **problems_checksums(config, loaded.train, loaded.held_out, more)}
+    return replace(loaded, checksums=checksums, overlaps=shared)
+
+
+def load_held_out(config: Config, *, key: str = HELD_OUT) -> tuple[Environment, tuple[Problem, ...]]:
+    """Return the held-out problems and their environment; training problems are read only from a shared file.
+
+    ``key``: the key that named the data set, for errors.
+    """
+    if is_split_off(config):
+        loaded = _loaded(config, {})
+        return loaded.eval_environment, held_out_with_shots(config, loaded.held_out, shots_of(config))
+    environment = _environment(config.env, config.env.path)
+    if not config.held_out.limit:
+        return environment, ()
+    environment, problems = _held_out(config, environment, key)
+    _refuse_ungradable(config, problems)
+    return environment, held_out_with_shots(config, problems, shots_of(config))
+
+
+def load_trained(config: Config) -> tuple[Problem, ...]:
+    """Return the problems that a run trains on, or would."""
+    if is_split_off(config):
+        return _loaded(config, {}).train
+    if config.env.mix:
+        return load_mixture(config)[1]
+    env, environment = config.env, _environment(config.env, config.env.path)
+    return environment.problems(split=env.split, limit=env.limit, seed=derive_seed(config.seed, "train"))
+
+
+def assumed_problems(config: Config) -> Problems:
+    """Return problems of a usual length, to plan with where the data cannot be read."""
+    problem = Problem("assumed", ASSUMED, kind="number", answer="1")
+    return Problems(FAMILIES["words"], (problem,), (problem,) * config.held_out.limit, {}, FAMILIES["words"])
+
+
+def without_held_out(config: Config, loaded: Problems) -> Problems:
+    """Return the problems less the trained ones that overlap with held-out ones (``env.decontaminate``).
+
+    DataError for a question that is still in both; a warning names those that are so in part.
+    """
+    loaded = _with_trained_on(config, _decontaminated(config, loaded))
+    return replace(loaded, overlaps=_shared(config, loaded))
+
+
+def is_generated_from(config: Config, evaluated: Config) -> bool:
+    """Return whether the evaluated problems come from the synthetic family that is trained on.
+
+    All sentences of a family are alike, and its splits are disjoint.
+    """
+    return config.env.kind in FAMILIES and evaluated.held_out.kind in (None, config.env.kind)
+
+
+def load_mixture(config: Config) -> tuple[Mixture, tuple[Problem, ...]]:
+    """Return the environment of ``env.mix`` and its problems, those of a set together.
+
+    DataError for a set without problems, and for a problem that two sets have.
+    """
+    mix = config.env.mix or ()
+    sets = {
+        one.name: _environment(one, one.path, key=f"env.mix.{index}.kind") for index, one in enumerate(mix)
+    }
+    problems: list[Problem] = []
+    set_of: dict[str, str] = {}
+    for one in mix:
+        seed = derive_seed(config.seed, "train", one.name)
+        own = sets[one.name].problems(split=one.split, limit=one.limit, seed=seed)
+        if not own:
+            raise DataError(f"env.mix, {one.name}: split {one.split!r} holds no problems to train on")
+        for problem in own:
+            if (other := set_of.setdefault(problem.id, one.name)) != one.name:
+                raise DataError(
+                    f"env.mix: the problem {problem.id!r} is in {other} and in {one.name}; choose levels, "
+                    "subjects or splits that do not overlap"
+                )
+        problems += own
+    return Mixture(sets, set_of), tuple(problems)
+
+
+def further_held_out(config: Config, environment: Environment) -> tuple[HeldOutProblems, ...]:
+    """Return the sets of ``held_out.more``."""
+    sets: list[HeldOutProblems] = []
+    for name, settings in config.held_out.more.items():
+        held = HeldOutConfig(**settings.model_dump())
+        key = f"held_out.more.{name}"
+        try:
+            there = config.model_copy(update={"held_out": held})
+            _refuse_same_split(there)
+            own, problems = _held_out(there, environment, f"{key}.kind") if held.limit else (environment, ())
+        except DataError as error:
+            raise DataError(f"{key}: {error}") from error
+        if not problems:
+            raise DataError(f"{key}: there are no problems to evaluate on; set {key}.limit and {key}.kind")
+        sets.append(HeldOutProblems(name, own, problems, settings))
+    return tuple(sets)
+
+
+def shots_of(config: Config) -> tuple[Shot, ...]:
+    """Return the examples that a run draws from; none where it shows none."""
+    shots, env = config.shots, config.env
+    if not shots.count:
+        return ()
+    path, fields = (find_shots(shots.path), shots.fields) if shots.path else (env.path, env.fields)
+    return load_shots("file" if shots.path else env.kind, split=shots.split, path=path, fields=fields)
+
+
+def shown_with(config: Config, problem: Problem, count: int) -> Problem:
+    """Return a problem with so many examples before it."""
+    if not count:
+        return problem
+    each = config.shots.draw == "each"
+    return with_shots([problem], shots_of(config), count, each=each, seed=config.seed)[0]
+
+
+def held_out_with_shots(
+    config: Config, problems: tuple[Problem, ...], pool: tuple[Shot, ...]
+) -> tuple[Problem, ...]:
+    """Return held-out problems with their examples; DataError where an example is one of the problems."""
+    questions = {same_question(problem.question): problem.id for problem in problems}
+    shown = next((shot for shot in pool if same_question(shot.question) in questions), None)
+    if shown is not None:
+        source = config.shots.path or f"{config.env.kind}, split {config.shots.split!r}"
+        raise DataError(
+            f"shots: {source} holds the held-out problem {questions[same_question(shown.question)]} with its "
+            "solution; choose another file or split"
+        )
+    each = config.shots.draw == "each"
+    return with_shots(problems, pool, config.shots.final, each=each, seed=config.held_out.seed)
+
+
+def _with_shots(config: Config, loaded: Problems) -> Problems:
+    pool, each = shots_of(config), config.shots.draw == "each"
+    train = with_shots(loaded.train, pool, config.shots.count, each=each, seed=config.seed)
+    more = tuple(
+        replace(part, problems=held_out_with_shots(config, part.problems, pool)) for part in loaded.more
+    )
+    return replace(
+        loaded, train=train, held_out=held_out_with_shots(config, loaded.held_out, pool), more=more
+    )
+
+
+def _loaded(config: Config, files: dict[str, str]) -> Problems:
+    env, held = config.env, config.held_out
+    if env.mix:
+        mixture, train = load_mixture(config)
+        eval_environment, held_out = _held_out(config, mixture, HELD_OUT) if held.limit else (mixture, ())
+        return Problems(mixture, train, held_out, files, eval_environment, set_of=mixture.set_of)
+    environment = _environment(env, env.path)
+    if is_split_off(config):
+        train, held_out = _split_off(config, environment)
+        return Problems(environment, train, held_out, files, environment)
+    _refuse_same_split(config)
+    train = environment.problems(split=env.split, limit=env.limit, seed=derive_seed(config.seed, "train"))
+    eval_environment, held_out = _held_out(config, environment, HELD_OUT) if held.limit else (environment, ())
+    if not train:
+        raise DataError(f"env.kind={env.kind}: split {env.split!r} holds no problems to train on")
+    return Problems(environment, train, held_out, files, eval_environment)
+
+
+def _environment(named: EnvConfig | MixedSet, path: str | None, *, key: str = "env.kind") -> Environment:
+    options = {name: getattr(named, name) for name in NAMED_BY_BOTH}
+    return load_environment(named.kind, key=key, path=path, **options)
+
+
+def _held_out(config: Config, environment: Environment, key: str) -> tuple[Environment, tuple[Problem, ...]]:
+    """Return the held-out problems and their environment: the trained one where nothing else is named."""
+    held = config.held_out
+    own = {name: value for name in NAMED_BY_BOTH if (value := getattr(held, name)) is not None}
+    if held.kind is not None:
+        environment = load_environment(held.kind, key=key, path=held.path, **own)
+    elif held.path is not None or own:
+        options = {name: getattr(config.env, name) for name in NAMED_BY_BOTH} | own
+        environment = load_environment(config.env.kind, path=held.path, **options)
+    drawn = environment.problems(split=held.split, limit=held.limit, seed=derive_seed(held.seed, "held out"))
+    graded = tuple(problem for problem in drawn if problem.kind != "open")
+    if drawn and not graded:
+        raise DataError(f"held_out: all {len(drawn)} problems are open: there is no truth to evaluate by")
+    if len(graded) < len(drawn):
+        line = f"held_out: {len(drawn) - len(graded)} of {len(drawn)} problems are open, and left out"
+        warnings.warn(line, DataWarning, stacklevel=4)
+    return environment, graded
+
+
+def _split_off(config: Config, environment: Environment) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """Return (train, held out) of one file: ``held_out.seed`` alone draws the held-out problems.
+
+    A question that the file has twice is not trained on if it is held out.
+    """
+    held = config.held_out
+    for name in NAMED_BY_BOTH:
+        if getattr(held, name) is not None:
+            raise DataError(
+                f"held_out.{name}: the held-out problems are a part of env.path={config.env.path}, which is "
+                f"read by env.{name}; set held_out.path to another file, or leave out held_out.{name}"
+            )
+    problems = environment.problems(split=config.env.split, limit=None, seed=None)
+    order = [problem for problem in problems if problem.kind != "open"]
+    random.Random(derive_seed(held.seed, "held out")).shuffle(order)
+    kept_back = tuple(order[: held.limit])
+    questions = set() if config.env.test_time_learning else {_plain(problem) for problem in kept_back}
+    train = [problem for problem in problems if _plain(problem) not in questions]
+    if not train:
+        raise DataError(
+            f"{config.env.path}: {len(problems)} problems, of which held_out.limit={held.limit} are held "
+            "out; nothing is left to train on: lower held_out.limit"
+        )
+    random.Random(derive_seed(config.seed, "train")).shuffle(train)
+    return tuple(train[: config.env.limit]), kept_back
+
+
+def _with_trained_on(config: Config, loaded: Problems) -> Problems:
+    """Return the problems with the count of held-out ones trained on; DataError unless that is declared."""
+    trained, held_out = set(map(_plain, loaded.train)), loaded.never_trained
+    if not config.env.test_time_learning:
+        if shared := trained & set(map(_plain, held_out)):
+            raise DataError(
+                f"held_out: {len(shared)} questions are also trained on, for instance "
+                f"{min(shared)[0][:60]!r}; choose another split or file, or set env.decontaminate='exact' to "
+                "leave them out of training"
+            )
+        return loaded
+    count = sum(_plain(problem) in trained for problem in held_out)
+    if not count:
+        raise DataError(
+            "env.test_time_learning=true: no held-out problem is trained on; leave it out, or train on the "
+            "held-out problems (env.split, held_out.split)"
+        )
+    line = f"test-time learning: {count} of {len(held_out)} held-out problems are trained on"
+    warnings.warn(line, OverlapWarning, stacklevel=3)
+    return replace(loaded, trained_on=count)
+
+
+def _plain(problem: Problem) -> tuple[str, ...]:
+    """Return question and options with single blanks: line breaks and another order make no new question."""
+    options = sorted(" ".join(choice.split()) for choice in problem.choices)
+    return " ".join(problem.question.split()), *options
+
+
+def _decontaminated(config: Config, loaded: Problems) -> Problems:
+    """Return the problems less the trained ones that ``env.decontaminate`` removes, with a warning."""
+    kind = config.env.decontaminate
+    if kind is None or is_generated_from(config, config):
+        return loaded
+    train, left_out = without_overlaps(loaded.train, loaded.never_trained, kind)
+    count, before = sum(left_out.values()), len(loaded.train)
+    if not train:
+        raise DataError(
+            f"env.decontaminate={kind!r} leaves nothing to train on: all {before} training problems overlap "
+            "with held-out ones; choose another held-out split or file"
+        )
+    if count:
+        runs = f", {left_out['ngram']} by {WORDS}-word runs" if kind == "ngram" else ""
+        same = f"{left_out['exact']} the same as held-out ones"
+        line = f"{count} of {before} training problems left out ({same}{runs})"
+        warnings.warn(f"env.decontaminate={kind!r}: {line}", OverlapWarning, stacklevel=3)
+    return replace(loaded, train=train, left_out=left_out)
+
+
+def _shared(config: Config, loaded: Problems) -> tuple[Overlap, ...]:
+    """Return the held-out problems that are trained on in part, with a warning."""
+    compared = not (is_generated_from(config, config) or config.env.test_time_learning)
+    shared = overlaps(loaded.train, loaded.never_trained) if compared else ()
+    if shared:
+        warnings.warn(overlap_line(shared, len(loaded.never_trained)), OverlapWarning, stacklevel=3)
+    return shared
+
+
+def _within_context(config: Config, loaded: Problems) -> Problems:
+    """Return the problems less the trained ones that ``env.max_prompt_tokens`` removes, with a warning."""
+    most = config.env.max_prompt_tokens
+    if most is None:
+        return loaded
+    policy = counting_policy(config)
+    train = tuple(problem for problem in loaded.train if _fits(problem, policy, config, most))
+    before, count = len(loaded.train), len(loaded.train) - len(train)
+    if not train:
+        raise DataError(
+            f"env.max_prompt_tokens={most} leaves nothing to train on: the first prompts of all {before} "
+            "training problems are longer, or do not fit the context; raise it"
+        )
+    line = f"{count} of {before} training problems left out ({count / before:.1%}), whose prompts are longer"
+    warnings.warn(f"env.max_prompt_tokens={most}: {line}", DataWarning, stacklevel=3)
+    return replace(loaded, train=train, too_long=count)
+
+
+def _fits(problem: Problem, policy: Policy, config: Config, most: int) -> bool:
+    if opening_tokens(problem, policy, config.debate) > most:
+        return False
+    try:
+        check_fits(problem, policy, config.debate)
+    except PromptTooLongError:
+        return False
+    return True
+
+
+def _refuse_same_split(config: Config) -> None:
+    """Refuse one split of a family for both: it has a problem in many spellings, apart only by split."""
+    env, held = config.env, config.held_out
+    same = held.kind in (None, env.kind) and env.kind in FAMILIES
+    if same and held.limit and held.split == env.split and not env.test_time_learning:
+        raise DataError(
+            f"held_out.split={held.split!r} is the split trained on; choose another, for instance 'test'"
+        )
+
+
+def _refuse_ungradable(config: Config, problems: Sequence[Problem]) -> None:
+    """Refuse problems that only a verifier model or a sandbox can grade, where there is none."""
+    verifier = config.verifier
+    for problem in problems:
+        if problem.kind == "rubric" and verifier.endpoint is None:
+            raise DataError(
+                f"verifier.endpoint: problem {problem.id} is of kind 'rubric', which a verifier model "
+                "scores; name one, or give the problem another kind"
+            )
+        if problem.kind == "rubric" and problem.rubric is UNSET and verifier.own_rubric() is None:
+            raise DataError(
+                f"verifier.rubric: problem {problem.id} brings no rubric, and the recipe has none; set one"
+            )
+    if any(problem.kind == "code" for problem in problems):
+        from envs.programs.harness import shared_sandbox
+
+        shared_sandbox()
+
+
+def _refuse_unfit(config: Config, problems: Sequence[Problem]) -> None:
+    """Refuse a level of ``debate.by_level`` that no problem has, and a verifier with nothing to score."""
+    known = sorted({problem.level for problem in problems})
+    for index, one in enumerate(config.debate.by_level):
+        if one.level not in known:
+            there = ", ".join(map(repr, known[:12]))
+            raise DataError(
+                f"debate.by_level.{index}.level = {one.level!r}: no problem is of that level; "
+                f"there are {there}"
+            )
+    verifier = config.verifier
+    idle = verifier.endpoint is not None and not (verifier.beside_truth or verifier.diagnose)
+    if idle and all(problem.kind != "rubric" for problem in problems):
+        raise DataError(
+            "verifier.endpoint: there is nothing to score, as no problem is of kind 'rubric'; set "
+            "verifier.beside_truth = true to compare it with truth, or leave out verifier"
+        )

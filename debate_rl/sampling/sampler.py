@@ -1,0 +1,383 @@
+"""Which problems each step of a run draws: epochs, mixtures, orders, gates, and spares for silent problems.
+
+Each set of problems has a cursor in an endless stream of its epochs. A step takes as many problems from each
+set as the set's weight gives, in the order of the stream, and skips those that a gate does not admit. So the
+draw of a step is a function of the seed, the step, the cursors and the memory of the gates; a checkpoint
+holds the last two.
+
+A gate is a function of the problem, the step and the memory of the problem. Admission towards a pass rate of
+one half follows the variance p (1 - p) of a problem's reward, which bounds what it can teach
+(arXiv 2504.03380).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import accumulate
+from math import floor
+from typing import NamedTuple, TypeAlias
+
+from debate import Problem
+from debate.ramps import value_at
+from debate.seeds import derive_seed
+from debate_rl.config import Config
+from debate_rl.config.sampling import Order, SamplingConfig, knots
+from debate_rl.runs.trainer_state import Memory, SamplerState
+from debate_rl.sampling.difficulty import Difficulty, read_difficulty
+from debate_rl.sampling.problems import Problems
+from envs import DataError
+from envs.data.loading import normal_level
+from rewards import Truth
+from rewards.truth import right_share
+
+NEWEST = 0.5
+"""Weight of the newest debates of a problem in its recent pass rate."""
+FLOOR = 0.1
+"""Lowest probability of admission: above 0, so that no problem is left out for good."""
+Gate: TypeAlias = Callable[[Problem, int, Memory | None], bool]
+"""Whether a problem is admitted at a step, given the memory of it."""
+
+
+class Draw(NamedTuple):
+    """A step's problems as indices of the training problems, and spares in place of silent problems."""
+
+    problems: tuple[int, ...]
+    spare: tuple[int, ...] = ()
+
+
+class Drawn(NamedTuple):
+    """A draw, the cursors after it, and how many candidates the gates were offered, admitted and let by."""
+
+    draw: Draw
+    cursors: Mapping[str, int]
+    counts: Counter[str]
+
+
+@dataclass
+class Sampler:
+    """Draws the problems of a run's steps. ``step``: the next step; ``drawn``: problems of finished steps."""
+
+    config: Config
+    data: Problems
+    step: int = 0
+    drawn: int = 0
+    cursors: Mapping[str, int] = field(default_factory=dict)
+    memory: dict[str, Memory] = field(default_factory=dict)
+    _later: dict[int, Drawn] = field(default_factory=dict, repr=False)
+    _epochs: dict[tuple[str, int], list[int]] = field(default_factory=dict, repr=False)
+
+    def draw(self, step: int) -> Draw:
+        """Return the problems of the next step, or of a later step, however often it is asked."""
+        return self._drawn(step).draw
+
+    def remember(self, step: int, graded: Iterable[tuple[str, Sequence[Truth]]]) -> None:
+        """Take in the last grades of a step's debates by problem id, where a gate looks at them."""
+        if not self.config.sampling.remembers:
+            return
+        last: dict[str, list[Truth]] = defaultdict(list)
+        for id, grades in graded:
+            last[id].extend(grades)
+        for id, grades in last.items():
+            before, newest = self.memory.get(id), right_share(grades)
+            rate = before.rate if before and newest is None else newest
+            if newest is not None and before is not None and before.rate is not None:
+                rate = (1 - NEWEST) * before.rate + NEWEST * newest
+            self.memory[id] = Memory(step, rate, newest)
+
+    def finish(self, step: int) -> dict[str, float]:
+        """Move on behind a finished step; return its metrics."""
+        drawn = self._drawn(step)
+        self._later = {later: one for later, one in self._later.items() if later > step}
+        self.cursors, self.step = drawn.cursors, step + 1
+        self.drawn += self.config.train.batch_size
+        return {"epoch": self.drawn / len(self.data.train)} | self._metrics(step, drawn)
+
+    def state(self) -> SamplerState | None:
+        """Return what a checkpoint keeps besides the count of problems drawn."""
+        return None if self._plain else SamplerState(dict(self.cursors), dict(self.memory))
+
+    def restore(self, step: int, drawn: int, state: SamplerState | None) -> None:
+        """Continue after the steps of a checkpoint."""
+        self.step, self.drawn, self._later = step, drawn, {}
+        self.cursors = dict(state.cursors) if state else {"": drawn}
+        self.memory = dict(state.memory) if state else {}
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether every problem comes once in a shuffled epoch: the count of problems drawn says all."""
+        return not self.gates and self._order == "random" and self.config.env.mix is None
+
+    @cached_property
+    def _order(self) -> Order:
+        return self.config.env.difficulty.order if self.config.env.difficulty else "random"
+
+    @cached_property
+    def _rows(self) -> Mapping[str, Difficulty]:
+        settings = self.config.env.difficulty
+        return read_difficulty(settings.path).rows if settings else {}
+
+    @cached_property
+    def gates(self) -> Mapping[str, Gate]:
+        """The gates that the configuration sets, by name."""
+        return gates_of(self.config, self._rows)
+
+    @cached_property
+    def sets(self) -> Mapping[str, tuple[int, ...]]:
+        """The indices of each set's problems; a run without a mixture has the one set ""."""
+        sets: dict[str, list[int]] = defaultdict(list)
+        for index, problem in enumerate(self.data.train):
+            sets[self.data.set_of.get(problem.id, "")].append(index)
+        return {name: tuple(indices) for name, indices in sets.items()}
+
+    def weights(self, step: int) -> dict[str, float]:
+        """Return the weights of the sets at a step; they sum to 1."""
+        given = {one.name: value_at(one.weight, step) for one in self.config.env.mix or ()} or {"": 1.0}
+        return {name: weight / sum(given.values()) for name, weight in given.items()}
+
+    def admits_any(self, name: str, step: int) -> bool:
+        """Return whether the gates admit any problem of a set at a step, without any memory."""
+        return any(self._admit(index, step, Counter()) for index in self.sets.get(name, ()))
+
+    def _drawn(self, step: int) -> Drawn:
+        if step not in self._later:
+            before = self.cursors if step == self.step else self._drawn(step - 1).cursors
+            self._later[step] = self._draw_after(step, before)
+        return self._later[step]
+
+    def _draw_after(self, step: int, before: Mapping[str, int]) -> Drawn:
+        train, seed = self.config.train, self.config.seed
+        cursors, counts = dict(before), Counter[str]()
+        chosen = self._take(step, train.batch_size, cursors, counts)
+        if not train.dynamic_sampling:
+            return Drawn(Draw(chosen), cursors, counts)
+        if self._plain:
+            rest = [index for index in range(len(self.data.train)) if index not in chosen]
+            size = min(train.dynamic_sampling, len(rest))
+            spare = random.Random(derive_seed(seed, "spare", step)).sample(rest, size)
+        else:
+            further = self._take(step, train.dynamic_sampling, dict(cursors), Counter())
+            spare = [index for index in dict.fromkeys(further) if index not in chosen]
+        return Drawn(Draw(chosen, tuple(spare)), cursors, counts)
+
+    def _take(self, step: int, size: int, cursors: dict[str, int], counts: Counter[str]) -> tuple[int, ...]:
+        """Return so many problems by the weights of the sets; advance cursors and counts."""
+        weights = self.weights(step)
+        coin = random.Random(derive_seed(self.config.seed, "mixture", step)).random()
+        sizes = parts_of(size, list(weights.values()), coin)
+        return tuple(
+            index
+            for name, part in zip(weights, sizes, strict=True)
+            for index in self._take_from(name, part, step, cursors, counts)
+        )
+
+    def _take_from(
+        self, name: str, size: int, step: int, cursors: dict[str, int], counts: Counter[str]
+    ) -> list[int]:
+        """Return the next problems of a set that all gates admit.
+
+        Where a whole epoch has none, the gates are lifted for the problems that the step still lacks.
+        """
+        chosen: list[int] = []
+        refused = 0
+        while len(chosen) < size:
+            index = self._at(name, cursors.get(name, 0))
+            cursors[name] = cursors.get(name, 0) + 1
+            admitted, lifted = self._admit(index, step, counts), refused >= len(self.sets[name])
+            refused += not (admitted or lifted)
+            if admitted or lifted:
+                chosen.append(index)
+                counts["lifted"] += not admitted
+                refused = refused if lifted else 0
+        return chosen
+
+    def _admit(self, index: int, step: int, counts: Counter[str]) -> bool:
+        """Return whether all gates admit a problem, and count what each says."""
+        problem = self.data.train[index]
+        memory = self.memory.get(problem.id)
+        said = {name: gate(problem, step, memory) for name, gate in self.gates.items()}
+        counts.update({"offered": 1} | {f"gate/{name}": int(said[name]) for name in said})
+        return all(said.values())
+
+    def _at(self, name: str, cursor: int) -> int:
+        """Return the problem of a set at a cursor of its endless stream of epochs."""
+        epoch, index = divmod(cursor, len(self.sets[name]))
+        if (name, epoch) not in self._epochs:
+            self._epochs = {key: order for key, order in self._epochs.items() if key[0] != name}
+            self._epochs[name, epoch] = self._ordered(name, epoch)
+        return self._epochs[name, epoch][index]
+
+    def _ordered(self, name: str, epoch: int) -> list[int]:
+        """Return the problems of a set in the order of an epoch; problems of one rank are shuffled."""
+        order = list(self.sets[name])
+        drawn_by = ("epoch", name, epoch) if name else ("epoch", epoch)
+        random.Random(derive_seed(self.config.seed, *drawn_by)).shuffle(order)
+        return order if self._order == "random" else sorted(order, key=self._rank)
+
+    def _rank(self, index: int) -> float:
+        """Return the rank of a problem in an order that is not random; an unmeasured one is in the middle."""
+        row = self._rows.get(self.data.train[index].id)
+        if row is None:
+            return 0.5 if self._order != "easy_first" else -0.5
+        ranks = {"easy_first": -row.pass_rate, "hard_first": row.pass_rate}
+        return ranks.get(self._order, row.missing_share)
+
+    def _metrics(self, step: int, drawn: Drawn) -> dict[str, float]:
+        counts = drawn.counts
+        figures = {f"gate/{name}/admitted": counts[f"gate/{name}"] / counts["offered"] for name in self.gates}
+        figures |= {"gate/lifted": float(counts["lifted"])} if self.gates else {}
+        if self.config.env.mix is None:
+            return figures
+        problems = [self.data.train[index].id for index in drawn.draw.problems]
+        names = Counter(self.data.set_of[id] for id in problems)
+        for name, weight in self.weights(step).items():
+            figures |= {f"weight/set/{name}": weight, f"share/set/{name}": names[name] / len(problems)}
+        return figures
+
+
+def parts_of(size: int, weights: Sequence[float], coin: float) -> list[int]:
+    """Return how many of ``size`` each weight gets: whole numbers whose means are ``size * weight``.
+
+    Systematic sampling: one coin in [0, 1) decides all remainders, so no part is off by one or more.
+    ``weights`` sum to 1.
+
+    >>> parts_of(8, [0.7, 0.3], 0.0), parts_of(8, [0.7, 0.3], 0.5), parts_of(4, [0.0, 1.0], 0.9)
+    ([5, 3], [6, 2], [0, 4])
+    """
+    ends = [floor(size * end + coin) for end in accumulate(weights)]
+    ends[-1] = size  # sums of shares are 1 but for rounding
+    return [end - start for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def gates_of(config: Config, rows: Mapping[str, Difficulty]) -> dict[str, Gate]:
+    """Return the gates that a configuration sets, by name; ``rows``: measured difficulties by problem id."""
+    sampling = config.sampling
+    gates: dict[str, Gate] = {}
+    if sampling.levels is not None:
+        gates["levels"] = lambda problem, step, _: (
+            not problem.level or problem.level in levels_at(sampling, step)
+        )
+    if sampling.by_measured:
+        gates["measured"] = partial(of_measured, sampling, rows)
+    if sampling.towards_half:
+        gates["towards_half"] = partial(towards_half, config.seed)
+    if sampling.rest_steps:
+        gates["rested"] = partial(rested, sampling.rest_steps)
+    if sampling.retry_steps:
+        gates["retried"] = partial(retried, sampling.retry_steps)
+    return gates
+
+
+def levels_at(sampling: SamplingConfig, step: int) -> frozenset[str]:
+    """Return the levels of a step.
+
+    >>> sampling = SamplingConfig(levels=[[0, [1]], [100, ["Level 4", 5]]])
+    >>> [sorted(levels_at(sampling, step)) for step in (0, 99, 100)]
+    [['1'], ['1'], ['4', '5']]
+    """
+    levels = next(levels for first, levels in reversed(sampling.levels or ()) if first <= step)
+    return frozenset(map(normal_level, levels))
+
+
+def of_measured(
+    sampling: SamplingConfig, rows: Mapping[str, Difficulty], problem: Problem, step: int, _: Memory | None
+) -> bool:
+    """Admit measured pass rates between the bounds of the step, and unmeasured problems."""
+    row = rows.get(problem.id)
+    low, high = (value_at(ramp, step) for ramp in (sampling.measured_at_least, sampling.measured_at_most))
+    return row is None or low <= row.pass_rate <= high
+
+
+def towards_half(seed: int, problem: Problem, step: int, memory: Memory | None) -> bool:
+    """Admit with probability 4 p (1 - p), at least ``FLOOR``; always without any grade.
+
+    >>> memory = Memory(0, rate=0.9)
+    >>> problems = [Problem(str(i), "?") for i in range(1000)]  # 4 * .9 * .1 = .36
+    >>> sum(towards_half(0, problem, 5, memory) for problem in problems)
+    336
+    """
+    if memory is None or memory.rate is None:
+        return True
+    chance = max(FLOOR, 4 * memory.rate * (1 - memory.rate))
+    return random.Random(derive_seed(seed, "towards half", step, problem.id)).random() < chance
+
+
+def rested(steps: int, problem: Problem, step: int, memory: Memory | None) -> bool:
+    """Admit a problem that was not drawn in the last ``steps`` steps.
+
+    >>> [rested(2, Problem("p", "?"), step, Memory(5)) for step in (6, 7, 8)]
+    [False, False, True]
+    """
+    return memory is None or step - memory.step > steps
+
+
+def retried(steps: int, problem: Problem, step: int, memory: Memory | None) -> bool:
+    """Admit a problem whose newest debates were neither all right nor all wrong, or that rested long enough.
+
+    >>> never, sometimes = Memory(5, 0.5, 0.0), Memory(5, 0.5, 0.25)
+    >>> [[retried(2, Problem("p", "?"), step, one) for step in (7, 8)] for one in (never, sometimes)]
+    [[False, True], [True, True]]
+    """
+    return memory is None or memory.newest not in (0.0, 1.0) or step - memory.step > steps
+
+
+def check_sampling(config: Config, data: Problems) -> None:
+    """Refuse sets and gates that at some step leave nothing to draw; DataError says which, and when."""
+    sampler, sampling = Sampler(config, data), config.sampling
+    bounds = (sampling.measured_at_least, sampling.measured_at_most)
+    steps = {*knots([*bounds, *(one.weight for one in config.env.mix or ())])}
+    steps |= {first for first, _ in sampling.levels or ()}
+    known = {problem.level for problem in data.train if problem.level}
+    for step in sorted(step for step in steps if step < max(config.train.steps, 1)):
+        if sampling.levels is not None and (unknown := sorted(levels_at(sampling, step) - known)):
+            raise DataError(
+                f"sampling.levels: from step {step} on names level {unknown[0]!r}, and no problem has it; "
+                f"levels: {', '.join(sorted(known)) or 'none'}"
+            )
+        for name, weight in sampler.weights(step).items():
+            if weight and not sampler.admits_any(name, step):
+                what = f"the set {name!r} of env.mix" if name else "the training problems"
+                raise DataError(
+                    f"sampling: at step {step} no problem of {what} passes {' and '.join(sampler.gates)}"
+                    if name in sampler.sets
+                    else f"env.mix: of the set {name!r} no problem is left to train on; leave it out"
+                )
+
+
+def with_epochs(config: Config, problems: int, *, capped: bool | None = None) -> Config:
+    """Return the configuration with the whole steps that ``train.epochs`` of so many problems take.
+
+    ``capped``: whether ``train.steps`` may end the run before; None: where it is given. ValueError for less
+    than a step.
+
+    >>> train = {"epochs": 2, "batch_size": 64}
+    >>> with_epochs(Config.model_validate({"model": {"tiny": {}}, "train": train}), 3994).train.steps
+    124
+    """
+    train = config.train
+    if train.epochs is None:
+        return config
+    steps = floor(train.epochs * problems / train.batch_size)
+    if not steps:
+        raise ValueError(
+            f"train.epochs = {train.epochs:g}: of {problems} problems that is less than one step of "
+            f"train.batch_size = {train.batch_size}; raise it, or lower that"
+        )
+    capped = "steps" in train.model_fields_set if capped is None else capped
+    done = min(steps, train.steps) if capped else steps
+    return config.model_copy(update={"train": train.model_copy(update={"steps": done})})
+
+
+def length_line(config: Config, problems: int) -> str:
+    """Return one line: the steps of an epoch, and the epochs of the run.
+
+    >>> train = {"steps": 124, "batch_size": 64}
+    >>> length_line(Config.model_validate({"model": {"tiny": {}}, "train": train}), 3994)
+    'an epoch is 62.4 steps of 64 problems; 124 steps are 1.99 epochs'
+    """
+    size, steps = config.train.batch_size, config.train.steps
+    each = problems / size
+    return f"an epoch is {each:.1f} steps of {size} problems; {steps} steps are {steps / each:.2f} epochs"

@@ -1,1 +1,0 @@
-"""Where a run's figures go: files, the screen, and other programs' charts."""

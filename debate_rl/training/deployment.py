@@ -1,0 +1,184 @@
+"""``debate solve RUN --plan``: whether a model fits GPUs that are not here, and how many problems an hour.
+
+What is counted from the model's settings, what is a data sheet's and what was measured stand apart.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from debate import Problem
+from debate.files import read_json
+from debate.prompting.prompt import opening_tokens
+from debate_rl.config import Config
+from debate_rl.engines import counting_policy
+from debate_rl.formatting import duration
+
+if TYPE_CHECKING:
+    from debate_rl.forecast.cards import Card
+    from debate_rl.strategies.solving import SolvePlan
+
+HOUR = 3600.0
+SHARE = 0.9
+"""Share of the memory that an engine takes which has the GPUs for itself."""
+_GPUS = re.compile(r"(?:(\d{1,3})\s*x\s*)?(\S.*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What to plan for: ``gpus`` of one kind that share the model, and ``bits`` of each of its weights.
+
+    ``speed``: generated tokens a second, measured; None: nobody measured. ``tokens``: of one problem, as an
+    earlier solve spent them; None: all that it may.
+    """
+
+    card: Card
+    gpus: int = 1
+    bits: int = 16
+    speed: float | None = None
+    tokens: float | None = None
+
+
+def deployment_of(gpus: str, bits: int, speed: float | None, file: str | None) -> Deployment:
+    """Return what the options say; ValueError where they do not go together."""
+    count, card = gpus_named(gpus)
+    if bits not in (4, 8, 16):
+        raise ValueError(f"--bits {bits}: is 16, 8 or 4")
+    if speed is not None and not (0 < speed < 1e9 and file is None):
+        raise ValueError(f"--speed {speed:g}: needs more than 0, and excludes --measured")
+    if file is None:
+        return Deployment(card, count, bits, speed)
+    return Deployment(card, count, bits, *measured(file))
+
+
+def gpus_named(text: str) -> tuple[int, Card]:
+    """Return how many GPUs of which kind a text names; ValueError with those that are known.
+
+    >>> count, card = gpus_named("4xL4")
+    >>> count, card.name, card.gib
+    (4, 'L4', 24)
+    """
+    from debate_rl.forecast.cards import CARDS
+
+    match = _GPUS.fullmatch(text.strip())
+    count, name = (int(match[1] or 1), match[2].split()[0].upper()) if match else (0, "")
+    found = next((card for card in CARDS if card.name.split()[0].upper() == name), None)
+    if found is None or not 1 <= count <= 64:
+        known = ", ".join(card.name.split()[0] for card in CARDS)
+        raise ValueError(f"--gpus {text}: write how many of which, as in 4xL4; known: {known}")
+    return count, found
+
+
+def measured(file: str) -> tuple[float, float]:
+    """Return generated tokens a second and tokens of a problem of an earlier ``debate solve --json FILE``."""
+    try:
+        figures = read_json(Path(file))
+        speed, tokens = float(figures["tokens_per_second"]), float(figures["tokens_generated"])
+        return speed, tokens / int(figures["problems"])
+    except (LookupError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise ValueError(f"--measured {file}: has no speed; name what debate solve --json wrote") from error
+
+
+def deployment(
+    config: Config, plan: SolvePlan, of: Deployment, *, problems: int | None = None
+) -> dict[str, Any]:
+    """Return bytes, replies at once, tokens of a problem and problems an hour.
+
+    The engine takes 0.9 of the memory. The weights take bits / 8 bytes each and lie on all GPUs in equal
+    parts, the cache has 16 bits; ``overhead_of`` each GPU is for what is neither. ``speed_at_most``: all
+    weights are read once for a token of all replies at once, as fast as the data sheet's memory allows, with
+    two operations a weight and token.
+    """
+    from debate_rl.forecast.engine_memory import engine_memory, overhead_of
+    from debate_rl.models import sketch_model
+    from debate_rl.strategies.table import strategy_named
+    from debate_rl.warm_start.tokenizer import tiny_vocabulary
+
+    model, _ = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=True)
+    parameters = sum(one.numel() for one in model.parameters())
+    room = int(of.card.found * 2**30)
+    there = of.gpus * room
+    vllm = config.model.vllm.model_copy(update={"gpu_memory_utilization": SHARE})
+    whole = config.model_copy(update={"model": config.model.model_copy(update={"vllm": vllm})})
+    engine = engine_memory(model, whole, there, beside=False)
+    weights = parameters * of.bits // 8
+    engine = replace(engine, weights=weights, overhead=of.gpus * overhead_of(room))
+    protocol = config.debate
+    each = protocol.max_tokens + protocol.thinking_tokens
+    prompt = _prompt_tokens(config)
+    replies = engine.tokens // (prompt + each)
+    most = plan.tokens or each * strategy_named(plan.strategy).replies(plan.samples, protocol)
+    spent = of.tokens or most
+    read = of.card.bytes * of.gpus / weights * max(1, replies)
+    bound = min(read, of.card.operations * of.gpus / 2 / parameters)
+    speed = of.speed
+    hours = None if speed is None else (problems or 0) * spent / speed / HOUR
+    return {
+        "gpus": of.gpus,
+        "gpu": of.card.name,
+        "bits": of.bits,
+        "parameters": parameters,
+        "weights_bytes": weights,
+        "memory_bytes": there,
+        "fits": replies >= 1,
+        "cache_tokens": engine.tokens,
+        "replies_at_once": replies,
+        "prompt_tokens": prompt,
+        "reply_tokens": each,
+        "tokens_per_problem": spent,
+        "tokens_measured": of.tokens is not None,
+        "speed": speed,
+        "speed_at_most": bound if replies else None,
+        "per_hour": None if speed is None else speed * HOUR / spent,
+        "per_hour_at_most": bound * HOUR / spent if replies else None,
+        "problems": problems,
+        "hours": hours,
+        "seconds": plan.seconds,
+    }
+
+
+def _prompt_tokens(config: Config) -> int:
+    """Return the tokens of a solution's prompt around an empty problem, as the model counts them."""
+    alone = config.debate.one_round(alone=True)
+    counted = config.model_copy(update={"model": config.model.model_copy(update={"policy": None})})
+    return opening_tokens(Problem("plan", ""), counting_policy(counted), alone)
+
+
+def plan_lines(figures: dict[str, Any]) -> list[str]:
+    """Return the figures in words, each with what it rests on."""
+    from debate_rl.forecast.estimate import size
+
+    gpus = f"{figures['gpus']} x {figures['gpu']}"
+    lines = [
+        f"counted:     {figures['parameters']:,} parameters in {figures['bits']} bits: "
+        f"{size(figures['weights_bytes'])} of {size(figures['memory_bytes'])} ({gpus})"
+    ]
+    if not figures["fits"]:
+        lines.append("             does not fit: no room is left for a reply; more GPUs, or fewer bits")
+        return lines
+    lines += [
+        f"             cache of {figures['cache_tokens']:,} tokens: {figures['replies_at_once']:,} replies "
+        f"of {figures['reply_tokens']:,} behind prompts of {figures['prompt_tokens']:,} and their problem",
+        f"data sheet:  at most {figures['speed_at_most']:,.0f} tokens a second, and "
+        f"{figures['per_hour_at_most']:,.0f} problems an hour; nothing was run there",
+    ]
+    what = "measured" if figures["tokens_measured"] else "if every reply spends its limit"
+    spent = f"{figures['tokens_per_problem']:,.0f} tokens a problem ({what})"
+    if figures["speed"] is None:
+        lines.append(f"measured:    nothing: --speed or --measured gives problems an hour; {spent}")
+        return lines
+    lines.append(
+        f"measured:    {figures['speed']:,.0f} tokens a second, {spent}: "
+        f"{figures['per_hour']:,.0f} problems an hour"
+    )
+    if figures["problems"]:
+        verdict = ""
+        if figures["seconds"] is not None:
+            fits = figures["hours"] * HOUR <= figures["seconds"]
+            verdict = f", {'within' if fits else 'more than'} the {figures['seconds'] / HOUR:g} h there are"
+        took = duration(figures["hours"] * HOUR)
+        lines.append(f"             {figures['problems']:,} problems take {took}{verdict}")
+    return lines

@@ -1,0 +1,63 @@
+"""The least time of a run on a card that is known by its data sheet, with numbers worked out by hand."""
+
+import pytest
+import torch
+
+from debate_rl.config import Config
+from debate_rl.forecast.cards import Card, card_of, least_seconds
+from debate_rl.forecast.estimate import Load
+from debate_rl.forecast.speed import weights_of_layers
+
+CARD = Card("a card", 80, operations=2000.0, bytes=300.0, found=79.0)
+LOAD = Load(((50, 10), (80, 20)), replies=6, sampled=2, micro_tokens=100)
+
+
+class Model(torch.nn.Module):
+    """A model with 100 numbers in its layers, and 50 in its embeddings, which are tied."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers, self.ends = torch.nn.Linear(10, 10, bias=False), torch.nn.Embedding(10, 5)
+
+    def get_input_embeddings(self):
+        return self.ends
+
+    get_output_embeddings = get_input_embeddings
+
+
+def config_of(**learner):
+    return Config.model_validate(
+        {
+            "model": {"tiny": {}},
+            "learner": {"beta": 0.0, "minibatches": 1, **learner},
+            "train": {"steps": 4, "sample_batch_size": 1},
+            "held_out": {"every": 2},
+            "debate": {"num_agents": 3, "num_rounds": 2, "final_ballot": False},
+        }
+    )
+
+
+def test_a_token_takes_two_operations_a_weight_and_its_weights_are_read_once():
+    assert weights_of_layers(Model()) == 100
+    speed = CARD.speed(Model(), LOAD)
+    assert (speed.read, speed.score) == (10.0, 10.0)
+    assert speed.step_s == 1.0  # 150 numbers of 2 bytes at 300 bytes a second, and 2 tokens at 10 a second
+
+
+@pytest.mark.parametrize("more", [{}, {"beta": 0.1}])
+def test_all_replies_of_a_step_are_sampled_at_once(more):
+    step, each = least_seconds(config_of(**more), Model(), LOAD, 2, CARD)
+    sampling = 6 * (50 + 80) / 10 + (10 + 20) * 1.0  # six tokens take .6 s, and the weights 1 s
+    learning = 6 * (60 + 100) * (3 + bool(more)) / 10
+    assert step == pytest.approx(sampling + learning)
+    debates, alone = 6 * (50 + 80) / 10 + 30, 6 * (50 + 50) / 10 + 20
+    assert each == pytest.approx(debates + alone)
+
+
+def test_a_run_that_evaluates_nothing_spends_no_time_on_it():
+    assert least_seconds(config_of(), Model(), LOAD, 0, CARD)[1] == 0.0
+
+
+def test_a_card_is_known_by_its_memory():
+    names = [card and card.name for card in (card_of(int(gib * 2**30)) for gib in (22.5, 45, 79, 139, 60))]
+    assert names == ["A10G", "L40S", "H100 SXM", "H200 SXM", None]

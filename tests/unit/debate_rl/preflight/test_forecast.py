@@ -1,0 +1,63 @@
+"""The forecast sign of training without labels, from p_v and p_m with their intervals."""
+
+import pytest
+
+from debate_rl.metrics.intervals import Estimate
+from debate_rl.preflight.votes import TESTED, RoundVotes, forecast_checks, sign_of
+
+
+def rate(value, reach=0.05, clusters=60, p=None):
+    return Estimate(value, value - reach, value + reach, 4 * clusters, clusters, p)
+
+
+def of_round(votes, majority):
+    """A round whose votes are as often right as the commoner answer of pairs, so that only p_m says more."""
+    apart = rate(votes.value - majority.value, p=0.0)
+    return RoundVotes(0, votes, votes, rate(0.0, p=1.0), None, majority, apart)
+
+
+def forecast(votes, majority, problems=60):
+    return {check.name: check for check in forecast_checks(problems, [of_round(votes, majority)])}
+
+
+NO_SIGN = "no sign, since the interval holds 0"
+VOTES, MAJORITY = "training on votes alone", "training on majorities as pseudo-labels"
+
+
+@pytest.mark.parametrize(
+    ("votes", "majority", "words"),
+    [
+        # the pilot's: most answers wrong in the same way
+        (
+            0.9,
+            0.2,
+            (f"{VOTES} gains", f"{MAJORITY} loses", "training on votes gains more than on majorities"),
+        ),
+        (0.52, 0.8, (NO_SIGN, f"{MAJORITY} gains", "training on votes gains less than on majorities")),
+        (0.3, 0.3, (f"{VOTES} loses", f"{MAJORITY} loses", NO_SIGN)),
+    ],
+)
+def test_the_sign_is_that_of_the_margin_where_its_interval_is_clear(votes, majority, words):
+    checks = forecast(rate(votes), rate(majority))
+    assert [*checks] == ["forecast, votes", "forecast, majority", "forecast, votes over majority"]
+    for check, said in zip(checks.values(), words, strict=True):
+        assert f"; without labels: {said}; " in check.why
+        assert check.why.endswith(TESTED)
+    assert checks["forecast, votes"].value == pytest.approx(votes - 0.5)
+    assert checks["forecast, majority"].value == pytest.approx(majority - 0.5)
+    assert checks["forecast, votes"].verdict == ("warn" if words[0].endswith("loses") else "ok")
+
+
+def test_fewer_than_50_problems_are_no_forecast():
+    [check] = forecast(rate(0.9), rate(0.2), problems=49).values()
+    assert (check.verdict, check.value) == ("not measured", None)
+    assert check.why == "needs votes on 50 problems with gold answers (--problems), and has 49 of them"
+
+
+def test_without_votes_there_is_no_forecast():
+    [check] = forecast_checks(60, [])
+    assert check.why == "no vote is on a decidable pair"
+
+
+def test_one_cluster_has_no_sign():
+    assert sign_of(Estimate(0.4, 0.3, 0.5, 4, 1)) == 0

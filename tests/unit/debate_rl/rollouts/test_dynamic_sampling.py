@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET
+
+from debate import Problem
+from debate.personas import PERSONAS
+from debate.types import Completion, ParsedTurn, Turn, TurnId
+from debate_rl.config import Config
+from debate_rl.rollouts import worker as worker_module
+from debate_rl.rollouts.worker import Clock, RolloutWorker, finite, silent_groups
+from debate_rl.sampling.sampler import Draw
+from learner import Transition
+from learner.advantages import StreamSettings
+from rewards import Rewards
+
+
+def group_of(*rewards: dict[str, float | None]) -> list[Transition]:
+    """Each dictionary is the rewards of one turn that owes votes, in round 1 of a debate of its own."""
+    shown, said = (TurnId(1, 0), TurnId(2, 0)), Completion((1,), (2,), (-1.0,), "x", "stop", 0, (0,))
+    turn = Turn(TurnId(0, 1), "K7", shown, said, ParsedTurn(), shown)
+    return [Transition(turn, PERSONAS[0], "p", debate=k, **one) for k, one in enumerate(rewards)]
+
+
+ALL = ("peer", "truth", "judge", "format")
+
+
+def speaks(*rewards: dict[str, float | None], ema: dict[str, float] | None = None, **config) -> bool:
+    """Whether a problem teaches under a configuration; all streams decide unless it says otherwise."""
+    tables = {"model": {"name_or_path": "none"}, "train": {"dynamic_sampling_streams": ALL}, **config}
+    return not silent_groups(group_of(*rewards), Config.model_validate(tables), {} if ema is None else ema)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "expected"),
+    [
+        ([{"truth": 1.0}, {"truth": 1.0}], False),  # DAPO's case: all right
+        ([{"truth": 0.0}, {"truth": 0.0}], False),  # all wrong
+        ([{"truth": 0.0}, {"truth": 1.0}], True),
+        ([{"truth": 1.0, "peer": 1.0}, {"truth": 1.0, "peer": -1.0}], True),  # all right, but votes differ
+        ([{"truth": 1.0, "peer": 0.0}, {"truth": 1.0, "peer": 0.0}], False),  # nothing but ties
+        ([{"truth": 1.0, "judge": 1.0}, {"truth": 1.0, "judge": -1.0}], True),
+        ([{"truth": 1.0, "judge": 1.0}, {"truth": 1.0, "judge": 1.0}], False),
+        ([{"truth": 1.0, "format": -0.5}, {"truth": 1.0, "format": 0.0}], True),
+        ([{}, {}], False),
+    ],
+)
+def test_a_problem_is_silent_when_no_stream_has_a_signal(rewards, expected):
+    assert speaks(*rewards) is expected
+
+
+def test_a_stream_of_weight_zero_is_no_signal():
+    rewards = [{"judge": 1.0}, {"judge": -1.0}]
+    assert speaks(*rewards)
+    assert not speaks(*rewards, advantages={"lambda_judge": 0.0})
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries({name: st.sampled_from([None, -1.0, 0.0, 1.0]) for name in ("peer", "judge")}),
+        min_size=1,
+        max_size=6,
+    ),
+    st.booleans(),
+)
+def test_where_truth_decides_what_all_solve_or_nobody_is_silent_whatever_the_votes(votes, right):
+    rewards = [{**of_turn, "truth": float(right), "format": -0.5} for of_turn in votes]
+    assert not speaks(*rewards, train={})
+    wrong = {**votes[0], "truth": float(not right)}
+    assert speaks(*rewards, wrong, train={})
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"rewards": {"truth_weight": 0.0}},
+        {"rewards": {"mix": "rewards"}},
+        {"train": {"dynamic_sampling_streams": ["peer"]}},
+        {"train": {"dynamic_sampling_streams": ["truth", "peer"]}},
+    ],
+)
+def test_votes_decide_where_they_are_named_or_truth_has_no_advantage_of_its_own(tables):
+    rewards = [{"truth": 1.0, "peer": 1.0}, {"truth": 1.0, "peer": -1.0}]
+    assert not speaks(*rewards, train={})
+    assert speaks(*rewards, **{"train": {}, **tables})
+
+
+def test_votes_decide_on_a_problem_without_an_answer():
+    assert speaks({"peer": 1.0}, {"peer": -1.0}, train={})
+    assert not speaks({"peer": 0.0}, {"peer": 0.0}, train={})
+
+
+def test_streams_that_are_mixed_cannot_decide_apart():
+    tables = {"rewards": {"mix": "rewards"}, "train": {"dynamic_sampling_streams": ["truth"]}}
+    with pytest.raises(ValueError, match=r"train\.dynamic_sampling_streams: with rewards\.mix"):
+        speaks({}, **tables)
+
+
+def test_looking_for_a_signal_leaves_the_running_means_alone():
+    ema = {}
+    rae = StreamSettings(baseline="rae", scale="none").model_dump()
+    assert speaks({"truth": 1.0}, {"truth": 1.0}, ema=ema, advantages={"truth": rae})
+    assert ema == {}
+
+
+class Played:
+    """A part of a step: problems of which some are silent."""
+
+    def __init__(self, problems):
+        self.problems = list(problems)
+
+    def transitions(self):
+        return self.problems
+
+    def add(self, other):
+        self.problems += other.problems
+
+
+@given(st.integers(1, 6), st.lists(st.booleans(), max_size=12))
+def test_silent_problems_are_replaced_until_none_is_missing_or_no_spare_is_left(size, silences):
+    """``silences[i]``: whether problem i is silent; the first ``size`` are the step's, the others spare."""
+    silences = [*silences, *[True] * size][: max(size, len(silences))]
+    problems = [Problem(str(n), "?") for n in range(len(silences))]
+    config = Config.model_validate({"model": {"name_or_path": "none"}, "train": {"dynamic_sampling": 12}})
+    worker = RolloutWorker(config, SimpleNamespace(train=problems), None)
+    worker._play = lambda chosen, *_: Played(chosen)
+    draw = Draw(tuple(range(size)), tuple(range(size, len(problems))))
+    with pytest.MonkeyPatch.context() as patch:
+        silent = lambda chosen, *_: sum(silences[int(problem.id)] for problem in chosen)  # noqa: E731
+        patch.setattr(worker_module, "silent_groups", silent)
+        played = [int(one.id) for one in worker.roll_out(0, lambda _: draw, {}, Clock()).problems]
+    won = sum(not silences[i] for i in played)
+    assert played == list(range(len(played)))
+    assert won <= size
+    assert won == size or len(played) == len(silences)
+
+
+def test_rewards_that_are_no_numbers_become_none_and_are_counted():
+    inf, nan = float("inf"), float("nan")
+    rewards = Rewards(
+        ((1.0, nan), (None, -inf)), ((0.0, 1.0), (1.0, 1.0)), ((inf,), (0.5,)), ((0.0,), (0.0,))
+    )
+    good, bad = finite(rewards)
+    assert bad == 3
+    assert good.peer == ((1.0, None), (None, None))
+    assert good.judge == ((None,), (0.5,))
+    assert good.truth == rewards.truth
+    assert finite(good) == (good, 0)
+
+
+def test_what_is_not_finite_is_found_in_streams_that_only_some_schemes_have():
+    none = ((None,),)
+    rewards = Rewards(none, none, none, none, shaping=((float("inf"),),), persuasion=((2.0,),))
+    kept, dropped = finite(rewards)
+    assert (kept.shaping, kept.persuasion, kept.likelihood, dropped) == (none, ((2.0,),), UNSET, 1)

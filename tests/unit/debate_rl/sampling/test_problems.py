@@ -1,0 +1,410 @@
+import json
+import os
+import sys
+import types
+from itertools import pairwise
+
+import pytest
+
+from debate.prompting.prompt import opening_tokens
+from debate.prompting.texts import SHIPPED, PromptFileError
+from debate_rl.config import Config
+from debate_rl.engines import counting_policy
+from debate_rl.sampling.problems import OverlapWarning, load_run_problems
+from debate_rl.sampling.sampler import with_epochs
+from envs import DataError
+from envs.data.decontamination import Overlap
+from envs.errors import DataWarning
+
+
+def files(data):
+    return [name for name in of_problems(data) if not name.startswith(("train: ", "held out: "))]
+
+
+def of_problems(data):
+    """The checksums but for that of the shipped prompts."""
+    return {name: value for name, value in data.checksums.items() if name != "prompts: default"}
+
+
+def loaded(**changes):
+    return load_run_problems(Config.model_validate({"model": {"tiny": {}}} | changes))
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def file(tmp_path):
+    rows = [{"id": f"q{n}", "question": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(10)]
+    return write(tmp_path / "own.jsonl", rows)
+
+
+def ids(problems):
+    return sorted(problem.id for problem in problems)
+
+
+def test_a_familys_splits_are_disjoint_and_the_held_out_ones_do_not_depend_on_the_runs_seed():
+    env, held_out = {"kind": "pair_sum", "levels": [1], "limit": 50}, {"limit": 30}
+    one, other = (loaded(env=env, held_out=held_out, seed=seed) for seed in (1, 2))
+    assert len(one.train) == 50
+    assert not {p.question for p in one.train} & {p.question for p in one.held_out}
+    assert one.held_out == other.held_out
+    assert one.train != other.train
+    assert loaded(env=env, held_out=held_out | {"seed": 9}).held_out != one.held_out
+
+
+def test_one_file_is_split_into_trained_and_held_out(file):
+    env = {"kind": "jsonl", "path": file}
+    data = loaded(env=env, held_out={"limit": 3})
+    assert (len(data.train), len(data.held_out)) == (7, 3)
+    assert ids([*data.train, *data.held_out]) == [f"q{n}" for n in range(10)]
+    assert files(data) == [file]
+    other_run = loaded(env=env | {"limit": 4}, held_out={"limit": 3}, seed=8)
+    assert other_run.held_out == data.held_out
+    assert set(other_run.train) < set(data.train)
+    assert len(other_run.train) == 4
+    assert loaded(env=env, held_out={"limit": 0}).held_out == ()
+
+
+def test_a_question_that_stands_twice_is_not_on_both_sides(tmp_path):
+    rows = [{"id": f"q{n}", "question": f"What is {n % 3}?", "answer": "1"} for n in range(9)]
+    env = {"kind": "jsonl", "path": write(tmp_path / "twice.jsonl", rows)}
+    for seed in range(8):
+        data = loaded(env=env, held_out={"limit": 2, "seed": seed})
+        assert len(data.held_out) == 2
+        assert not {p.question for p in data.train} & {p.question for p in data.held_out}
+
+
+def test_a_file_that_would_all_be_held_out_is_refused(file):
+    with pytest.raises(DataError, match=r"own.jsonl: 10 problems.*lower held_out.limit"):
+        loaded(env={"kind": "jsonl", "path": file}, held_out={"limit": 10})
+
+
+def test_a_question_that_is_trained_on_with_other_options_may_be_held_out(tmp_path):
+    def row(*options):
+        return {"id": "c", "question": "Which statement is true?", "answer": "A", "choices": options}
+
+    train = write(tmp_path / "train.jsonl", [row("a cat", "a dog")])
+    env = {"kind": "jsonl", "path": train}
+    other = write(tmp_path / "other.jsonl", [row("a cow", "a dog")])
+    assert len(loaded(env=env, held_out={"path": other}).held_out) == 1
+    same = write(tmp_path / "same.jsonl", [row("a dog", "a  cat")])
+    with pytest.raises(DataError, match="1 questions are also trained on"):
+        loaded(env=env, held_out={"path": same})
+
+
+def test_a_held_out_file_that_shares_questions_is_refused(file, tmp_path):
+    other = write(tmp_path / "held.jsonl", [{"id": "x", "question": "What is 4 + 1?", "answer": "5"}])
+    env = {"kind": "jsonl", "path": file}
+    with pytest.raises(DataError, match=r"1 questions are also trained on.*What is 4 \+ 1\?"):
+        loaded(env=env, held_out={"path": other})
+    fresh = write(tmp_path / "fresh.jsonl", [{"id": "x", "question": "What is 44 + 1?", "answer": "45"}])
+    data = loaded(env=env, held_out={"path": fresh})
+    assert (len(data.train), ids(data.held_out)) == (10, ["x"])
+    assert files(data) == [file, fresh]
+
+
+def test_a_folder_of_shards_has_a_checksum_for_each_file(tmp_path):
+    names = ("train-00000-of-00002", "train-00001-of-00002", "test-00000-of-00001")
+    for n, name in enumerate(names):
+        write(tmp_path / f"{name}.jsonl", [{"question": f"What is {n}?", "answer": str(n)}])
+    folder = str(tmp_path)
+    data = loaded(env={"kind": "file", "path": folder}, held_out={"path": folder})
+    assert [p.answer for p in data.held_out] == ["2"]
+    assert sorted(p.answer for p in data.train) == ["0", "1"]
+    assert files(data) == [str(tmp_path / f"{name}.jsonl") for name in sorted(names)]
+
+
+def test_another_kind_is_held_out_with_its_own_grader():
+    data = loaded(env={"kind": "pair_sum", "levels": [1], "limit": 5}, held_out={"kind": "words", "limit": 2})
+    assert (data.environment.name, data.eval_environment.name) == ("pair_sum", "words")
+    problem = data.held_out[0]
+    assert data.eval_environment.grade(problem, problem.answer).verdict is True
+
+
+def test_a_held_out_file_may_name_its_fields_its_own_way(file, tmp_path):
+    rows = [{"prompt": f"What is {n} + 50?", "gold": n + 50, "level": n % 2, "type": "sum"} for n in range(4)]
+    other = write(tmp_path / "held.jsonl", rows)
+    env, fields = {"kind": "file", "path": file}, {"question": "prompt", "answer": "gold"}
+    data = loaded(env=env, held_out={"path": other, "fields": fields, "levels": [1]})
+    assert [p.answer for p in data.held_out] in (["51", "53"], ["53", "51"])
+    assert any(" fields={'question': 'prompt', 'answer': 'gold'}" in name for name in data.checksums)
+    assert len(loaded(env=env, held_out={"path": other, "fields": fields, "subjects": ["sum"]}).held_out) == 4
+    with pytest.raises(
+        DataError, match=r"held.jsonl, line 1, field 'answer or .*is missing.*held_out\.fields"
+    ):
+        loaded(env=env, held_out={"path": other})
+    theirs = {"kind": "file", "path": other, "fields": fields}  # the trained file's names are the default
+    assert len(loaded(env=theirs, held_out={"path": other, "levels": [1]} | {"limit": 0}).train) == 4
+
+
+@pytest.mark.parametrize(("name", "value"), [("fields", {"answer": "gold"}), ("levels", [1])])
+def test_a_part_of_the_one_file_is_read_as_the_whole_is(file, name, value):
+    with pytest.raises(
+        DataError, match=rf"^held_out\.{name}: the held-out .*own\.jsonl, which is read by env"
+    ):
+        loaded(env={"kind": "file", "path": file}, held_out={name: value, "limit": 2})
+
+
+def test_a_family_may_be_held_out_at_other_levels():
+    data = loaded(env={"kind": "pair_sum", "levels": [1], "limit": 5}, held_out={"levels": [2], "limit": 4})
+    assert {p.level for p in data.train} == {"1"}
+    assert {p.level for p in data.held_out} == {"2"}
+
+
+def test_open_problems_are_all_trained_on(tmp_path):
+    path = write(tmp_path / "open.jsonl", [{"id": f"o{n}", "question": f"Why {n}?"} for n in range(5)])
+    data = loaded(env={"kind": "open", "path": path})
+    assert (len(data.train), data.held_out) == (5, ())
+    assert {problem.kind for problem in data.train} == {"open"}
+
+
+def test_a_missing_or_empty_file_is_one_clear_line(tmp_path):
+    with pytest.raises((DataError, OSError), match=r"gone.jsonl"):
+        loaded(env={"kind": "jsonl", "path": str(tmp_path / "gone.jsonl")})
+    with pytest.raises(DataError, match=r"empty.jsonl"):
+        loaded(env={"kind": "jsonl", "path": write(tmp_path / "empty.jsonl", [])})
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_what_has_no_end_or_a_far_one_is_refused_before_it_is_read(file, tmp_path, held_out):
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "sparse.jsonl").open("wb") as sparse:
+        sparse.truncate(1 << 40)
+    reasons = {
+        str(tmp_path / "pipe"): "not a plain file",
+        "/dev/zero": "not a plain file",
+        str(tmp_path / "sparse.jsonl"): "has 1,024 GiB, more than 16 GiB",
+    }
+    for path, why in reasons.items():
+        other = {"env": {"kind": "jsonl", "path": file}, "held_out": {"path": path}}
+        with pytest.raises(DataError, match=f"^{path}: {why}; give an existing JSONL"):
+            loaded(**(other if held_out else {"env": {"kind": "jsonl", "path": path}}))
+
+
+def test_a_path_that_cannot_be_is_named():
+    with pytest.raises(DataError, match=r"embedded null byte; give an existing"):
+        loaded(env={"kind": "jsonl", "path": "a\0b"})
+
+
+def test_a_prompt_file_that_is_missing_is_not_told_to_be_data(tmp_path):
+    prompts = str(tmp_path / "gone.toml")
+    with pytest.raises(PromptFileError, match=r"gone\.toml: cannot be read .* path of a TOML file"):
+        loaded(env={"kind": "pair_sum", "limit": 20}, held_out={"limit": 2}, debate={"prompts": prompts})
+
+
+def test_a_family_is_not_held_out_from_the_split_it_is_trained_on():
+    with pytest.raises(DataError, match=r"held_out.split='train' is the split trained on"):
+        loaded(env={"kind": "pair_sum", "limit": 20}, held_out={"split": "train", "limit": 2})
+
+
+def test_a_question_with_other_blanks_is_the_same_question(tmp_path):
+    rows = [{"question": "What is\n1 + 1?", "answer": "2"}, {"question": "What is 1  + 1?", "answer": "2"}]
+    path = write(tmp_path / "twice.jsonl", rows)
+    with pytest.raises(DataError, match="nothing is left to train on"):
+        loaded(env={"kind": "jsonl", "path": path}, held_out={"limit": 1})
+
+
+def test_a_prompt_file_of_ones_own_belongs_to_the_runs_data(tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_bytes((SHIPPED / "tiny.toml").read_bytes())
+    env, held_out = {"kind": "pair_sum", "limit": 20}, {"limit": 2}
+    assert files(loaded(env=env, held_out=held_out, debate={"prompts": str(own)})) == [str(own)]
+    assert not files(loaded(env=env, held_out=held_out))
+
+
+WORDS = " ".join(f"w{n}" for n in range(20))  # 8 runs of 13 words
+
+
+def test_held_out_problems_that_share_runs_with_trained_ones_are_told(tmp_path):
+    train = write(tmp_path / "train.jsonl", [{"id": "t", "question": WORDS, "answer": "1"}])
+    rows = [{"id": "a", "question": " ".join(WORDS.split()[:14]) + " x", "answer": "1"}]
+    rows += [{"id": "b", "question": "What is 1 + 1?", "answer": "2"}]
+    env, held_out = {"kind": "file", "path": train}, {"path": write(tmp_path / "held.jsonl", rows)}
+    line = r"1 of 2 held-out problems overlap with training \(0 the same, 1 by 13-word runs\): a \(0\.67\)$"
+    with pytest.warns(OverlapWarning, match=f"^{line}"):
+        data = loaded(env=env, held_out=held_out)
+    assert data.overlaps == (Overlap("a", "t", "ngram", 2 / 3),)
+    found = {"held_out": "a", "train": "t", "kind": "ngram", "share": 2 / 3}
+    counts = {"train": {"problems": 1}, "held_out": {"problems": 2}}
+    assert data.findings() == {"overlaps": [found], "problems": counts}
+
+
+def test_a_question_in_other_case_overlaps_though_it_is_spelled_differently(file, tmp_path):
+    rows = [{"id": "x", "question": "WHAT IS $4+1$?", "answer": "5"}]
+    held_out = {"path": write(tmp_path / "held.jsonl", rows)}
+    with pytest.warns(OverlapWarning, match=r"1 the same, 0 by .*: x \(1\.00\)"):
+        data = loaded(env={"kind": "file", "path": file}, held_out=held_out)
+    assert data.overlaps == (Overlap("x", "q4", "exact", 1.0),)
+
+
+def test_trained_problems_that_overlap_with_held_out_ones_are_left_out(tmp_path):
+    asked = ["What is 1 + 1?", "What is $1+1$?", WORDS + " again", "What is 2 + 2?"]
+    rows = [{"id": f"t{n}", "question": question, "answer": "2"} for n, question in enumerate(asked)]
+    held = [{"id": "a", "question": asked[0], "answer": "2"}, {"id": "b", "question": WORDS, "answer": "1"}]
+    env = {"kind": "file", "path": write(tmp_path / "train.jsonl", rows)}
+    held_out = {"path": write(tmp_path / "held.jsonl", held)}
+    with pytest.raises(DataError, match=r"are also trained on.*or set env\.decontaminate"):
+        loaded(env=env, held_out=held_out)
+    line = (
+        r"env.decontaminate='ngram': 3 of 4 training problems left out \(2 the same .*, 1 by 13-word runs\)$"
+    )
+    with pytest.warns(OverlapWarning, match=f"^{line}"):
+        data = loaded(env=env | {"decontaminate": "ngram"}, held_out=held_out)
+    assert (ids(data.train), ids(data.held_out), data.overlaps) == (["t3"], ["a", "b"], ())
+    counts = {"train": {"problems": 1}, "held_out": {"problems": 2}}
+    assert data.findings() == {"overlaps": [], "problems": counts, "left_out": {"exact": 2, "ngram": 1}}
+    with pytest.warns(OverlapWarning) as told:
+        data = loaded(env=env | {"decontaminate": "exact"}, held_out=held_out)
+    assert [str(one.message).partition(":")[0] for one in told] == [
+        "env.decontaminate='exact'",
+        "1 of 2 held-out problems overlap with training (0 the same, 1 by 13-word runs)",
+    ]
+    assert (ids(data.train), data.left_out) == (["t2", "t3"], {"exact": 2, "ngram": 0})
+
+
+def test_decontamination_that_leaves_nothing_is_refused(file):
+    env = {"kind": "file", "path": file, "decontaminate": "exact"}
+    with pytest.raises(DataError, match=r"env\.decontaminate='exact' leaves nothing .* all 10 training"):
+        loaded(env=env, held_out={"path": file})
+
+
+def test_decontamination_leaves_the_names_of_held_out_checksums_as_they_are(file):
+    env = {"kind": "file", "path": file}
+    plain, clean = (
+        loaded(env=env | more, held_out={"limit": 2}) for more in ({}, {"decontaminate": "ngram"})
+    )
+    assert list(of_problems(plain))[2:] == list(of_problems(clean))[2:]
+    assert list(of_problems(plain))[1] != list(of_problems(clean))[1]
+    assert clean.findings()["left_out"] == {"exact": 0, "ngram": 0}
+
+
+def test_every_source_has_checksums_of_what_is_trained_on_and_held_out(monkeypatch):
+    def load_dataset(hub_id, config, *, split):
+        return [{"question": f"What is {n} + {len(split)}?", "answer": f"#### {n}"} for n in range(8)]
+
+    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
+    env, held_out = {"kind": "gsm8k", "limit": 4}, {"limit": 3}
+    data = loaded(env=env, held_out=held_out)
+    named = ["train: kind=gsm8k split=train limit=4 seed=0", "held out: kind=gsm8k split=test limit=3 seed=0"]
+    assert list(data.checksums) == ["prompts: default", *named]
+    assert all(len(value) == 64 for value in data.checksums.values())
+    assert loaded(env=env, held_out=held_out).checksums == data.checksums
+    other = loaded(env=env, held_out=held_out, seed=1).checksums
+    assert other[named[1]] == data.checksums[named[1]]
+    assert named[0] not in other
+
+
+def test_a_changed_answer_changes_the_checksum(tmp_path):
+    def checksums(answer):
+        rows = [{"id": f"q{n}", "question": f"What is {n}?", "answer": answer} for n in range(3)]
+        path = write(tmp_path / "own.jsonl", rows)
+        return of_problems(loaded(env={"kind": "file", "path": path}, held_out={"limit": 1}))
+
+    one, two = checksums("1"), checksums("2")
+    assert list(one) == list(two)
+    assert not set(one.values()) & set(two.values())
+    assert "held_out.limit=1 held_out.seed=0" in list(one)[1]
+
+
+def test_problems_are_counted_by_level_and_source(tmp_path):
+    levels = ("5", "1", "5", "", "1", "5")
+    rows = [
+        {"id": f"q{n}", "question": f"{n}?", "answer": "1", "level": level, "subject": "abc"[n % 3]}
+        for n, level in enumerate(levels)
+    ]
+    data = loaded(env={"kind": "file", "path": write(tmp_path / "own.jsonl", rows)}, held_out={"limit": 0})
+    levels, sources = {"": 1, "1": 2, "5": 3}, {"file/a": 2, "file/b": 2, "file/c": 2}
+    train = {"problems": 6, "levels": levels, "sources": sources}
+    assert data.findings()["problems"] == {"train": train, "held_out": {"problems": 0}}
+    assert data.lines() == [
+        "problems: 6 to train on, 0 held out",
+        "  levels, to train on: none: 1, 1: 2, 5: 3",
+        "  sources, to train on: file/a: 2, file/b: 2, file/c: 2",
+    ]
+
+
+def test_long_prompts_are_left_out_and_their_share_is_told(tmp_path):
+    rows = [{"id": f"q{n}", "question": "x" * 10 * n + "?", "answer": "1"} for n in range(1, 11)]
+    env = {"kind": "file", "path": write(tmp_path / "own.jsonl", rows)}
+    tiny = {"model": {"tiny": {"fallback": "bytes"}}, "debate": {"prompts": "tiny"}, "held_out": {"limit": 0}}
+    every = load_run_problems(Config.model_validate(tiny | {"env": env}))
+    policy = counting_policy(Config.model_validate(tiny | {"env": env}))
+    config = Config.model_validate(tiny)
+    lengths = sorted(opening_tokens(problem, policy, config.debate) for problem in every.train)
+    assert [b - a for a, b in pairwise(lengths)] == [10] * 9
+    most = lengths[6]
+    line = rf"env\.max_prompt_tokens={most}: 3 of 10 training problems left out \(30\.0%\), whose prompts"
+    with pytest.warns(DataWarning, match=line):
+        data = load_run_problems(Config.model_validate(tiny | {"env": env | {"max_prompt_tokens": most}}))
+    assert ids(data.train) == sorted(f"q{n}" for n in range(1, 8))
+    assert data.findings()["too_long"] == {"left_out": 3, "of": 10}
+    with pytest.raises(DataError, match="leaves nothing to train on: the first prompts of all 10"):
+        load_run_problems(Config.model_validate(tiny | {"env": env | {"max_prompt_tokens": 1}}))
+
+
+def test_a_problem_that_cannot_fit_the_context_is_left_out_too(tmp_path):
+    rows = [{"id": "a", "question": "x?", "answer": "1"}, {"id": "b", "question": "x" * 900, "answer": "1"}]
+    env = {"kind": "file", "path": write(tmp_path / "own.jsonl", rows), "max_prompt_tokens": 5000}
+    settings = {
+        "model": {"tiny": {"fallback": "bytes", "context_tokens": 1024}},
+        "debate": {"prompts": "tiny", "max_tokens": 64, "num_agents": 1, "num_rounds": 1},
+        "held_out": {"limit": 0},
+    }
+    with pytest.warns(DataWarning, match=r"1 of 2 training problems left out \(50\.0%\)"):
+        data = load_run_problems(Config.model_validate(settings | {"env": env}))
+    assert ids(data.train) == ["a"]
+
+
+def test_prompts_of_a_server_cannot_be_counted(file):
+    settings = {"model": {"policy": "openai", "name_or_path": "x"}, "held_out": {"limit": 0}}
+    env = {"kind": "file", "path": file, "max_prompt_tokens": 100}
+    with pytest.raises(ValueError, match=r"max_prompt_tokens = 100: model\.policy = 'openai' has"):
+        load_run_problems(Config.model_validate(settings | {"env": env}))
+
+
+def test_test_time_learning_is_declared(file):
+    env, held_out = {"kind": "file", "path": file}, {"path": file, "limit": 4}
+    with pytest.raises(DataError, match="4 questions are also trained on"):
+        loaded(env=env, held_out=held_out)
+    with pytest.warns(OverlapWarning, match=r"^test-time learning: 4 of 4 held-out problems are trained on$"):
+        data = loaded(env=env | {"test_time_learning": True}, held_out=held_out)
+    assert (len(data.train), len(data.held_out), data.trained_on) == (10, 4, 4)
+    assert data.findings()["test_time_learning"] == {"trained_on": 4, "of": 4}
+    with pytest.warns(OverlapWarning, match="3 of 3"):
+        one_file = loaded(env=env | {"test_time_learning": True}, held_out={"limit": 3})
+    assert (len(one_file.train), one_file.trained_on) == (10, 3)
+
+
+def test_test_time_learning_without_a_problem_in_both_is_refused(file, tmp_path):
+    other = write(tmp_path / "held.jsonl", [{"id": "x", "question": "9 + 9?", "answer": "18"}])
+    env = {"kind": "file", "path": file, "test_time_learning": True}
+    with pytest.raises(DataError, match=r"env\.test_time_learning=true: no held-out problem is"):
+        loaded(env=env, held_out={"path": other})
+    with pytest.raises(ValueError, match=r"trains on held-out problems, and env\.decontaminate"):
+        loaded(env=env | {"decontaminate": "exact"}, held_out={"path": file})
+
+
+@pytest.mark.parametrize(
+    ("train", "problems", "steps"),
+    [
+        ({"epochs": 2, "batch_size": 64}, 3994, 124),
+        ({"epochs": 2, "batch_size": 64, "steps": 100}, 3994, 100),
+        ({"epochs": 0.5, "batch_size": 3}, 12, 2),
+        ({"epochs": 1, "batch_size": 5}, 5, 1),
+        ({"batch_size": 5}, 5, 100),
+    ],
+)
+def test_epochs_are_whole_steps(train, problems, steps):
+    config = Config.model_validate({"model": {"tiny": {}}, "train": train})
+    once = with_epochs(config, problems)
+    assert once.train.steps == steps
+    assert with_epochs(once, problems) == once
+
+
+def test_less_than_a_step_is_refused():
+    config = Config.model_validate({"model": {"tiny": {}}, "train": {"epochs": 0.5, "batch_size": 8}})
+    with pytest.raises(ValueError, match=r"train\.epochs = 0\.5: of 10 problems that is less than one step"):
+        with_epochs(config, 10)

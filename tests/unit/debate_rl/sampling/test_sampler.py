@@ -1,0 +1,267 @@
+"""Epochs, mixtures, orders and gates: what a step draws, worked out by hand, and the laws of all draws."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from debate import Problem
+from debate.seeds import derive_seed
+from debate_rl.config import Config
+from debate_rl.sampling.difficulty import Difficulty, question_checksum, write_difficulty
+from debate_rl.sampling.sampler import Sampler, check_sampling, parts_of
+from envs import DataError
+
+PROBLEMS = tuple(Problem(f"p{n}", str(n), "1", level=str(1 + n // 4)) for n in range(12))
+"""Four of each of the levels 1, 2 and 3."""
+MIX = [{"name": name, "kind": "gsm8k", "weight": 1} for name in ("easy", "hard")]
+
+
+def config(**tables):
+    tables = {"model": {"name_or_path": "none"}, "train": {"batch_size": 4}} | tables
+    return Config.model_validate(tables)
+
+
+def sampler(count=12, problems=PROBLEMS, set_of=None, **tables):
+    data = SimpleNamespace(train=problems[:count], set_of=set_of or {})
+    return Sampler(config(**tables), data)
+
+
+def steps_of(one, steps, first=0):
+    """Return the draws of so many steps, each finished before the next."""
+    draws = []
+    for step in range(first, first + steps):
+        draws.append(one.draw(step).problems)
+        one.finish(step)
+    return draws
+
+
+def drawn(count, steps, size, seed=0):
+    one = sampler(problems=tuple(Problem(str(n), "?") for n in range(count)), count=count, seed=seed,
+                  train={"batch_size": size})  # fmt: skip
+    return [index for draw in steps_of(one, steps) for index in draw]
+
+
+@given(st.integers(1, 12), st.integers(1, 30), st.integers(0, 3))
+def test_every_problem_comes_once_an_epoch(count, size, seed):
+    order = drawn(count, steps=2 * count, size=size, seed=seed)
+    epochs = [order[i : i + count] for i in range(0, len(order) - count + 1, count)]
+    assert all(Counter(epoch) == Counter(range(count)) for epoch in epochs)
+
+
+def test_epochs_and_seeds_differ_and_repeat():
+    first, second = drawn(20, 1, 40)[:20], drawn(20, 1, 40)[20:]
+    assert first != second
+    assert drawn(20, 1, 20, seed=1) != first
+    assert drawn(20, 1, 20) == first
+
+
+def test_the_order_of_an_epoch_is_a_shuffle_by_seed_and_epoch():
+    import random
+
+    order = list(range(12))
+    random.Random(derive_seed(0, "epoch", 1)).shuffle(order)
+    assert steps_of(sampler(), 6)[3:] == [tuple(order[i : i + 4]) for i in (0, 4, 8)]
+
+
+def test_a_resumed_run_draws_what_the_straight_one_does():
+    straight, first = sampler(), sampler()
+    wanted = steps_of(straight, 5)
+    steps_of(first, 2)
+    resumed = sampler()
+    resumed.restore(2, first.drawn, first.state())
+    assert first.state() is None
+    assert steps_of(resumed, 3, first=2) == wanted[2:]
+
+
+def test_later_steps_are_drawn_before_the_next_is_done_and_stay_the_same():
+    one = sampler()
+    ahead = [one.draw(step) for step in (0, 1, 2, 3)]
+    assert [draw.problems for draw in ahead] == steps_of(one, 4)
+
+
+@given(st.lists(st.floats(0, 5), min_size=1, max_size=5).filter(sum), st.integers(1, 40), st.floats(0, 0.999))
+def test_parts_are_within_one_of_their_shares_and_sum_to_all(weights, size, coin):
+    shares = [weight / sum(weights) for weight in weights]
+    parts = parts_of(size, shares, coin)
+    assert sum(parts) == size
+    assert all(abs(part - size * share) < 1 + 1e-6 for part, share in zip(parts, shares, strict=True))
+
+
+def mixed(weights, **tables):
+    names = {problem.id: "easy" if problem.level == "1" else "hard" for problem in PROBLEMS}
+    mix = [one | {"weight": weight} for one, weight in zip(MIX, weights, strict=True)]
+    return sampler(set_of=names, env={"mix": mix}, held_out={"limit": 0}, **tables)
+
+
+def test_a_mixture_follows_its_weights_as_they_change():
+    one = mixed([[[0, 0.7], [10, 0.2]], [[0, 0.3], [10, 0.8]]], train={"batch_size": 10})
+    shares = []
+    for step in range(12):
+        easy = sum(index < 4 for index in one.draw(step).problems)
+        figures = one.finish(step)
+        assert figures["share/set/easy"] == easy / 10
+        shares.append(easy)
+        assert figures["weight/set/easy"] == pytest.approx(max(0.7 - 0.05 * step, 0.2))
+    assert shares[0] == 7
+    assert shares[10:] == [2, 2]
+    assert all(abs(easy - 10 * max(0.7 - 0.05 * step, 0.2)) < 1 for step, easy in enumerate(shares))
+
+
+def test_every_set_of_a_mixture_has_epochs_of_its_own_and_resumes():
+    def one():
+        return mixed([1, 1], train={"batch_size": 4})
+
+    wanted = steps_of(one(), 8)
+    easy = [index for draw in wanted for index in draw if index < 4]
+    assert Counter(easy[:4]) == Counter(range(4))
+    assert Counter(easy[4:8]) == Counter(range(4))
+    first, resumed = one(), one()
+    steps_of(first, 3)
+    resumed.restore(3, first.drawn, first.state())
+    assert steps_of(resumed, 5, first=3) == wanted[3:]
+
+
+def test_levels_by_step():
+    one = sampler(sampling={"levels": [[0, [1]], [2, [2, 3]]]})
+    before, after = steps_of(one, 2), steps_of(one, 3, first=2)
+    assert {index for draw in before for index in draw} == {0, 1, 2, 3}
+    assert {index for draw in after for index in draw} <= set(range(4, 12))
+    assert one.finish(5)["gate/levels/admitted"] == pytest.approx(2 / 3, abs=0.25)
+
+
+def graded(indices, verdicts):
+    """A debate of each problem, one agent and one round."""
+    return [(PROBLEMS[index].id, [verdict]) for index, verdict in zip(indices, verdicts, strict=True)]
+
+
+def test_what_is_remembered_of_a_problem():
+    one = sampler(sampling={"towards_half": True})
+    one.remember(0, graded([0, 0, 1], [True, False, None]))
+    one.remember(3, graded([0, 0], [True, True]))
+    memory = one.state().memory
+    assert (memory["p0"].rate, memory["p0"].newest, memory["p0"].step) == (0.75, 1.0, 3)
+    assert (memory["p1"].rate, memory["p1"].step) == (None, 0)
+
+
+def test_sampling_towards_a_half_leaves_no_problem_out_for_good():
+    one = sampler(sampling={"towards_half": True}, train={"batch_size": 4})
+    one.remember(0, graded([*range(12)], [*[True] * 4, *[False] * 4, *[None] * 4]))
+    for index in range(8, 12):
+        one.memory[f"p{index}"] = type(one.memory["p0"])(0, 0.5, 0.5)
+    draws = Counter(index for draw in steps_of(one, 300) for index in draw)
+    solved, never, half = (sum(draws[i] for i in range(k, k + 4)) for k in (0, 4, 8))
+    assert all(draws[index] for index in range(12))
+    # Admitted with .1, .1 and 1: shares 1/12, 1/12 and 10/12 of 1200, binomial within four deviations.
+    assert solved == pytest.approx(100, abs=40)
+    assert never == pytest.approx(100, abs=40)
+    assert half == pytest.approx(1000, abs=55)
+
+
+def test_a_problem_put_aside_is_tried_again():
+    one = sampler(sampling={"retry_steps": 3})
+    one.remember(0, graded([*range(4)], [True, True, False, False]))
+    draws = [set(draw) for draw in steps_of(one, 5, first=0)]
+    assert not set().union(*draws[:4]) & {0, 1, 2, 3}
+    assert draws[4] & {0, 1, 2, 3} or set(one.draw(5).problems) & {0, 1, 2, 3}
+
+
+def test_gates_that_refuse_all_are_lifted_and_counted():
+    one = sampler(sampling={"rest_steps": 5})
+    one.remember(0, graded([*range(12)], [*[True] * 12]))
+    one.step = 1
+    assert len(set(one.draw(1).problems)) == 4
+    assert one.finish(1)["gate/lifted"] == 4.0
+
+
+def test_memory_and_cursors_resume_exactly():
+    def run(one, steps, first=0):
+        draws = []
+        for step in range(first, first + steps):
+            draw = one.draw(step).problems
+            one.remember(step, graded([*draw], [*(index % 3 == 0 for index in draw)]))
+            draws.append(draw)
+            one.finish(step)
+        return draws
+
+    tables = {"sampling": {"towards_half": True, "rest_steps": 1, "retry_steps": 4}}
+    wanted, first, resumed = run(sampler(**tables), 12), sampler(**tables), sampler(**tables)
+    run(first, 5)
+    resumed.restore(5, first.drawn, first.state())
+    assert run(resumed, 7, first=5) == wanted[5:]
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """Problem n solved in n of 12 samples, the rest missing for odd n."""
+    path = tmp_path / "rates.jsonl"
+    rows = [
+        Difficulty(problem.id, question_checksum(problem), n, 12, (12 - n) * (n % 2))
+        for n, problem in enumerate(PROBLEMS)
+    ]
+    write_difficulty(path, {"model": "m", "samples": 12}, rows)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("order", "first"),
+    [("easy_first", [11, 10, 9, 8]), ("hard_first", [0, 1, 2, 3]), ("format_first", [0, 2, 4, 6, 8, 10])],
+)
+def test_orders_by_what_was_measured(measured, order, first):
+    one = sampler(env={"difficulty": {"path": measured, "order": order}})
+    size = len(first)
+    every = [index for draw in steps_of(one, 3) for index in draw]
+    assert (sorted(every[:size]) if order == "format_first" else every[:size]) == first
+    assert sorted(every) == list(range(12))  # all of an epoch
+
+
+def test_bounds_of_measured_rates_change_with_the_step(measured):
+    sampling = {"measured_at_least": [[0, 0.5], [4, 0.0]], "measured_at_most": [[0, 1.0], [4, 0.34]]}
+    one = sampler(env={"difficulty": {"path": measured}}, sampling=sampling)
+    draws = steps_of(one, 6)
+    assert set(draws[0]) <= set(range(6, 12))
+    assert set(draws[5]) <= set(range(5))  # 4/12 <= .34 < 5/12
+
+
+def test_impossible_gates_are_refused_before_anything_is_trained(measured):
+    def refused(match, **tables):
+        tables = config(**tables)
+        data = SimpleNamespace(train=PROBLEMS, set_of={"p0": "easy"})
+        with pytest.raises(DataError, match=match):
+            check_sampling(tables, data)
+
+    refused("from step 5 on names level '7', and no problem", sampling={"levels": [[0, [1]], [5, [7]]]})
+    refused(
+        "at step 3 no problem of the training problems passes measured",
+        env={"difficulty": {"path": measured}},
+        sampling={"measured_at_least": [[0, 0.0], [3, 0.99]]},
+    )
+    refused("of the set 'hard' no problem is left", env={"mix": MIX}, held_out={"limit": 0})
+
+
+@pytest.mark.parametrize(
+    ("tables", "match"),
+    [
+        ({"sampling": {"levels": [[1, [1]]]}}, "begins with step 0, got 1"),
+        ({"sampling": {"levels": [[0, [1]], [0, [2]]]}}, "steps must ascend, got 0 after 0"),
+        ({"sampling": {"measured_at_least": 0.5}}, "name the file of them as env.difficulty.path"),
+        ({"env": {"mix": [MIX[0], MIX[0]]}}, "two sets are named 'easy'"),
+        ({"env": {"mix": [one | {"weight": 0} for one in MIX]}}, "all weights are 0 at step 0"),
+        (
+            {"env": {"mix": [one | {"weight": [[0, 1], [9, 0]]} for one in MIX]}},
+            "all weights are 0 at step 9",
+        ),
+        ({"env": {"mix": [MIX[0] | {"weight": -1}]}}, "greater than or equal to 0, got -1"),
+        ({"env": {"mix": MIX}}, "held_out.kind: with env.mix"),
+        ({"env": {"mix": MIX, "levels": [1]}, "held_out": {"limit": 0}}, "env.levels: is of one data set"),
+        ({"env": {"difficulty": {"path": "x", "at_least": 0.9, "at_most": 0.1}}}, "at_least = 0.9 is above"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(tables, match):
+    with pytest.raises(ValidationError, match=match):
+        config(**tables)
