@@ -113,7 +113,7 @@ def solve(
     budget = {"samples": samples, "tokens": tokens, "seconds": limit, "seed": seed, "at_once": at_once}
     plan = SolvePlan.of(config, strategy, posed.environment, **budget)
     if plan_only:
-        from debate_rl.training.deployment import deployment, deployment_of, plan_lines  # load torch
+        from debate_rl.forecast.deployment import deployment, deployment_of, plan_lines  # load torch
 
         figures = deployment(config, plan, deployment_of(gpus, bits, speed, measured), problems=problems)
         plain_console().print(*plan_lines(figures), sep="\n")

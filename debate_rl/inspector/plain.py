@@ -15,16 +15,18 @@ from msgspec import UNSET
 from debate.types import Span as TextSpan
 from debate.types import TurnId
 from debate_rl.formatting import counted, json_number, safe
-from debate_rl.inspector.blocks import Block, Line, Span, Table
-from debate_rl.inspector.lines import Layout, Row, lines_of
+from debate_rl.inspector.blocks import Block, Layout, Line, Row, Span, Table, lines_of
 from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, Column, fitting, padded_row, table_of
 from debate_rl.inspector.views import adoption_view, debate_view, parse_forensics, vote_graphs
 from debate_rl.inspector.views.debate_blocks import debate_blocks, parsing_blocks, votes_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.run_blocks import (
     across_blocks,
+    attacks_on,
     comparison_blocks,
     debate_replay_blocks,
+    pair_blocks,
+    pairs_blocks,
     replay_blocks,
 )
 from transcripts import DebateRow, Record, RunStore, StepRow
@@ -321,15 +323,11 @@ def print_pairs(
         for attack in watched.attacks:
             printer.json(attack_json(attack, watched.step))
         return
-    from debate_rl.inspector.views.pairs_blocks import pairs_blocks
-
     printer.blocks(pairs_blocks(watched, gaps))
 
 
 def print_pair(watched: WatchedJudge, number: int, printer: Printer, *, as_json: bool = False) -> None:
     """Print one pair: its texts as shown, and what both judges said of them; ValueError for no pair."""
-    from debate_rl.inspector.views.pairs_blocks import attacks_on, pair_blocks
-
     attacks = attacks_on(watched, number)
     if as_json:
         for attack in attacks:

@@ -19,8 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Footer, Static
 
 from debate_rl.formatting import counted, one_line
-from debate_rl.inspector.blocks import Span
-from debate_rl.inspector.lines import Layout
+from debate_rl.inspector.blocks import Layout, Span
 from debate_rl.inspector.lists import (
     DEBATES,
     MEANINGS,

@@ -8,18 +8,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from debate import Problem
 from debate.files import read_json
 from debate.prompting.prompt import opening_tokens
 from debate_rl.config import Config
 from debate_rl.engines import counting_policy
+from debate_rl.forecast.cards import CARDS, Card
+from debate_rl.forecast.engine_memory import engine_memory, overhead_of
+from debate_rl.forecast.estimate import size
 from debate_rl.formatting import duration
-
-if TYPE_CHECKING:
-    from debate_rl.forecast.cards import Card
-    from debate_rl.strategies.solving import SolvePlan
+from debate_rl.models import sketch_model
+from debate_rl.strategies.solving import SolvePlan
+from debate_rl.strategies.table import strategy_named
+from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
 HOUR = 3600.0
 SHARE = 0.9
@@ -61,8 +64,6 @@ def gpus_named(text: str) -> tuple[int, Card]:
     >>> count, card.name, card.gib
     (4, 'L4', 24)
     """
-    from debate_rl.forecast.cards import CARDS
-
     match = _GPUS.fullmatch(text.strip())
     count, name = (int(match[1] or 1), match[2].split()[0].upper()) if match else (0, "")
     found = next((card for card in CARDS if card.name.split()[0].upper() == name), None)
@@ -92,11 +93,6 @@ def deployment(
     weights are read once for a token of all replies at once, as fast as the data sheet's memory allows, with
     two operations a weight and token.
     """
-    from debate_rl.forecast.engine_memory import engine_memory, overhead_of
-    from debate_rl.models import sketch_model
-    from debate_rl.strategies.table import strategy_named
-    from debate_rl.warm_start.tokenizer import tiny_vocabulary
-
     model, _ = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=True)
     parameters = sum(one.numel() for one in model.parameters())
     room = int(of.card.found * 2**30)
@@ -149,8 +145,6 @@ def _prompt_tokens(config: Config) -> int:
 
 def plan_lines(figures: dict[str, Any]) -> list[str]:
     """Return the figures in words, each with what it rests on."""
-    from debate_rl.forecast.estimate import size
-
     gpus = f"{figures['gpus']} x {figures['gpu']}"
     lines = [
         f"counted:     {figures['parameters']:,} parameters in {figures['bits']} bits: "
