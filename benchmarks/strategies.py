@@ -29,8 +29,7 @@ from debate_rl.metrics.intervals import Estimate
 from debate_rl.runs.weights import newest_weights
 from debate_rl.sampling.problems import load_held_out
 from debate_rl.strategies.equal_cost import Contender, StrategyRow, strategy_rows
-from debate_rl.strategies.solving import SolvePlan, solve_all
-from debate_rl.strategies.table import STRATEGIES
+from debate_rl.strategies.solving import STRATEGIES, SolvePlan, solve_all
 
 REPEATS = 5
 

@@ -26,8 +26,7 @@ from debate.values import Value
 from debate_rl.config import Config
 from debate_rl.config.likelihood import LikelihoodConfig
 from debate_rl.engines import local_settings
-from debate_rl.evaluation.grading import solution_of
-from debate_rl.evaluation.reasoning import gold_of, reasoning_of
+from debate_rl.evaluation.grading import gold_of, reasoning_of, solution_of
 from debate_rl.inference.encoding import PromptEncoder
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.runs.trainer_state import generators_kept

@@ -15,8 +15,7 @@ from debate_rl.evaluation.folder import identity, open_folder
 from debate_rl.evaluation.report import Row, cell
 from debate_rl.inference.tools import engine_of
 from debate_rl.strategies.equal_cost import Contender, StrategyRow, strategy_rows
-from debate_rl.strategies.solving import SolvePlan, with_tools
-from debate_rl.strategies.table import STRATEGIES, strategy_named
+from debate_rl.strategies.solving import STRATEGIES, SolvePlan, strategy_named, with_tools
 from debate_rl.strategies.work import Judge
 from envs import Environment
 

@@ -32,8 +32,7 @@ from debate_rl.formatting import duration, safe_json
 from debate_rl.sampling.difficulty import question_checksum
 from debate_rl.strategies.answers_file import AnswersFile, Line, summary, summary_lines
 from debate_rl.strategies.posing import Posed, nothing_posed, pose
-from debate_rl.strategies.solving import Refused, SolvePlan, solve_all, with_tools
-from debate_rl.strategies.table import strategy_named
+from debate_rl.strategies.solving import Refused, SolvePlan, solve_all, strategy_named, with_tools
 from debate_rl.strategies.work import Answered, Judge
 
 HOUR = 3600.0

@@ -9,7 +9,7 @@ from envs.sandbox import Limits
 
 
 class SandboxConfig(Settings):
-    """Limits of a program, and whether it is isolated (docs/sandbox.md)."""
+    """Limits of a program, and whether it is isolated (docs/tools.md)."""
 
     seconds: float = Field(default=10.0, ge=0.01, le=3600)
     """Wall time of one program in seconds, without time spent waiting for a core."""

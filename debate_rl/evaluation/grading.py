@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,6 +23,7 @@ from debate_rl.config.verifier import VerifierConfig
 from debate_rl.engines import open_verifier
 from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
 from envs.answers.keys import key_of
+from envs.extraction.boxes import last_box
 from envs.mixture import Mixture
 from envs.registry import DataSetEnvironment
 from envs.rubrics.model import VerifierModel
@@ -33,6 +35,12 @@ from rewards.types import Score, Verdicts
 
 Grades = tuple[tuple[Truth, ...], ...]
 IN_A_BOX: Final[Mode] = "boxed"
+LONGEST_LEAD = 80
+"""Characters before an answer in which the words that lead to it are looked for."""
+_LEAD = re.compile(
+    r"(?:[\s$*{(\[:#]|\\[(\[]|\\(?:f?boxed|text|mathbf)|\b(?:so|thus|hence|therefore|and|the|final|answer|is)\b,?)+\Z",
+    re.IGNORECASE,
+)
 
 
 def grade_debate(
@@ -154,6 +162,32 @@ def _given(environment: Environment, problem: Problem, answer: str | None) -> Gr
 def stored_mode(mode: Mode) -> Mode | UnsetType:
     """Return ``Record.mode``: stored only where answers are not the boxes of their sections."""
     return UNSET if mode == IN_A_BOX else mode
+
+
+def reasoning_of(text: str, problem: Problem, mode: Mode = IN_A_BOX) -> str:
+    r"""Return a solution up to where the grader's mode finds its answer, and without what leads to it.
+
+    All of it where there is no answer. What the reasoning states of the answer before stays: it is reasoning.
+
+    >>> reasoning_of(r"3 + 4 = 7. So the answer is \boxed{7}.", Problem("p", "3 + 4?", "7"))
+    '3 + 4 = 7.'
+    """
+    if mode == IN_A_BOX:
+        span = last_box(text)
+    else:
+        letters = "".join(chr(ord("A") + index) for index in range(len(problem.choices)))
+        span = extract(text, mode=mode, letters=letters, choices=problem.choices).span
+    if span is None:
+        return text
+    near = max(span.start - LONGEST_LEAD, 0)
+    return text[:near] + _LEAD.sub("", text[near : span.start])
+
+
+def gold_of(problem: Problem) -> str | None:
+    """Return the gold answer as it is scored, the first where several texts are accepted; None without it."""
+    if problem.kind in WHOLE_RESPONSE | WITHOUT_TRUTH or problem.answer is None:
+        return None
+    return problem.answer.split("\n")[0] if problem.kind in ("text", "verbatim") else problem.answer
 
 
 def agreement(environment: Environment, mode: Mode = IN_A_BOX) -> Agreed:

@@ -103,9 +103,8 @@ def _mode(name: str) -> tuple[int, int]:
 def metrics(scores: Scores, data: str = "") -> dict[str, float]:
     """Return the figures over all problems as "eval/...", with their 95% bounds under "/low" and "/high".
 
-    Those of a further held-out set have its name, ``data``: "eval/DATA/...".
-
-    With one problem there are no bounds, nor where all problems have the same number of tokens.
+    Those of a further held-out set have its name, ``data``: "eval/DATA/...". With one problem there
+    are no bounds, nor where all problems have the same number of tokens.
     """
     counts = {"problems": len(scores.problems), "ungraded": scores.ungraded, "direct/samples": scores.samples}
     head = f"eval/{data}/" if data else "eval/"

@@ -15,16 +15,18 @@ from msgspec import UNSET
 from debate.types import Span as TextSpan
 from debate.types import TurnId
 from debate_rl.formatting import counted, json_number, safe
-from debate_rl.inspector.blocks import Block, Line, Span, Table
-from debate_rl.inspector.lines import Layout, Row, lines_of
+from debate_rl.inspector.blocks import Block, Layout, Line, Row, Span, Table, lines_of
 from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, Column, fitting, padded_row, table_of
 from debate_rl.inspector.views import adoption_view, debate_view, parse_forensics, vote_graphs
 from debate_rl.inspector.views.debate_blocks import debate_blocks, parsing_blocks, votes_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.run_blocks import (
     across_blocks,
+    attacks_on,
     comparison_blocks,
     debate_replay_blocks,
+    pair_blocks,
+    pairs_blocks,
     replay_blocks,
 )
 from transcripts import DebateRow, Record, RunStore, StepRow
@@ -251,41 +253,37 @@ def debate_json(id: str, record: Record, prompts: DebatePrompts | None = None) -
     }
 
 
-def print_why(why: Why, printer: Printer, *, as_json: bool = False) -> None:
-    """Print why a turn was rewarded as it was."""
-    from debate_rl.inspector.views.why import why_blocks  # loads configurations, which most do without
-
-    who = f"{why.handle(why.turn)} {why.persona}, turn {named(why.turn)}"
-    _print(why, f"debate {why.id}, {who}, problem {why.problem}", lambda: why_blocks(why), printer, as_json)
-
-
 def _print(
-    value: Any, title: str, blocks: Callable[[], Sequence[Block]], printer: Printer, as_json: bool
+    value: Any, printer: Printer, as_json: bool, title: str, blocks: Callable[[], Sequence[Block]]
 ) -> None:
     """Print a value as JSON, or its title and blocks."""
     if as_json:
         printer.json({"schema": 1, **json_of(value)})
     else:
-        printer.blocks([Line(Span(title, "strong")), *blocks()])
+        printer.blocks([*([Line(Span(title, "strong"))] if title else []), *blocks()])
+
+
+def print_why(why: Why, printer: Printer, *, as_json: bool = False) -> None:
+    """Print why a turn was rewarded as it was."""
+    from debate_rl.inspector.views.why import why_blocks  # loads configurations, which most do without
+
+    who = f"{why.handle(why.turn)} {why.persona}, turn {named(why.turn)}"
+    title = f"debate {why.id}, {who}, problem {why.problem}"
+    _print(why, printer, as_json, title, lambda: why_blocks(why))
 
 
 def print_across(result: Across, printer: Printer, *, as_json: bool = False) -> None:
     """Print the debates of a problem, a line each: id, step, the winner, the answers at the end."""
-    if as_json:
-        printer.json({"schema": 1, **json_of(result)})
-        return
-    printer.blocks(across_blocks(result))
-    if result.total > len(result.held):
-        printer.line(f"{len(result.held)} of {result.total} debates; --limit shows more")
+    left = f"{len(result.held)} of {result.total} debates; --limit shows more"
+    more = [Line(left)] if result.total > len(result.held) else []
+    _print(result, printer, as_json, "", lambda: [*across_blocks(result), *more])
 
 
 def print_comparison(both: Comparison, printer: Printer, *, as_json: bool = False) -> None:
     """Print what differs between two debates: words that went, words that came, answers, grades, votes."""
-    if as_json:
-        votes = [json_of(vote) | {"kind": vote.kind} for vote in both.votes]
-        printer.json({"schema": 1, **json_of(both), "votes": votes})
-        return
-    printer.blocks([Line(Span(f"{both.before} -> {both.after}", "strong")), *comparison_blocks(both)])
+    votes = [json_of(vote) | {"kind": vote.kind} for vote in both.votes]
+    title = f"{both.before} -> {both.after}"
+    _print(json_of(both) | {"votes": votes}, printer, as_json, title, lambda: comparison_blocks(both))
 
 
 def print_replays(listed: Sequence[ReplayName], printer: Printer, *, as_json: bool = False) -> None:
@@ -301,16 +299,13 @@ def print_replays(listed: Sequence[ReplayName], printer: Printer, *, as_json: bo
 def print_replay(replay: StoredReplay, printer: Printer, *, as_json: bool = False) -> None:
     """Print a replay's figures, by stream, and by stream, persona and round, and the debates to open."""
     figures = json_of(replay.facts)
-    named_ = {"name": replay.name, "folder": str(replay.folder), **figures.pop("asked"), **figures}
-    _print(named_, f"replay {replay.name}", lambda: replay_blocks(replay), printer, as_json)
+    value = {"name": replay.name, "folder": str(replay.folder), **figures.pop("asked"), **figures}
+    _print(value, printer, as_json, f"replay {replay.name}", lambda: replay_blocks(replay))
 
 
 def print_debate_replay(debate: DebateReplay, printer: Printer, *, as_json: bool = False) -> None:
     """Print one debate under both schemes: the rewards and advantages of each turn, old and new."""
-    if as_json:
-        printer.json({"schema": 1, **json_of(debate)})
-    else:
-        printer.blocks(debate_replay_blocks(debate))
+    _print(debate, printer, as_json, "", lambda: debate_replay_blocks(debate))
 
 
 def print_pairs(
@@ -321,15 +316,11 @@ def print_pairs(
         for attack in watched.attacks:
             printer.json(attack_json(attack, watched.step))
         return
-    from debate_rl.inspector.views.pairs_blocks import pairs_blocks
-
     printer.blocks(pairs_blocks(watched, gaps))
 
 
 def print_pair(watched: WatchedJudge, number: int, printer: Printer, *, as_json: bool = False) -> None:
     """Print one pair: its texts as shown, and what both judges said of them; ValueError for no pair."""
-    from debate_rl.inspector.views.pairs_blocks import attacks_on, pair_blocks
-
     attacks = attacks_on(watched, number)
     if as_json:
         for attack in attacks:

@@ -10,8 +10,7 @@ from itertools import islice
 
 from debate.types import TurnId
 from debate_rl.formatting import safe
-from debate_rl.inspector.blocks import Span
-from debate_rl.inspector.lines import Row
+from debate_rl.inspector.blocks import Row, Span
 from debate_rl.inspector.plain import Printer
 from transcripts import RunStore, compile_filter
 from transcripts.record import named

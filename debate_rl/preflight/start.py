@@ -154,7 +154,7 @@ def refuse_without_truth(config: Config, data: Problems) -> None:
         )
     if not config.rewards.reads_likelihood:
         return
-    from debate_rl.evaluation.reasoning import gold_of
+    from debate_rl.evaluation.grading import gold_of
 
     unlikely = next((problem for problem in data.train if gold_of(problem) is None), None)
     if unlikely is not None:

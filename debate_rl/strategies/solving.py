@@ -1,14 +1,15 @@
-"""Many problems by one strategy: several at a time, within one clock, each answer told as it comes."""
+"""The table of strategies, and many problems by one of them: several at a time, within one clock."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
-from math import ceil
+from math import ceil, log2
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar, cast
 
 from debate import DebateConfig, Policy, Problem
@@ -16,14 +17,20 @@ from debate.concurrency import run_async, stops_released, together
 from debate.hold import debate_name
 from debate.hold_many import taken_seat
 from debate.prompting.fitting import PromptTooLongError
+from debate.prompting.shown import rounds_held
 from debate.seeds import derive_seed
+from debate.settings import did_you_mean
 from debate_rl.config import Config
 from debate_rl.config.models import ENGINES
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import end_engines, open_policy, open_summarizer
 from debate_rl.evaluation.grading import IN_A_BOX
+from debate_rl.strategies.debate import check_debate, debate_majority, debate_winner
 from debate_rl.strategies.posing import pose_texts
-from debate_rl.strategies.table import check_asked, strategy_named
+from debate_rl.strategies.revising import check_revisions, self_correction
+from debate_rl.strategies.selecting import LONGEST, check_list, genselect
+from debate_rl.strategies.tournament import best_of_n, check_ballots, swiss
+from debate_rl.strategies.voting import check_solutions, greedy, logprob_vote, majority
 from debate_rl.strategies.work import Answered, Asked, Judge
 from envs import Environment
 from envs.types import Mode
@@ -31,6 +38,73 @@ from envs.types import Mode
 T = TypeVar("T")
 AT_ONCE = 128
 """Replies that are asked for at once of an engine that says nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A way to one answer; ``run`` is called within a seat of the policy.
+
+    ``speakers``: who writes solutions: one agent once, one agent as often as there are ``samples``, or the
+    ``agents`` of the protocol in all rounds. ``check`` raises ValueError, before anything is sampled, for
+    what the strategy cannot do: protocol, judge, budget. ``comparisons``: ballots or selections of k
+    solutions at most; None where no judge compares. ``tools``: whether solutions run programs.
+    """
+
+    run: Callable[[Asked], Awaitable[Answered]]
+    speakers: Literal["one", "samples", "agents"]
+    check: Callable[[Asked], None] = check_solutions
+    comparisons: Callable[[int], int] | None = None
+    tools: bool = False
+
+    @property
+    def compares(self) -> bool:
+        """Whether a judge compares solutions."""
+        return self.comparisons is not None
+
+    def replies(self, samples: int, protocol: DebateConfig) -> int:
+        """Return how many replies it asks for of a problem, at most."""
+        agents = protocol.num_agents * rounds_held(protocol)
+        solutions = {"one": 1, "samples": samples, "agents": agents}[self.speakers]
+        return solutions + (self.comparisons(samples) if self.comparisons else 0)
+
+
+def _swiss_ballots(k: int) -> int:
+    return k // 2 * ceil(log2(max(k, 2)))
+
+
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
+    {
+        "greedy": Strategy(greedy, "one"),
+        "majority": Strategy(majority, "samples"),
+        "logprob_vote": Strategy(logprob_vote, "samples"),
+        "best_of_n": Strategy(best_of_n, "samples", check_ballots, lambda k: k),
+        "genselect": Strategy(genselect, "samples", check_list, lambda k: ceil(k / (LONGEST - 1))),
+        "swiss": Strategy(swiss, "samples", check_ballots, _swiss_ballots),
+        "self_correction": Strategy(self_correction, "agents", check_revisions),
+        "debate_winner": Strategy(debate_winner, "agents", check_debate),
+        "debate_majority": Strategy(debate_majority, "agents", check_debate),
+        "tir": Strategy(greedy, "one", tools=True),
+        "tir_majority": Strategy(majority, "samples", tools=True),
+    }
+)
+"""What each answers: docs/solve.md. Tool-integrated reasoning (tir) after ToRA [arXiv 2309.17452]."""
+
+
+def strategy_named(name: str) -> Strategy:
+    """Return the strategy of a name; ValueError with the nearest one where there is none."""
+    if name not in STRATEGIES:
+        valid = ", ".join(STRATEGIES)
+        raise ValueError(
+            f"--strategy {name}: is not known; {did_you_mean(name, STRATEGIES, f'valid: {valid}')}"
+        )
+    return STRATEGIES[name]
+
+
+def check_asked(name: str, asked: Asked) -> None:
+    """ValueError, before anything is sampled, for what a strategy cannot do: protocol, judge, budget."""
+    if asked.samples < 1:
+        raise ValueError(f"--samples {asked.samples}: needs 1 or more")
+    strategy_named(name).check(asked)
 
 
 def with_tools(config: Config, tools: Literal["python", "none"]) -> Config:

@@ -133,23 +133,11 @@ def _natural(value: Any, largest: int) -> int:
     return int(value.real)
 
 
-def _quotient(left: Any, right: Any) -> Any:
-    if not right:
-        raise Unknown("division by zero")
-    return _bounded(left / right)
-
-
 def _remainder(left: Any, right: Any) -> Any:
     mp = context()
     if not (mp.isint(left) and mp.isint(right) and right) or mp.mag(left) > 150:
         raise Unknown("a remainder of non-integers")
     return mp.mpf(int(left.real) % int(right.real))
-
-
-def _logarithm(value: Any, base: Any) -> Any:
-    if not value or not base or base == 1:
-        raise Unknown("a logarithm without a value")
-    return context().log(value) / context().log(base)
 
 
 def _of(name: str) -> Callable[[Any], Any]:
@@ -190,15 +178,15 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     r"\cis": _of("expj"),
     **{f"\\{name}": _of(name) for name in _TRIGONOMETRIC},
     **{f"\\{arc}{name}": _of(f"a{name}") for name in _TRIGONOMETRIC for arc in ("a", "ar", "arc")},
-    r"\lg": lambda value: _logarithm(value, context().mpf(10)),
+    r"\lg": lambda value: _bounded(context().log(value, 10)),
     "+": lambda a, b: _bounded(a + b),
     "-": lambda a, b: _bounded(a - b),
     "neg": lambda a: -a,
     "*": lambda a, b: _bounded(a * b),
-    "/": _quotient,
+    "/": lambda a, b: _bounded(a / b),
     r"\bmod": _remainder,
     r"\binom": lambda n, k: context().mpf(comb(_natural(n, 9_999), _natural(k, 9_999))),
-    "log": _logarithm,
+    "log": lambda value, base: _bounded(context().log(value) / context().log(base)),
     "^": _power,
     "root": _root,
 }
@@ -220,8 +208,6 @@ _ROUNDING = ("|", r"\lfloor", r"\lceil")
 _BINDERS = {r"\sum": "=", r"\prod": "=", r"\lim": r"\to", r"\int": ""}
 """What binds a letter, and the sign between the letter and where it starts."""
 _END = "$"  # of an integral: no sign of the grammar
-_FRACTIONS = (r"\frac", r"\dfrac", r"\tfrac", r"\cfrac")
-_BINOMIALS = (r"\binom", r"\dbinom", r"\tbinom")
 _MIXED = re.compile(r"(?:\{\d+\}|\d)(?:\{\d+\}|\d)")
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<command>\\[A-Za-z]+)|(?P<name>[A-Za-z]+)"
@@ -234,7 +220,7 @@ _GREEK = (
     "Delta Omega Gamma ell"
 )
 GREEK = frozenset("\\" + name for name in _GREEK.split())
-_OPENERS = frozenset((r"\pi", r"\sqrt", r"\log", "(", "{", *_FRACTIONS, *_BINOMIALS, *GREEK, *_BINDERS))
+_OPENERS = frozenset((r"\pi", r"\sqrt", r"\log", "(", "{", r"\frac", r"\binom", *GREEK, *_BINDERS))
 _OPERATORS = frozenset(("!", "|", "°", "+", "-", "*", "/", r"\bmod", "^"))
 _WORDS = frozenset(("or", "and", "not", "nor", "if", "is", "no", "but", "to"))
 _HIDDEN = re.compile("pi|ln|exp|sin|cos|tan")
@@ -299,6 +285,20 @@ def _number(digits: str) -> Node:
     return lambda _: value
 
 
+def _one_level_down(parse: Callable[[_Parser], Node]) -> Callable[[_Parser], Node]:
+    """Return a rule that calls itself no deeper than ``MAX_LEVELS``."""
+
+    def deeper(parser: _Parser) -> Node:
+        if parser.level >= MAX_LEVELS:
+            raise Unknown("nesting")
+        parser.level += 1
+        node = parse(parser)
+        parser.level -= 1
+        return node
+
+    return deeper
+
+
 class _Parser:
     """One pass over the tokens; ``at`` is the index of the next one."""
 
@@ -307,15 +307,6 @@ class _Parser:
         self.functions = functions
         self.at = self.level = self.in_function = self.in_bounds = 0
         self.bound: dict[str, str] = {}
-
-    def deeper(self, parse: Callable[[], Node]) -> Node:
-        """Parse one level down: nothing here calls itself any deeper than ``MAX_LEVELS``."""
-        if self.level >= MAX_LEVELS:
-            raise Unknown("nesting")
-        self.level += 1
-        node = parse()
-        self.level -= 1
-        return node
 
     def peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
@@ -370,10 +361,8 @@ class _Parser:
             node = _apply("^", node, self.exponent()) if sign == "^" else _apply(sign, node)
         return node
 
+    @_one_level_down
     def exponent(self) -> Node:
-        return self.deeper(self._exponent)
-
-    def _exponent(self) -> Node:
         if self.peek() in ("{", "("):
             node = self.group()
         else:
@@ -396,16 +385,14 @@ class _Parser:
             self.tokens[self.at : self.at + 1] = [token[0], token[1:]]  # \frac12 and \sqrt12 take one digit
         return self.atom()
 
+    @_one_level_down
     def atom(self) -> Node:
-        return self.deeper(self._atom)
-
-    def _atom(self) -> Node:
         token = self.peek()
         if token[:1].isdigit() or token[:1] == ".":
             self.take()
             if self.peek() == "_":
                 raise Unknown("another base")
-            if self.peek() in _FRACTIONS and _MIXED.match("".join(self.tokens[self.at + 1 : self.at + 7])):
+            if self.peek() == r"\frac" and _MIXED.match("".join(self.tokens[self.at + 1 : self.at + 7])):
                 raise Unknown("a mixed number or a product")
             return _number(token)
         if token in ("(", "{"):
@@ -455,9 +442,8 @@ class _Parser:
         if token == r"\pi":
             value = +context().pi
             return lambda _: value
-        if token in _FRACTIONS or token in _BINOMIALS:
-            name = "/" if token in _FRACTIONS else r"\binom"
-            return _apply(name, self.argument(), self.argument())
+        if token in (r"\frac", r"\binom"):
+            return _apply("/" if token == r"\frac" else token, self.argument(), self.argument())
         if token == r"\sqrt":
             degree = self.group() if self.peek() == "[" else _number("2")
             return _apply("root", self.group() if self.peek() == "(" else self.argument(), degree)
@@ -491,9 +477,7 @@ class _Parser:
         if self.peek() in ("(", "{", "["):
             return self.group()
         node = self.factor()
-        while (token := self.peek()) and (
-            token in GREEK or token in (r"\pi", *_FRACTIONS) or token.isalpha()
-        ):
+        while (token := self.peek()) and (token in GREEK or token in (r"\pi", r"\frac") or token.isalpha()):
             node = _apply("*", node, self.factor())
         if self.peek() in ("(", "["):
             raise Unknown("an argument that may go on")

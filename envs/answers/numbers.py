@@ -176,19 +176,10 @@ def words_value(text: str) -> Fraction | None:
     if words[0] in ("minus", "negative"):
         value = words_value(" ".join(words[1:])) if words[1:2] not in (["minus"], ["negative"]) else None
         return None if value is None else -value
-    if "point" in words:
-        at = words.index("point")
-        whole, digits = _whole(words[:at]), [_SMALL.get(word, 10) for word in words[at + 1 :]]
-        if whole is None or not digits or max(digits) > 9:
-            return None
-        return whole + Fraction(int("".join(map(str, digits))), 10 ** len(digits))
     parts = _PARTS.get(words[-1].removesuffix("s")) if len(words) > 1 else None
     if parts is None:
         whole = _whole(words)
         return None if whole is None else Fraction(whole)
-    if len(words) > 3 and words[-3:-1] == ["and", "a"]:
-        whole = _whole(words[:-3])
-        return None if whole is None else whole + Fraction(1, parts)
     top = 1 if words[:-1] == ["a"] else _whole(words[:-1])
     return None if top is None or (top > 20 and top % 10) else Fraction(top, parts)
 

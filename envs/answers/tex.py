@@ -1,7 +1,7 @@
 r"""Write the dialects of TeX in one: what changes the look alone is left out, what has two names gets one.
 
 Fonts, sizes, colours, spaces and phantoms change the look; their arguments stay. ``{1 \over 2}``,
-``\frac12``, ``\choose`` and ``\root 3 \of x`` are other spellings of commands with arguments in braces,
+``\frac12`` and ``\choose`` are other spellings of commands with arguments in braces,
 and a group in braces that is nobody's argument is what stands in it. A command that is not known here
 stays as it is: to strike a formula out (``\cancel``) or to negate it (``\not``) is no matter of looks.
 """
@@ -70,8 +70,8 @@ def plain_tex(text: str) -> str:
 
     >>> [plain_tex(text) for text in (r"{1\over 2}", r"\frac12", r"\textcolor{red}{\bf 5}")]
     ['\\frac{1}{2}', '\\frac{1}{2}', '5']
-    >>> [plain_tex(text) for text in (r"{n \choose 2}", r"\root 3 \of {x}", r"\cancel{5}", "{1,2}")]
-    ['\\binom{n}{2}', '\\sqrt[3]{x}', '\\cancel{5}', '{1,2}']
+    >>> [plain_tex(text) for text in (r"{n \choose 2}", r"\cancel{5}", "{1,2}")]
+    ['\\binom{n}{2}', '\\cancel{5}', '{1,2}']
     """
     if not any(sign in text for sign in "\\{~"):
         return text
@@ -124,7 +124,7 @@ def _written(nodes: Sequence[Node]) -> str:
     r"""Return what a sequence becomes, ``a \over b`` as a fraction."""
     for at, node in enumerate(nodes):
         if isinstance(node, str) and node in _INFIX:
-            above, below = _written(nodes[:at]), _written(nodes[at + 1 :])
+            above, below = (_Sequence(part).written() for part in (nodes[:at], nodes[at + 1 :]))
             return f"{_INFIX[node]}{{{above.rstrip()}}}{{{below.lstrip()}}}"
     return _Sequence(nodes).written()
 
@@ -179,13 +179,7 @@ class _Sequence:
             self.at += 1
 
     def command(self, name: str) -> None:
-        start = self.at
-        if name == r"\root" and r"\of" in self.nodes[start : start + 8]:
-            self.at = self.nodes.index(r"\of", start) + 1
-            degree = "".join(_flat(self.nodes[start : self.at - 1])).strip(" {}")
-            self.out.append(rf"\sqrt[{degree}]")
-            self.argument()
-        elif _DROPPED.fullmatch(name):
+        if _DROPPED.fullmatch(name):
             self.group()
         elif _BLANKS.fullmatch(name):
             self.out.append(" ")

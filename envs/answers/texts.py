@@ -79,33 +79,23 @@ def same_time(answer: str, gold: str) -> bool | None:
     spelled_out = right[2] or right[5] or right[6] or " " in gold
     if not spelled_out and not (left and (left[2] or _named(left))):
         return None
-    times = [_seconds(match) if match else None for match in (left, right)]
-    if None in times:
-        return False
-    (a, a_known), (b, b_known) = (time for time in times if time)
-    return a == b if a_known and b_known else a % _HALF_DAY == b % _HALF_DAY
+    return bool(left and _moments(left) & _moments(right))
 
 
 def _named(time: re.Match[str]) -> bool:
     return bool(time[4] or time[6])
 
 
-def _seconds(time: re.Match[str]) -> tuple[int, bool] | None:
-    """Return the second of the day and whether its half is known; None for a time that no clock shows."""
+def _moments(time: re.Match[str]) -> set[int]:
+    """Return the seconds of the day that a time may mean: two of no half, none for what no clock shows."""
     hour, minute, second = (int(part or 0) for part in time.group(1, 2, 3))
-    if hour > 24 or minute > 59 or second > 59 or (hour == 24 and minute + second):
-        return None
-    half = time[4].lower() if time[4] else None
-    if time[6]:
-        if hour != 12 or minute or second:
-            return None
-        half = "a" if time[6].lower() == "midnight" else "p"
-    if half is None:
-        return (hour % 24 * 3600 + minute * 60 + second, hour == 0 or hour > 12)
-    if (half == "a" and hour > 12) or (half == "p" and hour in (0, 24)):
-        return None
-    hour = hour % 12 + 12 if half == "p" else hour % 12
-    return (hour * 3600 + minute * 60 + second, True)
+    at = hour % 24 * 3600 + minute * 60 + second
+    noon = not time[6] or at == _HALF_DAY
+    if not noon or hour > 24 or minute > 59 or second > 59 or (hour == 24 and minute + second):
+        return set()
+    moments = {at % _HALF_DAY, at % _HALF_DAY + _HALF_DAY} if 0 < hour < 13 else {at}
+    half = (time[4] or {"noon": "p", "midnight": "a"}.get((time[6] or "").lower(), "")).lower()
+    return {moment for moment in moments if not half or (moment < _HALF_DAY) == (half == "a")}
 
 
 OVERLAP_RIGHT = 0.5

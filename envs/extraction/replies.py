@@ -173,32 +173,33 @@ def _plain_signs(text: str) -> str:
 
 def _rules(mode: Mode, letters: str, choices: Sequence[str]) -> Sequence[Rule]:
     ours: list[Rule] = [("boxed", last_box), ("####", _after_hashes), ("answer_is", stated)]
-    bare: Rule = ("bare", _bare)
-    match mode:
-        case "boxed":
-            return ours[:1]
-        case "gsm8k_strict":
-            return ours[1:2]
-        case "answer_is":
-            return ours[2:]
-        case "gsm8k_strict_match":
-            return [("####", partial(_match, _STRICT_MATCH, 1))]
-        case "gsm8k_flexible_extract":
-            return [("flexible", partial(_last, _FLEXIBLE))]
-        case "minerva_exact":
-            return [("minerva", _minerva)]
-        case "first_number":
-            return [("first_number", _first_number)]
-        case "first_letter":
-            return [("first_letter", partial(_match, re.compile(f"[{letters or LETTERS[:5]}]"), 0))]
+    alone: Mapping[Mode, Rule] = {
+        "boxed": ours[0],
+        "gsm8k_strict": ours[1],
+        "answer_is": ours[2],
+        "gsm8k_strict_match": ("####", partial(_match, _STRICT_MATCH, 1)),
+        "gsm8k_flexible_extract": ("flexible", partial(_last, _FLEXIBLE)),
+        "minerva_exact": ("minerva", _minerva),
+        "first_number": ("first_number", _first_number),
+        "first_letter": ("first_letter", partial(_match, re.compile(f"[{letters or LETTERS[:5]}]"), 0)),
+    }
+    if mode in alone:
+        return [alone[mode]]
     if letters:
         option, letter = partial(_option, choices), partial(_last_letter, letters)
         return [*ours, ("bare", option), ("last_letter", letter)]
-    if mode == "math_verify":
-        theirs: list[Rule] = [("last_formula", _last_formula), ("last_number", _comma_number)]
-        ours = [("final_answer", _final_answer), ("boxed", last_run), *ours[1:], bare, *theirs]
-        return [*ours, ("last_number", _last_number)]
-    return [*ours, bare, ("last_number", _last_number)]
+    bare, last_number = ("bare", _bare), ("last_number", _last_number)
+    if mode != "math_verify":
+        return [*ours, bare, last_number]
+    theirs: list[Rule] = [("final_answer", _final_answer), ("boxed", last_run)]
+    return [
+        *theirs,
+        *ours[1:],
+        bare,
+        ("last_formula", _last_formula),
+        ("last_number", _comma_number),
+        last_number,
+    ]
 
 
 def _match(pattern: re.Pattern[str], group: int, text: str) -> Span | None:

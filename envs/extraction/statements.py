@@ -218,20 +218,11 @@ def _core(text: str, span: Span) -> Span:
     if pair := _pair(text, span):
         inside, rest = trimmed(text, pair[0]), text[pair[1] : span.end].strip(_AROUND)
         return inside if not rest or _says_nothing(inside.of(text), rest) else trimmed(text, span)
-    span = _only_number(text, _without_closing(text, trimmed(text, span)))
+    span = _only_number(text, trimmed(text, span))
     remark = _REMARK.search(text, max(span.start, span.end - MAX_PROSE), span.end)
     head = text[span.start : remark.start()] if remark else ""
     if remark and _number(head) and _says_nothing(head, remark[0].strip(" ()")):
         return Span(span.start, remark.start())
-    return span
-
-
-def _without_closing(text: str, span: Span) -> Span:
-    r"""Return the span without a delimiter at its end that was opened before it: ``\text{Answer: } 5$``."""
-    for opening, closing in _PAIRS:
-        inside = span.of(text).removesuffix(closing)
-        if len(inside) < span.end - span.start and opening not in inside:
-            return trimmed(text, Span(span.start, span.start + len(inside)))
     return span
 
 

@@ -16,13 +16,11 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import select
-import struct
 import subprocess
 import sys
 import threading
-import time
 import weakref
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import NamedTuple
 
@@ -99,66 +97,47 @@ class _Worker:
         # where this process finds packages, as absolute folders; the worker's own come first
         path = [str(Path(entry).resolve()) for entry in sys.path if entry and Path(entry).is_dir()]
         script = str(Path(__file__).with_name("worker.py"))
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", script, str(memory_mb), str(os.getpid()), json.dumps(path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            cwd="/",
-        )
+        self._pipe, theirs = Pipe()
+        numbers = (theirs.fileno(), memory_mb, os.getpid())
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", script, *map(str, numbers), json.dumps(path)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                cwd="/",
+            )
         self.alive = True
-        try:
-            self._read(START_LIMIT_S)
-        except (TimeoutError, _WorkerDied) as error:
-            self.close(ours=True)
-            raise _WorkerDied("it did not start; is math-verify installed?") from error
+        if self._exchange(b"", START_LIMIT_S).status != "ready":
+            raise _WorkerDied("it did not start; is math-verify installed?")
 
     def ask(self, pairs: list[tuple[str, str]], limit_s: float) -> Reply:
         """Return the worker's reply; a worker that does not give one is killed."""
-        body = json.dumps({"pairs": pairs, "limit_s": limit_s}).encode()
+        request = json.dumps({"pairs": pairs, "limit_s": limit_s}).encode()
+        return self._exchange(request, limit_s + GRACE_S)
+
+    def _exchange(self, request: bytes, limit_s: float) -> Reply:
         try:
-            assert self._process.stdin is not None
-            self._process.stdin.write(struct.pack(">I", len(body)) + body)
-            return self._read(limit_s + GRACE_S)
-        except TimeoutError:
+            if request:
+                self._pipe.send_bytes(request)
+            if self._pipe.poll(limit_s):
+                return Reply(**json.loads(self._pipe.recv_bytes()))
             reply = Reply("timeout")
-        except (OSError, _WorkerDied):
+        except (OSError, EOFError):
             reply = Reply("crash", "the grading process died")
         self.close(ours=True)
         return reply
 
     def close(self, *, ours: bool) -> None:
-        """Close the pipes, at which the worker ends; ``ours`` also ends and reaps the process itself."""
+        """Close the pipe, at which the worker ends; ``ours`` also ends and reaps the process itself."""
         self.alive = False
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream:
-                stream.close()
+        self._pipe.close()
         if ours:
             self._process.kill()
             self._process.wait()
         else:
             self._process.returncode = 0  # a parent's child: not ours to wait for
-
-    def _read(self, limit_s: float) -> Reply:
-        deadline = time.monotonic() + limit_s
-        size = struct.unpack(">I", self._read_exactly(4, deadline))[0]
-        message = json.loads(self._read_exactly(size, deadline))
-        return Reply(message["status"], message.get("detail", ""))
-
-    def _read_exactly(self, size: int, deadline: float) -> bytes:
-        assert self._process.stdout is not None
-        fd, data = self._process.stdout.fileno(), b""
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        while len(data) < size:
-            if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-                raise TimeoutError
-            piece = os.read(fd, size - len(data))
-            if not piece:
-                raise _WorkerDied
-            data += piece
-        return data
 
 
 _open_pools: weakref.WeakSet[Pool] = weakref.WeakSet()

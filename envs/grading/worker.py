@@ -1,9 +1,9 @@
 """The process that runs math-verify: a guard that imports it once, and a forked child that does the work.
 
 Run as a script (``python -I worker.py``), never imported by the package. The guard (one thread, no model
-text) reads requests from standard input, hands each to its child, and kills and replaces a child that is
-late, too large or dead: a fork takes milliseconds where a fresh start takes a second. Frames are four bytes
-of length, big-endian, then JSON. The guard ends with its parent, however that ends, and the child with it.
+text) reads requests from a pipe, hands each to its child, and kills and replaces a child that is late, too
+large or dead: a fork takes milliseconds where a fresh start takes a second. Messages are JSON. The guard ends
+with its parent, however that ends, and the child with it.
 
 Request: {"pairs": [[gold, answer], ...], "limit_s": 3.0}. Reply: {"status": S, "detail": "..."} where S is
 "equal" (every pair is), "different", "timeout" or "crash".
@@ -13,12 +13,10 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
-import struct
 import sys
-import time
-from collections.abc import Mapping
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 RECYCLE_AFTER = 2000  # calls of one child: sympy's caches grow
@@ -26,33 +24,28 @@ PARENT_CHECK_S = 1.0
 
 
 def main() -> None:
-    """Serve requests until standard input closes or the parent is gone."""
-    memory_mb, parent = int(sys.argv[1]), int(sys.argv[2])
-    sys.path.extend(json.loads(sys.argv[3]))
-    requests, replies = _take_over_streams()
+    """Serve requests until the pipe closes or the parent is gone."""
+    pipe, memory_mb, parent = Connection(int(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
+    sys.path.extend(json.loads(sys.argv[4]))
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group, they are the parent's business
+        signal.signal(number, signal.SIG_IGN)
     _import_everything()
-    write_frame(replies, {"status": "ready"})
+    pipe.send_bytes(_reply("ready"))
     child = Child(memory_mb)
-    while (request := _next_request(requests, parent)) is not None:
-        reply = child.ask(request, gone=requests)
+    while (request := _next_request(pipe, parent)) is not None:
+        reply = child.ask(request, gone=pipe)
         if reply is None:
             break
-        if reply["status"] in ("timeout", "crash") or child.calls >= RECYCLE_AFTER:
+        unwell = json.loads(reply)["status"] in ("timeout", "crash")
+        if unwell or child.calls >= RECYCLE_AFTER:
             child.kill()
             child = Child(memory_mb)
-        write_frame(replies, reply)
+        pipe.send_bytes(reply)
     child.kill()
 
 
-def _take_over_streams() -> tuple[int, int]:
-    """Return private copies of standard input and output; whatever prints now goes nowhere."""
-    streams = os.dup(0), os.dup(1)
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)
-    for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group, they are the parent's business
-        signal.signal(number, signal.SIG_IGN)
-    return streams
+def _reply(status: str, detail: str = "") -> bytes:
+    return json.dumps({"status": status, "detail": detail}).encode()
 
 
 def _import_everything() -> None:
@@ -63,11 +56,14 @@ def _import_everything() -> None:
     verdict([["x+1", "1+x"]])  # parsers and sympy load parts of themselves on first use
 
 
-def _next_request(requests: int, parent: int) -> dict[str, object] | None:
-    while not select.select([requests], [], [], PARENT_CHECK_S)[0]:
-        if os.getppid() != parent:  # another process may hold our input open
+def _next_request(pipe: Connection, parent: int) -> bytes | None:
+    while not pipe.poll(PARENT_CHECK_S):
+        if os.getppid() != parent:  # another process may hold our pipe open
             return None
-    return read_frame(requests)
+    try:
+        return pipe.recv_bytes()
+    except (EOFError, OSError):
+        return None
 
 
 def verdict(pairs: list[list[str]]) -> bool:
@@ -89,51 +85,44 @@ class Child:
 
     def __init__(self, memory_mb: int) -> None:
         self.calls = 0
-        to_child, self._to = os.pipe()
-        self._from, from_child = os.pipe()
+        self._pipe, theirs = Pipe()
         guard = os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
-            os.close(self._to)
-            os.close(self._from)
-            _serve(to_child, from_child, memory_mb, guard)
-        os.close(to_child)
-        os.close(from_child)
+            self._pipe.close()
+            _serve(theirs, memory_mb, guard)
+        theirs.close()
 
-    def ask(self, request: dict[str, object], *, gone: int) -> dict[str, object] | None:
+    def ask(self, request: bytes, *, gone: Connection) -> bytes | None:
         """Return the child's reply, or what became of it; None when ``gone`` closed while it worked."""
         self.calls += 1
-        deadline = time.monotonic() + float(str(request["limit_s"]))
         try:
-            write_frame(self._to, request)
-        except OSError as error:
-            return {"status": "crash", "detail": repr(error)}
-        while (left := deadline - time.monotonic()) > 0:
-            ready, _, _ = select.select([self._from, gone], [], [], left)
-            if self._from in ready:
-                return read_frame(self._from) or {"status": "crash", "detail": "the grading process died"}
-            if gone in ready:
-                return None  # a parent sends one request at a time: this is its end
-        return {"status": "timeout", "detail": ""}
+            self._pipe.send_bytes(request)
+            ready = wait([self._pipe, gone], json.loads(request)["limit_s"])
+            if self._pipe in ready:
+                return self._pipe.recv_bytes()
+        except (EOFError, OSError):
+            return _reply("crash", "the grading process died")
+        return None if gone in ready else _reply("timeout")  # a parent sends one request at a time
 
     def kill(self) -> None:
-        """End the child and free its pipes."""
+        """End the child and free its pipe."""
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
-        os.close(self._to)
-        os.close(self._from)
+        self._pipe.close()
 
 
-def _serve(requests: int, replies: int, memory_mb: int, guard: int) -> None:
+def _serve(pipe: Connection, memory_mb: int, guard: int) -> None:
     """Answer requests in the child until the pipe closes; never returns."""
     try:
         _confine(memory_mb, guard)
-        while (request := read_frame(requests)) is not None:
+        while True:
+            request = json.loads(pipe.recv_bytes())
             try:
-                reply = {"status": "equal" if verdict(request["pairs"]) else "different", "detail": ""}
+                reply = _reply("equal" if verdict(request["pairs"]) else "different")
             except BaseException as error:  # MemoryError and RecursionError as well: all are the library's
-                reply = {"status": "crash", "detail": type(error).__name__}
-            write_frame(replies, reply)
+                reply = _reply("crash", type(error).__name__)
+            pipe.send_bytes(reply)
     finally:
         os._exit(0)
 
@@ -155,33 +144,6 @@ def _confine(memory_mb: int, guard: int) -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     if os.getppid() != guard:
         os._exit(0)
-
-
-def write_frame(fd: int, message: Mapping[str, object]) -> None:
-    """Write one message."""
-    data = json.dumps(message).encode()
-    view = memoryview(struct.pack(">I", len(data)) + data)
-    while view:
-        view = view[os.write(fd, view) :]
-
-
-def read_frame(fd: int) -> dict[str, Any] | None:
-    """Read one message; None when the other side is gone."""
-    try:
-        head = _read_exactly(fd, 4)
-        return json.loads(_read_exactly(fd, struct.unpack(">I", head)[0]))
-    except (EOFError, OSError):
-        return None
-
-
-def _read_exactly(fd: int, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        piece = os.read(fd, size - len(data))
-        if not piece:
-            raise EOFError
-        data += piece
-    return data
 
 
 if __name__ == "__main__":

@@ -14,8 +14,7 @@ from typing import Any
 from debate.seeds import derive_seed
 from debate.types import Message, Problem, SampleRequest, TurnId
 from debate_rl.config import Config
-from debate_rl.evaluation.grading import solution_of
-from debate_rl.evaluation.reasoning import gold_of, reasoning_of
+from debate_rl.evaluation.grading import gold_of, reasoning_of, solution_of
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.likelihood import AnswerRows, as_it_is, mean_logprobs
 from debate_rl.metrics.intervals import Estimate, clustered_mean

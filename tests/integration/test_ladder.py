@@ -73,7 +73,7 @@ def test_a_ladder_has_every_rung_at_equal_cost(climber, tmp_path):
     found = json.loads((tmp_path / "l.json").read_text())
     rungs = {rung["rung"]: rung for rung in found["rungs"]}
     assert len(rungs) == 9
-    assert rungs["debate_majority"]["accuracy"]["value"] > rungs["self_correction"]["accuracy"]["value"]
+    assert rungs["debate_majority"]["accuracy"]["value"] > rungs["majority"]["accuracy"]["value"]
     for rung in rungs.values():
         for budget, compared in rung["equal"].items():
             cost = rung["generated"] + (rung["read"] if budget == "total" else 0)

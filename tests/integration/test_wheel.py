@@ -70,6 +70,7 @@ def test_the_wheel_holds_our_packages_and_nothing_else(wheel):
         ".js",
         ".svg",
         ".jsonl",
+        ".mplstyle",
     }
     pages = HOME / "inspector" / "web"
     assert {str(path.relative_to(HOME)) for path in pages.glob("*/*.*") if path.suffix != ".pyc"} <= inside

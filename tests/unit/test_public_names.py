@@ -1,4 +1,4 @@
-"""The table of docs/stability.md is the one list of public names; and what importing them costs."""
+"""The table of docs/extending.md is the one list of public names; and what importing them costs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIBRARIES = ("debate", "envs", "rewards", "transcripts", "learner")
 ROW = re.compile(r"^\| `([\w.]+)` \| ([\w, ]+) \|$", re.MULTILINE)
 PUBLIC = {
     module: names.split(", ")
-    for module, names in ROW.findall((HOME / "docs/stability.md").read_text("utf-8"))
+    for module, names in ROW.findall((HOME / "docs/extending.md").read_text("utf-8"))
 }
 PAGES = [HOME / "README.md", HOME / "CONTRIBUTING.md", *sorted((HOME / "docs").glob("*.md"))]
 PROMISED = {

@@ -14,8 +14,7 @@ from textual.widgets import Static
 
 from debate.types import TurnId
 from debate_rl.formatting import one_line, safe_lines
-from debate_rl.inspector.blocks import Block, Line, Section, Span
-from debate_rl.inspector.lines import Layout
+from debate_rl.inspector.blocks import Block, Layout, Line, Section, Span
 from debate_rl.inspector.lists import PROBLEM_DEBATES, Column
 from debate_rl.inspector.terminal.screens import ListScreen, Matches, OpenRun, Pager, RunScreen
 from debate_rl.inspector.terminal.widgets import Grid, Lines, Listing, rich_lines

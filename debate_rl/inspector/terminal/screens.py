@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import wrap
 from threading import Event
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
@@ -19,8 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Footer, Static
 
 from debate_rl.formatting import counted, one_line
-from debate_rl.inspector.blocks import Span
-from debate_rl.inspector.lines import Layout
+from debate_rl.inspector.blocks import Layout, Pairs, Section, Span
 from debate_rl.inspector.lists import (
     DEBATES,
     MEANINGS,
@@ -200,8 +198,6 @@ SIGNS = (
     ("CW WC", "an agent's answer was right, then wrong; or the other way"),
     ("•", "a debate that came while the list was open"),
 )
-NAMED, ABOUT = 18, 60
-"""Cells of a key, and of a line of what it does, so that 80 columns hold both."""
 Explained: TypeAlias = Iterable[tuple[str, str]]
 """Keys, signs or names, each with what it is."""
 
@@ -216,23 +212,12 @@ def bound(screen: RunScreen) -> dict[str, str]:
     return {" ".join(dict.fromkeys(shown)): about for about, shown in keys.items()}
 
 
-def help_lines(keys: Explained) -> Sequence[Text]:
+def help_lines(keys: Explained) -> Sequence[Text | str]:
     """Return the keys, then the signs, the columns and the fields of filters."""
     fields = "fields of filters (OR, - and parentheses join them)"
-    lines: list[Text] = []
-    for title, explained in (
-        ("keys here", keys),
-        ("signs", SIGNS),
-        ("columns", MEANINGS),
-        (fields, filter_fields()),
-    ):
-        lines.append(Text(title, "bold cyan"))
-        for name, about in explained:
-            for index, part in enumerate(wrap(about, ABOUT)):
-                shown = f"{'' if index else name:<{NAMED - 1}} "
-                lines.append(Text.assemble((shown, "bold"), (part, "dim"), no_wrap=True, end=""))
-        lines.append(Text(""))
-    return lines
+    titled = (("keys here", keys), ("signs", SIGNS), ("columns", MEANINGS), (fields, filter_fields()))
+    blocks = [Section(title, [Pairs(list(explained))]) for title, explained in titled]
+    return rich_lines(blocks, Layout())
 
 
 class Pager(RunScreen):

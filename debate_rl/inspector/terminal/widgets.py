@@ -22,8 +22,7 @@ from textual.widgets import Input, Static
 
 from debate.types import TurnId
 from debate_rl.formatting import GRADE_SIGNS, one_line, padded
-from debate_rl.inspector.blocks import Block
-from debate_rl.inspector.lines import Layout, Row, lines_of
+from debate_rl.inspector.blocks import Block, Layout, Row, lines_of
 from debate_rl.inspector.lists import Column, Item, fitting, padded_row
 from debate_rl.inspector.views.debate import DebateView, TurnView
 from transcripts import FilterError, compile_filter

@@ -180,17 +180,20 @@ def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
     cut = any(len(words) > MOST_WORDS or sum(map(len, words)) > MOST_CHARACTERS for words in middle)
     changes: list[tuple[Mark, list[str]]] = [(" ", a[:start])]
     if cut:
-        changes += [("-", middle[0]), ("+", middle[1])]
+        changes.append(("-", middle[0]))
+        changes.append(("+", middle[1]))
     else:
         for kind, i, j, k, m in SequenceMatcher(None, *middle).get_opcodes():
-            same = kind == "equal"
-            changes += [(" ", middle[0][i:j])] if same else [("-", middle[0][i:j]), ("+", middle[1][k:m])]
+            if kind == "equal":
+                changes.append((" ", middle[0][i:j]))
+            else:
+                changes.append(("-", middle[0][i:j]))
+                changes.append(("+", middle[1][k:m]))
     changes.append((" ", a[len(a) - end :]))
-    there = (change for change in changes if change[1])
-    joined = ((mark, list(group)) for mark, group in groupby(there, key=lambda change: change[0]))
-    return tuple(
-        TextPiece(mark, "".join("".join(words) for _, words in group)) for mark, group in joined
-    ), cut
+    joined: list[TextPiece] = []
+    for mark, group in groupby((one for one in changes if one[1]), key=lambda change: change[0]):
+        joined.append(TextPiece(mark, "".join("".join(words) for _, words in group)))
+    return tuple(joined), cut
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from debate.config import Seat
 from debate.personas import Persona
 from debate.policy import token_counts
 from debate.programs import claimed_outputs
-from debate.types import Completion, ParsedTurn, ParseFailure, Problem, StopReason, Turn, TurnId
+from debate.types import Completion, ParsedTurn, ParseFailure, Problem, Span, StopReason, Turn, TurnId
 from debate_rl.formatting import round_name
 from envs.causes.rules import cause_of
 from rewards import STREAMS, Truth, ballot_box, valid_votes, voted_winner
@@ -319,10 +319,13 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
     [('other', 0, 2), ('solution', 2, 5), ('other', 5, 6)]
     """
     kinds: tuple[PieceKind, ...] = ("thinking", "solution", "evaluation", "comparison")
-    spans = ((getattr(parsed, kind), kind) for kind in kinds)
+    spans: list[tuple[Span, PieceKind]] = [
+        (getattr(parsed, kind), kind) for kind in kinds if getattr(parsed, kind) is not None
+    ]
     pieces: list[Piece] = []
     at = 0
-    for start, end, kind in sorted((span.start, span.end, kind) for span, kind in spans if span is not None):
+    for span, kind in sorted(spans, key=lambda one: (one[0].start, one[0].end, one[1])):
+        start, end = span.start, span.end
         start, end = max(at, start), min(length, end)
         if start < end:
             pieces += [Piece("other", at, start)] if at < start else []

@@ -295,7 +295,7 @@ def _cell(why: Why, row: Facts, key: str) -> Words:
     return Span(value, "code") if key == "line" else value.replace("_", " ") if key == "why_not" else value
 
 
-def number_words(number: Number) -> Words:
+def number_words(number: Number) -> tuple[Span, ...]:
     """Return a number with its arithmetic, a mark where it is not what is stored, and its source."""
     text = number.text if len(number.formula) <= LONGEST else figure(number.value)
     words: list[str | Span] = [Span(text, "code")]

@@ -348,13 +348,14 @@ def _sum(parts: Iterator[tuple[str, float | None, float]]) -> str:
     return " + ".join(f"{weight} * {written(part)}" if weight else written(part) for weight, part in there)
 
 
-def _weights(step: Step) -> dict[str, str]:
+def _weights(step: Step) -> dict[StreamName, str]:
     """Return the weights of peer and truth as formulas have them."""
     rewards = step.scheme.rewards
     if rewards.peer_weight == "routed":
         return {"peer": "1", "truth": "1"}
     if rewards.peer_weight == "measured":
-        return dict(zip(("peer", "truth"), map(written, step.advantages.weights), strict=True))
+        peer, truth = map(written, step.advantages.weights)
+        return {"peer": peer, "truth": truth}
     weight = written(number(rewards.truth_weight))
     return {"peer": f"(1 - {weight})", "truth": weight}
 
@@ -432,14 +433,20 @@ def total_why(numbers: Numbers) -> dict[str, Number]:
     step = numbers.step
     if step is None:
         return {part: numbers.total(part, "as stored") for part in PARTS}
-    of: Mapping[str, float | None] = {
+    of: Mapping[StreamName, float | None] = {
         name: stream.advantages[step.index] for name, stream in step.advantages.streams.items()
     }
     advantages, likelihood = step.scheme.advantages, number(step.scheme.rewards.likelihood_weight)
     of_gen, of_judge = written(number(advantages.lambda_gen)), written(number(advantages.lambda_judge))
-    weights = {"mixed": "", **_weights(step), "shaping": "", "likelihood": written(likelihood)}
-    factors = dict(zip(("peer", "truth"), step.advantages.weights, strict=True)) | {"likelihood": likelihood}
-    streams = [name for name in weights if name in of]
+    weights: dict[StreamName, str] = {
+        "mixed": "",
+        **_weights(step),
+        "shaping": "",
+        "likelihood": written(likelihood),
+    }
+    of_peer, of_truth = step.advantages.weights
+    factors: dict[StreamName, float] = {"peer": of_peer, "truth": of_truth, "likelihood": likelihood}
+    streams: list[StreamName] = [name for name in weights if name in of]
     summed = _sum((weights[name], of[name], factors.get(name, 1.0)) for name in streams)
     known = all(step.knows(name) for name in of if name not in ("judge", "persuasion"))
     names = ", ".join(f"A_{one}" for one in streams)
@@ -459,7 +466,8 @@ def total_why(numbers: Numbers) -> dict[str, Number]:
             known=step.knows("format"),
         ),
     }
-    for name in ("peer", "truth", *(one for one in BESIDE if one in of)):
+    parts: tuple[StreamName, ...] = ("peer", "truth", *(one for one in BESIDE if one in of))
+    for name in parts:
         weight = f"{weights[name]} * " if weights[name] else ""
         part, known = f"{of_gen} * {weight}{written(of.get(name))}", name not in of or step.knows(name)
         source = f"lambda_gen * its weight * A_{name}"

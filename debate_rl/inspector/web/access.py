@@ -125,27 +125,22 @@ class AccessControl:
         await (refused or self._app)(scope, receive, answer)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        headers = Headers(scope=scope)
+        headers, policy = Headers(scope=scope), self._policy
         if scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("read only: GET and HEAD\n", 405, {"Allow": "GET, HEAD"})
-        if not self._policy.knows(headers.get("host", "")):
+        if not policy.knows(headers.get("host", "")):
             return PlainTextResponse("this server does not answer to that host name\n", 421)
-        return None if self._policy.token is None else self._ask_for_token(scope, headers)
-
-    def _ask_for_token(self, scope: Scope, headers: Headers) -> Response | None:
+        if policy.token is None:
+            return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if self._policy.opens(value for key, value in query if key == "token"):
+        if policy.opens(value for key, value in query if key == "token"):
             rest = urlencode([(key, value) for key, value in query if key != "token"])
             path = "/" + scope["raw_path"].decode("latin-1").partition("?")[0].lstrip("/")
             answer = RedirectResponse(path + ("?" + rest if rest else ""), 303)
-            answer.set_cookie(self._policy.cookie, str(self._policy.token), httponly=True, samesite="strict")
+            answer.set_cookie(policy.cookie, policy.token, httponly=True, samesite="strict")
             return answer
-        if self._policy.opens(_cookies(headers, self._policy.cookie)):
+        # cookies of other servers of the host may look like anything
+        cookies = (text.partition("=") for text in headers.get("cookie", "").split(";"))
+        if policy.opens(value.strip() for key, _, value in cookies if key.strip() == policy.cookie):
             return None
         return PlainTextResponse("open the address that the command printed: it ends in ?token=...\n", 401)
-
-
-def _cookies(headers: Headers, name: str) -> list[str]:
-    """Return the values of a cookie; those of other servers of the host may look like anything."""
-    cookies = (text.partition("=") for text in headers.get("cookie", "").split(";"))
-    return [value.strip() for key, _, value in cookies if key.strip() == name]

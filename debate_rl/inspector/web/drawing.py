@@ -8,6 +8,7 @@ tip; ties end in dots on both sides.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import cos, hypot, isfinite, pi, sin
 from typing import NamedTuple
@@ -107,11 +108,12 @@ class Node(NamedTuple):
     is_condorcet: bool
 
 
-class DrawnVote(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Curve:
     """One vote, by its index in the round's list, or one majority (``index`` -1): ``start`` is preferred.
 
-    ``truth``: its colour and form. ``lit``: it goes with a cycle. ``label`` and ``told``: the judge, and the
-    vote in words.
+    ``truth``: its colour and form. ``lit``: it goes with a cycle. ``judge``, and the vote in words: ``told``.
+    As drawn: SVG path data of the line and its ``tips``; the label ``sign`` stands at (x, y).
     """
 
     index: int
@@ -121,19 +123,13 @@ class DrawnVote(NamedTuple):
     tie: bool = False
     lit: bool = False
     counts: bool = True
-    label: str = ""
+    judge: str = ""
     told: str = ""
-
-
-class Curve(NamedTuple):
-    """A vote as drawn: SVG path data of the line and its ``tips``; the label ``sign`` stands at (x, y)."""
-
-    vote: DrawnVote
-    path: str
-    tips: str
-    x: float
-    y: float
-    sign: str
+    path: str = ""
+    tips: str = ""
+    x: float = 0.0
+    y: float = 0.0
+    sign: str = ""
 
 
 class Drawing(NamedTuple):
@@ -173,30 +169,28 @@ def _on_circle(index: int, size: int, radius: float, width: int, height: int) ->
     return round(width / 2 + radius * cos(turn), 1), round(height / 2 + radius * sin(turn), 1)
 
 
-def _votes(block: VoteDrawing) -> Iterator[DrawnVote]:
+def _votes(block: VoteDrawing) -> Iterator[Curve]:
     handles = block.view.handles
     for index, arrow in enumerate(block.graph.arrows):
         judge, first, second = (handles[turn.agent] for turn in (arrow.judge, arrow.winner, arrow.loser))
         told = f"{judge}: {first} {'ties with' if arrow.tie else 'over'} {second}, {arrow.truth}"
         told += "" if arrow.counts else ", does not count"
-        lit, counts = arrow.in_cycle, arrow.counts
-        yield DrawnVote(
-            index, arrow.winner, arrow.loser, arrow.truth, arrow.tie, lit, counts, judge[:8], told
-        )
+        sides, marks = (arrow.winner, arrow.loser), (arrow.tie, arrow.in_cycle, arrow.counts)
+        yield Curve(index, *sides, arrow.truth, *marks, judge[:8], told)
 
 
-def _majorities(graph: RoundGraph) -> list[DrawnVote]:
+def _majorities(graph: RoundGraph) -> list[Curve]:
     truth = {(a.winner, a.loser): a.truth for a in graph.arrows if a.counts and not a.tie}
     return [
-        DrawnVote(-1, *edge, truth.get(edge, "undecidable"), lit=any({*edge} <= {*c} for c in graph.cycles))
+        Curve(-1, *edge, truth.get(edge, "undecidable"), lit=any({*edge} <= {*c} for c in graph.cycles))
         for edge in graph.edges
     ]
 
 
-def _curves(votes: Sequence[DrawnVote], nodes: Sequence[Node]) -> Iterator[Curve]:
+def _curves(votes: Sequence[Curve], nodes: Sequence[Node]) -> Iterator[Curve]:
     """Yield the votes as curves; those between two solutions lie side by side around the middle."""
     at = {node.turn: (node.x, node.y) for node in nodes}
-    bundles: dict[frozenset[TurnId], list[DrawnVote]] = {}
+    bundles: dict[frozenset[TurnId], list[Curve]] = {}
     for vote in votes:
         if vote.start != vote.end and vote.start in at and vote.end in at:
             bundles.setdefault(frozenset((vote.start, vote.end)), []).append(vote)
@@ -206,7 +200,7 @@ def _curves(votes: Sequence[DrawnVote], nodes: Sequence[Node]) -> Iterator[Curve
             yield _curve(vote, at[vote.start], at[vote.end], place if vote.start < vote.end else -place)
 
 
-def _curve(vote: DrawnVote, start: Point, end: Point, place: float) -> Curve:
+def _curve(vote: Curve, start: Point, end: Point, place: float) -> Curve:
     (x0, y0), (x1, y1) = start, end
     length = hypot(x1 - x0, y1 - y0) or 1.0
     across = (-(y1 - y0) / length, (x1 - x0) / length)
@@ -221,9 +215,14 @@ def _curve(vote: DrawnVote, start: Point, end: Point, place: float) -> Curve:
     tips = _tip((ex, ey), (bx, by), closed=vote.truth != "undecidable")
     if vote.tie:
         tips = "".join(f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0" for x, y in ((sx, sy), (ex, ey)))
-    sign = "=" * vote.tie + GRADE_SIGNS[vote.truth]
-    path = f"M{sx:.1f} {sy:.1f}Q{cx:.1f} {cy:.1f} {bx:.1f} {by:.1f}"
-    return Curve(vote, path, tips, round(middle[0], 1), round(middle[1], 1), sign)
+    return replace(
+        vote,
+        path=f"M{sx:.1f} {sy:.1f}Q{cx:.1f} {cy:.1f} {bx:.1f} {by:.1f}",
+        tips=tips,
+        x=round(middle[0], 1),
+        y=round(middle[1], 1),
+        sign="=" * vote.tie + GRADE_SIGNS[vote.truth],
+    )
 
 
 def _towards(start: Point, end: Point, distance: float) -> Point:

@@ -26,13 +26,15 @@ from debate_rl.inspector.views.debate_blocks import (
     turns_by_round,
     votes_blocks,
 )
-from debate_rl.inspector.views.pairs_blocks import attacks_on, pair_blocks, pairs_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import read_replay, replays
 from debate_rl.inspector.views.run_blocks import (
     across_blocks,
+    attacks_on,
     comparison_blocks,
     debate_replay_blocks,
+    pair_blocks,
+    pairs_blocks,
     replay_blocks,
 )
 from debate_rl.inspector.views.why import config_of, evaluation_of, why, why_blocks

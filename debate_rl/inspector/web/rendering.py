@@ -50,6 +50,8 @@ class Face:
 
     def words(self, words: Words, *, item: bool = False) -> Markup:
         """Return words as markup; ``item``: links can be walked through by keys."""
+        if isinstance(words, str) and len(words) <= MOST_OF_A_LINE:
+            return seen(words)
         return Markup().join(self._span(span, item=item) for span in spans(words))
 
     def _span(self, span: Span, *, item: bool) -> Markup:

@@ -88,30 +88,25 @@ def need_packages() -> None:
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; OSError says in a line what is in the way."""
+    listener = None
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.socket(family, kind, protocol)
-    except (OSError, OverflowError) as error:
-        raise OSError(_why(error, host, port)) from error
-    try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(64)
-    except OSError as error:
-        listener.close()
-        raise OSError(_why(error, host, port)) from error
+    except (OSError, OverflowError) as error:
+        if listener is not None:
+            listener.close()
+        why = f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
+        known = {
+            errno.EADDRINUSE: f"port {port} is in use; choose another by --port, or a free one by --port 0",
+            errno.EACCES: f"port {port} may not be used without more rights; choose one from 1024 on",
+        }
+        raise OSError(known.get(getattr(error, "errno", None) or 0, why)) from error
     return listener
-
-
-def _why(error: Exception, host: str, port: int) -> str:
-    number = getattr(error, "errno", None)
-    if number == errno.EADDRINUSE:
-        return f"port {port} is in use; choose another by --port, or a free one by --port 0"
-    if number == errno.EACCES:
-        return f"port {port} may not be used without more rights; choose one from 1024 on"
-    return f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
 
 
 def url_of(host: str, port: int, path: str, token: str | None) -> str:

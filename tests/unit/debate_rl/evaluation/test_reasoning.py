@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate.types import Problem
-from debate_rl.evaluation.reasoning import gold_of, reasoning_of
+from debate_rl.evaluation.grading import gold_of, reasoning_of
 
 SUM = Problem("p", "3 + 4?", "7", kind="number")
 

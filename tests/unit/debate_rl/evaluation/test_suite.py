@@ -86,16 +86,13 @@ def test_a_grader_of_a_set_is_not_made_strict_by_the_recipes_schedule(suite):
         "shots": {"count": 4, "path": "x.jsonl"},
     }
     floor, hard = read_suite(suite)
-    graders = [
-        Config.model_validate(apply_overrides(recipe, one.before, Config)).grader for one in (floor, hard)
-    ]
-    assert [grader.final for grader in graders] == ["boxed", "math_verify"]
-    none, four = swept([floor], "shots.count=0,4")
-    found = [
-        Config.model_validate(apply_overrides(recipe, (*one.before, *one.after), Config)).shots
-        for one in (none, four)
-    ]
-    assert [(shots.count, shots.path) for shots in found] == [(0, None), (4, "x.jsonl")]
+
+    def found(one):
+        return Config.model_validate(apply_overrides(recipe, (*one.before, *one.after), Config))
+
+    assert [found(one).grader.final for one in (floor, hard)] == ["boxed", "math_verify"]
+    shots = [found(one).shots for one in swept([floor], "shots.count=0,4")]
+    assert [(one.count, one.path) for one in shots] == [(0, None), (4, "x.jsonl")]
 
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from debate.types import FailureReason, ParseFailure, Span, TurnId
-from debate_rl.inspector.blocks import Line, Pairs, Section, Table, Text
+from debate_rl.inspector.blocks import Layout, Line, Pairs, Section, Table, Text, lines_of
 from debate_rl.inspector.blocks import Span as Words
-from debate_rl.inspector.lines import Layout, lines_of
 from debate_rl.inspector.terminal.widgets import cell
 from debate_rl.inspector.views import adoption_view, debate_view, vote_graphs
 from debate_rl.inspector.views.compared import Comparison, TextPiece, TurnDifference, VoteDifference

@@ -8,10 +8,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from rich.cells import cell_len
 
 from debate.types import TurnId
-from debate_rl.formatting import padded
 from debate_rl.inspector.plain import (
     Printer,
     print_debate,
@@ -255,13 +253,6 @@ def test_a_debate_that_is_found_has_a_match(store):
         ids = {row.id for row in store.debates(f'text:"{words}"')}
         _, text = printed(print_matches, store, words)
         assert {line.split()[0] for line in text.splitlines()} == ids, words
-
-
-@given(
-    st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs"))), st.integers(0, 30), st.booleans()
-)
-def test_a_cell_has_exactly_its_width(text, width, right):
-    assert cell_len(padded(text, width, left=not right, dots="..")) == width
 
 
 class Terminal(io.StringIO):

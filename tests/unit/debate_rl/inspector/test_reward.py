@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import FailureReason, ParsedTurn, ParseFailure, Span, TurnId
 from debate_rl.config import Config
-from debate_rl.inspector.lines import Layout, lines_of
+from debate_rl.inspector.blocks import Layout, lines_of
 from debate_rl.inspector.plain import Printer, print_why
 from debate_rl.inspector.views.why import Why, config_of, why, why_blocks
 from debate_rl.inspector.views.why_step import Number

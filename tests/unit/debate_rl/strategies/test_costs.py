@@ -15,8 +15,7 @@ from debate.types import SUMMARIZER, Call, Span
 from debate_rl.commands.asking import judge_of
 from debate_rl.strategies.debate import debate_majority, debate_winner
 from debate_rl.strategies.equal_cost import Contender, strategy_rows
-from debate_rl.strategies.solving import SolvePlan, solve_all
-from debate_rl.strategies.table import check_asked
+from debate_rl.strategies.solving import SolvePlan, check_asked, solve_all
 from debate_rl.strategies.work import Asked
 from envs import load_environment
 

@@ -16,7 +16,7 @@ from debate.policies.scripted import ScriptedPolicy
 from debate_rl.strategies.debate import debate_majority, debate_winner
 from debate_rl.strategies.revising import self_correction
 from debate_rl.strategies.selecting import genselect
-from debate_rl.strategies.table import STRATEGIES, check_asked, strategy_named
+from debate_rl.strategies.solving import STRATEGIES, check_asked, strategy_named
 from debate_rl.strategies.tournament import best_of_n, swiss
 from debate_rl.strategies.voting import greedy, logprob_vote, majority, mean_probability, sampled_logprobs
 from debate_rl.strategies.work import Asked, Judge, Share, Solution

@@ -2,7 +2,7 @@
 
 import pytest
 
-from envs.answers.formulas import TooLarge, Unknown, parse_formula, same_value
+from envs.answers.formulas import NO_VALUE, TooLarge, parse_formula, same_value
 from envs.answers.notation import clean
 from envs.answers.parts import parts_of
 from envs.answers.structures import same_structure
@@ -91,7 +91,7 @@ def test_what_has_no_value_is_unknown():
     for text in ("1/(2-2)", r"\log_{1} 5", r"\ln 0", "(x+1)!", "(-1)!"):
         formula = parse_formula(text)
         assert formula is not None
-        with pytest.raises(Unknown):
+        with pytest.raises(NO_VALUE):
             formula(0)
 
 

@@ -35,9 +35,9 @@ SAME = _pairs(r"""
 9.8 :: 9.8\ \mathrm{m\,s^{-2}} ;; 9.8 :: 9.8 m s^-2 ;; 60 :: 60 km/h ;;
 60 :: 60\,\text{km}\cdot\text{h}^{-1} ;; 5 :: 5 kg m/s ;; 100 :: 100\ \Omega ;; 25 :: 25 ^{\circ}C ;;
 300 :: 300 K ;; 3 :: 3 mol ;; -5 :: negative five ;; -\frac12 :: minus one half ;;
--\frac34 :: negative three fourths ;; 5 :: five ;; 3.5 :: three and a half ;; 0.5 :: one half ;;
-0.5 :: a half ;; 3.14 :: three point one four ;; 1000000 :: one million ;; 2500000 :: 2.5 million ;;
--2.5 :: negative two and a half ;; \mathbb{R} :: all real x ;; \mathbb{R} :: x can be any real number ;;
+-\frac34 :: negative three fourths ;; 5 :: five ;; 0.5 :: one half ;;
+0.5 :: a half ;; 1000000 :: one million ;; 2500000 :: 2.5 million ;;
+\mathbb{R} :: all real x ;; \mathbb{R} :: x can be any real number ;;
 \emptyset :: no solution exists ;; \emptyset :: There are no solutions ;; \text{no solution} :: none ;;
 \text{None} :: none ;; no solutions :: \emptyset ;; x>3 :: 3<x ;; [3,\infty) :: x\ge3 ;; (1,3) :: ]1;3[ ;;
 [1,3] :: [1;3] ;; (-\infty,1]\cup[2,\infty) :: x\le1 or x\ge2 ;; (1,5) :: (1,3)\cup[3,5) ;;
@@ -119,7 +119,7 @@ H_2O :: H2O ;; 5 :: \text{5 cm} ;; \text{2x-1} :: 2x-1 ;; 3ab :: 3ba ;; FACE_{16
 60 miles per hour :: 60 mph ;; 5 \text{ meters per second} :: 5 m/s ;; 5 pounds :: 5 lb ;; 5 pounds :: £5 ;;
 5 cm^2 :: 5 sq cm ;; 5 cubic feet :: 5 \text{ ft}^3 ;; 5 square meters :: 5 m² ;;
 \sqrt{2} :: \sqrt{2} \text{ cm}^2 ;; 300 :: 3x10^2 ;; -5 :: −5 ;; 1.5 :: 1 ½ cups ;;
-5\text{ cm}^2 :: 5 cm² ;; x \ge 2 :: 2 ≤ x ;; (0,\infty) :: x ∈ (0, ∞) ;; 2.5 :: two and a half ;;
+5\text{ cm}^2 :: 5 cm² ;; x \ge 2 :: 2 ≤ x ;; (0,\infty) :: x ∈ (0, ∞) ;;
 105 :: one hundred and five ;; 2300 :: two thousand three hundred ;; 30 :: 30^\circ C ;;
 86°F :: 86 degrees Fahrenheit ;; \approx 37.7 :: 37.7 ;; 5 :: \(5\) cm
 """)

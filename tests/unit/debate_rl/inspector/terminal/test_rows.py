@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from debate_rl.formatting import one_line, padded, safe_lines
+from debate_rl.formatting import one_line, padded
 from debate_rl.inspector.blocks import Span
 from debate_rl.inspector.lists import Column, fitting, padded_row
 from debate_rl.inspector.terminal.widgets import FULLEST, rich_line, rows
@@ -51,12 +51,6 @@ def test_marks_without_width_do_not_pile_up_on_one_cell():
 @given(st.text(max_size=60), st.integers(1, 30))
 def test_a_cell_has_its_width(text, width):
     assert cell_len(padded(one_line(text), width)) == width
-
-
-@given(st.text(max_size=300))
-def test_what_is_shown_is_printable(text):
-    assert one_line(text).isprintable()
-    assert all(line.isprintable() for line in safe_lines(text))
 
 
 def test_columns_go_from_the_highest_need_and_the_rest_is_filled():

@@ -47,10 +47,10 @@ def test_truth_is_told_by_sign_and_form_as_well_as_by_colour():
             [arrow(2, A, B), arrow(0, B, C, "wrong"), arrow(1, C, A, "undecidable"), arrow(1, A, C, tie=True)]
         )
     )
-    assert {curve.vote.index: curve.sign for curve in drawn.curves} == {0: "✓", 1: "✗", 2: "?", 3: "=✓"}
-    closed = {curve.vote.index: curve.tips.endswith("Z") for curve in drawn.curves}
+    assert {curve.index: curve.sign for curve in drawn.curves} == {0: "✓", 1: "✗", 2: "?", 3: "=✓"}
+    closed = {curve.index: curve.tips.endswith("Z") for curve in drawn.curves}
     assert (closed[0], closed[1], closed[2]) == (True, True, False)
-    assert "a4 4" in next(curve for curve in drawn.curves if curve.vote.index == 3).tips
+    assert "a4 4" in next(curve for curve in drawn.curves if curve.index == 3).tips
 
 
 def test_votes_on_one_pair_lie_side_by_side_and_point_at_the_loser():
@@ -86,10 +86,10 @@ def test_no_label_sits_on_a_line_of_its_pair_however_it_slants(agents, votes):
 def test_a_cycle_is_lit_and_a_crowd_is_drawn_as_majorities():
     edges, cycle = ((A, B), (B, C), (C, A)), (A, B, C)
     drawn = draw(graph([arrow(2, A, B, in_cycle=True)], edges=edges, cycles=(cycle,)))
-    assert [curve.vote.lit for curve in drawn.curves] == [True]
+    assert [curve.lit for curve in drawn.curves] == [True]
     assert all(node.in_cycle for node in drawn.nodes)
     crowd = draw(graph([arrow(9, A, B)] * 61, edges=edges, cycles=(cycle,)))
-    assert (crowd.majorities, len(crowd.curves), crowd.curves[0].vote.lit) == (True, 3, True)
+    assert (crowd.majorities, len(crowd.curves), crowd.curves[0].lit) == (True, 3, True)
 
 
 @given(st.lists(st.tuples(st.integers(0, 63), st.integers(0, 63)), max_size=80), st.integers(1, 64))
