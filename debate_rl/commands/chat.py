@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from debate_rl.commands.asking import policy_of, weights_named
 from debate_rl.commands.console import plain_console, printed, write_json
 from debate_rl.commands.options import JsonFile, Overrides, RecipeOrRun, SeedOption, WeightsOption
 from debate_rl.config.recipes import open_run_or_recipe
+from debate_rl.evaluation.asking import policy_of, weights_named
 from debate_rl.strategies.solving import with_tools
 from debate_rl.strategies.talk import Talk
 

@@ -6,7 +6,7 @@ import json
 import os
 import select
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -239,6 +239,30 @@ def take_any_encoding() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 open to the end
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def progress_of(folder: str | Path) -> Iterator[Callable[..., None]]:
+    """Yield what shows the progress: a bar with the time left in a terminal, lines in a pipe.
+
+    It is called as ``Tell`` is, or without the work in what is still under way. A command that is
+    interrupted says what it leaves.
+    """
+    from debate_rl.metrics.progress import parts_shown
+
+    counts: dict[str, str] = {}
+    try:
+        with parts_shown("auto", plain_console(stderr=True), head=f"{folder}: ", keep=True) as parts:
+
+            def tell(part: str, done: int, total: int, work: float | None = None) -> None:
+                counts[part] = f"{part} {done}/{total}"
+                parts.advance(part, done if work is None else work, total)
+
+            yield tell
+    except (KeyboardInterrupt, Ended) as stop:
+        kept = ", ".join(counts.values()) or "nothing yet"
+        line = f"stopped; {folder} keeps {kept}; the same command resumes"
+        raise Ended(line, int(stop.code or 0) if isinstance(stop, Ended) else INTERRUPTED) from stop
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
+from debate_rl.commands.console import plain_console, progress_of
 from debate_rl.commands.eval_strategies import evaluate_strategies, strategies_named
 from debate_rl.commands.eval_tables import show
-from debate_rl.commands.eval_tasks import EvalOptions, EvalTask, Subject, eval_sets, perform
 from debate_rl.commands.options import (
     JsonFile,
     JudgeOption,
@@ -25,6 +25,7 @@ from debate_rl.commands.options import (
     positive,
 )
 from debate_rl.evaluation.report import Results
+from debate_rl.evaluation.tasks import EvalOptions, EvalTask, Subject, eval_sets, perform
 from debate_rl.runs.checkpoint import step_of
 from debate_rl.runs.weights import named_weights
 
@@ -118,6 +119,10 @@ def evaluate(
         raise typer.Exit(1)
 
 
+def _tell(line: str) -> None:
+    plain_console(stderr=True).print(line)
+
+
 def _tasks(
     subjects: Sequence[Subject], weights: str, options: EvalOptions, results: Results | None = None
 ) -> list[EvalTask]:
@@ -145,10 +150,8 @@ def _evaluate_all(subjects: Sequence[Subject], weights: str | None, options: Eva
         )
     before_and_after = options.out is None and all(runs)
     results = Results()
-    perform(
-        _tasks(subjects, weights or ("start,newest" if before_and_after else "newest"), options, results),
-        results,
-    )
+    usual = "start,newest" if before_and_after else "newest"
+    perform(_tasks(subjects, weights or usual, options, results), results, progress_of, _tell)
     if results.failures and not results.scores:
         raise next(iter(results.failures.values()))
     return results
@@ -179,7 +182,7 @@ def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Results], No
     results.roles |= {one.name: one.role for one in sets}
     seen = {None} if subject.begins_as_it_is else set()
     if subject.begins_as_it_is:
-        perform([EvalTask(subject, one, None, options) for one in sets], results)
+        perform([EvalTask(subject, one, None, options) for one in sets], results, progress_of, _tell)
     while last < steps:
         try:
             new = [weights for weights in named_weights(run, "all") if weights not in seen]
@@ -187,7 +190,7 @@ def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Results], No
             new = []
         for weights in new:
             seen.add(weights)
-            perform([EvalTask(subject, one, weights, options) for one in sets], results)
+            perform([EvalTask(subject, one, weights, options) for one in sets], results, progress_of, _tell)
             if not weights.exists():
                 results.forget(subject.label(weights))
                 continue  # the run has removed it: train.keep_last

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from debate import Policy
-from debate_rl.commands.asking import KeptPolicies, graded_problems, judge_of, policy_of, progress_of
-from debate_rl.commands.console import plain_console, print_table, write_json
-from debate_rl.commands.eval_tasks import EvalTask
+from debate_rl.commands.console import plain_console, print_table, progress_of, write_json
 from debate_rl.commands.options import listed
 from debate_rl.config import Config
+from debate_rl.evaluation.asking import KeptPolicies, graded_problems, judge_of, policy_of
 from debate_rl.evaluation.folder import identity, open_folder
 from debate_rl.evaluation.report import Row, cell
+from debate_rl.evaluation.tasks import EvalTask
 from debate_rl.inference.tools import engine_of
 from debate_rl.strategies.equal_cost import Contender, StrategyRow, strategy_rows
 from debate_rl.strategies.solving import STRATEGIES, SolvePlan, strategy_named, with_tools

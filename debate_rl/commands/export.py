@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
@@ -51,4 +50,4 @@ def export(
         say(f"\nSolutions of another model are selected by it with --judge {done.folder}:")
         say(f"  debate solve MODEL PROBLEM --strategy swiss --judge {done.folder}")
     if json is not None:
-        write_json(json, {name: str(value) for name, value in asdict(done).items()})
+        write_json(json, {name: str(value) for name, value in done._asdict().items()})

@@ -13,17 +13,7 @@ import typer
 
 from debate import Policy
 from debate.settings import did_you_mean
-from debate_rl.commands.asking import (
-    KeptPolicies,
-    graded_problems,
-    judge_of,
-    kept_folder,
-    policy_of,
-    progress_of,
-    weights_named,
-)
-from debate_rl.commands.console import plain_console, print_table, with_interval, write_json
-from debate_rl.commands.eval_tasks import in_place
+from debate_rl.commands.console import plain_console, print_table, progress_of, with_interval, write_json
 from debate_rl.commands.options import (
     JsonFile,
     JudgeOption,
@@ -37,7 +27,16 @@ from debate_rl.commands.options import (
 )
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import open_summarizer
+from debate_rl.evaluation.asking import (
+    KeptPolicies,
+    graded_problems,
+    judge_of,
+    kept_folder,
+    policy_of,
+    weights_named,
+)
 from debate_rl.evaluation.folder import FIGURES, identity, open_folder
+from debate_rl.evaluation.tasks import in_place
 from debate_rl.formatting import percent, share
 from debate_rl.inference.tools import engine_of
 from debate_rl.sampling.problems import HELD_OUT

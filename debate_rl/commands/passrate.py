@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from debate_rl.commands.asking import kept_folder, policy_of, progress_of, requests_at_once, weights_named
-from debate_rl.commands.console import plain_console, print_table, write_json
+from debate_rl.commands.console import plain_console, print_table, progress_of, write_json
 from debate_rl.commands.options import JsonFile, Overrides, RecipeOrRun, WeightsOption, writable
 from debate_rl.config.recipes import open_run_or_recipe
+from debate_rl.evaluation.asking import kept_folder, policy_of, requests_at_once, weights_named
 from debate_rl.evaluation.folder import identity, open_folder
 from debate_rl.evaluation.pass_rates import (
     measure,

@@ -19,13 +19,13 @@ from debate.hold import debate_name
 from debate.hold_many import debate_seed
 from debate.types import WITHOUT_TRUTH, Kind
 from debate.values import whole_text
-from debate_rl.commands.asking import policy_of
 from debate_rl.commands.console import plain_console, text_table, write_json
 from debate_rl.commands.options import JsonFile, KindOption, Overrides, RecipeOrRun, SeedOption
 from debate_rl.commands.stage import Stage, plain_text, show_end, show_verdicts
 from debate_rl.config import Config
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import open_summarizer, refuse_no_gpu
+from debate_rl.evaluation.asking import policy_of
 from debate_rl.evaluation.grading import agreement, grade_debate, grade_turn, opened_verifying
 from debate_rl.evaluation.play import CountedReplies, turns_of
 from debate_rl.formatting import counted, fixed

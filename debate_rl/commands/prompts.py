@@ -10,11 +10,11 @@ import typer
 
 from debate import Problem
 from debate_rl.commands.console import one_line, plain_console, write_json
-from debate_rl.commands.eval_tasks import Subject
 from debate_rl.commands.options import JsonFile, named_and_set
 from debate_rl.config import Config
 from debate_rl.evaluation.prompts import SentPrompt, differences, sent_prompts, speech_of
 from debate_rl.evaluation.suite import read_suite
+from debate_rl.evaluation.tasks import Subject
 from debate_rl.sampling.problems import load_trained, shown_with
 
 STAND_IN = "What is 7 + 5?"

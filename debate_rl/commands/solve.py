@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 
 from debate import Problem
-from debate_rl.commands.asking import judge_of, policy_of, weights_named
 from debate_rl.commands.console import INTERRUPTED, Ended, one_line, plain_console, write_json
 from debate_rl.commands.options import (
     JsonFile,
@@ -26,6 +25,7 @@ from debate_rl.commands.options import (
 )
 from debate_rl.config import Config
 from debate_rl.config.recipes import open_run_or_recipe
+from debate_rl.evaluation.asking import judge_of, policy_of, weights_named
 from debate_rl.evaluation.folder import identity
 from debate_rl.evaluation.grading import grade_turn
 from debate_rl.formatting import duration, safe_json

@@ -9,18 +9,11 @@ from typing import Annotated
 import typer
 
 from debate.prompting.fitting import ContextBudget, context_budget
-from debate_rl.commands.asking import (
-    MAX_LIVE,
-    kept_folder,
-    policy_of,
-    progress_of,
-    requests_at_once,
-    weights_named,
-)
-from debate_rl.commands.console import plain_console, write_json
+from debate_rl.commands.console import plain_console, progress_of, write_json
 from debate_rl.commands.options import JsonFile, SeedOption, WeightsOption, listed, named_and_set, positive
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import counting_policy
+from debate_rl.evaluation.asking import MAX_LIVE, kept_folder, policy_of, requests_at_once, weights_named
 from debate_rl.evaluation.folder import identity, open_folder
 from debate_rl.evaluation.play import EvalPlan, play
 from debate_rl.formatting import share

@@ -58,22 +58,22 @@ def _do(
     settings: Config, where: Path, *, plan: bool, memory: float | None, json: str | None, only: str | None
 ) -> None:
     """Train or plan; then print the table of the strategies that the recipe names."""
-    from debate_rl.commands import training  # torch takes seconds to load
+    from debate_rl.curriculum.train import plan_lines, plan_stages, train_run, train_stages  # load torch
 
     ranks = Ranks.launched()
     if ranks.count > 1 and (settings.stages or settings.sft.data):
         raise ValueError("torchrun: starts RL alone; begin stages and supervised training without it")
-    if plan and settings.stages:
-        training.plan_stages(settings, memory, only)
-    elif plan:
-        say = plain_console(quiet=ranks.index > 0).print
-        say(*training.plan_lines(settings, where, memory, ranks), sep="\n")
+    say = plain_console(quiet=ranks.index > 0).print
+    quiet = ranks.index > 0 or settings.logging.progress == "none"
+    tell = plain_console(stderr=True, quiet=quiet).print
     if plan:
+        stages = settings.stages and plan_stages(settings, memory, only)
+        say(*(stages or plan_lines(settings, where, memory, ranks)), sep="\n")
         return
     if settings.stages:
-        figures, by_alarm = training.train_stages(settings, only)
+        figures, by_alarm = train_stages(settings, only, say, tell)
     else:
-        figures, by_alarm = training.train_run(settings, ranks)
+        figures, by_alarm = train_run(settings, ranks, say, tell)
     if json is not None:
         write_json(json, figures)
     if by_alarm:

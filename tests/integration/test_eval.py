@@ -89,7 +89,9 @@ def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
 def test_the_same_command_asks_nothing_again_and_loads_no_model(evaluate, home, monkeypatch):
     first = evaluate("run", "--seeds", "2")
     before = {path: path.read_bytes() for path in (home / "run/evaluations").rglob("*.jsonl")}
-    monkeypatch.setattr("debate_rl.commands.asking.open_policy", lambda *_: pytest.fail("a model is loaded"))
+    monkeypatch.setattr(
+        "debate_rl.evaluation.asking.open_policy", lambda *_: pytest.fail("a model is loaded")
+    )
     code, out, _ = evaluate("run", "--seeds", "2")
     assert (code, out) == first[:2]
     assert before == {path: path.read_bytes() for path in (home / "run/evaluations").rglob("*.jsonl")}

@@ -60,7 +60,7 @@ def climber(tmp_path, monkeypatch, debate_command):
 
     def call(*words, stop_after=None):
         policy = Learns(stop_after)
-        monkeypatch.setattr("debate_rl.commands.asking.open_policy", lambda *_: policy)
+        monkeypatch.setattr("debate_rl.evaluation.asking.open_policy", lambda *_: policy)
         return *debate_command("eval ladder", *words), policy
 
     return call

@@ -273,7 +273,7 @@ def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, debate_command
     assert all(grades)
     assert all(row["grade"] == "right" and row["provenance"]["prompt_set"] == "qa" for row in rows)
     monkeypatch.setattr(
-        "debate_rl.commands.asking.open_policy", lambda *_: pytest.fail("nothing is left to sample")
+        "debate_rl.evaluation.asking.open_policy", lambda *_: pytest.fail("nothing is left to sample")
     )
     shown = debate_command(*words, *overrides, "--per-problem", "1")
     assert shown.code == 0, shown.err

@@ -60,7 +60,7 @@ def solver(tmp_path, monkeypatch, debate_command):
 
     def call(*arguments, stop_after=None, piped=""):
         policy = Adds(stop_after)
-        monkeypatch.setattr("debate_rl.commands.asking.open_policy", lambda *_: policy)
+        monkeypatch.setattr("debate_rl.evaluation.asking.open_policy", lambda *_: policy)
         monkeypatch.setattr(sys, "stdin", io.StringIO(piped))
         code, out, err = debate_command(*arguments)
         return code, out, err, policy
@@ -227,7 +227,7 @@ def test_strategies_with_and_without_programs_share_one_model(solver, tmp_path, 
         opened.append(config.debate.tools)
         return ToolPolicy(policy, programs=None)
 
-    monkeypatch.setattr("debate_rl.commands.asking.open_policy", open_policy)
+    monkeypatch.setattr("debate_rl.evaluation.asking.open_policy", open_policy)
     words = ("eval", "r.toml", "strategies=greedy,swiss,tir", "--samples", "2", "--out", "e1")
     code, _, err = debate_command(*words)
     assert code == 0, err

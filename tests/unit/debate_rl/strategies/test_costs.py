@@ -12,7 +12,7 @@ from debate import Completion, DebateConfig, Problem
 from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import SUMMARIZER, Call, Span
-from debate_rl.commands.asking import judge_of
+from debate_rl.evaluation.asking import judge_of
 from debate_rl.strategies.debate import debate_majority, debate_winner
 from debate_rl.strategies.equal_cost import Contender, strategy_rows
 from debate_rl.strategies.solving import SolvePlan, check_asked, solve_all

@@ -1,29 +1,24 @@
-"""The evaluations of ``debate eval``: what is evaluated, on which data set, and its figures."""
+"""Evaluations: what is evaluated, on which data set, and its figures, as ``debate eval`` compares them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import tomli_w
 
 from debate import Problem
-from debate_rl.commands.asking import (
-    MAX_LIVE,
-    NO_PROBLEMS,
-    kept_folder,
-    policy_of,
-    progress_of,
-    requests_at_once,
-)
-from debate_rl.commands.console import one_line, plain_console, write_json
+from debate.files import write_text
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, open_run_or_recipe
 from debate_rl.engines import open_summarizer
+from debate_rl.evaluation.asking import MAX_LIVE, NO_PROBLEMS, kept_folder, policy_of, requests_at_once
 from debate_rl.evaluation.evaluate import check_modes, evaluate
 from debate_rl.evaluation.folder import FIGURES, identity, open_folder, series_of
 from debate_rl.evaluation.grading import asked_line, opened_verifying
@@ -31,6 +26,7 @@ from debate_rl.evaluation.play import EvalPlan, Unopened, is_alone
 from debate_rl.evaluation.report import IN_TRAINING, TEST_TIME, Results, held_out, plain_rows
 from debate_rl.evaluation.scores import Scores
 from debate_rl.evaluation.suite import EvalSet, modes_named, read_suite, swept
+from debate_rl.formatting import one_line
 from debate_rl.metrics.held_out import NAME, to_line
 from debate_rl.runs.checkpoint import WARM_START, checkpoints, damage, step_of
 from debate_rl.runs.folder import write_whole
@@ -39,6 +35,9 @@ from debate_rl.sampling.difficulty import bands
 from debate_rl.sampling.problems import HELD_OUT, is_generated_from, load_held_out, load_trained
 from envs import DataError
 from envs.data.decontamination import overlaps
+
+Progress: TypeAlias = Callable[[Path], AbstractContextManager[Callable[..., None]]]
+Say: TypeAlias = Callable[[str], None]
 
 
 class EvalOptions(NamedTuple):
@@ -105,7 +104,7 @@ class Subject:
         try:
             return load_trained(self.config)
         except (ValueError, OSError) as error:
-            return one_line(error)
+            return one_line(str(error))
 
     def weights(self, names: str) -> dict[Path | None, str | None]:
         """Return the weights of these names by step, with what is wrong with each; None: the model itself."""
@@ -193,10 +192,11 @@ def _word(text: str) -> str:
     return tomli_w.dumps({"value": text}).removeprefix("value = ").strip()
 
 
-def perform(tasks: Sequence[EvalTask], results: Results) -> None:
+def perform(tasks: Sequence[EvalTask], results: Results, progress_of: Progress, say: Say) -> None:
     """Put what the tasks find into the results; one policy is open at a time, for all that can use it.
 
-    Of several evaluations one that fails does not end the others.
+    Of several evaluations one that fails does not end the others. ``progress_of`` shows the progress of what
+    is kept in a folder; ``say`` prints a line.
     """
     order = list(dict.fromkeys(task.policy_key for task in tasks))
     by_policy = sorted(tasks, key=lambda task: order.index(task.policy_key))
@@ -205,7 +205,7 @@ def perform(tasks: Sequence[EvalTask], results: Results) -> None:
         with policy_of(same[0].opened[1], same[0].weights) as policy:
             for task in same:
                 try:
-                    scores, facts = evaluate_on(task, policy)
+                    scores, facts = evaluate_on(task, policy, progress_of, say)
                 except Exception as error:  # whatever it is, the other rows are worth having
                     results.failures[task.one.name, task.label] = error
                     continue
@@ -214,7 +214,9 @@ def perform(tasks: Sequence[EvalTask], results: Results) -> None:
     results.sort([(task.one.name, task.label) for task in tasks])
 
 
-def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str]]:
+def evaluate_on(
+    task: EvalTask, policy: Unopened, progress_of: Progress, say: Say
+) -> tuple[Scores, dict[str, str]]:
     """Return the figures on one data set, and what a table says beside; kept replies are used again."""
     one, weights, (run, config) = task.one, task.weights, task.opened
     environment, problems = load_held_out(config, key=one.key)
@@ -238,7 +240,7 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
     )
     what = identity(config, problems, weights, plan.seeds, direct=plan.direct)
     folder = task.folder(what)
-    with open_folder(folder, what), progress_of(str(folder)) as tell, opened_verifying(config) as verifying:
+    with open_folder(folder, what), progress_of(folder) as tell, opened_verifying(config) as verifying:
         figures = evaluate(
             replace(plan, verifying=verifying),
             policy,
@@ -248,9 +250,10 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
             diagnose=config.verifier.diagnose,
         )
         if verifying is not None:
-            plain_console(stderr=True).print(asked_line(config.verifier_name, figures.asked))
+            say(asked_line(config.verifier_name, figures.asked))
         figures = replace(figures, bands=measured)
-        write_json(folder / FIGURES, plain_rows({task.label: figures}))
+        rows = plain_rows({task.label: figures})
+        write_text(folder / FIGURES, json.dumps(rows, indent=1, allow_nan=False) + "\n")
         if run is not None or weights is not None:
             kept = held_out(figures, step_learnt(weights), series=series_of(what, plan.mode))
             write_whole(folder / NAME, to_line(kept) + b"\n")

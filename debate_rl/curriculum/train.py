@@ -1,4 +1,7 @@
-"""What ``debate train`` does: one run or the stages of a recipe, planned or trained, by RL or supervised."""
+"""What ``debate train`` does with a recipe: one run or its stages, planned or trained, RL or supervised.
+
+``say`` prints what came of it, ``tell`` what happens meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from typing import TypeAlias
 
 import torch
 
-from debate_rl.commands.console import plain_console
 from debate_rl.config import Config
 from debate_rl.curriculum.drive import Driver, most_steps, stage_configs
 from debate_rl.curriculum.record import Curriculum, after, stage_folder
@@ -35,23 +37,22 @@ from debate_rl.training.run import BY_ALARM, End, Run, open_training
 from envs.errors import UnreachableError
 from learner.update.ranks import ALONE, Ranks
 
-Tell: TypeAlias = Callable[..., None]
+Say: TypeAlias = Callable[..., None]
 SHOWN = ("loss", "eval/sft/loss", "eval/direct/accuracy", "eval/direct/generated_tokens")
 """Figures of a supervised run, each from the last step that has it."""
 
 
-def train_run(config: Config, ranks: Ranks) -> tuple[dict[str, object], bool]:
+def train_run(config: Config, ranks: Ranks, say: Say, tell: Say) -> tuple[dict[str, object], bool]:
     """Train one run and print what it came to; return its figures, and whether an alarm ended it."""
-    tell = _teller(config, quiet=ranks.index > 0)
     tell(_head(config))
     session = _trained(config, ranks, tell)
-    _say_end(session)
+    _say_end(session, say)
     return _figures(session), session.end is not None and session.end.reason in BY_ALARM
 
 
-def train_stages(config: Config, only: str | None) -> tuple[dict[str, object], bool]:
+def train_stages(config: Config, only: str | None, say: Say, tell: Say) -> tuple[dict[str, object], bool]:
     """Train a curriculum, or its stage ``only``, to the end and print what each stage came to."""
-    tell, done, others = _teller(config), list[dict[str, object]](), list[End]()
+    done, others = list[dict[str, object]](), list[End]()
 
     def steps_of(own: Config) -> int | None:
         session = _trained(own, ALONE, tell)
@@ -69,17 +70,16 @@ def train_stages(config: Config, only: str | None) -> tuple[dict[str, object], b
             needs.refuse_too_large()
 
     record = Driver(config, steps_of, tell, look, only).drive()
-    _say_stages(config, record)
+    _say_stages(config, record, say)
     return {"run": config.run.dir, "stages": done}, bool(others) and others[0].reason in BY_ALARM
 
 
-def plan_stages(config: Config, gib: float | None, only: str | None) -> None:
-    """Print what the run of each stage needs at most, or that of one alone."""
-    say = plain_console().print
+def plan_stages(config: Config, gib: float | None, only: str | None) -> Iterator[str]:
+    """Yield what the run of each stage needs at most, or that of one alone."""
     for number, (stage, own) in enumerate(stage_configs(config), start=1):
         if only in (None, stage.name):
-            say(f"stage {number}, {stage.name}: at most {most_steps(stage)} in {own.run.dir}")
-            say(*plan_lines(own, Path(own.run.dir), gib, ALONE)[1:], sep="\n")
+            yield f"stage {number}, {stage.name}: at most {most_steps(stage)} in {own.run.dir}"
+            yield from plan_lines(own, Path(own.run.dir), gib, ALONE)[1:]
 
 
 def plan_lines(config: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:
@@ -132,17 +132,13 @@ def _head(config: Config) -> str:
     return f"{config.run.dir}: {size.steps} steps of {debates}"
 
 
-def _teller(config: Config, *, quiet: bool = False) -> Tell:
-    return plain_console(stderr=True, quiet=quiet or config.logging.progress == "none").print
-
-
 def _needs(config: Config, data: Problems, *, done: int = 0, ranks: int = 1) -> Plan | None:
     if config.sft.data:
         return planned_replies(config, data)
     return planned(config, data, done=done, ranks=ranks)
 
 
-def _trained(config: Config, ranks: Ranks, tell: Tell) -> Run:
+def _trained(config: Config, ranks: Ranks, tell: Say) -> Run:
     """Do the steps of a run that are left, again from where a rollback went to."""
     while True:
         session = _trained_once(config, ranks, tell)
@@ -150,7 +146,7 @@ def _trained(config: Config, ranks: Ranks, tell: Tell) -> Run:
             return session
 
 
-def _trained_once(config: Config, ranks: Ranks, tell: Tell) -> Run:
+def _trained_once(config: Config, ranks: Ranks, tell: Say) -> Run:
     """Do the steps that are left; ``tell`` says before them what they will need."""
     replies, needs = bool(config.sft.data), list[Plan]()
 
@@ -206,9 +202,9 @@ def _steps_saved(config: Config) -> int:
     return max(map(step_of, checkpoints(Path(config.run.dir) / "checkpoints")), default=0)
 
 
-def _say_end(session: Run) -> None:
+def _say_end(session: Run, say: Say) -> None:
     """Print what a run came to, and where its parts lie."""
-    say, run, replies = plain_console().print, session.folder, bool(session.config.sft.data)
+    run, replies = session.folder, bool(session.config.sft.data)
     if trained := session.data.trained_on:
         held_out = counted(len(session.data.never_trained), "held-out problem")
         say(f"test-time learning: {trained} of {held_out} are trained on")
@@ -249,8 +245,8 @@ def _figures(session: Run) -> dict[str, object]:
     return figures
 
 
-def _say_stages(config: Config, record: Curriculum) -> None:
-    say, run, last = plain_console().print, Path(config.run.dir), record.visits[-1]
+def _say_stages(config: Config, record: Curriculum, say: Say) -> None:
+    run, last = Path(config.run.dir), record.visits[-1]
     for visit in record.visits:
         say(f"{visit.folder}: {visit.end or 'not ended'}{', ' if visit.why else ''}{visit.why}")
     if last.end is None:

@@ -1,25 +1,22 @@
-"""Whom a command asks: policies by name and by weights, the folder that keeps replies, and the progress."""
+"""Who is asked: policies by name and by weights, and the folder that keeps their replies."""
 
 from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from debate import Policy, Problem
-from debate_rl.commands.console import INTERRUPTED, Ended, plain_console
 from debate_rl.config import Config
 from debate_rl.config.models import ENGINES
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import end_engines, open_policy
 from debate_rl.evaluation.folder import KeptReplies, default_folder
 from debate_rl.evaluation.play import Unopened
-from debate_rl.metrics.progress import parts_shown
 from debate_rl.runs.weights import named_weights
 from debate_rl.sampling.problems import load_held_out
-from debate_rl.strategies.solving import with_tools
 from envs import DataError, Environment
 
 MAX_LIVE = 128
@@ -40,9 +37,10 @@ def weights_named(run: Path | None, name: str, what: str) -> Path | None:
 
 
 def judge_of(name: str) -> tuple[Config, Path | None]:
-    """Return what --judge names: its configuration and its newest weights."""
+    """Return what --judge names: its configuration, in which no programs run, and its newest weights."""
     run, config = open_run_or_recipe(name, ())
-    return with_tools(config, "none"), weights_named(run, "newest", name)
+    alone = config.model_copy(update={"debate": config.debate.model_copy(update={"tools": "none"})})
+    return alone, weights_named(run, "newest", name)
 
 
 def graded_problems(config: Config, key: str) -> tuple[Environment, tuple[Problem, ...]]:
@@ -105,25 +103,3 @@ class KeptPolicies:
             kept = KeptReplies(policy, self._folder / f"{name}.jsonl", stay=True)
             self._open[name] = self._stack.enter_context(kept)
         return self._open[name]
-
-
-@contextmanager
-def progress_of(folder: str) -> Iterator[Callable[..., None]]:
-    """Yield what shows the progress: a bar with the time left in a terminal, lines in a pipe.
-
-    It is called as ``Tell`` is, or without the work in what is still under way. A command that is
-    interrupted says what it leaves.
-    """
-    counts: dict[str, str] = {}
-    try:
-        with parts_shown("auto", plain_console(stderr=True), head=f"{folder}: ", keep=True) as parts:
-
-            def tell(part: str, done: int, total: int, work: float | None = None) -> None:
-                counts[part] = f"{part} {done}/{total}"
-                parts.advance(part, done if work is None else work, total)
-
-            yield tell
-    except (KeyboardInterrupt, Ended) as stop:
-        kept = ", ".join(counts.values()) or "nothing yet"
-        line = f"stopped; {folder} keeps {kept}; the same command resumes"
-        raise Ended(line, int(stop.code or 0) if isinstance(stop, Ended) else INTERRUPTED) from stop
