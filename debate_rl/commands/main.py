@@ -67,7 +67,7 @@ EXAMPLES = r"""
 quickstart
 quickstart --family words --seed 1
 doctor gsm8k_smoke --quick
-doctor runs/mine --problems 100 --json
+doctor runs/mine --problems 100 --json -
 train gsm8k_smoke run.dir=runs/mine
 train runs/mine
 train gsm8k_qwen3_8b_1gpu --plan --memory 80
@@ -198,7 +198,8 @@ def run(command: Callable[[Sequence[str]], Any] = dispatch) -> NoReturn:
     except (ValueError, OSError, ImportError) as error:
         if os.environ.get("DEBATE_TRACEBACK"):
             raise
-        _end(_mistake(error), WRONG)
+        # That of a filter has a second line: a caret under the character.
+        _end(str(error) if type(error).__name__ == "FilterError" else one_line(error), WRONG)
     except Ended as ended:
         _end(ended.line, int(str(ended.code)))
     except KeyboardInterrupt:
@@ -215,16 +216,6 @@ def run_alone(function: Callable[..., None], name: str) -> NoReturn:
     from debate_rl.commands.options import as_command
 
     run(lambda words: as_command(function, ())(words, prog_name=name))
-
-
-def _mistake(error: ValueError | OSError | ImportError) -> str:
-    """Return what is wrong in one line; of a filter also the filter, with a caret under the character."""
-    if isinstance(error, ValueError):
-        from transcripts import FilterError
-
-        if isinstance(error, FilterError):
-            return str(error)
-    return one_line(error)
 
 
 def _terminate(_signum: int, frame: FrameType | None) -> None:
