@@ -169,8 +169,8 @@ def help_page() -> str:
     return "\n".join([*lines, "", *ends])
 
 
-def dispatch(words: Sequence[str]) -> NoReturn:
-    """Do what the words of a command line say."""
+def dispatch(words: Sequence[str]) -> None:
+    """Do what the words of a command line say; it ends by SystemExit."""
     if not words or words[0] in HELP_WORDS:
         print(help_page())
         sys.exit(0 if words else WRONG)
@@ -179,10 +179,9 @@ def dispatch(words: Sequence[str]) -> NoReturn:
         sys.exit(0)
     name, rest = named(words)
     loaded(name)(rest, prog_name=f"debate {name}")
-    raise AssertionError("a command ends by SystemExit")
 
 
-def run(command: Callable[[Sequence[str]], Any] = dispatch) -> NoReturn:
+def run(command: Callable[[Sequence[str]], Any] = dispatch) -> None:
     """Run the command line of this process, with every mistake as one line on stderr."""
     # Where a signal ends a round, some of its requests may not have begun.
     warnings.filterwarnings("ignore", r"coroutine '.*' was never awaited", RuntimeWarning)
@@ -208,10 +207,9 @@ def run(command: Callable[[Sequence[str]], Any] = dispatch) -> NoReturn:
         if ended.code == INTERRUPTED:
             _end(_stopped(), INTERRUPTED)
         raise
-    raise AssertionError("a command ends by SystemExit")
 
 
-def run_alone(function: Callable[..., None], name: str) -> NoReturn:
+def run_alone(function: Callable[..., None], name: str) -> None:
     """Run one function as a command line of its own, such as an experiment, with the errors of ``debate``."""
     from debate_rl.commands.options import as_command
 
