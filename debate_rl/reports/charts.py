@@ -61,17 +61,14 @@ def _charts(name: str, spec: dict[str, Any], runs: Sequence[Run]) -> list[Chart]
         for figure in figures
     }
     if len(pairs) <= MOST_LINES or len(runs) == 1:
-        lines = [
-            (f"{labels[figure]}, {run.name}" if len(runs) > 1 else labels[figure], figure, run)
-            for figure, run in pairs
-        ]
+        tail = [f", {run.name}" if len(runs) > 1 else "" for _, run in pairs]
+        lines = [(labels[one] + end, one, run) for (one, run), end in zip(pairs, tail, strict=True)]
         return [_chart(f"curves/{name}", spec["title"], spec, lines)] if pairs else []
     charts: list[Chart] = []
     for figure in dict.fromkeys(figure for figure, _ in pairs):
         lines = [(run.name, figure, run) for one, run in pairs if one == figure]
-        label = labels[figure]
-        head = f"{spec['title']}: {label}"
-        charts.append(_chart(f"curves/{name}/{label.replace(' ', '_')}", head, spec, lines))
+        key, head = labels[figure].replace(" ", "_"), f"{spec['title']}: {labels[figure]}"
+        charts.append(_chart(f"curves/{name}/{key}", head, spec, lines))
     return charts
 
 
@@ -90,11 +87,7 @@ def _chart(name: str, head: str, spec: dict[str, Any], lines: Sequence[tuple[str
 
 
 def thinned(steps: Steps, values: Numbers, most: int = POINTS) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return at most ``most`` points: the curve itself, or the means of equal shares of its values.
-
-    >>> thinned(np.arange(4), np.array([0.0, 2.0, 4.0, 6.0]), 2)
-    ((0.5, 2.5), (1.0, 5.0))
-    """
+    """Return at most ``most`` points: the curve itself, or the means of equal shares of its values."""
     at = steps.astype(float)
     if len(values) > most:
         edges = np.linspace(0, len(values), most + 1).astype(int)[:-1]
@@ -172,9 +165,6 @@ def histogram(values: Numbers, everything: Numbers) -> tuple[tuple[float, ...], 
     """Return the positions of bars and the share of the values in each; the bars are those of ``everything``.
 
     Up to 12 different values have a bar each; more of them 20 bars of equal width, at their middles.
-
-    >>> histogram(np.array([0.0, 1.0, 1.0, 1.0]), np.array([0.0, 0.5, 1.0]))
-    ((0.0, 0.5, 1.0), (0.25, 0.0, 0.75))
     """
     x = np.unique(everything)
     if len(x) <= MOST_VALUES:

@@ -10,6 +10,7 @@ import numpy as np
 from debate_rl.alarms import ANY, RUNS, STEPS, Reading, alarms
 from debate_rl.alarms.settings import open_advice
 from debate_rl.formatting import percent, short
+from debate_rl.reports import measures
 from debate_rl.reports.document import (
     Cell,
     Paragraph,
@@ -22,14 +23,6 @@ from debate_rl.reports.document import (
     table_of,
 )
 from debate_rl.reports.figures import TABLES
-from debate_rl.reports.measures import (
-    NO_COLLAPSE,
-    change_of,
-    changed_outputs,
-    evaluations,
-    gained,
-    judge_figures,
-)
 from debate_rl.reports.run import TEST_TIME, Run
 
 Word = Literal["good", "warn", "bad", "unknown"]
@@ -43,11 +36,7 @@ Evidence = tuple[str, float | None, bool]
 
 
 def worst(*words: Word) -> Word:
-    """Return the worst of the words; of "unknown" alone "unknown".
-
-    >>> worst("good", "unknown", "warn"), worst("unknown")
-    ('warn', 'unknown')
-    """
+    """Return the worst of the words; of "unknown" alone "unknown"."""
     return next((word for word in ("bad", "warn", "good") if word in words), "unknown")
 
 
@@ -112,7 +101,7 @@ def _diversity(run: Run) -> Answer:
 
 
 def _votes_and_truth(run: Run) -> Answer:
-    judges = judge_figures(run)
+    judges = measures.judge_figures(run)
     accuracy, correlation = judges.accuracy, judges.correlation
     linked: Word = "unknown" if correlation is None else "good" if correlation >= 0.3 else "warn"
     lift = run.curves.late("winner/lift")
@@ -146,7 +135,8 @@ def _gradients(run: Run) -> Answer:
 
 
 def _progress(run: Run) -> Answer:
-    loss, gain = change_of(run, "loss"), change_of(run, "accuracy") or change_of(run, "reward/truth/mean")
+    loss = measures.change_of(run, "loss")
+    gain = measures.change_of(run, "accuracy") or measures.change_of(run, "reward/truth/mean")
     lost = f"loss {short(loss.early)} to {short(loss.late)}" if loss else ""
     if gain is None:
         return "unknown", lost or UNKNOWN
@@ -159,7 +149,8 @@ def _progress(run: Run) -> Answer:
 
 
 def _updating(run: Run) -> Answer:
-    updates, kl, outputs = run.curves.total("updates"), run.curves.late("kl_mean"), changed_outputs(run)
+    updates, kl = run.curves.total("updates"), run.curves.late("kl_mean")
+    outputs = measures.changed_outputs(run)
     moved: Word = "unknown"
     text = _listed(updates=updates, **{"KL to the reference, last third": kl})
     if outputs is not None:
@@ -181,7 +172,7 @@ def _overfitting(run: Run) -> Answer:
     for reading in run.readings:
         if reading.detector.name == "held_out" and reading.alarm is not None:
             return "bad", f"{reading.alarm.why} (seen at step {reading.alarm.step})"
-    evaluated, less = evaluations(run, direct), gained(run, direct)
+    evaluated, less = measures.evaluations(run, direct), measures.gained(run, direct)
     if not evaluated:
         return "unknown", "no held-out evaluation during training"
     at_end, last = run.curves.late("accuracy/round_0"), evaluated[-1][1][0]
@@ -189,7 +180,7 @@ def _overfitting(run: Run) -> Answer:
     if less is None:
         return "unknown", f"{text}; one evaluation alone"
     text += f"; gained {short(less[0])}{bounds_text(less[1], less[2])} held out, after step {evaluated[0][0]}"
-    trained = change_of(run, "accuracy/round_0")
+    trained = measures.change_of(run, "accuracy/round_0")
     if trained is None or trained.direction == "too few steps":
         word: Word = "good" if less[1] > 0 else "warn" if less[2] < 0 else "unknown"
         return word, f"{text}; what training gained cannot be told from so few steps"
@@ -247,9 +238,9 @@ def ranked(run: Run) -> list[Hypothesis]:
 
 
 def _signs(run: Run) -> dict[str, list[Evidence]]:
-    curves, judges = run.curves, judge_figures(run)
+    curves, judges = run.curves, measures.judge_figures(run)
     cast, tied = curves.late("votes/valid"), curves.late("votes/ties")
-    form, right = change_of(run, "format/valid"), change_of(run, "accuracy")
+    form, right = measures.change_of(run, "format/valid"), measures.change_of(run, "accuracy")
     rose = form is not None and form.direction == "up" and form.value > 0.05
     instead = rose and right is not None and right.direction in ("flat", "down")
     silent = curves.median("advantage/zero_variance_share/truth")
@@ -343,7 +334,7 @@ def debates_of(reading: Reading) -> str:
 def _sentence(reading: Reading, run: Run) -> str:
     alarm, name = reading.alarm, reading.detector.name
     assert alarm is not None
-    kind = "A fault" if name in NO_COLLAPSE else "A sign of collapse"
+    kind = "A fault" if name in measures.NO_COLLAPSE else "A sign of collapse"
     return (
         f"{run.name}: {kind} at step {alarm.step}: {alarm.why} ({name} {short(alarm.value)}, threshold "
         f"{short(alarm.threshold)}). Proposed: {open_advice(run.settings, reading.detector.fix)}."

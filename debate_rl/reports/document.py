@@ -148,20 +148,12 @@ class Links:
             raise ValueError(f"--inspector {self.inspector}: must begin with http:// or https://")
 
     def command(self, behind: Behind) -> str:
-        """Return the command that lists the debates.
-
-        >>> Links().command(Behind("runs/a", "winner:wrong step:>3"))
-        "debate inspect runs/a ls 'winner:wrong step:>3'"
-        """
+        """Return the command that lists the debates."""
         words = ["debate", "inspect", quote(printable(behind.run)), "ls"]
         return " ".join([*words, quote(printable(behind.filter))] if behind.filter else words)
 
     def address(self, behind: Behind) -> str | None:
-        """Return where the inspector shows the debates.
-
-        >>> Links("http://127.0.0.1:8000/").address(Behind("runs/a b", "flip:CW"))
-        'http://127.0.0.1:8000/run/a%20b/debates?filter=flip%3ACW'
-        """
+        """Return where the inspector shows the debates."""
         if not self.inspector:
             return None
         name = in_address(printable(Path(behind.run).resolve().name), safe="")
@@ -298,11 +290,7 @@ def bounds_text(low: float, high: float) -> str:
 
 
 def percent_of(estimate: Estimate) -> str:
-    """Return a share in percent with its interval.
-
-    >>> percent_of(Estimate(0.7123, 0.66, 0.76, 100, 20))
-    '71.2% (95% interval 66.0 to 76.0)'
-    """
+    """Return a share in percent with its interval."""
     text, low, high = percent(estimate.value), 100 * estimate.low, 100 * estimate.high
     if not (isfinite(low) and isfinite(high)):
         return text
@@ -310,11 +298,7 @@ def percent_of(estimate: Estimate) -> str:
 
 
 def points_of(estimate: Estimate | None) -> str:
-    """Return a difference of shares in percentage points with its interval.
-
-    >>> points_of(Estimate(0.05, -0.01, 0.11, 100, 20)), points_of(None)
-    ('+5.0 points (-1.0 to +11.0)', 'no cases')
-    """
+    """Return a difference of shares in percentage points with its interval."""
     if estimate is None:
         return "no cases"
     text = f"{100 * estimate.value:+.1f} points"

@@ -85,11 +85,7 @@ def _slopes(columns: Columns, y: NDArray[Any], beta: Numbers) -> tuple[Numbers, 
 
 
 def slope(x: ArrayLike, y: ArrayLike, clusters: Codes) -> Estimate | None:
-    """Return the least-squares slope of y on x; None where x does not vary.
-
-    >>> slope([0, 1, 2], [1, 3, 5], np.array([0, 1, 2])).value
-    2.0
-    """
+    """Return the least-squares slope of y on x; None where x does not vary."""
     across, up = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if not len(across) or np.ptp(across) == 0:
         return None
@@ -122,11 +118,7 @@ def correlation(sums: Numbers, clusters: Codes) -> Estimate | None:
 def auc(scored: Sequence[tuple[float, int]]) -> float:
     """Return the chance that a right solution has the higher score than a wrong one, equal ones count half.
 
-    ``scored``: (score, 1 right or 0 wrong). nan without both. Mann and Whitney's U / (n m)
-    [Hanley and McNeil 1982].
-
-    >>> auc([(0.5, 1), (0.5, 0), (-1.0, 0)]), auc([(0.5, 1)])
-    (0.75, nan)
+    ``scored``: (score, 1 right or 0 wrong). nan without both [Hanley and McNeil 1982].
     """
     right = [score for score, grade in scored if grade]
     wrong = [score for score, grade in scored if not grade]
@@ -135,11 +127,7 @@ def auc(scored: Sequence[tuple[float, int]]) -> float:
 
 
 def kendall_tau_b(scored: Sequence[tuple[float, int]]) -> float:
-    """Return Kendall's tau-b of score and truth [Kendall 1945]; nan where either is all alike.
-
-    >>> kendall_tau_b([(1.0, 1), (0.0, 0), (-1.0, 0)]) == 2 / 6**0.5
-    True
-    """
+    """Return Kendall's tau-b of score and truth [Kendall 1945]; nan where either is all alike."""
     concordant = by_score = by_truth = 0
     for (a, x), (b, y) in combinations(scored, 2):
         order, truth = (a > b) - (a < b), x - y

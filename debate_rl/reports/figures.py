@@ -216,7 +216,13 @@ def _regression(study: Study) -> Iterator[Figure]:
     absent = [name for name, column in columns.items() if not len(column) or np.ptp(column) == 0]
     varying = {name: column for name, column in columns.items() if name not in absent}
     without = {"position": np.ones(int(used.sum()), dtype=np.int8)} | varying
-    design = without | _persona_columns(study, used)
+    # a column for each persona but the last, coded so that all personas' effects sum to 0
+    codes, texts = table["persona"][used], [*study.personas]
+    present = sorted(np.unique(codes).tolist(), key=texts.__getitem__)
+    coded = present[:-1] if len(present) <= MOST_PERSONAS else []
+    last = (codes == present[-1]).astype(np.int8) if present else 0
+    personas = {f"persona/{texts[code]}": (codes == code).astype(np.int8) - last for code in coded}
+    design = without | personas
     won, clusters = table["outcome"][used] == 1, study.clusters(table)[used]
     found: dict[str, Estimate] = {}
     reasons = dict.fromkeys(absent, "not estimable: it does not vary")
@@ -230,16 +236,6 @@ def _regression(study: Study) -> Iterator[Figure]:
     for name in (*design, *absent):
         marked = flag if name in found else ""
         yield _figure(f"regression/{name}", found.get(name), why=reasons.get(name, ""), flag=marked)
-
-
-def _persona_columns(study: Study, used: Where) -> dict[str, NDArray[np.int8]]:
-    """Return a column for each persona but the last, coded so that all personas' effects sum to 0."""
-    codes, texts = study.pairs["persona"][used], [*study.personas]
-    present = sorted(np.unique(codes).tolist(), key=texts.__getitem__)
-    if not 2 <= len(present) <= MOST_PERSONAS:
-        return {}
-    last = (codes == present[-1]).astype(np.int8)
-    return {f"persona/{texts[code]}": (codes == code).astype(np.int8) - last for code in present[:-1]}
 
 
 def winner_rows(study: Study) -> dict[str, Rows]:

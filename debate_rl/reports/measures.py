@@ -79,10 +79,6 @@ def change(values: Numbers) -> Change | None:
     """Return the change over values in the order of the steps; None of nothing.
 
     The interval is Welch's on means of up to 6 blocks of neighbouring steps in each third.
-
-    >>> found = change(np.array([0.0, 1.0, 0.0, 1.0, 5.0, 5.0, 5.0, 5.0, 10.0, 11.0, 10.0, 11.0]))
-    >>> found.early, found.late, found.value, found.direction
-    (0.5, 10.5, 10.0, 'up')
     """
     if not len(values):
         return None
@@ -192,11 +188,7 @@ def changed_outputs(run: Run) -> tuple[float, float, int] | None:
 
 
 def _mean_distance(pairs: Iterable[Sequence[frozenset[str]]]) -> float:
-    """Return the mean over pairs of sets of words of 1 - Jaccard's index, 0 for two empty ones.
-
-    >>> _mean_distance([(frozenset("ab"), frozenset("bc"))])
-    0.6666666666666667
-    """
+    """Return the mean over pairs of sets of words of 1 - Jaccard's index, 0 for two empty ones."""
     return fmean(1 - len(one & other) / len(one | other) if one | other else 0.0 for one, other in pairs)
 
 

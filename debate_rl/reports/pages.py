@@ -138,26 +138,20 @@ def _figures(judged: Judged) -> Iterator[Mapping[str, object]]:
 
 def _answer(answer: Answer) -> dict[str, object]:
     """Return the answer in a word and in sentences, with the commands to type and the picture."""
-    facts = {
-        "question": answer.question,
-        "word": answer.word,
-        "tone": answer.tone,
-        "text": [part.text for part in answer.text],
-        "commands": [part.command for part in answer.text if part.command],
-    }
-    return _plain(facts) | {"picture": _part(answer.picture) if answer.picture else None}
+    texts = [part.text for part in answer.text]
+    commands = [part.command for part in answer.text if part.command]
+    facts = {"question": answer.question, "word": answer.word, "tone": answer.tone, "text": texts}
+    picture = _part(answer.picture) if answer.picture else None
+    return _plain(facts | {"commands": commands}) | {"picture": picture}
 
 
 def _part(part: Part) -> dict[str, object]:
     kind = type(part).__name__.lower()
     if isinstance(part, Paragraph | Chart):
         return {"type": kind, **_plain(asdict(part))}
-    cells = [[_plain(asdict(cell)) for cell in row] for row in part.rows]
+    cells = ([_plain(asdict(cell)) for cell in row] for row in part.rows)
     rows = [
-        [
-            {name: value for name, value in cell.items() if value not in (None, "") or name == "text"}
-            for cell in row
-        ]
+        [{n: v for n, v in cell.items() if v not in (None, "") or n == "text"} for cell in row]
         for row in cells
     ]
     about = {"name": part.name, "title": part.title, "columns": list(part.columns), "note": part.note}

@@ -21,15 +21,8 @@ from debate_rl.metrics.intervals import Estimate
 from debate_rl.reports import document
 from debate_rl.reports.diagnosis import debates_of, ranked
 from debate_rl.reports.document import Answer, Behind, Chart, Judged, Links, Paragraph, Section, percent_of
-from debate_rl.reports.figures import figures_of
-from debate_rl.reports.findings import (
-    WRONG_VOTES,
-    WRONG_WINNER,
-    Finding,
-    Look,
-    findings,
-    judgment_looks,
-)
+from debate_rl.reports.figures import TABLES, figures_of
+from debate_rl.reports.findings import WRONG_VOTES, WRONG_WINNER, Finding, Look, findings, judgment_looks
 from debate_rl.reports.judgment import comparison_section, group_parts, judgment_sections, read_text
 from debate_rl.reports.measures import LEAST, change_of
 from debate_rl.reports.rows import Study
@@ -39,11 +32,6 @@ from transcripts import RunStore, TranscriptError
 
 MALFORMED = (LookupError, ValueError)
 """What a record raises whose turns or tables do not fit its protocol."""
-QUESTIONS = {
-    "learned": "Did it learn?",
-    "judge": "Can the judge be trusted, and is it getting worse?",
-    "next": "What to look at or change next?",
-}
 MOST_ADVICE = 2
 LATE_WRONG = "accuracy.last_round:0"
 URGENCY = ("bad", "warn", "", "good")
@@ -120,16 +108,11 @@ def stages_sections(names: Sequence[str]) -> list[Section]:
 
 
 def _visit(visit: Visit) -> tuple[document.Cell, ...]:
-    tones: dict[str, document.Tone] = {"reached": "good", "demoted": "bad"}
+    began = visit.start.rpartition("/")[2] or "the recipe's weights"
+    steps = str(visit.steps) if visit.end else "under way"
+    held_out = share(visit.value), interval(visit.low, visit.high, share, none="none")
     return document.row(
-        visit.folder,
-        visit.start.rpartition("/")[2] or "the recipe's weights",
-        document.Cell(str(visit.steps) if visit.end else "under way", visit.steps),
-        visit.figure,
-        document.Cell(share(visit.value), visit.value),
-        interval(visit.low, visit.high, share, none="none"),
-        document.Cell(visit.end or "not yet", tone=tones.get(visit.end or "", "")),
-        visit.why,
+        visit.folder, began, steps, visit.figure, *held_out, visit.end or "not yet", visit.why
     )
 
 
@@ -137,37 +120,30 @@ def answers(
     runs: Sequence[Judged], trained: Mapping[str, Run], found: Sequence[Finding]
 ) -> tuple[Answer, ...]:
     """Return the three answers; those of several runs stand below each other, without pictures."""
-    said: dict[str, list[tuple[str, Said]]] = {name: [] for name in QUESTIONS}
+    said: dict[str, list[Said]] = {name: [] for name in TABLES["answer"]}
     for judged in runs:
         of_run = {finding.look.kind: finding for finding in found if finding.look.run == judged.run}
         run = trained.get(judged.run)
-        said["learned"].append((judged.run, learned(judged, run, of_run)))
-        said["judge"].append((judged.run, _judge(judged, of_run)))
-        said["next"].append((judged.run, ("", _next(judged, run, of_run))))
+        said["learned"].append(learned(judged, run, of_run))
+        said["judge"].append(_judge(judged, of_run))
+        said["next"].append(("", _next(judged, run, of_run)))
     if len(runs) > 1:  # the first sentence of each run, with its name and the answer in a word
-        return tuple(
-            Answer(
-                name,
-                question,
-                "",
-                tuple(
-                    replace(text[0], text=f"{run}: {word}{'. ' if word else ''}{text[0].text}")
-                    for run, (word, text) in said[name]
-                ),
+        lines = {
+            name: tuple(
+                replace(text[0], text=f"{run.run}: {word}{'. ' if word else ''}{text[0].text}")
+                for run, (word, text) in zip(runs, answered, strict=True)
             )
-            for name, question in QUESTIONS.items()
-        )
+            for name, answered in said.items()
+        }
+        return tuple(Answer(name, TABLES["answer"][name], "", text) for name, text in lines.items())
     run = trained.get(runs[0].run)
     charts = (part for part in group_parts(runs[0]) if isinstance(part, Chart))
     judge = next((chart for chart in charts if chart.name == "accuracy-by-step"), None)
-    pictures = {
-        "learned": run and learning_chart(run),
-        "judge": judge and replace(judge, name="judge", small=True, behind=None),
-    }
+    pictures = {"learned": run and learning_chart(run)}
+    pictures["judge"] = judge and replace(judge, name="judge", small=True, behind=None)
     return tuple(
-        Answer(name, QUESTIONS[name], word, tuple(text), pictures.get(name))
-        for name in QUESTIONS
-        for _, (word, text) in said[name]
+        Answer(name, TABLES["answer"][name], word, tuple(text), pictures.get(name))
+        for name, [(word, text)] in said.items()
     )
 
 

@@ -21,6 +21,7 @@ from debate_rl.alarms.settings import risky
 from debate_rl.formatting import counted, printable, title
 from debate_rl.metrics.held_out import DIRECT, HeldOut, on_problems
 from debate_rl.metrics.intervals import Bounded, Estimate, Numbered, apart, holm, mean, ratio
+from debate_rl.reports import measures
 from debate_rl.reports.charts import curves_section, distributions_section, expanded
 from debate_rl.reports.diagnosis import alarms_section, questions_section
 from debate_rl.reports.document import (
@@ -37,16 +38,6 @@ from debate_rl.reports.document import (
 )
 from debate_rl.reports.figures import TABLES
 from debate_rl.reports.findings import LEVEL
-from debate_rl.reports.measures import (
-    change_of,
-    ended_line,
-    evaluations,
-    gained,
-    paired,
-    progress,
-    status,
-    verdict,
-)
 from debate_rl.reports.run import MOST_WRONG, TEST_TIME, Run, WrongSolution, load_runs
 from debate_rl.sampling.difficulty import BANDS
 from envs.causes.rules import CAUSES, CauseName
@@ -85,15 +76,15 @@ def sections_of(runs: Sequence[Run]) -> list[Section]:
 
 def overview_section(runs: Sequence[Run]) -> Section:
     """Return the section that names the runs, their state, their verdict and what is missing."""
-    verdicts = [verdict(run) for run in runs]
+    verdicts = [measures.verdict(run) for run in runs]
     rows, said = list[tuple[Cell, ...]](), list[Part]()
     for run, (word, tone, sentence) in zip(runs, verdicts, strict=True):
-        (name, moved), best, wanted = progress(run), best_step(run), run.setting("train.steps", int)
+        (name, moved), best, wanted = measures.progress(run), best_step(run), run.setting("train.steps", int)
         rows.append(
             row(
                 Cell(run.name, behind=run.behind()),
                 Cell(f"{run.steps} of {wanted}" if wanted is not None else f"{run.steps}", run.steps),
-                status(run),
+                measures.status(run),
                 Cell(word, tone=tone),
                 name if moved else "-",
                 *((moved.early, moved.late, moved.gain) if moved else (None, None, None)),
@@ -101,7 +92,7 @@ def overview_section(runs: Sequence[Run]) -> Section:
             )
         )
         said.append(Paragraph(f"{run.name}: {sentence}", tone, run.behind()))
-        said += [Paragraph(line)] if (line := ended_line(run)) else []
+        said += [Paragraph(line)] if (line := measures.ended_line(run)) else []
     notes = [Paragraph(f"{run.name}: {note}", "warn") for run in runs for note in run.notes]
     words = "; ".join(word for word, _, _ in verdicts)
     return section_of("runs", (table_of("runs/table", rows), *said, *notes), words=words)
@@ -121,7 +112,7 @@ def finals_section(runs: Sequence[Run]) -> Section:
     """Return the section of held-out figures: first, highest and last, the gain, runs compared."""
     parts: list[Part] = []
     for index, run in enumerate(runs, start=1):
-        known = {name: found for name in HELD_OUT if (found := evaluations(run, name))}
+        known = {name: found for name in HELD_OUT if (found := measures.evaluations(run, name))}
         steps = sorted({step for found in known.values() for step, _ in found})
         rows = [_final(run, name, found, steps) for name, found in known.items()]
         if rows:
@@ -137,7 +128,7 @@ def _final(
     run: Run, name: str, evaluated: Sequence[tuple[int, Bounded]], steps: Sequence[int]
 ) -> tuple[Cell, ...]:
     """Return the row of a figure; what the first or the last evaluation of the run has no value of is "-"."""
-    by_step, less = dict(evaluated), gained(run, name)
+    by_step, less = dict(evaluated), measures.gained(run, name)
     top = max(by_step, key=lambda step: by_step[step][0])
     first, last = by_step.get(steps[0]), by_step.get(steps[-1])
     gain = less if less and first and last else "one evaluation"
@@ -146,7 +137,7 @@ def _final(
 
 def _final_note(run: Run) -> str:
     said, best, count = TABLES["final_note"], best_step(run), run.curves.of("eval/problems")[1]
-    gains = {title(name): found for name in HELD_OUT if (found := paired(run, name)) is not None}
+    gains = {title(name): found for name in HELD_OUT if (found := measures.paired(run, name)) is not None}
     parts = [f"{int(count[-1])} problems."] if len(count) else []
     parts.append(said["paired" if gains else "apart"])
     for name, found in gains.items():
@@ -188,11 +179,7 @@ def strata(first: HeldOut, last: HeldOut, figure: str = DIRECT) -> list[Stratum]
 
 
 def splits(right: int, count: int) -> list[tuple[float, float, float]]:
-    """Return each split of a problem's samples in halves: its chance, the rate of one half, of the other.
-
-    >>> splits(1, 2)
-    [(0.5, 0.0, 1.0), (0.5, 1.0, 0.0)]
-    """
+    """Return each split of a problem's samples in halves: its chance, the rate of one half, of the other."""
     half = count // 2
     rest = count - half
     return [
@@ -230,7 +217,7 @@ def _beside(runs: Sequence[Run]) -> Part:
     """Return the table of the last evaluations of all runs, each less that of the first run."""
     rows: list[tuple[Cell, ...]] = []
     for name in HELD_OUT:
-        last = [evaluated[-1][1] if (evaluated := evaluations(run, name)) else None for run in runs]
+        last = [evaluated[-1][1] if (evaluated := measures.evaluations(run, name)) else None for run in runs]
         if sum(bounded is not None for bounded in last) > 1:
             base = last[0]
             gains = (apart(bounded, base) if bounded and base else None for bounded in last[1:])
@@ -296,7 +283,9 @@ def phases_section(runs: Sequence[Run]) -> Section:
     """Return the section with the means of the first, middle and last third of each figure, and aspects."""
     parts: list[Part] = []
     for index, run in enumerate(runs, start=1):
-        found = {name: moved for name in TABLES["figures"]["phases"] if (moved := change_of(run, name))}
+        found = {
+            name: moved for name in TABLES["figures"]["phases"] if (moved := measures.change_of(run, name))
+        }
         adjusted = holm([moved.p for moved in found.values()])
         rows = [
             row(title(name), one.early, one.middle, one.late, one.gain, replace(one, p=p).direction)
@@ -304,7 +293,7 @@ def phases_section(runs: Sequence[Run]) -> Section:
         ]
         parts.append(table_of("phases/{at}", rows, at=index, run=run.name, level=LEVEL))
         parts.append(table_of("phases/{at}/aspects", _aspects(run), at=index, run=run.name))
-        word, tone, sentence = verdict(run)
+        word, tone, sentence = measures.verdict(run)
         parts.append(Paragraph(f"{run.name}: {word}. {sentence}", tone, run.behind()))
     return section_of("phases", parts)
 
@@ -312,7 +301,7 @@ def phases_section(runs: Sequence[Run]) -> Section:
 def _aspects(run: Run) -> Iterator[tuple[Cell, ...]]:
     """Yield what a solution is made of, early and late; of an aspect without a figure it says why."""
     for name, figure, why in TABLES["figures"]["aspects"]:
-        moved = change_of(run, figure) if figure else None
+        moved = measures.change_of(run, figure) if figure else None
         known = (moved.early, moved.late, moved.gain, "") if moved else (None, None, None, why)
         yield row(name, figure or "-", *known)
 
@@ -344,11 +333,7 @@ def settings_section(runs: Sequence[Run]) -> Section:
 
 
 def setting_text(value: Any, there: bool = True) -> str:
-    """Return a setting as text, cut to 160 characters.
-
-    >>> setting_text(1e-5), setting_text([1, 2]), setting_text("grpo"), setting_text(None, False)
-    ('1e-05', '[1, 2]', 'grpo', '-')
-    """
+    """Return a setting as text, cut to 160 characters."""
     if not there:
         return "-"
     text = value if isinstance(value, str) else json.dumps(value, default=str)

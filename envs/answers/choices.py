@@ -27,7 +27,7 @@ _ALONE = re.compile(r"\(?([A-Ja-j])\)?[.:]?")
 _LETTER = re.compile(
     r"\(?([A-J])(?:\)|\s*[).:]|(?=[\s,;(])|$)|\(([a-j])\)|([a-j])(?:\s?\)|[.:](?=\s|$))", re.DOTALL
 )
-_ARTICLE = re.compile(r"(?:an?|the)\s+(?=[A-Za-z]{3})|the\s+", re.IGNORECASE)
+_ARTICLE = re.compile(r"^(?:(?:an?|the)\s+(?=[A-Za-z]{3})|the\s+)", re.IGNORECASE)
 _AFTER_LETTER = re.compile(r"\s+(?:is|was|because|since|as|which|for|from|by|if|when|where|given|due)\b")
 _FORMULA = re.compile(
     r"\s*(?:[<>=|&+*/^_]|\\(?:[lg](?:e|eq|eqslant|t)|neq?|approx|sim|simeq|equiv|cong|cup|cap|in|notin|subset"
@@ -89,7 +89,8 @@ def letter_of(answer: str, choices: Sequence[str] = ()) -> str | None:
     if letter in texts_of(rest.lstrip(").: "), choices):
         return letter
     marked = match.end() > match.end(match.lastindex or 0)
-    if _REFUSED.match(rest) or (not marked and (_FORMULA.match(rest) or _opens_a_phrase(letter, rest))):
+    article = letter == "A" and re.match(r"\s+[a-z]", rest) and not _AFTER_LETTER.match(rest)
+    if _REFUSED.match(rest) or (not marked and (_FORMULA.match(rest) or article)):
         return None
     claim = _without_denials(text[match.end(match.lastindex or 0) :], letter)
     doubted = _DOUBTED.search(rest) or _names_another(claim, letter, LETTERS[: len(choices) or 5])
@@ -106,11 +107,6 @@ def _without_denials(rest: str, letter: str) -> str:
     return rest[: clause.start()] if clause and _DENIED.search(rest, clause.start()) else rest
 
 
-def _opens_a_phrase(letter: str, rest: str) -> bool:
-    """Whether the letter is the article: "A ruler", and not "A because"."""
-    return letter == "A" and bool(re.match(r"\s+[a-z]", rest)) and not _AFTER_LETTER.match(rest)
-
-
 def letter_alone(answer: str, choices: Sequence[str] = ()) -> str | None:
     """Return the item's letter that is the whole answer, in upper case; None for any other answer."""
     match = _ALONE.fullmatch(clean(answer))
@@ -122,21 +118,12 @@ def texts_of(answer: str, choices: Sequence[str]) -> list[str]:
     """Return the letters of the options whose text an answer is."""
     if not choices:
         return []
-    plain = clean(answer)
-    same = _texts_of(plain, [clean(choice) for choice in choices])
-    return same or _texts_of(_bare(plain), [_bare(clean(choice)) for choice in choices])
-
-
-def _texts_of(plain: str, texts: Sequence[str]) -> list[str]:
-    wanted = spelling(plain).casefold()
-    return [
-        letter for letter, text in zip(LETTERS, texts, strict=False) if spelling(text).casefold() == wanted
-    ]
-
-
-def _bare(plain: str) -> str:
-    """Return the text without an article at its start."""
-    return plain[match.end() :] if (match := _ARTICLE.match(plain)) else plain
+    texts = [clean(text) for text in (answer, *choices)]
+    for forms in (texts, [_ARTICLE.sub("", text) for text in texts]):
+        wanted, *others = (spelling(form).casefold() for form in forms)
+        if same := [letter for letter, other in zip(LETTERS, others, strict=False) if other == wanted]:
+            return same
+    return []
 
 
 def _names_another(rest: str, letter: str, letters: str) -> bool:

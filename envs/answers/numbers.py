@@ -180,6 +180,9 @@ def words_value(text: str) -> Fraction | None:
     if parts is None:
         whole = _whole(words)
         return None if whole is None else Fraction(whole)
+    if len(words) > 3 and words[-3:-1] == ["and", "a"]:  # two and a half
+        whole = _whole(words[:-3])
+        return None if whole is None else whole + Fraction(1, parts)
     top = 1 if words[:-1] == ["a"] else _whole(words[:-1])
     return None if top is None or (top > 20 and top % 10) else Fraction(top, parts)
 

@@ -127,7 +127,10 @@ def _apart(left: Sequence[str], right: Sequence[str]) -> tuple[Sequence[str], Se
 def _same_lists(left: Parts, right: Parts) -> bool | None:
     if (left.joined == "union") != (right.joined == "union"):
         listed, union = (right, left) if left.joined == "union" else (left, right)
-        intervals = listed.joined != "set" and any(map(_is_interval, listed.items))
+        inner = [(item, parts_of(item)) for item in listed.items if listed.joined != "set"]
+        intervals = any(
+            each and each.bracketed and (each.kind != "()" or r"\infty" in item) for item, each in inner
+        )
         if not intervals and not all(
             (each := parts_of(item)) and each.joined == "set" for item in union.items
         ):
@@ -140,11 +143,6 @@ def _same_lists(left: Parts, right: Parts) -> bool | None:
         return named
     several = min(len(left.items), len(right.items)) > 1
     return matched(*((left.items, right.items) if several else _apart(left.items, right.items)), _same_item)
-
-
-def _is_interval(text: str) -> bool:
-    parts = parts_of(text)
-    return parts is not None and parts.bracketed and (parts.kind != "()" or r"\infty" in text)
 
 
 def _are_claims(items: Sequence[str]) -> bool:

@@ -50,7 +50,7 @@ def last_box(text: str) -> Span | None:
 
 def last_run(text: str) -> Span | None:
     """Return the span of the last run of boxes with only commas and "and" between them."""
-    outer = [_whole(text, span) for span in _outermost(text)]
+    outer = [whole for whole, _ in _outermost(text)]
     if not outer:
         return None
     first = len(outer) - 1
@@ -61,24 +61,22 @@ def last_run(text: str) -> Span | None:
 
 def all_boxes(text: str) -> Span | None:
     """Return the span from the first box to the last, if there are two or more; else None."""
-    outer = [_whole(text, span) for span in _outermost(text)]
-    return Span(outer[0].start, outer[-1].end) if len(outer) > 1 else None
+    outer = _outermost(text)
+    return Span(outer[0][0].start, outer[-1][0].end) if len(outer) > 1 else None
 
 
 def joined(text: str) -> str:
     """Return the insides of boxes as a list, where a text begins and ends with one; else the text."""
     outer = _outermost(text)
-    ends = outer and (_whole(text, outer[0]).start, _whole(text, outer[-1]).end) == (0, len(text))
-    return ", ".join(span.of(text) for span in outer) if ends else text
+    ends = outer and (outer[0][0].start, outer[-1][0].end) == (0, len(text))
+    return ", ".join(inside.of(text) for _, inside in outer) if ends else text
 
 
-def _outermost(text: str) -> list[Span]:
-    outer: list[Span] = []
+def _outermost(text: str) -> list[tuple[Span, Span]]:
+    """Return the boxes that stand in no other, and their insides."""
+    outer: list[tuple[Span, Span]] = []
     for span in sorted(boxes(text), key=lambda span: span.start):
-        if not outer or span.start > outer[-1].end:
-            outer.append(span)
+        if not outer or span.start > outer[-1][1].end:
+            start = text.rfind("\\boxed", 0, span.start)
+            outer.append((Span(start, span.end + text.startswith("}", span.end)), span))
     return outer
-
-
-def _whole(text: str, inside: Span) -> Span:
-    return Span(text.rfind("\\boxed", 0, inside.start), inside.end + text.startswith("}", inside.end))

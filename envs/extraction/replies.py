@@ -177,11 +177,11 @@ def _rules(mode: Mode, letters: str, choices: Sequence[str]) -> Sequence[Rule]:
         "boxed": ours[0],
         "gsm8k_strict": ours[1],
         "answer_is": ours[2],
-        "gsm8k_strict_match": ("####", partial(_match, _STRICT_MATCH, 1)),
+        "gsm8k_strict_match": ("####", partial(_first_match, _STRICT_MATCH)),
         "gsm8k_flexible_extract": ("flexible", partial(_last, _FLEXIBLE)),
         "minerva_exact": ("minerva", _minerva),
         "first_number": ("first_number", _first_number),
-        "first_letter": ("first_letter", partial(_match, re.compile(f"[{letters or LETTERS[:5]}]"), 0)),
+        "first_letter": ("first_letter", partial(_first_match, re.compile(f"[{letters or LETTERS[:5]}]"))),
     }
     if mode in alone:
         return [alone[mode]]
@@ -202,18 +202,19 @@ def _rules(mode: Mode, letters: str, choices: Sequence[str]) -> Sequence[Rule]:
     ]
 
 
-def _match(pattern: re.Pattern[str], group: int, text: str) -> Span | None:
+def _first_match(pattern: re.Pattern[str], text: str) -> Span | None:
+    """Return where a pattern's first match, or its last group, stands."""
     match = pattern.search(text)
-    return Span(*match.span(group)) if match else None
+    return Span(*match.span(match.re.groups)) if match else None
 
 
-def _last(pattern: re.Pattern[str], text: str, group: int = 0) -> Span | None:
+def _last(pattern: re.Pattern[str], text: str) -> Span | None:
     match = last_match(pattern, text)
-    return Span(*match.span(group)) if match else None
+    return Span(*match.span(match.re.groups)) if match else None
 
 
 def _after_hashes(text: str) -> Span | None:
-    span = _last(_HASHES, text, 1)
+    span = _last(_HASHES, text)
     return span and trimmed(text, span)
 
 
@@ -248,8 +249,8 @@ def _bare(text: str) -> Span | None:
 
 
 def _first_number(text: str) -> Span | None:
-    match = _NUMBER.search(text)
-    return _signed(text, Span(*match.span())) if match else None
+    span = _first_match(_NUMBER, text)
+    return span and _signed(text, span)
 
 
 def _last_number(text: str) -> Span | None:

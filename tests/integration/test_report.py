@@ -60,13 +60,6 @@ def test_a_report_is_a_page_and_a_json_file(report, example):
     assert sorted(path.name for path in (example / "report").iterdir()) == ["report.html", "report.json"]
 
 
-def test_the_same_debates_make_the_same_files(report, example):
-    assert report("example")[0] == 0
-    before = {path.name: path.read_bytes() for path in (example / "report").iterdir()}
-    assert report("example")[0] == 0
-    assert before == {path.name: path.read_bytes() for path in (example / "report").iterdir()}
-
-
 def test_a_filter_and_an_inspector(report, example, home):
     arguments = ("--filter", 'level:"Level 1"', "--out", "of-level-1", "--inspector", "http://127.0.0.1:8000")
     code, _, err = report("example", *arguments, "--json", "figures.json")
@@ -78,27 +71,6 @@ def test_a_filter_and_an_inspector(report, example, home):
     assert figures["winner/accuracy"]["n"] < 200
     page = (home / "of-level-1" / "report.html").read_text()
     assert "http://127.0.0.1:8000/run/example/debates?filter=" in page
-
-
-def test_what_is_no_file_is_not_read(report, example, home):
-    (home / "device").mkdir()
-    (home / "device" / "report.html").symlink_to("/dev/null")
-    code, _, err = report("example", "--out", "device")
-    assert (code, err) == (2, "debate: device/report.html: is not a file; choose another --out\n")
-
-
-@pytest.mark.slow
-def test_several_runs_are_compared(report, example, home):
-    known_run(home / "other", 0.9, 1)
-    code, out, err = report("example", "other")
-    assert (code, err) == (0, "")
-    assert "Report: report/report.html" in out
-    assert "  other: better than a coin. Judges are right in " in out
-    facts = json.loads((home / "report" / "report.json").read_text())
-    [section] = [section for section in facts["sections"] if section["name"] == "comparison"]
-    rows = {row[0]["text"]: row for row in section["parts"][0]["rows"]}
-    assert rows["judge/accuracy"][3]["value"] > 0.1
-    assert {figure["run"] for figure in facts["figures"]} == {"example", "other"}
 
 
 def test_the_answers_come_first_on_screen_page_and_json(report, example):

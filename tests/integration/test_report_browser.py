@@ -122,13 +122,6 @@ def test_no_serious_finding_of_axe(open_page, scheme, name):
     assert [(one["id"], one["nodes"][0]["html"]) for one in grave] == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [390, 800, 1280])
-def test_the_page_is_no_wider_than_the_window(open_page, width):
-    page, *_ = open_page(width=width)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
 def overflowing(page) -> list[str]:
     """Return the texts of charts that stick out of their chart."""
     return page.locator("figure svg").evaluate_all(
@@ -141,13 +134,6 @@ def overflowing(page) -> list[str]:
             }).map(text => text.textContent);
         })"""
     )
-
-
-@pytest.mark.slow
-def test_charts_are_whole_on_the_screen(open_page):
-    page, *_ = open_page()
-    assert page.locator("figure svg").count() > 10
-    assert overflowing(page) == []
 
 
 @pytest.mark.slow
@@ -181,18 +167,3 @@ def test_the_first_screen_has_the_answers_and_the_rest_is_folded(open_page, widt
     summaries = page.locator("details.section > summary").all_inner_texts()
     assert len(summaries) > 5
     assert all(len(text.split()) > 3 for text in summaries)  # a title, and what is in it
-
-
-@pytest.mark.slow
-def test_sections_and_commands_by_keyboard(open_page):
-    page, *_ = open_page()
-    for summary in page.locator("details.section > summary").all():
-        summary.focus()
-        page.keyboard.press("Enter")
-    assert page.locator("details.section:not([open])").count() == 0
-    summary = page.locator("td details.behind > summary").first
-    summary.focus()
-    page.keyboard.press("Enter")
-    command = page.locator("td details.behind[open] code").first
-    assert command.is_visible()
-    assert command.inner_text().startswith("debate inspect ")

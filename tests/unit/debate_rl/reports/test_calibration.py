@@ -51,33 +51,3 @@ def test_simulated_votes_are_as_said(calibration):
     pairs = (sizes * (sizes - 1)).sum()
     within = (sums**2).sum() - ((votes.won[equal] - 0.55) ** 2).sum()
     assert within / pairs / (0.55 * 0.45) == pytest.approx(0.25, abs=0.02)
-
-
-@pytest.fixture
-def pages(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return import_module("report_findings")
-
-
-@pytest.mark.slow
-def test_a_page_of_a_simulated_run_whose_judge_falls_states_it_and_nothing_false(pages):
-    setting = next(one for one in pages.SETTINGS if one.name == "judges .98 to .79, in debates")
-    found = [finding for finding in pages.Pages().draw(setting, seed=0) if finding.state == "found"]
-    assert found[0].look.kind == "judge/change"
-    assert {finding.look.kind for finding in found} <= {"judge/change", *pages.TRUE_OF_ALL}
-    assert found[0].paragraph().text.startswith("Judges got worse: right in 9")
-
-
-@pytest.mark.slow
-def test_pages_of_runs_with_nothing_put_in_state_nothing(pages):
-    """At most 2 in a hundred pages do: of 60 more than 5 do once in a thousand times."""
-    figures = pages.shares(pages.Pages(), pages.SETTINGS[0], 60, 5000)
-    assert figures[0].value <= 5 / 60
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["position +.1", "judges .98 to .79, in debates", "accuracy +.15"])
-def test_what_is_put_in_is_found(pages, name):
-    setting = next(one for one in pages.SETTINGS if one.name == name)
-    _, found, *_ = pages.shares(pages.Pages(), setting, 12, 6000)
-    assert found.value >= 0.75

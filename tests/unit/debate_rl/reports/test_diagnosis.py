@@ -9,7 +9,7 @@ import pytest
 
 from debate_rl.alarms import DETECTORS, readings
 from debate_rl.alarms.settings import NOTHING_LEFT, open_advice
-from debate_rl.reports.diagnosis import QUESTIONS, alarms_section, ranked, rated
+from debate_rl.reports.diagnosis import QUESTIONS, alarms_section, ranked
 from debate_rl.reports.figures import TABLES
 from debate_rl.reports.findings import KINDS
 from debate_rl.reports.run import Run, load_run
@@ -181,8 +181,3 @@ def test_detectors_that_cannot_fire_yet_are_not_counted(whole):
     able = sum(reading.able for reading in run.readings)
     assert 0 < able < len(run.readings)
     assert alarms_section([run]).about == f"0 of {able} detectors that can fire yet"
-
-
-def test_bounds_count_as_the_better_word():
-    assert [rated(x, good=0.2, bad=0.5) for x in (0.2, 0.5, 0.51)] == ["good", "warn", "bad"]
-    assert [rated(x, good=0.7, bad=0.55) for x in (0.7, 0.55, 0.54)] == ["good", "warn", "bad"]

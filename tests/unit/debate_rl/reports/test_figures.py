@@ -104,10 +104,6 @@ def test_groups_have_their_own_pairs_and_filters(found):
     assert found["judge/accuracy/persona/Solver"].filter is None  # no words for whose vote it is
 
 
-def test_no_debates_have_no_figures_and_no_error():
-    assert all(figure.estimate is None and figure.why for figure in judgment_figures([]))
-
-
 def test_debates_without_answers_have_what_needs_no_truth(circular):
     found = {figure.name: figure for figure in judgment_figures([replace(circular, correct=None)])}
     assert found["judge/accuracy"].estimate is None
@@ -121,13 +117,6 @@ def test_an_ungraded_answer_makes_no_pair_decidable(ordered):
     found = {figure.name: figure for figure in judgment_figures([ordered])}
     assert found["judge/strict_accuracy"].estimate.n == 2
     assert found["judge/accuracy"].estimate.value == 0.0
-
-
-def test_missing_is_wrong(ordered):
-    first, second, third = ordered.correct
-    ordered = replace(ordered, correct=(first, ("missing", second[1]), (third[0], "missing")))
-    found = {figure.name: figure for figure in judgment_figures([ordered])}
-    assert found["judge/accuracy"].estimate.value == pytest.approx(1 / 3)
 
 
 def test_the_winner_below_the_line_is_flagged(ordered):

@@ -6,7 +6,7 @@ import pytest
 
 from debate_rl.reports.document import Chart, Judged, Table
 from debate_rl.reports.figures import figures_of
-from debate_rl.reports.judgment import comparison_section, difference, judgment_sections, read_text
+from debate_rl.reports.judgment import comparison_section, difference, judgment_sections
 from debate_rl.reports.report import whole_report
 from debate_rl.reports.rows import gather
 
@@ -78,20 +78,6 @@ def test_a_filter_of_the_report_is_in_every_filter(ordered, circular):
     filters = [one.filter for one in behind if one is not None]
     assert len(filters) > 20
     assert all(filter.startswith("(step:0 OR step:100) ") for filter in filters)
-
-
-def test_what_was_read_in_words(one):
-    assert read_text(one).text == "runs/a: 2 debates of 2 problems, steps 0 to 100."
-
-
-def test_debates_without_votes_have_sections(make_debate):
-    quiet = make_debate([], [[None, None]] * 3, [[None, None]] * 3)
-    assert judgment_sections(judged([quiet]), ())
-
-
-def test_damage_is_told(ordered):
-    first = read_text(judged([ordered], damaged=2))
-    assert (first.text.endswith("2 damaged lines."), first.tone) == (True, "warn")
 
 
 def votes(make_debate, rights, problems):

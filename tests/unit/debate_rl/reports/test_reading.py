@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from threading import Thread
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from debate_rl.reports.charts import thinned
-from debate_rl.reports.run import Run, load_run, read_config
+from debate_rl.reports.run import load_run, read_config
 
 
 def test_nothing_deep_or_foreign_raises(tmp_path):
@@ -29,16 +26,3 @@ def test_thinned_curves_keep_their_range_and_order(values, most):
     assert len(x) == len(y) == min(most, len(values))
     assert list(x) == sorted(x)
     assert min(values) - 1e-6 <= min(y) <= max(y) <= max(values) + 1e-6
-
-
-def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path):
-    (tmp_path / "evaluations" / "one").mkdir(parents=True)
-    pipes = tmp_path / "run.json", tmp_path / "evaluations" / "one" / "figures.json"
-    for pipe in pipes:
-        os.mkfifo(pipe)
-    found: list[Run] = []
-    reader = Thread(target=lambda: found.append(load_run(tmp_path)), daemon=True)
-    reader.start()
-    reader.join(20)
-    assert not reader.is_alive()
-    assert (found[0].info, found[0].evaluations) == ({}, {})

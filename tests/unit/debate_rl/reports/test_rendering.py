@@ -99,12 +99,6 @@ def test_any_cell_is_read_back(text):
     assert page.tags <= TAGS
 
 
-def test_numbers_behind_a_chart_of_several_series():
-    page = Page(as_html(document("a")))
-    assert "a: low" in page.texts
-    assert "other: a" in page.texts
-
-
 def test_json_has_everything_and_no_infinity():
     behind = Behind("runs/a", "winner:wrong")
     table = Table("t", "T", ("a",), ((Cell("none", float("nan")), Cell("x", 0.5, behind, "warn")),))
@@ -145,17 +139,6 @@ def test_a_report_is_the_same_each_time_and_needs_nothing():
     outside = set(re.findall(r"https?://[^\"'\s<]+", text))
     assert outside == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
     assert "url(" not in re.sub(r"url\(#\w+\)", "", text)
-
-
-def test_nothing_to_show_is_said():
-    assert "Nothing to show." in as_html(document("a"))
-
-
-def test_a_chart_without_any_value_is_drawn():
-    empty = Chart("c", "C", "x", "y", (Series("s", (), ()),))
-    bars = Chart("b", "B", "x", "y", (Series("s", (0.0,), (None,)),), "bars", ticks=("a",))
-    page = Page(as_html(Document("R", (), (Section("s", "S", (empty, bars)),))))
-    assert "svg" in page.tags
 
 
 def test_a_single_step_has_whole_steps_beside_it_and_no_offset_is_hidden_in_a_corner():

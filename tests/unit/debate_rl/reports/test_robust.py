@@ -164,16 +164,6 @@ def test_a_regression_on_two_groups_is_their_log_odds():
     assert effect.high - effect.value == pytest.approx(reach * sqrt(1 / 15 + 1 / 45 + 1 / 30 + 1 / 10))
 
 
-def test_copies_of_a_row_within_a_problem_add_no_certainty():
-    rng = np.random.default_rng(3)
-    x, clusters = rng.normal(size=80), np.arange(80)
-    y = (rng.random(80) < 0.5).astype(int)
-    once = logistic([np.ones(80), x], y, clusters)
-    twice = logistic([np.ones(160), np.tile(x, 2)], np.tile(y, 2), np.tile(clusters, 2))
-    for a, b in zip(once, twice, strict=True):
-        assert (b.value, b.low, b.high) == pytest.approx((a.value, a.low, a.high))
-
-
 def test_many_rows_are_read_in_blocks(monkeypatch):
     rng = np.random.default_rng(4)
     columns, clusters = [np.ones(500), rng.normal(size=500)], rng.integers(0, 50, 500)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import tracemalloc
-
 import pytest
 
 from debate import DebateConfig, Problem, run_debates
@@ -12,7 +9,6 @@ from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.metrics.answers import winner_metrics
 from debate_rl.metrics.debates import judge_metrics
 from debate_rl.reports import judgment_figures
-from debate_rl.reports.rows import gather
 from rewards import RewardConfig, score_debate
 from transcripts import Record, RunStore, write_step
 
@@ -77,19 +73,3 @@ def test_a_stored_run_is_read_and_its_filters_find_the_debates(tmp_path):
         assert same.estimate == found["cascade/vulnerability"].estimate
         rates = (found["graph/cycles"].estimate.value, found["graph/condorcet"].estimate.value)
         assert rates == (run.count("cycle:yes") / run.count(), run.count("condorcet:yes") / run.count())
-
-
-@pytest.mark.slow
-def test_a_debate_leaves_a_few_hundred_bytes(make_debate):
-    """A hundred thousand debates of three agents and three rounds take some tens of megabytes."""
-    votes = [(j, r, *(a for a in range(3) if a != j), "left") for j in range(3) for r in (1, 2, 3)]
-    correct, answers = [[True, False, True]] * 3, [["4", "5", "4"]] * 3
-    played = (make_debate(votes, correct, answers, problem=str(n % 200), step=n) for n in range(1500))
-    gather(make_debate(votes, correct, answers) for _ in range(3))
-    tracemalloc.start()
-    rows = gather(played)
-    gc.collect()
-    kept = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert len(rows.pairs) == 9 * 1500
-    assert kept / 1500 < 500

@@ -20,7 +20,7 @@ from debate_rl.reports.document import Chart, Paragraph, Table
 from debate_rl.reports.figures import TABLES
 from debate_rl.reports.measures import change, changed_outputs, status, verdict
 from debate_rl.reports.run import NO_METRICS, load_run
-from debate_rl.reports.training import settings_section, training_sections
+from debate_rl.reports.training import training_sections
 from rewards import RewardConfig, score_debate
 from transcripts import Record, RunStore, compile_filter, write_step
 
@@ -96,13 +96,6 @@ def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced):
     assert (run.debates, run.steps, run.read) == (14 * 8, 14, 14 * 8)
     assert len(run.curves.of("accuracy/round_0")[1]) == 14
     assert not set(traced.glob("*")) - {traced / "transcripts"}
-
-
-def test_metrics_alone_make_a_report(whole):
-    (whole / "transcripts").unlink()
-    sections = training_sections([whole])
-    assert not [link for link in links(sections) if link is not None]
-    assert verdict(load_run(whole))[0] == "learning"
 
 
 def test_an_empty_folder_and_none_are_told(tmp_path):
@@ -188,24 +181,6 @@ def test_the_lift_without_metrics_is_that_of_the_winners_own_round(tmp_path):
     assert load_run(tmp_path).curves.of("winner/lift")[1].tolist() == [pytest.approx(found.estimate.value)]
 
 
-def test_damaged_debates_are_left_out_and_told(whole, traced):
-    (whole / "transcripts").unlink()
-    shutil.copytree(traced / "transcripts", whole / "transcripts")
-    shard = whole / "transcripts/step_000013.jsonl"
-    lines = shard.read_bytes().splitlines(keepends=True)
-    shard.write_bytes(b"".join([b'{"schema": 1}\n', *lines[1:]]))
-    run = load_run(whole)
-    assert run.debates == 14 * 8 - 1
-    assert "1 damaged lines in the transcripts: step 13" in run.notes[0]
-
-
-def test_risky_settings_cite_their_rule(whole):
-    found = [setting for setting, _, _ in risky(load_run(whole).settings)]
-    assert found == ["learner.lr = 5e-05", "learner.beta = 0"]
-    section = settings_section([load_run(whole)])
-    assert all(row[3].text for row in section.parts[0].rows)
-
-
 @pytest.mark.parametrize(
     ("settings", "warned"),
     [
@@ -246,25 +221,6 @@ def test_outputs_of_a_policy_that_never_changes_are_no_further_apart_late(traced
     run.sample.texts = {f"p{n}": [(step, f"words {step > 7}") for step in range(14)] for n in range(6)}
     between, before, _ = changed_outputs(run)
     assert between > before + 0.02
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("value", ['"x"', "nan", "-1", "true", "[[1]]", "9" * 400, "1979-05-27"])
-def test_settings_of_any_kind_make_a_report(whole, value):
-    keys = ["train.steps", "train.group_size", "debate.num_agents", "train.keep_best", "learner.lr"]
-    keys += ["learner.beta", "learner.adam_eps", "held_out.every", "rewards.truth_weight", "model.lora_rank"]
-    (whole / "config.toml").write_text("".join(f"{key} = {value}\n" for key in keys))
-    lines = [{"step": n, "eval/direct/accuracy": 10.0**300, "accuracy": -(10.0**300) * n} for n in range(20)]
-    (whole / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    figures = [
-        {"name": "direct/accuracy", "value": 1, "low": 0, "high": 10**400},
-        {"name": [], "value": 1},
-        7,
-    ]
-    (whole / "evaluations/a").mkdir(parents=True)
-    (whole / "evaluations/a/figures.json").write_text(json.dumps(figures))
-    for link in links(training_sections([whole, whole])):
-        assert link is None or compile_filter(link.filter)
 
 
 @pytest.mark.slow

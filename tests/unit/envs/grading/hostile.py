@@ -70,6 +70,7 @@ def brackets() -> Iterator[Row]:
         yield "x+1", "|" * depth + "x" + "|" * depth
     yield "5", "{" * 100_000
     yield "5", r"\boxed{" * 5000
+    yield "5", r"1\over " * 2000
 
 
 def powers() -> Iterator[Row]:

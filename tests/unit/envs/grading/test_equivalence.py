@@ -121,7 +121,7 @@ H_2O :: H2O ;; 5 :: \text{5 cm} ;; \text{2x-1} :: 2x-1 ;; 3ab :: 3ba ;; FACE_{16
 \sqrt{2} :: \sqrt{2} \text{ cm}^2 ;; 300 :: 3x10^2 ;; -5 :: −5 ;; 1.5 :: 1 ½ cups ;;
 5\text{ cm}^2 :: 5 cm² ;; x \ge 2 :: 2 ≤ x ;; (0,\infty) :: x ∈ (0, ∞) ;;
 105 :: one hundred and five ;; 2300 :: two thousand three hundred ;; 30 :: 30^\circ C ;;
-86°F :: 86 degrees Fahrenheit ;; \approx 37.7 :: 37.7 ;; 5 :: \(5\) cm
+86°F :: 86 degrees Fahrenheit ;; 2.5 :: two and a half ;; \approx 37.7 :: 37.7 ;; 5 :: \(5\) cm
 """)
 DIFFERENT = _pairs(r"""
 \sum_{k=1}^{n} k a_k :: \sum_{k=1}^{n} k a_n ;; \sum_{k=1}^{n} k a_k :: \sum_{k=0}^{n} k a_k ;;
