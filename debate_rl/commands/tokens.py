@@ -18,7 +18,6 @@ from debate_rl.formatting import fixed, json_number
 from debate_rl.runs.weights import KeptWeights, load_kept, weights_of_version
 
 COLUMNS = ("index", "token", "stream", "advantage", "sampler", "trainer", "ratio")
-CAPTION = "sampler, trainer: log-probability; ratio: exp(trainer - sampler)"
 
 
 def tokens(
@@ -58,7 +57,9 @@ def tokens(
         for row in rows
     ]
     title = Text(f"debate {debate}, turn {turn}: {record.debate.problem.id}")
-    Console().print(text_table(COLUMNS, cells, align="rllr", title=title, caption=CAPTION))
+    Console().print(
+        text_table(COLUMNS, cells, align="rllr", title=title, caption="ratio: exp(trainer - sampler)")
+    )
     plain_console().print(_note(path, kept, version))
     if json is not None:
         facts = {"debate": debate, "turn": turn, "policy_version": version, "trainer_version": kept.version}
