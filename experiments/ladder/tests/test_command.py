@@ -6,6 +6,7 @@ import json
 import re
 import runpy
 import sys
+import warnings
 
 import pytest
 
@@ -35,27 +36,46 @@ def reply(request):
     text = request.messages[-1].content
     right = int(re.search(r"What is (\d+)", text)[1]) + 2
     shown = dict(re.findall(r'<work agent="(\w+)" .*?boxed\{(.*?)\}', text, re.DOTALL))
-    known = str(right) in shown.values() or request.seed % 3 == 0
+    known, wrong = str(right) in shown.values() or request.seed % 3 == 0, right + 1 + request.seed % 2
     ranked = sorted(shown, key=lambda label: shown[label] != str(right))
     votes = f"<comparison>{' > '.join(ranked)}</comparison>" if len(ranked) > 1 else ""
-    return f"<solution>\\boxed{{{right if known else right + 1}}}</solution><evaluation>-</evaluation>{votes}"
+    return f"<solution>\\boxed{{{right if known else wrong}}}</solution><evaluation>-</evaluation>{votes}"
 
 
-@pytest.mark.slow
-def test_every_rung_is_climbed_and_the_card_has_every_claim(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """Return call(*words) -> (exit code, stdout, stderr), run in this process."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # ``run`` sets its own
     (tmp_path / "r.toml").write_text(RECIPE)
     rows = [{"id": f"n{n}", "question": f"What is {n} + 2?", "answer": f"{n + 2}"} for n in range(6)]
     (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     monkeypatch.setattr("debate_rl.engines.open_policy", lambda *_: ScriptedPolicy(reply, tokens=True))
-    monkeypatch.setattr(sys, "argv", ["ladder", "r.toml", "--samples", "4", "--json", "l.json"])
-    with pytest.raises(SystemExit):
-        runpy.run_module("experiments.ladder", run_name="__main__")
-    out = capsys.readouterr().out
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["ladder", *words])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_module("experiments.ladder", run_name="__main__")
+        said = capsys.readouterr()
+        return ended.value.code or 0, said.out, said.err
+
+    return call
+
+
+def test_an_unknown_rung_is_one_line(command):
+    code, _, err = command("r.toml", "--rungs", "one_person")
+    assert code == 2
+    assert "did you mean 'one_persona'?" in err.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_every_rung_is_climbed_and_the_card_has_every_claim(command, tmp_path):
+    code, out, _ = command("r.toml", "--samples", "4", "--json", "l.json")
+    assert code == 0
     found = json.loads((tmp_path / "l.json").read_text())
     rungs = {rung["rung"]: rung["accuracy"]["value"] for rung in found["rungs"]}
     assert len(rungs) == 11
     assert rungs["debate_majority"] > rungs["noise_debate"]
-    assert all(claim["claim"] in out for claim in found["claims"])
+    assert all(claim["claim"][:30] in out for claim in found["claims"])
     assert {claim["outcome"] for claim in found["claims"]} <= {"holds", "not shown", "fails", "not tested"}
