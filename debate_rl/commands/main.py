@@ -30,7 +30,6 @@ from debate_rl.training.stops import raise_from_signal
 
 ABOUT = "Multi-agent debate reinforcement learning for reasoning models."
 STOPPED = "stopped; the same command resumes a run from its newest checkpoint"
-HELP_WORDS = ("-h", "--help")
 
 
 class Entry(NamedTuple):
@@ -171,7 +170,7 @@ def help_page() -> str:
 
 def dispatch(words: Sequence[str]) -> None:
     """Do what the words of a command line say; it ends by SystemExit."""
-    if not words or words[0] in HELP_WORDS:
+    if not words or words[0] in ("-h", "--help"):
         print(help_page())
         sys.exit(0 if words else WRONG)
     if words[0] == "--version":

@@ -21,8 +21,6 @@ from debate_rl.sampling.problems import load_run_problems
 from debate_rl.sampling.sampler import with_epochs
 from learner.update.ranks import Ranks
 
-STAGE = "stage="
-
 
 def train(
     config: RecipeOrRun,
@@ -44,8 +42,8 @@ def train(
             f"--memory {memory:g}: is the GiB of a GPU that --plan is for, as in --plan --memory 80"
         )
     words = overrides or []
-    keys = [word for word in words if not word.startswith(STAGE)]
-    only = next((word.removeprefix(STAGE) for word in reversed(words) if word.startswith(STAGE)), None)
+    keys = [word for word in words if not word.startswith("stage=")]
+    only = next((word.removeprefix("stage=") for word in reversed(words) if word.startswith("stage=")), None)
     settings = settings_of(config, keys, starts=not plan)
     if settings.held_out.strategies:
         strategies_named(",".join(settings.held_out.strategies))
