@@ -82,8 +82,8 @@ def measured_apart(name: str) -> dict[str, list[float]]:
 
 def measure(shape: dict[str, Any]) -> dict[str, list[float]]:
     """Return memory in MiB and seconds of sampling and learning, each (estimated, measured)."""
-    from debate_rl.forecast.estimate import memory_of
-    from debate_rl.forecast.speed import probe, seconds_of
+    from debate_rl.forecast.memory import memory_of
+    from debate_rl.forecast.time import learning_seconds, probe, sampling_seconds
 
     small = {"prompt": 16, "reply": 8, "replies": 2, "words": 0}
     _step(shape | small)  # what is loaded on first use is not part of a step
@@ -91,12 +91,12 @@ def measure(shape: dict[str, Any]) -> dict[str, list[float]]:
     base = _reset_peak()
     model, load, config, (sampled, learned) = _step(shape)
     peak = _peak() - base
-    took = seconds_of(load, probe(model, load), config, adapter=hasattr(model, "peft_config"))
+    speed = probe(model, load)
     rows = max(1, load.micro_tokens // load.longest)
     return {
         "memory": [memory_of(model, load, config).peak / 2**20, peak / 2**20],
-        "sampling": [took.sampling, sampled],
-        "learning": [took.learning * rows / load.replies, learned],
+        "sampling": [sampling_seconds(load, speed), sampled],
+        "learning": [learning_seconds(load, speed, config) * rows / load.replies, learned],
     }
 
 
@@ -105,7 +105,7 @@ def _step(shape: dict[str, Any]) -> tuple[Any, Any, Any, tuple[float, float]]:
     from debate import Problem, run_debates
     from debate_rl.config import Config
     from debate_rl.engines import make_policy
-    from debate_rl.forecast.estimate import load_of
+    from debate_rl.forecast.memory import load_of
     from learner.update.learner import Learner
 
     config = _config(shape, Config)

@@ -31,8 +31,7 @@ from debate import DebateConfig, Problem
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.engines import local_settings
-from debate_rl.forecast.engine_memory import LARGE
-from debate_rl.forecast.estimate import load_of
+from debate_rl.forecast.memory import LARGE, load_of
 from debate_rl.forecast.plan import planned
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.sampling.problems import load_run_problems

@@ -48,7 +48,7 @@ from transformers import AutoModelForCausalLM
 
 from debate.types import TurnId
 from debate_rl.config.models import ModelConfig
-from debate_rl.forecast.estimate import learning_bytes, memory_there, size
+from debate_rl.forecast.memory import learning_bytes, memory_there, size
 from debate_rl.models import add_lora
 from learner import LearnerConfig
 from learner.types import Row

@@ -45,7 +45,7 @@ from transformers import AutoModelForCausalLM
 
 from debate.types import TurnId
 from debate_rl.config.models import ModelConfig
-from debate_rl.forecast.estimate import learning_bytes
+from debate_rl.forecast.memory import learning_bytes
 from debate_rl.inference.vllm_weights import MEMORY, memory_folder
 from debate_rl.models import NVIDIA_DRIVER, add_lora
 from learner import LearnerConfig

@@ -56,9 +56,9 @@ def hours_of(name: str, gib: int) -> float:
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
     from debate_rl.engines import local_settings
-    from debate_rl.forecast.cards import CARDS, least_seconds
-    from debate_rl.forecast.estimate import load_of
-    from debate_rl.forecast.speed import evaluations_of
+    from debate_rl.forecast.memory import load_of
+    from debate_rl.forecast.plan import evaluations_of
+    from debate_rl.forecast.time import CARDS, least_seconds
     from debate_rl.inference.local import LocalPolicy
     from debate_rl.models import sketch_model
     from debate_rl.sampling.problems import load_run_problems

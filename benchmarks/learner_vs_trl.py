@@ -25,6 +25,7 @@ import copy
 import sys
 import time
 import warnings
+import weakref
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -40,9 +41,10 @@ from numpy.typing import NDArray
 from report import Figure, parser, report
 from rows import SHAPES, TEMPERATURE, VOCABULARY, debate_rows, rows_of
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from debate_rl.forecast.estimate import LiveBytes
 from debate_rl.warm_start.tokenizer import build_tokenizer
 from learner import LearnerConfig
 from learner.types import Row
@@ -55,6 +57,37 @@ LR, EPS = 1e-5, 1e-8
 ROWS_A_PASS = 8
 GOALS = {"plain": 1.2, "debate": 3.0, "debate_n5": 4.0, "debate_long_completion": 2.2}
 """Cases, and how many times faster than TRL's our step is to be."""
+
+
+class LiveBytes(TorchDispatchMode):
+    """Count the bytes of all tensors made inside: ``live`` now, ``peak`` at most so far.
+
+    What a model holds is not counted, however it is looked at: a view of a weight is no new tensor.
+    """
+
+    def __init__(self, model: torch.nn.Module | None = None) -> None:
+        super().__init__()
+        self.live = self.peak = 0
+        held = () if model is None else (*model.parameters(), *model.buffers())
+        self._seen = {tensor.untyped_storage()._cdata for tensor in held}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        tree_map_only(torch.Tensor, self._count, result)
+        return result
+
+    def _count(self, tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage()
+        key, size = storage._cdata, storage.nbytes()
+        if key not in self._seen:
+            self._seen.add(key)
+            self.live += size
+            self.peak = max(self.peak, self.live)
+            weakref.finalize(storage, self._free, key, size)
+
+    def _free(self, key: int, size: int) -> None:
+        self._seen.discard(key)
+        self.live -= size
 
 
 @dataclass(frozen=True, slots=True)

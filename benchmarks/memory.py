@@ -18,7 +18,7 @@ from typing import Any
 from qwen3 import QWEN3, write_shape
 from report import Figure, parser, report
 
-from debate_rl.forecast.engine_memory import overhead_of
+from debate_rl.forecast.memory import overhead_of
 
 CARDS = {24: 22.5, 48: 45.0, 80: 79.0, 141: 139.0}
 """GiB that a program sees of the smallest card that is sold as of so many GB."""

@@ -19,7 +19,7 @@ from debate_rl.curriculum.drive import Driver, most_steps, stage_configs
 from debate_rl.curriculum.record import Curriculum, after, stage_folder
 from debate_rl.engines import lacks_gpu
 from debate_rl.forecast.plan import Plan, planned
-from debate_rl.forecast.time_line import time_line
+from debate_rl.forecast.time import time_line
 from debate_rl.formatting import counted
 from debate_rl.known_models import CHARACTERS
 from debate_rl.metrics.held_out import read_held_out, sentences

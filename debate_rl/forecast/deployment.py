@@ -15,9 +15,8 @@ from debate.files import read_json
 from debate.prompting.prompt import opening_tokens
 from debate_rl.config import Config
 from debate_rl.engines import counting_policy
-from debate_rl.forecast.cards import CARDS, Card
-from debate_rl.forecast.engine_memory import engine_memory, overhead_of
-from debate_rl.forecast.estimate import size
+from debate_rl.forecast.memory import engine_memory, overhead_of, size
+from debate_rl.forecast.time import CARDS, Card
 from debate_rl.formatting import duration
 from debate_rl.models import sketch_model
 from debate_rl.strategies.solving import SolvePlan, strategy_named

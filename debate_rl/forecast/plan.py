@@ -1,6 +1,6 @@
 """What a run needs, told before its model is loaded: memory, work, hours and disk.
 
-The model is built without data from its settings, so nothing but those and its tokenizer is downloaded.
+The model is built without data from its settings, so only those and its tokenizer are downloaded.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import torch
 from debate.prompting.prompt import check_fits
 from debate_rl.config import Config
 from debate_rl.engines import local_settings, shares_gpu
-from debate_rl.forecast.engine_memory import EngineMemory, engine_memory
-from debate_rl.forecast.estimate import (
+from debate_rl.forecast.memory import (
+    EngineMemory,
     Load,
     Memory,
     cure,
+    engine_memory,
     in_words,
     load_of,
     memory_of,
@@ -29,7 +30,6 @@ from debate_rl.forecast.estimate import (
     of_first_rank,
     size,
 )
-from debate_rl.forecast.speed import evaluations_of
 from debate_rl.formatting import counted
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.models import resolve_device, sketch_model
@@ -52,9 +52,9 @@ class TooLargeError(ValueError):
 class Plan:
     """A run's needs. ``there``: bytes of the memory it is planned for; ``uncounted``: why ``memory`` is None.
 
-    ``text``: bytes of text for each token, as in the first problem. ``done``: steps that need nothing more.
-    ``chosen``: settings that were "auto", by key, with what the run needs. ``ranks``: processes that learn
-    together, with a GPU each; the memory is that of the first.
+    ``text``: bytes of text for each token, as in the first problem. ``done``: finished steps. ``chosen``:
+    the values chosen for settings that were "auto", by key. ``ranks``: processes that learn together, with a
+    GPU each; the memory is that of the first. ``on_gpu``: whether the memory is a GPU's.
     """
 
     config: Config
@@ -69,14 +69,30 @@ class Plan:
     engine: EngineMemory | None = None
     chosen: Mapping[str, bool | float] = field(default_factory=dict)
     ranks: int = 1
+    on_gpu: bool = True
 
     def memory_lines(self) -> list[str]:
-        """Return the lines about memory, with what they take for granted."""
+        """Return the lines about memory, with the assumptions."""
         prompt, reply = max(self.load.rounds)
-        head = f"estimate, if every reply spends its {reply} tokens and prompts have up to {prompt}:"
-        lines = [head, f"  model   {self._parameters()}"]
-        lines.append(f"  memory  {self._memory_words()}")
-        lines += self._base_lines()
+        every = list(self.model.parameters())
+        trained = sum(parameter.numel() for parameter in every if parameter.requires_grad)
+        words = f"not known, this model cannot be counted: {self.uncounted}"
+        if self.memory is not None:
+            of = f"of the first of {self.ranks} ranks, " if self.ranks > 1 else ""
+            words = of + in_words(self.memory, self.there)
+        lines = [
+            f"estimate, if every reply spends its {reply} tokens and prompts have up to {prompt}:",
+            f"  model   {sum(p.numel() for p in every):,} parameters, {trained:,} of them trained",
+            f"  memory  {words}",
+        ]
+        if (quantization := self.config.model.quantization) != "none":
+            held = quantized_bytes(self.model, quantization)
+            lines.append(
+                f"  base    {size(held.packed)} of weights in {quantization.removesuffix('bit')} bits "
+                f"({size(held.before)} before), {size(held.scales)} of scales, {size(held.rest)} of "
+                f"embeddings, norms and the adapter; a layer is unpacked to at most {size(held.largest)} for "
+                "a moment"
+            )
         lines += [f"          {key} = {str(value).lower()} was chosen" for key, value in self.chosen.items()]
         if self.engine is not None:
             lines.append(f"  engine  {self.engine.in_words(self.config, self.load)}")
@@ -84,38 +100,13 @@ class Plan:
             lines.append(f"  that is more than there is: {cure(self.memory, self.config, self.there)}")
         return lines
 
-    def _base_lines(self) -> list[str]:
-        """Return the line about the bytes of a quantized base; none of another."""
-        quantization = self.config.model.quantization
-        if quantization == "none":
-            return []
-        held = quantized_bytes(self.model, quantization)
-        return [
-            f"  base    {size(held.packed)} of weights in {quantization.removesuffix('bit')} bits "
-            f"({size(held.before)} before), {size(held.scales)} of scales, {size(held.rest)} of embeddings, "
-            f"norms and the adapter; a layer is unpacked to at most {size(held.largest)} for a moment"
-        ]
-
-    def _memory_words(self) -> str:
-        """Return what the memory is taken by, or why that is not known."""
-        if self.memory is None:
-            return f"not known, this model cannot be counted: {self.uncounted}"
-        of = f"of the first of {self.ranks} ranks, " if self.ranks > 1 else ""
-        return of + in_words(self.memory, self.there)
-
-    def _parameters(self) -> str:
-        """Return how many numbers the model has, and how many of them are trained."""
-        every = list(self.model.parameters())
-        trained = sum(parameter.numel() for parameter in every if parameter.requires_grad)
-        return f"{sum(p.numel() for p in every):,} parameters, {trained:,} of them trained"
-
     @property
     def too_large(self) -> bool:
         """Whether more memory is needed than there is."""
         return self.memory is not None and self.memory.peak > self.there
 
     def refuse_too_large(self) -> None:
-        """Raise TooLargeError for a run that does not fit, unless ``train.over_memory`` has it go on."""
+        """Raise TooLargeError for a run that does not fit, unless ``train.over_memory`` lets it begin."""
         if self.engine is not None:
             self.engine.refuse_too_small(self.config, self.load)
         if self.memory is not None and self.too_large and not self.config.train.over_memory:
@@ -135,7 +126,10 @@ class Plan:
         count = evaluations_of(self.config, self.held_out, done=self.done)
         also = f"; {counted(count, 'evaluation')} of {self.held_out} held-out problems" if count else ""
         kept = self.config.train.keep_last + 1 + bool(self.config.train.keep_best)
-        each, transcripts = self._checkpoint_bytes(), steps * self._transcript_bytes(read, said)
+        # A checkpoint has the trained weights, the optimizer's two moments, and a refreshed reference.
+        copies = 4 if self.config.learner.reference_every else 3
+        each = copies * sum(p.numel() * p.element_size() for p in self.model.parameters() if p.requires_grad)
+        transcripts = steps * self._transcript_bytes(read, said)
         folder = Path(self.config.run.dir).absolute()
         home = next(path for path in (folder, *folder.parents) if path.is_dir())
         free, whole = size(shutil.disk_usage(home).free), size(kept * each + transcripts)
@@ -147,19 +141,10 @@ class Plan:
             f"while it is written, and transcripts of {size(transcripts)} before they are compressed",
         ]
 
-    def _checkpoint_bytes(self) -> int:
-        """Return the bytes of a checkpoint: the weights that are trained, and the optimizer's two moments.
-
-        With ``learner.reference_every`` also the reference, which is no longer what training began with.
-        """
-        trained = sum(p.numel() * p.element_size() for p in self.model.parameters() if p.requires_grad)
-        return (4 if self.config.learner.reference_every else 3) * trained
-
     def _transcript_bytes(self, read: int, said: int) -> int:
-        """Return the bytes of a step's transcripts: texts, and token arrays as transcripts.token_lines packs.
+        """Return the bytes of a step's transcripts: texts, and token arrays in base64 (4 bytes for 3).
 
         A token is an id of 4 bytes; a generated one has a log-probability of 8 and an offset of 4 as well.
-        Base64 makes 4 bytes of 3.
         """
         logging, problems = self.config.logging, self.config.train.batch_size
         arrays = (4 * read + 16 * said) * 4 / 3 if logging.transcript_tokens else 0.0
@@ -176,23 +161,24 @@ def planned(
     ranks: int = 1,
     assumed: bool = False,
 ) -> Plan | None:
-    """Return what the steps of a run need that follow ``done`` others; None where a policy of yours samples.
+    """Return what the steps of a run after ``done`` others need; None where a policy of your own samples.
 
     ``there``: bytes of the memory of the GPU it is planned for; None means this machine. ``ranks``: processes
-    that learn together, with engines on other GPUs. ``assumed``: whether the model's settings are those that
-    are known of its name, and its tokenizer one that counts characters.
-    ValueError where the context is too small for a prompt.
+    that learn together, with engines on other GPUs. ``assumed``: whether the model's settings are those known
+    of its name, and its tokenizer counts characters. ValueError where the context is too small for a prompt.
     """
     if config.model.policy not in (None, "vllm"):
         return None
     device = None if there is not None else resolve_device(config.model.device)
-    on_gpu = device is None or device.type != "cpu"
-    pieces = tiny_vocabulary(config)
-    model, tokenizer = sketch_model(config.model, vocabulary=pieces, on_gpu=on_gpu, assumed=assumed)
+    model, tokenizer = sketch_model(
+        config.model,
+        vocabulary=tiny_vocabulary(config),
+        on_gpu=device is None or device.type != "cpu",
+        assumed=assumed,
+    )
     policy = LocalPolicy(model, tokenizer, **local_settings(config))
     problem = data.train[0]
     check_fits(problem, policy, config.debate)
-    load = load_of(config, policy, problem)
     room = there if device is None else memory_there(device)
     assert room is not None
     cuda = device is None or device.type == "cuda"
@@ -201,38 +187,37 @@ def planned(
     gpus = 1 + vllm.engines * vllm.tensor_parallel_size if device is None else torch.cuda.device_count()
     beside = ranks == 1 and shares_gpu(config, gpus)
     counted = cuda and config.model.policy == "vllm" and not vllm.servers
-    engine = engine_memory(model, config, room, beside=beside) if counted else None
-    text = len(problem.question.encode()) / max(1, len(tokenizer(problem.question)["input_ids"]))
     plan = Plan(
         config,
-        load,
+        load_of(config, policy, problem),
         model,
         None,
         room,
         len(data.held_out),
-        text,
+        len(problem.question.encode()) / max(1, len(tokenizer(problem.question)["input_ids"])),
         done=done,
-        engine=engine,
+        engine=engine_memory(model, config, room, beside=beside) if counted else None,
         chosen=chosen_correction(config),
         ranks=ranks,
+        on_gpu=cuda,
     )
     try:
-        return _counted(plan, on_gpu=cuda)
-    except RuntimeError as error:
-        return replace(plan, uncounted=str(error).splitlines()[0])
+        return _with_sleep(_counted(plan))
+    except AttributeError as error:  # a model whose settings have other names
+        return replace(plan, uncounted=str(error))
 
 
-def _counted(plan: Plan, *, on_gpu: bool) -> Plan:
-    """Return the plan with its memory, and what was chosen so that it fits."""
-    memory = _memory(plan, plan.config, on_gpu=on_gpu)
+def _counted(plan: Plan) -> Plan:
+    """Return the plan with its memory, and with checkpointed gradients where only so it fits."""
+    memory = _memory(plan, plan.config)
     if plan.config.learner.gradient_checkpointing == "auto" and memory.peak > CROWDED * plan.there:
         learner = plan.config.learner.model_copy(update={"gradient_checkpointing": True})
         config = plan.config.model_copy(update={"learner": learner})
-        less = _memory(plan, config, on_gpu=on_gpu)
+        less = _memory(plan, config)
         if less.peak < memory.peak:
             chosen = {**plan.chosen, "learner.gradient_checkpointing": True}
-            return _with_sleep(replace(plan, config=config, memory=less, chosen=chosen))
-    return _with_sleep(replace(plan, memory=memory))
+            return replace(plan, config=config, memory=less, chosen=chosen)
+    return replace(plan, memory=memory)
 
 
 def _with_sleep(plan: Plan) -> Plan:
@@ -247,10 +232,10 @@ def _with_sleep(plan: Plan) -> Plan:
     return replace(plan, memory=asleep, chosen=chosen)
 
 
-def _memory(plan: Plan, config: Config, *, on_gpu: bool) -> Memory:
+def _memory(plan: Plan, config: Config) -> Memory:
     elsewhere = None if config.model.policy is None else 0
     engine = plan.engine.share_beside if plan.engine is not None else elsewhere
-    memory = memory_of(plan.model, plan.load, config, on_gpu=on_gpu, engine=engine)
+    memory = memory_of(plan.model, plan.load, config, on_gpu=plan.on_gpu, engine=engine)
     if plan.ranks == 1:
         return memory
     return of_first_rank(memory, plan.model, plan.ranks, samples=config.model.policy is None)
@@ -265,11 +250,18 @@ def chosen_correction(config: Config) -> dict[str, float]:
 
 
 def chosen_here(config: Config, data: Problems) -> Mapping[str, bool | float]:
-    """Return what is chosen of the learner's settings on this machine; by the estimate on a GPU alone."""
+    """Return the values chosen for "auto" settings on this machine; by the forecast only on a GPU."""
     if resolve_device(config.model.device).type == "cpu":
         return chosen_correction(config)
     plan = planned(config, data)
     return plan.chosen if plan is not None else {}
+
+
+def evaluations_of(config: Config, held_out: int, *, done: int = 0) -> int:
+    """Return how many evaluations a run still makes with so many held-out problems, after ``done`` steps."""
+    steps = config.train.steps
+    left = range(done + 1 if done else 0, steps + 1)
+    return sum(config.held_out.due(step, steps) for step in left) if held_out else 0
 
 
 def _tokens(count: float) -> str:

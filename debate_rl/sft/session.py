@@ -13,10 +13,8 @@ import torch
 
 from debate_rl.config import Config, TrainConfig
 from debate_rl.engines import refuse_training, sleep_engine
-from debate_rl.forecast.cards import card_of
-from debate_rl.forecast.passes import learner_passes
 from debate_rl.forecast.plan import Plan, planned
-from debate_rl.forecast.time_line import line_of, sheet_of, timed_here
+from debate_rl.forecast.time import UNTIMED, card_of, learner_passes, line_of, sheet_of, speed_here
 from debate_rl.preflight.start import BEST_BY, HELD_BACK
 from debate_rl.sampling.problems import Problems
 from debate_rl.sft.replies import Encoded, Replies, batch_rows, load_replies, steps_of
@@ -157,12 +155,13 @@ def planned_replies(config: Config, data: Problems, *, there: int | None = None)
 
 def replies_time_line(config: Config, data: Problems, plan: Plan, *, here: bool, model: Any = None) -> str:
     """Return the line about the time of the steps that are left, as ``time_line`` has it of RL."""
-    if here:
-        speed, about, by = timed_here(plan, model)
-    elif (card := card_of(plan.there)) is not None:
+    speed = speed_here(config, plan.load, model) if here else None
+    about, by = "about", "by a short probe of this model"
+    if speed is None:
+        card = card_of(plan.there) if plan.on_gpu else None
+        if card is None:
+            return f"  time    not known: {UNTIMED}"
         speed, about, by = card.speed(plan.model, plan.load), "at least", sheet_of(card)
-    else:
-        return "  time    not known: nothing was timed on that card, and no data sheet of it is known here"
     a_step = config.sft.batch_size * fmean(len(one.ids) for one in cast("Replies", data).learnt)
     passes = learner_passes(config.learner, adapter=config.model.lora_rank > 0, replies=True)
     plan, parts = replace(plan, config=config), f" with {a_step:,.0f} tokens"

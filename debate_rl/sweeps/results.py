@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import fmean
 
-from debate_rl.forecast.passes import learner_passes
+from debate_rl.forecast.time import learner_passes
 from debate_rl.metrics.held_out import DIRECT, FIGURES, LEADS, HeldOut, gains, reach_of, read_held_out
 from debate_rl.metrics.intervals import Estimate, crossed_mean, holm
 from debate_rl.metrics.step_log import read_metrics

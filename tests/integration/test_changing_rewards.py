@@ -81,8 +81,8 @@ def test_every_number_of_every_turn_is_explained_as_stored(run: tuple[Path, Conf
         first = why(store, config, "0.0", TurnId(0, 0))
     assert explained > 12
     assert first.truth is not None
-    assert first.truth.reward.value is None
-    assert first.truth.reward.source == 'not the last round, by rewards.truth_rounds = "last"'
+    assert first.truth["reward"].value is None
+    assert first.truth["reward"].source == 'not the last round, by rewards.truth_rounds = "last"'
 
 
 def test_a_replay_gives_what_was_stored_and_another_ramp_something_else(run: tuple[Path, Config]):

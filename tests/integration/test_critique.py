@@ -198,7 +198,7 @@ def test_the_inspector_lists_targets_and_explains_a_critic(home, debate_command)
     targets = held[id].debate.turn(turn).parsed.targets
     code, out, err = debate_command("inspect", run, "show", id)
     assert code == 0, err
-    assert f"criticises: {', '.join(targets)}" in out
+    assert f"criticises {', '.join(targets)}" in out
     assert "round 1, criticism" in out
     code, out, err = debate_command("inspect", run, "why", id, "--turn", f"{turn.agent}.{turn.round}")
     assert code == 0, err

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 import debate_rl.models
 from debate_rl.config import Config
 from debate_rl.config.models import ModelConfig, TinyConfig
-from debate_rl.forecast.estimate import Load, memory_of
+from debate_rl.forecast.memory import Load, memory_of
 from debate_rl.models import load_model, sketch_model
 from debate_rl.quantization import QuantizedBytes, loading_settings, quantized_bytes, refuse_unquantizable
 from debate_rl.sft.replies import Encoded, batch_rows

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import weakref
+from typing import Any
 
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from debate_rl.forecast.estimate import LiveBytes
 from learner import LearnerConfig
 from learner.update import head as head_module
 from learner.update.batches import collate
@@ -19,6 +22,37 @@ from learner.update.head import head_logprobs, wide_logits
 from learner.update.learner import Learner
 
 BF16 = torch.bfloat16
+
+
+class LiveBytes(TorchDispatchMode):
+    """Count the bytes of all tensors made inside: ``live`` now, ``peak`` at most so far.
+
+    What a model holds is not counted, however it is looked at: a view of a weight is no new tensor.
+    """
+
+    def __init__(self, model: torch.nn.Module | None = None) -> None:
+        super().__init__()
+        self.live = self.peak = 0
+        held = () if model is None else (*model.parameters(), *model.buffers())
+        self._seen = {tensor.untyped_storage()._cdata for tensor in held}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        tree_map_only(torch.Tensor, self._count, result)
+        return result
+
+    def _count(self, tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage()
+        key, size = storage._cdata, storage.nbytes()
+        if key not in self._seen:
+            self._seen.add(key)
+            self.live += size
+            self.peak = max(self.peak, self.live)
+            weakref.finalize(storage, self._free, key, size)
+
+    def _free(self, key: int, size: int) -> None:
+        self._seen.discard(key)
+        self.live -= size
 
 
 def adapter(dtype=BF16):

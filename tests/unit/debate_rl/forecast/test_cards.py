@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from debate_rl.config import Config
-from debate_rl.forecast.cards import Card, card_of, least_seconds
-from debate_rl.forecast.estimate import Load
-from debate_rl.forecast.speed import weights_of_layers
+from debate_rl.forecast.memory import Load
+from debate_rl.forecast.time import Card, card_of, least_seconds
 
 CARD = Card("a card", 80, operations=2000.0, bytes=300.0, found=79.0)
 LOAD = Load(((50, 10), (80, 20)), replies=6, sampled=2, micro_tokens=100)
@@ -38,7 +37,6 @@ def config_of(**learner):
 
 
 def test_a_token_takes_two_operations_a_weight_and_its_weights_are_read_once():
-    assert weights_of_layers(Model()) == 100
     speed = CARD.speed(Model(), LOAD)
     assert (speed.read, speed.score) == (10.0, 10.0)
     assert speed.step_s == 1.0  # 150 numbers of 2 bytes at 300 bytes a second, and 2 tokens at 10 a second

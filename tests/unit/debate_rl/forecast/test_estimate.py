@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
-import debate_rl.forecast.estimate
+import debate_rl.forecast.memory
 from debate import Problem, run_debates
 from debate_rl.config import Config
-from debate_rl.forecast.estimate import (
-    LiveBytes,
+from debate_rl.forecast.memory import (
     Load,
     Memory,
     cure,
@@ -23,35 +22,15 @@ from debate_rl.forecast.estimate import (
     memory_of,
     of_first_rank,
 )
-from debate_rl.forecast.speed import Speed, evaluation_seconds, probe, seconds_of
+from debate_rl.forecast.time import Speed, evaluation_seconds, learning_seconds, probe, sampling_seconds
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.inference.sampler import ModelSteps, steps_for
-from learner.update.forward import action_logprobs, train_only_checkpointed_layers
-from learner.update.learner import Learner
-from learner.update.sharing import reading
 
-HOME = Path(debate_rl.forecast.estimate.__file__).parents[2]
+HOME = Path(debate_rl.forecast.memory.__file__).parents[2]
 LOAD = Load(rounds=((30, 10), (60, 10)), replies=6, sampled=4, micro_tokens=140)
 
 
 def config_of(**learner_settings):
     return Config.model_validate({"model": {"tiny": {}}, "learner": learner_settings})
-
-
-def test_live_bytes_by_hand():
-    with LiveBytes() as counted:
-        first = torch.zeros(1000)  # 4,000 bytes
-        second = first.double()  # 8,000
-        view = second[:10]  # no bytes of its own
-        assert (counted.live, counted.peak) == (12_000, 12_000)
-        del first
-        third = torch.zeros(100, dtype=torch.int8)
-        assert (counted.live, counted.peak) == (8_100, 12_000)
-        second.add_(1.0)
-        del second
-        assert counted.live == 8_100  # the view holds all of it
-        del view, third
-        assert (counted.live, counted.peak) == (0, 12_000)
 
 
 @pytest.mark.slow
@@ -91,78 +70,6 @@ def test_a_ranks_memory_by_hand(make_tiny, lora_rank, samples):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lora_rank", [0, 2])
-@pytest.mark.parametrize("checkpointing", [False, True])
-def test_tensors_without_data_take_what_real_ones_take(make_tiny, lora_rank, checkpointing):
-    model, _ = make_tiny(lora_rank=lora_rank, hidden_size=64, intermediate_size=192, layers=3)
-    config = config_of(gradient_checkpointing=checkpointing)
-    memory = memory_of(model, LOAD, config)
-    Learner(model, config.resolved_learner())
-    train_only_checkpointed_layers(model)
-    batch = LOAD.batch(LOAD.longest, LOAD.micro_tokens, model.device)
-    with LiveBytes(model) as counted:
-        for _ in range(2):  # a step has more rows than one pass holds
-            action_logprobs(model, batch)[0].sum().backward()
-    assert memory.learning == pytest.approx(counted.peak, rel=0.02)
-    rows = torch.zeros(LOAD.sampled, dtype=torch.long)
-    padding = torch.tensor([5, 0, 0, 0])  # prompts of one length would need no mask
-    with torch.no_grad(), LiveBytes(model) as counted:
-        steps_for(model.eval()).prefill(rows[:, None].expand(-1, 60), padding, 10)
-    assert memory.sampling == pytest.approx(counted.peak, rel=0.02)
-
-
-def test_sampling_holds_the_weights_in_the_type_of_products_too(make_tiny, monkeypatch):
-    """Of float32 weights that learn autocast keeps a copy in bfloat16, half of them, for a batch's tokens."""
-    monkeypatch.setattr(debate_rl.forecast.estimate, "steps_for", ModelSteps)
-    model, _ = make_tiny(lora_rank=0, hidden_size=256, intermediate_size=1024)
-    load = Load(((8, 2),), replies=1, sampled=1, micro_tokens=10)
-    plain, half = (memory_of(model, load, config_of(compute=one)) for one in ("float32", "bfloat16"))
-    assert plain.sampling < 0.1 * plain.weights
-    assert 0.5 * half.weights < half.sampling < 0.6 * half.weights
-
-
-@pytest.mark.slow
-def test_weights_are_counted_once(make_tiny):
-    """A view of a weight is no new tensor: next to nothing is learnt from, so next to nothing is made."""
-    model, _ = make_tiny(lora_rank=2, hidden_size=256, intermediate_size=1024, layers=4)
-    memory = memory_of(model, Load(((8, 2),), replies=1, sampled=1, micro_tokens=10), config_of())
-    assert memory.weights > 10 * 2**20
-    assert memory.sampling < 0.1 * memory.weights
-    assert memory.learning < 0.1 * memory.weights
-    model, _ = make_tiny(lora_rank=0, hidden_size=256, intermediate_size=1024, layers=4)
-    memory = memory_of(model, Load(((8, 2),), replies=1, sampled=1, micro_tokens=10), config_of())
-    assert memory.weights < memory.learning < 1.1 * memory.weights  # its gradients
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lora_rank", [0, 2])
-def test_rows_that_are_read_together_take_what_real_ones_take(make_tiny, lora_rank):
-    """Stars of the second round: 100 tokens that three rows share and 20 of each row's own, 160 in all."""
-    model, _ = make_tiny(lora_rank=lora_rank, hidden_size=64, intermediate_size=192, layers=3)
-    load = Load(((60, 10), (110, 10)), 12, 4, micro_tokens=260, together=3, shared=(50, 100))
-    config = config_of(share_prefixes=True)
-    memory = memory_of(model, load, config)
-    batch = load.packed(model.device)
-    assert batch.input_ids.shape == (6, 97)  # two stars of 130, not of 160: .8125 of each length
-    assert batch.positions == 2 * (81 + 3 * 16) - 6  # the last token of a row predicts nothing
-    assert int(batch.mask.sum()) == 6 * (97 - 89)
-    learner = Learner(model, config.resolved_learner())
-    train_only_checkpointed_layers(model)
-    with reading(model, share=True, compute=learner.compute), LiveBytes(model) as counted:
-        for _ in range(2):
-            action_logprobs(model, batch, compute=learner.compute)[0].sum().backward()
-    assert memory.learning == pytest.approx(counted.peak, rel=0.02)
-    plain = replace(load, together=1, shared=())
-    assert memory.learning < 1.05 * memory_of(model, plain, config).learning
-
-
-def test_rows_fill_a_pass_though_the_longest_do_not():
-    assert LOAD.batch(70, 140, torch.device("cpu")).input_ids.shape == (2, 70)
-    assert LOAD.batch(70, 100, torch.device("cpu")).input_ids.shape == (2, 50)
-    assert LOAD.batch(70, 60, torch.device("cpu")).input_ids.shape == (1, 60)
-
-
-@pytest.mark.slow
 def test_full_weights_on_a_gpu_are_multiplied_in_bfloat16(make_tiny):
     model, _ = make_tiny(layers=6)
     load = replace(LOAD, micro_tokens=1400)
@@ -188,19 +95,28 @@ def test_what_saves_memory(make_tiny):
     plain = memory_of(model, load, config_of()).learning
     assert memory_of(model, load, config_of(gradient_checkpointing=True)).learning < 0.5 * plain
     assert memory_of(model, replace(load, micro_tokens=700), config_of()).learning < 0.6 * plain
-    assert memory_of(model, load, config_of(entropy_bonus=0.1)).learning > plain
     many, half = (replace(load, sampled=sampled) for sampled in (64, 32))
     assert memory_of(model, half, config_of()).sampling < 0.6 * memory_of(model, many, config_of()).sampling
 
 
 def test_time_by_hand():
     speed = Speed(read=100.0, score=50.0, step_s=0.1)
-    took = seconds_of(LOAD, speed, config_of(), adapter=False)
-    assert took.sampling == pytest.approx(6 * 90 / 100 + 2 * 20 * 0.1)  # two batches of 10 steps, twice
-    assert took.learning == pytest.approx(6 * 110 * 3 / 50)
+    assert sampling_seconds(LOAD, speed) == pytest.approx(6 * 90 / 100 + 2 * 20 * 0.1)  # two batches, twice
+    assert learning_seconds(LOAD, speed, config_of()) == pytest.approx(6 * 110 * 3 / 50)
     more = {"beta": 0.1, "minibatches": 4, "epochs": 2, "gradient_checkpointing": True}
-    took = seconds_of(LOAD, speed, config_of(**more), adapter=True)
-    assert took.learning == pytest.approx(6 * 110 * (2 * 3 + 1 + 0.75) / 50)
+    adapter = Config.model_validate({"model": {"tiny": {}, "lora_rank": 2}, "learner": more})
+    assert learning_seconds(LOAD, speed, adapter) == pytest.approx(6 * 110 * (2 * 3 + 1 + 0.75) / 50)
+
+
+def test_learning_by_hand(make_tiny):
+    """The forward pass of 140 tokens, 35 of them with a loss, of float32 weights on a CPU."""
+    model, _ = make_tiny(lora_rank=0)
+    size = model.config.vocab_size
+    layer = 24 * 32 + 16 * 48 + 16 * (32 + 16)
+    kept = 2 * layer * 140 + 12 * 35 * size + 9 * 32 * 140
+    backward = 2 * layer * 140 + 6 * 35 * size + 4 * 32 * size + 9 * 32 * 140
+    trained = memory_of(model, LOAD, config_of()).optimizer // 2
+    assert memory_of(model, LOAD, config_of()).learning == trained + max(kept, backward)
 
 
 def test_the_time_of_an_evaluation_by_hand():

@@ -1,0 +1,460 @@
+"""How much memory a step takes, by formulas of the model's shape and the step's work.
+
+Everything is counted as if every reply spent its limit of tokens, and was shown whole to the others: a run
+takes less when replies stop early. The bytes of a layer are those of transformers' Llama and Qwen3 under
+PyTorch's autograd; the allocator's own overhead is not counted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, floor
+from typing import Any
+
+import numpy as np
+import torch
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from debate.config import DebateConfig
+from debate.policy import context_limit
+from debate.prompting.fitting import ContextBudget
+from debate.prompting.prompt import agent_prompt
+from debate.prompting.seating import seat_debate
+from debate.prompting.shown import asks_pairs, groups_shown, rounds_held
+from debate.types import Problem
+from debate_rl.config import Config
+from debate_rl.inference.local import LocalPolicy
+from debate_rl.quantization import quantized_bytes
+from learner.types import Row
+from learner.update.batches import micro_batches
+from learner.update.config import LearnerConfig
+from learner.update.forward import compute_type
+from learner.update.head import TILE
+from learner.update.prefixes import common_prefix
+
+OVERHEAD, LARGE_OVERHEAD = 3 * 2**30, 9 * 2**29
+"""Bytes of a GPU that vLLM keeps besides weights and cache, for a full batch and CUDA graphs: assumed, not
+counted. More on a large GPU, where it reads 16,384 tokens and answers 1,024 requests at a time (0.32.0)."""
+LARGE = 70 * 2**30
+"""A GPU of so many bytes is large: on others vLLM reads 8,192 tokens and answers 256 requests at a time."""
+ENGINE_BYTES = 2
+"""Bytes of a number of the engine's weights, adapters and cache: 16 bits on a GPU."""
+KEPT: dict[tuple[bool, int, int], tuple[float, float, float, float]] = {
+    (False, 4, 4): (24, 16, 16, 16),
+    (False, 4, 2): (26, 8, 10, 10),
+    (False, 2, 2): (16, 8, 10, 10),
+    (True, 4, 4): (16, 16, 12, 12),
+    (True, 4, 2): (18, 8, 8, 8),
+    (True, 2, 2): (12, 8, 8, 8),
+}
+"""Bytes that a layer keeps of each token for its backward pass, for each unit of its hidden width, its
+feed-forward width, and the widths of its queries and keys; by (adapter, bytes of a weight, of a product)."""
+OUTSIDE = 9
+"""Bytes of a token for each unit of the hidden width outside of the layers: embedding, norm, head."""
+TILES = 12
+"""Bytes of a logit in the tile that the head works on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A step's work. ``rounds``: tokens of a prompt and of a reply, by round; each has ``replies`` replies.
+
+    ``learnt``: replies of a round that are learnt from, None for all; ``sampled``: replies sampled at a time;
+    ``micro_tokens``: tokens that one pass of the learner reads, with padding. ``together``: rows of a round
+    whose first ``shared`` tokens, by round, are read once for all; ``grows``: the shared tokens of a round
+    begin with those of the rounds before.
+    """
+
+    rounds: tuple[tuple[int, int], ...]
+    replies: int
+    sampled: int
+    micro_tokens: int
+    together: int = 1
+    shared: tuple[int, ...] = ()
+    grows: bool = False
+    learnt: int | None = None
+
+    @property
+    def rows(self) -> int:
+        """Replies of a round that are learnt from."""
+        return self.replies if self.learnt is None else self.learnt
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest row."""
+        return max(prompt + reply for prompt, reply in self.rounds)
+
+    @property
+    def row_tokens(self) -> int:
+        """Tokens of all rows."""
+        return self.rows * sum(prompt + reply for prompt, reply in self.rounds)
+
+    @property
+    def read_tokens(self) -> int:
+        """Tokens that the learner reads in a pass over all rows: tokens that rows share count once.
+
+        >>> load = Load(((50, 10), (70, 10)), replies=6, sampled=6, micro_tokens=99)
+        >>> load.read_tokens, replace(load, together=3, shared=(40, 50)).read_tokens
+        (840, 480)
+        >>> replace(load, together=3, shared=(40, 50), grows=True).read_tokens  # the 40 are among the 50
+        400
+        """
+        shared = self.shared or (0,) * len(self.rounds)
+        own = sum(prompt + reply - same for (prompt, reply), same in zip(self.rounds, shared, strict=True))
+        once = max(shared) if self.grows else sum(shared)
+        return self.rows * (once + self.together * own) // self.together
+
+
+def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
+    """Return a step's work where every problem is as long as this one and every reply as its limit."""
+    debate, train = config.debate, config.train
+    reply = debate.max_tokens + debate.thinking_tokens
+    limits = [limit for limit in (debate.context_tokens, context_limit(policy)) if limit]
+    seating = seat_debate(problem, debate, 0)
+    budget = ContextBudget(None, policy.count_tokens)
+    first, last = (
+        policy.encode(agent_prompt(seating, (), agent, 0, budget).messages)
+        for agent in (0, debate.num_agents - 1)
+    )
+    opening, common = len(first), common_prefix(np.array(first), np.array(last))
+    prompts = [opening + _shown_tokens(debate, round_) for round_ in range(rounds_held(debate))]
+    room = min(limits) - reply if limits else max(prompts)
+    rounds = [(min(prompt, room), reply) for prompt in prompts]
+    debates, remote = train.batch_size * train.group_size, debate.seats.count("remote")
+    replies = debates * (debate.num_agents - remote)
+    sampled = min(train.sample_batch_size, replies)
+    load = Load(tuple(rounds), replies, sampled, 0, learnt=debates * debate.learners)
+    if config.learner.share_prefixes and debate.learners > 1 and not debate.conversation:
+        every = debate.order == "per_debate"
+        shared = tuple(
+            prompt - (opening - common) if every and not asks_pairs(debate, round_) else min(common, prompt)
+            for round_, (prompt, _) in enumerate(rounds)
+        )
+        whole = debate.history_rounds == -1 and debate.ballot == "all"
+        grows = every and whole and max(prompts) <= room
+        load = replace(load, together=debate.learners, shared=shared, grows=grows)
+    micro = min(max(config.learner.micro_batch_tokens, load.longest), load.read_tokens)
+    return replace(load, micro_tokens=micro)
+
+
+def _shown_tokens(debate: DebateConfig, round_: int) -> int:
+    """Return the tokens that a prompt of a round shows; a conversation has its agent's own replies whole."""
+    others = 2 if asks_pairs(debate, round_) else debate.num_agents - debate.conversation
+    shown = sum(map(len, groups_shown(debate, round_))) * others * debate.max_tokens
+    own = round_ * (debate.max_tokens + debate.thinking_tokens)
+    return shown + own if debate.conversation else shown
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The widths of a model that memory depends on; ``model`` may be without data."""
+
+    model: Any
+
+    @property
+    def settings(self) -> Any:
+        """The text settings of the model."""
+        return self.model.config.get_text_config()
+
+    @property
+    def head_width(self) -> int:
+        """Numbers of an attention head."""
+        of = self.settings
+        return getattr(of, "head_dim", None) or of.hidden_size // of.num_attention_heads
+
+    @property
+    def cached(self) -> int:
+        """Numbers that a token has in the cache: keys and values of all layers."""
+        of = self.settings
+        return 2 * of.num_hidden_layers * of.num_key_value_heads * self.head_width
+
+    @property
+    def adapter(self) -> bool:
+        """Whether an adapter learns in place of the weights."""
+        return hasattr(self.model, "peft_config")
+
+    @property
+    def trained(self) -> int:
+        """Bytes of the weights that learn."""
+        return _bytes(one for one in self.model.parameters() if one.requires_grad)
+
+    def layer_bytes(self, stream: int, product: int) -> float:
+        """Return the bytes of a token that one layer keeps for its backward pass."""
+        of, key = self.settings, (self.adapter, stream, product)
+        hidden, inner, queries, keys = KEPT[key if key in KEPT else (self.adapter, 4, 4)]
+        if not any(name.endswith("q_norm.weight") for name, _ in self.model.named_parameters()):
+            queries = keys = 2 * product  # what normalizes queries and keys keeps more
+        kept = hidden * of.hidden_size + inner * of.intermediate_size
+        kept += self.head_width * (queries * of.num_attention_heads + keys * of.num_key_value_heads)
+        ranks = [one.shape[0] for name, one in self.model.named_parameters() if "lora_A" in name]
+        return kept + product * sum(ranks) / of.num_hidden_layers
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes by their use. Sampling and learning take turns; weights, reference and optimizer stay.
+
+    ``sampling``: the cache and all else of sampling, at its peak; ``learning``: one pass of the learner at
+    its peak, with the gradients. ``engine``: the share of another engine, which samples. ``frozen``: the
+    copy of the first weights for frozen seats.
+    """
+
+    weights: int
+    reference: int
+    optimizer: int
+    sampling: int
+    learning: int
+    engine: int = 0
+    frozen: int = 0
+
+    @property
+    def peak(self) -> int:
+        """Bytes at the fullest moment of a step."""
+        return self.staying + max(self.sampling, self.learning)
+
+    @property
+    def staying(self) -> int:
+        """Bytes that are held all the time."""
+        return self.weights + self.reference + self.optimizer + self.engine + self.frozen
+
+
+def memory_of(
+    model: Any, load: Load, config: Config, *, on_gpu: bool | None = None, engine: int | None = None
+) -> Memory:
+    """Return how many bytes a step holds; ``model`` may be without data.
+
+    The optimizer holds AdamW's two moments. ``on_gpu``: whether types are those of a GPU; None asks the model
+    where it is. ``engine``: bytes here of an engine that samples in place of the model, None without one.
+    AttributeError for a model whose settings have other names.
+    """
+    learner, shape = config.learner, Shape(model)
+    weights, trained = _bytes(model.parameters()) + _bytes(model.buffers()), shape.trained
+    said = max(reply / (prompt + reply) for prompt, reply in load.rounds)
+    passes = 2 if load.read_tokens > load.micro_tokens else 1
+    learning = _learning(
+        shape, load.micro_tokens, round(said * load.micro_tokens), learner, passes=passes, on_gpu=on_gpu
+    )
+    sampling, unpacked = 0 if engine is not None else _sampling(shape, load, learner, on_gpu), 0
+    if config.model.quantization != "none":
+        held = quantized_bytes(model, config.model.quantization)
+        weights, unpacked = held.total + _bytes(model.buffers()), held.largest
+    reference = 0
+    if learner.needs_reference:  # of an adapter nothing, or a copy of it once it has been refreshed
+        reference = trained * bool(learner.reference_every) if shape.adapter else weights
+    return Memory(
+        weights=weights,
+        reference=reference,
+        optimizer=2 * trained,
+        sampling=sampling + unpacked * bool(sampling),
+        learning=learning + unpacked,
+        engine=engine or 0,
+        frozen=trained if engine is None and "frozen" in config.debate.seats else 0,
+    )
+
+
+def learning_bytes(model: Any, rows: Sequence[Row], config: LearnerConfig) -> int:
+    """Return the bytes that learning from these rows takes at its peak, with the gradients."""
+    batches = micro_batches(rows, config.micro_batch_tokens, share=config.share_prefixes)
+    largest = max(batches, key=lambda batch: batch.positions)
+    learnt, passes = largest.predictors.numel(), min(len(batches), 2)
+    return _learning(Shape(model), largest.positions, learnt, config, passes=passes, on_gpu=None)
+
+
+def _types(shape: Shape, config: LearnerConfig, on_gpu: bool | None) -> tuple[int, int]:
+    """Return the bytes of a number between layers, and of a product."""
+    compute = compute_type(shape.model, config.compute, on_gpu=on_gpu)
+    stream = min(
+        (one.element_size() for one in shape.model.parameters() if one.is_floating_point()), default=4
+    )
+    return stream, stream if compute is None else compute.itemsize
+
+
+def _learning(
+    shape: Shape, tokens: int, learnt: int, config: LearnerConfig, *, passes: int, on_gpu: bool | None
+) -> int:
+    """Return the peak of a forward and a backward pass over so many tokens, ``learnt`` of them with a loss.
+
+    The forward pass ends with the head: it has the kept activations, and copies of weights in the type of
+    products. The backward pass begins with the head; with gradient checkpointing each layer is computed
+    again, with gradients as wide as its feed-forward part. Gradients of weights stay from pass to pass.
+    """
+    of, (stream, product) = shape.settings, _types(shape, config, on_gpu)
+    on_gpu = next(shape.model.parameters()).is_cuda if on_gpu is None else on_gpu
+    head = shape.model.get_output_embeddings().weight
+    logits = min(learnt * len(head), TILE["cuda" if on_gpu else "cpu"])
+    layer, hidden = shape.layer_bytes(stream, product), of.hidden_size
+    copies = product * sum(one.numel() for one in shape.model.parameters()) if product < stream else 0
+    head_gradient = 4 * head.numel() if head.requires_grad else 0
+    if config.gradient_checkpointing is True:
+        kept = of.num_hidden_layers * stream * hidden * tokens
+        again = (layer + 2 * product * of.intermediate_size + OUTSIDE / 2 * hidden) * tokens
+        backward = kept + max(again, TILES / 2 * logits + head_gradient + OUTSIDE * hidden * tokens)
+    else:
+        kept = of.num_hidden_layers * layer * tokens + copies
+        backward = kept + TILES / 2 * logits + head_gradient + OUTSIDE * hidden * tokens
+        copies = 0
+    forward = kept + copies + TILES * logits + OUTSIDE * hidden * tokens
+    gradients = shape.trained if passes > 1 else 0
+    return ceil(max(gradients + max(forward, backward), shape.trained))
+
+
+def _sampling(shape: Shape, load: Load, config: LearnerConfig, on_gpu: bool | None) -> int:
+    """Return the peak of reading the longest prompts, or of the last token of their replies."""
+    of, (stream, product) = shape.settings, _types(shape, config, on_gpu)
+    prompt, reply = max(load.rounds)
+    cached = stream * shape.cached
+    if (heads := of.num_attention_heads) != of.num_key_value_heads:
+        cached += 2 * stream * heads * shape.head_width  # keys and values of a layer, repeated for all heads
+    widest = 3 * product * of.intermediate_size + 4.5 * stream * of.hidden_size
+    reading = load.sampled * prompt * (cached + widest)
+    grown = stream * shape.cached / 2 / of.num_hidden_layers  # a layer's cache, copied for a token more
+    saying = load.sampled * ((prompt + reply) * (cached + grown) + 8 * of.vocab_size)
+    return ceil(max(reading, saying))
+
+
+def of_first_rank(memory: Memory, model: Any, ranks: int, *, samples: bool) -> Memory:
+    """Return the memory of the first of several ranks, given that of a process alone.
+
+    That is its share of weights, reference, optimizer and gradients; two layers at a time are whole, and so
+    is all outside of the layers, each with its gradient. Where the model itself ``samples``, it is there
+    whole.
+    """
+    layers = [
+        list(one.parameters()) for one in model.modules() if isinstance(one, GradientCheckpointingLayer)
+    ]
+    inside = {id(parameter) for layer in layers for parameter in layer}
+    outside = [parameter for parameter in model.parameters() if id(parameter) not in inside]
+    whole = 2 * max(map(_with_gradients, layers), default=0) + _with_gradients(outside)
+    trained = memory.optimizer // 2
+    return replace(
+        memory,
+        weights=ceil(memory.weights / ranks) + samples * memory.weights,
+        reference=ceil(memory.reference / ranks),
+        optimizer=ceil(memory.optimizer / ranks),
+        sampling=samples * memory.sampling,
+        learning=max(memory.learning - trained, 0) + ceil(trained / ranks) + whole,
+    )
+
+
+def _with_gradients(parameters: Sequence[torch.nn.Parameter]) -> int:
+    return _bytes(parameters) + _bytes(parameter for parameter in parameters if parameter.requires_grad)
+
+
+def _bytes(tensors: Iterable[torch.Tensor]) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineMemory:
+    """Bytes that the engine takes of a GPU and of its weights; ``token``: of a token in its cache.
+
+    ``limit``: the longest prompt with its reply that the engine is to take. ``overhead``: neither weights nor
+    cache. ``beside``: whether the learner is on the same GPU.
+    """
+
+    share: int
+    weights: int
+    token: int
+    limit: int
+    overhead: int = OVERHEAD
+    beside: bool = True
+
+    @property
+    def share_beside(self) -> int:
+        """Bytes that it takes of the learner's GPU."""
+        return self.share if self.beside else 0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that its cache holds."""
+        return max(0, (self.share - self.weights - self.overhead) // self.token)
+
+    def asleep(self, memory: Memory) -> Memory:
+        """Return the memory of a step whose engine gives back its share while the learner learns."""
+        return replace(memory, engine=self.overhead, sampling=self.share - self.overhead)
+
+    def debates(self, config: Config, load: Load) -> int:
+        """Return how many debates it answers at once where all replies and prompts are at their longest."""
+        return self.tokens // (config.debate.num_agents * load.longest)
+
+    def in_words(self, config: Config, load: Load) -> str:
+        """Return what the cache holds."""
+        where = "" if self.beside else ", on GPUs of its own"
+        return (
+            f"vLLM has weights of {size(self.weights)} and a cache of {self.tokens:,} tokens: "
+            f"{self.debates(config, load)} debates at once at their longest{where}"
+        )
+
+    def refuse_too_small(self, config: Config, load: Load) -> None:
+        """Raise ValueError where the cache holds no longest prompt and reply: vLLM would not start."""
+        if self.tokens < self.limit:
+            least = self.weights + self.overhead + self.limit * self.token
+            raise ValueError(
+                f"model.vllm.gpu_memory_utilization={config.model.vllm.gpu_memory_utilization:g}: "
+                f"{size(self.share)} leave a cache of {self.tokens:,} tokens, and a reply with its prompt "
+                f"may have {self.limit:,}; give it {size(least)} or more, or lower model.vllm.max_model_len "
+                f"({load.longest:,} are enough)"
+            )
+
+
+def overhead_of(there: int) -> int:
+    """Return the bytes that vLLM keeps besides weights and cache of a GPU that has ``there`` bytes."""
+    return LARGE_OVERHEAD if there >= LARGE else OVERHEAD
+
+
+def engine_memory(model: Any, config: Config, there: int, *, beside: bool) -> EngineMemory:
+    """Return what vLLM takes of a GPU with so many bytes; ``model`` may be without data."""
+    vllm, shape = config.model.vllm, Shape(model)
+    return EngineMemory(
+        share=ceil(vllm.gpu_memory_utilization * there),
+        weights=ENGINE_BYTES * sum(parameter.numel() for parameter in model.parameters()),
+        token=ENGINE_BYTES * shape.cached,
+        limit=vllm.max_model_len or shape.settings.max_position_embeddings,
+        overhead=overhead_of(there),
+        beside=beside,
+    )
+
+
+def memory_there(device: torch.device) -> int:
+    """Return the bytes of the device's memory, the machine's for a CPU."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[1]
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def in_words(memory: Memory, there: int) -> str:
+    """Return what is needed of the ``there`` bytes that a device has, and by what."""
+    names = ("engine", "weights", "frozen", "reference", "optimizer", "sampling", "learning")
+    parts = ", ".join(f"{name} {size(getattr(memory, name))}" for name in names if getattr(memory, name))
+    phase = "sampling" if memory.sampling > memory.learning else "learning"
+    return f"about {size(memory.peak)} of {size(there)}, at its fullest in {phase}: {parts}"
+
+
+def cure(memory: Memory, config: Config, there: int) -> str:
+    """Return what to lower where memory does not do."""
+    if memory.sampling > memory.learning:
+        if memory.engine:  # it sleeps while the learner learns, and all of its sampling is its share
+            return "lower model.vllm.gpu_memory_utilization"
+        return "lower train.sample_batch_size or debate.max_tokens"
+    ways = ["lower learner.micro_batch_tokens or debate.max_tokens"]
+    if config.learner.gradient_checkpointing is False:
+        ways.insert(0, "set learner.gradient_checkpointing=true")
+    left = 1 - (memory.peak - memory.engine) / there
+    if memory.engine and left > 0:
+        ways.insert(0, f"lower model.vllm.gpu_memory_utilization to {floor(100 * left) / 100:g}")
+    return ", or ".join(ways)
+
+
+def size(count: float) -> str:
+    """Return a number of bytes with its unit.
+
+    >>> size(1536), size(3 * 2**30)
+    ('1.5 KiB', '3.0 GiB')
+    """
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"

@@ -1,0 +1,235 @@
+"""How long a run takes: by its finished steps, by a short probe of its model, or by a card's data sheet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import torch
+
+from debate.types import TurnId
+from debate_rl.config import Config
+from debate_rl.forecast.memory import Load
+from debate_rl.forecast.plan import Plan, evaluations_of
+from debate_rl.formatting import counted, duration
+from debate_rl.inference.sampler import steps_for
+from debate_rl.metrics.step_log import read_metrics, step_seconds
+from debate_rl.runs.folder import RunFolder
+from debate_rl.runs.weights import load_run_model
+from learner.types import Row
+from learner.update.batches import collate
+from learner.update.config import LearnerConfig
+from learner.update.forward import action_logprobs
+
+PROBED_TOKENS, PROBED_STEPS = 2048, 4
+"""Tokens that the probe reads at a time, at most, and the tokens that it samples."""
+NEAR = 0.1
+"""How much less than its name says a card may have."""
+UNTIMED = "nothing was timed on that card; --plan RUN gives the time of a run by its finished steps"
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Tokens a second and seconds. ``read``: tokens of prompts; ``score``: tokens of rows, for the
+    log-probabilities of their replies; ``step_s``: one more token of every reply sampled at a time.
+    """
+
+    read: float
+    score: float
+    step_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A GPU. ``gib``: its memory by name, ``found``: the GiB that a program finds, at least.
+
+    ``operations``: dense bfloat16, a second; ``bytes``: read a second.
+    """
+
+    name: str
+    gib: int
+    operations: float
+    bytes: float
+    found: float
+
+    def speed(self, model: Any, load: Load) -> Speed:
+        """Return a speed that no run exceeds [arXiv 2001.08361].
+
+        A token costs 2 operations for each weight of the layers, and one more token of all replies reads
+        every weight once, in 16 bits.
+        """
+        ends = model.get_input_embeddings().weight, model.get_output_embeddings().weight  # perhaps the same
+        every = sum(parameter.numel() for parameter in model.parameters())
+        layers = every - sum({id(end): end.numel() for end in ends}.values())
+        tokens = self.operations / 2 / layers
+        return Speed(tokens, tokens, max(2 * every / self.bytes, load.sampled / tokens))
+
+
+CARDS = (
+    Card("A10G", 24, 70e12, 0.6e12, 22.5),
+    Card("L4", 24, 121e12, 0.3e12, 22.5),
+    Card("L40S", 48, 362e12, 0.864e12, 45.0),
+    Card("H100 SXM", 80, 989e12, 3.35e12, 79.0),
+    Card("H200 SXM", 141, 989e12, 4.8e12, 139.0),
+)
+"""By NVIDIA's data sheets, without sparsity."""
+
+
+def card_of(there: int) -> Card | None:
+    """Return the first card that so many bytes of memory are of, None where it is not one of ``CARDS``.
+
+    >>> [card and card.name for card in map(card_of, (79 * 2**30, 80 * 2**30, 64 * 2**30))]
+    ['H100 SXM', 'H100 SXM', None]
+    """
+    gib = there / 2**30
+    return next((card for card in CARDS if card.gib * (1 - NEAR) <= gib <= card.gib), None)
+
+
+def learner_passes(learner: LearnerConfig, *, adapter: bool, replies: bool = False) -> float:
+    """Return how many forward passes over its rows a learner's step is worth.
+
+    A backward pass costs two forward passes, and one where only an adapter learns: 2 operations for each
+    weight and token forward, 2 for the inputs' gradients, 2 for the weights' [arXiv 2001.08361]. Reference,
+    log-probabilities before the first update and gradient checkpointing are forward passes more.
+    ``replies``: whether it learns replies, in one update a step.
+
+    >>> learner_passes(LearnerConfig(beta=0.0, old_logprobs="sampling"), adapter=False)
+    3.0
+    >>> learner_passes(LearnerConfig(beta=0.1, gradient_checkpointing=True), adapter=True, replies=True)
+    4.0
+    """
+    once = (2.0 if adapter else 3.0) + (learner.gradient_checkpointing is True)
+    reference = float(learner.needs_reference)
+    if replies:
+        return once + reference
+    first = 1 - 1 / learner.minibatches if learner.old_logprobs == "recompute" else 0.0
+    return learner.epochs * once + reference + first
+
+
+def learning_seconds(load: Load, speed: Speed, config: Config) -> float:
+    """Return about how long learning from a step takes."""
+    return load.read_tokens * learner_passes(config.learner, adapter=config.model.lora_rank > 0) / speed.score
+
+
+def sampling_seconds(load: Load, speed: Speed) -> float:
+    """Return about how long all replies take: their prompts are read, then each batch goes token by token."""
+    batches = -(-load.replies // load.sampled)
+    return sum(
+        load.replies * prompt / speed.read + batches * reply * speed.step_s for prompt, reply in load.rounds
+    )
+
+
+def evaluation_seconds(load: Load, speed: Speed, config: Config, problems: int) -> float:
+    """Return about how long an evaluation takes: a debate of each problem, and as many tokens alone."""
+    replies = problems * config.debate.num_agents
+    debates = replace(load, replies=replies, sampled=min(config.train.sample_batch_size, replies))
+    alone = replace(debates, rounds=load.rounds[:1] * len(load.rounds))
+    return sampling_seconds(debates, speed) + sampling_seconds(alone, speed) if problems else 0.0
+
+
+def least_seconds(config: Config, model: Any, load: Load, held_out: int, card: Card) -> tuple[float, float]:
+    """Return the seconds of a step and of an evaluation on a card that does its data sheet's peak.
+
+    Every reply is at its limit, all replies of a step are sampled at once, and no prompt is cached.
+    """
+    once = replace(load, sampled=load.replies)
+    train = config.train.model_copy(update={"sample_batch_size": 1 << 30})
+    config, speed = config.model_copy(update={"train": train}), card.speed(model, once)
+    step = sampling_seconds(once, speed) + learning_seconds(once, speed, config)
+    return step, evaluation_seconds(once, speed, config, held_out if evaluations_of(config, held_out) else 0)
+
+
+@torch.no_grad()
+def probe(model: Any, load: Load) -> Speed:
+    """Measure a model: one pass over a few rows, and a few steps of sampling. Nothing of it is random."""
+    length = min(load.longest, 512)
+    row = _row(length, min(prompt * length // (prompt + reply) for prompt, reply in load.rounds))
+    batch = collate([row] * -(-min(load.micro_tokens, PROBED_TOKENS) // length), device=model.device)
+    count = batch.input_ids.numel()
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    read = _seconds(lambda: base.base_model(input_ids=batch.input_ids, use_cache=False), model.device)
+    score = _seconds(lambda: action_logprobs(model, batch), model.device)
+    steps = steps_for(model)
+    tokens = torch.zeros(load.sampled, dtype=torch.long, device=model.device)
+    steps.prefill(tokens[:, None].expand(-1, 8), torch.zeros_like(tokens), 2 * PROBED_STEPS + 1)
+
+    def several() -> None:
+        for _ in range(PROBED_STEPS):
+            steps.step(tokens)
+
+    return Speed(count / read, count / score, _seconds(several, model.device) / PROBED_STEPS)
+
+
+def _row(length: int, prompt: int) -> Row:
+    mask, zeros = np.arange(length) >= max(1, prompt), np.zeros(length, np.float32)
+    return Row(np.ones(length, np.int64), mask, zeros, zeros, mask.astype(np.int8), "", 0, TurnId(0, 0))
+
+
+def _seconds(work: Callable[[], object], device: torch.device) -> float:
+    """Return how long the work takes the second time: the first one warms up."""
+    taken = 0.0
+    for _ in range(2):
+        started = time.perf_counter()
+        work()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        taken = time.perf_counter() - started
+    return taken
+
+
+def time_line(needs: Plan, run: Path | None, *, here: bool, model: Any = None) -> str:
+    """Return the line about the time of the steps and evaluations that are left.
+
+    It rests on the run's finished steps, else on a probe of the model, else on a data sheet. ``here``:
+    whether the run is planned for this machine. ``model``: the run's own, where it is loaded; None loads a
+    tiny one.
+    """
+    config, load = needs.config, needs.load
+    metrics = RunFolder(run).metrics if run is not None else None
+    if rows := read_metrics(metrics) if metrics is not None and metrics.exists() else []:
+        evaluated = [value for row in rows if (value := row.get("seconds/evaluate"))]
+        step, each = fmean(map(step_seconds, rows)), fmean(evaluated or [0.0])
+        return line_of(needs, len(rows), step, each, "about", f"by the {counted(len(rows), 'step')} done")
+    if here and (speed := speed_here(config, load, model)) is not None:
+        sampling, learning = sampling_seconds(load, speed), learning_seconds(load, speed, config)
+        parts = f" (sampling {duration(sampling)}, learning {duration(learning)})"
+        each = evaluation_seconds(load, speed, config, needs.held_out)
+        by = "by a short probe of this model"
+        return line_of(needs, needs.done, sampling + learning, each, "about", by, parts=parts)
+    if (here and not needs.on_gpu) or (card := card_of(needs.there)) is None:
+        return f"  time    not known: {UNTIMED}"
+    step, each = least_seconds(config, needs.model, load, needs.held_out, card)
+    return line_of(needs, needs.done, step, each, "at least", sheet_of(card))
+
+
+def speed_here(config: Config, load: Load, model: Any = None) -> Speed | None:
+    """Return the speed of a model that samples itself; None where it is not loaded, and not tiny."""
+    if config.model.policy is not None:
+        return None
+    if model is None and config.model.tiny is not None:
+        model = load_run_model(config)[0]
+    return None if model is None else probe(model, load)
+
+
+def sheet_of(card: Card) -> str:
+    """Return what a time on a card that is not here rests on."""
+    return f"by the peak of an {card.name}'s data sheet; nothing was run there"
+
+
+def line_of(
+    needs: Plan, done: int, step: float, evaluation: float, about: str, by: str, *, parts: str = ""
+) -> str:
+    """Return the line, given the seconds of a step and of an evaluation. ``parts``: of a step."""
+    left = max(needs.config.train.steps - done, 0)
+    if not left:
+        return f"  time    none: {counted(done, 'step')} of {needs.config.train.steps} are done"
+    count = evaluations_of(needs.config, needs.held_out, done=done) if evaluation else 0
+    each = f"{counted(left, 'step')} of {duration(step)}{parts}"
+    also = f", {counted(count, 'evaluation')} of {duration(evaluation)}" if count else ""
+    whole = duration(left * step + count * evaluation)
+    return f"  time    {about} {whole}{' left' if done else ''}: {each}{also}; {by}"
