@@ -1,5 +1,5 @@
-"""The ``debate`` command line, one file for each command; the only place that wires all packages together.
+"""The ``debate`` command line; the only place that wires all packages together.
 
-These files import the other packages inside functions: ``debate --help`` stays fast, and a package of the
-user's own that stands in the way of ours is named before any of them is loaded.
+``main`` has the table of commands, each in a module of its own that is loaded when it is called. What loads
+torch, scipy's slow parts, a browser or a terminal application is imported where it is used.
 """

@@ -16,7 +16,6 @@ from debate_rl.strategies.solving import with_tools
 from debate_rl.strategies.talk import Talk
 
 RESET, QUIT = "/reset", "/quit"
-PROMPT = "> "
 
 
 def chat(
@@ -58,7 +57,7 @@ def _said() -> Iterator[str]:
     while True:
         if typed:
             try:
-                line = input(PROMPT)
+                line = input("> ")
             except EOFError:
                 return
         elif not (line := sys.stdin.readline()):

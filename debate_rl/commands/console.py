@@ -28,8 +28,6 @@ Lines: TypeAlias = Sequence[Sequence[str]]
 """The rows of a table, its heads first."""
 
 
-MEMORY_S = 3600.0
-"""How far back a bar looks for the time that is left: rich's 30 s know none of units that take as long."""
 NARROW: Mapping[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}
 """How a table of many columns fits a terminal."""
 
@@ -144,7 +142,7 @@ def progress_bar() -> Progress:
     console = Console(stderr=True)
     name = TextColumn("{task.description}", markup=False)
     columns = name, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    shown = {"transient": True, "disable": not console.is_terminal, "speed_estimate_period": MEMORY_S}
+    shown = {"transient": True, "disable": not console.is_terminal, "speed_estimate_period": 3600.0}
     return Progress(*columns, console=console, **shown)
 
 

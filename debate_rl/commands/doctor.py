@@ -6,40 +6,31 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from debate_rl.commands.console import NO_GO, one_line, plain_console, write_json
-from debate_rl.commands.options import Overrides, writable
-
-if TYPE_CHECKING:
-    from debate_rl.config import Config
-    from debate_rl.preflight.check import Check
-    from debate_rl.sampling.problems import Problems
+from debate_rl.commands.console import NO_GO, STDOUT_NAME, one_line, plain_console, write_json
+from debate_rl.commands.options import JsonFile, Overrides, RecipeOrRun
+from debate_rl.config import Config
+from debate_rl.config.recipes import open_run_or_recipe
+from debate_rl.engines import refuse_missing_parts
+from debate_rl.preflight.check import Check, is_go, summary
+from debate_rl.sampling.problems import Problems, load_run_problems
 
 
 def doctor(
-    config: Annotated[
-        str, typer.Argument(metavar="RECIPE|RUN", help="A TOML recipe, or the folder of a run.")
-    ],
+    config: RecipeOrRun,
     overrides: Overrides = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Look at the inputs alone, and sample nothing.")
     ] = False,
     problems: Annotated[int, typer.Option(min=1, help="Hold debates on this many problems.")] = 50,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON in the place of lines.")] = False,
-    out: Annotated[
-        str | None, typer.Option(metavar="FILE", callback=writable, help="Also write the JSON to this file.")
-    ] = None,
+    json: JsonFile = None,
 ) -> None:
     """Say whether a recipe is ready to be trained: its inputs, then a few debates. Exit code 1: it is not."""
-    from debate_rl.config.recipes import open_run_or_recipe
-    from debate_rl.preflight.check import Check, is_go, summary
-    from debate_rl.sampling.problems import load_run_problems
-
     run, settings = open_run_or_recipe(config, overrides or ())
-    console, aside = plain_console(quiet=json), plain_console(stderr=True)
+    console, aside = plain_console(quiet=json == STDOUT_NAME), plain_console(stderr=True)
     checks: list[Check] = []
 
     def note(found: Sequence[Check]) -> None:
@@ -62,19 +53,15 @@ def doctor(
         aside.print("no debate is held before these are mended")
     console.print(summary(checks))
     figures = {"go": is_go(checks), "summary": summary(checks), "checks": [asdict(check) for check in checks]}
-    if json:
-        _print_json(figures)
-    if out is not None:
-        write_json(out, figures)
+    if json is not None:
+        write_json(json, figures)
     if not is_go(checks):
         raise typer.Exit(NO_GO)
 
 
 def _input_checks(config: Config, data: Problems) -> list[Check]:
     """Return the checks that sample nothing; what a start would refuse is one of them."""
-    from debate_rl.engines import refuse_missing_parts
-    from debate_rl.preflight import inputs
-    from debate_rl.preflight.check import Check
+    from debate_rl.preflight import inputs  # loads torch
     from debate_rl.preflight.start import checked_problems
 
     found = [
@@ -101,9 +88,3 @@ def _debate_checks(config: Config, data: Problems, run: Path | None, count: int)
     tell(size_line(config, min(count, len(data.train))))
     with opened_policy(config, data, run, tell) as opened:
         return list(debate_checks(hold(config, data, opened, count, tell), opened))
-
-
-def _print_json(figures: object) -> None:
-    import json
-
-    typer.echo(json.dumps(figures, indent=1, allow_nan=False))

@@ -119,8 +119,8 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def _tell(line: str) -> None:
-    plain_console(stderr=True).print(line)
+def _perform(tasks: Sequence[EvalTask], results: Results) -> None:
+    perform(tasks, results, progress_of, plain_console(stderr=True).print)
 
 
 def _tasks(
@@ -151,7 +151,7 @@ def _evaluate_all(subjects: Sequence[Subject], weights: str | None, options: Eva
     before_and_after = options.out is None and all(runs)
     results = Results()
     usual = "start,newest" if before_and_after else "newest"
-    perform(_tasks(subjects, weights or usual, options, results), results, progress_of, _tell)
+    _perform(_tasks(subjects, weights or usual, options, results), results)
     if results.failures and not results.scores:
         raise next(iter(results.failures.values()))
     return results
@@ -182,7 +182,7 @@ def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Results], No
     results.roles |= {one.name: one.role for one in sets}
     seen = {None} if subject.begins_as_it_is else set()
     if subject.begins_as_it_is:
-        perform([EvalTask(subject, one, None, options) for one in sets], results, progress_of, _tell)
+        _perform([EvalTask(subject, one, None, options) for one in sets], results)
     while last < steps:
         try:
             new = [weights for weights in named_weights(run, "all") if weights not in seen]
@@ -190,7 +190,7 @@ def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Results], No
             new = []
         for weights in new:
             seen.add(weights)
-            perform([EvalTask(subject, one, weights, options) for one in sets], results, progress_of, _tell)
+            _perform([EvalTask(subject, one, weights, options) for one in sets], results)
             if not weights.exists():
                 results.forget(subject.label(weights))
                 continue  # the run has removed it: train.keep_last

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from math import isfinite
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Literal, Union, get_args, get_origin
 
 import typer
 from pydantic_core import PydanticUndefined
@@ -91,15 +91,13 @@ def _value(default: object) -> str:
 
 
 def _bounds(key: Key) -> list[str]:
-    signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-    rules = [(rule, name) for rule in _rules(key) for name in signs if hasattr(rule, name)]
-    return [f"{signs[name]} {getattr(rule, name):g}" for rule, name in rules if isfinite(getattr(rule, name))]
-
-
-def _rules(key: Key) -> list[Any]:
     """Return what bounds a field, itself or in a type that it may have beside none."""
     inner = (part for option in get_args(key.field.annotation) for part in get_args(option))
-    return [*key.field.metadata, *inner]
+    signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+    found = (
+        (signs[name], getattr(rule, name, None)) for rule in (*key.field.metadata, *inner) for name in signs
+    )
+    return [f"{sign} {bound:g}" for sign, bound in found if bound is not None and isfinite(bound)]
 
 
 def _kind(annotation: object) -> str:

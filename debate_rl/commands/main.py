@@ -30,7 +30,6 @@ from debate_rl.training.stops import raise_from_signal
 
 ABOUT = "Multi-agent debate reinforcement learning for reasoning models."
 STOPPED = "stopped; the same command resumes a run from its newest checkpoint"
-HELP_WORDS = ("-h", "--help")
 
 
 class Entry(NamedTuple):
@@ -67,7 +66,7 @@ EXAMPLES = r"""
 quickstart
 quickstart --family words --seed 1
 doctor gsm8k_smoke --quick
-doctor runs/mine --problems 100 --json
+doctor runs/mine --problems 100 --json -
 train gsm8k_smoke run.dir=runs/mine
 train runs/mine
 train gsm8k_qwen3_8b_1gpu --plan --memory 80
@@ -169,9 +168,9 @@ def help_page() -> str:
     return "\n".join([*lines, "", *ends])
 
 
-def dispatch(words: Sequence[str]) -> NoReturn:
-    """Do what the words of a command line say."""
-    if not words or words[0] in HELP_WORDS:
+def dispatch(words: Sequence[str]) -> None:
+    """Do what the words of a command line say; it ends by SystemExit."""
+    if not words or words[0] in ("-h", "--help"):
         print(help_page())
         sys.exit(0 if words else WRONG)
     if words[0] == "--version":
@@ -179,10 +178,9 @@ def dispatch(words: Sequence[str]) -> NoReturn:
         sys.exit(0)
     name, rest = named(words)
     loaded(name)(rest, prog_name=f"debate {name}")
-    raise AssertionError("a command ends by SystemExit")
 
 
-def run(command: Callable[[Sequence[str]], Any] = dispatch) -> NoReturn:
+def run(command: Callable[[Sequence[str]], Any] = dispatch) -> None:
     """Run the command line of this process, with every mistake as one line on stderr."""
     # Where a signal ends a round, some of its requests may not have begun.
     warnings.filterwarnings("ignore", r"coroutine '.*' was never awaited", RuntimeWarning)
@@ -198,7 +196,8 @@ def run(command: Callable[[Sequence[str]], Any] = dispatch) -> NoReturn:
     except (ValueError, OSError, ImportError) as error:
         if os.environ.get("DEBATE_TRACEBACK"):
             raise
-        _end(_mistake(error), WRONG)
+        # That of a filter has a second line: a caret under the character.
+        _end(str(error) if type(error).__name__ == "FilterError" else one_line(error), WRONG)
     except Ended as ended:
         _end(ended.line, int(str(ended.code)))
     except KeyboardInterrupt:
@@ -207,24 +206,13 @@ def run(command: Callable[[Sequence[str]], Any] = dispatch) -> NoReturn:
         if ended.code == INTERRUPTED:
             _end(_stopped(), INTERRUPTED)
         raise
-    raise AssertionError("a command ends by SystemExit")
 
 
-def run_alone(function: Callable[..., None], name: str) -> NoReturn:
+def run_alone(function: Callable[..., None], name: str) -> None:
     """Run one function as a command line of its own, such as an experiment, with the errors of ``debate``."""
     from debate_rl.commands.options import as_command
 
     run(lambda words: as_command(function, ())(words, prog_name=name))
-
-
-def _mistake(error: ValueError | OSError | ImportError) -> str:
-    """Return what is wrong in one line; of a filter also the filter, with a caret under the character."""
-    if isinstance(error, ValueError):
-        from transcripts import FilterError
-
-        if isinstance(error, FilterError):
-            return str(error)
-    return one_line(error)
 
 
 def _terminate(_signum: int, frame: FrameType | None) -> None:

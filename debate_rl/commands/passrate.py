@@ -59,17 +59,7 @@ def passrate(
         for file in (folder / FILE, *([Path(out)] if out else [])):
             write_difficulty(file, of, rows)
     figures = summary(rows, {problem.id: problem.level for problem in data.train})
-    _show(figures)
-    say, file = plain_console().print, Path(out) if out else folder / FILE
-    if without := len(data.train) - len(rows):
-        say(f"{counted(without, 'problem')} without any verdict of the grader left out")
-    say(f"difficulty file: {file}; {HELD_OUT_KEY if held_out else KEY}={file} reads it")
-    if json is not None:
-        write_json(json, {"file": str(file), "of": of, "figures": figures})
-
-
-def _show(figures: dict[str, dict[str, float | int]]) -> None:
-    rows = [
+    cells = [
         (
             f"{name}: {found['problems']}",
             f"{share(found['pass_rate'])} ({interval(found['low'], found['high'], share)})",
@@ -78,4 +68,10 @@ def _show(figures: dict[str, dict[str, float | int]]) -> None:
         )
         for name, found in figures.items()
     ]
-    print_table([HEADS, *rows])
+    print_table([HEADS, *cells])
+    say, file = plain_console().print, Path(out) if out else folder / FILE
+    if without := len(data.train) - len(rows):
+        say(f"{counted(without, 'problem')} without any verdict of the grader left out")
+    say(f"difficulty file: {file}; {HELD_OUT_KEY if held_out else KEY}={file} reads it")
+    if json is not None:
+        write_json(json, {"file": str(file), "of": of, "figures": figures})

@@ -34,9 +34,9 @@ from debate_rl.metrics.progress import parts_shown
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
 from debate_rl.runs.folder import open_run
 from debate_rl.runs.weights import newest_weights
+from debate_rl.strategies.posing import family_named
 from envs import DataError, Environment, load_environment
 from envs.data.loading import question_hash
-from envs.families import FAMILIES
 from envs.instructions import constraints_of
 from envs.registry import key_by_itself
 from rewards import Truth, score_debates
@@ -177,10 +177,10 @@ def _truth(
     """
     text = whole_text(question)
     problem = Problem(f"play-{question_hash(text)[:8]}", text, answer=answer, source="play")
-    if kind is None and name in FAMILIES and _is_of_family(name, question):
+    if kind is None and (family := family_named([problem], name)) is not None:
         if answer is not None:
             raise DataError(f"--answer: problems of {name} are graded by their own rule; leave it out")
-        return load_environment(name), problem
+        return family, problem
     environment = load_environment(name if ":" in name else "gsm8k")  # any data set compares answers alike
     if kind == "rubric":
         return environment, replace(problem, kind=kind, answer=None)
@@ -190,11 +190,3 @@ def _truth(
     if known == "instructions":
         constraints_of(answer or "")  # raises where they cannot be checked
     return environment, replace(problem, kind=known)
-
-
-def _is_of_family(kind: str, question: str) -> bool:
-    try:
-        FAMILIES[kind].grade(Problem("play", question), "1 2")  # a trial: raises where it cannot be read
-    except DataError:
-        return False
-    return True

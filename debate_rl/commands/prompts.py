@@ -17,8 +17,6 @@ from debate_rl.evaluation.suite import read_suite
 from debate_rl.evaluation.tasks import Subject
 from debate_rl.sampling.problems import load_trained, shown_with
 
-STAND_IN = "What is 7 + 5?"
-
 
 def prompts(
     what: Annotated[
@@ -87,7 +85,7 @@ def _problem(config: Config, question: str | None) -> tuple[Problem, str]:
         return load_trained(config)[0], ""
     except (ValueError, OSError, ImportError) as error:
         note = f"the data cannot be read here ({one_line(error)}); a question stands in"
-        return Problem("preview", STAND_IN, "12"), note
+        return Problem("preview", "What is 7 + 5?", "12"), note
 
 
 def _shown(prompt: SentPrompt, *, tokens: bool) -> str:

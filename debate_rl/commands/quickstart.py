@@ -33,7 +33,6 @@ PROBLEMS = {
     "words": "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?",
 }
 HEADS = ("", "after the warm start", "after debate RL")
-PARTS = ("figures", "rows", "title", "words")
 
 
 def quickstart(
@@ -109,7 +108,7 @@ def _kept(run: Path, config: Config) -> dict[str, Any] | None:
         return None  # opening the run says what is wrong
     try:
         kept = read_json(run / KEPT)
-        measured = {name: kept[name] for name in PARTS}
+        measured = {name: kept[name] for name in ("figures", "rows", "title", "words")}
     except (ValueError, LookupError, TypeError):
         return None
     of = _measured_on(run, config)

@@ -91,12 +91,13 @@ def refuse_other_keys(overrides: Iterable[str]) -> None:
     """Raise ConfigError for an override of anything but the rewards and how advantages are made of them."""
     for text in overrides:
         path, _ = parse_override(text)
-        if path[0] not in MAY_CHANGE:
-            try:
-                check_key(Config, ".".join(path))
-            except ValueError as error:
-                raise ConfigError(str(error)) from error
-            raise ConfigError(f"{text}: a replay changes rewards.* and advantages.* only")
+        if path[0] in MAY_CHANGE:
+            continue
+        try:
+            check_key(Config, ".".join(path))
+        except ValueError as error:
+            raise ConfigError(str(error)) from error
+        raise ConfigError(f"{text}: a replay changes rewards.* and advantages.* only")
 
 
 def _plain(scheme: Scheme) -> dict[str, object]:

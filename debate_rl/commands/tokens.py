@@ -18,7 +18,6 @@ from debate_rl.formatting import fixed, json_number
 from debate_rl.runs.weights import KeptWeights, load_kept, weights_of_version
 
 COLUMNS = ("index", "token", "stream", "advantage", "sampler", "trainer", "ratio")
-CAPTION = "sampler, trainer: log-probability; ratio: exp(trainer - sampler)"
 
 
 def tokens(
@@ -57,8 +56,9 @@ def tokens(
         )
         for row in rows
     ]
-    title = Text(f"debate {debate}, turn {turn}: {record.debate.problem.id}")
-    Console().print(text_table(COLUMNS, cells, align="rllr", title=title, caption=CAPTION))
+    about = {"title": Text(f"debate {debate}, turn {turn}: {record.debate.problem.id}")}
+    about["caption"] = Text("ratio: exp(trainer - sampler)")
+    Console().print(text_table(COLUMNS, cells, align="rllr", **about))
     plain_console().print(_note(path, kept, version))
     if json is not None:
         facts = {"debate": debate, "turn": turn, "policy_version": version, "trainer_version": kept.version}
@@ -67,7 +67,7 @@ def tokens(
 
 
 def _note(run: Path, kept: KeptWeights, version: int) -> str:
-    """Return which weights the trainer's figures are of; the turn was sampled with those of ``version``."""
+    """Return which weights the trainer's figures are of; ``version`` sampled the turn."""
     name = "the weights the run began with" if kept.path is None else kept.path.relative_to(run)
     trainer = f"trainer: {name}, policy version {kept.version}"
     if kept.version == version:

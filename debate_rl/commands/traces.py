@@ -36,7 +36,6 @@ from debate_rl.sft.harvests import (
 
 BIAS = "  only right replies are kept: problems that the teacher seldom solves are rare among them, or absent"
 ONE_SIDED = "  problems that it always or never solves have no such list"
-FILES = (".jsonl", ".json", ".parquet")
 
 
 def traces(
@@ -101,7 +100,7 @@ def traces(
         harvest = Harvest()
         for name in names:
             harvest.merge((winners if take_winners else debate_turns)(Path(name)))
-    elif not all(Path(name).suffix.lower() in FILES for name in names):
+    elif not all(Path(name).suffix.lower() in (".jsonl", ".json", ".parquet") for name in names):
         if len(names) > 1:
             raise ValueError(
                 f"traces: {names[1]}: the replies of one teacher at a time; files are joined later"

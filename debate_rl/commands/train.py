@@ -21,8 +21,6 @@ from debate_rl.sampling.problems import load_run_problems
 from debate_rl.sampling.sampler import with_epochs
 from learner.update.ranks import Ranks
 
-STAGE = "stage="
-
 
 def train(
     config: RecipeOrRun,
@@ -44,8 +42,8 @@ def train(
             f"--memory {memory:g}: is the GiB of a GPU that --plan is for, as in --plan --memory 80"
         )
     words = overrides or []
-    keys = [word for word in words if not word.startswith(STAGE)]
-    only = next((word.removeprefix(STAGE) for word in reversed(words) if word.startswith(STAGE)), None)
+    keys = [word for word in words if not word.startswith("stage=")]
+    only = next((word.removeprefix("stage=") for word in reversed(words) if word.startswith("stage=")), None)
     settings = settings_of(config, keys, starts=not plan)
     if settings.held_out.strategies:
         strategies_named(",".join(settings.held_out.strategies))
@@ -102,19 +100,11 @@ def settings_of(name: str, overrides: Sequence[str], *, starts: bool) -> Config:
         refuse_no_gpu(settings)
     given = {".".join(parse_override(text)[0]) for text in overrides}
     longer = run is not None and "train.epochs" in given and "train.steps" not in given
-    settings = _in_steps(settings, capped=False if longer else None)
+    if settings.train.epochs is not None:  # in steps, which takes the problems to know
+        with catch_warnings():
+            simplefilter("ignore")  # the start itself says it
+            problems = len(load_run_problems(settings).train)
+            settings = with_epochs(settings, problems, capped=False if longer else None)
     if run is None or "run.dir" in given:
         return settings
     return settings.model_copy(update={"run": settings.run.model_copy(update={"dir": name})})
-
-
-def _in_steps(settings: Config, *, capped: bool | None) -> Config:
-    """Return the configuration with the steps that ``train.epochs`` are, which takes the problems to know.
-
-    ``capped``: as for ``with_epochs``; the folder of a run has the steps of the epochs that it had.
-    """
-    if settings.train.epochs is None:
-        return settings
-    with catch_warnings():
-        simplefilter("ignore")  # the start itself says it
-        return with_epochs(settings, len(load_run_problems(settings).train), capped=capped)

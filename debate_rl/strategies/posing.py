@@ -79,7 +79,7 @@ def pose_texts(
         Problem(question_hash(text)[:16], text, source="solve", answer="", kind=kind or "expression")
         for text in known
     )
-    family = _family_of(problems, config)
+    family = family_named(problems, config.env.kind)
     if family is not None:
         problems = tuple(replace(one, answer=None) for one in problems)
     return _graded(problems, family, config, "no gold answers")
@@ -119,7 +119,7 @@ def _of_rows(path: Path, name: str, config: Config, kind: Kind | None) -> Posed:
         rows = load_problems("open", path=path, split="all")
         ungraded = f"{name} has no gold answers"
         problems = tuple(replace(one, answer="", kind=kind or "expression") for one in rows)
-    return _graded(tuple(problems), _family_of(problems, config), config, ungraded)
+    return _graded(tuple(problems), family_named(problems, config.env.kind), config, ungraded)
 
 
 def _graded(
@@ -141,9 +141,9 @@ def _is_without_answers(path: Path) -> bool:
     return bool(rows) and all(isinstance(row, dict) and not ANSWERS & row.keys() for row in rows)
 
 
-def _family_of(problems: Sequence[Problem], config: Config) -> Environment | None:
-    """Return the synthetic family of the run where every problem is of its form: its own rule grades."""
-    family = FAMILIES.get(config.env.kind)
+def family_named(problems: Sequence[Problem], kind: str) -> Environment | None:
+    """Return the synthetic family of a name where every problem is of its form: its own rule grades."""
+    family = FAMILIES.get(kind)
     if family is None:
         return None
     try:
@@ -151,4 +151,4 @@ def _family_of(problems: Sequence[Problem], config: Config) -> Environment | Non
             family.grade(problem, "1 2")  # a trial: raises where it cannot be read
     except DataError:
         return None
-    return load_environment(config.env.kind)
+    return load_environment(kind)

@@ -21,7 +21,7 @@ from debate_rl.models import engine_dtype, resolve_dtype
 from debate_rl.preflight.start import best_by, is_better
 from debate_rl.rollouts.records import of_groups, step_records
 from debate_rl.rollouts.worker import Clock, Rollout, adaptive_metrics, groups_with_signal
-from debate_rl.runs.ending import ends_by, wall_seconds
+from debate_rl.runs.folder import ends_by, wall_seconds
 from debate_rl.training.guards import Guards, Raised, put_away_checkpoints
 from debate_rl.training.run import LOWER, End, Run, open_training
 from debate_rl.training.stops import StallWatch

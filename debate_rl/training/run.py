@@ -37,11 +37,10 @@ from debate_rl.runs.checkpoint import (
     tidy,
     warn_damaged,
 )
-from debate_rl.runs.ending import ends_by
-from debate_rl.runs.folder import RunFolder, RunFolderError, open_run, plain_config
+from debate_rl.runs.folder import RunFolder, RunFolderError, ends_by, open_run, plain_config
 from debate_rl.runs.provenance import problems_checksum
-from debate_rl.runs.threads import FACT, use_threads
 from debate_rl.runs.trainer_state import generators_kept, generators_kept_on_error, seed_generators
+from debate_rl.runs.weights import FACT, use_threads
 from debate_rl.sampling.problems import Problems
 from debate_rl.sampling.sampler import Sampler
 from debate_rl.training.start_weights import start_weights

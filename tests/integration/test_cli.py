@@ -59,7 +59,9 @@ def test_help_names_the_commands_and_loads_no_heavy_package(tmp_path):
 
 
 def test_on_windows_the_command_and_the_import_end_in_one_line(tmp_path):
-    ready = "import sys, debate, typer, debate_rl.commands.main; sys.platform = 'win32'\n"
+    ready = (
+        "import sys, multiprocessing, typer, debate.config, debate_rl.commands.main; sys.platform = 'win32'\n"
+    )
     done = python(f"{ready}debate_rl.commands.main.run()", cwd=tmp_path)
     line = "debate: debate-rl runs on Linux and macOS; on Windows, use it inside WSL 2\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
