@@ -61,7 +61,7 @@ def straight(tmp_path_factory, debate_command):
     folder = tmp_path_factory.mktemp("straight")
     done = debate_command("train", str(written(folder, "run")), "--json", str(folder / "run.json"))
     assert done.code == 0, done.err
-    return folder / "train", done.out
+    return folder / "run", done.out
 
 
 @pytest.mark.slow
