@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import PackageNotFoundError, distributions, version
@@ -277,31 +278,44 @@ def _refuse_other_gpu(config: Config) -> None:
 
 def end_engines(policy: Policy) -> None:
     """End the processes of a policy's engines and of its sandbox, if it has any."""
-    from debate_rl.inference.engine_pool import EnginePool
-    from debate_rl.inference.tools import ToolPolicy, engine_of
-    from envs.sandbox import Sandbox
-
-    if isinstance(policy, ToolPolicy) and isinstance(policy.programs, Sandbox):
-        policy.programs.close()
+    if isinstance(policy, _loaded("debate_rl.inference.tools", "ToolPolicy")):
+        programs: Any = getattr(policy, "programs", None)
+        if isinstance(programs, _loaded("envs.sandbox", "Sandbox")):
+            programs.close()
     for one in (policy, getattr(policy, "remote", None)):
-        if one is not None and isinstance(engine := engine_of(one), EnginePool):
-            engine.close()
+        if one is not None and (pool := _pool_of(one)) is not None:
+            pool.close()
 
 
 def sleep_engine(policy: Policy) -> None:
     """Have an engine that sleeps give its memory back, until new weights are published."""
-    from debate_rl.inference.tools import engine_of
-
-    if (sleep := getattr(engine_of(policy), "sleep", None)) is not None:
+    if (sleep := getattr(_within(policy), "sleep", None)) is not None:
         sleep()
 
 
 def states_of(policy: Policy) -> list[EngineState]:
     """Return what each engine with a process of its own has done; nothing without any."""
-    from debate_rl.inference.engine_pool import EnginePool
+    pool = _pool_of(policy)
+    return [] if pool is None else pool.states()
+
+
+def _pool_of(policy: Policy) -> Any:
+    engine = _within(policy)
+    return engine if isinstance(engine, _loaded("debate_rl.inference.engine_pool", "EnginePool")) else None
+
+
+def _within(policy: Policy) -> Policy:
+    """Return what generates the replies of a policy: itself, or the policy that it wraps."""
+    if not hasattr(policy, "inner"):
+        return policy
     from debate_rl.inference.tools import engine_of
 
-    return engine.states() if isinstance(engine := engine_of(policy), EnginePool) else []
+    return engine_of(policy)
+
+
+def _loaded(module: str, name: str) -> Any:
+    """Return a class for ``isinstance``; () where its module was never loaded, so that nothing is of it."""
+    return getattr(sys.modules.get(module), name, ())
 
 
 def counting_policy(config: Config) -> Policy:

@@ -11,7 +11,7 @@ from typing import Any, cast
 Settings = Mapping[str, Any]
 NOTHING_LEFT = "what is proposed for this is set already"
 _WANTED = re.compile(r'(\w+\.\w+) (?:=|of) ("[^"]*"|[\d.e-]+)( or more)?')
-TABLE = tomllib.loads((files(__package__) / "detectors.toml").read_text(encoding="utf-8"))
+TABLE = tomllib.loads((files("debate_rl.alarms") / "detectors.toml").read_text(encoding="utf-8"))
 """Detectors, and settings that a source warns of, as data."""
 
 

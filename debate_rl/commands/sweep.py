@@ -46,7 +46,7 @@ def sweep(
     settings, arms = open_sweep(config, changes or ())
     runs = runs_of(settings, arms)
     say = plain_console().print
-    size = f"{counted(len(arms), 'arm')} x {counted(settings.seed_count, 'seed')}"
+    size = f"{counted(len(arms), 'arm')} x {counted(len(settings.seeds_from(0)), 'seed')}"
     say(f"{settings.out}: {size} of {settings.recipe}")
     if plan:
         say(*(f"  {arm.name}: {' '.join(arm.changes) or 'the recipe as it is'}" for arm in arms), sep="\n")
@@ -110,7 +110,7 @@ def _text(estimate: Estimate | None, *, signed: bool = False) -> str:
 
 def _notes(settings: Sweep, runner: Runner, arms: Sequence[Arm]) -> Iterator[str]:
     """Yield what the tables' intervals are of, what failed, and how to look further."""
-    if (count := settings.seed_count) > 1:
+    if (count := len(settings.seeds_from(0))) > 1:
         yield f"95% intervals over {count} seeds and held-out problems; differences are by seed and problem."
     else:
         yield "95% intervals clustered by problem; one seed does not say what another would give."

@@ -27,7 +27,7 @@ from debate_rl.metrics.step_log import read_metrics
 from debate_rl.models import is_known_only
 from debate_rl.preflight.start import baseline_lines, best_by
 from debate_rl.runs.checkpoint import checkpoints, step_of
-from debate_rl.runs.ending import time_words, wall_seconds
+from debate_rl.runs.folder import time_words, wall_seconds
 from debate_rl.sampling.problems import Problems, assumed_problems, load_run_problems
 from debate_rl.sampling.sampler import length_line
 from debate_rl.sft.session import REPLIES, open_replies, planned_replies, prepared, replies_time_line

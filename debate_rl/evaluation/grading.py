@@ -328,9 +328,9 @@ def graded(
     """
     answered, table = grade_debate(environment, debate, mode=mode)
     verdicts = pending.verdicts() if pending is not None else None
-    if table is None and verdicts is None:
-        raise EnvironmentSpecError(f"problem {debate.problem.id}: an open problem cannot be evaluated")
     if table is None:
+        if verdicts is None:
+            raise EnvironmentSpecError(f"problem {debate.problem.id}: an open problem cannot be evaluated")
         table = tuple((None,) * len(row) for row in verdicts.scores)
     return Graded(answered, table, verdicts)
 

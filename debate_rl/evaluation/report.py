@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias
 
 from debate_rl.evaluation.scores import KINDS, Scores, difference
 from debate_rl.formatting import title
+from debate_rl.metrics.features import verdict_costs
 from debate_rl.metrics.held_out import COUNTS, LEADS, HeldOut
 from debate_rl.metrics.intervals import Estimate, spread
-from debate_rl.metrics.verdicts import verdict_costs
 from debate_rl.runs.provenance import problems_checksum
 
 MAIN = (

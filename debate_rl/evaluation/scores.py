@@ -32,9 +32,8 @@ from debate_rl.metrics.answers import (
     powers_to,
 )
 from debate_rl.metrics.debates import are_valid, due_pairs_of
-from debate_rl.metrics.features import seat_figures, tool_figures
+from debate_rl.metrics.features import Compared, agreement, compared, scores_of, seat_figures, tool_figures
 from debate_rl.metrics.intervals import Estimate, clustered_mean
-from debate_rl.metrics.verdicts import Compared, agreement, compared, scores_of
 from debate_rl.sampling.difficulty import BANDS
 from envs.answers.keys import AnswerKey
 from envs.instructions import ConstraintError, constraints_of, follows

@@ -35,12 +35,9 @@ LEADS = {
 }
 """Differences between two figures of one evaluation, over the problems with a value of both."""
 COUNTS = ("/agents", "/rounds", "/calls")
-"""How figures end that are numbers of something: all others but tokens are rates."""
+"""Suffixes of figures that count something: all others but tokens are rates."""
 FOLDERS = 200
 """The most folders of evaluations that are read."""
-MOST = 1 << 22
-"""Values of one figure in an evaluation, at most."""
-LARGEST = 1 << 53
 Problem = tuple[str, str]
 """A problem's id and checksum: two problems of one id are the same where their checksums are."""
 
@@ -183,31 +180,13 @@ def _read(path: Path, notes: list[str]) -> Iterator[HeldOut]:
             if not line.endswith(b"\n"):
                 return
             try:
-                yield from_line(line)
+                yield decode(line, HeldOut)
             except FieldError as error:
                 notes.append(f"{path}:{number}: not an evaluation: {error}")
     except FileNotFoundError:
         return
     except OSError as error:
         notes.append(f"{path}: {error.strerror or error}")
-
-
-def from_line(line: bytes) -> HeldOut:
-    """Return the evaluation of a line; FieldError names the field that does not fit."""
-    one = decode(line, HeldOut)
-    for name, low in (("step", 0), ("samples", 1), ("ungraded", 0)):
-        if not low <= getattr(one, name) <= LARGEST:
-            raise FieldError(name, f"{getattr(one, name)} is not in {low} to {LARGEST}")
-    for name, figure in one.figures.items():
-        where, left = f"figures.{name}", MOST
-        for problem, (total, count) in figure.items():
-            most = LARGEST if name.endswith(("_tokens", *COUNTS)) else count + 1e-6
-            if problem not in one.problems:
-                raise FieldError(f"{where}.{problem}", "is of no problem of this evaluation")
-            if not 0 < count <= left or not 0 <= total <= most or not isfinite(total):
-                raise FieldError(f"{where}.{problem}", f"a sum of {total} over {count} values is impossible")
-            left -= count
-    return one
 
 
 def before_after(evaluations: Sequence[HeldOut], names: Sequence[str] = tuple(FIGURES)) -> BeforeAfter | None:

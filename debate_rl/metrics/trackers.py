@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -158,26 +159,15 @@ class Trackers:
             if hasattr(sink, method):
                 getattr(sink, method)(*arguments)
 
-    def begin(self, figures: Mapping[str, float]) -> None:
-        """Log the held-out figures from before the first step."""
-        self._each("begin", figures)
-
-    def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Log one step everywhere."""
-        self._each("log", step, metrics)
+    begin = partialmethod(_each, "begin")
+    log = partialmethod(_each, "log")
+    say = partialmethod(_each, "say")
+    advance = partialmethod(_each, "advance")
 
     def show(self, step: int, records: Sequence[Record]) -> None:
         """Show the turns of the debates of a step that are sampled."""
         if drawn := draw_samples(records, self.sample_share):
             self._each("show", step, drawn)
-
-    def say(self, line: str) -> None:
-        """Show a line on the screen, if there is one."""
-        self._each("say", line)
-
-    def advance(self, part: str, done: float, total: int) -> None:
-        """Show how much of an evaluation is done."""
-        self._each("advance", part, done, total)
 
 
 @contextmanager

@@ -37,7 +37,8 @@ Evidence = tuple[str, float | None, bool]
 
 def worst(*words: Word) -> Word:
     """Return the worst of the words; of "unknown" alone "unknown"."""
-    return next((word for word in ("bad", "warn", "good") if word in words), "unknown")
+    order: tuple[Word, ...] = ("bad", "warn", "good")
+    return next((word for word in order if word in words), "unknown")
 
 
 def rated(value: float | None, good: float, bad: float) -> Word:
@@ -81,7 +82,7 @@ def _valid_comparisons(run: Run) -> Answer:
     if cast is None and valid is None:
         return "unknown", UNKNOWN
     if not valid:
-        return "bad", f"no valid vote in {run.steps} steps"
+        return "bad", f"no valid vote in {len(run.curves.steps)} steps"
     invalid = (cast - valid) / cast if cast else None
     missing = None if parsed is None else 1 - parsed
     text = _listed(valid_votes=valid, invalid_share=invalid, **{"due and missing, last third": missing})

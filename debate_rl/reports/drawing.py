@@ -14,6 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from debate_rl.formatting import printable
 from debate_rl.reports.document import Chart, Series
 
@@ -76,11 +78,11 @@ def _within(series: Series) -> Series:
 
 
 def _line(axes: Axes, series: Series, colour: str, dash: str) -> None:
-    y = _numbers(series.y)
+    y = np.array(series.y, dtype=float)
     marker = "o" if len(y) <= 40 else ""
     axes.plot(series.x, y, dash, color=colour, marker=marker, ms=3, lw=1.4, label=_short(series.label))
     if series.low and series.high:
-        low, high = _numbers(series.low), _numbers(series.high)
+        low, high = np.array(series.low, dtype=float), np.array(series.high, dtype=float)
         axes.fill_between(series.x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
@@ -91,15 +93,13 @@ def _bars(axes: Axes, chart: Chart, index: int, colour: str) -> None:
     room = (0.68 if lying else step * 0.8) / count
     at = [x + (index - (count - 1) / 2) * room for x in series.x]
     draw_bars = axes.barh if lying else axes.bar
-    draw_bars(at, _numbers(series.y), room * 0.92, color=colour, alpha=0.75, label=_short(series.label))
+    draw_bars(
+        at, np.array(series.y, dtype=float), room * 0.92, color=colour, alpha=0.75, label=_short(series.label)
+    )
     for x, low, high in zip(at, series.low, series.high, strict=False):
         if low is not None and high is not None:
             along, across = [low, high], [x, x]
             axes.plot(*((along, across) if lying else (across, along)), color=INK, linewidth=1.1)
-
-
-def _numbers(values: tuple[float | None, ...]) -> list[float]:
-    return [float("nan") if value is None else value for value in values]
 
 
 def _name(axes: Axes, chart: Chart) -> None:

@@ -19,7 +19,9 @@ from debate_rl.reports.estimators import NotEstimable, correlation, logistic, sl
 from debate_rl.reports.rows import NO_VOTE, Rows, Study, gather
 from transcripts import Record
 
-TABLES: dict[str, Any] = tomllib.loads((files(__package__) / "tables.toml").read_text(encoding="utf-8"))
+TABLES: dict[str, Any] = tomllib.loads(
+    (files("debate_rl.reports") / "tables.toml").read_text(encoding="utf-8")
+)
 """What reports look for and show, as data."""
 GROUPS = ("persona", "fault", "round", "agent", "length", "step", "level", "subject")
 """What accuracy, strict accuracy and coverage are also grouped by, as in ``judge/accuracy/round/1``."""

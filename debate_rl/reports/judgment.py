@@ -188,4 +188,4 @@ def difference(study: Study, base: Study, name: str) -> Estimate | None:
         values.append(rows.values)
         clusters.append(np.array([both[problem] for problem in one.problems])[rows.clusters])
         first.append(np.full(len(rows.values), one is study))
-    return intervals.difference(*map(np.concatenate, (values, first, clusters)))
+    return intervals.difference(np.concatenate(values), np.concatenate(first), np.concatenate(clusters))

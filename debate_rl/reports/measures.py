@@ -21,7 +21,7 @@ from debate_rl.reports.document import Tone, bounded, bounds_text
 from debate_rl.reports.figures import accuracy_figures, cascade_figures, winner_figures
 from debate_rl.reports.findings import KINDS, LEVEL, chance
 from debate_rl.reports.run import Run
-from debate_rl.runs.ending import ends_by, starts_of, time_words
+from debate_rl.runs.folder import ends_by, starts_of, time_words
 
 LEAST = 12
 """Values below which a change is not judged: four in each third."""

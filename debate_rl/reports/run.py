@@ -111,11 +111,6 @@ class Run:
         return setting(self.settings, key, kind)
 
     @property
-    def steps(self) -> int:
-        """How many steps have any figure."""
-        return len(self.curves.steps)
-
-    @property
     def thirds(self) -> list[tuple[str, int, int]]:
         """(name, first step, last step) of each third of the stored steps; fewer than 3 steps are one."""
         if self.stored is None:

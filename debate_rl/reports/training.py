@@ -80,10 +80,11 @@ def overview_section(runs: Sequence[Run]) -> Section:
     rows, said = list[tuple[Cell, ...]](), list[Part]()
     for run, (word, tone, sentence) in zip(runs, verdicts, strict=True):
         (name, moved), best, wanted = measures.progress(run), best_step(run), run.setting("train.steps", int)
+        steps = len(run.curves.steps)
         rows.append(
             row(
                 Cell(run.name, behind=run.behind()),
-                Cell(f"{run.steps} of {wanted}" if wanted is not None else f"{run.steps}", run.steps),
+                Cell(f"{steps} of {wanted}" if wanted is not None else f"{steps}", steps),
                 measures.status(run),
                 Cell(word, tone=tone),
                 name if moved else "-",

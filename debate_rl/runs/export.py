@@ -15,7 +15,6 @@ import tomli_w
 from debate.files import read_json, write_text
 from debate_rl.config import Config
 from debate_rl.config.judges import judge_files
-from debate_rl.formatting import printable
 from debate_rl.gguf_file import loads_by_name
 from debate_rl.inference.local import end_tokens
 from debate_rl.metrics.held_out import read_held_out, sentence
@@ -28,8 +27,6 @@ MARK = "export.json"
 """The file that marks an export; nothing else is ever replaced."""
 BASE = "base"
 """The folder within an export with the base of an adapter, where that base has no name of its own."""
-LONGEST = 4000
-"""Maximum characters of a fact in the README."""
 DType = Literal["float32", "bfloat16", "float16"]
 
 
@@ -175,22 +172,17 @@ def _block(language: str, text: str) -> tuple[str, ...]:
 
 def _provenance(path: Path) -> Iterator[str]:
     facts: dict[str, Any] = read_json(path) if path.exists() else {}
-    try:
-        start = (facts.get("starts") or [{}])[-1]
-        hardware = start.get("hardware", {})
-        rows = {
-            "versions": ", ".join(f"{name} {number}" for name, number in start.get("versions", {}).items()),
-            "commit": start.get("commit"),
-            "processor": hardware.get("cpu"),
-            "GPUs": ", ".join(hardware.get("gpus", [])),
-            "data": ", ".join(f"{name} {checksum}" for name, checksum in (facts.get("data") or {}).items()),
-            "seed": facts.get("seed"),
-        }
-    except (AttributeError, TypeError, LookupError) as error:
-        raise ValueError(f"{path}: does not describe a run: {error}") from error
-    for name, value in rows.items():
-        if value not in (None, ""):
-            yield f"- {name}: {printable(str(value))[:LONGEST]}"
+    start = (facts.get("starts") or [{}])[-1]
+    hardware = start.get("hardware", {})
+    rows = {
+        "versions": ", ".join(f"{name} {number}" for name, number in start.get("versions", {}).items()),
+        "commit": start.get("commit"),
+        "processor": hardware.get("cpu"),
+        "GPUs": ", ".join(hardware.get("gpus", [])),
+        "data": ", ".join(f"{name} {checksum}" for name, checksum in facts.get("data", {}).items()),
+        "seed": facts.get("seed"),
+    }
+    yield from (f"- {name}: {value}" for name, value in rows.items() if value not in (None, ""))
 
 
 def _refuse_other(out: Path, run: Path) -> None:

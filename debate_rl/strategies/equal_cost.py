@@ -17,7 +17,7 @@ from typing import TypeAlias
 from debate import Policy, Problem, Turn
 from debate_rl.evaluation.grading import answer_of, grade_turn
 from debate_rl.metrics.intervals import Estimate, clustered_mean
-from debate_rl.strategies.solving import SolvePlan, answered_of, ask_all, solve_all
+from debate_rl.strategies.solving import Refused, SolvePlan, answered_of, ask_all, solve_all
 from debate_rl.strategies.work import Answered, Asked, Judge, Solution, Tally, Work, spent_on
 from envs import DataError, Environment
 from envs.types import Mode
@@ -27,6 +27,8 @@ Values: TypeAlias = Mapping[str, float]
 """A value of each problem, by its id."""
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called with what is asked, the problems that it has answered, and how many there are."""
+Solve: TypeAlias = Callable[..., list[Answered | Refused]]
+"""How problems are solved, as ``solve_all``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Contender:
     judge: Judge | None = None
 
     def answers(
-        self, problems: Sequence[Problem], progress: Progress, name: str = "", solve: Callable = solve_all
+        self, problems: Sequence[Problem], progress: Progress, name: str = "", solve: Solve = solve_all
     ) -> list[Answered]:
         """Return the answers to problems; DataError for one that could not be asked."""
         done, name = count(1), name or self.plan.strategy

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from math import ceil
 from statistics import fmean
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from debate import DebateConfig, Policy, Problem
 from debate_rl.evaluation.report import plain_estimate
 from debate_rl.metrics.intervals import Estimate, clustered_mean
-from debate_rl.strategies.equal_cost import Contender, Grader, Pool, Progress, Values, mean_of
+from debate_rl.strategies.equal_cost import Contender, Grader, Pool, Progress, Solve, Values, mean_of
 from debate_rl.strategies.solving import SolvePlan, solve_all
 from debate_rl.strategies.work import Answered, Judge
 from envs import DataError
@@ -35,7 +35,7 @@ class Rung:
 
     strategy: str
     adapted: Callable[[SolvePlan], SolvePlan] = lambda plan: plan
-    solve: Callable[..., Any] = solve_all
+    solve: Solve = solve_all
     refuses: Callable[[SolvePlan, Sequence[Problem]], str | None] = lambda *_: None
 
     def plan(self, plan: SolvePlan) -> SolvePlan:

@@ -81,11 +81,6 @@ class Sweep(Settings):
         """
         return tuple(range(first, first + self.seeds)) if isinstance(self.seeds, int) else self.seeds
 
-    @property
-    def seed_count(self) -> int:
-        """How many seeds every arm has."""
-        return len(self.seeds_from(0))
-
 
 @dataclass(frozen=True, slots=True)
 class Arm:

@@ -10,7 +10,7 @@ from debate_rl.evaluation.folder import FIGURES, TRAINING, identity, training_fo
 from debate_rl.evaluation.play import EvalPlan, is_alone
 from debate_rl.evaluation.report import held_out, metrics, plain_rows
 from debate_rl.evaluation.scores import Scores
-from debate_rl.judge_attack.watching import JudgeWatch
+from debate_rl.judge_attack.judging import JudgeWatch
 from debate_rl.metrics.held_out import append_held_out
 from debate_rl.runs.folder import write_whole
 from debate_rl.runs.trainer_state import generators_kept

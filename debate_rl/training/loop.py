@@ -16,13 +16,12 @@ from debate_rl.alarms.rules import MISMATCH
 from debate_rl.config import RAMPED, Config
 from debate_rl.engines import sleep_engine, states_of
 from debate_rl.formatting import counted, duration
-from debate_rl.judge_attack.pairs import read_judgments
 from debate_rl.metrics.debates import compression_metrics, debate_metrics, size_metrics
 from debate_rl.models import engine_dtype, resolve_dtype
 from debate_rl.preflight.start import best_by, is_better
 from debate_rl.rollouts.records import of_groups, step_records
 from debate_rl.rollouts.worker import Clock, Rollout, adaptive_metrics, groups_with_signal
-from debate_rl.runs.ending import ends_by, wall_seconds
+from debate_rl.runs.folder import ends_by, wall_seconds
 from debate_rl.training.guards import Guards, Raised, put_away_checkpoints
 from debate_rl.training.run import LOWER, End, Run, open_training
 from debate_rl.training.stops import StallWatch
@@ -89,6 +88,8 @@ def train_steps(run: Run, task: Task | None = None) -> None:
 def _end_of_steps(run: Run, task: Task) -> End:
     """Do the steps that are left until one is the last; return why it was."""
     if run.config.held_out.judge_pairs:
+        from debate_rl.judge_attack.pairs import read_judgments
+
         read_judgments(run.folder.path, 0)  # a damaged file is named before a step is lost
     steps, guards = run.config.train.steps, Guards(run.config, run.folder)
     opened = wall_seconds(run.folder.starts) + time.monotonic() - run.began - run.clock()

@@ -22,7 +22,6 @@ from debate_rl.evaluation.grading import Verifying, opened_verifying
 from debate_rl.forecast.plan import chosen_here
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.remote import RemoteError
-from debate_rl.judge_attack.pairs import set_aside_judged
 from debate_rl.metrics.held_out import kept_steps
 from debate_rl.metrics.trackers import Trackers, open_trackers
 from debate_rl.preflight.start import best_by, change_rules, checked_problems
@@ -38,11 +37,10 @@ from debate_rl.runs.checkpoint import (
     tidy,
     warn_damaged,
 )
-from debate_rl.runs.ending import ends_by
-from debate_rl.runs.folder import RunFolder, RunFolderError, open_run, plain_config
+from debate_rl.runs.folder import RunFolder, RunFolderError, ends_by, open_run, plain_config
 from debate_rl.runs.provenance import problems_checksum
-from debate_rl.runs.threads import FACT, use_threads
 from debate_rl.runs.trainer_state import generators_kept, generators_kept_on_error, seed_generators
+from debate_rl.runs.weights import FACT, use_threads
 from debate_rl.sampling.problems import Problems
 from debate_rl.sampling.sampler import Sampler
 from debate_rl.training.start_weights import start_weights
@@ -391,5 +389,8 @@ def _tidy(run: Run) -> None:
     best = run.best[0] if run.best else None
     tidy(folder.checkpoints, run.step, best=best, keep_last=run.config.train.keep_last)
     set_aside_from(folder.transcripts, run.step)
-    set_aside_judged(folder.path, run.step)
+    if run.config.held_out.judge_pairs:
+        from debate_rl.judge_attack.pairs import set_aside_judged
+
+        set_aside_judged(folder.path, run.step)
     seal_before(folder.transcripts, run.step)

@@ -13,8 +13,6 @@ from typing import NamedTuple
 from envs.answers.texts import OVERLAP_RIGHT, same_text, token_f1
 from envs.extraction.replies import extract_response, extract_text
 from envs.grading.exact import decided
-from envs.instructions import constraints_of, follows
-from envs.programs.harness import grade_code
 from envs.types import Extraction, Grade, GradeKind
 
 
@@ -32,10 +30,18 @@ def _overlap(answer: str, gold: str) -> Grade:
 
 
 def _instructions(answer: str, gold: str) -> Grade:
+    from envs.instructions import constraints_of, follows  # loaded only for problems of this kind
+
     constraints = constraints_of(gold)
     met = follows(answer, constraints)
     parts = tuple((constraint.id, followed) for constraint, followed in zip(constraints, met, strict=True))
     return replace(decided(all(met), "instructions"), parts=parts)
+
+
+def _code(answer: str, gold: str) -> Grade:
+    from envs.programs.harness import grade_code  # loaded only for problems of this kind
+
+    return grade_code(answer, gold)
 
 
 VERIFIERS: Mapping[GradeKind, Verifier] = {
@@ -43,6 +49,6 @@ VERIFIERS: Mapping[GradeKind, Verifier] = {
     "verbatim": Verifier(extract_text, lambda a, g: decided(same_text(a, g, verbatim=True), "verbatim")),
     "overlap": Verifier(extract_response, _overlap),
     "instructions": Verifier(extract_response, _instructions),
-    "code": Verifier(extract_response, grade_code),
+    "code": Verifier(extract_response, _code),
 }
 """Kinds that no mode reads or compares in another way; the others are mathematics and choices."""

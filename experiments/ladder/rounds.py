@@ -37,7 +37,7 @@ def rounds_by_problem(ladder: Ladder, one: Climbed) -> dict[str, Rounds]:
     found: dict[str, Rounds] = {}
     for problem, answered in zip(ladder.problems, one.answers, strict=True):
         if problem.id in one.right:
-            grades = [ladder.grader.grade(problem, turn) for turn in answered.turns]
+            grades: list[Truth] = [ladder.grader.grade(problem, turn) for turn in answered.turns]
             found[problem.id] = rounds_of(problem, answered.turns, grades, ladder.grader)
     return found
 

@@ -3,7 +3,6 @@
 import json
 import re
 from math import sqrt
-from pathlib import Path
 
 import pytest
 import tomli_w
@@ -148,11 +147,6 @@ def test_an_arm_begins_after_the_run_of_another_arm_of_its_seed(tmp_path):
     assert [is_supervised(run.config) for run in (direct, sft, both, other)] == [False, True, False, False]
 
 
-def test_in_a_grid_an_arm_begins_after_that_of_the_same_combination(tmp_path):
-    _, arms = chain(tmp_path, CHAIN, "learner.lr=1e-4,2e-4")
-    assert [arm.after for arm in arms if arm.name.startswith("both")] == ["sft_lr=1e-4", "sft_lr=2e-4"]
-
-
 @pytest.mark.parametrize(
     ("text", "given", "said"),
     [
@@ -285,9 +279,3 @@ def test_a_figure_of_seeds_that_are_not_equally_far_is_of_the_last_step_they_sha
     arms, found = sweep_of({"one": [[start, end], [start]]}, tmp_path)
     [one] = figures_of(found, arms, ())
     assert (one.step, one.seeds, one.value.value, one.gained) == (0, 2, 0.0, None)
-
-
-def test_the_state_of_a_sweep_is_read_as_it_was_written():
-    state = State(recipe="a", arms={"b": ["c=1"]}, seconds={"b/seed_0": 1.5}, failed={"b/seed_1": "x"})
-    assert State.model_validate_json(state.model_dump_json()) == state
-    assert Path(Arm("../../etc", ()).folder) == Path("etc")

@@ -80,17 +80,6 @@ def test_prompts_are_fixed_by_the_seed_and_show_the_judges_own_work():
         assert seen.task == "debate"
 
 
-def test_greedy_asks_at_temperature_zero_and_otherwise_at_the_personas():
-    assert {r.temperature for r in accuracy(judge(perfect), greedy=True)[1]} == {0.0}
-    temperatures = {r.turn.agent: r.temperature for r in accuracy(judge(perfect))[1]}
-    assert temperatures == {0: 0.6, 1: 1.0, 2: 0.9}
-
-
-def test_replies_end_where_a_debates_turns_do():
-    asked = CONFIG.model_copy(update={"stop": ("\nQuestion:",)})
-    assert {r.stop for r in accuracy(judge(perfect), asked)[1]} == {("\nQuestion:", "</comparison>")}
-
-
 def test_more_agents_show_one_right_solution_among_several():
     found, requests = accuracy(judge(perfect), DebateConfig(num_agents=5, num_rounds=2, prompts="tiny"))
     assert found.value == 1.0
@@ -116,13 +105,3 @@ def test_votes_on_own_work_say_nothing_of_the_pair():
     assert accuracy(honest, asked)[0].value == 1.0
     assert 15 < sum(owns_right) < 45
     assert accuracy(vain, asked)[0].value == 0.0  # no vote on the pair
-
-
-def test_words_work_too_and_a_judge_needs_something_to_compare():
-    problems = load_environment("words").problems(split="test", limit=6, seed=0)
-    policy = ScriptedPolicy(lambda request: "")
-    assert judge_accuracy(policy, "words", problems, config=CONFIG, greedy=True, seed=0).value == 0.0
-    with pytest.raises(ValueError, match=r"debate.num_agents=2: a judge needs two others"):
-        accuracy(judge(perfect), DebateConfig(num_agents=2))
-    with pytest.raises(ValueError, match=r"debate.history_rounds=0: a judge is shown no work to compare"):
-        accuracy(judge(perfect), DebateConfig(history_rounds=0))

@@ -14,7 +14,7 @@ from debate.policies import ScriptedPolicy
 from debate_rl.evaluation.play import EvalPlan, play
 from debate_rl.evaluation.scores import scores
 from debate_rl.metrics.answers import Answer, best_of_k, consensus, pass_at_k
-from envs import Grade, GradeStatus, load_environment
+from envs import load_environment
 from envs.answers.keys import key_of
 
 GOLD = '{"instruction_id_list": ["punctuation:no_comma", "startend:quotation"], "kwargs": [{}, {}]}'
@@ -74,28 +74,3 @@ def test_right_responses_are_not_one_answer():
     assert consensus(free) == pytest.approx(2 / 3)
     assert consensus([Answer("a", True), Answer("b", True), Answer("c", False)]) == 1.0
     assert consensus([*free, Answer("c", False, free=True)]) == 0.0  # the same wrong one twice
-
-
-def test_responses_that_another_environment_grades_have_none_either():
-    class Short:
-        name = "short"
-
-        def problems(self, *, split, limit=None, seed=None):
-            return (Problem("p", "Be short.", "at most five letters", kind="instructions"),)
-
-        def grade(self, problem, answer):
-            right = answer is not None and len(answer) <= 5
-            return Grade(GradeStatus.CORRECT if right else GradeStatus.WRONG, self.name, answer)
-
-    policy = ScriptedPolicy({}, default="<solution>Fine.</solution>", tokens=True)
-    plan = EvalPlan(Short().problems(split="test"), Short(), CONFIG, (0,))
-    found = scores(play(plan, policy), key_of(Short()))
-    assert found.estimate("direct/accuracy").value == 1.0
-    assert found.estimate("direct/instructions") is None
-
-
-def test_a_problem_of_another_kind_has_no_figure_by_instruction():
-    environment = load_environment("gsm8k")
-    policy = ScriptedPolicy({}, default="<solution>\\boxed{4}</solution>", tokens=True)
-    plan = EvalPlan([Problem("p", "2 + 2?", "4", kind="number")], environment, CONFIG, (0,))
-    assert not {name for name in scores(play(plan, policy), key_of(environment)).values if "instr" in name}

@@ -68,9 +68,3 @@ def test_samples_are_lines_that_a_resumed_run_writes_again(tmp_path, record):
     assert [row["step"] for row in rows] == [6] * 18 + [7] * 9  # step 6 was kept, and here written once more
     assert rows[-9:] == list(samples_of(record, 0))
     assert len((tmp_path / "samples.superseded.jsonl").read_text().splitlines()) == 9
-
-
-def test_without_a_share_there_is_no_file(tmp_path, record):
-    with open_trackers(tmp_path, LoggingConfig(progress="none", sample_share=0.0), steps=9) as trackers:
-        trackers.show(7, [record])
-    assert not (tmp_path / "samples.jsonl").exists()

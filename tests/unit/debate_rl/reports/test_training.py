@@ -93,7 +93,7 @@ def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced):
     assert f"traced: {NO_METRICS}" in told
     assert "traced: no config.toml: settings are not known" in told
     run = load_run(traced)
-    assert (run.debates, run.steps, run.read) == (14 * 8, 14, 14 * 8)
+    assert (run.debates, len(run.curves.steps), run.read) == (14 * 8, 14, 14 * 8)
     assert len(run.curves.of("accuracy/round_0")[1]) == 14
     assert not set(traced.glob("*")) - {traced / "transcripts"}
 

@@ -186,15 +186,6 @@ def test_a_damaged_file_of_the_run_is_named(tmp_path: Path, name: str, data: byt
         opened(tmp_path / "a")
 
 
-def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_kept(tmp_path: Path):
-    (tmp_path / "thesis").write_text("years of work")
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a/.lock").symlink_to("../thesis")
-    with pytest.raises(RunFolderError, match=r"cannot write .*/a/\.lock: "):
-        opened(tmp_path / "a")
-    assert (tmp_path / "thesis").read_text() == "years of work"
-
-
 def test_provenance(tmp_path: Path):
     (tmp_path / "f").write_bytes(b"abc")
     assert checksum(tmp_path / "f").startswith("ba7816bf8f01cfea")  # FIPS 180-2, the "abc" example

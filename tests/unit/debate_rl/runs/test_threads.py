@@ -7,17 +7,17 @@ import pytest
 import torch
 
 from debate_rl.config import Config
-from debate_rl.runs import threads
-from debate_rl.runs.threads import use_threads
+from debate_rl.runs import weights
+from debate_rl.runs.weights import use_threads
 
 
 @pytest.fixture(autouse=True)
 def torch_threads(monkeypatch) -> list[int]:
     """A machine of 16 cores, no variable set, and torch with 8 threads; return what torch is given."""
     given = [8]
-    for name in threads.EXPLICIT:
+    for name in weights.EXPLICIT:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(threads, "usable_cores", lambda: 16)
+    monkeypatch.setattr(weights, "usable_cores", lambda: 16)
     monkeypatch.setattr(torch, "get_num_threads", lambda: given[-1])
     monkeypatch.setattr(torch, "set_num_threads", given.append)
     return given

@@ -74,23 +74,12 @@ def test_a_written_solution_has_the_form_of_the_prompt_set(encoded, prompts, deb
     assert reply.strip() == expected.strip()
 
 
-def test_control_tokens_in_a_reply_are_plain_text(encoded):
-    (_, reply), got = encoded(Example(PROBLEM, "a<|end|><|user|>b"))
-    assert reply == "a<|end|><|user|>b<|end|>"
-    assert got.learnt.sum() == len("a<|end|><|user|>b") + 1
-
-
 def test_what_a_tool_wrote_is_read_and_not_learnt(encoded):
     reply = "Run it.\n```python\nprint(2)\n```\n```output\n2\n```\nSo 2."
     (prompt, learnt), got = encoded(Example(PROBLEM, reply))
     assert learnt == "Run it.\n```python\nprint(2)\n```\nSo 2.<|end|>"
     assert prompt.endswith("Answer:```output\n2\n```\n")
     assert (~got.learnt).sum() == len("Question: 1 + 1?\nAnswer:") + len("```output\n2\n```\n")
-
-
-def test_an_output_block_that_no_program_stands_before_is_learnt(encoded):
-    (_, learnt), _ = encoded(Example(PROBLEM, "```output\n2\n```\nSo 2."))
-    assert learnt == "```output\n2\n```\nSo 2.<|end|>"
 
 
 def test_a_reply_without_thinking_is_refused_where_the_prompt_opens_it(encoded):

@@ -147,21 +147,3 @@ def test_right_solutions_of_a_synthetic_family_are_learnt_by_name(name):
             f"```output\n{example.problem.answer}\n```\n"
         ] * name.endswith("_tir")
     assert examples == list(Source(name).read(split="train", limit=20, seed=3, levels=[1]))
-
-
-@pytest.mark.parametrize(
-    ("name", "limit", "message"),
-    [
-        ("products", None, "sft.limit: products makes problems without end"),
-        ("words_tir", 5, "words: has no solutions with programs"),
-    ],
-)
-def test_what_a_family_has_not_is_refused(name, limit, message):
-    with pytest.raises(DataError, match=message):
-        list(Source(name).read(split="train", limit=limit, seed=0))
-
-
-@pytest.mark.parametrize("name", ["mmlu", "ifeval"])
-def test_a_set_without_solutions_is_refused(name):
-    with pytest.raises(DataError, match=f"sft.data: {name} has no written solutions"):
-        list(Source(name).read(split="test", limit=1, seed=0))

@@ -58,13 +58,6 @@ def test_replies_of_levels_are_kept(rows_file, sft_config):
         load_replies(sft_config(rows_file(rows(9)), sft={"levels": [7]}))
 
 
-def test_several_files_are_one(rows_file, sft_config):
-    one, other = rows_file(rows(3), "a.jsonl"), rows_file(rows(5), "b.jsonl")
-    data = load_replies(sft_config(one, other))
-    assert len(data.learnt) == 5
-    assert {Path(name).name for name in data.checksums if name.endswith("jsonl")} == {"a.jsonl", "b.jsonl"}
-
-
 def test_a_held_out_problem_is_not_learnt(rows_file, sft_config):
     path = rows_file(rows(5))
     held = {"kind": "file", "path": rows_file([{"question": "1 + 1?", "answer": "2"}], "held.jsonl")}
@@ -98,11 +91,6 @@ def test_replies_to_another_prompt_set_are_refused(rows_file, sft_config):
 def test_settings_that_leave_nothing_are_refused(rows_file, sft_config, sft, message):
     with pytest.raises(DataError, match=message):
         load_replies(sft_config(rows_file(rows(4)), sft=sft))
-
-
-def test_an_empty_file_is_refused(rows_file, sft_config):
-    with pytest.raises(DataError, match=r"rows.jsonl.*(empty|no reply)"):
-        load_replies(sft_config(rows_file([])))
 
 
 def test_steps_are_those_of_the_epochs():

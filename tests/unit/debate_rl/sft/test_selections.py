@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import pytest
-
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.fitting import ContextBudget
@@ -69,12 +67,6 @@ def test_neither_place_nor_label_tells_which_is_right():
     assert max(labels.values()) < 20
 
 
-def test_own_labels_bound_the_lists():
-    protocol = PROTOCOL.model_copy(update={"handles": ("K7", "Q2", "M4")})
-    harvest = made([group("112233445566", number) for number in range(9)], protocol=protocol)
-    assert max(len(shown(trace)) for trace in harvest.traces) == 3
-
-
 def test_the_same_seed_makes_the_same_lists_and_sft_reads_them():
     groups = [group("1234", number) for number in range(5)]
     assert made(groups).traces == made(groups).traces != made(groups, seed=1).traces
@@ -82,8 +74,3 @@ def test_the_same_seed_makes_the_same_lists_and_sft_reads_them():
         [example] = examples_of(Record("traces.jsonl, line 1", 0, trace, {}))
         assert example.reply == trace["reply"]
         assert example.messages[-1].content == trace["messages"][-1]["content"]
-
-
-def test_a_prompt_set_for_one_agent_is_refused():
-    with pytest.raises(ValueError, match="is for one agent and shows nobody's solutions"):
-        made([], protocol=DebateConfig(num_agents=1, num_rounds=1, prompts="qa"))

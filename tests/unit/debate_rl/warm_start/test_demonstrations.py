@@ -184,31 +184,8 @@ def test_weights_lie_on_copies_verdicts_and_the_choice():
     assert 10 < adopted < 30
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_drills_weigh_sums_verdicts_and_choices_alone(family):
-    for _, demonstration in shown(family, "drill"):
-        assert read_prompt(TEXTS, demonstration.messages).task == "opening"
-        assert demonstration.base_weight == 0.0
-        words = [text for text, weight in weighted(demonstration) if weight == 1.0]
-        assert len(words) == len(demonstration.weights)
-        assert sum(text in HANDLES for text in words) == demonstration.reply.count("<comparison>") == 3
-        assert sum(text in (" right", " wrong") for text in words) == 6
-
-
 def test_every_seat_and_label_is_demonstrated_and_the_seed_decides():
     one = shown("pair_sum", "ballot")
     assert {seen_by(d)[0].handle for _, d in one} == set(HANDLES)
     assert one == shown("pair_sum", "ballot")
     assert one != shown("pair_sum", "ballot", seed=1)
-
-
-@pytest.mark.parametrize(("agents", "task"), [(2, "review"), (4, "debate")])
-def test_other_numbers_of_agents(agents, task):
-    handles = ("K7", "Q2", "M4", "T9")
-    config = DebateConfig(num_agents=agents, num_rounds=2, prompts="tiny", handles=handles[:agents])
-    for _, demonstration in shown("pair_sum", "debate", config=config):
-        seen = read_prompt(TEXTS, demonstration.messages)
-        parsed = parse_turn(demonstration.reply, handles=handles, own=seen.handle, due=task == "debate")
-        assert (seen.task, parsed.failures) == (task, ())
-        assert len(parsed.ballots) == (3 if agents == 4 else 0)
-        assert demonstration.reply.endswith(f"</{SECTIONS[task][-1]}>")
