@@ -61,7 +61,7 @@ def straight(tmp_path_factory, debate_command):
     folder = tmp_path_factory.mktemp("straight")
     done = debate_command("train", str(written(folder, "run")), "--json", str(folder / "run.json"))
     assert done.code == 0, done.err
-    return folder / "train", done.out
+    return folder / "run", done.out
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_stages_one_by_one_end_as_all_at_once(straight, debate_command, tmp_path
         done = debate_command("train", str(path), f"stage={name}")
         assert done.code == 0, done.err
     for name in STAGES:
-        assert left_by(tmp_path / "train", name) == left_by(straight[0], name)
+        assert left_by(tmp_path / "run", name) == left_by(straight[0], name)
 
 
 @pytest.mark.slow
