@@ -85,20 +85,26 @@ class RunStore:
         connection.create_function("caused", 3, self._caused)
         return connection
 
-    def _rebuild(self) -> None:
-        """Build the index again."""
+    def _rebuild(self) -> int:
+        """Build the index again; return how many debates it has."""
         remove(self.folder)
         damaged, self._connection, self._searched = self._connection, self._connect(), None
         damaged.close()
-        self._refresh(tell_nobody)
+        return self._refresh(tell_nobody)
 
     def refresh(self, *, tell: Tell = tell_nobody) -> int:
         """Take in what the run wrote since; return how many debates were added.
 
         Nothing happens while another process does so.
         """
+        rebuilt = 0
+
+        def rebuild() -> None:
+            nonlocal rebuilt
+            rebuilt = self._rebuild()
+
         with self._lock:
-            return with_rebuilding(lambda: self._refresh(tell), self._rebuild, self.folder)
+            return with_rebuilding(lambda: self._refresh(tell), rebuild, self.folder) + rebuilt
 
     def _refresh(self, tell: Tell) -> int:
         self._refuse_cleared()

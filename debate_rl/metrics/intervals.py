@@ -21,7 +21,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 Numbers = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -186,6 +185,8 @@ def wilson(rate: float, n: int) -> tuple[float, float]:
     >>> tuple(round(x, 3) for x in wilson(1.0, 10))
     (0.722, 1.0)
     """
+    from scipy import stats  # takes half a second, which a list of debates does without
+
     z = float(stats.norm.ppf(0.975))
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
@@ -294,6 +295,8 @@ def _of_alike(unknown: Estimate, ones: Estimate, others: Estimate, *, both: bool
     p is that of the bound nearer to 0; where ``both`` are without spread it is no less than the chance that
     so many clusters fall apart by side, as in Fisher's exact test.
     """
+    from scipy import stats
+
     value, low, high = apart(*((one.value, one.low, one.high) for one in (ones, others)))
     if not isfinite(low) or not value:
         return replace(unknown, low=low, high=high)
@@ -351,6 +354,8 @@ def interval(value: float, influence: Numbers, clusters: Codes, n: int, *, signe
 
 def student(value: float, error: float, n: int, count: int, freedom: float | None = None) -> Estimate:
     """Return an estimate with its standard error, by Student's t on ``freedom`` or ``count`` - 1 degrees."""
+    from scipy import stats
+
     degrees = count - 1 if freedom is None else freedom
     reach = float(stats.t.ppf(0.975, degrees)) * error
     p = 2 * float(stats.t.sf(abs(value) / error, degrees)) if error else None

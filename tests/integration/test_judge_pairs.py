@@ -115,7 +115,7 @@ def test_report_and_inspector_show_the_pairs(run, debate_command):
     code, out, _ = debate_command("inspect", str(run), "pairs")
     assert code == 0
     assert "fake check" in out
-    assert re.search(r"evaluation +hack gap\nafter 2 steps +\S+.*\nafter 4 steps", out)
+    assert re.search(r"evaluation +hack gap, 95% interval\nafter 4 steps +\S+.*\nafter 2 steps", out)
     code, out, _ = debate_command("inspect", str(run), "pairs", "3")
     assert code == 0
     assert read_pairs(run)[3].attacked["flattery"] in out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from debate_rl.config import Config
 from debate_rl.inspector.views.why import why
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.replay.scheme import Scheme, replay_run, scheme_of
-from debate_rl.training.loop import train, train_step, train_steps
+from debate_rl.training.loop import DEBATES, train, train_step, train_steps
 from debate_rl.training.run import open_training
 from rewards import RewardConfig
 from transcripts import RunStore, read_records
@@ -117,7 +118,7 @@ def test_a_run_that_ended_within_a_step_writes_its_baselines_again(tmp_path: Pat
         return figures
 
     with pytest.raises(KeyboardInterrupt), open_training(config) as session:
-        train_steps(session, fails)
+        train_steps(session, replace(DEBATES, step=fails))
     resumed = train(config)
     assert all(map(torch.equal, straight.model.state_dict().values(), resumed.model.state_dict().values()))
     texts = [(tmp_path / name / "likelihood.jsonl").read_bytes() for name in ("straight", "stopped")]

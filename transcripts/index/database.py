@@ -235,7 +235,7 @@ def remove(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def with_rebuilding(work: Callable[[], T], rebuild: Callable[[], None], folder: Path) -> T:
+def with_rebuilding(work: Callable[[], T], rebuild: Callable[[], object], folder: Path) -> T:
     """Return what ``work`` returns; where it finds the index damaged, build it again and try once more.
 
     OSError with the folder of the index where that cannot be written.
