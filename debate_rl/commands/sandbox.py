@@ -35,9 +35,6 @@ def sandbox(
     ] = False,
     seconds: Annotated[float | None, typer.Option(help="Wall time of a program.")] = None,
     memory_mb: Annotated[int | None, typer.Option(help="Memory of a session's processes together.")] = None,
-    processes: Annotated[int | None, typer.Option(help="Processes and threads of a session.")] = None,
-    file_mb: Annotated[int | None, typer.Option(help="All files of a session, and the output.")] = None,
-    output_chars: Annotated[int | None, typer.Option(help="Characters of output that are kept.")] = None,
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="In no box: programs can do what you can. Only for your own.")
     ] = False,
@@ -47,17 +44,16 @@ def sandbox(
 
     Every program has a fresh session. The exit code is 0 when all were run, whatever they did.
     """
-    limits = {"seconds": seconds, "memory_mb": memory_mb, "processes": processes, "file_mb": file_mb}
-    limits |= {"output_chars": output_chars}
+    limits = {"seconds": seconds, "memory_mb": memory_mb}
     given = {name: value for name, value in limits.items() if value is not None}
     try:
-        settings = SandboxConfig.model_validate({**given, "sessions": 0, "unsafe": unsafe})
+        settings = SandboxConfig.model_validate({**given, "unsafe": unsafe})
     except ValidationError as error:
         first = error.errors()[0]
         option, said = str(first["loc"][0]).replace("_", "-"), first["msg"]
         raise ValueError(f"--{option} {first['input']}: {said[0].lower()}{said[1:]}") from error
     programs = [(name, _read(name)) for name in files]
-    with sandbox_of(settings) as box:
+    with sandbox_of(settings, warm=0) as box:
         found = asyncio.run(_print_all(box, programs, session=session))
     if json is not None:
         write_json(json, found)
