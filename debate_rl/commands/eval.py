@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -180,7 +181,7 @@ def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Results], No
         raise ValueError(f"--watch: {subject.name} is not the folder of a run")
     results, sets, last = Results(), eval_sets(subject, options), -1
     results.roles |= {one.name: one.role for one in sets}
-    seen = {None} if subject.begins_as_it_is else set()
+    seen: set[Path | None] = {None} if subject.begins_as_it_is else set()
     if subject.begins_as_it_is:
         _perform([EvalTask(subject, one, None, options) for one in sets], results)
     while last < steps:

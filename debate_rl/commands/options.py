@@ -156,7 +156,7 @@ class Command(TyperCommand):
         """Return options and arguments, each with the word that its page has for its value."""
         params = super().get_params(ctx)
         for param in params:
-            param.display_type_rich = partial(_kind, param)
+            param.display_type_rich = partial(_kind, param)  # type: ignore[attr-defined]
         return params
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

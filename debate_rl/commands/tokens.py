@@ -56,9 +56,9 @@ def tokens(
         )
         for row in rows
     ]
-    about = {"title": Text(f"debate {debate}, turn {turn}: {record.debate.problem.id}")}
-    about["caption"] = Text("ratio: exp(trainer - sampler)")
-    Console().print(text_table(COLUMNS, cells, align="rllr", **about))
+    title = Text(f"debate {debate}, turn {turn}: {record.debate.problem.id}")
+    caption = Text("ratio: exp(trainer - sampler)")
+    Console().print(text_table(COLUMNS, cells, align="rllr", title=title, caption=caption))
     plain_console().print(_note(path, kept, version))
     if json is not None:
         facts = {"debate": debate, "turn": turn, "policy_version": version, "trainer_version": kept.version}

@@ -343,7 +343,7 @@ def _gain(sheet: Sheet, base: Sheet, mode: str, *, paired: bool) -> Gain:
         values, sides, ids = zip(*rows, strict=True) if rows else ((), (), ())
         clusters = np.array([*map(Numbered().__getitem__, ids)])
         found.append(intervals.difference(values, sides, clusters) if rows else None)
-    return Gain(sheet.source, base.source, sheet.part, mode, *found, paired)
+    return Gain(sheet.source, base.source, sheet.part, mode, *found, paired)  # type: ignore[call-arg]
 
 
 def _scores(sheet: Sheet, mode: str) -> Scores:

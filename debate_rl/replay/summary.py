@@ -67,7 +67,8 @@ class Tally:
         if not self.turns:
             return {"turns": 0}
         rest = ("sign_changed", "gained", "lost", "old", "new", "moved")
-        return {"turns": self.turns} | {name: getattr(self, name) / self.turns for name in rest}
+        counted: dict[str, float] = {"turns": self.turns}
+        return counted | {name: getattr(self, name) / self.turns for name in rest}
 
 
 @dataclass(slots=True)

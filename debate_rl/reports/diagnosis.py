@@ -38,7 +38,10 @@ Evidence = tuple[str, float | None, bool]
 def worst(*words: Word) -> Word:
     """Return the worst of the words; of "unknown" alone "unknown"."""
     order: tuple[Word, ...] = ("bad", "warn", "good")
-    return next((word for word in order if word in words), "unknown")
+    for word in order:
+        if word in words:
+            return word
+    return "unknown"
 
 
 def rated(value: float | None, good: float, bad: float) -> Word:

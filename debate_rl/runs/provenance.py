@@ -219,8 +219,9 @@ class ChangeRules:
         if any(key == free or key.startswith(f"{free}.") for free in self.may_change):
             return True
         before, now = change
-        numbers = isinstance(before, int | float) and isinstance(now, int | float)
-        return numbers and key in self.may_grow and now > before
+        if not (isinstance(before, int | float) and isinstance(now, int | float)):
+            return False
+        return key in self.may_grow and now > before
 
 
 def differences(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str, Change]:

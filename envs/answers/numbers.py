@@ -63,7 +63,7 @@ _GROUPS = (
     "dollar dollars usd $ us$; rupee rupees inr; yuan cny rmb; yen jpy; gbp; euro euros eur €; "
     "degree degrees deg °; radian radians rad"
 )
-_MEASURES = {name: group.split()[0] for group in _GROUPS.split(";") for name in group.split()}
+_MEASURES: dict[str, str] = {name: group.split()[0] for group in _GROUPS.split(";") for name in group.split()}
 _RATES = {"mph": "mi/h", "kph": "km/h", "kmh": "km/h"}
 _POWERS = {"square": "2", "sq": "2", "cubic": "3", "cu": "3"}
 _PERCENT = re.compile(r"(?:%|percent|per cent|pct)\.?")
@@ -260,8 +260,10 @@ def _in_symbols(rest: str) -> str | None:
     parts = re.findall(_SYMBOL, rest) if _SYMBOLS.fullmatch(rest) else []
     if not parts or (len(parts) > 1 and "/" not in rest and "-" not in rest):
         return None
-    (name, power), (per, below) = parts[0], parts[1] if len(parts) == 2 else ("", "")
-    name, per, below = _MEASURES.get(name.lower(), name), _MEASURES.get(per.lower(), per), below.lstrip("-")
+    symbol, power = parts[0]
+    divisor, below = parts[1] if len(parts) == 2 else ("", "")
+    name, per = str(_MEASURES.get(symbol.lower(), symbol)), str(_MEASURES.get(divisor.lower(), divisor))
+    below = below.lstrip("-")
     if len(parts) == 1:
         return "" if "-" in power else name + (f"^{power}" if power in ("2", "3") else "")
     return f"{name}/{per}" + (f"^{below}" if below not in ("", "1") else "") if per and not power else ""

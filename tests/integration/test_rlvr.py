@@ -105,7 +105,9 @@ SMALL = (
 
 
 def recipes() -> list[str]:
-    return sorted(path.stem for path in RECIPES.glob("*.toml") if "tiny" not in path.stem and path.stem != "gpu")
+    return sorted(
+        path.stem for path in RECIPES.glob("*.toml") if "tiny" not in path.stem and path.stem != "gpu"
+    )
 
 
 @pytest.mark.slow

@@ -192,7 +192,7 @@ def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
     changes.append((" ", a[len(a) - end :]))
     joined: list[TextPiece] = []
     for mark, group in groupby((one for one in changes if one[1]), key=lambda change: change[0]):
-        joined.append(TextPiece(mark, "".join("".join(words) for _, words in group)))
+        joined.append(TextPiece(mark, "".join("".join(words) for _, words in group)))  # type: ignore[arg-type]
     return tuple(joined), cut
 
 
