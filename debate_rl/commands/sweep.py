@@ -54,6 +54,7 @@ def sweep(
     with open_state(settings, arms) as state:
         runner = Runner(settings, state, plain_console(stderr=True).print)
         runner.run(runs)
+    state = runner.state
     figures = figures_of(read_evaluations(runs), arms, settings.figures)
     costs = costs_of(runs, arms, state)
     heads = ("arm", "tokens generated", "tokens forward", "steps", "runs")
