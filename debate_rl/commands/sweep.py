@@ -16,7 +16,7 @@ from debate_rl.formatting import counted, interval, printable
 from debate_rl.metrics.intervals import Estimate
 from debate_rl.replay.regrading import plain
 from debate_rl.sweeps.arms import Arm, Sweep, open_sweep
-from debate_rl.sweeps.results import ArmCost, ArmFigure, costs_of, figures_of, read_evaluations
+from debate_rl.sweeps.results import ArmFigure, costs_of, figures_of, read_evaluations
 from debate_rl.sweeps.running import Runner, open_state, runs_of
 
 
@@ -77,12 +77,6 @@ def sweep(
         write_tables(table, tables)
     if state.failed:
         raise typer.Exit(1)
-
-
-def _cost_table(costs: Sequence[ArmCost]) -> list[tuple[str, ...]]:
-    heads = ("arm", "tokens generated", "tokens forward", "steps", "runs")
-    spent = ((f"{one.tokens:,.0f}", f"{one.passes:,.0f}", f"{one.steps:g}") for one in costs)
-    return [heads, *((one.arm, *cells, one.state) for one, cells in zip(costs, spent, strict=True))]
 
 
 def _figure_tables(figures: Sequence[ArmFigure], arms: Sequence[Arm]) -> dict[str, list[tuple[str, ...]]]:
