@@ -164,8 +164,8 @@ def _first(text: str, rules: Sequence[Rule], until: re.Pattern[str] | None = Non
 
 
 def _plain_signs(text: str) -> str:
-    """Return a reply with signs of other scripts in ASCII, and digits where such a script is used."""
-    if _OTHER_SCRIPT.search(text):
+    """Return a reply with signs of other scripts in ASCII, and digits beside letters of such a script."""
+    if any(sign.isalpha() for sign in _OTHER_SCRIPT.findall(text)):
         digits = {c for c in set(text) if not c.isascii() and unicodedata.category(c) == "Nd"}
         text = text.translate({ord(c): str(unicodedata.decimal(c)) for c in digits})
     return in_ascii(text.translate(_STOPS))
