@@ -146,22 +146,6 @@ def evaluations_of(path: Path) -> list[HeldOut]:
     return list(_read(path, []))
 
 
-def figures_at(path: Path, step: int) -> dict[str, float]:
-    """Return the figures of the evaluations after so many steps, as ``eval/...`` in metrics.jsonl.
-
-    Their 95% bounds are under "/low" and "/high", where they are finite.
-    """
-    figures: dict[str, float] = {}
-    for one in evaluations_of(path):
-        head = f"eval/{one.data}/" if one.data else "eval/"
-        for name in (*one.figures, *LEADS) if one.step == step else ():
-            if (estimate := one.estimate(name)) is not None:
-                bounds = {"low": estimate.low, "high": estimate.high}
-                figures[head + name] = estimate.value
-                figures |= {f"{head}{name}/{end}": at for end, at in bounds.items() if isfinite(at)}
-    return figures
-
-
 def kept_steps(path: Path) -> set[tuple[str, int]]:
     """Return the held-out sets and steps of the evaluations that a run's file holds."""
     return {(one.data, one.step) for one in _read(path, [])}

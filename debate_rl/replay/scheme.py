@@ -19,10 +19,8 @@ from envs.registry import key_by_itself
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.turns import Advantages, generator_streams
 from learner.types import Transition, group_indices, transitions_of
-from rewards import STREAMS, Credit, RewardConfig, Rewards, score_debate, score_debates
-from rewards.labels import OF_TRUTH
+from rewards import STREAMS, Credit, RewardConfig, Rewards, score_debates
 from rewards.measured import measure
-from rewards.routing import routed_as
 from rewards.types import OPTIONAL_STREAMS, stream_named, value_of
 from transcripts import Record, RunStore, TurnAdvantages
 from transcripts.record import PARTS
@@ -93,20 +91,6 @@ class Replayed(NamedTuple):
     rewards: Rewards
     advantages: tuple[TurnAdvantages, ...]
     not_finite: int = 0
-
-
-def rewards_of(record: Record, config: RewardConfig) -> Rewards:
-    """Return the rewards of a stored debate alone, credited and routed as its step was."""
-    rewards = score_debate(
-        record.debate,
-        record.correct,
-        config,
-        record.verdicts or None,
-        likelihoods=record.likelihoods or None,
-        key=key_by_itself,
-        credit=record.credit or OF_TRUTH,
-    )
-    return routed_as(rewards, record.rewards) if config.peer_weight == "routed" else rewards
 
 
 def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
