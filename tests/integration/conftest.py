@@ -111,7 +111,7 @@ def steps_of(run: Path) -> list[dict[str, float]]:
 
 
 def wait_until(true: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
-    """Wait, however slow the machine is, until something is true; a process that ends meanwhile is an error."""
+    """Wait, however slow the machine is, until something is true; it is an error if a process ends first."""
     while not true():
         assert process is None or process.poll() is None, process.communicate()
         time.sleep(0.1)
