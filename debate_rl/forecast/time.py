@@ -29,9 +29,9 @@ from learner.update.forward import action_logprobs
 PROBED_TOKENS, PROBED_STEPS = 2048, 4
 """Tokens that the probe reads at a time, at most, and the tokens that it samples."""
 LAUNCHES_S, ADAPTER_LAUNCHES_S = 1.10e-3, 1.75e-3
-"""Seconds that one layer takes of a decode step of transformers on a GPU, without and with an adapter, however
-few the replies: the launches of its kernels. Measured with SmolLM2-135M (30 layers) on an H100, torch 2.11,
-transformers 5.17: 1,536 decode steps in a step of 53 s with full weights, and of 81 s with a LoRA adapter."""
+"""Seconds of a layer in a decode step of transformers on a GPU, without and with an adapter, however
+few the replies: it launches its kernels. Measured with SmolLM2-135M (30 layers) on an H100, torch 2.11,
+transformers 5.17: 1,536 decode steps in a step of 53 s with full weights, and of 81 s with an adapter."""
 NEAR = 0.1
 """How much less than its name says a card may have."""
 UNTIMED = "nothing was timed on that card; --plan RUN gives the time of a run by its finished steps"
