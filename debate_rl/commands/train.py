@@ -11,8 +11,8 @@ import typer
 
 from debate_rl.commands.console import NO_GO, plain_console, write_json
 from debate_rl.commands.eval import evaluate
-from debate_rl.commands.strategies import contenders_named
 from debate_rl.commands.options import JsonFile, Overrides, RecipeOrRun
+from debate_rl.commands.strategies import contenders_named
 from debate_rl.config import Config
 from debate_rl.config.recipes import open_run_or_recipe, parse_override
 from debate_rl.curriculum.record import after, read_curriculum, stage_folder
