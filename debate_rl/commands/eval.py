@@ -144,8 +144,11 @@ def tasks_of(
     subjects: Sequence[Subject], weights: str, options: EvalOptions, results: Results | None = None
 ) -> list[EvalTask]:
     """Return the evaluations of the named weights on each data set; damaged ones are failures."""
-    tasks: list[EvalTask] = []
-    results = results or Results()
+    if weights != "newest" and not any(subject.run for subject in subjects):
+        raise ValueError(
+            f"--weights {weights}: {subjects[0].name} is a recipe, the model as it is; name a run"
+        )
+    tasks, results = list[EvalTask](), results or Results()
     for subject in subjects:
         sets = eval_sets(subject, options)
         results.roles |= {one.name: one.role for one in sets}
@@ -160,14 +163,8 @@ def tasks_of(
 
 def _evaluate_all(subjects: Sequence[Subject], weights: str | None, options: EvalOptions) -> Results:
     """Return the figures of the named weights on each data set; the first error is raised where all fail."""
-    runs = [subject.run for subject in subjects]
-    if weights not in (None, "newest") and not any(runs):
-        raise ValueError(
-            f"--weights {weights}: {subjects[0].name} is a recipe, the model as it is; name a run"
-        )
-    before_and_after = options.out is None and all(runs)
-    results = Results()
-    usual = "start,newest" if before_and_after else "newest"
+    before_and_after = options.out is None and all(subject.run for subject in subjects)
+    results, usual = Results(), "start,newest" if before_and_after else "newest"
     _perform(tasks_of(subjects, weights or usual, options, results), results)
     if results.failures and not results.scores:
         raise next(iter(results.failures.values()))
