@@ -119,7 +119,7 @@ def evaluate(
 def ladder(
     what: Named,
     rungs: Annotated[
-        str, typer.Option(metavar="A,B", help="Only these rungs (docs/ladder.md); default: all.")
+        str, typer.Option(metavar="A,B", help="Only these rungs (docs/solve.md); default: all.")
     ] = "ladder",
     samples: Annotated[int, typer.Option(min=1, help="Solutions that are selected from.")] = SAMPLES,
     on: OnOption = None,
