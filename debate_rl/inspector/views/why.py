@@ -609,10 +609,16 @@ def _value(case: _Case, step: Step, name: StreamName) -> Number:
         value = value_of(read.logprobs, case.turn)
         formula = written(value) + ("" if read.baseline is None else f" - {written(read.baseline)}")
     elif name == "persuasion":
-        targets = criticised(case.debate, case.counted)
-        earned = (persuasions([one], case.graded, rewards).get(case.turn) for one in targets)
-        formula = " + ".join(written(one) for one in earned if one is not None)
         source = SOURCES[rewards.critic] + "; 0 for a right one" * (rewards.persuasion_targets == "wrong")
+        beta, terms = written(number(rewards.persuasion_beta)), list[str]()
+        for one in criticised(case.debate, case.counted):
+            earned = persuasions([one], case.graded, rewards).get(case.turn)
+            before, after = written(one.before), written(one.after)
+            helps, hurts = f"({after} - {before})", f"max(0, {before} - {after})"
+            worth = helps if rewards.critic == "help" else hurts
+            factor = beta if earned or not one.worth(rewards.critic) else "0"
+            terms += [] if earned is None else [f"{factor} * {worth}"]
+        formula = " + ".join(terms)
     return case.reward(name, source, formula)
 
 
