@@ -125,7 +125,8 @@ class DebateConfig(Settings):
     """Maximum thinking tokens before the reply; thinking is ended by force at this limit. 0 turns thinking
     off."""
     context_tokens: int | None = Field(default=None, ge=1)
-    """Maximum prompt plus completion tokens; histories are cut to fit. None uses the limit of the policy."""
+    """Maximum prompt plus completion tokens; histories are cut to fit, and vLLM reserves as much. None uses
+    the limit of the policy."""
     tools: Literal["none", "python"] = "none"
     """"python" runs the Python blocks of a reply, and the reply continues after their output
     (docs/tools.md)."""
