@@ -197,7 +197,7 @@ class HeldOutConfig(HeldOutSet):
     never."""
     judge_pairs: int = Field(default=0, ge=0, le=100_000)
     """Number of fixed pairs of a right and a wrong solution, plain and under attack, on which each evaluation
-    compares the current judge with the start judge (docs/judging.md). 0: none."""
+    compares the current judge with the start judge (docs/report.md). 0: none."""
     difficulty: str | None = None
     """File of measured pass rates of the held-out problems: evaluations also break accuracy down by pass
     rate."""
