@@ -1,6 +1,6 @@
 """What a run's figures say: a verdict, the eight questions, and five hypotheses on why training stalls.
 
-tables.toml has the words, docs/training_report.md each rule with its source.
+tables.toml has the words, docs/report.md each rule with its source.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def progress(run: Run) -> tuple[str, Change | None]:
 
 
 def verdict(run: Run) -> tuple[str, Tone, str]:
-    """Return the verdict on a run by the rule of docs/training_report.md: a word, its tone, and why."""
+    """Return the verdict on a run by the rule of docs/report.md: a word, its tone, and why."""
     name, moved = progress(run)
     text = ""
     if moved is not None:

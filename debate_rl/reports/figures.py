@@ -75,7 +75,7 @@ def about(name: str) -> dict[str, Any]:
 
 
 def judgment_figures(records: Iterable[Record]) -> list[Figure]:
-    """Return every figure of docs/judging.md, in its order, from records that are read once."""
+    """Return every figure of docs/report.md, in its order, from records that are read once."""
     return figures_of(Study(records))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from debate.prompting.texts import prompt_path
 from debate.types import Problem
-from debate_rl.config.sft import SftConfig
+from debate_rl.config.data import SftConfig
 from debate_rl.runs.provenance import checksum
 from debate_rl.sampling.problems import OverlapWarning
 from debate_rl.sft.examples import Example
