@@ -90,11 +90,14 @@ def letter_of(answer: str, choices: Sequence[str] = ()) -> str | None:
         return letter
     marked = match.end() > match.end(match.lastindex or 0)
     article = letter == "A" and re.match(r"\s+[a-z]", rest) and not _AFTER_LETTER.match(rest)
-    if _REFUSED.match(rest) or (not marked and (_FORMULA.match(rest) or article)):
+    if _REFUSED.match(rest) or (not marked and (_FORMULA.match(rest) or article)) or _DOUBTED.search(rest):
         return None
     claim = _without_denials(text[match.end(match.lastindex or 0) :], letter)
-    doubted = _DOUBTED.search(rest) or _names_another(claim, letter, LETTERS[: len(choices) or 5])
-    return None if doubted else letter
+    names = [(m[1] or m[2]).upper() for pattern in (_OTHER, _CAPITAL) for m in pattern.finditer(claim)]
+    if alone := _ALONE.fullmatch(claim.strip(" ().:,")):
+        names.append(alone[1].upper())
+    others = {name for name in names if name in LETTERS[: len(choices) or 5]} - {letter}
+    return None if others else letter  # "B or C" is a hedge, "B) A rectangle" is not
 
 
 def _without_denials(rest: str, letter: str) -> str:
@@ -124,11 +127,3 @@ def texts_of(answer: str, choices: Sequence[str]) -> list[str]:
         if same := [letter for letter, other in zip(LETTERS, others, strict=False) if other == wanted]:
             return same
     return []
-
-
-def _names_another(rest: str, letter: str, letters: str) -> bool:
-    """Whether the text after a letter names another option: "B or C" is a hedge, "B) A rectangle" is not."""
-    names = [(m[1] or m[2]).upper() for pattern in (_OTHER, _CAPITAL) for m in pattern.finditer(rest)]
-    if alone := _ALONE.fullmatch(rest.strip(" ().:,")):
-        names.append(alone[1].upper())
-    return any(name != letter and name in letters for name in names)

@@ -152,7 +152,7 @@ def _half(relation: Relation, letter: str) -> Cuts | None:
 
 
 def _set(text: str, gold: bool) -> Cuts | None:
-    """Read a union, an intersection or a difference of sets, or one set."""
+    """Read a union, an intersection or a difference of sets, a set-builder, a set of numbers, an interval."""
     text = text.strip()
     if _ALL_REALS.fullmatch(text):
         return _REALS
@@ -166,31 +166,18 @@ def _set(text: str, gold: bool) -> Cuts | None:
     if words := _EXCEPT.fullmatch(text):
         names = rf"{_LETTER.pattern}\s*="
         items = split_at(re.sub(names, "", words[2]), frozenset((",", "and", "or")))[0]
-        return _without_points(_set(words[1], False), [item for item in items if item])
-    if builder := _BUILDER.fullmatch(text):
-        return _built(builder[1].strip(), builder[2].strip(), gold)
-    return _bracketed(text)
-
-
-def _without_points(whole: Cuts | None, items: list[str]) -> Cuts | None:
-    values = [_endpoint(item) for item in items]
-    if whole is None or None in values:
-        return None
-    return reduce(lambda a, b: _merged(a, b, gt), [_point(value) for value in values], whole)
-
-
-def _built(head: str, condition: str, gold: bool) -> Cuts | None:
-    """Read a set-builder over the reals; its head is the letter of its condition."""
-    member = _MEMBER.match(head)
-    domain = _set(head[member.end() :], gold) if member else _REALS
-    region = _conditions(condition.replace(",", " and "), gold)
-    if domain is None or region is None or region.letter != (member[1] if member else head):
-        return None
-    return _merged(domain, region.cuts, and_)
-
-
-def _bracketed(text: str) -> Cuts | None:
-    """Read a set of numbers or an interval."""
+        whole, values = _set(words[1], False), [_endpoint(item) for item in items if item]
+        if whole is None or None in values:
+            return None
+        return reduce(lambda a, b: _merged(a, b, gt), map(_point, values), whole)
+    if builder := _BUILDER.fullmatch(text):  # its head is the letter of its condition
+        head, condition = builder[1].strip(), builder[2].strip()
+        member = _MEMBER.match(head)
+        domain = _set(head[member.end() :], gold) if member else _REALS
+        region = _conditions(condition.replace(",", " and "), gold)
+        if domain is None or region is None or region.letter != (member[1] if member else head):
+            return None
+        return _merged(domain, region.cuts, and_)
     brackets, items = bracketed_pair(text) or ("", ())
     values = [_endpoint(item) for item in items]
     if not values or None in values:

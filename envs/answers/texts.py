@@ -34,6 +34,9 @@ _TIME = re.compile(
     r"(\d{1,2})(?::(\d\d))?(?::(\d\d))?(?: ?([ap])(\.?) ?m\.?| (noon|midnight))?", re.ASCII | re.IGNORECASE
 )
 _HALF_DAY = 12 * 3600
+OVERLAP_RIGHT = 0.5
+"""The least token F1 at which a text counts as right."""
+_PUNCTUATION = str.maketrans("", "", punctuation)
 
 
 def normal_text(text: str) -> str:
@@ -73,21 +76,21 @@ def same_time(answer: str, gold: str) -> bool | None:
     "5am" may be letters of a formula: then the answer must be a time too. An answer that is not a time is
     wrong where the gold answer names its half.
     """
+
+    def is_named(time: re.Match[str]) -> bool:
+        return bool(time[4] or time[6])
+
     left, right = _TIME.fullmatch(answer), _TIME.fullmatch(gold)
-    if not right or not (_named(right) or (right[2] and left and _named(left))):
+    if not right or not (is_named(right) or (right[2] and left and is_named(left))):
         return None
     spelled_out = right[2] or right[5] or right[6] or " " in gold
-    if not spelled_out and not (left and (left[2] or _named(left))):
+    if not spelled_out and not (left and (left[2] or is_named(left))):
         return None
     return bool(left and _moments(left) & _moments(right))
 
 
-def _named(time: re.Match[str]) -> bool:
-    return bool(time[4] or time[6])
-
-
 def _moments(time: re.Match[str]) -> set[int]:
-    """Return the seconds of the day that a time may mean: two of no half, none for what no clock shows."""
+    """Return the seconds of the day that a time may mean: two without a half, none if no clock shows it."""
     hour, minute, second = (int(part or 0) for part in time.group(1, 2, 3))
     at = hour % 24 * 3600 + minute * 60 + second
     noon = not time[6] or at == _HALF_DAY
@@ -98,15 +101,10 @@ def _moments(time: re.Match[str]) -> set[int]:
     return {moment for moment in moments if not half or (moment < _HALF_DAY) == (half == "a")}
 
 
-OVERLAP_RIGHT = 0.5
-"""The token F1 from which on a text counts as right."""
-_PUNCTUATION = str.maketrans("", "", punctuation)
-_ARTICLES = frozenset(("a", "an", "the"))
-
-
 def tokens_of(text: str) -> list[str]:
     """Return the words of SQuAD's F1: lower case, without ASCII punctuation and articles."""
-    return [word for word in text.lower().translate(_PUNCTUATION).split() if word not in _ARTICLES]
+    words = text.lower().translate(_PUNCTUATION).split()
+    return [word for word in words if word not in ("a", "an", "the")]
 
 
 def token_f1(answer: str, gold: str) -> float:
@@ -118,10 +116,8 @@ def token_f1(answer: str, gold: str) -> float:
     >>> token_f1("the black cat", "A cat sat"), token_f1("dog", "a cat\nthe dog")
     (0.5, 1.0)
     """
-    own = Counter(tokens_of(answer))
-    return max((_f1(own, Counter(tokens_of(line))) for line in gold.split("\n")), default=0.0)
-
-
-def _f1(own: Counter[str], wanted: Counter[str]) -> float:
-    total = own.total() + wanted.total()
-    return 2 * (own & wanted).total() / total if total else 0.0
+    own, scores = Counter(tokens_of(answer)), [0.0]
+    for wanted in (Counter(tokens_of(line)) for line in gold.split("\n")):
+        total = own.total() + wanted.total()
+        scores.append(2 * (own & wanted).total() / total if total else 0.0)
+    return max(scores)
