@@ -15,8 +15,7 @@ from envs.answers.formulas import same_rounded, same_value
 from envs.answers.notation import sides, spelling
 from envs.answers.numbers import measure_at_end, parse_number, without_unit
 from envs.answers.parts import ASSIGNMENT, Parts, parts_of, tuple_of
-from envs.answers.regions import region_of
-from envs.answers.relations import matched, relations_of, same_relations
+from envs.answers.relations import matched, region_of, relations_of, same_relations
 
 MAX_PARTS = 24
 _TWO = re.compile(r"[1-9]\d{0,2}(?:,[1-9]\d{2})+", re.ASCII)
