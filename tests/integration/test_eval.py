@@ -472,24 +472,6 @@ def test_labels_of_a_data_file_are_no_markup(evaluate, home):
 
 
 @pytest.mark.slow
-def test_what_a_link_or_a_pipe_leads_to_is_left_alone(evaluate, home):
-    assert evaluate("run", "--out", "linked", "held_out.limit=2")[0] == 0
-    (home / "precious").write_text("mine")
-    for name in ("figures.json", "debates/step_000000.jsonl"):
-        path = home / "linked" / name
-        before = path.read_bytes()
-        path.unlink()
-        path.symlink_to(home / "precious")
-        code, _, err = evaluate("run", "--out", "linked", "held_out.limit=2")
-        assert (code, f"linked/{name}: is not a file of an evaluation" in err) == (2, True), err
-        path.unlink()
-        path.write_bytes(before)
-    os.mkfifo(home / "linked/evaluation.json.fifo")
-    assert "is not a file of an evaluation" in evaluate("run", "--out", "linked", "held_out.limit=2")[2]
-    assert (home / "precious").read_text() == "mine"
-
-
-@pytest.mark.slow
 def test_a_kept_debate_that_is_not_of_this_evaluation_is_refused(evaluate, home):
     arguments = ("run", "--out", "edited", "held_out.limit=2")
     assert evaluate(*arguments)[0] == 0
