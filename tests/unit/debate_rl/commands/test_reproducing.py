@@ -13,7 +13,7 @@ import pytest
 from debate_rl.commands.main import loaded, named
 from debate_rl.config import Config
 from debate_rl.config.keys import check_key
-from debate_rl.config.recipes import find_recipe, load_config, shipped_recipes, shipped_sweeps
+from debate_rl.config.recipes import load_config, shipped_recipes, shipped_sweeps
 
 HOME = Path(__file__).parents[4]
 PAGE = (HOME / "docs/reproducing.md").read_text(encoding="utf-8")
@@ -26,10 +26,6 @@ LINES = sorted(
 )
 HOURS = dict(re.findall(r"`([\w/]+)` ([\d.]+)(?=[,. |])", PAGE.split("## Hours")[1].split("\n## ")[0]))
 RUNS = ("runs/", "RUN", "RECIPE", "traces/")
-
-
-def test_the_page_has_many_commands():
-    assert len(LINES) > 40
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -65,11 +61,6 @@ def hours():
     sys.path.insert(0, str(HOME / "benchmarks"))
     yield importlib.import_module("hours")
     sys.path.remove(str(HOME / "benchmarks"))
-
-
-def test_the_table_has_every_recipe_that_has_hours(hours):
-    assert HOURS.keys() == hours.recipes_with_cards().keys()
-    assert all(find_recipe(name).is_file() for name in HOURS)
 
 
 @pytest.mark.slow
