@@ -50,7 +50,7 @@ def theirs(folder, tmp_path, monkeypatch):
     return make
 
 
-@pytest.mark.parametrize(("key", "command"), zip(cycle(OWN_CODE), COMMANDS, strict=False))
+@pytest.mark.parametrize(("key", "command"), list(zip(cycle(OWN_CODE), COMMANDS, strict=False)))
 def test_no_command_loads_code_that_a_run_names(key, command, theirs, debate_command):
     run, ran = theirs(key)
     arguments = [word.replace("RUN", str(run)) for word in COMMANDS[command]]
