@@ -1,4 +1,4 @@
-"""The least hours of every recipe of the experiment notes on its card, as docs/reproducing.md has them.
+"""The least hours of every recipe of the notes on its card, as experiments/results/reproducing.md has them.
 
 .venv/bin/python benchmarks/hours.py --json hours.json
 

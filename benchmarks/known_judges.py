@@ -68,7 +68,7 @@ class Judges:
 
     @property
     def expected(self) -> dict[str, float]:
-        """What the figures of docs/judging.md are, up to chance; the first shown is right half of the time.
+        """What the figures of docs/report.md are, up to chance; the first shown is right half of the time.
 
         >>> Judges(0.75, ties=0.2).expected["judge/accuracy"]
         0.6000000000000001

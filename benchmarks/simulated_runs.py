@@ -3,7 +3,7 @@
 A healthy run learns: the chance of a right answer rises along a logistic curve, problems differ in difficulty
 (logit of standard deviation 1.3), and answers, votes and form are drawn from binomials at the size of its
 steps. Figures of the learner are log-normal, autocorrelated and drifting, with heavy tails for gradients and
-the largest KL. Scales were set beside quick-start runs; docs/training_report.md has both. In a collapse one
+the largest KL. Scales were set beside quick-start runs; docs/report.md has both. In a collapse one
 thing goes wrong at some step of a healthy run, and reward falls later.
 """
 

@@ -20,31 +20,32 @@ Seat: TypeAlias = Literal["learning", "frozen", "remote"]
 """Who speaks for an agent: the policy that learns, the weights that it began with, or another model."""
 
 
-class SummaryConfig(Settings):
+class WriterConfig(Settings):
+    """How an auxiliary model writes."""
+
+    max_tokens: int = Field(default=1024, ge=1)
+    """Maximum tokens of its reply."""
+    temperature: float = Field(default=0.7, ge=0)
+    """Its sampling temperature. Personas do not change it."""
+    thinking_tokens: int | None = Field(default=None, ge=0)
+    """Its maximum thinking tokens. None uses ``debate.thinking_tokens``."""
+
+
+class SummaryConfig(WriterConfig):
     """An auxiliary model's summary instead of the history."""
 
     enabled: bool = False
     """Show agents one summary of the others' turns, the same for all, in place of the turns."""
-    max_tokens: int = Field(default=1024, ge=1)
-    """Maximum tokens of a summary."""
-    temperature: float = Field(default=0.7, ge=0)
-    """Sampling temperature of the summarizer. Personas do not change it."""
-    thinking_tokens: int | None = Field(default=None, ge=0)
-    """Thinking tokens of the summarizer. None uses ``debate.thinking_tokens``."""
 
 
-class CompressionConfig(Settings):
+class CompressionConfig(WriterConfig):
     """Long solutions shortened by a model for those who read them."""
 
     over: int | None = Field(default=None, ge=1)
     """Shorten solutions longer than this many tokens (3000, for instance) before others read them. None
     shortens none."""
-    max_tokens: int = Field(default=1024, ge=1)
-    """Maximum tokens of the shortened text."""
     temperature: float = Field(default=0.3, ge=0)
     """Sampling temperature of the model that shortens."""
-    thinking_tokens: int | None = Field(default=None, ge=0)
-    """Thinking tokens of the model that shortens. None uses ``debate.thinking_tokens``."""
 
     @model_validator(mode="after")
     def _shorter(self) -> Self:
@@ -96,7 +97,7 @@ class DebateConfig(Settings):
     """The model of each agent: "learning", "frozen" (the weights at the start of training) or "remote" (the
     model of ``remote.endpoint``). Empty: all learn (docs/protocol.md)."""
     by_level: tuple[LevelConfig, ...] = ()
-    """Tables [[debate.by_level]]: fewer agents or rounds on problems of one level."""
+    """Tables [[debate.by_level]] with level, num_agents and num_rounds: smaller debates on its problems."""
     final_ballot: bool = True
     """Judge the solutions of the last round in a final round that holds votes only."""
     ballot: Literal["all", "swiss"] = "all"
@@ -124,7 +125,8 @@ class DebateConfig(Settings):
     """Maximum thinking tokens before the reply; thinking is ended by force at this limit. 0 turns thinking
     off."""
     context_tokens: int | None = Field(default=None, ge=1)
-    """Maximum prompt plus completion tokens; histories are cut to fit. None uses the limit of the policy."""
+    """Maximum prompt plus completion tokens; histories are cut to fit, and vLLM reserves as much. None uses
+    the limit of the policy."""
     tools: Literal["none", "python"] = "none"
     """"python" runs the Python blocks of a reply, and the reply continues after their output
     (docs/tools.md)."""

@@ -465,7 +465,7 @@ def _vllm_policy(
     settings = {**settings, "chat": config.model.chat, **prompt_settings(config)}
     if vllm.servers:
         return _vllm_servers(config, settings, written)
-    settings |= vllm.engine_settings()
+    settings |= {"max_model_len": config.debate.context_tokens, **vllm.engine_settings()}
     if config.vllm_within and learners == 1:
         os.environ[IN_THIS_PROCESS] = "0"  # whatever is exported: what learns here cannot be pickled
         from debate_rl.inference.vllm import VLLMPolicy

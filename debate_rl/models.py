@@ -44,7 +44,7 @@ def load_model(
             model, tokenizer = _load_checkpoint(config, dtype, **loading_settings(config, dtype, device))
         else:
             tokenizer = build_tokenizer(vocabulary or (), fallback=config.tiny.fallback)
-            model = build_tiny(config.tiny, tokenizer, attn_implementation=config.attn_implementation)
+            model = build_tiny(config.tiny, tokenizer)
             for weight in model.parameters():  # buffers stay float32: a rotary frequency in bfloat16 is wrong
                 weight.data = weight.data.to(dtype)
         chat_flag(config, tokenizer)
@@ -73,7 +73,7 @@ def sketch_model(
             model, tokenizer = _load_checkpoint(config, dtype, data=False)
         else:
             tokenizer = build_tokenizer(vocabulary or (), fallback=config.tiny.fallback)
-            model = build_tiny(config.tiny, tokenizer, attn_implementation=config.attn_implementation)
+            model = build_tiny(config.tiny, tokenizer)
             for weight in model.parameters():
                 weight.data = weight.data.to(dtype)
         return (add_lora(model, config) if config.lora_rank else model), tokenizer
@@ -182,9 +182,7 @@ def engine_dtype(config: ModelConfig) -> str:
     return config.dtype if config.dtype in ("bfloat16", "float16") else "bfloat16" if on_gpu else "float32"
 
 
-def build_tiny(
-    config: TinyConfig, tokenizer: PreTrainedTokenizerBase, *, attn_implementation: str = "sdpa"
-) -> PreTrainedModel:
+def build_tiny(config: TinyConfig, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
     """Return a Qwen3 model with random weights (torch's global seed) for this tokenizer's vocabulary."""
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
@@ -202,7 +200,7 @@ def build_tiny(
             tie_word_embeddings=True,
             pad_token_id=tokenizer.pad_token_id,
             eos_token_id=tokenizer.eos_token_id,
-            attn_implementation=attn_implementation,  # pyright: ignore[reportCallIssue]
+            attn_implementation="sdpa",  # pyright: ignore[reportCallIssue]
         )
     )
 
@@ -211,19 +209,13 @@ def add_lora(model: PreTrainedModel, config: ModelConfig) -> PreTrainedModel:
     """Return the model with a fresh LoRA adapter; only the adapter is trained."""
     from peft import LoraConfig, get_peft_model
 
-    targets = config.lora_targets if isinstance(config.lora_targets, str) else list(config.lora_targets)
     lora = LoraConfig(
         r=config.lora_rank,
         lora_alpha=config.lora_alpha,  # pyright: ignore[reportArgumentType]
-        target_modules=targets,
+        target_modules="all-linear",
         task_type="CAUSAL_LM",
     )
-    try:
-        return get_peft_model(model, lora)  # pyright: ignore[reportReturnType]
-    except ValueError as error:
-        raise ValueError(
-            f"model.lora_targets: {config.lora_targets!r} does not fit this model: {error}"
-        ) from error
+    return get_peft_model(model, lora)  # pyright: ignore[reportReturnType]
 
 
 def _load_checkpoint(
@@ -245,19 +237,15 @@ def _load_checkpoint(
         if len(tokenizer) < FEW and set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
             raise ValueError("it has no tokenizer: one was made up that knows no word.")
         if not data:
-            eager = config.attn_implementation == "eager"  # flash-attn may not be on this machine
             settings = settings or AutoConfig.from_pretrained(source, trust_remote_code=False)
             return AutoModelForCausalLM.from_config(
-                settings,
-                dtype=dtype,
-                attn_implementation="eager" if eager else "sdpa",
-                trust_remote_code=False,
+                settings, dtype=dtype, attn_implementation="sdpa", trust_remote_code=False
             ), tokenizer
         with bars_hidden(hide=not sys.stderr.isatty()):
             found: Any = AutoModelForCausalLM.from_pretrained(
                 source,
                 dtype=dtype,
-                attn_implementation=config.attn_implementation,
+                attn_implementation="sdpa",
                 trust_remote_code=False,
                 output_loading_info=True,
                 **quantized,

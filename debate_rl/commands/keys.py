@@ -38,10 +38,12 @@ def keys(
     if part is not None:
         shown = _chosen(every, part)
     else:
-        shown = listed if show_all else {name: every[name] for name in BASIC}
+        shown = {name: every[name] for name in (listed if show_all else BASIC)}
     for name, key in shown.items():
         console.print(_head(name, key), soft_wrap=True)
-        console.print(Padding(Text(_meaning(key)), (0, 0, 0, 4)))
+        same = [other for other in listed.get(name, ()) if other != name and ".NAME." not in other]
+        also = f" Also {', '.join(same)}." if show_all and same else ""
+        console.print(Padding(Text(_meaning(key) + also), (0, 0, 0, 4)))
     if part is None and not show_all:
         console.print(f"\n{len(listed)} keys in all: debate keys --all, or debate keys WORD to search them.")
     if json is not None:

@@ -57,7 +57,7 @@ def ladder(
         ),
     ],
     rungs: Annotated[
-        str, typer.Option(metavar="A,B", help="Only these rungs (docs/ladder.md); default: all.")
+        str, typer.Option(metavar="A,B", help="Only these rungs (docs/solve.md); default: all.")
     ] = "",
     samples: Annotated[int, typer.Option(min=1, help="Solutions that are selected from.")] = 16,
     on: Annotated[

@@ -12,8 +12,8 @@ from debate.config import DebateConfig
 from debate.ramps import settings_at
 from debate.seeds import derive_seed
 from debate.settings import Settings
-from debate_rl.config.data import EnvConfig, HeldOutConfig, check_judge_pairs
-from debate_rl.config.endpoints import EndpointConfig, RemoteConfig, SummarizerConfig, check_endpoint
+from debate_rl.config.data import EnvConfig, HeldOutConfig, SftConfig, ShotsConfig, check_judge_pairs
+from debate_rl.config.endpoints import EndpointConfig, RoleConfig, check_endpoint
 from debate_rl.config.ends import Action, TargetConfig
 from debate_rl.config.grader import GraderConfig
 from debate_rl.config.keys import check_key
@@ -30,8 +30,6 @@ from debate_rl.config.reward_checks import (
 from debate_rl.config.sampling import AdaptiveConfig, SamplingConfig
 from debate_rl.config.sandbox import SandboxConfig
 from debate_rl.config.seats import check_seats
-from debate_rl.config.sft import SftConfig
-from debate_rl.config.shots import ShotsConfig
 from debate_rl.config.stages import GoalConfig, StageConfig, Table, check_stages, check_weights, merged
 from debate_rl.config.verifier import VerifierConfig
 from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
@@ -162,8 +160,8 @@ class Config(Settings):
     endpoints: dict[str, EndpointConfig] = Field(default_factory=dict)
     """Models that are not trained, each under a name of your choice: tables [endpoints.NAME]."""
     verifier: VerifierConfig = VerifierConfig()
-    summarizer: SummarizerConfig = SummarizerConfig()
-    remote: RemoteConfig = RemoteConfig()
+    summarizer: RoleConfig = RoleConfig()
+    remote: RoleConfig = RoleConfig()
     sandbox: SandboxConfig = SandboxConfig()
     rewards: RewardConfig = RewardConfig()
     advantages: AdvantageConfig = AdvantageConfig()

@@ -1,39 +1,129 @@
-"""Which problems a run trains on, and which it never does."""
+"""The data of a run: problems to train on and to evaluate on, examples to show, replies to learn."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal, Self
+from collections.abc import Sequence
+from math import ceil
+from typing import Literal, Self, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
 from debate.config import DebateConfig
 from debate.prompting.shown import rounds_held
+from debate.ramps import Points, Ramp, Weight, value_at
 from debate.settings import Settings
-from debate_rl.config.sampling import DifficultyConfig, MixedSet, check_mix
 
+Order: TypeAlias = Literal["random", "easy_first", "hard_first", "format_first"]
+NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 OF_FIGURES = ("direct", "debate", "judge", "problems", "ungraded")
 """What the names of held-out figures begin with."""
 
 
-class EnvConfig(Settings):
-    """Which problems, and the truth about them."""
+class _Split(Settings):
+    split: str = "train"
+    """Split of the data set. A local file without splits is read whole."""
 
-    kind: str = "gsm8k"
-    """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
+
+class Files(_Split):
+    """Rows of files, or of a data set."""
+
     path: str | None = None
     """A local JSONL, JSON or Parquet file in place of the data hub, or a folder or glob of such files. File
     names may name the split, as in train-00000-of-00002.parquet."""
-    split: str = "train"
-    """Split to train on. A local file without splits is read whole."""
-    limit: int | None = Field(default=None, ge=1)
-    """Maximum number of training problems, drawn with the run's seed."""
-    levels: tuple[str | int, ...] | None = None
-    """Keep only these levels."""
-    subjects: tuple[str, ...] | None = None
-    """Keep only these subjects."""
     fields: dict[str, str] | None = None
     """Names of the fields in a file of your own, e.g. {question = "problem", answer = "solution"}."""
+
+
+class Selection(_Split):
+    """Some of the rows."""
+
+    limit: int | None = Field(default=None, ge=1)
+    """Maximum number, drawn with the run's seed."""
+    levels: tuple[str | int, ...] | None = None
+    """Keep only these levels."""
+
+
+class ProblemSet(Selection, Files):
+    """Problems of one data set."""
+
+    kind: str | None = None
+    """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
+    subjects: tuple[str, ...] | None = None
+    """Keep only these subjects."""
+
+
+class MixedSet(ProblemSet):
+    """One of the data sets that training problems are drawn from."""
+
+    name: str
+    """Name of the set in metrics: lower-case letters, digits and _."""
+    kind: str  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
+    """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
+    weight: Weight = 1.0
+    """Share of a step's problems, relative to the other weights: a number, or points [[step, weight], ...]
+    joined by straight lines."""
+
+    @field_validator("name")
+    @classmethod
+    def _possible_name(cls, value: str) -> str:
+        if not NAME.fullmatch(value):
+            raise ValueError(f"{value!r} is the name of metrics; use small letters, digits and _")
+        return value
+
+
+def knots(ramps: Sequence[Ramp]) -> list[int]:
+    """Return the steps at which ramps bend, and step 0: between two of them each is a straight line."""
+    return sorted({0, *(step for ramp in ramps if isinstance(ramp, Points) for step, _ in ramp)})
+
+
+def check_mix(mix: Sequence[MixedSet]) -> None:
+    """ValueError for two sets of one name, and where at some step no set has a weight above 0.
+
+    Weights are straight lines between knots and never negative, so all are 0 between two knots only where
+    they are 0 at both.
+    """
+    names = [one.name for one in mix]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"env.mix: two sets are named {twice!r}; give each its own name")
+    weights = [one.weight for one in mix]
+    for step in knots(weights):
+        if not any(value_at(weight, step) for weight in weights):
+            raise ValueError(f"env.mix: all weights are 0 at step {step}; give one set a weight above 0")
+
+
+class DifficultyConfig(Settings):
+    """What ``debate eval passrate`` measured of the training problems, and what is made of it."""
+
+    path: str
+    """A file written by ``debate eval passrate``."""
+    at_least: float = Field(default=0.0, ge=0, le=1)
+    """Drop problems with a lower pass rate, such as those never solved."""
+    at_most: float = Field(default=1.0, ge=0, le=1)
+    """Drop problems with a higher pass rate, such as those always solved."""
+    most_missing: float = Field(default=1.0, ge=0, le=1)
+    """Drop problems if a larger fraction of samples had no readable answer."""
+    order: Order = "random"
+    """Order of an epoch: shuffled, from high to low pass rate ("easy_first"), from low to high, or by the
+    fraction of missing answers."""
+    unmeasured: Literal["refuse", "keep", "leave_out"] = "refuse"
+    """What to do with training problems that the file lacks."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.at_least > self.at_most:
+            raise ValueError(
+                f"env.difficulty.at_least = {self.at_least:g} is above at_most = {self.at_most:g}; no "
+                "problem has such a pass rate"
+            )
+        return self
+
+
+class EnvConfig(ProblemSet):
+    """Which problems, and the truth about them."""
+
+    kind: str = "gsm8k"  # pyright: ignore[reportIncompatibleVariableOverride]
+    """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
     decontaminate: Literal["exact", "ngram"] | None = None
     """Drop training problems that equal held-out ones up to case, spaces and dollar signs ("exact"), or that
     also share 13 consecutive words with one ("ngram"). None keeps all, with a warning."""
@@ -60,28 +150,22 @@ class EnvConfig(Settings):
         return self
 
 
-OF_ONE_SET = ("kind", "path", "split", "limit", "levels", "subjects", "fields")
+OF_ONE_SET = tuple(ProblemSet.model_fields)
 """Keys of ``env`` that each set of a mixture has for itself."""
 
 
-class HeldOutSet(Settings):
+class HeldOutSet(ProblemSet):
     """Problems that are never trained on, and how they are evaluated."""
 
     kind: str | None = None
-    """Data set or family to evaluate on. None: that of training."""
+    """Data set or family to evaluate on. None: that of training, with its levels, subjects and fields unless
+    they are set here."""
     split: str = "test"
     """Split to evaluate on."""
     path: str | None = None
     """A local file, folder or glob; may be ``env.path`` if that holds several splits. None: the data set's
     own split, or a part of ``env.path`` if that is set."""
-    levels: tuple[str | int, ...] | None = None
-    """Keep only these levels. None: those of ``env.levels``, unless ``kind`` names another data set."""
-    subjects: tuple[str, ...] | None = None
-    """Keep only these subjects. None: those of ``env.subjects``, unless ``kind`` names another data set."""
-    fields: dict[str, str] | None = None
-    """Names of the fields in the file. None: those of ``env.fields``, unless ``kind`` names another data
-    set."""
-    limit: int = Field(default=100, ge=0)
+    limit: int = Field(default=100, ge=0)  # pyright: ignore[reportIncompatibleVariableOverride]
     """Number of problems. 0 turns held-out evaluation off."""
     seed: int = 0
     """Seed of the draw of problems, separate from the run's seed so that runs are compared on the same
@@ -101,7 +185,7 @@ class HeldOutConfig(HeldOutSet):
     never."""
     judge_pairs: int = Field(default=0, ge=0, le=100_000)
     """Number of fixed pairs of a right and a wrong solution, plain and under attack, on which each evaluation
-    compares the current judge with the start judge (docs/judging.md). 0: none."""
+    compares the current judge with the start judge (docs/report.md). 0: none."""
     difficulty: str | None = None
     """File of measured pass rates of the held-out problems: evaluations also break accuracy down by pass
     rate."""
@@ -151,3 +235,69 @@ def check_judge_pairs(held_out: HeldOutConfig, debate: DebateConfig) -> None:
             raise ValueError(
                 f"held_out.judge_pairs = {held_out.judge_pairs}: with {setting} {why}; set it to 0"
             )
+
+
+class ShotsConfig(Files):
+    """The solved examples that prompts of the first round show before a problem."""
+
+    count: int = Field(default=0, ge=0, le=64)
+    """Solved examples before each problem in the first round. 0: none."""
+    path: str | None = None
+    """A file of rows with question, answer and solution, or a shipped one: "arithmetic", "mathematics". None
+    takes ``split`` of the training data set."""
+    draw: Literal["fixed", "each"] = "fixed"
+    """The same examples for all problems, or new ones for each. Drawn with the run's seed."""
+    until: int = Field(default=0, ge=0)
+    """Step at which the number of examples has fallen to 0; evaluations then use none. 0 keeps all."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        for key in ("path", "until", "fields"):
+            if not self.count and getattr(self, key):
+                raise ValueError(f"{key}: {getattr(self, key)!r} counts with shots.count alone, which is 0")
+        return self
+
+    def count_at(self, step: int) -> int:
+        """Return how many examples a step of training shows.
+
+        >>> [ShotsConfig(count=4, until=8).count_at(step) for step in range(9)]
+        [4, 4, 3, 3, 2, 2, 1, 1, 0]
+        """
+        if not self.until:
+            return self.count
+        return ceil(self.count * max(0, self.until - step) / self.until)
+
+    @property
+    def final(self) -> int:
+        """How many examples evaluations show: the same before, during and after training."""
+        return 0 if self.until else self.count
+
+
+class SftConfig(Selection):
+    """Which replies are learnt, and how often; off without ``data``. The optimizer is that of [learner]."""
+
+    data: tuple[str, ...] = ()
+    """Files of replies (JSON lines, JSON or Parquet, such as those of ``debate traces``), and data sets with
+    written solutions by name, such as "numinamath_cot" or "openmathreasoning"."""
+    per_problem: int | None = Field(default=None, ge=1)
+    """Maximum number of replies per problem; the first ones are kept."""
+    max_tokens: int = Field(default=4096, ge=2)
+    """Drop examples with more tokens, prompt and reply together. The number dropped is printed."""
+    epochs: float = Field(default=2.0, gt=0)
+    """Passes over the replies, rounded to whole steps."""
+    steps: int | None = Field(default=None, ge=1)
+    """Maximum number of steps. None: as many as the epochs take."""
+    batch_size: int = Field(default=32, ge=1)
+    """Replies per step; a step is one update."""
+    held_back: int = Field(default=0, ge=0)
+    """Replies held back for ``eval/sft/loss``, with all others to the same problems."""
+    other_prompts: bool = False
+    """Accept replies that a teacher gave to another prompt family than ``debate.prompts``."""
+
+    @field_validator("data")
+    @classmethod
+    def _named_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if not name or value.count(name) > 1:
+                raise ValueError(f"{name!r} is {'empty' if not name else 'named twice'}")
+        return value

@@ -54,18 +54,12 @@ class EndpointConfig(ServerConfig):
         return ModelConfig(name_or_path=self.model, policy=policy, server=server)
 
 
-class SummarizerConfig(Settings):
-    """Who writes the summaries of ``debate.summary`` and shortens solutions."""
+class RoleConfig(Settings):
+    """Which endpoint scores replies (verifier), writes summaries (summarizer) or plays remote seats."""
 
     endpoint: str | None = None
-    """Endpoint that writes summaries and shortens solutions. None: the agents' own policy."""
-
-
-class RemoteConfig(Settings):
-    """Who speaks at the seats of ``debate.seats`` that are "remote"."""
-
-    endpoint: str | None = None
-    """Endpoint that plays the seats of ``debate.seats`` that are "remote". None: there are none."""
+    """Name of the endpoint that does this job. None: there is no verifier and no remote seat, and the agents'
+    own policy summarizes."""
 
 
 def check_endpoint(key: str, name: str | None, endpoints: dict[str, EndpointConfig]) -> None:

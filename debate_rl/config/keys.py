@@ -48,8 +48,8 @@ def key_type(model: type[Settings], path: Sequence[str]) -> Any:
 
 
 def table_of(kind: Any) -> type[Settings] | None:
-    """Return the settings that a type is, perhaps beside None; None for any other type."""
-    if get_origin(kind) is dict:
+    """Return the settings that a type is, or that or None; None for any other type, as a list of settings."""
+    if get_origin(kind) in (dict, tuple):
         return None
     options = (option for option in (kind, *get_args(kind)) if isinstance(option, type))
     return next((option for option in options if issubclass(option, Settings)), None)
@@ -88,10 +88,11 @@ def check_key(model: type[Settings], key: str) -> None:
 
 
 class Key(NamedTuple):
-    """A field, and the value it has where nothing is set; PydanticUndefined where it must be set."""
+    """A key's field, its value where nothing is set (PydanticUndefined: it must be set), and its table."""
 
     field: FieldInfo
     default: object
+    table: type[Settings]
 
 
 def all_keys(model: type[Settings], settings: object = None) -> dict[str, Key]:
@@ -105,7 +106,7 @@ def all_keys(model: type[Settings], settings: object = None) -> dict[str, Key]:
     keys: dict[str, Key] = {}
     for name, field in model.model_fields.items():
         default = getattr(settings, name) if isinstance(settings, model) else field.default
-        keys[name] = Key(field, default)
+        keys[name] = Key(field, default, model)
         inner, prefix = table_of(field.annotation), name
         if inner is None:
             inner, prefix = named_tables_of(field.annotation), f"{name}.NAME"
@@ -114,31 +115,20 @@ def all_keys(model: type[Settings], settings: object = None) -> dict[str, Key]:
     return keys
 
 
-def listed_keys(model: type[Settings]) -> dict[str, Key]:
-    """Return the keys that a reader needs to see once; tables are left out.
+def listed_keys(model: type[Settings]) -> dict[str, dict[str, Key]]:
+    """Return each key that a reader needs to see once, with the same key of further tables; no tables.
 
-    Tables of one type are listed once: ``advantages.STREAM.scale`` stands for ``scale`` of every stream.
-    Further held-out sets are listed as ``held_out.more``, since their keys are those of ``held_out``.
+    The same key is one that tables have from one model, such as ``levels`` of ``env`` and ``held_out``.
 
     >>> from learner.advantages import AdvantageConfig
-    >>> [name for name in listed_keys(AdvantageConfig)][:4]
-    ['STREAM.baseline', 'STREAM.scale', 'STREAM.key', 'discount']
+    >>> list(listed_keys(AdvantageConfig))[:4], list(listed_keys(AdvantageConfig)["peer.key"])[:2]
+    (['peer.baseline', 'peer.scale', 'peer.key', 'discount'], ['peer.key', 'truth.key'])
     """
-    listed: dict[str, Key] = {}
+    same: dict[tuple[type, str], dict[str, Key]] = {}
     for name, key in all_keys(model).items():
-        *above, last = name.split(".")
-        if table_of(key.field.annotation) is not None or name.startswith("held_out.more."):
-            continue
-        if above and _repeated(model, above):
-            above[-1] = "STREAM"
-        listed.setdefault(".".join((*above, last)), key)
-    return listed
-
-
-def _repeated(model: type[Settings], path: Sequence[str]) -> bool:
-    """Return whether the table above has at least three tables of the type that is at this path."""
-    kind = table_of(key_type(model, path))
-    parent = table_of(key_type(model, path[:-1])) if path[1:] else model
-    if parent is None:
-        return False
-    return sum(table_of(field.annotation) is kind for field in parent.model_fields.values()) >= 3
+        last = name.rpartition(".")[2]
+        if table_of(key.field.annotation) is None:
+            first = [one for one in key.table.__mro__ if last in getattr(one, "model_fields", ())][-1]
+            same.setdefault((first, last), {})[name] = key
+    listed = {next(iter(keys)): keys for keys in same.values()}
+    return {name: keys for name, keys in listed.items() if not any(k.startswith(f"{name}.") for k in listed)}

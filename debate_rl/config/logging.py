@@ -3,50 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from debate.settings import Settings
-
-
-class WandbConfig(Settings):
-    """Weights & Biases; off until ``project`` is set.
-
-    ``logging.wandb = "debates"`` sets the project. W&B reads everything else from its environment variables:
-    WANDB_API_KEY, WANDB_ENTITY, WANDB_RUN_GROUP, WANDB_TAGS, WANDB_MODE (offline writes for ``wandb sync``).
-    """
-
-    renamed = {  # noqa: RUF012
-        "entity": "the environment variable WANDB_ENTITY",
-        "group": "the environment variable WANDB_RUN_GROUP",
-        "tags": "the environment variable WANDB_TAGS",
-        "mode": "the environment variable WANDB_MODE",
-    }
-
-    project: str | None = None
-    """Project to log to. None turns W&B off."""
-    name: str | None = None
-    """Name of the run. None takes the name of the run folder."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_a_project(cls, data: Any) -> Any:
-        return {"project": data} if isinstance(data, str) else data
-
-    @field_validator("project")
-    @classmethod
-    def _is_a_project(cls, name: str | None) -> str | None:
-        """Refuse before anything is trained what W&B refuses when a run starts."""
-        if name is not None and not re.fullmatch(r"[^/\\#?%:]{1,128}", name):
-            raise ValueError("is a name of 1 to 128 characters, none of them / \\ # ? % :")
-        return name
 
 
 class LoggingConfig(Settings):
     """What a run writes and shows while it trains."""
 
-    wandb: WandbConfig = WandbConfig()
+    wandb: str | None = None
+    """W&B project to log to. None turns W&B off. Its environment variables have the rest: WANDB_API_KEY,
+    WANDB_NAME, WANDB_ENTITY, WANDB_RUN_GROUP, WANDB_TAGS, WANDB_MODE (offline writes for ``wandb sync``)."""
     tensorboard: bool = False
     """Also write metrics to the folder tensorboard/ of the run."""
     progress: Literal["auto", "bar", "lines", "none"] = "auto"
@@ -62,3 +31,13 @@ class LoggingConfig(Settings):
     them where advantages compare problems (baseline "rae", scale "batch", key "context")."""
     sample_share: float = Field(default=0.05, ge=0, le=1)
     """Fraction of debates whose turns are written to samples.jsonl and to a W&B table. 0 writes none."""
+
+    @field_validator("wandb", mode="before")
+    @classmethod
+    def _is_a_project(cls, project: object) -> object:
+        """Refuse before anything is trained what W&B refuses when a run starts."""
+        if isinstance(project, dict):
+            raise ValueError("is now the project alone; the name of the run is the variable WANDB_NAME")
+        if isinstance(project, str) and not re.fullmatch(r"[^/\\#?%:]{1,128}", project):
+            raise ValueError("is a name of 1 to 128 characters, none of them / \\ # ? % :")
+        return project

@@ -33,6 +33,8 @@ class ServerConfig(Settings):
 class VLLMConfig(Settings):
     """vLLM within this process, in engines of their own, or running servers."""
 
+    renamed = {"max_model_len": "debate.context_tokens"}  # noqa: RUF012
+
     engines: int = Field(default=0, ge=0, le=64)
     """Engines in processes of their own, each with the whole model, on the GPUs after the learner's, or on
     its GPU if there is only one. 0: one engine in this process (with ``train.async_level``: in one of its
@@ -52,8 +54,6 @@ class VLLMConfig(Settings):
     engine in this process. "auto": if the run would otherwise not fit, as forecast."""
     gpu_memory_utilization: float = Field(default=0.9, gt=0, le=1)
     """Fraction of the GPU memory that an engine takes."""
-    max_model_len: int | None = Field(default=None, ge=1)
-    """Maximum prompt plus completion tokens. None: the limit of the model."""
     enforce_eager: bool = False
     """Skip CUDA graphs: starts faster, samples slower."""
     tensor_parallel_size: int = Field(default=1, ge=1)
@@ -137,14 +137,10 @@ class ModelConfig(Settings):
     quantization: Literal["none", "8bit", "4bit"] = "none"
     """Quantization of the frozen base under an adapter, by bitsandbytes on a CUDA GPU: LLM.int8 or NF4
     (QLoRA). The model then samples in this process, not in vLLM."""
-    attn_implementation: Literal["sdpa", "eager", "flash_attention_2"] = "sdpa"
-    """Attention implementation of transformers."""
     lora_rank: int = Field(default=0, ge=0, le=65_536)
-    """Rank of the LoRA adapter. 0 trains the full weights."""
+    """Rank of the LoRA adapter of all linear layers. 0 trains the full weights."""
     lora_alpha: float = Field(default=32.0, gt=0)
     """LoRA alpha: the adapter's output is scaled by alpha / rank."""
-    lora_targets: tuple[str, ...] | Literal["all-linear"] = "all-linear"
-    """Names of the modules that get an adapter."""
 
     @field_validator("policy")
     @classmethod

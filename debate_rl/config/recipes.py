@@ -228,11 +228,7 @@ def _of_key(settings: Config, key: str) -> str:
 def read_tables(path: Path) -> dict[str, object]:
     """Return the tables of a TOML file; ConfigError with one clear line otherwise."""
     try:
-        tables = read_toml(path)
-        logging = tables.get("logging")
-        if isinstance(logging, dict) and isinstance(project := logging.get("wandb"), str):
-            return _with(tables, ["logging", "wandb"], {"project": project}, str(path))
-        return tables
+        return read_toml(path)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
     except tomllib.TOMLDecodeError as error:
@@ -300,8 +296,6 @@ def apply_overrides(
     result = dict(tables)
     for text in overrides:
         path, value = parse_override(text)
-        if path == ["logging", "wandb"] and isinstance(value, str):  # a table, whose project alone is given
-            path = [*path, "project"]
         if value is None and model is not None and _is_a_word(model, path):
             value = "none"
         result = _with(result, path, value, text)

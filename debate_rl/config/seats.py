@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from debate.config import DebateConfig
-from debate_rl.config.endpoints import RemoteConfig
+from debate_rl.config.endpoints import RoleConfig
 from debate_rl.config.models import ModelConfig
 from debate_rl.config.warm_start import WarmStartConfig
 
 
 def check_seats(
-    debate: DebateConfig, remote: RemoteConfig, model: ModelConfig, warm_start: WarmStartConfig
+    debate: DebateConfig, remote: RoleConfig, model: ModelConfig, warm_start: WarmStartConfig
 ) -> None:
     """ValueError for seats that nobody can take, and for a remote model without a seat."""
     if "remote" in debate.seats and remote.endpoint is None:

@@ -17,7 +17,7 @@ TABLES = (
     *("rewards", "advantages", "likelihood", "model", "warm_start", "sft", "learner", "train"),
 )
 """The tables in which a stage may have other settings."""
-OF_THE_WEIGHTS = ("name_or_path", "tiny", "chat", "dtype", "lora_rank", "lora_alpha", "lora_targets")
+OF_THE_WEIGHTS = ("name_or_path", "tiny", "chat", "dtype", "lora_rank", "lora_alpha")
 """Keys of ``model`` that decide what the weights are of: one for all stages."""
 Table: TypeAlias = dict[str, Any]
 

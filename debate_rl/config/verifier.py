@@ -7,16 +7,15 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from debate.config import WriterConfig
 from debate.files import LARGEST_TOML, read_plain
-from debate.settings import Settings
+from debate_rl.config.endpoints import RoleConfig
 from envs.errors import DataError
 
 
-class VerifierConfig(Settings):
+class VerifierConfig(RoleConfig, WriterConfig):
     """A verifier model, and what it scores. Problems of kind "rubric" are rewarded by its verdicts."""
 
-    endpoint: str | None = None
-    """Endpoint of the model that scores replies. None: no verifier model."""
     rubric: str | None = Field(default=None, min_length=1)
     """The rubric that replies are scored by; a problem's own rubric comes first. None: for problems with a
     gold answer, whether the final answer is correct; problems of kind "rubric" must bring one."""
@@ -34,9 +33,7 @@ class VerifierConfig(Settings):
     """Scores averaged into one verdict. More than one needs a temperature."""
     temperature: float = Field(default=0.0, ge=0)
     """Sampling temperature of the verifier."""
-    max_tokens: int = Field(default=1024, ge=1)
-    """Maximum tokens of its reply, reasons included."""
-    thinking_tokens: int = Field(default=0, ge=0)
+    thinking_tokens: int = Field(default=0, ge=0)  # pyright: ignore[reportIncompatibleVariableOverride]
     """Maximum thinking tokens. 0 for models that do not think."""
     cache: str | None = None
     """File of verdicts, which runs may share. None: verdicts.jsonl next to the run folder."""

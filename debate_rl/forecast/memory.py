@@ -394,7 +394,7 @@ class EngineMemory:
             raise ValueError(
                 f"model.vllm.gpu_memory_utilization={config.model.vllm.gpu_memory_utilization:g}: "
                 f"{size(self.share)} leave a cache of {self.tokens:,} tokens, and a reply with its prompt "
-                f"may have {self.limit:,}; give it {size(least)} or more, or lower model.vllm.max_model_len "
+                f"may have {self.limit:,}; give it {size(least)} or more, or lower debate.context_tokens "
                 f"({load.longest:,} are enough)"
             )
 
@@ -411,7 +411,7 @@ def engine_memory(model: Any, config: Config, there: int, *, beside: bool) -> En
         share=ceil(vllm.gpu_memory_utilization * there),
         weights=ENGINE_BYTES * sum(parameter.numel() for parameter in model.parameters()),
         token=ENGINE_BYTES * shape.cached,
-        limit=vllm.max_model_len or shape.settings.max_position_embeddings,
+        limit=config.debate.context_tokens or shape.settings.max_position_embeddings,
         overhead=overhead_of(there),
         beside=beside,
     )

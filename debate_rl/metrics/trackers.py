@@ -17,7 +17,6 @@ from rich.console import Console
 
 from debate.settings import install_hint
 from debate_rl.config import LoggingConfig
-from debate_rl.config.logging import WandbConfig
 from debate_rl.metrics.progress import step_display
 from debate_rl.metrics.step_log import SAMPLE, MetricsLog, Sample, SamplesLog, draw_samples, rewind
 from transcripts import Record
@@ -47,18 +46,18 @@ class WandbTracker:
     A resumed run continues the same W&B run, and leaves out the steps that W&B has.
     """
 
-    def __init__(self, config: WandbConfig, folder: Path, settings: Mapping[str, object]) -> None:
+    def __init__(self, project: str, folder: Path, settings: Mapping[str, object]) -> None:
         try:
             import wandb
         except ImportError as error:
             raise ValueError(
-                f"logging.wandb.project is set, but wandb is not installed: {install_hint('train')}"
+                f"logging.wandb is set, but wandb is not installed: {install_hint('train')}"
             ) from error
         mode = os.environ.get("WANDB_MODE") or "online"
         try:
             self._run = wandb.init(
-                project=config.project,
-                name=config.name or folder.name,
+                project=project,
+                name=os.environ.get("WANDB_NAME") or folder.name,
                 config=dict(settings),
                 dir=folder,
                 mode=mode,  # type: ignore[arg-type]
@@ -68,7 +67,7 @@ class WandbTracker:
             )
         except (wandb.Error, OSError) as error:
             raise ValueError(
-                f"logging.wandb.project={config.project}: {error}; set WANDB_API_KEY, or WANDB_MODE=offline"
+                f"logging.wandb={project}: {error}; set WANDB_API_KEY, or WANDB_MODE=offline"
             ) from error
         self._table = wandb.Table
         self._next = self._run.step if mode == "online" else 0
@@ -196,7 +195,7 @@ def open_trackers(
         add(MetricsLog(folder / "metrics.jsonl"))
         if config.sample_share:
             add(SamplesLog(folder / "samples.jsonl"))
-        if config.wandb.project is not None:
+        if config.wandb is not None:
             add(WandbTracker(config.wandb, folder, settings or {}))
         if config.tensorboard:
             add(TensorBoardTracker(folder / "tensorboard", first_step))

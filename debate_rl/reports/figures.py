@@ -74,7 +74,7 @@ def _row_of(name: str) -> dict[str, Any]:
 
 
 def judgment_figures(records: Iterable[Record]) -> list[Figure]:
-    """Return every figure of docs/judging.md, in its order, from records that are read once."""
+    """Return every figure of docs/report.md, in its order, from records that are read once."""
     return figures_of(gather(records))
 
 

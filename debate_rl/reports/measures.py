@@ -201,7 +201,7 @@ def progress(run: Run) -> tuple[str, Change | None]:
 
 
 def verdict(run: Run) -> tuple[str, Tone, str]:
-    """Return what a run is by the rule of docs/training_report.md: in a word, how to take it, and why."""
+    """Return what a run is by the rule of docs/report.md: in a word, how to take it, and why."""
     name, moved = progress(run)
     text = ""
     if moved is not None:

@@ -1,7 +1,7 @@
 """How training went, from what a run left: verdicts, final figures, causes, phases, settings.
 
 Everything but metrics.jsonl or the transcripts may be missing; a report is made from what there is, and says
-what is not there. docs/training_report.md has each rule with its source, tables.toml the words.
+what is not there. docs/report.md has each rule with its source, tables.toml the words.
 """
 
 from __future__ import annotations

@@ -190,7 +190,8 @@ def problems_checksums(
     found: dict[str, str] = {}
     for name, (drawn_by, problems) in sets.items():
         if problems:
-            settings = " ".join(f"{key}={value}" for key, value in drawn_by.items())
+            by_kind = sorted(drawn_by.items(), key=lambda item: item[0] != "kind")
+            settings = " ".join(f"{key}={value}" for key, value in by_kind)
             found[f"{name}: {settings}"] = problems_checksum(problems)
     return found
 

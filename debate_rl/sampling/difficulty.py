@@ -18,7 +18,7 @@ import msgspec
 from debate import Problem
 from debate.files import plain_lines
 from debate.values import Value
-from debate_rl.config.sampling import DifficultyConfig
+from debate_rl.config.data import DifficultyConfig
 from debate_rl.runs.folder import write_whole
 from debate_rl.runs.provenance import problems_checksum
 from envs import DataError

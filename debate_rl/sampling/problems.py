@@ -16,9 +16,8 @@ from debate.prompting.prompt import check_fits, opening_tokens
 from debate.seeds import derive_seed
 from debate.types import Shot
 from debate_rl.config import Config, EnvConfig, HeldOutConfig
-from debate_rl.config.data import HeldOutSet
+from debate_rl.config.data import HeldOutSet, MixedSet
 from debate_rl.config.recipes import find_shots
-from debate_rl.config.sampling import MixedSet
 from debate_rl.engines import counting_policy
 from debate_rl.metrics.answers import sources_of
 from debate_rl.runs.provenance import file_checksums, is_split_off, problems_checksums

@@ -25,7 +25,8 @@ from debate import Problem
 from debate.ramps import value_at
 from debate.seeds import derive_seed
 from debate_rl.config import Config
-from debate_rl.config.sampling import Order, SamplingConfig, knots
+from debate_rl.config.data import Order, knots
+from debate_rl.config.sampling import SamplingConfig
 from debate_rl.runs.trainer_state import Memory, SamplerState
 from debate_rl.sampling.difficulty import Difficulty, read_difficulty
 from debate_rl.sampling.problems import Problems

@@ -27,7 +27,7 @@ from debate.prompting.texts import prompt_path
 from debate.seeds import derive_seed
 from debate.types import Message, TurnId
 from debate_rl.config import Config
-from debate_rl.config.sft import SftConfig
+from debate_rl.config.data import SftConfig
 from debate_rl.engines import prompt_settings
 from debate_rl.formatting import counted
 from debate_rl.inference.speech import Speech, ids_of_ends

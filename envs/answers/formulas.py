@@ -1,16 +1,15 @@
 r"""Read LaTeX and plain formulas, and compare them by their values at a few points, to a hundred digits.
 
-A hand-written recursive-descent parser over a fixed grammar: numbers, letters, ``+ - * / ^ !``, fractions,
-roots, logarithms, trigonometric functions, absolute values, floors, binomials, remainders, and functions that
-nobody defined: f, g and h before a bracket, and the letters that are ``called``. The power -1 of a function
-is its inverse, never its reciprocal. For anything else there is no formula: it never guesses, and never
-evaluates text. Linear in the length, bounded in depth; a value beyond ``MAX_BITS`` raises ``TooLarge``.
+A recursive-descent parser over a fixed grammar: numbers, letters, ``+ - * / ^ !``, fractions, roots,
+logarithms, trigonometric functions, absolute values, floors, binomials, remainders, and undefined functions:
+f, g and h before a bracket, and the letters that are ``called``. The power -1 of a function is its inverse.
+Any other text has no formula; nothing evaluates text. Linear in the length, bounded in depth; a value beyond
+``MAX_BITS`` raises ``TooLarge``.
 
-Different values at a point where both have one prove two formulas different. Equal ones at three points are
-taken as a proof of equality: an answer is short, and whoever builds a near miss knows the answer. Rounding is
-compared at an integer as well. What is equal at positive points alone (``|x|`` and ``x``), or only nearly, is
-left to the library; but where both are real at positive points and neither is at a negative one, as in
-``\log x``, that point is outside of what they mean.
+Different values at a point prove two formulas different; equal ones at three points count as a proof of
+equality. Rounding is compared at an integer as well. What is equal at positive points alone (``|x|`` and
+``x``), or only nearly, is left to the library; but where both are real at positive points and neither is at a
+negative one, as in ``\log x``, that point is outside their domain.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from math import comb, factorial
 from typing import Any, TypeAlias
@@ -33,8 +32,7 @@ Node: TypeAlias = Callable[[int], Any]
 DIGITS = 100
 MAX_BITS = 40_000
 MAX_TOKENS = 400
-MAX_LEVELS = 32
-"""Of brackets, exponents and arguments in each other; an answer has fewer brackets (``envs.grading``)."""
+MAX_LEVELS = 32  # of nested brackets, exponents and arguments
 _NEGATIVE, _MEAN, _INTEGER = 2, 3, 4
 _POINTS = (0, 1, _NEGATIVE)
 
@@ -51,12 +49,9 @@ NO_VALUE = (Unknown, ArithmeticError, ValueError)  # the last two are mpmath's, 
 _LOCK = threading.Lock()  # parts of mpmath change the precision of their context for a moment
 
 
-# Values
-
-
 @cache
 def context() -> Any:
-    """Return the arithmetic: mpmath's, in a context of its own whose precision nobody else sets."""
+    """Return mpmath's arithmetic in a context of its own, whose precision nobody else sets."""
     from mpmath.ctx_mp import MPContext
 
     mp = MPContext()
@@ -88,12 +83,8 @@ def _at_point(name: str, point: int) -> Any:
     return -value if point == _NEGATIVE else value * (1 + 2 * point)
 
 
-def _variable(name: str) -> Node:
-    return lambda point: _at_point(name, point)
-
-
-def _unknown_function(name: str) -> Callable[..., Any]:
-    """Return a function that nobody defined: some fixed number for the values of its arguments."""
+def _undefined(name: str) -> Callable[..., Any]:
+    """Return an undefined function: some fixed number for the values of its arguments."""
 
     def function(*values: Any) -> Any:
         mp = context()
@@ -140,29 +131,22 @@ def _remainder(left: Any, right: Any) -> Any:
     return mp.mpf(int(left.real) % int(right.real))
 
 
-def _of(name: str) -> Callable[[Any], Any]:
-    """Return mpmath's function of that name, for arguments of reasonable size."""
-
-    def function(value: Any) -> Any:
-        mp = context()
-        if value and (name == "exp" or name[-1] == "h") and abs(value) > MAX_BITS:
-            raise TooLarge
-        if value and mp.mag(value) > 64:
-            raise TooLarge("an argument beyond the precision")
-        return _bounded(getattr(mp, name)(value))
-
-    return function
+def _library(name: str, value: Any) -> Any:
+    """Return the value of mpmath's function of that name, for arguments of reasonable size."""
+    mp = context()
+    if value and (name == "exp" or name[-1] == "h") and abs(value) > MAX_BITS:
+        raise TooLarge
+    if value and mp.mag(value) > 64:
+        raise TooLarge("an argument beyond the precision")
+    return _bounded(getattr(mp, name)(value))
 
 
-def _whole(name: str) -> Callable[[Any], Any]:
-    def function(value: Any) -> Any:
-        mp = context()
-        if not isinstance(value, mp.mpf) or mp.mag(value) > 150:
-            raise Unknown("rounding")
-        nearest = mp.nint(value)  # noise of the last digits must not move a whole number
-        return nearest if abs(value - nearest) < mp.mpf(10) ** -40 else getattr(mp, name)(value)
-
-    return function
+def _whole(name: str, value: Any) -> Any:
+    mp = context()
+    if not isinstance(value, mp.mpf) or mp.mag(value) > 150:
+        raise Unknown("rounding")
+    nearest = mp.nint(value)  # noise of the last digits must not move a whole number
+    return nearest if abs(value - nearest) < mp.mpf(10) ** -40 else getattr(mp, name)(value)
 
 
 _TRIGONOMETRIC = tuple(name + h for name in ("sin", "cos", "tan", "cot", "sec", "csc") for h in ("", "h"))
@@ -171,13 +155,17 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "|": abs,
     r"\abs": abs,
     "°": lambda value: value * context().pi / 180,
-    r"\lfloor": _whole("floor"),
-    r"\lceil": _whole("ceil"),
-    r"\ln": _of("log"),
-    r"\exp": _of("exp"),
-    r"\cis": _of("expj"),
-    **{f"\\{name}": _of(name) for name in _TRIGONOMETRIC},
-    **{f"\\{arc}{name}": _of(f"a{name}") for name in _TRIGONOMETRIC for arc in ("a", "ar", "arc")},
+    r"\lfloor": partial(_whole, "floor"),
+    r"\lceil": partial(_whole, "ceil"),
+    r"\ln": partial(_library, "log"),
+    r"\exp": partial(_library, "exp"),
+    r"\cis": partial(_library, "expj"),
+    **{f"\\{name}": partial(_library, name) for name in _TRIGONOMETRIC},
+    **{
+        f"\\{arc}{name}": partial(_library, f"a{name}")
+        for name in _TRIGONOMETRIC
+        for arc in ("a", "ar", "arc")
+    },
     r"\lg": lambda value: _bounded(context().log(value, 10)),
     "+": lambda a, b: _bounded(a + b),
     "-": lambda a, b: _bounded(a - b),
@@ -191,9 +179,6 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "root": _root,
 }
 
-
-# Grammar
-
 _TIMES = {
     "*": "*",
     r"\cdot": "*",
@@ -204,9 +189,8 @@ _TIMES = {
     r"\mod": r"\bmod",
 }
 _CLOSING = {"(": ")", "{": "}", "[": "]", "|": "|", r"\lfloor": r"\rfloor", r"\lceil": r"\rceil"}
-_ROUNDING = ("|", r"\lfloor", r"\lceil")
 _BINDERS = {r"\sum": "=", r"\prod": "=", r"\lim": r"\to", r"\int": ""}
-"""What binds a letter, and the sign between the letter and where it starts."""
+"""What binds a letter, and the sign between the letter and its start."""
 _END = "$"  # of an integral: no sign of the grammar
 _MIXED = re.compile(r"(?:\{\d+\}|\d)(?:\{\d+\}|\d)")
 _TOKEN = re.compile(
@@ -221,7 +205,7 @@ _GREEK = (
 )
 GREEK = frozenset("\\" + name for name in _GREEK.split())
 _OPENERS = frozenset((r"\pi", r"\sqrt", r"\log", "(", "{", r"\frac", r"\binom", *GREEK, *_BINDERS))
-_OPERATORS = frozenset(("!", "|", "°", "+", "-", "*", "/", r"\bmod", "^"))
+_COMMANDS = frozenset(_FUNCTIONS) - {"!", "|", "°", "+", "-", "*", "/", r"\bmod", "^"}
 _WORDS = frozenset(("or", "and", "not", "nor", "if", "is", "no", "but", "to"))
 _HIDDEN = re.compile("pi|ln|exp|sin|cos|tan")
 _CALL = re.compile(r"(\\?[A-Za-z]+)(?:_\{?\w{1,4}\}?)?'*(?=\(((?:[^()]|\([^()]*\))*)\))")
@@ -232,16 +216,15 @@ def called(*texts: str) -> frozenset[str]:
 
     A bracket that holds a sum or the letter itself, as in n(n+1), is a factor.
     """
-    calls = [[(_caller(word), inside) for word, inside in _CALL.findall(text)] for text in texts]
+
+    def caller(word: str) -> str:  # the letter that it ends in; "" for a known function, and e and i alone
+        known = word in ("e", "i") or word in _NAMES or (word[0] == "\\" and word not in GREEK)
+        return "" if known else word if word[0] == "\\" else word[-1]
+
+    calls = [[(caller(word), inside) for word, inside in _CALL.findall(text)] for text in texts]
     names = set.intersection(*({name for name, _ in each} for each in calls)) - {""}
     bare = [name for name, inside in chain(*calls) if name not in inside and not re.search(".[+-]", inside)]
     return frozenset(names.intersection(bare))
-
-
-def _caller(word: str) -> str:
-    """Return the letter that a word before a bracket ends in; "" for a known function, and e and i alone."""
-    known = word in ("e", "i") or word in _NAMES or (word[0] == "\\" and word not in GREEK)
-    return "" if known else word if word[0] == "\\" else word[-1]
 
 
 def parse_formula(text: str, functions: frozenset[str] = frozenset()) -> Node | None:
@@ -280,23 +263,8 @@ def _apply(name: str | Callable[..., Any], *parts: Node) -> Node:
     return lambda point: function(*(part(point) for part in parts))
 
 
-def _number(digits: str) -> Node:
-    value = context().mpf(f"0{digits}" if digits[0] == "." else digits)  # it cannot read ".0"
+def _constant(value: Any) -> Node:
     return lambda _: value
-
-
-def _one_level_down(parse: Callable[[_Parser], Node]) -> Callable[[_Parser], Node]:
-    """Return a rule that calls itself no deeper than ``MAX_LEVELS``."""
-
-    def deeper(parser: _Parser) -> Node:
-        if parser.level >= MAX_LEVELS:
-            raise Unknown("nesting")
-        parser.level += 1
-        node = parse(parser)
-        parser.level -= 1
-        return node
-
-    return deeper
 
 
 class _Parser:
@@ -342,34 +310,28 @@ class _Parser:
                 negative = self.skip("-")
                 right = self.factor()
                 node = _apply(_TIMES[token], node, _apply("neg", right) if negative else right)
-            elif self.starts_factor(token):
+            elif token[:1].isalpha() or token in _OPENERS or token in _COMMANDS:  # never a number
                 node = _apply("*", node, self.factor())
             else:
                 return node
 
-    def starts_factor(self, token: str) -> bool:
-        """Whether a factor begins without a sign before it: never a number right after another factor."""
-        known = token in _FUNCTIONS and token not in _OPERATORS
-        return token[:1].isalpha() or token in _OPENERS or known
-
     def factor(self) -> Node:
-        node = self.atom()
+        node = self.deeper(self.atom)
         while (sign := self.peek()) in ("^", "!", "°"):
             self.take()
             if sign == "°" and not self.in_function:
                 raise Unknown("degrees")  # outside a function the sign is a unit
-            node = _apply("^", node, self.exponent()) if sign == "^" else _apply(sign, node)
+            node = _apply("^", node, self.deeper(self.exponent)) if sign == "^" else _apply(sign, node)
         return node
 
-    @_one_level_down
     def exponent(self) -> Node:
         if self.peek() in ("{", "("):
             node = self.group()
         else:
             negative = self.skip("-")
-            node = _apply("neg", self.atom()) if negative else self.atom()
+            node = _apply("neg", self.deeper(self.atom)) if negative else self.deeper(self.atom)
         node = _apply("!", node) if self.skip("!") else node
-        return _apply("^", node, self.exponent()) if self.skip("^") else node
+        return _apply("^", node, self.deeper(self.exponent)) if self.skip("^") else node
 
     def group(self) -> Node:
         opening = self.take()
@@ -383,9 +345,16 @@ class _Parser:
         token = self.peek()
         if len(token) > 1 and token.isdigit():
             self.tokens[self.at : self.at + 1] = [token[0], token[1:]]  # \frac12 and \sqrt12 take one digit
-        return self.atom()
+        return self.deeper(self.atom)
 
-    @_one_level_down
+    def deeper(self, rule: Callable[[], Node]) -> Node:
+        self.level += 1
+        if self.level > MAX_LEVELS:
+            raise Unknown("nesting")
+        node = rule()
+        self.level -= 1
+        return node
+
     def atom(self) -> Node:
         token = self.peek()
         if token[:1].isdigit() or token[:1] == ".":
@@ -394,10 +363,10 @@ class _Parser:
                 raise Unknown("another base")
             if self.peek() == r"\frac" and _MIXED.match("".join(self.tokens[self.at + 1 : self.at + 7])):
                 raise Unknown("a mixed number or a product")
-            return _number(token)
+            return _constant(context().mpf(f"0{token}"))  # it cannot read ".0"
         if token in ("(", "{"):
             return self.group()
-        if token in _ROUNDING:
+        if token in ("|", r"\lfloor", r"\lceil"):
             return _apply(token, self.group())
         return self.command() if token.startswith("\\") and token not in GREEK else self.letter()
 
@@ -405,8 +374,7 @@ class _Parser:
         letter = self.take()
         name = self.bound.get(letter, letter)
         if name in ("e", "i") and name not in self.functions:
-            value = +context().e if name == "e" else context().mpc(0, 1)
-            return lambda _: value
+            return _constant(+context().e if name == "e" else context().mpc(0, 1))
         if name == letter and letter not in GREEK and not (len(letter) == 1 and letter.isalpha()):
             raise Unknown(letter)
         name += self.subscript()
@@ -415,8 +383,8 @@ class _Parser:
         inverse = self.inverted()
         if letter in self.functions and self.tokens[self.at + inverse :][:1] == ["("]:
             self.at += inverse
-            return _apply(_unknown_function(f"{name} inverse" if inverse else name), self.group())
-        return _variable(name)
+            return _apply(_undefined(f"{name} inverse" if inverse else name), self.group())
+        return partial(_at_point, name)
 
     def inverted(self) -> int:
         """Return how many tokens are the power -1 that stands next, or 0."""
@@ -436,21 +404,20 @@ class _Parser:
     def command(self) -> Node:
         token = self.take()
         if token == r"\infty" and self.in_bounds:
-            return _variable(token)
+            return partial(_at_point, token)
         if token in _BINDERS:
             return self.binder(token)
         if token == r"\pi":
-            value = +context().pi
-            return lambda _: value
+            return _constant(+context().pi)
         if token in (r"\frac", r"\binom"):
             return _apply("/" if token == r"\frac" else token, self.argument(), self.argument())
         if token == r"\sqrt":
-            degree = self.group() if self.peek() == "[" else _number("2")
+            degree = self.group() if self.peek() == "[" else _constant(2)
             return _apply("root", self.group() if self.peek() == "(" else self.argument(), degree)
         if token == r"\log":  # without a base it is that of some fixed number that nobody named
-            base = self.argument() if self.skip("_") else _variable(r"\log")
+            base = self.argument() if self.skip("_") else partial(_at_point, r"\log")
             return _apply("log", self.operand(), base)
-        if token in _FUNCTIONS and token not in _OPERATORS:
+        if token in _COMMANDS:
             return self.function(token)
         raise Unknown(token)
 
@@ -470,7 +437,7 @@ class _Parser:
         self.in_function += 1
         node = _apply(token, self.operand())
         self.in_function -= 1
-        return _apply("^", node, _number(exponent)) if exponent else node
+        return _apply("^", node, _constant(context().mpf(exponent))) if exponent else node
 
     def operand(self) -> Node:
         """Return a function's argument: a bracket, or numbers, letters and fractions up to the next sign."""
@@ -506,7 +473,7 @@ class _Parser:
         self.bound = outer
         if not letter:
             self.take(_END)
-        return _apply(_unknown_function(token), term, *ends)
+        return _apply(_undefined(token), term, *ends)
 
     def variable_of_integral(self) -> str:
         """Return the letter behind the next d, both of which become the end of the integral."""
@@ -516,8 +483,6 @@ class _Parser:
         letter, self.tokens[at : at + 2] = self.tokens[at + 1], [_END]
         return letter
 
-
-# Comparison
 
 ROUNDED = ContextVar("rounded", default=False)
 """Whether decimals stand for what they round (``same_rounded``)."""
@@ -556,23 +521,21 @@ def same_value(answer: str, gold: str) -> bool | None:
 
 
 def _same_at(claim: Node, truth: Node, point: int) -> bool | None:
+    def is_real(value: Any) -> bool:  # but for the noise of its last digits
+        return abs(value.imag) < context().mpf(10) ** -70
+
     try:
         right = truth(point)
     except NO_VALUE:
         return None
     try:
         left = claim(point)
-        outside = point == _NEGATIVE and not (_is_real(left) or _is_real(right)) and _is_real(truth(0))
+        outside = point == _NEGATIVE and not (is_real(left) or is_real(right)) and is_real(truth(0))
         return outside or is_close(left, right)
     except TooLarge:
         return False
     except NO_VALUE:
         return None
-
-
-def _is_real(value: Any) -> bool:
-    """Whether a value is real, but for the noise of its last digits."""
-    return abs(value.imag) < context().mpf(10) ** -70
 
 
 def is_close(left: Any, right: Any) -> bool | None:

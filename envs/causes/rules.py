@@ -21,7 +21,7 @@ from envs.causes.equations import false_equation
 from envs.causes.repetition import is_incoherent
 from envs.errors import DataError
 from envs.families import FAMILIES
-from envs.grading.verifiers import VERIFIERS
+from envs.grading.grader import VERIFIERS
 from envs.registry import grade_by_itself
 from envs.types import Mode
 

@@ -38,11 +38,9 @@ _STOP = re.compile(  # a sign between turns of a chat, or another question
     r"<\|[a-z_]{1,24}\|>|</s>"
     r"|(?:\n\s{0,8}(?:Question|Problem|Q)|[.!$*}]\s{1,4}(?:Question|Problem))\s{0,4}\d{0,4}\s{0,4}:"
 )
-_GSM8K_UNTIL = re.compile(r"Question:|</s>|<\|im_end\|>")
-_UNTIL: Mapping[Mode, re.Pattern[str]] = {
-    "gsm8k_strict_match": _GSM8K_UNTIL,
-    "gsm8k_flexible_extract": _GSM8K_UNTIL,
-    "minerva_exact": re.compile("Problem:"),
+_UNTIL: Mapping[Mode, str] = {
+    **dict.fromkeys(("gsm8k_strict_match", "gsm8k_flexible_extract"), r"Question:|</s>|<\|im_end\|>"),
+    "minerva_exact": "Problem:",
 }
 """Where lm-evaluation-harness stops generating: nothing from there on is part of the reply."""
 _OTHER_SCRIPT = re.compile(r"[\u0600-\u1fff\u3040-\u9fff\uac00-\ud7af]")
@@ -120,9 +118,8 @@ def extract_parts(text: str) -> Extraction:
 
 def extract_text(text: str) -> Extraction:
     """Return the text answer of a reply: the last box, else after "answer is", else a reply of one line."""
-    return _first(
-        text, [("boxed", last_box), ("answer_is", partial(stated, words=True)), ("line", _one_line)]
-    )
+    after = partial(stated, words=True)
+    return _first(text, [("boxed", last_box), ("answer_is", after), ("line", _one_line)])
 
 
 def extract_response(text: str) -> Extraction:
@@ -132,12 +129,13 @@ def extract_response(text: str) -> Extraction:
     return Extraction(response, "whole", Span(start, end)) if response else Extraction(None, "none")
 
 
-def counted(text: str, until: re.Pattern[str] | None = None) -> tuple[int, int]:
+def counted(text: str, until: str | None = None) -> tuple[int, int]:
     """Return where the part of the reply that counts starts and ends; ``until`` replaces our own stops."""
     start, end = _behind_thinking(text)
     # a reply may restate the problem first; only after an answer is a new question an invention
     answer = None if until else _ANY_ANSWER.search(text, start, end)
-    stop = until.search(text, start, end) if until else answer and _STOP.search(text, answer.end(), end)
+    pattern = re.compile(until) if until else _STOP if answer else None
+    stop = pattern.search(text, answer.end() if answer else start, end) if pattern else None
     return start, stop.start() if stop else end
 
 
@@ -152,9 +150,15 @@ def _behind_thinking(text: str) -> tuple[int, int]:
     return start, max(start, end)
 
 
-def _first(text: str, rules: Sequence[Rule], until: re.Pattern[str] | None = None) -> Extraction:
+def _first(text: str, rules: Sequence[Rule], until: str | None = None) -> Extraction:
     """Return what the first rule that finds an answer finds in the part of a reply that counts."""
-    text = text if text.isascii() else _plain_signs(text)
+    if (
+        not text.isascii()
+    ):  # signs of other scripts in ASCII, and digits in a reply with letters of such a script
+        if any(sign.isalpha() for sign in _OTHER_SCRIPT.findall(text)):
+            digits = {c for c in set(text) if not c.isascii() and unicodedata.category(c) == "Nd"}
+            text = text.translate({ord(c): str(unicodedata.decimal(c)) for c in digits})
+        text = in_ascii(text.translate(_STOPS))
     start, end = counted(text, until)
     reply = text[start:end]
     for method, rule in rules:
@@ -163,16 +167,9 @@ def _first(text: str, rules: Sequence[Rule], until: re.Pattern[str] | None = Non
     return Extraction(None, "none")
 
 
-def _plain_signs(text: str) -> str:
-    """Return a reply with signs of other scripts in ASCII, and digits beside letters of such a script."""
-    if any(sign.isalpha() for sign in _OTHER_SCRIPT.findall(text)):
-        digits = {c for c in set(text) if not c.isascii() and unicodedata.category(c) == "Nd"}
-        text = text.translate({ord(c): str(unicodedata.decimal(c)) for c in digits})
-    return in_ascii(text.translate(_STOPS))
-
-
 def _rules(mode: Mode, letters: str, choices: Sequence[str]) -> Sequence[Rule]:
-    ours: list[Rule] = [("boxed", last_box), ("####", _after_hashes), ("answer_is", stated)]
+    hashes: Rule = ("####", lambda text: (span := _last(_HASHES, text)) and trimmed(text, span))
+    ours: list[Rule] = [("boxed", last_box), hashes, ("answer_is", stated)]
     alone: Mapping[Mode, Rule] = {
         "boxed": ours[0],
         "gsm8k_strict": ours[1],
@@ -180,7 +177,10 @@ def _rules(mode: Mode, letters: str, choices: Sequence[str]) -> Sequence[Rule]:
         "gsm8k_strict_match": ("####", partial(_first_match, _STRICT_MATCH)),
         "gsm8k_flexible_extract": ("flexible", partial(_last, _FLEXIBLE)),
         "minerva_exact": ("minerva", _minerva),
-        "first_number": ("first_number", _first_number),
+        "first_number": (
+            "first_number",
+            lambda text: (span := _first_match(_NUMBER, text)) and _signed(text, span),
+        ),
         "first_letter": ("first_letter", partial(_first_match, re.compile(f"[{letters or LETTERS[:5]}]"))),
     }
     if mode in alone:
@@ -191,15 +191,8 @@ def _rules(mode: Mode, letters: str, choices: Sequence[str]) -> Sequence[Rule]:
     bare, last_number = ("bare", _bare), ("last_number", _last_number)
     if mode != "math_verify":
         return [*ours, bare, last_number]
-    theirs: list[Rule] = [("final_answer", _final_answer), ("boxed", last_run)]
-    return [
-        *theirs,
-        *ours[1:],
-        bare,
-        ("last_formula", _last_formula),
-        ("last_number", _comma_number),
-        last_number,
-    ]
+    theirs: list[Rule] = [("final_answer", _final_answer), ("boxed", last_run), *ours[1:], bare]
+    return [*theirs, ("last_formula", _last_formula), ("last_number", _comma_number), last_number]
 
 
 def _first_match(pattern: re.Pattern[str], text: str) -> Span | None:
@@ -211,11 +204,6 @@ def _first_match(pattern: re.Pattern[str], text: str) -> Span | None:
 def _last(pattern: re.Pattern[str], text: str) -> Span | None:
     match = last_match(pattern, text)
     return Span(*match.span(match.re.groups)) if match else None
-
-
-def _after_hashes(text: str) -> Span | None:
-    span = _last(_HASHES, text)
-    return span and trimmed(text, span)
 
 
 def _one_line(text: str) -> Span | None:
@@ -246,11 +234,6 @@ def _bare(text: str) -> Span | None:
     one_formula = "$" not in inside and bool(inside.strip()) and reply in (f"${inside}$", f"$${inside}$$")
     words = _WORD.search(reply) or (not reply.isascii() and re.search(r"[^\W\d_]", reply))
     return span if one_formula or not words else None
-
-
-def _first_number(text: str) -> Span | None:
-    span = _first_match(_NUMBER, text)
-    return span and _signed(text, span)
 
 
 def _last_number(text: str) -> Span | None:

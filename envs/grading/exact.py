@@ -1,11 +1,10 @@
 r"""The first two layers of the grader: what rules alone refuse or decide, and what a library may be asked.
 
 An answer is compared as it is spelled, as a set of reals, as a word, a name or a relation, as a number, and
-as a formula or a list of formulas (``structures``), in this order. What remains goes to math-verify, if that
-reads it to the last sign. The library builds a formula of what it knows and drops the rest: bounds of sums,
-negations, primes, units, "and" for "or". So it is asked only about texts of a fixed alphabet, and only where
-whatever it may drop is the same on both sides: the letters, the names of functions, primes, subscripts,
-relation signs, commas and unions.
+as a formula or a list of formulas (``structures``), in this order. What remains goes to math-verify. The
+library drops what it does not know: bounds of sums, negations, primes, units, "and" for "or". So it is asked
+only about texts of a fixed alphabet, and only where whatever it may drop is the same on both sides: letters,
+names of functions, primes, subscripts, relation signs, commas and unions.
 """
 
 from __future__ import annotations
@@ -53,9 +52,7 @@ _DANGLING = re.compile(
 _STRAY = re.compile(r"[&#?$@]|\\\\")
 _MATH_WORDS = re.compile(r"(?<![\\A-Za-z])(?!sqrt|frac|sin|cos|tan|log|ln|pi|exp|mod)[A-Za-z]{2,}")
 _LIST = re.compile(r"[,;]|\b(?:or|and)\b|\\pm|\\text|\\cup")
-
-# What the library reads.
-_COMMAND_NAMES = (
+_COMMAND_NAMES = (  # what the library reads
     "frac sqrt pi infty cdot times div le ge cup cap setminus mathbb sin cos tan cot sec csc arcsin arccos "
     "arctan sinh cosh tanh ln log exp binom lfloor rfloor lceil rceil begin end pm bmod langle rangle"
 )
@@ -101,6 +98,16 @@ def exact(answer: str, gold: str, *, library: bool = False) -> Grade | None:
         ROUNDED.reset(token)
 
 
+def decided(right: bool, method: str) -> Grade:
+    """Return the grade of a rule that knows."""
+    return Grade(GradeStatus.CORRECT if right else GradeStatus.WRONG, method)
+
+
+def _digits(numeral: re.Match[str]) -> tuple[str, str, str]:
+    whole, part = numeral[2].replace(",", "").lstrip("0"), (numeral[3] or "").rstrip("0.")
+    return ("-" if numeral[1] and (whole or part) else "", whole, part)
+
+
 def _by_rules(plain: str, truth: str, library: bool, *, in_text: bool) -> Grade | None:
     truth = _without_rounding(truth, "") or truth
     near, gold_near = _NEAR.match(plain), _NEAR.match(truth)
@@ -117,23 +124,19 @@ def _by_rules(plain: str, truth: str, library: bool, *, in_text: bool) -> Grade 
     plain, truth = _ON_SCALE.sub("°", stated), _ON_SCALE.sub("°", truth)
     if (same_hour := same_time(plain, truth)) is not None:
         return decided(same_hour, "time")
+    gold = region_of(truth, gold=True) if _SETS.search(truth) else None
+    claim = region_of(plain) if gold else None
+    if gold and claim:  # sets of reals
+        if library and claim.related and not gold.related:
+            return decided(False, "relation")
+        if claim.same(gold) or not library:
+            return decided(claim.same(gold), "region")
     return (
-        _as_region(plain, truth, library)
-        or _as_word(plain, truth)
+        _as_word(plain, truth)
         or _as_name(plain, truth, in_text)
         or _as_relation(plain, truth, library)
         or _as_mathematics(plain, truth)
     )
-
-
-def decided(right: bool, method: str) -> Grade:
-    """Return the grade of a rule that knows."""
-    return Grade(GradeStatus.CORRECT if right else GradeStatus.WRONG, method)
-
-
-def _digits(numeral: re.Match[str]) -> tuple[str, str, str]:
-    whole, part = numeral[2].replace(",", "").lstrip("0"), (numeral[3] or "").rstrip("0.")
-    return ("-" if numeral[1] and (whole or part) else "", whole, part)
 
 
 def _without_rounding(plain: str, truth: str) -> str | None:
@@ -145,18 +148,6 @@ def _without_rounding(plain: str, truth: str) -> str | None:
     if value is None or abs(value - float(rounded)) > 0.5000001 * 10**-places:
         return None
     return rounded if "." in truth and parse_number(truth) else form
-
-
-def _as_region(plain: str, truth: str, library: bool) -> Grade | None:
-    """Grade a set of reals where the gold answer is one: by its pieces on the line."""
-    gold = region_of(truth, gold=True) if _SETS.search(truth) else None
-    claim = region_of(plain) if gold else None
-    if gold is None or claim is None:
-        return None
-    if library and claim.related and not gold.related:
-        return decided(False, "relation")
-    same = claim.same(gold)
-    return decided(same, "region") if same or not library else None
 
 
 def _as_word(plain: str, truth: str) -> Grade | None:
@@ -273,17 +264,16 @@ def may_decide(answer: str, gold: str) -> bool:
 
 def _is_read(text: str) -> bool:
     """Whether all of a text is of the alphabet, its braces in pairs."""
-    if text.count("{") != text.count("}") or text.find("}") < text.find("{"):
+
+    def is_known(token: str) -> bool:
+        if token.startswith("\\") and token[1:].isalpha():
+            return token in _COMMANDS or token in GREEK
+        return not token.isalpha() or len(token) <= 3 or token in _FUNCTIONS
+
+    if text.count("{") != text.count("}") or text.find("}") < text.find("{") or _MISREAD.search(text):
         return False
-    bare = _ENVIRONMENT.sub(" ", text)
-    known = all(not token["other"] and _is_known(token[0]) for token in _TOKEN.finditer(bare))
-    return known and not _MISREAD.search(text)
-
-
-def _is_known(token: str) -> bool:
-    if token.startswith("\\") and token[1:].isalpha():
-        return token in _COMMANDS or token in GREEK
-    return not token.isalpha() or len(token) <= 3 or token in _FUNCTIONS
+    tokens = _TOKEN.finditer(_ENVIRONMENT.sub(" ", text))
+    return all(not token["other"] and is_known(token[0]) for token in tokens)
 
 
 def _marks(text: str) -> object:

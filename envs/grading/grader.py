@@ -2,7 +2,7 @@ r"""Grade answers in three layers, each faster than the next.
 
 1. A pre-filter refuses what no sane answer contains (``limits``): wrong.
 2. Exact rules decide equal spelling, words, letters, plain numbers and most formulas (``exact``).
-3. math-verify compares the extracted answer alone, in a process that can be killed (``pool``).
+3. math-verify compares the extracted answer alone, in a process that can be killed (``processes``).
 
 A time-out or a crash of the third is a status of its own: nothing was graded, and it is never read as wrong.
 """
@@ -10,27 +10,67 @@ A time-out or a crash of the third is a status of its own: nothing was graded, a
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Self, TypedDict, Unpack
+from typing import NamedTuple, Self, TypedDict, Unpack
 
 from envs.answers.choices import LETTERS, letter_of
 from envs.answers.notation import clean
 from envs.answers.parts import parts_of
+from envs.answers.texts import OVERLAP_RIGHT, same_text, token_f1
 from envs.extraction.boxes import joined, last_run
-from envs.extraction.replies import extract, extract_parts
+from envs.extraction.replies import extract, extract_parts, extract_response, extract_text
 from envs.grading.exact import decided, exact, may_decide, pairs_to_check
 from envs.grading.limits import heavier, refusal
-from envs.grading.pool import LIMIT_S, Pool
+from envs.grading.processes import LIMIT_S, Pool
 from envs.grading.strictness import STRICTNESS, Strictness, by_form, minerva_spelling
-from envs.grading.verifiers import VERIFIERS
 from envs.types import GRADE_KINDS, MODES, Extraction, Grade, GradeKind, GradeStatus, Mode
 
 CACHE_SIZE = 65_536
-
 MATHEMATICS: tuple[GradeKind, ...] = ("auto", "number", "expression")
-_STATUS = {"equal": GradeStatus.CORRECT, "different": GradeStatus.WRONG}
+_STATUS = {"equal": GradeStatus.CORRECT, "different": GradeStatus.WRONG, "timeout": GradeStatus.TIMEOUT}
+
+
+class Verifier(NamedTuple):
+    """``find`` returns the answer in a reply, ``check`` the grade of an answer against the problem's gold."""
+
+    find: Callable[[str], Extraction]
+    check: Callable[[str, str], Grade]
+
+
+def _overlap(answer: str, gold: str) -> Grade:
+    share = token_f1(answer, gold)
+    return replace(decided(share >= OVERLAP_RIGHT, "overlap"), share=share)
+
+
+def _instructions(answer: str, gold: str) -> Grade:
+    from envs.instructions import constraints_of, follows  # loaded only for problems of this kind
+
+    constraints = constraints_of(gold)
+    met = follows(answer, constraints)
+    parts = tuple((constraint.id, followed) for constraint, followed in zip(constraints, met, strict=True))
+    return replace(decided(all(met), "instructions"), parts=parts)
+
+
+def _code(answer: str, gold: str) -> Grade:
+    from envs.programs.harness import grade_code  # loaded only for problems of this kind
+
+    return grade_code(answer, gold)
+
+
+VERIFIERS: Mapping[GradeKind, Verifier] = {
+    "text": Verifier(extract_text, lambda a, g: decided(same_text(a, g), "text")),
+    "verbatim": Verifier(extract_text, lambda a, g: decided(same_text(a, g, verbatim=True), "verbatim")),
+    "overlap": Verifier(extract_response, _overlap),
+    "instructions": Verifier(extract_response, _instructions),
+    "code": Verifier(extract_response, _code),
+}
+"""The kinds of answers that are no mathematics and no choice; no mode applies to them.
+
+Each is one row here, one name in ``debate.types.Kind`` and ``envs.types.GradeKind``, and one reader of golds
+in ``envs.data.golds``.
+"""
 
 
 class Grader:
@@ -57,15 +97,21 @@ class Grader:
 
         Kinds "text", "verbatim", "overlap", "instructions" and "code" take ``gold`` as a problem has it
         (``Problem.answer``) and know no modes; for the last three ``answer`` is the whole response. Of the
-        modes only "gsm8k_strict_match", "gsm8k_flexible_extract", "minerva_exact", "math_verify",
-        "hendrycks" and "prm800k" compare in ways of their own (``envs.grading.strictness``).
+        modes only those of ``STRICTNESS`` compare in ways of their own.
         """
         started = time.perf_counter()
         _check(kind, mode, gold, "answer", answer)
-        grade = VERIFIERS[kind].check(answer, gold) if kind in VERIFIERS else None
-        if grade is None and (kind == "choice" or mode == "first_letter"):
-            grade = _choice(answer, _inside(gold), choices)
-        if grade is None:
+        if kind in VERIFIERS:
+            grade = VERIFIERS[kind].check(answer, gold)
+        elif kind == "choice" or mode == "first_letter":
+            right = letter_of(_inside(gold), choices)
+            if right is None:  # it may be a reply as well
+                stated = extract(_inside(gold), letters=LETTERS[: len(choices) or 5]).answer
+                right = letter_of(stated or "", choices)
+            if right is None:
+                raise ValueError(f"gold: {_inside(gold)!r} is none of the {len(choices)} choices")
+            grade = decided(refusal(answer) is None and letter_of(answer, choices) == right, "letter")
+        else:
             grade = self._graded(answer, _inside(gold), STRICTNESS.get(mode, "value"))
         return replace(grade, extracted=answer, seconds=time.perf_counter() - started)
 
@@ -87,30 +133,25 @@ class Grader:
         if text is None:
             return Grade(GradeStatus.MISSING, "none", None, time.perf_counter() - started)
         kind = _kind_read(kind, mode, choices)
-        extraction = find_answer(text, kind, mode, choices)
-        unread = mode in ("lenient", "math_verify") and extraction.method in ("none", "last_number")
+        found = find_answer(text, kind, mode, choices)
+        unread = mode in ("lenient", "math_verify") and found.method in ("none", "last_number")
         if unread and kind in MATHEMATICS and text.strip() == gold.strip():
-            extraction = Extraction(text.strip(), "bare")  # a gold answer in prose, letter for letter
-        if extraction.answer is None:
-            return Grade(GradeStatus.MISSING, extraction.method, None, time.perf_counter() - started)
-        grade = self.same_answer(extraction.answer, gold, kind=kind, mode=mode, choices=choices)
-        if extraction.method == "boxed" and grade.status == GradeStatus.WRONG and kind in MATHEMATICS:
-            grade, extraction = self._in_parts(text, gold, mode) or (grade, extraction)
-        return replace(
-            grade, method=f"{extraction.method}/{grade.method}", seconds=time.perf_counter() - started
-        )
-
-    def _in_parts(self, text: str, gold: str, mode: Mode) -> tuple[Grade, Extraction] | None:
-        """Return the grade of all boxes together where the gold answer has as many parts; None if wrong."""
-        parts, boxes = parts_of(clean(_inside(gold))), extract_parts(text)
-        if parts is None or len(parts.items) < 2 or boxes.answer is None:
-            return None
-        grade = self.same_answer(boxes.answer, gold, mode=mode)
-        return (grade, boxes) if grade.status == GradeStatus.CORRECT else None
+            found = Extraction(text.strip(), "bare")  # a gold answer in prose, letter for letter
+        if found.answer is None:
+            return Grade(GradeStatus.MISSING, found.method, None, time.perf_counter() - started)
+        grade = self.same_answer(found.answer, gold, kind=kind, mode=mode, choices=choices)
+        if found.method == "boxed" and grade.status == GradeStatus.WRONG and kind in MATHEMATICS:
+            # all boxes together, where the gold answer has as many parts
+            parts, boxes = parts_of(clean(_inside(gold))), extract_parts(text)
+            if parts and len(parts.items) > 1 and boxes.answer is not None:
+                together = self.same_answer(boxes.answer, gold, mode=mode)
+                if together.status == GradeStatus.CORRECT:
+                    grade, found = together, boxes
+        return replace(grade, method=f"{found.method}/{grade.method}", seconds=time.perf_counter() - started)
 
     def warm(self) -> None:
         """Start a worker now instead of at the first answer that needs one."""
-        self._pool.warm()
+        self._pool.ask([("1", "1")])
 
     def close(self) -> None:
         """End the worker processes."""
@@ -144,10 +185,8 @@ class Grader:
         if not all(may_decide(claim, truth) for truth, claim in pairs):
             return decided(False, "beyond the rules")
         reply = self._pool.ask(pairs)
-        if reply.status in _STATUS:
-            return Grade(_STATUS[reply.status], "math_verify")
-        status = GradeStatus.TIMEOUT if reply.status == "timeout" else GradeStatus.CRASH
-        return Grade(status, f"math_verify: {reply.detail}" if reply.detail else "math_verify")
+        method = f"math_verify: {reply.detail}" if reply.detail else "math_verify"
+        return Grade(_STATUS.get(reply.status, GradeStatus.CRASH), method)
 
 
 def _check(kind: str, mode: str, gold: object, name: str, text: object) -> None:
@@ -168,15 +207,15 @@ def _kind_read(kind: GradeKind, mode: Mode, choices: Sequence[str]) -> GradeKind
 
 
 def find_answer(text: str, kind: GradeKind, mode: Mode, choices: Sequence[str] = ()) -> Extraction:
-    """Return the answer that is graded of a reply: what the mode finds, or the kind's verifier."""
+    """Return the answer of a reply that is graded: what the mode finds, or the kind's verifier."""
     kind = _kind_read(kind, mode, choices)
     if kind in VERIFIERS:
         return VERIFIERS[kind].find(text)
     letters = LETTERS[: len(choices) or 5] if kind == "choice" else ""
-    extraction = extract(text, mode=mode, letters=letters, choices=choices)
-    if mode != "math_verify" or extraction.answer is None:
-        return extraction
-    return replace(extraction, answer=_inside(extraction.answer))
+    found = extract(text, mode=mode, letters=letters, choices=choices)
+    if mode != "math_verify" or found.answer is None:
+        return found
+    return replace(found, answer=_inside(found.answer))
 
 
 def _inside(gold: str) -> str:
@@ -184,15 +223,6 @@ def _inside(gold: str) -> str:
     if group := last_run(gold) if "\\boxed" in gold else None:
         return joined(group.of(gold)).strip() or gold
     return (" " in gold and extract(gold, mode="answer_is").answer) or gold
-
-
-def _choice(answer: str, gold: str, choices: Sequence[str]) -> Grade:
-    right = letter_of(gold, choices)
-    if right is None:  # it may be a reply as well
-        right = letter_of(extract(gold, letters=LETTERS[: len(choices) or 5]).answer or "", choices)
-    if right is None:
-        raise ValueError(f"gold: {gold!r} is none of the {len(choices)} choices")
-    return decided(refusal(answer) is None and letter_of(answer, choices) == right, "letter")
 
 
 @cache

@@ -78,8 +78,6 @@ class LearnerConfig(Settings):
     """Epsilon of AdamW. None is 1e-8 for float32 weights with warm-up, so that small gradients of large
     models still move them (``update_per_lr``), and 1e-5 otherwise: 1e-7 without warm-up is known to
     diverge."""
-    weight_decay: float = Field(default=0.0, ge=0)
-    """Decoupled weight decay of AdamW."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """Clip the gradient to this norm."""
     warmup_steps: int = Field(default=30, ge=0)

@@ -26,7 +26,7 @@ def settings_of(parameters: Sequence[nn.Parameter], config: LearnerConfig) -> di
     return {
         "betas": config.betas,
         "eps": adam_eps(parameters, config),
-        "weight_decay": config.weight_decay,
+        "weight_decay": 0.0,
         "fused": fused,
         "foreach": False,
     }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,33 @@ class BenchPython:
 
     def debate(self, *words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
         return self.run("-m", "debate_rl.commands.main", *words, cwd=cwd)
+
+
+def steps_of(run: Path) -> list[dict[str, float]]:
+    """Return the figures of a run's finished steps."""
+    path = run / "metrics.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def wait_until(true: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+    """Wait, however slow the machine is, until something is true; it is an error if a process ends first."""
+    while not true():
+        assert process is None or process.poll() is None, process.communicate()
+        time.sleep(0.1)
+
+
+def children(pid: int, words: str) -> list[int]:
+    """Return the processes that one has started with these words in their command, the first one first."""
+    command = ["ps", "-wweo", "pid,ppid,args"]  # -ww: whole lines, whatever COLUMNS says
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    rows = [line.split(None, 2) for line in listed[1:]]
+    return sorted(int(own) for own, parent, said in rows if int(parent) == pid and words in said)
+
+
+def running(pids: Iterable[int]) -> list[int]:
+    """Return those of these processes that still run."""
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
 def records(folder: Path) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from debate_rl.runs.checkpoint import latest_good
 HOME = Path(debate_rl.__file__).parents[1]
 HEAVY = ("torch", "transformers", "peft", "vllm", "datasets")
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME), "COLUMNS": "120"}
-SNIPPETS = re.findall(r"```python\n(.*?)```", (HOME / "docs/concepts.md").read_text("utf-8"), re.DOTALL)
+SNIPPETS = re.findall(r"```python\n(.*?)```", (HOME / "docs/quickstart.md").read_text("utf-8"), re.DOTALL)
 RUN = "runs/quickstart-pair_sum-0"
 """The run folder that the documents speak of."""
 LISTENING = (
@@ -226,7 +226,7 @@ def has_lines(path: Path) -> bool:
 @pytest.mark.parametrize("code", SNIPPETS, ids=range(len(SNIPPETS)))
 def test_the_examples_run_as_written(trained, monkeypatch, capsys, code):
     monkeypatch.chdir(trained)
-    exec(compile(code, "concepts.md", "exec"), {"__name__": "__main__"})
+    exec(compile(code, "quickstart.md", "exec"), {"__name__": "__main__"})
     said = capsys.readouterr().out
     assert said
     for shown in re.findall(r"^print\(.*\)  # ([^:\n]*)", code, re.MULTILINE):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
+
+from .conftest import children, running, steps_of, wait_until
 
 pytestmark = pytest.mark.slow
 RECIPE = """\
@@ -45,7 +45,6 @@ save_every = 1
 [logging]
 progress = "none"
 """
-LIMIT_S = 1200
 
 
 @pytest.fixture
@@ -65,59 +64,29 @@ def training(bench_python, recipe):
     return lambda *overrides: bench_python.start(*command, *overrides, cwd=recipe.parent)
 
 
-def children(pid: int) -> dict[int, str]:
-    """The processes that serve objects for this one: their number and what they were told."""
-    listed = subprocess.run(  # -ww: whole lines, whatever COLUMNS says
-        ["ps", "-wweo", "pid,ppid,args"], capture_output=True, text=True, check=True
-    )
-    rows = [line.split(None, 2) for line in listed.stdout.splitlines()[1:]]
-    return {int(own): told for own, parent, told in rows if int(parent) == pid and "serve_forever" in told}
-
-
-def engine_of(pid: int) -> int:
-    """The first process that was started: engines come before what holds the debates."""
-    return min(children(pid))
-
-
-def wait_for(run: Path, steps: int, process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + LIMIT_S
-    while len(metrics(run)) < steps:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
-def metrics(run: Path) -> list[dict[str, float]]:
-    path = run / "metrics.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("}")]
-
-
-def running(pids) -> list[int]:
-    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+def engines_of(pid: int) -> list[int]:
+    """Return an engine and what holds the debates: engines come first."""
+    return children(pid, "serve_forever")
 
 
 @pytest.mark.parametrize("recipe", ["adapter", "whole"], indirect=True)
 def test_a_run_survives_its_engine_and_is_resumed_after_its_own_death(training, tmp_path):
     run = tmp_path / "run"
     with training("train.steps=50") as process:
-        wait_for(run, 1, process)
-        served = children(process.pid)
+        wait_until(lambda: len(steps_of(run)) >= 1, process)
+        served = engines_of(process.pid)
         assert len(served) == 2  # an engine, and what holds the debates
-        os.kill(engine_of(process.pid), signal.SIGKILL)
-        wait_for(run, 4, process)
-        assert len(children(process.pid)) == 2
+        os.kill(engines_of(process.pid)[0], signal.SIGKILL)
+        wait_until(lambda: len(steps_of(run)) >= 4, process)
+        assert len(engines_of(process.pid)) == 2
         process.kill()
     assert process.returncode == -signal.SIGKILL
-    end = time.monotonic() + 60
-    while running(served) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not running(served)
+    wait_until(lambda: not running(served))
 
     with training("train.steps=6", "run.allow_changes=['train.steps']") as process:
-        _, err = process.communicate(timeout=LIMIT_S)
+        _, err = process.communicate()
     assert process.returncode == 0, err
-    steps = metrics(run)
+    steps = steps_of(run)
     assert [row["step"] for row in steps] == list(range(6))
     for row in steps:
         assert row["mismatch_max"] < 3e-5 or row["staleness_max"] > 0  # older weights have other odds
@@ -130,20 +99,19 @@ def test_a_run_survives_its_engine_and_is_resumed_after_its_own_death(training, 
 def test_a_silent_engine_is_started_anew_and_one_that_always_ends_ends_the_run(training, tmp_path):
     run = tmp_path / "run"
     with training("train.steps=50", "train.async_level=0", "model.vllm.engines=1") as process:
-        wait_for(run, 1, process)
-        silent = engine_of(process.pid)
+        wait_until(lambda: len(steps_of(run)) >= 1, process)
+        silent = engines_of(process.pid)[0]
         os.kill(silent, signal.SIGSTOP)
-        wait_for(run, 3, process)
+        wait_until(lambda: len(steps_of(run)) >= 3, process)
         assert not running([silent])
-        end = time.monotonic() + LIMIT_S
-        while process.poll() is None and time.monotonic() < end:
-            for engine in children(process.pid):
+        while process.poll() is None:
+            for engine in engines_of(process.pid):
                 os.kill(engine, signal.SIGKILL)
             time.sleep(1)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate()
     assert process.returncode == 2
     last = err.splitlines()[-1]
     assert "3 engines of model.policy=vllm had to be started anew in 10 minutes; process " in last
     assert "was ended by signal 9 (see run/engines.log)" in last
     saved = max(int(path.name.removeprefix("step_")) for path in (run / "checkpoints").glob("step_*"))
-    assert saved == len(metrics(run)) >= 3
+    assert saved == len(steps_of(run)) >= 3

@@ -42,7 +42,10 @@ def test_a_plan_starts_nothing(debate_command, tiny_recipe, tmp_path, monkeypatc
     assert [line.split()[0] for line in lines] == ["model", "memory", "work", "disk", "time"]
     _, out, _ = debate_command("train", tiny_recipe, "--plan", "--memory", "80")
     assert " of 80.0 GiB, " in out
-    assert "; by the peak of an H100 SXM's data sheet; nothing was run there" in out
+    assert (
+        "; by the peak of an H100 SXM's data sheet and the time to launch kernels; nothing was run there"
+        in out
+    )
     monkeypatch.setattr("debate_rl.curriculum.train.lacks_gpu", lambda config: True)
     _, out, _ = debate_command("train", tiny_recipe, "--plan")
     assert "  assumed this machine's memory, though it has no GPU: --memory 80 plans for one of 80 GiB" in out

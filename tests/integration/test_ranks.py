@@ -8,12 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
+
+from .conftest import children, running, steps_of, wait_until
 
 HERE = Path(__file__)
 pytestmark = pytest.mark.slow
@@ -32,7 +33,6 @@ def test_ranks_learn_what_one_process_does_and_take_up_its_state(count, tmp_path
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parents[2])},
         capture_output=True,
         text=True,
-        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     for name, found in json.loads(out.read_text()).items():
@@ -107,7 +107,6 @@ KINDS = {
     "whole": (),
     "adapter": ("model.lora_rank=4", "learner.share_prefixes=true", "learner.gradient_checkpointing=true"),
 }
-LIMIT_S = 240
 
 
 @pytest.fixture
@@ -131,23 +130,13 @@ def training(home: Path, count: int, run: str, *overrides: str) -> subprocess.Po
 
 def trained(home: Path, count: int, run: str, *overrides: str) -> str:
     with training(home, count, run, *overrides) as process:
-        _, err = process.communicate(timeout=LIMIT_S)
+        _, err = process.communicate()
     assert process.returncode == 0, err
     return err
 
 
-def steps_of(run: Path) -> list[dict[str, float]]:
-    path = run / "metrics.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("}")]
-
-
-def wait_for(run: Path, steps: int, process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + LIMIT_S
-    while not (run / f"checkpoints/step_{steps:06d}").is_dir():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.1)
+def has_saved(run: Path, step: int) -> bool:
+    return (run / f"checkpoints/step_{step:06d}").is_dir()
 
 
 def saved(run: Path, step: int) -> dict[str, torch.Tensor]:
@@ -159,21 +148,8 @@ def saved(run: Path, step: int) -> dict[str, torch.Tensor]:
     return load_file(weights) | moments
 
 
-def children(pid: int, told: str) -> list[int]:
-    """The processes that one has started and told so, the first one first."""
-    listed = subprocess.run(
-        ["ps", "-wweo", "pid,ppid,args"], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    rows = [line.split(None, 2) for line in listed[1:]]
-    return sorted(int(own) for own, parent, words in rows if int(parent) == pid and told in words)
-
-
 def ranks_of(pid: int) -> list[int]:
     return children(pid, "debate_rl")
-
-
-def running(pids: list[int]) -> list[int]:
-    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
 def our_lines(err: str) -> list[str]:
@@ -206,11 +182,11 @@ def test_a_run_of_two_ranks_is_that_of_one_and_each_goes_on_with_the_others_chec
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_rank_that_is_killed_ends_the_run_and_what_is_saved_is_said(rank, home):
     with training(home, 3, "run", "train.steps=1000") as process:
-        wait_for(home / "run", 2, process)
+        wait_until(lambda: has_saved(home / "run", 2), process)
         ranks = ranks_of(process.pid)
         assert len(ranks) == 3
         os.kill(ranks[rank], signal.SIGKILL)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate()
     assert process.returncode != 0
     assert not running(ranks)
     newest = max(int(path.name[-6:]) for path in (home / "run/checkpoints").glob("step_*"))
@@ -223,12 +199,10 @@ def test_a_rank_that_is_killed_ends_the_run_and_what_is_saved_is_said(rank, home
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_run_that_is_stopped_saves_its_finished_steps(number, home):
     with training(home, 2, "run", "train.steps=1000", "train.save_every=0") as process:
-        end = time.monotonic() + LIMIT_S
-        while len(steps_of(home / "run")) < 2 and time.monotonic() < end:
-            time.sleep(0.1)
+        wait_until(lambda: len(steps_of(home / "run")) >= 2, process)
         ranks = ranks_of(process.pid)
         process.send_signal(number)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate()
     assert process.returncode != 0
     assert not running(ranks)
     done = len(steps_of(home / "run"))
@@ -246,7 +220,7 @@ def test_a_run_that_is_stopped_saves_its_finished_steps(number, home):
 )
 def test_what_ranks_cannot_do_is_one_line_that_names_the_key(override, said, home):
     with training(home, 2, "run", override) as process:
-        _, err = process.communicate(timeout=LIMIT_S)
+        _, err = process.communicate()
     assert process.returncode != 0
     assert said in our_lines(err)[0]
     assert not (home / "run").exists()
@@ -256,16 +230,13 @@ def test_ranks_learn_from_an_engine_which_ends_with_the_first_of_them(home, benc
     engine = ("model.policy=vllm", "model.tiny.hidden_size=64", "model.vllm.enforce_eager=true")
     words = (*torchrun(2, *TRAIN)[1:], "run.dir=run", *engine, "train.async_level=1", "train.steps=1000")
     with bench_python.start(*words, cwd=home) as process:
-        wait_for(home / "run", 3, process)
+        wait_until(lambda: has_saved(home / "run", 3), process)
         ranks = ranks_of(process.pid)
         served = children(ranks[0], "serve_forever")
         assert len(served) == 2  # an engine, and what holds the debates
         os.kill(ranks[0], signal.SIGKILL)
-        process.communicate(timeout=60)
-    end = time.monotonic() + 60
-    while running(served) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not running([*ranks, *served])
+        process.communicate()
+    wait_until(lambda: not running([*ranks, *served]))
     first, *later = steps_of(home / "run")
     assert first["mismatch_max"] < 3e-5
     for row in (first, *later):

@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -22,6 +21,8 @@ from debate.types import Message, SampleRequest, TurnId
 from debate_rl.config import Config
 from debate_rl.engines import open_policy
 from debate_rl.inference.vllm_server import VLLMServer
+
+from .conftest import steps_of, wait_until
 
 SAID = [5, 6]
 
@@ -299,7 +300,6 @@ SERVE = (
     "--logprobs-mode processed_logprobs --dtype float32 --enforce-eager --no-enable-chunked-prefill "
     "--max-num-batched-tokens 8192"
 )
-LIMIT_S = 600
 
 
 def free_port() -> int:
@@ -319,13 +319,9 @@ def real_server(bench_python, tmp_path, base_model):
     ):
         for stream in (process.stdout, process.stderr):
             readers.submit(stream.read)  # or it would wait for somebody to read
-        end = time.monotonic() + LIMIT_S
         url = f"http://127.0.0.1:{port}/v1"
         try:
-            while not answers(f"{url}/models"):
-                assert process.poll() is None
-                assert time.monotonic() < end
-                time.sleep(0.5)
+            wait_until(lambda: answers(f"{url}/models"), process)
             yield url, process
         finally:
             with suppress(ProcessLookupError):
@@ -338,12 +334,6 @@ def answers(url):
             return True
     except OSError:
         return False
-
-
-def metrics(run):
-    path = run / "metrics.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 @pytest.mark.slow
@@ -359,16 +349,12 @@ def test_an_adapter_is_trained_through_a_running_server(bench_python, real_serve
     assert done.returncode == 0, done.stderr
     command = ("-m", "debate_rl.commands.main", *train, "train.steps=50", "train.async_level=1")
     with bench_python.start(*command, cwd=tmp_path) as training:
-        end = time.monotonic() + LIMIT_S
-        while len(metrics(tmp_path / "run")) < 3:
-            assert training.poll() is None, training.communicate()
-            assert time.monotonic() < end
-            time.sleep(0.2)
+        wait_until(lambda: len(steps_of(tmp_path / "run")) >= 3, training)
         os.killpg(process.pid, signal.SIGKILL)
-        _, err = training.communicate(timeout=LIMIT_S)
+        _, err = training.communicate()
     assert training.returncode == 2
     assert url in err.splitlines()[-1]
-    steps = metrics(tmp_path / "run")
+    steps = steps_of(tmp_path / "run")
     saved = max(
         int(path.name.removeprefix("step_")) for path in (tmp_path / "run/checkpoints").glob("step_*")
     )

@@ -1,8 +1,9 @@
-"""Links between pages are valid, the index has every page, and the terms of the glossary are used."""
+"""Links between pages are valid, pages are short, the index has every page, and the glossary is in use."""
 
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,16 @@ def test_the_glossary_is_sorted_and_its_terms_are_used():
     text = re.sub(r"\s+", " ", " ".join(pages)).lower()
     unused = [word for term in TERMS for word in term.lower().split(", ") if word not in text]
     assert unused == []
+
+
+def test_pages_are_short_and_few():
+    words = {page.name: len(page.read_text("utf-8").split()) for page in DOCS.glob("*.md")}
+    assert len(words) <= 25
+    assert sum(words.values()) <= 45_000
+    assert [name for name, count in words.items() if count > 1800 and name != "reference.md"] == []
+
+
+def test_the_reference_is_that_of_the_tables_of_the_code():
+    """Run docs/make_reference.py after a change of fields.toml, tables.toml or detectors.toml."""
+    page = runpy.run_path(str(DOCS / "make_reference.py"))["page"]
+    assert (DOCS / "reference.md").read_text("utf-8") == page()

@@ -1,16 +1,12 @@
-"""The filter language: what is refused, where it points, and that the page tells of every field."""
+"""The filter language: what it means, and what is refused, with the place of the error."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 from transcripts import FilterError, compile_filter
 from transcripts.filters.fields import FIELDS
 from transcripts.filters.parse import All, Any, Not, Term, Value, parse
-
-PAGE = Path(__file__).parents[3] / "docs/transcripts.md"
 
 
 def term(name: str, value: str, start: int = 0, op: str = "=", *, quoted: bool = False) -> Term:
@@ -117,12 +113,8 @@ def test_an_error_shows_the_place():
     assert line[len(caret) - 1 :] == " [2J"
 
 
-def test_the_page_tells_of_every_field():
-    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
-    told = {line.split("`")[1]: line for line in lines}
-    assert list(told) == list(FIELDS)
-    for name, field in FIELDS.items():
-        assert told[name] == f"| `{name}` | {field.about} | `{field.example}` |"
+def test_the_example_of_every_field_is_a_filter():
+    for field in FIELDS.values():
         compile_filter(field.example)
 
 

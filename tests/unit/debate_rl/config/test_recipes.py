@@ -240,15 +240,6 @@ def test_a_recipe_is_put_over_its_base_key_by_key(tmp_path):
     assert config.run.dir == "runs/mine"
 
 
-def test_the_name_of_a_wandb_project_is_put_over_that_of_the_base(tmp_path):
-    written(tmp_path, "under.toml", '[model]\ntiny = {}\n[logging.wandb]\nproject = "a"\nname = "one"')
-    path = str(written(tmp_path, "mine.toml", 'base = "under.toml"\n[logging]\nwandb = "b"'))
-    wandb = load_config(Config, path).logging.wandb
-    assert (wandb.project, wandb.name) == ("b", "one")
-    wandb = load_config(Config, path, ["logging.wandb=c", "logging.wandb.name=d"]).logging.wandb
-    assert (wandb.project, wandb.name) == ("c", "d")
-
-
 def test_a_shipped_recipe_is_a_base_by_its_name(tmp_path):
     path = written(tmp_path, "mine.toml", 'base = "rlvr/tiny"\nseed = 7')
     assert load_config(Config, str(path)) == load_config(Config, "rlvr/tiny", ["seed=7"])
@@ -359,9 +350,13 @@ def test_a_recipe_that_cannot_be_a_stage_is_named(tmp_path, stage, said):
             "learner.tis_cap=-1",
             "learner.tis_cap: Input should be greater than or equal to 0 or 'auto' (got -1)",
         ),
-        ("logging.wandb=a/b", "logging.wandb.project: is a name of 1 to 128 characters, none of them / "),
-        ("logging.wandb=", "logging.wandb.project: is a name of 1 to 128 characters, "),
-        ("logging.wandb=" + 129 * "x", "logging.wandb.project: is a name of 1 to 128 characters, "),
+        ("logging.wandb=a/b", "logging.wandb: is a name of 1 to 128 characters, none of them / "),
+        ("logging.wandb=", "logging.wandb: is a name of 1 to 128 characters, "),
+        (
+            "logging.wandb.name=x",
+            "logging.wandb: is now the project alone; ",
+        ),
+        ("logging.wandb=" + 129 * "x", "logging.wandb: is a name of 1 to 128 characters, "),
         (
             "model.vllm.sleep=2",
             "model.vllm.sleep: Input should be a valid boolean, unable to interpret input or",

@@ -1,11 +1,14 @@
 """The least time of a run on a card that is known by its data sheet, with numbers worked out by hand."""
 
+from dataclasses import replace
+
 import pytest
 import torch
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from debate_rl.config import Config
 from debate_rl.forecast.memory import Load
-from debate_rl.forecast.time import Card, card_of, least_seconds
+from debate_rl.forecast.time import CARDS, Card, card_of, least_seconds
 
 CARD = Card("a card", 80, operations=2000.0, bytes=300.0, found=79.0)
 LOAD = Load(((50, 10), (80, 20)), replies=6, sampled=2, micro_tokens=100)
@@ -24,10 +27,10 @@ class Model(torch.nn.Module):
     get_output_embeddings = get_input_embeddings
 
 
-def config_of(**learner):
+def config_of(model=(("policy", "vllm"),), **learner):
     return Config.model_validate(
         {
-            "model": {"tiny": {}},
+            "model": {"tiny": {}, **dict(model)},
             "learner": {"beta": 0.0, "minibatches": 1, **learner},
             "train": {"steps": 4, "sample_batch_size": 1},
             "held_out": {"every": 2},
@@ -50,6 +53,25 @@ def test_all_replies_of_a_step_are_sampled_at_once(more):
     assert step == pytest.approx(sampling + learning)
     debates, alone = 6 * (50 + 80) / 10 + 30, 6 * (50 + 50) / 10 + 20
     assert each == pytest.approx(debates + alone)
+
+
+@pytest.mark.parametrize(("lora_rank", "measured_s"), [(0, 53.0), (8, 81.0)])
+def test_a_decode_step_of_transformers_waits_for_kernel_launches(lora_rank, measured_s):
+    """SmolLM2-135M on an H100: 6 turns of up to 256 tokens, at 48 replies a turn."""
+    model = {"name_or_path": "HuggingFaceTB/SmolLM2-135M-Instruct", "lora_rank": lora_rank}
+    config = Config.model_validate({"model": model, "train": {"steps": 4}})
+    shape = {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30, "vocab_size": 49_152}
+    heads = {"num_attention_heads": 9, "num_key_value_heads": 3, "tie_word_embeddings": True}
+    with torch.device("meta"):
+        small = LlamaForCausalLM(LlamaConfig(**shape, **heads))
+    load = Load(((400, 256),) * 6, replies=48, sampled=48, micro_tokens=16_384)
+    h100 = next(card for card in CARDS if card.name == "H100 SXM")
+    step, _ = least_seconds(config, small, load, 0, h100)
+    assert measured_s / 2 < step < 2 * measured_s
+    twice, _ = least_seconds(config, small, replace(load, sampled=24), 0, h100)
+    assert twice == pytest.approx(2 * step, rel=0.1)  # two batches, one behind the other
+    vllm = config.model_copy(update={"model": config.model.model_copy(update={"policy": "vllm"})})
+    assert least_seconds(vllm, small, load, 0, h100)[0] < 1
 
 
 def test_a_run_that_evaluates_nothing_spends_no_time_on_it():

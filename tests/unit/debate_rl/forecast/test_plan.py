@@ -334,7 +334,9 @@ def test_the_time_rests_on_what_was_measured(needs, tmp_path):
     sheet = time_line(replace(needs, there=79 * 2**30), None, here=False)
     assert sheet.startswith("  time    at least ")
     assert ": 3 steps of " in sheet
-    assert sheet.endswith("; by the peak of an H100 SXM's data sheet; nothing was run there")
+    assert sheet.endswith(
+        "; by the peak of an H100 SXM's data sheet and the time to launch kernels; nothing was run there"
+    )
 
 
 def test_a_start_and_a_plan_tell_the_same_time_in_the_same_words(needs, monkeypatch):

@@ -15,7 +15,6 @@ from rich.console import Console
 from debate import Debate, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.config import LoggingConfig
-from debate_rl.config.logging import WandbConfig
 from debate_rl.metrics.progress import step_display
 from debate_rl.metrics.step_log import (
     SAMPLE,
@@ -105,7 +104,7 @@ def test_steps_without_anything_to_learn_from_are_said_once():
 def test_a_missing_wandb_is_one_clear_line(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(ValueError, match="wandb is not installed: pip install"):
-        WandbTracker(WandbConfig(project="p"), tmp_path, {})
+        WandbTracker("p", tmp_path, {})
 
 
 class FakeRun:
@@ -149,7 +148,7 @@ def fake_wandb(monkeypatch):
     return call
 
 
-WANDB = WandbConfig(project="p")
+WANDB = "p"
 
 
 def test_figures_are_charted_in_groups_by_the_steps_done_with_those_before_the_first(tmp_path, fake_wandb):
@@ -183,7 +182,7 @@ def test_a_resumed_run_leaves_out_the_steps_that_wandb_has(
     tmp_path, fake_wandb, mode, there, sent, monkeypatch
 ):
     run = fake_wandb(there)
-    config = QUIET.model_copy(update={"wandb": WandbConfig(project="p")})
+    config = QUIET.model_copy(update={"wandb": "p"})
     monkeypatch.setenv("WANDB_MODE", mode)
     with open_trackers(tmp_path, config, steps=9, first_step=3) as trackers:
         trackers.log(3, {"loss": 7.0})
@@ -205,10 +204,9 @@ OFFLINE = """
 import sys
 from pathlib import Path
 from debate_rl.config import LoggingConfig
-from debate_rl.config.logging import WandbConfig
 from debate_rl.metrics.trackers import open_trackers
 from transcripts import read_records
-config = LoggingConfig(progress="none", sample_share=1.0, wandb=WandbConfig(project="debates"))
+config = LoggingConfig(progress="none", sample_share=1.0, wandb="debates")
 with open_trackers(Path(sys.argv[1]), config, steps=2, settings={"seed": 3}) as trackers:
     trackers.begin({"eval/direct/accuracy": 0.5})
     trackers.show(0, list(read_records(sys.argv[2])))

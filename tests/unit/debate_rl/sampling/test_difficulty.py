@@ -7,7 +7,7 @@ import json
 import pytest
 
 from debate import Problem
-from debate_rl.config.sampling import DifficultyConfig
+from debate_rl.config.data import DifficultyConfig
 from debate_rl.evaluation.scores import Scores
 from debate_rl.sampling.difficulty import (
     BANDS,

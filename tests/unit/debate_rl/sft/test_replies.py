@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate.types import Problem
-from debate_rl.config.sft import SftConfig
+from debate_rl.config.data import SftConfig
 from debate_rl.sampling.problems import OverlapWarning
 from debate_rl.sft.examples import Example
 from debate_rl.sft.replies import held_apart, load_replies, steps_of

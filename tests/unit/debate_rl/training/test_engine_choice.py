@@ -60,7 +60,7 @@ def test_what_another_policy_would_ignore_is_refused(vllm, said):
         tables = {"name_or_path": "some/model", "policy": policy}
         with pytest.raises(ValueError, match=said):
             Config.model_validate({"model": {**tables, "vllm": vllm}})
-        Config.model_validate({"model": {**tables, "vllm": {"sleep": False, "max_model_len": 64}}})
+        Config.model_validate({"model": {**tables, "vllm": {"sleep": False, "enforce_eager": True}}})
 
 
 @pytest.mark.parametrize(

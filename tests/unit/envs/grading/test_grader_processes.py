@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from envs import Grader
-from envs.grading.pool import Pool
+from envs.grading.processes import Pool
 
 ROOT = Path(__file__).parents[4]
 HANG = ("(a+b+c+d+e)^{40} < 1", "(a+b+c+d+2e)^{40} < 1")

@@ -1,4 +1,4 @@
-"""Every row of the tables in docs/grading.md is what the grader does."""
+"""Every row of docs/grading.md and of the tables in tests/data is what the grader does."""
 
 import json
 import re
@@ -12,16 +12,25 @@ from envs.instructions.constraints import TYPES, write_constraints
 from envs.instructions.ifeval import DETECTED
 from envs.types import MODES
 
-PAGE = Path(__file__).parents[4] / "docs" / "grading.md"
-INSTRUCTIONS = PAGE.with_name("instructions.md")
+HOME = Path(__file__).parents[4]
+PAGE = (HOME / "docs/grading.md").read_text(encoding="utf-8")
 CELL = re.compile(r"\| (.+?) (?=\|)")
 
 
-def table_rows(columns: int) -> list[list[str]]:
-    """Return the cells of all rows that end with a grade and have so many columns."""
-    rows = [CELL.findall(line) for line in PAGE.read_text(encoding="utf-8").splitlines()]
-    graded = [row for row in rows if len(row) == columns and row[-1] in ("correct", "wrong", "missing")]
-    return [[cell[1:-1] if cell.startswith("`") else cell for cell in row] for row in graded]
+def read_table(name: str) -> list[list[str]]:
+    """Return the rows of a file of tests/data: lines with tabs."""
+    lines = (HOME / "tests/data" / name).read_text(encoding="utf-8").splitlines()
+    return [line.split("\t") for line in lines if "\t" in line]
+
+
+ROWS = read_table("grading.tsv") + [
+    [cell.strip("`") for cell in CELL.findall(line)] for line in PAGE.splitlines()
+]
+INSTRUCTIONS = read_table("instructions.tsv")
+
+
+def graded_rows(columns: int) -> list[list[str]]:
+    return [row for row in ROWS if len(row) == columns and row[-1] in ("correct", "wrong", "missing")]
 
 
 @pytest.fixture(scope="module")
@@ -30,37 +39,30 @@ def grader():
         yield grader
 
 
-@pytest.mark.parametrize(("answer", "gold", "grade"), table_rows(3))
+@pytest.mark.parametrize(("answer", "gold", "grade"), graded_rows(3))
 def test_answers(grader, answer, gold, grade):
     assert grader.same_answer(answer, gold).status == grade
 
 
-@pytest.mark.parametrize(("reply", "gold", "mode", "grade"), table_rows(4))
+@pytest.mark.parametrize(("reply", "gold", "mode", "grade"), graded_rows(4))
 def test_replies(grader, reply, gold, mode, grade):
     assert grader.grade(reply.replace("⏎", "\n"), gold, mode=mode).status == grade
 
 
-def test_the_page_has_rows_and_names_every_mode():
-    assert len(table_rows(3)) >= 80
-    assert len(table_rows(4)) >= 20
-    text = PAGE.read_text(encoding="utf-8")
-    assert [mode for mode in MODES if f"\n| `{mode}` |" not in text] == []
-
-
-@pytest.mark.parametrize(("kind", "answer", "accepted", "why", "grade"), table_rows(5))
+@pytest.mark.parametrize(("kind", "answer", "accepted", "why", "grade"), graded_rows(5))
 def test_texts(grader, kind, answer, accepted, why, grade):
     assert grader.same_answer(answer, accepted.replace("; ", "\n"), kind=kind).status == grade
 
 
-def instruction_rows() -> list[list[str]]:
-    """Return the cells of the rows that name an instruction: id, arguments, what counts, two responses."""
-    rows = [CELL.findall(line) for line in INSTRUCTIONS.read_text(encoding="utf-8").splitlines()]
-    named = [[cell.strip("`") for cell in row] for row in rows if row]
-    return [row for row in named if len(row) == 5 and row[0] in TYPES]
+def test_there_are_rows_and_the_page_names_every_mode():
+    assert [len(graded_rows(columns)) > least for columns, least in ((3, 240), (4, 70), (5, 20))] == [
+        True
+    ] * 3
+    assert [mode for mode in MODES if f"\n| `{mode}` |" not in PAGE] == []
 
 
-@pytest.mark.parametrize(("id_", "arguments", "what", "good", "bad"), instruction_rows())
-def test_instructions(grader, id_, arguments, what, good, bad):
+@pytest.mark.parametrize(("id_", "arguments", "good", "bad"), INSTRUCTIONS)
+def test_instructions(grader, id_, arguments, good, bad):
     if id_ in DETECTED:
         pytest.importorskip("py3langid")
     gold = write_constraints([id_], [json.loads(arguments)])
@@ -69,9 +71,11 @@ def test_instructions(grader, id_, arguments, what, good, bad):
         assert grader.same_answer(text, gold, kind="instructions").status == status
 
 
-def test_the_page_has_every_instruction():
-    assert [row[0] for row in instruction_rows()] == list(TYPES)
-    assert len(table_rows(5)) >= 7
+def test_every_instruction_has_a_row_and_is_on_the_page():
+    assert [row[0] for row in INSTRUCTIONS] == list(TYPES)
+    page = (HOME / "docs/instructions.md").read_text(encoding="utf-8").partition("## IFEval")[2]
+    listed = dict(re.findall(r"^\| `([\w:-]+)(?:\(([\w, ]*)\))?` \|", page, re.MULTILINE))
+    assert listed == {id_: ", ".join(kind.readers) for id_, kind in TYPES.items()}
 
 
 def test_choices(grader):
@@ -83,16 +87,14 @@ def test_choices(grader):
     assert grader.grade("Because it Depends", "B", choices=options).status == "missing"
 
 
-def choice_rows() -> list[list[str]]:
-    rows = [CELL.findall(line) for line in PAGE.read_text(encoding="utf-8").splitlines()]
-    return [row for row in rows if len(row) == 2 and row[1] in ("A", "B", "C", "D", "none")]
+CHOICES = [row for row in ROWS if len(row) == 2 and row[1] in ("A", "B", "C", "D", "none")]
 
 
-@pytest.mark.parametrize(("answer", "means"), choice_rows())
+@pytest.mark.parametrize(("answer", "means"), CHOICES)
 def test_what_a_choice_means(answer, means):
     options = ("magnet", "thermometer", "ruler", "balance")
-    assert (letter_of(answer[1:-1], options) or "none") == means
-    assert len(choice_rows()) >= 14
+    assert (letter_of(answer, options) or "none") == means
+    assert len(CHOICES) >= 14
 
 
 def test_first_letter_is_as_naive_as_its_name(grader):

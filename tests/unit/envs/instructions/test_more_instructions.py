@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,9 @@ from envs.instructions.constraints import TYPES, write_constraints
 from envs.instructions.ifeval import DETECTED
 from envs.instructions.text import is_verb, sentences, syllables, words
 
-PAGE = Path(__file__).parents[4] / "docs" / "instructions.md"
-ROW = re.compile(r"^\| `([^`]+)` \| `(\{.*?\})` \|", re.MULTILINE)
-ARGUMENTS = {id_: json.loads(given) for id_, given in ROW.findall(PAGE.read_text(encoding="utf-8"))}
+TABLE = Path(__file__).parents[3] / "data/instructions.tsv"
+ROWS = (line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines() if "\t" in line)
+ARGUMENTS = {row[0]: json.loads(row[1]) for row in ROWS}
 CHECKED = [id_ for id_ in TYPES if id_ not in DETECTED]
 
 
