@@ -28,13 +28,13 @@ from debate_rl.inspector.plain import (
     print_why,
     printer_for,
 )
-from debate_rl.inspector.runs import find_runs, run_at
+from debate_rl.inspector.runs import config_of, find_runs, run_at
 from debate_rl.inspector.searching import print_matches, search_filter
 from debate_rl.inspector.views.across import across, evaluation_parts, evaluations, read
 from debate_rl.inspector.views.compared import compare
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import read_replay, replays
-from debate_rl.inspector.views.why import config_of, why
+from debate_rl.inspector.views.why import why
 from transcripts import RunStore, compile_filter
 
 PAGE = 50

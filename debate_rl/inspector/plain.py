@@ -265,7 +265,7 @@ def _print(
 
 def print_why(why: Why, printer: Printer, *, as_json: bool = False) -> None:
     """Print why a turn was rewarded as it was."""
-    from debate_rl.inspector.views.why import why_blocks  # loads configurations, which most do without
+    from debate_rl.inspector.views.why_text import why_blocks
 
     who = f"{why.handle(why.turn)} {why.persona}, turn {named(why.turn)}"
     title = f"debate {why.id}, {who}, problem {why.problem}"

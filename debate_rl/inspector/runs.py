@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from debate_rl.curriculum.record import NAME as CURRICULUM
 from debate_rl.curriculum.record import STAGES
@@ -12,6 +13,10 @@ from debate_rl.runs.folder import is_locked
 from transcripts import TranscriptError
 from transcripts.index.database import run_and_shards
 from transcripts.names import shard_paths, shard_step
+
+if TYPE_CHECKING:
+    from debate_rl.config import Config
+    from learner.advantages import Author
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +88,24 @@ def _run(folder: Path) -> FoundRun:
         steps = []
     name = folder.name or folder.resolve().name
     return FoundRun(folder, name, len(steps), max(steps, default=None), is_locked(folder))
+
+
+def config_of(run: Path) -> tuple[Config | None, str]:
+    """Return a run's configuration; None, and why in one line, where there is none that can be read.
+
+    Code that the run names is not loaded: ``read_run_config``.
+    """
+    from debate_rl.config.recipes import ConfigError, read_run_config
+
+    try:
+        return read_run_config(run), ""
+    except ConfigError as error:
+        return None, f"no configuration, so only what is stored is shown: {error}"
+
+
+def evaluation_of(run: Path) -> Author:
+    """Return a run's ``advantages.evaluation``; its default where the run has no configuration."""
+    from learner.advantages import AdvantageConfig
+
+    config, _ = config_of(run)
+    return (AdvantageConfig() if config is None else config.advantages).evaluation

@@ -34,7 +34,8 @@ def test_why_tells_every_number_of_a_turn_as_stored(inspect):
 
 
 def test_every_turn_of_a_run_is_explained_as_it_was_stored(folder):
-    from debate_rl.inspector.views.why import config_of, why
+    from debate_rl.inspector.runs import config_of
+    from debate_rl.inspector.views.why import why
 
     with RunStore.open(folder / "run") as store:
         config, _ = config_of(store.run)
@@ -45,8 +46,8 @@ def test_every_turn_of_a_run_is_explained_as_it_was_stored(folder):
 
 def test_the_prompts_shown_are_those_whose_tokens_were_read(folder):
     from debate_rl.engines import make_policy
+    from debate_rl.inspector.runs import config_of
     from debate_rl.inspector.views.prompts import DebatePrompts
-    from debate_rl.inspector.views.why import config_of
 
     config, _ = config_of(folder / "run")
     _, _, policy = make_policy(config)
@@ -134,7 +135,7 @@ def test_no_torch_is_loaded(folder):
         "import debate_rl.inspector.views.across\n"
         "import debate_rl.inspector.views.replays\n"
         "from debate.types import TurnId\n"
-        "from debate_rl.inspector.views.why import config_of, why\n"
+        "from debate_rl.inspector.runs import config_of\nfrom debate_rl.inspector.views.why import why\n"
         "from transcripts import RunStore\n"
         "with RunStore.open('run') as store:\n"
         "    assert why(store, config_of(store.run)[0], '0.0', TurnId(0, 0)).matches\n"

@@ -16,6 +16,7 @@ from debate.types import TurnId
 from debate_rl.formatting import one_line, safe_lines
 from debate_rl.inspector.blocks import Block, Layout, Line, Section, Span
 from debate_rl.inspector.lists import PROBLEM_DEBATES, Column
+from debate_rl.inspector.runs import config_of, evaluation_of
 from debate_rl.inspector.terminal.screens import ListScreen, Matches, OpenRun, Pager, RunScreen
 from debate_rl.inspector.terminal.widgets import Grid, Lines, Listing, rich_lines
 from debate_rl.inspector.views.across import Across, ProblemDebate, across, read
@@ -37,7 +38,8 @@ from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import read_replay, replays
 from debate_rl.inspector.views.run_blocks import comparison_blocks, debate_replay_blocks
 from debate_rl.inspector.views.tokens import token_view
-from debate_rl.inspector.views.why import config_of, evaluation_of, why, why_blocks
+from debate_rl.inspector.views.why import why
+from debate_rl.inspector.views.why_text import why_blocks
 from transcripts import DebateRow, Record
 
 MOST = 20_000

@@ -1,70 +1,115 @@
-"""Why this reward? The chain votes, rewards, baselines, advantage of one turn, each number with its source.
+"""Why this reward? The votes, rewards, baselines and advantages of one turn, each number with its source.
 
-Whatever is computed is computed by the package's own rewards and advantages, over the whole step; the
-formulas only explain what these gave.
+The package's own rewards and advantages compute the whole step again, and the explanation shows their parts.
+A part is a table of facts by name, as its JSON has them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
 
-from debate.types import TurnId
-from debate_rl.config.recipes import ConfigError, read_run_config
+from debate.ramps import number
+from debate.types import TurnId, Vote
 from debate_rl.formatting import counted, figure
-from debate_rl.inspector.blocks import (
-    Block,
-    Line,
-    Section,
-    Span,
-    Table,
-    Words,
-    cut,
-    grade,
-    spans,
-    to_debate,
-    to_turn,
+from debate_rl.inspector.views.debate import handles_of, verdict_text
+from debate_rl.inspector.views.why_text import NO_LABEL, Facts, sentence
+from debate_rl.replay.scheme import Scheme, ScoredStep, advantages_of_step, close, scheme_of, score_step
+from envs.errors import MissingPackageError
+from envs.instructions import ConstraintError, constraints_of, follows
+from envs.registry import key_by_itself
+from learner.advantages import Advantages
+from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
+from learner.advantages.turns import (
+    BESIDE,
+    CREDIT,
+    StreamName,
+    generator_streams,
+    is_masked,
+    mixed,
+    owes,
+    scaled,
 )
-from debate_rl.inspector.views.debate import grade_name, handles_of
-from debate_rl.inspector.views.why_parts import (
-    NO_LABEL,
-    Facts,
-    Votes,
-    format_why,
-    judge_why,
-    peer_why,
-    streams_why,
-    total_why,
-    truth_why,
-)
-from debate_rl.inspector.views.why_sentence import sentence
-from debate_rl.inspector.views.why_step import Number, Numbers, Step, recompute
-from debate_rl.replay.scheme import scheme_of
-from learner.advantages import AdvantageConfig, Author
-from learner.advantages.turns import is_masked, owes
-from rewards.types import Truth
+from rewards import ballot_box, drop_reasons
+from rewards.consistency import consistencies
+from rewards.criticism import criticised, persuasions
+from rewards.graph import Results, results_by_opponent, total
+from rewards.judging import VoteValue, values_of_votes
+from rewards.labels import OF_TRUTH
+from rewards.peer import fitted_together, preference
+from rewards.shaping import shaping_of
+from rewards.truth import TRUTH_SETTINGS, counts_partly, grade_of, score_of, truth_turns
+from rewards.types import stream_named, value_of
+from rewards.votes import sign
 from transcripts import Record, RunStore, TranscriptError
-from transcripts.record import named
+from transcripts.record import PARTS, named
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
+    from learner.types import Transition
 
-LONGEST = 160
-"""Characters of a formula in full; of longer ones the value alone is shown."""
-MOST_ROWS = 100
+MOST_BEFORE = 2000
+"""Running means are computed from at most this many debates before the step: 1 to 2 seconds."""
+SOURCES: Final = {
+    "margin": "(won - lost) / (won + lost + ties)",
+    "win_rate": "(won + ties / 2) / (won + lost + ties)",
+    "net_wins": "won - lost",
+    "copeland": "mean over opponents of the sign of won less lost",
+    "bradley_terry": "log-strengths of a connected part are centred: less the sum of the others'",
+    "shaping": "new, copied, the length of the reply, and a better revision",
+    "likelihood": "log-probability of a token of the gold answer after the reasoning, less the baseline's",
+    "persuasion": "of each target its score by the others less that of its revision",
+    "help": "of each target the score of its revision by the others less that of its solution",
+    "group": "mean of the group",
+    "rloo": "mean of the others in the group",
+    "scale group": f"standard deviation of the group; divides, {GROUP_STD_EPS:g} added",
+    "scale batch": f"standard deviation of all values of the step; divides, {BATCH_STD_FLOOR} at least",
+}
+"""Where a number comes from: by peer rule, stream, critic's rule, baseline and scale."""
+_FIGURE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One number of the explanation.
+
+    ``value``: as computed again; None without signal, or where nothing was computed. ``formula``: arithmetic
+    with its figures in full that gives the value, or "". ``stored``: what the transcript has. ``matches``:
+    whether both are equal but for rounding; None without both. ``source``: where it comes from, or why not.
+    """
+
+    value: float | None = None
+    formula: str = ""
+    stored: float | None = None
+    matches: bool | None = None
+    source: str = ""
+
+    @property
+    def text(self) -> str:
+        """The formula with rounded figures, and its value.
+
+        >>> Number(1 / 3, "(2.0 - 1.0) / (2 + 1 + 0)").text
+        '(2 - 1) / (2 + 1 + 0) = 0.3333'
+        >>> Number(-1.0, "(-1.0)").text, Number(None).text
+        ('-1', 'none')
+        """
+        shown = figure(self.value if self.value is not None else self.stored)
+        formula = _FIGURE.sub(lambda match: f"{float(match[0]):.4g}", self.formula)
+        return f"{formula} = {shown}" if formula.strip("()") not in ("", shown) else shown
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
     """Why a turn was rewarded as it was.
 
-    ``sentence`` says it in one: what the tokens get, as a sum. ``peer`` and ``truth`` are None for a final
-    ballot, which has no solution; ``streams`` is empty where nothing was recomputed, and ``notes`` say why.
-    ``matches``: every number that can be compared is as stored; None where there is none.
+    ``sentence`` sums up what the tokens get. ``peer`` and ``truth`` are None for a final ballot, which has no
+    solution; ``streams`` is empty where nothing was computed again, and ``notes`` say why. ``matches``:
+    every number that can be compared is as stored; None where there is none.
     """
 
     id: str
@@ -90,32 +135,15 @@ class Why:
 
     def numbers(self) -> list[Number]:
         """Return every number of the explanation."""
-        return list(_numbers_in([self.peer, self.truth, self.judge, self.format, self.streams, self.total]))
+        return list(_numbers([self.peer, self.truth, self.judge, self.format, self.streams, self.total]))
 
 
-def _numbers_in(part: object) -> Iterator[Number]:
+def _numbers(part: object) -> Iterator[Number]:
     if isinstance(part, Number):
         yield part
     elif isinstance(part, Mapping | Sequence) and not isinstance(part, str):
         for item in part.values() if isinstance(part, Mapping) else part:
-            yield from _numbers_in(item)
-
-
-def config_of(run: Path) -> tuple[Config | None, str]:
-    """Return a run's configuration; None, and why in one line, where there is none that can be read.
-
-    Code that the run names is not loaded: ``read_run_config``.
-    """
-    try:
-        return read_run_config(run), ""
-    except ConfigError as error:
-        return None, f"no configuration, so only what is stored is shown: {error}"
-
-
-def evaluation_of(run: Path) -> Author:
-    """Return whose an evaluation is in a run, ``advantages.evaluation``; its default where none is known."""
-    config, _ = config_of(run)
-    return (AdvantageConfig() if config is None else config.advantages).evaluation
+            yield from _numbers(item)
 
 
 def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: str = "") -> Why:
@@ -125,41 +153,54 @@ def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: 
     or turn, or where its turns do not fit its protocol.
     """
     record = store.debate(id)
-    id = ".".join(str(int(part)) for part in id.split("."))  # as the run writes it
-    known = [turn.id for turn in record.debate.turns]
+    debate, id = record.debate, ".".join(str(int(part)) for part in id.split("."))  # as the run writes it
+    known = [turn.id for turn in debate.turns]
     if turn not in known:
-        raise TranscriptError(
-            f"debate {id}: no turn {named(turn)}; there are {', '.join(map(named, known)) or 'none'}"
-        )
-    step, problem = _step(store, record, config, id, turn)
-    none = note or "no configuration: only what is stored is shown"
-    notes = [none] if note or config is None else []
-    notes += [*([problem] if problem else []), *_notes(store, record, config, step)]
-    if config is not None and is_masked(record.debate.turn(turn), config.rewards):
-        notes.append(
-            'rewards.overlong = "mask": the reply ended at its token limit, so nothing is learnt from it'
-        )
-    return _explained(id, Numbers(record, turn, step), notes)
+        there = ", ".join(map(named, known)) or "none"
+        raise TranscriptError(f"debate {id}: no turn {named(turn)}; there are {there}")
+    of, step, notes = debate.turn(turn), None, list[str]()
+    if note or config is None:
+        notes.append(note or "no configuration: only what is stored is shown")
+    if not debate.protocol.learns(turn.agent):
+        seat = debate.protocol.seat(turn.agent)
+        notes.append(f"the seat is {seat}: nothing is learnt from this turn, so only what is stored is shown")
+    elif config is not None:
+        try:
+            step = recompute(store, scheme_of(config), id, turn)
+        except Exception as error:  # the user's own rule may raise anything, and so may other code
+            reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            told = "cannot be recomputed, so only what is stored is shown"
+            notes.append(f"step {record.step} {told}: {reason}")
+    case = _Case(record, turn, step)
+    concerned = {"persuasion": of.parsed.criticisms is not UNSET, "format": owes(of), "judge": True}
+    parts: Facts = {
+        "peer": None if of.ballot else case.peer(),
+        "truth": None if of.ballot else case.truth(),
+        "judge": case.judge(),
+        "format": case.format(),
+        "streams": tuple(one for one in _streams(case, step) if concerned.get(one["name"], not of.ballot))
+        if step
+        else (),
+        "total": case.total(),
+    }
+    badges = [one.matches for one in _numbers(parts) if one.matches is not None]
+    return Why(
+        id=id,
+        turn=turn,
+        persona=debate.personas[turn.agent].name,
+        problem=debate.problem.id,
+        ballot=of.ballot,
+        **parts,
+        sentence=sentence(**parts),
+        notes=(*notes, *_notes(store, record, config, turn, step)),
+        matches=all(badges) if badges else None,
+        handles=handles_of(record),
+    )
 
 
-def _step(
-    store: RunStore, record: Record, config: Config | None, id: str, turn: TurnId
-) -> tuple[Step | None, str]:
-    """Return the step recomputed, or why it cannot be."""
-    if not record.debate.protocol.learns(turn.agent):
-        seat = record.debate.protocol.seat(turn.agent)
-        return None, f"the seat is {seat}: nothing is learnt from this turn, so only what is stored is shown"
-    if config is None:
-        return None, ""
-    try:
-        return recompute(store, scheme_of(config), id, turn), ""
-    except Exception as error:  # the user's own rule may raise anything, and so may other code
-        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        step = id.partition(".")[0]
-        return None, f"step {step} cannot be recomputed, so only what is stored is shown: {reason}"
-
-
-def _notes(store: RunStore, record: Record, config: Config | None, step: Step | None) -> Iterator[str]:
+def _notes(
+    store: RunStore, record: Record, config: Config | None, turn: TurnId, step: Step | None
+) -> Iterator[str]:
     if config is not None and config.train.control != "none":
         drawn = config.train.draws_rewards
         what = "a coin stands for truth" if drawn else "votes are not what the judges' lines say"
@@ -169,138 +210,429 @@ def _notes(store: RunStore, record: Record, config: Config | None, step: Step | 
     damaged = [line for line in store.damage if line.startswith(f"step {record.step},")]
     if damaged and step is not None:
         yield f"{counted(len(damaged), 'damaged line')} of this step; baseline groups lack their debates"
+    if config is not None and is_masked(record.debate.turn(turn), config.rewards):
+        yield 'rewards.overlong = "mask": the reply ended at its token limit, so nothing is learnt from it'
 
 
-def _explained(id: str, numbers: Numbers, notes: Sequence[str]) -> Why:
-    record, turn, votes = numbers.record, numbers.turn, Votes(numbers)
-    of = record.debate.turn(turn)
-    concerned = {"persuasion": of.parsed.criticisms is not UNSET, "format": owes(of), "judge": True}
-    peer = None if of.ballot else peer_why(numbers, votes)
-    truth = None if of.ballot else truth_why(numbers)
-    judge, form, total = judge_why(numbers, votes), format_why(numbers, votes), total_why(numbers)
-    streams = tuple(one for one in streams_why(numbers) if concerned.get(one["name"], not of.ballot))
-    found = Why(
-        id=id,
-        turn=turn,
-        persona=record.debate.personas[turn.agent].name,
-        problem=record.debate.problem.id,
-        ballot=of.ballot,
-        peer=peer,
-        truth=truth,
-        judge=judge,
-        format=form,
-        streams=streams,
-        total=total,
-        sentence=sentence(peer, truth, judge, form, streams, total),
-        notes=tuple(notes),
-        handles=handles_of(record),
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step under a scheme: its debates' ids, their rewards, and the advantages with their parts.
+
+    ``index``: the turn that is explained. ``means_known``: whether the running means before the step are
+    known; ``means_source`` says from which steps.
+    """
+
+    scheme: Scheme
+    ids: tuple[str, ...]
+    scored: ScoredStep
+    advantages: Advantages
+    index: int
+    means_known: bool
+    means_source: str
+
+    @property
+    def own(self) -> Transition:
+        """The turn that is explained."""
+        return self.scored.transitions[self.index]
+
+    def knows(self, stream: StreamName) -> bool:
+        """Return whether a stream's advantages are known, as far as they depend on running means."""
+        measured = stream in ("peer", "mixed") and self.scheme.rewards.peer_weight == "measured"
+        rae = getattr(self.scheme.advantages, stream).baseline == "rae"
+        return self.means_known or not (measured or rae)
+
+
+def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
+    """Return the step of a turn computed again; an error where its debates do not allow that."""
+    step = int(id.partition(".")[0])
+    held = dict(store.records(f"step:{step}"))
+    ids, scored = tuple(held), score_step(list(held.values()), scheme)
+    earlier, means = f"step:..{step - 1}", dict[str, float]()
+    source = "no step before: the running means begin at 0"
+    count = store.count(earlier) if step > 0 and scheme.remembers else 0
+    if step > 0:
+        source = f"running means from the {count} debates of steps 0 to {step - 1}"
+    if count > MOST_BEFORE:
+        source = f"the running means reach back further than {MOST_BEFORE} debates"
+    elif count:
+        for _, of_step in groupby((record for _, record in store.records(earlier)), key=lambda one: one.step):
+            advantages_of_step(score_step(list(of_step), scheme), scheme, means)
+    advantages = advantages_of_step(scored, scheme, means)
+    index = [(ids[one.debate], one.turn.id) for one in scored.transitions].index((id, turn))
+    return Step(scheme.at_step(step), ids, scored, advantages, index, count <= MOST_BEFORE, source)
+
+
+class _Case:
+    """A turn with its record, and its step as computed again; None where it was not.
+
+    ``cast``: the votes of its debate, each with why it does not count; without a scheme, own work counts if
+    it was asked for.
+    """
+
+    def __init__(self, record: Record, turn: TurnId, step: Step | None) -> None:
+        self.record, self.debate, self.turn, self.step = record, record.debate, turn, step
+        self.scheme = None if step is None else step.scheme.rewards
+        self.scores = None if step is None else step.scored.rewards[step.own.debate]
+        self.credit = (record.credit or OF_TRUTH) if step is None else step.scored.credits[step.own.debate]
+        self.graded = self.credit.grades_of_truth(record.correct)
+        self.box = ballot_box(self.debate, judge_own=self.scheme is None or self.scheme.judge_own)
+        self.cast = list(zip(self.debate.votes, drop_reasons(self.box), strict=True))
+        self.counted = [vote for vote, reason in self.cast if not reason]
+
+    def reward(self, stream: str, source: str, formula: str | None = None) -> Number:
+        """Return a reward of the turn; without a formula its value stands for itself."""
+        new, old = (
+            value_of(stream_named(of, stream), self.turn) for of in (self.scores, self.record.rewards)
+        )
+        return self.number(new, old, source, formula) if self.step else Number(stored=old, source=source)
+
+    def number(
+        self,
+        value: float | None,
+        stored: float | None,
+        source: str,
+        formula: str | None,
+        *,
+        kept: bool = True,
+    ) -> Number:
+        """Return a number beside the stored one; ``kept``: transcripts have it."""
+        text = "" if value is None else written(value) if formula is None else formula
+        matches = close(stored, value) if kept and self.record.rewards is not None else None
+        return Number(value, text, stored, matches, source)
+
+    def votes(self) -> Iterator[tuple[Vote, str, Facts]]:
+        """Yield each vote, why it does not count, and the judge's words."""
+        for vote, reason in self.cast:
+            text = self.debate.turn(vote.judge).completion.text
+            line = vote.span.of(text) if vote.span else ""
+            yield vote, reason, {"line": line, "counts": not reason, "why_not": reason}
+
+    def peer(self) -> Facts:
+        """Return the votes on the turn, its results against each opponent, and the peer reward."""
+        turn, rule = self.turn, "" if self.scheme is None else self.scheme.peer
+        row, votes = results_by_opponent(self.counted).get(turn, {}), list[Facts]()
+        results = dict(zip(("won", "lost", "ties"), total(row), strict=True))
+        for vote, _, said in self.votes():
+            if turn in (vote.left, vote.right):
+                preferred = (vote.outcome == "left") == (vote.left == turn)
+                result = "tie" if vote.outcome == "tie" else "won" if preferred else "lost"
+                other = vote.right if vote.left == turn else vote.left
+                persona = self.debate.personas[vote.judge.agent].name
+                votes.append(
+                    {"judge": vote.judge, "persona": persona, "other": other, "result": result} | said
+                )
+        source, formula = SOURCES.get(rule, rule and f"{rule} gives the value itself"), ""
+        if row and source.startswith(("(", "won")):
+            formula = re.sub("won|lost|ties", lambda name: str(results[name[0]]), source)
+        reward = self.reward("peer", source if row else "no valid vote names this turn", formula)
+        return {
+            "rule": rule,
+            "votes": votes,
+            **results,
+            "opponents": list(self._opponents(row)),
+            "reward": reward,
+        }
+
+    def _opponents(self, row: Mapping[TurnId, Results]) -> Iterator[Facts]:
+        """Yield the turns that the rule set a turn against; Bradley-Terry fits all of a connected part."""
+        fits = self.scheme is not None and self.scheme.peer == "bradley_terry" and row
+        together, scores = fitted_together(self.counted) if fits else (), stream_named(self.scores, "peer")
+        own = value_of(scores, self.turn)
+        for other in next((part for part in together if self.turn in part), sorted(row)):
+            if other != self.turn:
+                (won, lost, ties), score = row.get(other, Results()), value_of(scores, other)
+                beats = preference(own or 0.0, score or 0.0) if together else None
+                results = {"won": won, "lost": lost, "ties": ties, "sign": sign(won - lost)}
+                yield {"turn": other, **results, "score": score, "beats": beats}
+
+    def truth(self) -> Facts:
+        """Return the grade of the turn, by what it was graded, and the truth reward."""
+        record, scheme, turn, kind = self.record, self.scheme, self.debate.turn(self.turn), self.credit.truth
+        grade = grade_of(self.turn, self.graded)
+        setting, formula, verdict = TRUTH_SETTINGS[grade], "", verdict_text(record, self.turn)
+        source = f"rewards.{setting}"
+        if not setting:
+            source = "the answer was not graded, which is not wrong"
+            if kind == "none":
+                source = "the problem has no label: rewards.labels"
+            elif kind != "truth":
+                source = f'no answer became the pseudo-label: rewards.pseudo = "{kind}"'
+            elif record.correct is None:
+                source = "the problem has no gold answer"
+        elif scheme is not None and self.turn not in truth_turns(self.box, scheme):
+            setting, source = "", 'not the last round, by rewards.truth_rounds = "last"'
+        score = score_of(turn) if kind == "truth" else None
+        if scheme is not None and score is not None and counts_partly(grade, scheme, score):
+            source = f'a score of {score:g}, by rewards.truth_credit = "partial"'
+            formula = (
+                f"{scheme.truth_wrong:g} + {score:g} * ({scheme.truth_correct:g} - {scheme.truth_wrong:g})"
+            )
+        if record.correct is None and verdict:
+            source = f"a {verdict}" if verdict.startswith("verdict") else verdict
+        return {
+            "answer": turn.parsed.answer,
+            "gold": self.debate.problem.answer,
+            "grade": grade,
+            "setting": setting,
+            "reward": self.reward("truth", source, formula),
+            "score": score,
+            "parts": self._instructions(turn.parsed.answer),
+            "verdict": verdict,
+            "by": self._graded_by(),
+            "audit": grade_of(self.turn, record.correct),
+        }
+
+    def _graded_by(self) -> str:
+        """Return what stood for the gold answer in the turn's grade; "" where nothing did."""
+        kind, labels, round_ = self.credit.truth, self.credit.labels, self.turn.round
+        if kind in ("truth", "coin"):
+            return "" if kind == "truth" else "a coin"
+        said = labels[round_] if kind != "none" and round_ < len(labels) else None
+        return NO_LABEL if said is None else f"the pseudo-label {said} ({kind})"
+
+    def _instructions(self, answer: str | None) -> list[tuple[str, bool]]:
+        """Return each instruction and whether the answer follows it; [] where none is known."""
+        problem = self.debate.problem
+        if problem.kind != "instructions" or problem.answer is None or answer is None:
+            return []
+        try:
+            constraints = constraints_of(problem.answer)
+            met = follows(answer, constraints)
+        except (ConstraintError, MissingPackageError):  # of another environment, or without a detector here
+            return []
+        return [(constraint.id, one) for constraint, one in zip(constraints, met, strict=True)]
+
+    def judge(self) -> Facts:
+        """Return the votes that the turn gave with their values, and the judge reward, their mean."""
+        correct, scheme = self.credit.grades_of_judges(self.record.correct), self.scheme
+        weight, worth = None, dict[int, VoteValue]()
+        if scheme is not None:
+            weight = scheme.judge_weight_of_truth(verifiable=correct is not None)
+            values = values_of_votes(self.counted, correct, scheme, self.record.verdicts or None)
+            worth = dict(zip(map(id, self.counted), values, strict=True))
+        given: list[Facts] = []
+        for vote, reason, said in self.votes():
+            if vote.judge == self.turn:
+                found = worth.get(id(vote), VoteValue(None, None, None, None))
+                value = _worth(found, weight)
+                if reason or scheme is None:
+                    value = Number(
+                        source=f"does not count: {reason}" if reason else "not known without a configuration"
+                    )
+                sides = {"left": vote.left, "outcome": vote.outcome, "right": vote.right}
+                grades = grade_of(vote.left, correct), grade_of(vote.right, correct)
+                judged = {name: getattr(found, name) for name in ("truth", "others", "consensus", "verdict")}
+                given.append({**sides, "left_right": grades, **judged, "value": value, **said})
+        source = "mean value of the votes that have one"
+        if not any(vote["counts"] for vote in given):
+            source = "the turn gave no valid vote"
+        elif weight is not None and all(vote["value"].value is None for vote in given):
+            source = "no vote has a value: see each vote"
+        if scheme is not None and number(scheme.swap_weight):
+            twice = consistencies(self.debate, judge_own=scheme.judge_own).get(self.turn)
+            added = f", and {twice:g} for its consistency with a second ballot: rewards.swap_weight"
+            source += "" if twice is None else added
+        return {"truth_weight": weight, "votes": given, "reward": self.reward("judge", source)}
+
+    def format(self) -> Facts:
+        """Return whether comparisons were due, the count of valid votes, what is malformed, the penalty."""
+        turn = self.debate.turn(self.turn)
+        counted, due = sum(vote.judge == turn.id for vote in self.counted), turn.id in self.box.due()
+        source = "comparisons were due and no vote is valid: rewards.format_penalty"
+        if not due or counted:
+            source = f"valid votes: {counted}, so no format penalty" if due else "no comparison was due"
+        failures = [(failure.reason.value, failure.detail) for failure in turn.parsed.failures]
+        facts = {"due": due, "comparable": turn.compared, "counted": counted, "failures": failures}
+        return {**facts, "reward": self.reward("format", source)}
+
+    def total(self) -> dict[str, Number]:
+        """Return what the tokens of the turn get, by part, as the weighted sum of the streams' advantages."""
+        step = self.step
+        if step is None:
+            return {part: self._advantage(part, "as stored", "", known=False) for part in PARTS}
+        config, (peer, truth) = step.scheme.advantages, step.advantages.weights
+        of = {name: stream.advantages[step.index] for name, stream in step.advantages.streams.items()}
+        gen, judge, critic = (
+            written(number(one)) for one in (config.lambda_gen, config.lambda_judge, config.lambda_critic)
+        )
+        weights: dict[StreamName, float] = {"mixed": 1.0, "peer": peer, "truth": truth, "shaping": 1.0}
+        weights["likelihood"] = number(step.scheme.rewards.likelihood_weight)
+        summed = [name for name in weights if name in of]
+        names = ", ".join(f"A_{one}" for one in summed)
+        on = "A_format, on the judge's tokens; without any, on the token that ended the reply"
+        rows = [
+            (
+                "generator",
+                f"lambda_gen * the weighted sum of {names}; a missing part is left out",
+                f"{gen} * ({_weighted((weights[name], of[name]) for name in summed)})",
+                summed,
+            ),
+            ("judge", "lambda_judge * A_judge", f"{judge} * {written(of['judge'])}", ["judge"]),
+            ("format", on, written(of["format"]), ["format"]),
+        ]
+        for name in ("peer", "truth", *(one for one in BESIDE if one in of)):
+            formula = f"{gen} * {_weighted([(weights[name], of.get(name))])}"
+            rows.append((name, f"lambda_gen * its weight * A_{name}", formula, [name] if name in of else []))
+        if of.get("persuasion") is not None:
+            formula = f"{critic} * {written(of['persuasion'])}"
+            rows.append(("critic", "lambda_critic * A_persuasion", formula, ["persuasion"]))
+        return {
+            part: self._advantage(part, source, formula, known=all(map(step.knows, streams)))
+            for part, source, formula, streams in rows
+        }
+
+    def _advantage(self, part: str, source: str, formula: str, *, known: bool) -> Number:
+        """Return an advantage of the turn; ``known`` False: it could not be computed."""
+        stored = next(
+            (getattr(one, part, None) for one in self.record.advantages if one.turn == self.turn), None
+        )
+        stored = None if stored is UNSET else stored
+        if self.step is None or not known:
+            return Number(stored=stored, source=source)
+        split = any(one.peer is not None or one.truth is not None for one in self.record.advantages)
+        kept = part not in BESIDE and (split or part not in ("peer", "truth"))
+        value = getattr(self.step.advantages.turns[self.step.index], part, None)
+        return self.number(value, stored, source, formula, kept=kept)
+
+
+def written(value: float | None) -> str:
+    """Return a number in full, in parentheses where it is negative; "" for None.
+
+    >>> written(0.1), written(-1), written(None)
+    ('0.1', '(-1)', '')
+    """
+    return "" if value is None else repr(value) if value >= 0 else f"({value!r})"
+
+
+def _weighted(parts: Iterable[tuple[float, float | None]]) -> str:
+    """Return the sum of those parts that are there, each with its weight."""
+    there = [part for part in parts if scaled(part[1], part[0]) is not None]
+    return " + ".join(
+        written(value) if weight == 1 else f"{written(weight)} * {written(value)}" for weight, value in there
     )
-    badges = [number.matches for number in found.numbers() if number.matches is not None]
-    return replace(found, matches=all(badges) if badges else None)
 
 
-def why_blocks(why: Why) -> list[Block]:
-    """Return the sentence, then each part of the chain with its numbers."""
-    badges = [number.matches for number in why.numbers() if number.matches is not None]
-    wrong = Span(f"{badges.count(False)} of {len(badges)} numbers are not as stored", "wrong")
-    verdict = wrong if False in badges else Span("all numbers are as stored", "right")
-    nothing = Span("nothing was recomputed that could be compared with what is stored", "faint")
-    blocks: list[Block] = [Line(why.sentence, "sentence", name="sentence")]
-    blocks += [Line(f"note: {note}", "notice", name="note") for note in why.notes]
-    blocks += [Line(verdict if badges else nothing, name="matches")]
-    if why.peer is not None:
-        rule = f", rewards.peer = {why.peer['rule']}" if why.peer["rule"] else ""
-        title = f"peer: {why.peer['won']} won, {why.peer['lost']} lost, {why.peer['ties']} ties{rule}"
-        blocks.append(_part(why, "peer", title, why.peer, reward="peer reward"))
-    if why.truth is not None:
-        blocks.append(_part(why, "truth", _truth_title(why.truth), why.truth, reward="truth reward"))
-    share = why.judge["truth_weight"]
-    title = f"judge: {counted(len(why.judge['votes']), 'vote')} given"
-    title += "" if share is None else f", weight of truth {figure(share)}"
-    blocks.append(_part(why, "judge", title, why.judge, reward="judge reward"))
-    due = f"due on {len(why.format['comparable'])} solutions" if why.format["due"] else "not due"
-    title = f"format: comparisons {due}, valid votes: {why.format['counted']}"
-    blocks.append(_part(why, "format", title, why.format, reward="format penalty"))
-    for one in why.streams:
-        how = f"baseline {one['baseline']}, scale {one['scale']}, group by {one['key']}"
-        names = {"reward": "value", "centre": "baseline", "spread": "spread", "advantage": f"A_{one['name']}"}
-        title = f"advantage of {one['name']}: {how}"
-        blocks.append(_part(why, f"stream-{one['name']}", title, one, **names))
-    of_generator = ("peer", "truth", "shaping", "likelihood")
-    names = {name: f"  part of {name}" if name in of_generator else name for name in why.total}
-    return [*blocks, _part(why, "total", "what the tokens get", why.total, **names)]
+def _worth(worth: VoteValue, weight: float | None) -> Number:
+    """Return the value of a valid vote, from truth, the others' consensus and a verifier's preference."""
+    if worth.value is None:
+        undecided = "not exactly one side is right"
+        balanced = "the other judges of the pair balance, or there are none"
+        both = f"{undecided}, and {balanced}"
+        return Number(source=undecided if weight == 1 else balanced if weight == 0 else both)
+    names = {
+        "truth": "truth",
+        "consensus": "the others' consensus",
+        "verdict": "a verifier model's preference",
+    }
+    there = [about for name, about in names.items() if getattr(worth, name) is not None]
+    return Number(float(worth.value), written(float(worth.value)), source=", ".join(there))
 
 
-def _truth_title(truth: Facts) -> Words:
-    by = f" by {truth['by']}" if truth["by"] else "" if truth["gold"] is None else " against gold"
-    by = f": {NO_LABEL}" if truth["by"] == NO_LABEL else by
-    return f"truth: {grade_name(truth['grade'])}{by}"
+def _streams(case: _Case, step: Step) -> Iterator[Facts]:
+    """Yield how each stream's value becomes the turn's advantage.
+
+    ``members``: the turns of the baseline group. ``centre`` is taken off the value, and ``spread`` is the
+    standard deviation that divides; None where nothing does.
+    """
+    critics: tuple[StreamName, ...] = ("persuasion",) if "persuasion" in step.advantages.streams else ()
+    for name in (*generator_streams(step.scheme.rewards), "judge", *critics, "format"):
+        settings, stream = getattr(step.scheme.advantages, name), step.advantages.streams[name]
+        value, advantage = stream.values[step.index], stream.advantages[step.index]
+        group = stream.groups.get(stream.keys[step.index])
+        compares = settings.baseline in ("group", "rloo") or settings.scale == "group"
+        own = group if value is not None else None
+        centre = None if own is None or own.centre is None else _centre(step, name, own)
+        spread = own and own.std
+        formula = written(value) if centre is None else f"({written(value)} - {written(centre.value)})"
+        formula += f" / {written(own.divisor)}" if own is not None and own.divisor is not None else ""
+        if stream.key == "pair" and (side := step.advantages.sides[step.index]):
+            formula = f"({sum(stream.sides.values())} / (2 * {stream.sides[side]})) * {formula}"
+        source = f"baseline {settings.baseline}, scale {settings.scale}"
+        result = Number(advantage, formula, source=source)
+        if not step.knows(name):
+            result = Number(source="not computed: see the running mean")
+        elif value is None:
+            result = Number(source="no value, no signal")
+        elif advantage is None:
+            count = len(own.members) if own else 1
+            alone = "alone in its group" if count == 1 else f"all {count} values of its group are equal"
+            result = Number(source=f"no signal: {alone}")
+        yield {
+            "name": name,
+            "baseline": settings.baseline,
+            "scale": settings.scale,
+            "key": "persona" if settings.baseline == "rae" else stream.key,
+            "reward": _value(case, step, name),
+            "members": list(_members(step, group)) if group is not None and compares else [],
+            "centre": centre,
+            "spread": None if spread is None else Number(spread, source=SOURCES[f"scale {settings.scale}"]),
+            "advantage": result,
+        }
 
 
-def _part(why: Why, name: str, title: Words, facts: Facts, **numbers: str) -> Section:
-    """Return one part: its facts, its rows, and its numbers under the names that are given for them."""
-    blocks: list[Block] = []
-    if name == "truth":
-        gold = "" if facts["gold"] is None else " against gold"
-        if facts["by"] and facts["audit"] is not None:
-            blocks.append(Line((grade(grade_name(facts["audit"])), f"{gold}, an audit that rewards nothing")))
-        said = {"answer": facts["answer"], "gold": facts["gold"]}
-        blocks += [Line((f"{key}: ", Span(text, "answer"))) for key, text in said.items() if text is not None]
-        blocks += [Line(f"{'followed' if met else 'not followed'}: {one}") for one, met in facts["parts"]]
-        blocks += [] if facts["score"] is None else [Line(f"score: {figure(facts['score'])}")]
-        blocks += [Line(facts["verdict"], name="verdict")] if facts["verdict"] else []
-    for reason, detail in facts.get("failures", ())[:MOST_ROWS]:
-        blocks.append(Line((f"malformed: {reason.replace('_', ' ')} ", Span(detail, "code"))))
-    for key in ("votes", "opponents", "members"):
-        if facts.get(key):
-            blocks += rows_table(why, key, facts[key])
-    for key, shown in numbers.items():
-        if facts[key] is not None:
-            blocks.append(Line((f"{shown}: ", *number_words(facts[key]))))
-    return Section(title, blocks, name=f"why-{name}")
+def _members(step: Step, group: GroupParts) -> Iterator[Facts]:
+    for index, value in zip(group.members, group.values.tolist(), strict=True):
+        one = step.scored.transitions[index]
+        correct = step.scored.credits[one.debate].grades_of_truth(step.scored.records[one.debate].correct)
+        where = {"id": step.ids[one.debate], "turn": one.turn.id, "persona": one.persona.name}
+        right = grade_of(one.turn.id, correct) is True
+        yield {**where, "value": value, "right": right, "this": index == step.index}
 
 
-HEADS = {"left_right": "sides are", "why_not": "why not", "line": "the judge's words", "ties": ">ties"}
+def _centre(step: Step, name: StreamName, group: GroupParts) -> Number:
+    """Return what is taken off the value."""
+    baseline, key = getattr(step.scheme.advantages, name).baseline, step.advantages.streams[name].key
+    if baseline == "rae" and not step.means_known:
+        return Number(source=f"the persona's running mean is not shown: {step.means_source}")
+    if baseline == "rloo" and len(group.members) == 1:
+        return Number(source="no others in the group")
+    decay = step.scheme.advantages.ema_decay
+    source = SOURCES.get(
+        baseline, f"the persona's running mean before this step, decay {decay:g}; {step.means_source}"
+    )
+    if group.effects is not None:
+        context = "context: own last solution right or not, right ones shown"
+        source = f"mean of the group, and the effect of the {context if key == 'context' else 'persona'}"
+        source += "; the turn itself left out" * (baseline == "rloo")
+    centre = float(group.centre[group.members.index(step.index)])
+    return Number(centre, written(centre), source=source)
 
 
-def rows_table(why: Why, name: str, rows: Sequence[Facts]) -> list[Block]:
-    """Return facts as the rows of a table, without columns in which there is nothing."""
-    keys = [key for key in rows[0] if any(row[key] not in (None, "", False) for row in rows)]
-    keys.sort(key="line".__eq__)
-    numeric = {key for key in keys if all(isinstance(row[key], int | float | None) for row in rows)}
-    numeric -= {key for key in keys if isinstance(rows[0][key], bool)}
-    heads = [">" * (key in numeric) + HEADS.get(key, key.replace("_", " ")) for key in keys]
-    cells = [[_cell(why, row, key) for key in keys] for row in rows]
-    shown, more = cut(cells, MOST_ROWS)
-    return [Table(heads, shown, name=name, row_name=f"{name}-row", kind="plain"), *more]
+def _value(case: _Case, step: Step, name: StreamName) -> Number:
+    """Return the reward of a stream with its parts, where it has any."""
+    rewards, formula, source = step.scheme.rewards, None, SOURCES.get(name, f"the {name} reward")
+    if name in CREDIT and (step.scheme.advantages.discount or name == "mixed"):
+        return _returned(step, name)
+    if name == "shaping" and (parts := shaping_of(case.debate, rewards, key_by_itself).get(case.turn)):
+        formula = " + ".join(map(written, parts))
+    elif name == "likelihood" and (read := case.record.likelihoods):
+        value = value_of(read.logprobs, case.turn)
+        formula = written(value) + ("" if read.baseline is None else f" - {written(read.baseline)}")
+    elif name == "persuasion":
+        source = SOURCES[rewards.critic] + "; 0 for a right one" * (rewards.persuasion_targets == "wrong")
+        beta, terms = written(number(rewards.persuasion_beta)), list[str]()
+        for one in criticised(case.debate, case.counted):
+            earned = persuasions([one], case.graded, rewards).get(case.turn)
+            before, after = written(one.before), written(one.after)
+            helps, hurts = f"({after} - {before})", f"max(0, {before} - {after})"
+            worth = helps if rewards.critic == "help" else hurts
+            factor = beta if earned or not one.worth(rewards.critic) else "0"
+            terms += [] if earned is None else [f"{factor} * {worth}"]
+        formula = " + ".join(terms)
+    return case.reward(name, source, formula)
 
 
-def _cell(why: Why, row: Facts, key: str) -> Words:
-    value = row[key]
-    if isinstance(value, TurnId):
-        if "id" in row:  # of a group, perhaps of another debate
-            return Span(f"turn {named(value)}", link=to_debate(row["id"], "why", value))
-        return Span(why.handle(value), link=to_turn(why.id, value))
-    if isinstance(value, Number):
-        return number_words(value)
-    if key == "left_right":
-        grades: tuple[Truth, Truth] = value
-        return (grade(grade_name(grades[0])), ", ", grade(grade_name(grades[1])))
-    if key == "outcome":
-        return {"left": ">", "right": "<", "tie": "="}.get(str(value), "?")
-    if isinstance(value, bool):
-        return "yes" if value else "" if key == "this" else "no"
-    if isinstance(value, int | float) or value is None:
-        return figure(value) if value is not None else "–"
-    return Span(value, "code") if key == "line" else value.replace("_", " ") if key == "why_not" else value
-
-
-def number_words(number: Number) -> tuple[Span, ...]:
-    """Return a number with its arithmetic, a mark where it is not what is stored, and its source."""
-    text = number.text if len(number.formula) <= LONGEST else figure(number.value)
-    words: list[str | Span] = [Span(text, "code")]
-    if number.matches is False:
-        words += [" ", Span(f"[not as stored]; stored: {figure(number.stored)}", "wrong")]
-    if number.source:
-        words += [" ", Span(f"({number.source})", "faint")]
-    return spans(words)
+def _returned(step: Step, name: StreamName) -> Number:
+    """Return a mix of rewards, or the discounted sum of those of a turn's agent from its round on."""
+    own, weights, discount = step.own, step.advantages.weights, step.scheme.advantages.discount
+    value, terms = step.advantages.streams[name].values[step.index], list[str]()
+    if not discount:
+        formula = _weighted(zip(weights, (own.peer, own.truth), strict=True))
+        return Number(value, formula, source="peer and truth mixed before the baseline")
+    for one in step.scored.transitions:
+        rounds = one.turn.id.round - own.turn.id.round
+        if (one.debate, one.turn.id.agent) == (own.debate, own.turn.id.agent) and rounds >= 0:
+            raw = mixed(one.peer, one.truth, weights) if name == "mixed" else getattr(one, name)
+            terms += [] if raw is None else [f"{discount} ** {rounds} * {written(raw)}"]
+    source = "this round's reward, and those of the agent's later rounds discounted"
+    return Number(value, " + ".join(terms), source=source)

@@ -12,6 +12,7 @@ from debate_rl.formatting import counted
 from debate_rl.inspector.blocks import Block, Chart, Line, Link, Section, Series, Span, Table, to_debate
 from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, table_of
 from debate_rl.inspector.overview import metrics_of, overviews
+from debate_rl.inspector.runs import config_of, evaluation_of
 from debate_rl.inspector.views import adoption_view, debate_view, token_view, vote_graphs
 from debate_rl.inspector.views.across import across
 from debate_rl.inspector.views.across import read as read_debate
@@ -37,7 +38,8 @@ from debate_rl.inspector.views.run_blocks import (
     pairs_blocks,
     replay_blocks,
 )
-from debate_rl.inspector.views.why import config_of, evaluation_of, why, why_blocks
+from debate_rl.inspector.views.why import why
+from debate_rl.inspector.views.why_text import why_blocks
 from debate_rl.inspector.web.page import Live, PageRequest, address, show
 from debate_rl.inspector.web.rendering import Face, environment, render_blocks
 from debate_rl.inspector.web.site import Busy, NotFound

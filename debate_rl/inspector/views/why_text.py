@@ -1,0 +1,297 @@
+"""Why this reward, as text: one sentence whose figures add up as they are shown, and all parts as blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from debate.types import TurnId
+from debate_rl.formatting import counted, figure
+from debate_rl.inspector.blocks import (
+    Block,
+    Line,
+    Section,
+    Span,
+    Table,
+    Words,
+    cut,
+    grade,
+    spans,
+    to_debate,
+    to_turn,
+)
+from debate_rl.inspector.views.debate import grade_name
+from transcripts.record import named
+
+if TYPE_CHECKING:
+    from debate_rl.inspector.views.why import Number, Why
+
+Facts: TypeAlias = dict[str, Any]
+"""Facts by name: texts, numbers, turns, grades, a ``Number``, or rows, which are facts as well."""
+NO_LABEL = "no label"
+LONGEST, MOST_ROWS = 160, 100
+"""Characters of a formula, beyond which the value alone is shown; and rows of a table."""
+NOTHING = 1e-12
+"""What is smaller is rounding of floats."""
+_BESIDE = {
+    "shaping": "shaping: new, copied or long",
+    "likelihood": "what the reasoning alone says of the gold answer",
+}
+Term: TypeAlias = tuple[float, str]
+"""A part of a sum, and what it is for."""
+
+
+def sentence(
+    peer: Facts | None,
+    truth: Facts | None,
+    judge: Facts,
+    format: Facts,
+    streams: Sequence[Facts],
+    total: Mapping[str, Number],
+) -> str:
+    """Return what the solution's tokens get and why, then what those of the votes get.
+
+    A sum that rounding leaves open names what is left.
+    """
+    by_name = {stream["name"]: stream for stream in streams}
+    about = "a valid vote, as was due" if format["counted"] else "no valid vote, and one was due"
+    form = [(value, about) for value in _values(total, "format") if abs(value) > NOTHING]
+    parts: list[str] = []
+    if peer is not None and truth is not None:
+        earned = _sum(_generator(peer, truth, by_name, total), sum(_values(total, "generator")))
+        parts.append(earned + _silent(by_name, "peer", "truth", "mixed"))
+    if "critic" in total:
+        [value] = _values(total, "critic") or [0.0]
+        parts.append("its criticism: " + _sum([(value, "fallen scores of its targets")], value))
+    given = _values(total, "judge")
+    if peer is None or judge["votes"] or form or given:
+        terms = [*((value, _judged(judge)) for value in given), *form]
+        earned = _sum(terms, sum(_values(total, "judge", "format")), none=_no_judge_signal(judge))
+        parts.append(("" if peer is None else "its votes: ") + earned + _silent(by_name, "judge"))
+    return "; ".join(parts)
+
+
+def _values(total: Mapping[str, Number], *names: str) -> list[float]:
+    """Return what parts are, as computed again or else as stored, where they are anything."""
+    values = (total[name].stored if total[name].value is None else total[name].value for name in names)
+    return [value for value in values if value is not None]
+
+
+def _generator(
+    peer: Facts, truth: Facts, streams: Mapping[str, Facts], total: Mapping[str, Number]
+) -> list[Term]:
+    """Return the parts of the generator's advantage; one where they were mixed before, or are not stored."""
+    terms = [(total[name].value or 0.0, about) for name, about in _BESIDE.items() if name in total]
+    terms = [term for term in terms if term[0]]
+    votes, grade = _received(peer), _graded(truth, streams.get("truth") or streams.get("mixed"))
+    if _values(total, "peer", "truth"):
+        votes += _baseline(streams.get("peer"))
+        both = (("peer", votes), ("truth", grade))
+        return [*terms, *((value, about) for name, about in both for value in _values(total, name))]
+    rest = [value - sum(value for value, _ in terms) for value in _values(total, "generator")]
+    return terms + [
+        (value, f"peer and truth together: {votes}; {grade}") for value in rest if value or not terms
+    ]
+
+
+def _received(peer: Facts) -> str:
+    """Return how the valid votes on a turn went."""
+    judges = len({vote["judge"] for vote in peer["votes"] if vote["counts"]})
+    valid = peer["won"] + peer["lost"] + peer["ties"]
+    if not valid:
+        return "no valid vote names it"
+    if valid in (peer["won"], peer["lost"]):
+        everybody = {1: "its one judge", 2: "both judges"}.get(judges, f"all {judges} judges")
+        return f"{everybody} preferred {'it' if peer['won'] else 'another'}"
+    ties = f", {counted(peer['ties'], 'tie')}" if peer["ties"] else ""
+    return f"{peer['won']} of {counted(valid, 'vote')} preferred it{ties}"
+
+
+def _baseline(stream: Facts | None) -> str:
+    """Return the baseline where the part has another sign than the reward, or else there would be none."""
+    centre = stream["centre"].value if stream and stream["centre"] else None
+    if stream is None or centre is None:
+        return ""
+    reward, advantage = stream["reward"].value or 0.0, stream["advantage"].value or 0.0
+    turned = abs(advantage) > NOTHING and reward * advantage <= 0
+    return f"; its baseline is {figure(centre)}" if turned else ""
+
+
+def _graded(truth: Facts, stream: Facts | None) -> str:
+    """Return the grade, and how many of the group were right, or the baseline of another kind."""
+    name, by = grade_name(truth["grade"]), truth["by"]
+    grade = {"missing": "no answer", "ungraded": "not graded"}.get(name, name)
+    if by:
+        grade = by if truth["grade"] is None else f"{grade} by {by}"
+    elif truth["verdict"] and name == "ungraded":
+        return truth["verdict"] + _baseline(stream)
+    if members := stream["members"] if stream else ():
+        right = sum(member["right"] for member in members)
+        return f"{grade}; {right} of {len(members)} in its group were right"
+    return grade + _baseline(stream)
+
+
+def _judged(judge: Facts) -> str:
+    """Return how right the votes were that a turn gave."""
+    counting = [vote for vote in judge["votes"] if vote["counts"]]
+    decided = [
+        vote for vote in counting if (vote["left_right"][0] is True) != (vote["left_right"][1] is True)
+    ]
+    for values, of, end in (
+        ([vote["truth"] for vote in decided], "decidable vote", " right"),
+        ([vote["consensus"] for vote in counting], "vote", " as the other judges"),
+    ):
+        if known := [value for value in values if value is not None]:
+            return f"{known.count(1)} of {counted(len(known), of)}{end}"
+    return counted(len(counting), "valid vote")
+
+
+def _no_judge_signal(judge: Facts) -> str:
+    """Return why votes earn nothing, where nothing was compared yet."""
+    if not any(vote["counts"] for vote in judge["votes"]):
+        return "no valid vote"
+    valued = any(vote["value"].value is not None for vote in judge["votes"])
+    return "no signal" if valued else "none of its votes has a value"
+
+
+def _silent(streams: Mapping[str, Facts], *names: str) -> str:
+    """Return which streams had a value that became no signal, and why."""
+    found = (streams[name] for name in names if name in streams)
+    return "".join(
+        f"; nothing from {one['name']}: {one['advantage'].source.removeprefix('no signal: ')}"
+        for one in found
+        if one["reward"].value is not None and one["advantage"].value is None
+    )
+
+
+def _sum(terms: Sequence[Term], total: float, *, none: str = "no signal") -> str:
+    """Return the sum of the terms, "+0.28 = +0.50 (why) - 0.22 (why)", adding up as it is written.
+
+    It has as many digits as tell every term from zero, 2 to 6.
+
+    >>> _sum([(0.5, "a"), (-0.25, "b")], 0.25), _sum([(0.5, "a")], 0.5), _sum([], 0.0)
+    ('+0.25 = +0.50 (a) - 0.25 (b)', '+0.50 (a)', '0 (no signal)')
+    >>> _sum([(1 / 3, "a"), (1 / 3, "b")], 2 / 3)
+    '+0.67 = +0.33 (a) + 0.33 (b) + 0.01 (rounding)'
+    """
+    if not terms:
+        return f"0 ({none})"
+    sizes = [abs(value) for value in (total, *(value for value, _ in terms)) if abs(value) > NOTHING]
+    digits = next((n for n in range(2, 6) if min(sizes, default=1) * 10**n >= 0.5), 6)
+    units = [(round(value * 10**digits), about) for value, about in terms]
+    whole = round(total * 10**digits)
+    if left := whole - sum(value for value, _ in units):
+        units.append((left, "rounding" if abs(left) <= len(terms) else "what is stored does not explain it"))
+    first, *more = [f"{value / 10**digits:+.{digits}f} ({about})" for value, about in units]
+    rest = "".join(f" {text[0]} {text[1:]}" for text in more)
+    return f"{whole / 10**digits:+.{digits}f} = {first}{rest}" if more else first
+
+
+def why_blocks(why: Why) -> list[Block]:
+    """Return the sentence, then each part of the explanation with its numbers."""
+    badges = [number.matches for number in why.numbers() if number.matches is not None]
+    verdict = Span("nothing was recomputed that could be compared with what is stored", "faint")
+    if badges:
+        verdict = Span("all numbers are as stored", "right")
+    if False in badges:
+        verdict = Span(f"{badges.count(False)} of {len(badges)} numbers are not as stored", "wrong")
+    blocks: list[Block] = [Line(why.sentence, "sentence", name="sentence")]
+    blocks += [Line(f"note: {note}", "notice", name="note") for note in why.notes]
+    blocks += [Line(verdict, name="matches")]
+    if why.peer is not None:
+        rule = f", rewards.peer = {why.peer['rule']}" if why.peer["rule"] else ""
+        title = f"peer: {why.peer['won']} won, {why.peer['lost']} lost, {why.peer['ties']} ties{rule}"
+        blocks.append(_part(why, "peer", title, why.peer, reward="peer reward"))
+    if why.truth is not None:
+        by = (
+            f" by {why.truth['by']}" if why.truth["by"] else " against gold" * (why.truth["gold"] is not None)
+        )
+        by = f": {NO_LABEL}" if why.truth["by"] == NO_LABEL else by
+        title = f"truth: {grade_name(why.truth['grade'])}{by}"
+        blocks.append(_part(why, "truth", title, why.truth, reward="truth reward"))
+    share = why.judge["truth_weight"]
+    title = f"judge: {counted(len(why.judge['votes']), 'vote')} given"
+    title += "" if share is None else f", weight of truth {figure(share)}"
+    blocks.append(_part(why, "judge", title, why.judge, reward="judge reward"))
+    due = f"due on {len(why.format['comparable'])} solutions" if why.format["due"] else "not due"
+    title = f"format: comparisons {due}, valid votes: {why.format['counted']}"
+    blocks.append(_part(why, "format", title, why.format, reward="format penalty"))
+    for one in why.streams:
+        how = f"baseline {one['baseline']}, scale {one['scale']}, group by {one['key']}"
+        names = {"reward": "value", "centre": "baseline", "spread": "spread", "advantage": f"A_{one['name']}"}
+        title = f"advantage of {one['name']}: {how}"
+        blocks.append(_part(why, f"stream-{one['name']}", title, one, **names))
+    of_generator = ("peer", "truth", "shaping", "likelihood")
+    names = {name: f"  part of {name}" if name in of_generator else name for name in why.total}
+    return [*blocks, _part(why, "total", "what the tokens get", why.total, **names)]
+
+
+def _part(why: Why, name: str, title: str, facts: Mapping[str, Any], **numbers: str) -> Section:
+    """Return one part: its facts, its rows, and its numbers under the names that are given for them."""
+    blocks: list[Block] = []
+    if name == "truth":
+        gold = "" if facts["gold"] is None else " against gold"
+        if facts["by"] and facts["audit"] is not None:
+            blocks.append(Line((grade(grade_name(facts["audit"])), f"{gold}, an audit that rewards nothing")))
+        said = {"answer": facts["answer"], "gold": facts["gold"]}
+        blocks += [Line((f"{key}: ", Span(text, "answer"))) for key, text in said.items() if text is not None]
+        blocks += [Line(f"{'followed' if met else 'not followed'}: {one}") for one, met in facts["parts"]]
+        blocks += [] if facts["score"] is None else [Line(f"score: {figure(facts['score'])}")]
+        blocks += [Line(facts["verdict"], name="verdict")] if facts["verdict"] else []
+    for reason, detail in facts.get("failures", ())[:MOST_ROWS]:
+        blocks.append(Line((f"malformed: {reason.replace('_', ' ')} ", Span(detail, "code"))))
+    for key in ("votes", "opponents", "members"):
+        if facts.get(key):
+            blocks += _rows(why, key, facts[key])
+    shown = [(about, facts[key]) for key, about in numbers.items() if facts[key] is not None]
+    blocks += [Line((f"{about}: ", *_number(number))) for about, number in shown]
+    return Section(title, blocks, name=f"why-{name}")
+
+
+HEADS = {"left_right": "sides are", "why_not": "why not", "line": "the judge's words", "ties": ">ties"}
+
+
+def _rows(why: Why, name: str, rows: Sequence[Facts]) -> list[Block]:
+    """Return facts as the rows of a table, without columns in which there is nothing."""
+    keys = [key for key in rows[0] if any(row[key] not in (None, "", False) for row in rows)]
+    keys.sort(key="line".__eq__)
+    numeric = {
+        key
+        for key in keys
+        if all(isinstance(row[key], int | float | None) for row in rows)
+        and not isinstance(rows[0][key], bool)
+    }
+    heads = [">" * (key in numeric) + HEADS.get(key, key.replace("_", " ")) for key in keys]
+    cells, more = cut([[_cell(why, row, key) for key in keys] for row in rows], MOST_ROWS)
+    return [Table(heads, cells, name=name, row_name=f"{name}-row", kind="plain"), *more]
+
+
+def _cell(why: Why, row: Facts, key: str) -> Words:
+    value = row[key]
+    if isinstance(value, TurnId):
+        if "id" in row:  # of a group, perhaps of another debate
+            return Span(f"turn {named(value)}", link=to_debate(row["id"], "why", value))
+        return Span(why.handle(value), link=to_turn(why.id, value))
+    if key == "value" and not isinstance(value, float):
+        return _number(value)
+    if key == "left_right":
+        return (grade(grade_name(value[0])), ", ", grade(grade_name(value[1])))
+    if key == "outcome":
+        return {"left": ">", "right": "<", "tie": "="}.get(str(value), "?")
+    if isinstance(value, bool):
+        return "yes" if value else "" if key == "this" else "no"
+    if isinstance(value, int | float) or value is None:
+        return figure(value) if value is not None else "–"
+    return Span(value, "code") if key == "line" else value.replace("_", " ") if key == "why_not" else value
+
+
+def _number(number: Number) -> tuple[Span, ...]:
+    """Return a number with its arithmetic, a mark where it is not what is stored, and its source."""
+    words: list[str | Span] = [
+        Span(number.text if len(number.formula) <= LONGEST else figure(number.value), "code")
+    ]
+    if number.matches is False:
+        words += [" ", Span(f"[not as stored]; stored: {figure(number.stored)}", "wrong")]
+    if number.source:
+        words += [" ", Span(f"({number.source})", "faint")]
+    return spans(words)
