@@ -33,7 +33,7 @@ def weights_of(session) -> dict[str, torch.Tensor]:
 
 
 def frozen_of(session) -> dict[str, torch.Tensor]:
-    return dict(engine_of(session.policy)._frozen.weights)
+    return dict(engine_of(session.policy)._frozen[0])
 
 
 def test_frozen_weights_are_those_of_the_start_and_only_learning_seats_are_learnt_from(tmp_path, monkeypatch):
@@ -53,7 +53,7 @@ def test_frozen_weights_are_those_of_the_start_and_only_learning_seats_are_learn
         assert {part.turn.agent for part in record.advantages} <= {0, 2}
         assert all(turn.parsed.answer == "3 4" for turn in record.debate.turns if turn.id == (1, 0))
     opened = engine_of(open_policy(config, newest_weights(tmp_path / "run")))
-    assert all(torch.equal(start[name], value) for name, value in opened._frozen.weights.items())
+    assert all(torch.equal(start[name], value) for name, value in opened._frozen[0].items())
     line = read_metrics(tmp_path / "run" / "metrics.jsonl")[-1]
     assert {f"seat/{seat}/accuracy" for seat in SEATS} <= line.keys()
     assert "eval/debate/seat/frozen/accuracy" in line
