@@ -16,7 +16,8 @@ import msgspec
 
 from debate.files import naming, plain_lines
 from envs.errors import DataError, DataWarning
-from envs.rubrics.verdicts import FAULTS, Stated
+from envs.rubrics.verdicts import Stated
+from envs.types import FAULTS
 
 LONGEST_SAID = 20_000
 """Characters of a completion that are stored."""

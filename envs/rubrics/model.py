@@ -25,7 +25,8 @@ from debate.values import whole_text
 from envs.errors import one_line
 from envs.rubrics.cache import LONGEST_SAID, Line, VerdictCache
 from envs.rubrics.prompts import VerdictPrompt, label_prompt, score_prompt
-from envs.rubrics.verdicts import FAULTS, Stated, Verdict, label_of, score_of, stated
+from envs.rubrics.verdicts import Stated, Verdict, label_of, score_of, stated
+from envs.types import FAULTS
 
 T = TypeVar("T")
 MOST_FAILED = 24

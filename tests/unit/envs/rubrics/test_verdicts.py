@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from debate import Problem
 from envs.rubrics.prompts import CODE_LENGTH, label_prompt, score_prompt
-from envs.rubrics.verdicts import FAULTS, Stated, label_of, score_of, stated
+from envs.rubrics.verdicts import Stated, label_of, score_of, stated
+from envs.types import FAULTS
 
 CODE = "K7Q2MX"
 PROBLEM = Problem("1", "Write a haiku.", kind="rubric")
