@@ -23,10 +23,18 @@ from debate_rl.config.verifier import VerifierConfig
 from debate_rl.engines import open_verifier
 from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
 from envs.answers.keys import key_of
+<<<<<<< HEAD
 from envs.extraction.boxes import last_box
 from envs.mixture import Mixture
 from envs.registry import DataSetEnvironment
 from envs.types import FAULTS, Mode
+=======
+from envs.extraction.replies import last_box
+from envs.registry import DataSetEnvironment, Mixture
+from envs.rubrics.model import VerifierModel
+from envs.rubrics.verdicts import CORRECTNESS, FAULTS, Verdict
+from envs.types import Mode
+>>>>>>> main
 from rewards import Truth
 from rewards.types import Score, Verdicts
 
