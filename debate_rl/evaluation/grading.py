@@ -23,18 +23,10 @@ from debate_rl.config.verifier import VerifierConfig
 from debate_rl.engines import open_verifier
 from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
 from envs.answers.keys import key_of
-<<<<<<< HEAD
-from envs.extraction.boxes import last_box
-from envs.mixture import Mixture
-from envs.registry import DataSetEnvironment
-from envs.types import FAULTS, Mode
-=======
 from envs.extraction.replies import last_box
 from envs.registry import DataSetEnvironment, Mixture
 from envs.rubrics.model import VerifierModel
-from envs.rubrics.verdicts import CORRECTNESS, FAULTS, Verdict
-from envs.types import Mode
->>>>>>> main
+from envs.types import FAULTS, Mode
 from rewards import Truth
 from rewards.types import Score, Verdicts
 
@@ -248,7 +240,7 @@ class Verifying:
         """Have a debate's solutions scored while others are held; None where none of it is to be."""
         if not self.scores(debate.problem):
             return None
-        from envs.rubrics.prompts import CORRECTNESS
+        from envs.rubrics.verdicts import CORRECTNESS
 
         rubric = self.rubric or CORRECTNESS  # a problem of kind "rubric" has its own, or there is this one
         texts = {turn.id: solution_text(debate.problem, turn) for turn in debate.turns if not turn.ballot}

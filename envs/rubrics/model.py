@@ -25,14 +25,7 @@ from debate.types import Completion, Policy, Problem, SampleRequest, TurnId
 from debate.values import whole_text
 from envs.causes.rules import WrongReply, cause_of
 from envs.errors import one_line
-<<<<<<< HEAD
-from envs.rubrics.cache import LONGEST_SAID, Line, VerdictCache
-from envs.rubrics.prompts import VerdictPrompt, label_prompt, score_prompt
-from envs.rubrics.verdicts import Stated, Verdict, label_of, score_of, stated
-from envs.types import FAULTS
-=======
 from envs.rubrics.verdicts import (
-    FAULTS,
     LONGEST_SAID,
     Line,
     Stated,
@@ -45,7 +38,7 @@ from envs.rubrics.verdicts import (
     score_prompt,
     stated,
 )
->>>>>>> main
+from envs.types import FAULTS
 
 T = TypeVar("T")
 MOST_FAILED = 24

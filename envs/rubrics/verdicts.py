@@ -24,6 +24,7 @@ from debate.parsing.sections import find_sections
 from debate.prompting.escape import escape
 from debate.types import Message, Problem
 from envs.errors import DataError, DataWarning
+from envs.types import FAULTS
 
 MARKS = " \t*_`"
 """What Markdown puts around a line."""
