@@ -21,8 +21,7 @@ from debate.types import TurnId
 from debate_rl.commands.stage import Stage
 from debate_rl.inspector.plain import Printer, print_debate
 from debate_rl.inspector.views import debate_view
-from debate_rl.inspector.views.debate_blocks import prompt_blocks
-from debate_rl.inspector.views.prompts import DebatePrompts
+from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
 from debate_rl.runs.provenance import prompts_checksum
 from transcripts import Record
 
