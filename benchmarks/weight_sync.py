@@ -112,9 +112,9 @@ def wrong_temperature(side: Side) -> AbstractContextManager[object]:
 def wrong_base(side: Side) -> Iterator[None]:
     """The engine has another model below the adapter."""
     with TemporaryDirectory() as folder:
-        side.policy._load_weights(weights_path=str(write_tiny(Path(folder), seed=1)))
+        side.policy._reload(weights_path=str(write_tiny(Path(folder), seed=1)))
         yield
-    side.policy._load_weights(weights_path=side.base)
+    side.policy._reload(weights_path=side.base)
 
 
 @contextmanager

@@ -81,6 +81,14 @@ TableFile = Annotated[
 OutFolder = Annotated[
     str | None, typer.Option("--out", metavar="FOLDER", help="Keep replies and figures in this folder.")
 ]
+OnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--on",
+        metavar="NAME[=FILE]",
+        help="Use this data set in place of held_out's, or this set of the suite. Repeat for more.",
+    ),
+]
 ProblemsOption = Annotated[
     int | None, typer.Option("--problems", min=1, help="So many problems; default: held_out.limit.")
 ]

@@ -32,8 +32,8 @@ from debate_rl.formatting import duration, safe_json
 from debate_rl.sampling.difficulty import question_checksum
 from debate_rl.strategies.answers_file import AnswersFile, Line, summary, summary_lines
 from debate_rl.strategies.posing import Posed, nothing_posed, pose
-from debate_rl.strategies.solving import Refused, SolvePlan, solve_all, strategy_named, with_tools
-from debate_rl.strategies.work import Answered, Judge
+from debate_rl.strategies.solving import Refused, check_plan, solve_all, strategy_named, with_tools
+from debate_rl.strategies.work import Answered, Judge, SolvePlan
 
 HOUR = 3600.0
 Model = tuple[Config, Path | None]
@@ -125,7 +125,7 @@ def solve(
             f"--judge {judge}: {strategy} asks no judge; leave it out, or choose another strategy"
         )
     judges = None if judge is None else judge_of(judge)
-    plan.check(posed.problems, judges and judges[0].debate)
+    check_plan(plan, posed.problems, judges and judges[0].debate)
     with _answers(out, _settings(plan, config, path, judges)) as kept:
         _solve(plan, posed, (config, path), judges, kept, json)
 

@@ -70,8 +70,8 @@ class TokenText:
         context = [] if self._context is None else [self._context]
         return self.decode([*context, index])[len(self.decode(context)) :].encode()
 
-    def _byte_token(self, token: str) -> str | None:
-        match = _BYTE_TOKEN.fullmatch(token) if self._byte_fallback else None
+    def _byte_token(self, token: str | None) -> str | None:
+        match = _BYTE_TOKEN.fullmatch(token) if self._byte_fallback and token is not None else None
         return match[1] if match else None
 
     def _ordinary_token(self) -> int | None:
@@ -79,11 +79,8 @@ class TokenText:
         size = self._backend.get_vocab_size(with_added_tokens=False)
         for index in range(min(size, 5000)):
             text = self.decode([index])
-            if (
-                text.strip().isalnum()
-                and text.isascii()
-                and self.decode([index, index]).count(text.strip()) == 2
-            ):
+            plain = text.strip().isalnum() and text.isascii()
+            if plain and self.decode([index, index]).count(text.strip()) == 2:
                 return index
         return None
 
@@ -91,15 +88,11 @@ class TokenText:
         pieces = [self.piece(i) for i in ids]
         if self._byte_fallback:
             self._repair_byte_runs(ids, pieces)
-        if not self._byte_level:
-            self._first_piece(ids, pieces)
+        if not self._byte_level:  # a text's first token may lose the space that it has elsewhere
+            first = next((t for t, i in enumerate(ids) if self._backend.id_to_token(i) is not None), None)
+            if first is not None and (pieces[first].isascii() or not self._is_byte(ids[first])):
+                pieces[first] = self.decode([ids[first]]).encode()
         return pieces
-
-    def _first_piece(self, ids: Sequence[int], pieces: list[bytes]) -> None:
-        """A text's first token may lose the space that it has elsewhere."""
-        first = next((t for t, i in enumerate(ids) if self._backend.id_to_token(i) is not None), None)
-        if first is not None and (pieces[first].isascii() or not self._is_byte(ids[first])):
-            pieces[first] = self.decode([ids[first]]).encode()
 
     def _repair_byte_runs(self, ids: Sequence[int], pieces: list[bytes]) -> None:
         """A run of byte tokens that is not UTF-8 as a whole decodes to one U+FFFD a byte."""
@@ -108,13 +101,14 @@ class TokenText:
             if t < len(ids) and (self._is_byte(ids[t]) or (start is not None and not pieces[t])):
                 start = t if start is None else start
             elif start is not None:
-                if not _is_utf8(b"".join(pieces[start:t])):
+                try:
+                    b"".join(pieces[start:t]).decode()
+                except UnicodeDecodeError:
                     pieces[start:t] = [piece and _REPLACEMENT for piece in pieces[start:t]]
                 start = None
 
     def _is_byte(self, index: int) -> bool:
-        token = self._backend.id_to_token(index)
-        return token is not None and self._byte_token(token) is not None
+        return self._byte_token(self._backend.id_to_token(index)) is not None
 
     def _windowed(self, ids: Sequence[int]) -> list[int]:
         """Return offsets from the growth of short windows, for decoders that rewrite across tokens."""
@@ -166,14 +160,6 @@ def _complete(held: bytes, first: bytes, head: str, *, waits: bool) -> int:
     if held[:1] == b"\xed" and (held + first)[1:2] >= b"\xa0":
         return len(held)
     return int(bool(held) and (len(head) > 1 or (len(head) == 1 and waits)))
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _byte_level_map() -> dict[str, int]:

@@ -65,7 +65,9 @@ class PromptEncoder:
         self._tokenizer = tokenizer
         self._raw_prompt = raw_prompt or default_raw_prompt
         self._text = PlainText(tokenizer)
-        self._bos = [] if chat else _leading_bos(tokenizer)
+        bos = tokenizer.bos_token_id
+        begun = [] if chat else fast_backend(tokenizer).encode("x").ids[:1]
+        self._bos = begun if begun == [bos] else []
         self._mark = secrets.token_hex(12)
         self._rendered: dict[tuple[str, ...], tuple[_Part, ...]] = {}
 
@@ -118,27 +120,22 @@ class PlainText:
         from tokenizers import AddedToken, Tokenizer
 
         controls = control_tokens(tokenizer)
-        self._backend = Tokenizer.from_str(_with_special(tokenizer, set(controls)))
+        data = json.loads(fast_backend(tokenizer).to_str())
+        for token in data["added_tokens"]:
+            token["special"] = token["content"] in controls
+        self._backend = Tokenizer.from_str(json.dumps(data))
         self._backend.no_padding()
         self._backend.no_truncation()
         self._backend.encode_special_tokens = True
         key = f"\ue000{secrets.token_hex(12)}"
         self._stand_ins = {text: f"{key}.{index}\ue001" for index, text in enumerate(controls)}
         self._break = f"{key}.\ue001"
-        flags = tokenizer.added_tokens_decoder
-        self._backend.add_tokens(
-            [AddedToken(self._break, normalized=False, special=False)]
-            + [
-                AddedToken(
-                    name,
-                    normalized=False,
-                    special=False,
-                    lstrip=flags[controls[text]].lstrip,
-                    rstrip=flags[controls[text]].rstrip,
-                )
-                for text, name in self._stand_ins.items()
-            ]
-        )
+        flags, plain = tokenizer.added_tokens_decoder, {"normalized": False, "special": False}
+        added = [AddedToken(self._break, **plain)]
+        for text, name in self._stand_ins.items():
+            own = flags[controls[text]]
+            added.append(AddedToken(name, lstrip=own.lstrip, rstrip=own.rstrip, **plain))
+        self._backend.add_tokens(added)
         self._real = {self._id(name): controls[text] for text, name in self._stand_ins.items()}
         self._break_id = self._id(self._break)
         unknown = tokenizer.unk_token_id  # what no piece covers becomes this one, and rightly so
@@ -187,14 +184,6 @@ def control_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
     }
 
 
-def _with_special(tokenizer: PreTrainedTokenizerBase, controls: set[str]) -> str:
-    """Return the backend as JSON with these added tokens marked special."""
-    data = json.loads(fast_backend(tokenizer).to_str())
-    for token in data["added_tokens"]:
-        token["special"] = token["content"] in controls
-    return json.dumps(data)
-
-
 def _render(
     tokenizer: PreTrainedTokenizerBase, roles: tuple[str, ...], *, thinking: bool
 ) -> tuple[_Part, ...]:
@@ -210,29 +199,22 @@ def _render(
     except TemplateError as error:
         raise EncodingError(f"the chat template refuses the roles {', '.join(roles)}: {error}") from error
     pieces = re.split(f"({_EDGE}?{key}x\\d+x{_EDGE}?)", str(text))
-    parts = tuple(_part(piece, key) for piece in pieces if piece)
+    parts = tuple(
+        _Part(message=int(piece.strip(_EDGE).split("x")[1]), trim=not piece.startswith(_EDGE))
+        if key in piece
+        else _Part(piece)
+        for piece in pieces
+        if piece
+    )
     if sorted(part.message for part in parts if part.message >= 0) != list(range(len(roles))):
         raise EncodingError(f"the chat template drops or repeats a message of the roles {', '.join(roles)}")
     return parts
 
 
-def _part(piece: str, key: str) -> _Part:
-    if key not in piece:
-        return _Part(piece)
-    return _Part(message=int(piece.strip(_EDGE).split("x")[1]), trim=not piece.startswith(_EDGE))
-
-
 def _filled(parts: tuple[_Part, ...], messages: Sequence[Message]) -> list[tuple[str, bool]]:
     """Return (text, whether it is the template's) in order."""
+    contents = [messages[part.message].content if part.message >= 0 else part.text for part in parts]
     return [
-        (part.text, True)
-        if part.message < 0
-        else (messages[part.message].content.strip() if part.trim else messages[part.message].content, False)
-        for part in parts
+        (text.strip() if part.trim else text, part.message < 0)
+        for part, text in zip(parts, contents, strict=True)
     ]
-
-
-def _leading_bos(tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """Return [bos] if the tokenizer itself begins texts with one, else []."""
-    bos = tokenizer.bos_token_id
-    return [bos] if isinstance(bos, int) and fast_backend(tokenizer).encode("x").ids[:1] == [bos] else []

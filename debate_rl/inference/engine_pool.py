@@ -7,9 +7,11 @@ pure function of its seed and the weights: what an engine was doing when it ende
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import threading
 import time
+import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as NoReply
@@ -19,9 +21,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from debate.concurrency import run_async
 from debate_rl.inference.remote import PING, Address, Gone, Remote, RemoteError, RemoteProcess, new_address
+from debate_rl.inference.server import ServerError
 from debate_rl.inference.speech import SpeakingPolicy, Speech
-from debate_rl.inference.vllm import EngineState, speech_of
+from debate_rl.inference.vllm import EngineState, VLLMPolicy, speech_of
+from debate_rl.inference.vllm_server import VLLMServer
 from debate_rl.inference.vllm_transfer import Link, Transfer
 
 if TYPE_CHECKING:
@@ -38,6 +43,8 @@ AGAIN_S = 0.2
 """Between two attempts to ask an engine that is being started anew."""
 DEBATES_KEPT = 65_536
 """Debates whose engine is remembered."""
+BROKEN = 70
+"""The exit code of an engine that cannot go on."""
 
 
 class EngineError(RemoteError):
@@ -58,9 +65,7 @@ class EngineClient(SpeakingPolicy):
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer one request by the engine of its debate, again where that ended meanwhile."""
-        home = self._home(request.debate)
-        completion: Completion = await self._ask(home, "sample", request)
-        return completion
+        return await self._ask(self._home(request.debate), "sample", request)
 
     async def update(self, weights: object, version: int) -> None:
         """Note the version: the engines' owner gives them their weights."""
@@ -153,7 +158,7 @@ class EnginePool(EngineClient):
         self._write_folder, self._kept = folder or home, kept
         addresses = [new_address(self.home, f"engine_{index}") for index in range(len(environments))]
         self._processes = [
-            RemoteProcess("debate_rl.inference.engine_process:Engine", {}, address, log, environment)
+            RemoteProcess("debate_rl.inference.engine_pool:Engine", {}, address, log, environment)
             for address, environment in zip(addresses, environments, strict=True)
         ]
         self._starts: deque[float] = deque(maxlen=MOST_STARTS)
@@ -311,23 +316,69 @@ class EnginePool(EngineClient):
         process.close()
         now = time.monotonic()
         if len(self._starts) == MOST_STARTS and now - self._starts[0] < WITHIN_S:
-            minutes = f"{WITHIN_S / 60:.0f} minutes"
-            self._fail(
-                f"{MOST_STARTS} engines of model.policy=vllm had to be started anew in {minutes}; {why}"
-            )
+            starts = f"had to be started anew in {WITHIN_S / 60:.0f} minutes"
+            self._failed = EngineError(f"{MOST_STARTS} engines of model.policy=vllm {starts}; {why}")
             return
         self._starts.append(now)
         self._start(index)
         try:
             process.wait()
         except Gone as gone:
-            self._log_line(str(gone))  # the next look finds it ended
+            with self.log.open("a") as log:  # the next look finds it ended
+                print(gone, file=log)
         except Exception as error:
-            self._fail(f"an engine of model.policy=vllm cannot be started anew: {error}")
+            self._failed = EngineError(f"an engine of model.policy=vllm cannot be started anew: {error}")
 
-    def _fail(self, why: str) -> None:
-        self._failed = EngineError(why)
 
-    def _log_line(self, line: str) -> None:
-        with self.log.open("a") as log:
-            print(line, file=log)
+class Engine:
+    """A ``VLLMPolicy`` of these settings, with the weights in a folder, if any, as ``version``.
+
+    With ``base_url`` among the settings it is a ``VLLMServer``. ``lacking``: no request is answered before
+    weights have come from the owner's model.
+    """
+
+    def __init__(
+        self, settings: dict[str, Any], weights: str | None, version: int, *, lacking: bool = False
+    ) -> None:
+        kind = VLLMServer if "base_url" in settings else VLLMPolicy
+        self._policy: VLLMServer | VLLMPolicy = kind(version=version, **settings)
+        self._ready = asyncio.Event()
+        if weights is not None:
+            run_async(self._policy.update(Path(weights), version))
+        if not lacking:
+            self._ready.set()
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Answer a request. What is no fault of the request ends the process: another one takes its place."""
+        await self._ready.wait()
+        try:
+            return await self._policy.sample(request)
+        except (ValueError, ServerError):
+            raise
+        except Exception:
+            traceback.print_exc()
+            os._exit(BROKEN)
+
+    async def update(self, weights: str, version: int) -> None:
+        """Take the weights in a folder."""
+        await self._policy.update(Path(weights), version)
+        self._ready.set()
+
+    async def receive(self, call: str, arguments: dict[str, Any], version: int | None) -> None:
+        """Answer a call of the sender of whole weights; the last has their version."""
+        assert isinstance(self._policy, VLLMPolicy)
+        await self._policy.receive(call, arguments, version)
+        if version is not None:
+            self._ready.set()
+
+    async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
+        """Answer requests, and report what they were computed with."""
+        return await self._policy.check(requests)
+
+    async def context_tokens(self) -> int | None:
+        """Return the most tokens of prompt and completion together."""
+        return self._policy.context_tokens
+
+    def state(self) -> EngineState:
+        """Return what the engine has done so far."""
+        return self._policy.state()

@@ -14,7 +14,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from debate.types import Completion, Message, SampleRequest
@@ -110,11 +109,10 @@ class Batcher(Generic[Request, Result]):
         A debate is in one round at a time and asks once for each agent, so two debates of one name (two
         calls running at once) show as one key that comes twice.
         """
-        counts = Counter(self._key(request) for request, _ in self._pending)
-        debates: dict[tuple[str, int], int] = {}
-        for (name, number, _), count in counts.items():
-            debates[name, number] = max(count, debates.get((name, number), 0))
-        return sum(debates.values())
+        debates: Counter[tuple[str, int]] = Counter()
+        for (name, number, _), count in Counter(self._key(one) for one, _ in self._pending).items():
+            debates[name, number] = max(count, debates[name, number])
+        return debates.total()
 
     def _flush(self) -> None:
         self._scheduled = False
@@ -133,14 +131,6 @@ class Batcher(Generic[Request, Result]):
         for (_, future), result in zip(batch, results, strict=True):
             if not future.done():  # a caller may have been cancelled meanwhile, by Ctrl-C for one
                 future.set_result(result)
-
-
-@dataclass(frozen=True, slots=True)
-class _Frozen:
-    """Copies of the weights of a moment that are trained, by name, and the version that they are."""
-
-    weights: Mapping[str, torch.Tensor]
-    version: int
 
 
 class LocalPolicy(SpeakingPolicy):
@@ -182,8 +172,10 @@ class LocalPolicy(SpeakingPolicy):
             context_tokens=context_tokens or limit,
         )
         self._watch = StopWatch(self._speech.text, model.config.get_text_config().vocab_size)
-        self._batcher: Batcher[SampleRequest, Completion] = Batcher(self.sample_all, _batch_key)
-        self._frozen: _Frozen | None = None
+        self._batcher: Batcher[SampleRequest, Completion] = Batcher(
+            self.sample_all, lambda one: (one.debate, one.turn.round, one.turn.agent)
+        )
+        self._frozen: tuple[dict[str, torch.Tensor], int] | None = None
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer one request, together with those of every other live debate."""
@@ -206,7 +198,7 @@ class LocalPolicy(SpeakingPolicy):
     def freeze(self) -> None:
         """Keep a copy of the weights that are trained; from now on it speaks at the frozen seats."""
         weights = {name: value.detach().clone() for name, value in _trained(self._model).items()}
-        self._frozen = _Frozen(weights, self.version)
+        self._frozen = weights, self.version
 
     def sample_all(self, requests: Sequence[SampleRequest]) -> list[Completion]:
         """Answer many requests in chunks of ``batch_size``, in the given order; no event loop needed.
@@ -216,41 +208,39 @@ class LocalPolicy(SpeakingPolicy):
         for request in requests:
             refuse_impossible(request)
         frozen = [self._frozen is not None and request.seat == "frozen" for request in requests]
-        own = iter(self._answered([one for one, still in zip(requests, frozen, strict=True) if not still]))
-        with self._frozen_weights(any(frozen)) as version:
-            others = [one for one, still in zip(requests, frozen, strict=True) if still]
-            kept = iter(self._answered(others, version))
+        pairs = list(zip(requests, frozen, strict=True))
+        own = iter(self._answered([one for one, still in pairs if not still], self.version))
+        if not any(frozen) or self._frozen is None:
+            return list(own)
+        with self._speaking_with(self._frozen[0]):
+            kept = iter(self._answered([one for one, still in pairs if still], self._frozen[1]))
         return [next(kept if still else own) for still in frozen]
 
     @contextmanager
-    def _frozen_weights(self, wanted: bool) -> Generator[int | None]:
-        """Have the frozen weights in the model within the block, if they are wanted; yield their version."""
-        if not wanted or self._frozen is None:
-            yield None
-            return
+    def _speaking_with(self, weights: Mapping[str, torch.Tensor]) -> Generator[None]:
+        """Have these weights in the model within the block."""
         trained = _trained(self._model)
         present = {name: value.data for name, value in trained.items()}
         try:
             for name, value in trained.items():
-                value.data = self._frozen.weights[name]
-            yield self._frozen.version
+                value.data = weights[name]
+            yield
         finally:
             for name, value in trained.items():
                 value.data = present[name]
 
-    def _answered(self, requests: Sequence[SampleRequest], version: int | None = None) -> list[Completion]:
-        """Return the replies of the weights that the model has now; ``version`` None is the policy's."""
+    def _answered(self, requests: Sequence[SampleRequest], version: int) -> list[Completion]:
+        """Return the replies of the weights that the model has now, which are this version."""
         speech = self._speech
-        prompts = [speech.prompt(request) for request in requests]
-        pairs = list(zip(requests, prompts, strict=True))
-        drawn = self._sampled([speech.thinking_draw(*pair) for pair in pairs])
-        thoughts = [speech.thought(thinking) for thinking in drawn]
-        answers = self._sampled(
-            [speech.answer_draw(*pair, thought) for pair, thought in zip(pairs, thoughts, strict=True)]
-        )
+        pairs = [(request, speech.prompt(request)) for request in requests]
+        thoughts = [
+            speech.thought(one) for one in self._sampled([speech.thinking_draw(*pair) for pair in pairs])
+        ]
+        thought = list(zip(pairs, thoughts, strict=True))
+        answers = self._sampled([speech.answer_draw(*pair, one) for pair, one in thought])
         return [
-            speech.completion(prompt, thought, answer, version=self.version if version is None else version)
-            for prompt, thought, answer in zip(prompts, thoughts, answers, strict=True)
+            speech.completion(prompt, one, answer, version=version)
+            for ((_, prompt), one), answer in zip(thought, answers, strict=True)
         ]
 
     def _sampled(self, draws: Sequence[Draw | None]) -> list[Drawn | None]:
@@ -292,7 +282,3 @@ def load_weights(model: PreTrainedModel, weights: object) -> None:
         missing = [name for name in missing if name not in (model._tied_weights_keys or ())]
     if unknown or missing:
         raise ValueError(f"weights do not fit the model: unknown {list(unknown)[:3]}, missing {missing[:3]}")
-
-
-def _batch_key(request: SampleRequest) -> tuple[str, int, int]:
-    return request.debate, request.turn.round, request.turn.agent

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from debate.prompting.rendering import raw_prompt as default_raw_prompt
 from debate.stops import end_of_stop
@@ -55,17 +55,10 @@ def read_reply(reply: Object, request: SampleRequest, *, version: int) -> Comple
     if request.thinking_tokens:
         text, tokens, stop_reason = _thought(text, tokens, stop_reason, request)
     usage = _object(reply.get("usage"))
-    return Completion(
-        prompt_tokens=_ids(choice.get("prompt_token_ids")) or _ids(reply.get("prompt_token_ids")),
-        tokens=tokens.ids,
-        logprobs=tokens.logprobs,
-        text=text,
-        stop_reason=stop_reason,
-        policy_version=version,
-        offsets=tokens.offsets,
-        prompt_count=_count(usage.get("prompt_tokens")),
-        token_count=_count(usage.get("completion_tokens")),
-    )
+    prompt = _ids(choice.get("prompt_token_ids")) or _ids(reply.get("prompt_token_ids"))
+    counts = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    how = stop_reason, version, tokens.offsets, (), *counts
+    return Completion(prompt, tokens.ids, tokens.logprobs, text, *how)
 
 
 def read_tokens(reply: Object) -> tuple[tuple[int, ...], tuple[float, ...], str]:
@@ -74,7 +67,7 @@ def read_tokens(reply: Object) -> tuple[tuple[int, ...], tuple[float, ...], str]
     ReplyError where some of it is missing.
     """
     choice = _first_choice(reply)
-    ids, (_, logprobs) = _ids(choice.get("token_ids")), _plain_tokens(_object(choice.get("logprobs")))
+    ids, (_, logprobs) = _ids(choice.get("token_ids")), _listed_tokens(choice)
     if not ids or len(ids) != len(logprobs):
         raise ReplyError(f"{len(ids)} token ids with {len(logprobs)} log-probabilities")
     return ids, logprobs, str(choice.get("finish_reason"))
@@ -104,8 +97,7 @@ def restored(text: str, stop: Sequence[str]) -> str:
 
 
 def _first_choice(reply: Object) -> Object:
-    choices = reply.get("choices")
-    first = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
+    first = next(iter(_list(reply.get("choices"))), None)
     if not isinstance(first, dict):
         raise ReplyError("the answer has no choices")
     return cast(Object, first)
@@ -162,8 +154,7 @@ def _tokens(choice: Object, text: str, request: SampleRequest) -> _Tokens:
     A server's log-probabilities are of temperature 1 and all tokens unless it was started otherwise; where
     that is not what was sampled, they are left out.
     """
-    ids, listed = _ids(choice.get("token_ids")), _object(choice.get("logprobs"))
-    pieces, logprobs = _chat_tokens(listed) if "content" in listed else _plain_tokens(listed)
+    ids, (pieces, logprobs) = _ids(choice.get("token_ids")), _listed_tokens(choice)
     plain = request.temperature == 0 or (request.temperature, request.top_p, request.top_k) == (1, 1, 0)
     known = plain and len(logprobs) == len(ids)
     whole, offsets = characters(pieces) if len(pieces) == len(ids) else ("", [])
@@ -171,25 +162,19 @@ def _tokens(choice: Object, text: str, request: SampleRequest) -> _Tokens:
     return _Tokens(ids, logprobs if known else (), tuple(offsets) if fits else ())
 
 
-def _chat_tokens(listed: Object) -> tuple[list[bytes], tuple[float, ...]]:
-    """Return bytes and log-probability of each token; nothing where one has none."""
+def _listed_tokens(choice: Object) -> tuple[list[bytes], tuple[float, ...]]:
+    """Return bytes and log-probability of each token, by either endpoint; nothing where one has none."""
+    listed = _object(choice.get("logprobs"))
+    if "content" not in listed:
+        texts = [text for text in _list(listed.get("tokens")) if isinstance(text, str)]
+        pieces = [text.encode("utf-8", "replace") for text in texts]
+        return pieces, _logprobs(_list(listed.get("token_logprobs")))
     entries = [_object(entry) for entry in _list(listed.get("content"))]
-    return _pieces([entry.get("bytes") for entry in entries]), _logprobs(
-        [entry.get("logprob") for entry in entries]
-    )
-
-
-def _plain_tokens(listed: Object) -> tuple[list[bytes], tuple[float, ...]]:
-    texts = _list(listed.get("tokens"))
-    pieces = [text.encode("utf-8", "replace") for text in texts if isinstance(text, str)]
-    return pieces, _logprobs(_list(listed.get("token_logprobs")))
-
-
-def _pieces(values: Sequence[object]) -> list[bytes]:
     try:
-        return [bytes(cast("list[int]", value)) for value in values if isinstance(value, list)]
+        pieces = [bytes(value) for entry in entries if isinstance(value := entry.get("bytes"), list)]
     except (ValueError, TypeError):
-        return []
+        pieces = []
+    return pieces, _logprobs([entry.get("logprob") for entry in entries])
 
 
 def _logprobs(values: Sequence[object]) -> tuple[float, ...]:
@@ -228,7 +213,6 @@ def _object(value: object) -> Object:
 LIMITS = ("max_tokens", "max_tokens", "max_completion_tokens")
 """The dialects, by what they call the limit: vLLM's with its extras, the usual one, OpenAI's newer models."""
 GO_ON = "That is your reply so far. Go on with it exactly where it ends, and repeat nothing of it."
-NOTHING: Mapping[str, object] = {}
 GOING_ON: Mapping[str, object] = {"continue_final_message": True, "add_generation_prompt": False}
 NOT_UNDERSTOOD = (400, 422)
 VLLM: Mapping[str, object] = {
@@ -244,9 +228,9 @@ class OpenAIPolicy:
     """A policy over ``model`` at ``base_url`` (with its path, as in ``http://localhost:8000/v1``).
 
     ``chat`` False asks for a plain completion of ``raw_prompt``. ``thinking`` goes to the server's chat
-    template. The key is ``api_key``, or that of the environment (``key_for``). A server that does not
-    understand vLLM's extras is asked without them from then on; then there are no token ids, and the
-    completions have their counts.
+    template. ``sending``: settings of ``Server``. The key is ``api_key``, or that of the environment
+    (``key_for``). A server that does not understand vLLM's extras is asked without them from then on; then
+    there are no token ids, and the completions have their counts.
     Stop strings are not sent where a request has ``thinking_tokens``, since a server would find them in the
     thinking; the reply is cut behind it. Nor is the fence that ends a program, unless the server says which
     string stopped it: it cuts them off, and a fence that opens a block would be lost.
@@ -263,25 +247,15 @@ class OpenAIPolicy:
         chat: bool = True,
         thinking: bool = False,
         raw_prompt: Callable[[tuple[Message, ...]], str] = default_raw_prompt,
-        concurrency: int = 64,
-        timeout_s: float = 600.0,
-        retries: int = 4,
-        first_wait_s: float = 0.5,
         version: int = 0,
+        **sending: Any,
     ) -> None:
         self.version = version
         self._model, self._chat, self._thinking = model, chat, thinking
         self._raw_prompt = raw_prompt
         self._dialect = 0
         self._says_what_stopped = False
-        self._server = Server(
-            base_url,
-            api_key=key_for(base_url) if api_key is None else api_key,
-            concurrency=concurrency,
-            timeout_s=timeout_s,
-            retries=retries,
-            first_wait_s=first_wait_s,
-        )
+        self._server = Server(base_url, api_key=key_for(base_url) if api_key is None else api_key, **sending)
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer one request, in the first dialect that the server understands; top_k is in vLLM's alone."""
@@ -300,7 +274,13 @@ class OpenAIPolicy:
                 dialect += 1
                 continue
             self._dialect = max(self._dialect, dialect)
-            return self._completion(reply, request)
+            self._says_what_stopped = says_what_stopped(reply)
+            try:
+                return read_reply(reply, request, version=self.version)
+            except ReplyError as error:
+                raise ServerError(
+                    f"{self._server.base_url}{self._path}: HTTP 200, but {error}", 200
+                ) from error
 
     async def update(self, weights: object, version: int) -> None:
         """Raise ValueError: a server of this kind takes no weights."""
@@ -313,13 +293,6 @@ class OpenAIPolicy:
     def _path(self) -> str:
         return "/chat/completions" if self._chat else "/completions"
 
-    def _completion(self, reply: Mapping[str, object], request: SampleRequest) -> Completion:
-        self._says_what_stopped = says_what_stopped(reply)
-        try:
-            return read_reply(reply, request, version=self.version)
-        except ReplyError as error:
-            raise ServerError(f"{self._server.base_url}{self._path}: HTTP 200, but {error}", 200) from error
-
     def _body(self, request: SampleRequest, dialect: int) -> dict[str, object]:
         """Return the body of the request; the seed is folded to the 31 bits that every server can hold."""
         body: dict[str, object] = {
@@ -329,16 +302,16 @@ class OpenAIPolicy:
             "seed": request.seed % 2**31,
             **self._prompt(request, asks=dialect > 0),
         }
-        if (stop := self._stop(request)) and not request.thinking_tokens:
+        stop = [one for one in request.stop if one != FENCE or self._says_what_stopped]
+        if stop and not request.thinking_tokens:
             body["stop"] = stop
-        if dialect == 0:
-            sampling = {"top_p": request.top_p, "top_k": request.top_k or -1}
-            goes_on = GOING_ON if self._chat and request.begun else NOTHING
-            return {**body, **sampling, **self._extras(), **goes_on}
-        return body | ({"top_p": request.top_p} if request.top_p < 1 else {})
-
-    def _stop(self, request: SampleRequest) -> list[str]:
-        return [one for one in request.stop if one != FENCE or self._says_what_stopped]
+        if dialect:
+            return body | ({"top_p": request.top_p} if request.top_p < 1 else {})
+        body |= {**VLLM, "top_p": request.top_p, "top_k": request.top_k or -1}
+        if not self._chat:
+            return body | {"logprobs": 1}
+        how = {"logprobs": True, "chat_template_kwargs": {"enable_thinking": self._thinking}}
+        return {**body, **how, **(GOING_ON if request.begun else {})}
 
     def _prompt(self, request: SampleRequest, *, asks: bool) -> dict[str, object]:
         """Return the prompt; ``asks``: whether a message asks to go on with a reply that has begun."""
@@ -349,8 +322,3 @@ class OpenAIPolicy:
         if begun:
             messages += (Message("assistant", begun), *((Message("user", GO_ON),) if asks else ()))
         return {"messages": [{"role": one.role, "content": whole_text(one.content)} for one in messages]}
-
-    def _extras(self) -> dict[str, object]:
-        if not self._chat:
-            return {**VLLM, "logprobs": 1}
-        return {**VLLM, "logprobs": True, "chat_template_kwargs": {"enable_thinking": self._thinking}}

@@ -36,12 +36,12 @@ def fits(model: PreTrainedModel) -> TypeGuard[Qwen3ForCausalLM]:
         and config.hidden_act == "silu"
         and config.rope_parameters["rope_type"] == "default"
         and set(config.layer_types) == {"full_attention"}
-        and all(type(module) is torch.nn.Linear for module in _projections(model))
+        and all(
+            type(module) is torch.nn.Linear
+            for name, module in model.named_modules()
+            if name.endswith(("_proj", "lm_head"))
+        )
     )
-
-
-def _projections(model: PreTrainedModel) -> list[torch.nn.Module]:
-    return [module for name, module in model.named_modules() if name.endswith(("_proj", "lm_head"))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class _Layer:
 
 
 class Qwen3Steps:
-    """See debate_rl.inference.sampler.Steps."""
+    """See debate_rl.inference.sampler.ModelSteps."""
 
     def __init__(self, model: Qwen3ForCausalLM) -> None:
         config = model.config
@@ -76,7 +76,7 @@ class Qwen3Steps:
         self._length = 0
 
     def prefill(self, ids: torch.Tensor, pad: torch.Tensor, more: int) -> torch.Tensor:
-        """See Steps."""
+        """See ModelSteps."""
         rows, length = ids.shape
         shape = (rows, self._kv, length + more, self._size)
         self._keys = [torch.empty(shape) for _ in self._layers]
@@ -92,14 +92,14 @@ class Qwen3Steps:
         return self._forward(ids, (columns[:length] - pad[:, None]).clamp(min=0), mask[:, None])
 
     def step(self, tokens: torch.Tensor) -> torch.Tensor:
-        """See Steps."""
+        """See ModelSteps."""
         mask = self._visible[:, None, None, : self._length + 1]
         logits = self._forward(tokens[:, None], self._position[:, None], mask)
         self._position = self._position + 1
         return logits
 
     def keep(self, rows: torch.Tensor) -> None:
-        """See Steps."""
+        """See ModelSteps."""
         self._keys = [keys[rows] for keys in self._keys]
         self._values = [values[rows] for values in self._values]
         self._visible, self._position = self._visible[rows], self._position[rows]

@@ -29,7 +29,7 @@ from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from secrets import token_bytes
 from socket import SHUT_RDWR, socket
-from typing import Any, BinaryIO
+from typing import Any
 
 PING = "ping"
 CANCEL = "cancel"
@@ -92,11 +92,10 @@ class Remote:
         future: Future[Any] = Future()
         with self._lock:
             number = next(self._numbers)
-            if not self.alive:
-                future.set_exception(Gone("the process has ended"))
-                return number, future
             self._waiting[number] = future
             try:
+                if not self.alive:
+                    raise Gone("the process has ended")
                 self._put((number, method, arguments))
             except Gone as gone:
                 self._waiting.pop(number)
@@ -154,17 +153,13 @@ class RemoteProcess:
         self.close()
         Path(self.address.path).unlink(missing_ok=True)
         with self.log.open("ab") as log:
+            found = os.pathsep.join(str(Path(entry or ".").resolve()) for entry in sys.path)
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-c",
-                    "from debate_rl.inference.remote import serve_forever; serve_forever()",
-                ],
+                [sys.executable, "-P", "-c", f"from {__name__} import serve_forever; serve_forever()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env={**os.environ, **self.environment, "PYTHONPATH": os.pathsep.join(_search_path())},
+                env={**os.environ, **self.environment, "PYTHONPATH": found},
             )
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended already, as ``wait`` will say
@@ -215,10 +210,6 @@ class RemoteProcess:
         return f"process {self.pid} {how} (see {self.log})"
 
 
-def _search_path() -> list[str]:
-    return [str(Path(entry or ".").resolve()) for entry in sys.path]
-
-
 def serve_forever() -> None:
     """Make what the owner named on the standard input, and answer for it until the owner ends."""
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -227,7 +218,7 @@ def serve_forever() -> None:
     os.dup2(2, 1)  # what anybody prints goes to the log
     owner = sys.stdin.buffer
     address, factory, settings = pickle.load(owner)
-    threading.Thread(target=_end_with, args=(owner,), name="owner", daemon=True).start()
+    threading.Thread(target=lambda: (owner.read(), os._exit(0)), name="owner", daemon=True).start()
     module, _, name = factory.partition(":")
     try:
         served = getattr(import_module(module), name)(**settings)
@@ -250,37 +241,25 @@ def answer(served: object, address: Address, *, ready: Callable[[], None], left:
     with Listener(address.path, family="AF_UNIX", authkey=address.key) as listener:
         connection = listener.accept()
     ready()
-    asyncio.run(_answer_one(served, connection, left))
 
+    async def answer_one() -> None:
+        caller = _Caller(connection, served, asyncio.get_running_loop())
+        await asyncio.to_thread(lambda: (caller.read(), left()))
 
-async def _answer_one(served: object, connection: Connection, left: Callable[[], None]) -> None:
-    caller = _Caller(connection, served, asyncio.get_running_loop())
-
-    def read() -> None:
-        caller.read()
-        left()
-
-    await asyncio.to_thread(read)
-
-
-def _end_with(owner: BinaryIO) -> None:
-    owner.read()
-    os._exit(0)
+    asyncio.run(answer_one())
 
 
 async def _answer_all(served: object, listener: Listener) -> None:
     loop = asyncio.get_running_loop()
-    threading.Thread(target=_accept, args=(listener, served, loop), name="accept", daemon=True).start()
+
+    def accept() -> None:
+        while True:
+            with suppress(OSError, EOFError, AuthenticationError):  # one that hung up, or has no key
+                caller = _Caller(listener.accept(), served, loop)
+                threading.Thread(target=caller.read, name="calls", daemon=True).start()
+
+    threading.Thread(target=accept, name="accept", daemon=True).start()
     await asyncio.Event().wait()
-
-
-def _accept(listener: Listener, served: object, loop: asyncio.AbstractEventLoop) -> None:
-    while True:
-        try:
-            caller = _Caller(listener.accept(), served, loop)
-        except (OSError, EOFError, AuthenticationError):  # one that hung up, or has no key
-            continue
-        threading.Thread(target=caller.read, name="calls", daemon=True).start()
 
 
 class _Caller:
@@ -297,7 +276,8 @@ class _Caller:
             while True:
                 number, method, arguments = self._connection.recv()
                 if method == PING:  # at once, in this thread, however busy the loop is
-                    self._reply(number, True, self._state())
+                    state = getattr(self._served, "state", None)
+                    self._reply(number, True, None if state is None else state())
                 elif method == CANCEL:
                     self._cancel(number)
                 else:
@@ -311,10 +291,6 @@ class _Caller:
         call = self._calls.get(number)  # it may have ended meanwhile
         if call is not None:
             call.cancel()
-
-    def _state(self) -> object:
-        state = getattr(self._served, "state", None)
-        return None if state is None else state()
 
     async def _answer(self, number: int, method: str, arguments: tuple[object, ...]) -> None:
         try:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import torch
@@ -52,17 +52,16 @@ class StopWatch:
     def table(self, stop: tuple[str, ...]) -> torch.Tensor:
         """Return (V,) bool: the tokens whose text could complete one of these strings (or end thinking)."""
         if stop not in self._tables:
-            tails = _tails((*stop, THINK_END)) if stop else ((), ())
-            self._tables[stop] = torch.tensor(
-                [_may_end(self.text.piece(v), *tails) for v in range(self.size)]
-            )
+            pieces = map(self.text.piece, range(self.size))
+            self._tables[stop] = torch.tensor(_may_end(pieces, (*stop, THINK_END) if stop else ()))
         return self._tables[stop]
 
     def ends(self, row: RowStop, tokens: torch.Tensor) -> bool:
         """Return whether the last of the row's tokens (T,) completes a stop string; follows the thinking."""
         if row.thinking is None:
             opening = self.text.decode(tokens[:_OPENING_TOKENS].tolist()).lstrip()
-            row.thinking = _leads_to_thinking(opening)
+            if opening.startswith(THINK_START) or not THINK_START.startswith(opening):
+                row.thinking = opening.startswith(THINK_START)
         if row.thinking:
             row.thinking = not self._completed(THINK_END, tokens)
             return False
@@ -74,50 +73,22 @@ class StopWatch:
         return string in self.text.decode(window)[max(0, before - len(string) + 1) :]
 
 
-def _leads_to_thinking(opening: str) -> bool | None:
-    """Return whether a reply that begins so begins with thinking; None while that cannot be said.
-
-    >>> [_leads_to_thinking(text) for text in ("<thi", "<think>2 +", "<solution>")]
-    [None, True, False]
-    """
-    if opening.startswith(THINK_START):
-        return True
-    return None if THINK_START.startswith(opening) else False
-
-
-def _tails(strings: Sequence[str]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-    """Return the strings, and every proper ending of one, as bytes."""
-    whole = tuple(string.encode() for string in strings)
-    return whole, tuple({data[i:] for data in whole for i in range(1, len(data))})
-
-
-def _may_end(piece: bytes, whole: tuple[bytes, ...], endings: tuple[bytes, ...]) -> bool:
+def _may_end(pieces: Iterable[bytes], strings: Sequence[str]) -> list[bool]:
     """Return whether a token with these bytes could complete one of the strings.
 
-    >>> [_may_end(piece, *_tails(["</s>"])) for piece in (b">", b"s> x", b"x</s>", b"</s", b"s")]
+    >>> _may_end([b">", b"s> x", b"x</s>", b"</s", b"s"], ["</s>"])
     [True, True, True, False, False]
     """
-    return piece.startswith(endings) or any(data in piece for data in whole)
-
-
-class Steps(Protocol):
-    """A causal model with its cache, one batch at a time; logits are (B, V) float32 of the last position."""
-
-    def prefill(self, ids: torch.Tensor, pad: torch.Tensor, more: int) -> torch.Tensor:
-        """Read prompts (B, P), of which the first ``pad`` (B,) are padding; ``more`` tokens may follow."""
-        ...
-
-    def step(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Read one more token of each row (B,)."""
-        ...
-
-    def keep(self, rows: torch.Tensor) -> None:
-        """Keep only these rows of the cache."""
-        ...
+    whole = [string.encode() for string in strings]
+    endings = tuple({data[i:] for data in whole for i in range(1, len(data))})
+    return [piece.startswith(endings) or any(data in piece for data in whole) for piece in pieces]
 
 
 class ModelSteps:
-    """Any transformers causal LM with a key-value cache, LoRA models included."""
+    """Any transformers causal LM with its cache, one batch at a time; LoRA models included.
+
+    Logits are (B, V) float32 of the last position.
+    """
 
     def __init__(self, model: PreTrainedModel) -> None:
         from transformers import DynamicCache
@@ -131,21 +102,21 @@ class ModelSteps:
         self._position = torch.empty(0)
 
     def prefill(self, ids: torch.Tensor, pad: torch.Tensor, more: int) -> torch.Tensor:
-        """See Steps."""
+        """Read prompts (B, P), of which the first ``pad`` (B,) are padding; ``more`` tokens may follow."""
         columns = torch.arange(ids.shape[1], device=ids.device)
         self._mask = (columns >= pad[:, None]).long()
         self._position = ids.shape[1] - pad
         return self._forward(ids, (columns - pad[:, None]).clamp(min=0))
 
     def step(self, tokens: torch.Tensor) -> torch.Tensor:
-        """See Steps."""
+        """Read one more token of each row (B,)."""
         self._mask = torch.nn.functional.pad(self._mask, (0, 1), value=1)
         logits = self._forward(tokens[:, None], self._position[:, None])
         self._position = self._position + 1
         return logits
 
     def keep(self, rows: torch.Tensor) -> None:
-        """See Steps."""
+        """Keep only these rows of the cache."""
         self._cache.batch_select_indices(rows)
         self._mask, self._position = self._mask[rows], self._position[rows]
 
@@ -159,6 +130,9 @@ class ModelSteps:
             **self._last_only,
         )
         return output.logits[:, -1].float()
+
+
+Steps: TypeAlias = ModelSteps | Qwen3Steps
 
 
 def steps_for(model: PreTrainedModel) -> Steps:
@@ -287,11 +261,15 @@ class _Batch:
         self._limits = torch.tensor([draw.max_tokens for draw in draws], device=device)
         self._temperature = torch.tensor([draw.temperature for draw in draws], device=device)
         self._likely = _likely(draws, device)
-        self._uniform = _uniforms(draws).to(device)
+        width = max(draw.max_tokens for draw in draws)
+        uniform = [np.random.Generator(np.random.PCG64(draw.seed)).random(width) for draw in draws]
+        self._uniform = torch.from_numpy(np.stack(uniform)).to(device)  # (B, T) float64 in [0, 1)
         self._ends = torch.zeros(watch.size, dtype=torch.bool, device=device)
         self._ends[[end for end in ends if end < watch.size]] = True
         self._stops = [RowStop(draw.stop, thinking=draw.thinking) for draw in draws]
-        self._tables, self._table_of = _stop_tables(draws, watch, device)
+        sets = sorted({draw.stop for draw in draws})
+        self._tables = torch.stack([watch.table(one) for one in sets]).to(device) if any(sets) else None
+        self._table_of = torch.tensor([sets.index(draw.stop) for draw in draws], device=device)
         size = self._uniform.shape
         self._tokens = torch.zeros(size, dtype=torch.long, device=device)
         self._logprobs = torch.zeros(size, device=device)
@@ -366,13 +344,6 @@ class _Batch:
         return completes
 
 
-def _uniforms(draws: Sequence[Draw]) -> torch.Tensor:
-    """Return (B, T) float64 uniforms in [0, 1), each row from its own seed alone."""
-    width = max(draw.max_tokens for draw in draws)
-    rows = [np.random.Generator(np.random.PCG64(draw.seed)).random(width) for draw in draws]
-    return torch.from_numpy(np.stack(rows))
-
-
 def _likely(draws: Sequence[Draw], device: torch.device) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Return top_p and top_k (B,), of greedy rows 1 and 0; None where every row is drawn among all tokens."""
     rows = [(draw.top_p, draw.top_k) if draw.temperature else (1.0, 0) for draw in draws]
@@ -380,15 +351,6 @@ def _likely(draws: Sequence[Draw], device: torch.device) -> tuple[torch.Tensor, 
         return None
     top_p, top_k = zip(*rows, strict=True)
     return torch.tensor(top_p, device=device), torch.tensor(top_k, device=device)
-
-
-def _stop_tables(
-    draws: Sequence[Draw], watch: StopWatch, device: torch.device
-) -> tuple[torch.Tensor | None, torch.Tensor]:
-    """Return the stop tables (S, V) of the different stop sets, or None, and each row's index into them."""
-    stops = sorted({draw.stop for draw in draws})
-    index = torch.tensor([stops.index(draw.stop) for draw in draws], device=device)
-    return (torch.stack([watch.table(stop) for stop in stops]).to(device) if any(stops) else None), index
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import os
 import random
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -33,27 +33,14 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 class ServerError(ConnectionError):
-    """A server that gave no usable answer; the message names URL and status. ``status`` 0: no HTTP at all."""
+    """A server that gave no usable answer; the message names URL and status. ``status`` 0: no HTTP at all.
 
-    def __init__(self, message: str, status: int = 0) -> None:
-        super().__init__(message)
-        self.status = status
+    ``wait_s``: the wait that the server wants before the next try; None where another try is of no use.
+    """
 
-
-class _Passing(Exception):
-    """A failure that may be over the next time; ``wait_s`` is the wait that the server wants."""
-
-    def __init__(self, message: str, status: int = 0, wait_s: float = 0.0) -> None:
+    def __init__(self, message: str, status: int = 0, *, wait_s: float | None = None) -> None:
         super().__init__(message)
         self.status, self.wait_s = status, wait_s
-
-
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    status: int
-    reason: str
-    headers: Mapping[str, str]
-    data: bytes
 
 
 class Server:
@@ -82,12 +69,17 @@ class Server:
                 f"timeout_s {timeout_s} positive"
             )
         self._key = api_key or ""
-        self._headers = _headers(self._key)
+        if self._key and not (self._key.isascii() and self._key.isprintable() and " " not in self._key):
+            raise ValueError(f"{KEY}: holds a character that no key has, such as a space or a line's end")
+        # What is packed may be large, and an answer is small.
+        self._headers = {"content-type": "application/json", "accept": "application/json"}
+        self._headers["accept-encoding"] = "identity"
+        if self._key:
+            self._headers["authorization"] = f"Bearer {self._key}"
         self._concurrency, self._retries = concurrency, retries
         self._timeout_s, self._first_wait_s = timeout_s, first_wait_s
-        self._tls: ssl.SSLContext | bool = (
-            httpx.create_ssl_context() if self.base_url.startswith("https") else True
-        )
+        secure = self.base_url.startswith("https")
+        self._tls: ssl.SSLContext | bool = httpx.create_ssl_context() if secure else True
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     async def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
@@ -108,61 +100,63 @@ class Server:
         data = None if body is None else json.dumps(body).encode()  # ASCII: half a character cannot break it
         gate = self._gates.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._concurrency))
         async with gate:
-            for attempt in range(self._retries):
+            for attempt in count():
                 try:
-                    return self._read(url, await self._send(url, data))
-                except _Passing as failure:
-                    wait = min(max(failure.wait_s, self._wait_s(attempt)), LONGEST_WAIT_S)
-                await asyncio.sleep(wait)
-            try:
-                return self._read(url, await self._send(url, data))
-            except _Passing as failure:
-                tries = f" ({self._retries + 1} tries)" if self._retries else ""
-                raise ServerError(f"{failure}{tries}", failure.status) from failure
+                    return await self._send(url, data)
+                except ServerError as failure:
+                    if failure.wait_s is None:
+                        raise
+                    if attempt == self._retries:
+                        tries = f" ({attempt + 1} tries)" if attempt else ""
+                        raise ServerError(f"{failure}{tries}", failure.status) from failure
+                    doubled = self._first_wait_s * 2.0**attempt  # those refused together part
+                    wait = max(failure.wait_s, doubled * random.uniform(0.75, 1.25))
+                await asyncio.sleep(min(wait, LONGEST_WAIT_S))
+        raise AssertionError
 
-    def _wait_s(self, attempt: int) -> float:
-        """Return a wait of 0.75 to 1.25 times the doubled one, so that those refused together part."""
-        return self._first_wait_s * 2.0**attempt * random.uniform(0.75, 1.25)
-
-    async def _send(self, url: str, data: bytes | None) -> _Reply:
+    async def _send(self, url: str, data: bytes | None) -> bytes:
         """Send it once, over a connection of its own: none is left open when a debate is given up."""
         import httpx
 
+        limits = httpx.Timeout(self._timeout_s, connect=CONNECT_S)
+        method = "GET" if data is None else "POST"
         try:
             async with (
                 asyncio.timeout(self._timeout_s),
-                httpx.AsyncClient(
-                    verify=self._tls, timeout=httpx.Timeout(self._timeout_s, connect=CONNECT_S)
-                ) as client,
-                client.stream(
-                    "GET" if data is None else "POST", url, content=data, headers=self._headers
-                ) as response,
+                httpx.AsyncClient(verify=self._tls, timeout=limits) as client,
+                client.stream(method, url, content=data, headers=self._headers) as response,
             ):
-                body = await _body(url, response)
-                return _Reply(response.status_code, response.reason_phrase, response.headers, body)
+                return self._read(url, response, await _body(url, response))
         except TimeoutError as error:
-            raise _Passing(f"{url}: no answer in {self._timeout_s:g} s") from error
+            raise ServerError(f"{url}: no answer in {self._timeout_s:g} s", wait_s=0) from error
         except httpx.RequestError as error:
-            raise _Passing(f"{url}: {self._clean(str(error) or type(error).__name__)}") from error
+            why = self._clean(str(error) or type(error).__name__)
+            raise ServerError(f"{url}: {why}", wait_s=0) from error
 
     def _object(self, path: str, data: bytes) -> Mapping[str, object]:
         url = self.base_url + path
-        answer = _object(url, data)
+        try:
+            answer: object = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise ServerError(f"{url}: HTTP 200, but the answer is not JSON", 200) from error
+        if not isinstance(answer, dict):
+            raise ServerError(f"{url}: HTTP 200, but the answer is not a JSON object", 200)
         if answer.get("error"):  # as some relays report a failure behind them
             raise ServerError(f"{url}: HTTP 200, but: {self._clean(_complaint(data))}", 200)
-        return answer
+        return cast("dict[str, object]", answer)
 
-    def _read(self, url: str, reply: _Reply) -> bytes:
-        if reply.status == 200:
-            return reply.data
-        line = f"{url}: HTTP {reply.status} {reply.reason}".rstrip()
-        if complaint := self._clean(_complaint(reply.data)):
+    def _read(self, url: str, response: httpx.Response, data: bytes) -> bytes:
+        status = response.status_code
+        if status == 200:
+            return data
+        line = f"{url}: HTTP {status} {response.reason_phrase}".rstrip()
+        if complaint := self._clean(_complaint(data)):
             line = f"{line}: {complaint}"
-        if reply.status == UNAUTHORIZED:
+        if status == UNAUTHORIZED:
             line += _why_without_key(self.base_url)
-        if reply.status in BUSY or reply.status >= 500:
-            raise _Passing(line, reply.status, _seconds(reply.headers.get("retry-after", "")))
-        raise ServerError(line, reply.status)
+        may_pass = status in BUSY or status >= 500
+        wait_s = _seconds(response.headers.get("retry-after", "")) if may_pass else None
+        raise ServerError(line, status, wait_s=wait_s)
 
     def _clean(self, text: str) -> str:
         """Return the text on one line, without the key."""
@@ -198,50 +192,24 @@ def _why_without_key(base_url: str) -> str:
     )
 
 
-def _headers(key: str) -> dict[str, str]:
-    if key and not (key.isascii() and key.isprintable() and " " not in key):
-        raise ValueError("OPENAI_API_KEY: holds a character that no key has, such as a space or a line's end")
-    headers = {
-        "content-type": "application/json",
-        "accept": "application/json",
-        "accept-encoding": "identity",  # an answer is small; what is packed may be large
-    }
-    return headers | ({"authorization": f"Bearer {key}"} if key else {})
-
-
 async def _body(url: str, response: httpx.Response) -> bytes:
     """Return the answer's bytes, unpacked if it came packed once; ServerError beyond LARGEST_REPLY."""
-    data = bytearray()
+    status, data = response.status_code, bytearray()
+    coding = response.headers.get("content-encoding", "identity").strip().lower()
+    if coding not in ("identity", "", "gzip", "deflate"):
+        raise ServerError(f"{url}: the answer is packed as {coding[:40]!r}", status)
     async for piece in response.aiter_raw():
         data += piece
         if len(data) > LARGEST_REPLY:
-            raise _too_large(url, response)
-    coding = response.headers.get("content-encoding", "identity").strip().lower()
-    if coding in ("identity", ""):
-        return bytes(data)
-    if coding not in ("gzip", "deflate"):
-        raise ServerError(f"{url}: the answer is packed as {coding[:40]!r}", response.status_code)
+            break
     try:
-        unpacked = zlib.decompressobj(GZIP_OR_ZLIB).decompress(data, LARGEST_REPLY + 1)
+        unpack = zlib.decompressobj(GZIP_OR_ZLIB).decompress
+        body = bytes(data) if coding in ("identity", "") else unpack(data, LARGEST_REPLY + 1)
     except zlib.error as error:
-        raise ServerError(f"{url}: the answer cannot be unpacked: {error}", response.status_code) from error
-    if len(unpacked) > LARGEST_REPLY:
-        raise _too_large(url, response)
-    return unpacked
-
-
-def _too_large(url: str, response: httpx.Response) -> ServerError:
-    return ServerError(f"{url}: the answer has more than {LARGEST_REPLY} bytes", response.status_code)
-
-
-def _object(url: str, data: bytes) -> Mapping[str, object]:
-    try:
-        answer: object = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise ServerError(f"{url}: HTTP 200, but the answer is not JSON", 200) from error
-    if not isinstance(answer, dict):
-        raise ServerError(f"{url}: HTTP 200, but the answer is not a JSON object", 200)
-    return cast("dict[str, object]", answer)
+        raise ServerError(f"{url}: the answer cannot be unpacked: {error}", status) from error
+    if max(len(data), len(body)) > LARGEST_REPLY:
+        raise ServerError(f"{url}: the answer has more than {LARGEST_REPLY} bytes", status)
+    return body
 
 
 def _complaint(data: bytes) -> str:
@@ -268,7 +236,6 @@ def _seconds(header: str) -> float:
     (3.0, 0.0, 0.0, 0.0)
     """
     try:
-        seconds = float(header)
+        return max(0.0, float(header))  # of 0 and nan it is 0
     except ValueError:
         return 0.0
-    return seconds if seconds > 0 else 0.0

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from debate.seeds import derive_seed
 from debate.types import Completion, Message, SampleRequest
@@ -86,32 +86,39 @@ class Speech:
         """Return the prompt's ids (P,), up to where the reply begins."""
         return self._encoded(tuple(messages))
 
-    def _encode(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
-        prompt = self._encoder.encode(messages)
-        return prompt + self._opening if self._adds_opening(messages) else prompt
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Return the length of the prompt that these messages make."""
+        return len(self.encode(messages))
 
-    def _adds_opening(self, messages: Sequence[Message]) -> bool:
-        return self._thinking and not self._encoder.opens_thinking(messages)
+    def _encode(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
+        return self._encoder.encode(messages) + self._added_opening(messages)
+
+    def _added_opening(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        return self._opening if self._thinking and not self._encoder.opens_thinking(messages) else ()
 
     def prompt(self, request: SampleRequest) -> tuple[int, ...]:
         """Return the ids of a request's prompt (P,): its prefix and its begun reply exactly as they are."""
-        return self._asked(request) + (request.begun.tokens if request.begun else ())
-
-    def _asked(self, request: SampleRequest) -> tuple[int, ...]:
-        """Return the ids of what is replied to."""
+        begun = request.begun.tokens if request.begun else ()
         if not request.prefix:
-            return self.encode(request.messages)
+            return self.encode(request.messages) + begun
         added, last = self.continuation(request.messages), request.prefix[-1:]
         ended = added[:1] == last and self.ends.issuperset(last)
-        return request.prefix + added[ended:]
+        return request.prefix + added[ended:] + begun
 
     def continuation(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return what comes behind a reply (C,): its end, the messages, and where the next reply begins."""
         return self._continued(tuple(messages))
 
+    def count_continuation(self, messages: Sequence[Message]) -> int:
+        """Return how many tokens these messages add behind a reply, with the reply's end."""
+        return len(self.continuation(messages))
+
     def _continue(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
-        added = self._encoder.continuation(messages)
-        return added + self._opening if self._adds_opening(messages) else added
+        return self._encoder.continuation(messages) + self._added_opening(messages)
+
+    def is_end(self, token: int) -> bool:
+        """Return whether a token ends a reply."""
+        return token in self.ends
 
     def opens_thinking(self, messages: Sequence[Message]) -> bool:
         """Return whether the prompt that these messages make ends with ``<think>``."""
@@ -127,12 +134,9 @@ class Speech:
             text = text.lstrip().removeprefix(THINK_START).removeprefix("\n")
             if THINK_END not in text:
                 raise ValueError(f"the prompt opens thinking, and the reply has no {THINK_END}")
-        return self._encoder.reply_ids(text, (THINK_START, THINK_END)) + self._end()
-
-    def _end(self) -> tuple[int, ...]:
-        """Return what ends a reply: what the template writes behind it, or the end of a text; else ()."""
         behind = self.continuation((Message("user", "x"),))[:1] if self._encoder.chat else ()
-        return behind if behind and self.ends.issuperset(behind) else self._end_of_text
+        end = behind if behind and self.ends.issuperset(behind) else self._end_of_text
+        return self._encoder.reply_ids(text, (THINK_START, THINK_END)) + end
 
     def thinking_draw(self, request: SampleRequest, prompt: tuple[int, ...]) -> Draw | None:
         """Return what is to be sampled for the thinking; None where the request has no budget for it."""
@@ -144,16 +148,9 @@ class Speech:
                 f"debate {request.debate}, turn {request.turn}: {budget} tokens are too few to think, since "
                 f"ending it takes {len(self._closing)}; raise debate.thinking_tokens or context_tokens"
             )
-        return Draw(
-            prompt=prompt,
-            max_tokens=budget - len(self._closing),
-            temperature=request.temperature,
-            seed=derive_seed(request.seed, "thinking"),
-            stop=(THINK_END,),
-            thinking=False,
-            top_p=request.top_p,
-            top_k=request.top_k,
-        )
+        seed = derive_seed(request.seed, "thinking")
+        most, among = budget - len(self._closing), (request.top_p, request.top_k)
+        return Draw(prompt, most, request.temperature, seed, (THINK_END,), False, *among)
 
     def thought(self, drawn: Drawn | None) -> Thought:
         """Return the thinking with its end: its own, that of the whole reply, or a forced one."""
@@ -169,22 +166,11 @@ class Speech:
         if thought.over:
             return None
         before = prompt + thought.tokens
-        return Draw(
-            prompt=before,
-            max_tokens=min(request.max_tokens, self._tokens_left(request, before)),
-            temperature=request.temperature,
-            seed=request.seed,
-            stop=request.stop,
-            thinking=self._begins_thinking(request, thought),
-            top_p=request.top_p,
-            top_k=request.top_k,
-        )
-
-    def _begins_thinking(self, request: SampleRequest, thought: Thought) -> bool | None:
-        """Return whether what is sampled begins in a think block; None where its first tokens decide."""
-        if thought.tokens or request.begun:
-            return False
-        return self.opens_thinking(request.messages) or None
+        most = min(request.max_tokens, self._tokens_left(request, before))
+        begun = bool(thought.tokens or request.begun)
+        thinking = False if begun else self.opens_thinking(request.messages) or None
+        among = request.top_p, request.top_k
+        return Draw(before, most, request.temperature, request.seed, request.stop, thinking, *among)
 
     def written(self, text: str) -> tuple[int, ...]:
         """Return the ids of a text within a reply that is not the model's; none is a control token."""
@@ -201,18 +187,10 @@ class Speech:
     ) -> Completion:
         """Return the completion; the end token is in the tokens and not in the text."""
         answer = answer or _NOTHING
-        tokens = thought.tokens + answer.tokens
+        tokens, logprobs = thought.tokens + answer.tokens, thought.logprobs + answer.logprobs
         text, offsets = self.read(tokens)
-        return Completion(
-            prompt_tokens=prompt,
-            tokens=tokens,
-            logprobs=thought.logprobs + answer.logprobs,
-            text=text,
-            stop_reason=answer.stop_reason,
-            policy_version=version,
-            offsets=offsets,
-            forced=thought.forced_indices,
-        )
+        how = answer.stop_reason, version, offsets, thought.forced_indices
+        return Completion(prompt, tokens, logprobs, text, *how)
 
     def _tokens_left(self, request: SampleRequest, prompt: tuple[int, ...]) -> int:
         """Return how many tokens fit behind the prompt; ValueError where there are none."""
@@ -227,42 +205,14 @@ class Speech:
 
 
 class SpeakingPolicy:
-    """What a policy over a ``Speech`` has beside the protocol; see ``debate.policy``."""
+    """A policy over a ``Speech``, whose public methods and attributes are the policy's own too."""
 
     _speech: Speech
 
-    @property
-    def context_tokens(self) -> int | None:
-        """The most tokens of prompt and completion together."""
-        return self._speech.context_tokens
-
-    def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Return the length of the prompt that these messages make."""
-        return len(self.encode(messages))
-
-    def count_continuation(self, messages: Sequence[Message]) -> int:
-        """Return how many tokens these messages add behind a reply, with the reply's end."""
-        return len(self._speech.continuation(messages))
-
-    def opens_thinking(self, messages: Sequence[Message]) -> bool:
-        """Return whether the prompt that these messages make ends with ``<think>``."""
-        return self._speech.opens_thinking(messages)
-
-    def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return the prompt's ids (P,), up to where the reply begins."""
-        return self._speech.encode(messages)
-
-    def written(self, text: str) -> tuple[int, ...]:
-        """Return the ids of a text that stands in a reply and is not the model's."""
-        return self._speech.written(text)
-
-    def read(self, tokens: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
-        """Return the text of a reply's tokens (T,) and their offsets (T,)."""
-        return self._speech.read(tokens)
-
-    def is_end(self, token: int) -> bool:
-        """Return whether a token ends a reply."""
-        return token in self._speech.ends
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # not there yet
+            raise AttributeError(name)
+        return getattr(self._speech, name)
 
 
 def refuse_impossible(request: SampleRequest) -> None:

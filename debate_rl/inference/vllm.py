@@ -150,11 +150,11 @@ class VLLMPolicy(RequestingPolicy):
                 write_adapter(weights, Path(home) / f"version_{version}", kind)
                 self._load_adapter(Path(home) / f"version_{version}")
         elif hasattr(weights, "named_parameters"):
-            self._load_weights(weights_iterator=named_tensors(weights, kind))
+            self._reload(weights_iterator=named_tensors(weights, kind))
         elif (_folder(weights) / ADAPTER).is_file():
             self._load_adapter(_folder(weights))
         else:
-            self._load_weights(weights_path=str(_folder(weights).resolve()))
+            self._reload(weights_path=str(_folder(weights).resolve()))
 
     async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
         """Answer requests, and report what they were computed with, one report for each engine.
@@ -191,7 +191,7 @@ class VLLMPolicy(RequestingPolicy):
         try:
             taken = self._llm.llm_engine.add_lora(lora)
         except Exception as error:  # whatever its workers raise at files that do not suit them
-            raise ValueError(f"vLLM cannot take the adapter in {path}: {_first_lines(error)}") from error
+            raise _refused(f"vLLM cannot take the adapter in {path}", error) from error
         if not taken:
             raise ValueError(f"vLLM did not take the adapter in {path}")
         self._now.replace(lora)
@@ -206,14 +206,14 @@ class VLLMPolicy(RequestingPolicy):
         Nothing is computed from the first call to the last.
         """
         if call == "start_weight_update":
-            self._loop.pause()
+            self._loop.may_step.clear()
         self._llm.collective_rpc(call, kwargs=arguments)
         if version is not None:
             self._begin_anew()
             self.version, self._unread = version, True
-            self._loop.resume()
+            self._loop.may_step.set()
 
-    def _load_weights(self, **source: object) -> None:
+    def _reload(self, **source: object) -> None:
         self._llm.collective_rpc("reload_weights", kwargs=source)
         self._begin_anew()
 
@@ -230,7 +230,7 @@ class VLLMPolicy(RequestingPolicy):
 
     async def _part(self, prompt: Sequence[int], sampling: dict[str, Any], lora: Any) -> Part:
         output = (await self._loop.complete(prompt, sampling_params(sampling), lora)).outputs[0]
-        return Part(tuple(output.token_ids), tuple(_logprobs(output)), output.finish_reason)
+        return Part(tuple(output.token_ids), _logprobs(output), output.finish_reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,16 +255,8 @@ class EngineLoop:
         self._numbers = count()
         self._stepping: asyncio.Task[None] | None = None
         self._steps, self._seconds = 0, 0.0
-        self._may_step = asyncio.Event()
-        self._may_step.set()
-
-    def pause(self) -> None:
-        """Do no step until ``resume``."""
-        self._may_step.clear()
-
-    def resume(self) -> None:
-        """Go on with the requests that wait."""
-        self._may_step.set()
+        self.may_step = asyncio.Event()  # cleared while new weights come in
+        self.may_step.set()
 
     def state(self) -> EngineState:
         """Return what the engine has done so far."""
@@ -294,7 +286,7 @@ class EngineLoop:
         """Step while a request waits; what the engine raises goes to every one that does."""
         try:
             while self._waiting:
-                await self._may_step.wait()
+                await self.may_step.wait()
                 began = time.perf_counter()
                 outputs = self._engine.step()
                 self._steps, self._seconds = self._steps + 1, self._seconds + time.perf_counter() - began
@@ -322,19 +314,30 @@ def _engine(model_path: str, **settings: Any) -> Any:
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     vllm = import_module("vllm")
-    settings = {"hf_overrides": WIDE_HEAD} | _whole_prompts(settings["max_model_len"]) | settings
+    defaults: dict[str, object] = {"hf_overrides": WIDE_HEAD}
+    if import_module("vllm.platforms").current_platform.is_cpu():
+        # A prompt is read in one go: read in parts it fails there with a seed, since vLLM rewinds the
+        # generator, which a CPU's cannot (0.32.0).
+        most = max(settings["max_model_len"] or 0, MOST_READ)
+        defaults |= {"enable_chunked_prefill": False, "max_num_batched_tokens": most}
     try:
         llm = vllm.LLM(
             model_path,
             logprobs_mode="processed_logprobs",
             worker_extension_cls="debate_rl.inference.vllm_worker.WorkerExtension",
             trust_remote_code=False,
-            **settings,
+            **(defaults | settings),
         )
     except Exception as error:  # whatever its workers raise at a model or a machine that does not suit them
-        raise ValueError(f"vLLM cannot serve {model_path!r}: {_first_lines(error)}") from error
+        raise _refused(f"vLLM cannot serve {model_path!r}", error) from error
     print(f"vLLM {vllm.__version__}: {engine_words(llm.llm_engine.vllm_config)}", file=sys.stderr, flush=True)
     return llm
+
+
+def _refused(what: str, error: Exception) -> ValueError:
+    """Return the error of what vLLM's workers refuse, with the first lines of theirs."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return ValueError(f"{what}: {' '.join(lines[:3]) or type(error).__name__}")
 
 
 def engine_words(config: Any) -> str:
@@ -343,21 +346,6 @@ def engine_words(config: Any) -> str:
     scheduling = "asynchronous" if config.scheduler_config.async_scheduling else "synchronous"
     tokens = config.cache_config.num_gpu_blocks * config.cache_config.block_size
     return f"model runner {runner}, {scheduling} scheduling, a cache of {tokens:,} tokens"
-
-
-def _first_lines(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines[:3]) or type(error).__name__
-
-
-def _whole_prompts(max_model_len: int | None) -> dict[str, object]:
-    """Return settings by which a prompt is read in one go on a CPU.
-
-    Read in parts it fails there with a seed: vLLM rewinds the generator, which a CPU's cannot (0.32.0).
-    """
-    if not import_module("vllm.platforms").current_platform.is_cpu():
-        return {}
-    return {"enable_chunked_prefill": False, "max_num_batched_tokens": max(max_model_len or 0, MOST_READ)}
 
 
 def _lora_settings(rank: int, at_once: int = 1) -> dict[str, object]:
@@ -377,13 +365,10 @@ def _lora_settings(rank: int, at_once: int = 1) -> dict[str, object]:
 
 
 def speech_of(model_path: str, *, context_tokens: int | None, **settings: Any) -> Speech:
-    """Return how the model in a folder or of a hub id is prompted and read; ``settings`` as of ``Speech``."""
-    tokenizer, ends = _tokenizer_and_ends(model_path)
-    return Speech(tokenizer, ends=ends, context_tokens=context_tokens, **settings)
+    """Return how the model in a folder or of a hub id is prompted and read; ``settings`` as of ``Speech``.
 
-
-def _tokenizer_and_ends(model_path: str) -> tuple[Any, frozenset[int]]:
-    """Return the tokenizer as transformers loads it, and the ids that end a reply as LocalPolicy has them."""
+    The tokenizer is as transformers loads it, and the ids that end a reply are those of LocalPolicy.
+    """
     from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
     tokenizer = AutoTokenizer.from_pretrained(model_path, trust_remote_code=False)
@@ -392,7 +377,8 @@ def _tokenizer_and_ends(model_path: str) -> tuple[Any, frozenset[int]]:
         generation = GenerationConfig.from_pretrained(model_path)
     except OSError:  # a model without one
         generation = None
-    return tokenizer, ids_of_ends(config, generation, tokenizer)
+    ends = ids_of_ends(config, generation, tokenizer)
+    return Speech(tokenizer, ends=ends, context_tokens=context_tokens, **settings)
 
 
 def _folder(weights: object) -> Path:
@@ -403,9 +389,9 @@ def _folder(weights: object) -> Path:
     return Path(weights)
 
 
-def _logprobs(output: Any) -> list[float]:
+def _logprobs(output: Any) -> tuple[float, ...]:
     """Return the log-probability of each token (T,) in nats."""
-    values = list(output.logprobs.logprobs) if output.logprobs else []
+    values = tuple(output.logprobs.logprobs) if output.logprobs else ()
     if len(values) != len(output.token_ids):
         raise RuntimeError(f"vLLM gave {len(values)} log-probabilities of {len(output.token_ids)} tokens")
     return values

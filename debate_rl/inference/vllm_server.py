@@ -22,12 +22,8 @@ from debate_rl.inference.server import Server, ServerError, key_for
 from debate_rl.inference.vllm import EngineState, speech_of
 from debate_rl.inference.vllm_requests import Current, Part, RequestingPolicy
 
-COMPLETIONS, MODELS, LOAD, UNLOAD = (
-    "/completions",
-    "/models",
-    "/load_lora_adapter",
-    "/unload_lora_adapter",
-)
+COMPLETIONS, MODELS = "/completions", "/models"
+LOAD, UNLOAD = "/load_lora_adapter", "/unload_lora_adapter"
 NOT_FOUND = 404
 LIKELIEST = 5
 RAW = 0.75
@@ -40,7 +36,7 @@ class VLLMServer(RequestingPolicy):
 
     ``model_path``: the same model's folder or hub id, for its tokenizer; the server's name or root of it must
     be the same. ``dtype``: what the server computes in. ``adapter``: the folder of a first one. ``chat``,
-    ``thinking`` and ``raw_prompt`` are as in ``LocalPolicy``, the rest as in ``OpenAIPolicy``.
+    ``thinking`` and ``raw_prompt`` are as in ``LocalPolicy``, ``sending`` as in ``OpenAIPolicy``.
     """
 
     def __init__(
@@ -53,16 +49,12 @@ class VLLMServer(RequestingPolicy):
         chat: bool | None = None,
         thinking: bool = False,
         raw_prompt: Callable[[tuple[Message, ...]], str] | None = None,
-        concurrency: int = 64,
-        timeout_s: float = 600.0,
-        retries: int = 4,
         version: int = 0,
+        **sending: Any,
     ) -> None:
         key = key_for(base_url)
-        self._server = Server(
-            base_url, api_key=key, concurrency=concurrency, timeout_s=timeout_s, retries=retries
-        )
-        self._once = Server(base_url, api_key=key, timeout_s=timeout_s, retries=0)
+        self._server = Server(base_url, api_key=key, **sending)
+        self._once = Server(base_url, api_key=key, **(sending | {"retries": 0}))
         self._dtype, self.version = dtype, version
         self._running, self._answered, self._seconds = 0, 0, 0.0
         self._since = 0.0
@@ -130,8 +122,11 @@ class VLLMServer(RequestingPolicy):
             cards = _cards(await self._server.get(MODELS))
         except ServerError as error:
             raise ValueError(f"model.vllm.servers: {error}") from error
+        folder = Path(model).resolve() if Path(model).is_dir() else None
         for card in cards:
-            if model in (card.get("id"), card.get("root")) or _same_folder(model, card.get("root")):
+            root = card.get("root")
+            same = folder is not None and isinstance(root, str) and Path(root).resolve() == folder
+            if same or model in (card.get("id"), root):
                 longest = card.get("max_model_len")
                 return str(card["id"]), longest if isinstance(longest, int) else None
         names = ", ".join(str(card.get("id")) for card in cards)
@@ -159,13 +154,17 @@ class VLLMServer(RequestingPolicy):
 
     async def _part(self, name: str, prompt: list[int], sampling: dict[str, Any]) -> Part:
         body = {"model": name, "prompt": prompt, "return_token_ids": True, **sampling}
-        self._began()
+        if not self._running:
+            self._since = time.perf_counter()
+        self._running += 1
         try:
             return Part(*read_tokens(await self._posted(name, body)))
         except ReplyError as error:
             raise ServerError(f"{self._server.base_url}{COMPLETIONS}: HTTP 200, but {error}", 200) from error
         finally:
-            self._ended()
+            self._running, self._answered = self._running - 1, self._answered + 1
+            if not self._running:
+                self._seconds += time.perf_counter() - self._since
 
     async def _posted(self, name: str, body: Mapping[str, object]) -> Mapping[str, object]:
         """Return the reply; a server that was started anew is given the adapter again."""
@@ -199,17 +198,6 @@ class VLLMServer(RequestingPolicy):
         with suppress(ServerError):  # it pushes the oldest out by itself when it has no room
             await self._once.tell(UNLOAD, {"lora_name": name})
 
-    def _began(self) -> None:
-        if not self._running:
-            self._since = time.perf_counter()
-        self._running += 1
-
-    def _ended(self) -> None:
-        self._running -= 1
-        self._answered += 1
-        if not self._running:
-            self._seconds += time.perf_counter() - self._since
-
 
 def _cards(reply: Mapping[str, object]) -> list[dict[str, object]]:
     listed = reply.get("data")
@@ -217,17 +205,13 @@ def _cards(reply: Mapping[str, object]) -> list[dict[str, object]]:
     return [cast("dict[str, object]", card) for card in cards if isinstance(card, dict)]
 
 
-def _same_folder(model: str, root: object) -> bool:
-    return Path(model).is_dir() and isinstance(root, str) and Path(root).resolve() == Path(model).resolve()
-
-
 def _likeliest(reply: Mapping[str, object]) -> list[float]:
     """Return the log-probabilities of the likeliest first tokens, falling; the sampled one is told too."""
     try:
-        choice: Any = reply["choices"]
-        told = choice[0]["logprobs"]["top_logprobs"][0].values()
-        return sorted(map(float, told), reverse=True)[:LIKELIEST]
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        choices: Any = reply["choices"]
+        listed = choices[0]["logprobs"]["top_logprobs"][0].values()
+        return sorted(map(float, listed), reverse=True)[:LIKELIEST]
+    except (LookupError, TypeError, ValueError, AttributeError):
         return []
 
 

@@ -174,10 +174,7 @@ def sender_settings(transfer: Transfer, largest: int) -> Any:
         settings = import_module(f"{VLLM}.ipc_engine").IPCTrainerInitInfo
         return settings(rank=0, packed=True, packed_buffer_size_bytes=chunk)
     settings = import_module(f"{VLLM}.nccl_engine").NCCLTrainerInitInfo
-    return settings(HERE, _free_port(), 1 + transfer.workers, rank=0, packed_buffer_size_bytes=chunk)
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind((HERE, 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as free:
+        free.bind((HERE, 0))
+        port = int(free.getsockname()[1])
+    return settings(HERE, port, 1 + transfer.workers, rank=0, packed_buffer_size_bytes=chunk)

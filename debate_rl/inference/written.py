@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from debate.policy import context_limit, token_counts
 from debate.tools import FENCE
@@ -14,65 +14,70 @@ THINK_END = "</think>"
 WRITER = ("written", "read", "is_end")
 
 
-class Written(Protocol):
-    """A reply so far."""
+class Written:
+    """A reply so far in text, by an engine without tokens; a token is three characters if it counts none."""
 
-    text: str
+    def __init__(self, first: Completion, request: SampleRequest) -> None:
+        self._first, self._newest, self._request = first, first, request
+        self._spent = 0
+        self.text = ""
 
     def take(self, piece: Completion) -> None:
         """Add what the model wrote."""
-        ...
+        self._newest = piece
+        self._spent += token_counts(piece)[1] or self.cost(piece.text)
+        self.text += piece.text
 
     def cut(self, end: int) -> bool:
-        """Take back all behind a character; False where that cannot be done."""
-        ...
+        """Take back all behind a character, since the engine may have written on; False where all is kept."""
+        self.text = self.text[:end]
+        return True
 
     def add(self, text: str) -> None:
         """Add what the model did not write."""
-        ...
+        self.text += text
+        self._spent += self.cost(text)
 
     def cost(self, text: str) -> int:
         """Return how many tokens a text has."""
-        ...
+        return -(-len(text) // 3)
 
     def left(self) -> int:
-        """Return how many tokens may follow."""
-        ...
+        """Return how many tokens may follow; thinking counts, since an engine may not say how much it was."""
+        return self._request.max_tokens + self._request.thinking_tokens - self._spent
 
     def at_fence(self, stop: Sequence[str]) -> bool:
         """Return whether a fence ended the newest piece: no end token did, and none of these strings."""
-        ...
+        return self._newest.text.endswith(FENCE) and not self._newest.text.endswith(tuple(stop))
 
     def begun(self) -> Begun:
         """Return what the model goes on from."""
-        ...
+        return Begun((), self.text)
 
     def completion(self, reason: StopReason, calls: tuple[Call, ...]) -> Completion:
-        """Return the whole reply."""
-        ...
+        """Return the whole reply: with the engine's tokens where no program was in it, else their count."""
+        first = self._first
+        if self._newest is first and not calls:
+            return replace(first, text=self.text, calls=())
+        bare = Completion((), (), (), self.text, reason, first.policy_version)
+        counts = {"prompt_count": token_counts(first)[0] or None, "token_count": self._spent}
+        return replace(bare, **counts, calls=calls)
 
 
-def written_by(policy: Policy, first: Completion, request: SampleRequest) -> Written:
-    """Return an empty reply to a request, of the kind that the policy's first piece calls for."""
-    if first.tokens and all(hasattr(policy, name) for name in WRITER):
-        return _InTokens(policy, first, request)
-    return _InText(first, request)
-
-
-class _InTokens:
-    """A reply in tokens: the model goes on from exactly these."""
+class WrittenTokens(Written):
+    """A reply in tokens: the model goes on from exactly these, and all that was sampled is kept."""
 
     def __init__(self, policy: Any, first: Completion, request: SampleRequest) -> None:
-        self._policy, self._first, self._request = policy, first, request
+        super().__init__(first, request)
+        self._policy = policy
         self._tokens: tuple[int, ...] = ()
         self._logprobs: tuple[float, ...] = ()
         self._offsets: tuple[int, ...] = ()
         self._forced: tuple[int, ...] = ()
         self._thought: int | None = None
-        self.text = ""
 
     def take(self, piece: Completion) -> None:
-        """See Written."""
+        """Add what the model wrote."""
         self._extend(piece.tokens, piece.logprobs, piece.forced)
 
     def cut(self, end: int) -> bool:
@@ -87,11 +92,11 @@ class _InTokens:
         self._extend(added, (0.0,) * len(added), range(len(added)))
 
     def cost(self, text: str) -> int:
-        """See Written."""
+        """Return how many tokens a text has."""
         return len(self._policy.written(text))
 
     def left(self) -> int:
-        """See Written; thinking has a limit of its own, and the context bounds all."""
+        """Return how many tokens may follow; thinking has a limit of its own, and the context bounds all."""
         if self._thought is None:
             behind = self.text.partition(THINK_END)[0] + THINK_END if self._request.thinking_tokens else ""
             self._thought = sum(offset < len(behind) for offset in self._offsets)
@@ -101,26 +106,19 @@ class _InTokens:
         return left if limit is None else min(left, limit - used)
 
     def at_fence(self, stop: Sequence[str]) -> bool:
-        """See Written."""
+        """Return whether a fence ended the newest piece: no end token did, and none of these strings."""
         ended = self._policy.is_end(self._tokens[-1])
         return not ended and self._completes(FENCE) and not any(map(self._completes, stop))
 
     def begun(self) -> Begun:
-        """See Written."""
+        """Return what the model goes on from."""
         return Begun(self._tokens, self.text)
 
     def completion(self, reason: StopReason, calls: tuple[Call, ...]) -> Completion:
-        """See Written."""
-        return replace(
-            self._first,
-            tokens=self._tokens,
-            logprobs=self._logprobs,
-            text=self.text,
-            stop_reason=reason,
-            offsets=self._offsets,
-            forced=self._forced,
-            calls=calls,
-        )
+        """Return the whole reply."""
+        parts = {"tokens": self._tokens, "logprobs": self._logprobs, "offsets": self._offsets}
+        how = {"text": self.text, "stop_reason": reason, "forced": self._forced, "calls": calls}
+        return replace(self._first, **parts, **how)
 
     def _extend(self, tokens: tuple[int, ...], logprobs: tuple[float, ...], forced: Sequence[int]) -> None:
         at = len(self._tokens)
@@ -133,55 +131,8 @@ class _InTokens:
         return string in self.text[max(0, self._offsets[-1] - len(string) + 1) :]
 
 
-class _InText:
-    """A reply in text, by an engine that gives no tokens; where it counts none, three characters are one."""
-
-    def __init__(self, first: Completion, request: SampleRequest) -> None:
-        self._first, self._newest = first, first
-        self._most = request.max_tokens + request.thinking_tokens
-        self._spent = 0
-        self.text = ""
-
-    def take(self, piece: Completion) -> None:
-        """See Written."""
-        self._newest = piece
-        self._spent += token_counts(piece)[1] or self.cost(piece.text)
-        self.text += piece.text
-
-    def cut(self, end: int) -> bool:
-        """See Written: an engine that does not know the fence has written on."""
-        self.text = self.text[:end]
-        return True
-
-    def add(self, text: str) -> None:
-        """See Written."""
-        self.text += text
-        self._spent += self.cost(text)
-
-    def cost(self, text: str) -> int:
-        """See Written."""
-        return -(-len(text) // 3)
-
-    def left(self) -> int:
-        """See Written; what was thought counts, since an engine may not say how much it was."""
-        return self._most - self._spent
-
-    def at_fence(self, stop: Sequence[str]) -> bool:
-        """See Written."""
-        return self._ends_with((FENCE,)) and not self._ends_with(stop)
-
-    def begun(self) -> Begun:
-        """See Written."""
-        return Begun((), self.text)
-
-    def completion(self, reason: StopReason, calls: tuple[Call, ...]) -> Completion:
-        """Return the whole reply: with the engine's tokens where no program was in it, else their count."""
-        if self._newest is self._first and not calls:
-            return replace(self._first, text=self.text, calls=())
-        first = self._first
-        prompt = token_counts(first)[0] or None
-        bare = Completion((), (), (), self.text, reason, first.policy_version)
-        return replace(bare, prompt_count=prompt, token_count=self._spent, calls=calls)
-
-    def _ends_with(self, strings: Sequence[str]) -> bool:
-        return self._newest.text.endswith(tuple(strings))
+def written_by(policy: Policy, first: Completion, request: SampleRequest) -> Written:
+    """Return an empty reply to a request, of the kind that the policy's first piece calls for."""
+    if first.tokens and all(hasattr(policy, name) for name in WRITER):
+        return WrittenTokens(policy, first, request)
+    return Written(first, request)

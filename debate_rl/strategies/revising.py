@@ -17,31 +17,42 @@ from debate.prompting.shown import holds_solutions
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.evaluation.grading import agreement
-from debate_rl.strategies.work import Answered, Asked, Work, need, of_one_round
+from debate_rl.strategies.work import Answered, Work, of_one_round
 
 
-def check_revisions(asked: Asked) -> None:
+def check_revisions(work: Work) -> None:
     """ValueError where nothing is revised, or the budget of tokens is too small for all solutions."""
-    config = asked.protocol.of_level(asked.problem.level)
+    config = work.protocol
     rounds = len(solution_rounds(config))
     if rounds < 2:
         raise ValueError(f"debate.num_rounds = {config.num_rounds} has nobody revise anything; use majority")
-    need(asked, config.num_agents * rounds, f"{config.num_agents} agents with {rounds} solutions each")
+    work.need(config.num_agents * rounds, f"{config.num_agents} agents with {rounds} solutions each")
 
 
-async def self_correction(asked: Asked) -> Answered:
+async def self_correction(work: Work) -> Answered:
     """Return the most frequent last answer of agents that each revised their own solution.
 
     As many agents, with the same personas, write as many solutions as in a debate, fewer too where they agree
     (``debate.min_rounds``); what a debate adds to it is the work of others [the isolated arm of arXiv
     2605.00914].
     """
-    config = asked.protocol.of_level(asked.problem.level)
+    config = work.protocol
     revisers: list[Reviser] = []
     for agent in range(config.num_agents):
-        seed = derive_seed(asked.seed, "alone", agent)
-        revisers.append(Reviser(seat_debate(asked.problem, _alone(config, agent), seed), 0, seed))
-    return await revised(asked, revisers, config, lambda _, __, own: [own])
+        alone = of_one_round(
+            config,
+            protocol="debate",
+            num_agents=1,
+            num_rounds=len(solution_rounds(config)),
+            ask_swapped=False,
+            final_ballot=False,
+            history_rounds=config.history_rounds or 1,
+            tools=config.tools,
+            personas=config.agent_personas[agent : agent + 1],
+        )
+        seed = derive_seed(work.seed, "alone", agent)
+        revisers.append(Reviser(seat_debate(work.problem, alone, seed), 0, seed))
+    return await revised(work, revisers, config, lambda _, __, own: [own])
 
 
 def solution_rounds(config: DebateConfig) -> list[int]:
@@ -70,25 +81,22 @@ Shown = Callable[[Reviser, int, Entry], list[Entry]]
 """What a reviser is shown of a round behind it, (agents of its seating), given its own entry of it."""
 
 
-async def revised(
-    asked: Asked, revisers: Sequence[Reviser], protocol: DebateConfig, shown: Shown
-) -> Answered:
+async def revised(work: Work, revisers: Sequence[Reviser], protocol: DebateConfig, shown: Shown) -> Answered:
     """Return the most frequent answer of the last round in which the revisers wrote solutions.
 
     There are as many rounds of solutions as in a debate by the ``protocol``, and fewer where its agents would
     agree early enough. A round in which the budget leaves any turn out is left out as a whole. Ties are drawn
     by the seed.
     """
-    work, said = Work(asked), list[list[Turn]]()
-    numbers = solution_rounds(protocol)
-    agreed = agreement(asked.environment, asked.mode)
+    said, numbers = list[list[Turn]](), solution_rounds(protocol)
+    agreed = agreement(work.plan.environment, work.plan.mode)
     for round_, number in enumerate(numbers):
         turns = await _round(work, revisers, round_, shown)
         if turns is None:
             break
         said.append(turns)
         there = [replace(turn, id=turn.id._replace(round=number)) for turn in turns]
-        if stops(protocol, asked.problem, there, agreed):
+        if stops(protocol, work.problem, there, agreed):
             break
     for turn in said[-1] if said else ():
         work.take(turn)
@@ -99,12 +107,12 @@ async def revised(
 
 async def _round(work: Work, revisers: Sequence[Reviser], round_: int, shown: Shown) -> list[Turn] | None:
     """Return the turns of a round in the order of the revisers; None where the budget ended any of them."""
-    policy = work.asked.policy
+    policy = work.policy
     asked = []
     for one in revisers:
         budget = context_budget(policy, one.seating.config)
         prompt = agent_prompt(one.seating, one.past, one.seat, round_, budget)
-        request = turn_request(one.seating, prompt, TurnId(one.seat, round_), one.seed, work.asked.name)
+        request = turn_request(one.seating, prompt, TurnId(one.seat, round_), one.seed, work.name)
         asked.append((prompt, replace(request, seat="learning")))
     numbered = [replace(request, turn=TurnId(at, round_)) for at, (_, request) in enumerate(asked)]
     replies = await work.replies(policy, numbered)
@@ -118,18 +126,3 @@ async def _round(work: Work, revisers: Sequence[Reviser], round_: int, shown: Sh
         one.past.append(shown(one, round_, own))
         turns.append(replace(turn, id=TurnId(len(turns), round_)))
     return turns
-
-
-def _alone(config: DebateConfig, agent: int) -> DebateConfig:
-    """Return the protocol of one agent of a debate that reads nobody else."""
-    return of_one_round(
-        config,
-        protocol="debate",
-        num_agents=1,
-        num_rounds=len(solution_rounds(config)),
-        ask_swapped=False,
-        final_ballot=False,
-        history_rounds=config.history_rounds or 1,
-        tools=config.tools,
-        personas=config.agent_personas[agent : agent + 1],
-    )

@@ -20,16 +20,16 @@ from debate.prompting.seating import prompts_of, seat_debate
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.strategies.tournament import entry_of
-from debate_rl.strategies.work import Answered, Asked, End, Solution, Tally, Work, need, of_one_round
+from debate_rl.strategies.work import Answered, End, Solution, Tally, Work, of_one_round
 
 LONGEST = 16
 """Solutions of one list at most."""
 
 
-def check_list(asked: Asked) -> None:
+def check_list(work: Work) -> None:
     """ValueError where the judge is shown nothing of others, or the budget has no room for a selection."""
-    check_selection(asked.judged_by.protocol)
-    need(asked, 1, "a solution and a selection", more=asked.comparison_tokens)
+    check_selection(work.judged_by.protocol)
+    work.need(1, "a solution and a selection", more=work.comparison_tokens)
 
 
 def check_selection(protocol: DebateConfig) -> None:
@@ -41,19 +41,19 @@ def check_selection(protocol: DebateConfig) -> None:
         )
 
 
-async def genselect(asked: Asked) -> Answered:
+async def genselect(work: Work) -> Answered:
     """Return the answer of the solution that is left when each list has had one selected.
 
     Lists are drawn by the seed. One whose solutions give the same answer is not asked about, and once all
     that are left give the same, it is settled. A list of which nothing could be read keeps the solution
     whose answer the most solutions give.
     """
-    work, size = Work(asked), longest_list(asked.judged_by.protocol)
+    size = longest_list(work.judged_by.protocol)
     tally = await work.solve_all()
     left = [index for members in tally.members for index in members]
-    Random(derive_seed(asked.seed, "lists")).shuffle(left)
+    Random(derive_seed(work.seed, "lists")).shuffle(left)
     ended: End = "settled" if len(tally.answers) == 1 and left else "done"
-    while len({tally.of(index) for index in left}) > 1 and work.room(asked.comparison_tokens) >= 1:
+    while len({tally.of(index) for index in left}) > 1 and work.room(work.comparison_tokens) >= 1:
         groups = [left[start : start + size] for start in range(0, len(left), size)]
         mixed = [group for group in groups if len({tally.of(index) for index in group}) > 1]
         if not mixed:  # by chance every list is of one answer: the next ones are of their first solutions
@@ -61,7 +61,7 @@ async def genselect(asked: Asked) -> Answered:
             continue
         found = dict(zip(map(tuple, mixed), await _select(work, mixed), strict=True))
         left = [_kept(tally, group, found.get(tuple(group))) for group in groups]
-        if asked.seconds is not None and work.seconds() >= asked.seconds:
+        if work.seconds is not None and work.elapsed() >= work.seconds:
             break
     chosen = left[0] if len({tally.of(index) for index in left}) == 1 else tally.best()
     return work.answered(tally, chosen if left else None, ended)
@@ -76,16 +76,16 @@ def _kept(tally: Tally, group: Sequence[int], named: int | None) -> int:
 
 async def _select(work: Work, groups: Sequence[Sequence[int]]) -> list[int | None]:
     """Return the solution that is selected of each group, all asked at once; None where none is."""
-    asked, judge = work.asked, work.asked.judged_by
+    judge = work.judged_by
     work.stage += 1
     budget = context_budget(judge.policy, judge.protocol)
     prompts, requests = list[SelectionPrompt](), list[SampleRequest]()
     for number, group in enumerate(groups):
-        seed = derive_seed(asked.seed, "selection", work.stage, number)
+        seed = derive_seed(work.seed, "selection", work.stage, number)
         listed = [work.solutions[index] for index in group]
-        prompt = selection_prompt(asked.problem, listed, judge.protocol, budget, seed)
+        prompt = selection_prompt(work.problem, listed, judge.protocol, budget, seed)
         prompts.append(prompt)
-        requests.append(_request(asked.name, judge.protocol, prompt, seed, TurnId(number, work.stage)))
+        requests.append(_request(work.name, judge.protocol, prompt, seed, TurnId(number, work.stage)))
     chosen: list[int | None] = []
     for prompt, group, reply in zip(prompts, groups, await work.replies(judge.policy, requests), strict=True):
         at = None

@@ -27,14 +27,12 @@ from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.strategies.work import (
     Answered,
-    Asked,
     End,
     Judge,
     Solution,
     Tally,
     Work,
     drawn,
-    need,
     of_one_round,
 )
 
@@ -46,10 +44,10 @@ WAVES = 4
 """Parts in which the ballots of best of n are asked for: after each it may be settled."""
 
 
-def check_ballots(asked: Asked) -> None:
+def check_ballots(work: Work) -> None:
     """ValueError where the judge knows no ballots, or the budget has no room for a solution and one."""
-    check_judge(asked.judged_by.protocol)
-    need(asked, 1, "a solution and a ballot", more=asked.comparison_tokens)
+    check_judge(work.judged_by.protocol)
+    work.need(1, "a solution and a ballot", more=work.comparison_tokens)
 
 
 def check_judge(protocol: DebateConfig) -> None:
@@ -70,7 +68,7 @@ def check_judge(protocol: DebateConfig) -> None:
         )
 
 
-async def best_of_n(asked: Asked) -> Answered:
+async def best_of_n(work: Work) -> Answered:
     """Return the answer of the solution with the highest mean score on two ballots.
 
     The solutions stand in a drawn ring, and each is compared with both that stand next to it. Two of the same
@@ -78,10 +76,9 @@ async def best_of_n(asked: Asked) -> Answered:
     several that lead, the answer whose solutions have the highest scores together is taken. The shares are of
     all scores.
     """
-    work = Work(asked)
     votes = await work.solve_all()
     ring = [index for members in votes.members for index in members]
-    rng = Random(derive_seed(asked.seed, "ring"))
+    rng = Random(derive_seed(work.seed, "ring"))
     rng.shuffle(ring)
     pairs = list(zip(ring, [*ring[1:], *ring[:1]], strict=True)) if len(ring) > 1 else []
     due = [pair for pair in pairs if votes.of(pair[0]) != votes.of(pair[1])]
@@ -114,7 +111,7 @@ def _ring_is_settled(votes: Tally, scores: dict[int, list[float]]) -> bool:
     return all(low[first] > most for at, most in enumerate(high) if at != first)
 
 
-async def swiss(asked: Asked) -> Answered:
+async def swiss(work: Work) -> Answered:
     """Return the answer of the solution with the most points after ceil(log2 k) Swiss rounds.
 
     After V1 [arXiv 2603.04304], which compares every solution first; here the rounds are Swiss from the
@@ -122,10 +119,9 @@ async def swiss(asked: Asked) -> Answered:
     and so does a round without an opponent or against a solution of the same answer. Of several that lead,
     the answer whose solutions have the most points together is taken.
     """
-    work = Work(asked)
     votes = await work.solve_all()
     players = [index for members in votes.members for index in members]
-    rng = Random(derive_seed(asked.seed, "swiss"))
+    rng = Random(derive_seed(work.seed, "swiss"))
     rng.shuffle(players)
     points, met = dict.fromkeys(players, 0.0), set[frozenset[int]]()
     rounds = ceil(log2(len(players))) if len(players) > 1 else 0
@@ -202,7 +198,7 @@ async def compare(work: Work, comparisons: Sequence[Comparison]) -> list[float |
 
     None where the budget ended before it came.
     """
-    judge = work.asked.judged_by
+    judge = work.judged_by
     work.stage += 1
     ballots = [_ballot(work, judge, one, number) for number, one in enumerate(comparisons)]
     replies = await work.replies(judge.policy, [request for _, _, request in ballots])
@@ -220,17 +216,16 @@ _Ballot = tuple[Seating, Prompt, SampleRequest]
 
 def _ballot(work: Work, judge: Judge, one: Comparison, number: int) -> _Ballot:
     """Return the request for one comparison, with its seating and prompt."""
-    asked = work.asked
-    seed = derive_seed(asked.seed, "comparison", work.stage, number)
+    seed = derive_seed(work.seed, "comparison", work.stage, number)
     config = judging_protocol(judge.protocol)
-    seating = seat_debate(asked.problem, config, seed)
+    seating = seat_debate(work.problem, config, seed)
     seat, *sides = seats_of(config)
     shown = dict(zip((seat, *sides), (one.third, one.left, one.right), strict=True))
     solutions = [None if (at := shown[agent]) is None else work.solutions[at] for agent in range(AGENTS)]
     past = [[entry_of(seating, agent, solution) for agent, solution in enumerate(solutions)]]
     pair = sides if asks_pairs(config, 1) else None
     prompt = agent_prompt(seating, past, seat, 1, context_budget(judge.policy, config), pair=pair)
-    request = turn_request(seating, prompt, TurnId(seat, 1), seed, asked.name)
+    request = turn_request(seating, prompt, TurnId(seat, 1), seed, work.name)
     return seating, prompt, replace(request, turn=TurnId(number, work.stage))
 
 

@@ -125,11 +125,11 @@ def test_nothing_is_computed_while_the_loop_is_paused():
     loop = EngineLoop(engine)
 
     async def paused():
-        loop.pause()
+        loop.may_step.clear()
         asked = asyncio.ensure_future(loop.complete([1, 1], None, None))
         await asyncio.sleep(0.01)
         steps, busy = engine.steps, loop.state().busy
-        loop.resume()
+        loop.may_step.set()
         return steps, busy, (await asked).outputs
 
     assert asyncio.run(paused()) == (0, True, ["answer 0"])
