@@ -183,7 +183,5 @@ def prompt_texts(prompt: PromptView, note: str, reader: str = "") -> Iterator[Bl
         count = f", {prompt.tokens:,} tokens" if prompt.tokens else ""
         yield Text(prompt.text, f"{reader}prompt, as sent{count}", "prompt", name="sent")
     elif prompt.tokens:
-        unseen = (
-            f"It was sent as {prompt.tokens:,} tokens; this machine does not have the tokenizer to show them."
-        )
-        yield Line(f"{reader}{unseen}", "faint", name="unseen")
+        unseen = f"It was sent as {prompt.tokens:,} tokens; the tokenizer to show them is not on this machine"
+        yield Line(f"{reader}{unseen}.", "faint", name="unseen")

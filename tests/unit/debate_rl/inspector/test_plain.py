@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from debate.types import TurnId
 from debate_rl.inspector.plain import (
     Printer,
     json_of,
