@@ -209,10 +209,10 @@ def judge_counts(pairs: Sequence[DuePair], correct: Correct) -> JudgeCounts:
 def consistencies(debate: Debate, *, judge_own: bool = False) -> dict[TurnId, float]:
     """Return whether a judge says the same when the sides of a pair are swapped: a reward without labels.
 
-    The consistency of each ballot in [-1, 1] is the mean over the pairs voted on both times of +1 for the same
-    side, else -1; a tie is 0, so a judge that never decides earns nothing [SERL, arXiv 2511.07922]. No entry
-    without such a pair. It removes the habit of a position and nothing else: a judge that always prefers the
-    longer solution is as consistent as one that is right.
+    The consistency of each ballot in [-1, 1] is the mean over the pairs voted on both times of +1 for the
+    same side, else -1; a tie is 0, so a judge that never decides earns nothing [SERL, arXiv 2511.07922]. No
+    entry without such a pair. It removes the habit of a position and nothing else: a judge that always
+    prefers the longer solution is as consistent as one that is right.
     """
     if not debate.swapped:
         return {}
