@@ -8,7 +8,7 @@ much of one stands in another is the share of its shingles that are the other's 
             + self_correction [a revision that the others score higher: rewards.criticism]
 
 The penalty of replies near their token limit is the soft overlong punishment of DAPO [arXiv 2503.14476]: 0 up
-to limit - buffer, then falling linearly to the whole penalty at the limit. It begins before the limit, so that
+to limit - buffer, then falling linearly to the whole penalty at the limit. It begins early so that
 a policy can learn to stop in time.
 
 They are a stream of their own, with a baseline of its own, so that they change neither the votes' winner nor
