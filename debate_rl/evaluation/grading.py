@@ -23,12 +23,10 @@ from debate_rl.config.verifier import VerifierConfig
 from debate_rl.engines import open_verifier
 from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
 from envs.answers.keys import key_of
-from envs.extraction.boxes import last_box
-from envs.mixture import Mixture
-from envs.registry import DataSetEnvironment
+from envs.extraction.replies import last_box
+from envs.registry import DataSetEnvironment, Mixture
 from envs.rubrics.model import VerifierModel
-from envs.rubrics.prompts import CORRECTNESS
-from envs.rubrics.verdicts import FAULTS, Verdict
+from envs.rubrics.verdicts import CORRECTNESS, FAULTS, Verdict
 from envs.types import Mode
 from rewards import Truth
 from rewards.types import Score, Verdicts

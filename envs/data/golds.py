@@ -15,15 +15,14 @@ from typing import TypeAlias, cast, get_args
 from warnings import catch_warnings, simplefilter
 
 from debate.types import Kind
-from envs.answers.choices import LETTERS, letter_alone, letter_of, texts_of
 from envs.answers.notation import clean, sides, spelling
 from envs.answers.numbers import parse_number
-from envs.answers.texts import normal_text, tokens_of
+from envs.answers.words import LETTERS, letter_alone, letter_of, normal_text, texts_of, tokens_of
 from envs.data import questions
-from envs.data.code_sets import any_tests
+from envs.data.questions import any_tests
 from envs.data.records import Record, as_text
 from envs.errors import HALF_CHARACTER
-from envs.extraction.boxes import last_box
+from envs.extraction.replies import last_box
 from envs.grading.limits import refusal
 from envs.instructions import ConstraintError
 from envs.instructions.constraints import FIELDS, write_constraints

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from debate import DebateConfig, Problem
 from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
-from debate_rl.strategies.selecting import selected, selection_reply
+from debate_rl.strategies.selection import paired, selected, selection_reply
 from debate_rl.strategies.solving import Clock
-from debate_rl.strategies.tournament import paired
 from debate_rl.strategies.voting import fewest_to_settle, lead_of, majority
 from debate_rl.strategies.work import SolvePlan, Work
 from envs import load_environment
