@@ -26,7 +26,6 @@ from debate.values import whole_text
 from envs.causes.rules import WrongReply, cause_of
 from envs.errors import one_line
 from envs.rubrics.verdicts import (
-    FAULTS,
     LONGEST_SAID,
     Line,
     Stated,
@@ -39,6 +38,7 @@ from envs.rubrics.verdicts import (
     score_prompt,
     stated,
 )
+from envs.types import FAULTS
 
 T = TypeVar("T")
 MOST_FAILED = 24

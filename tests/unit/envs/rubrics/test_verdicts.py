@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from debate import Problem
 from envs.rubrics.verdicts import (
     CODE_LENGTH,
-    FAULTS,
     Stated,
     label_of,
     label_prompt,
@@ -19,6 +18,7 @@ from envs.rubrics.verdicts import (
     score_prompt,
     stated,
 )
+from envs.types import FAULTS
 
 CODE = "K7Q2MX"
 PROBLEM = Problem("1", "Write a haiku.", kind="rubric")
