@@ -308,7 +308,7 @@ def _within(policy: Policy) -> Policy:
     """Return what generates the replies of a policy: itself, or the policy that it wraps."""
     if not hasattr(policy, "inner"):
         return policy
-    from debate_rl.inference.tools import engine_of
+    from debate_rl.inference.wrapped import engine_of
 
     return engine_of(policy)
 

@@ -26,7 +26,6 @@ from debate.values import whole_text
 from envs.causes.rules import WrongReply, cause_of
 from envs.errors import one_line
 from envs.rubrics.verdicts import (
-    FAULTS,
     LONGEST_SAID,
     Line,
     Stated,
@@ -39,10 +38,10 @@ from envs.rubrics.verdicts import (
     score_prompt,
     stated,
 )
+from envs.types import FAULTS
 
 T = TypeVar("T")
-MOST_FAILED = 24
-"""Requests in a row to which nothing came: the verifier model is taken to be gone."""
+MOST_FAILED = 24  # requests in a row to which nothing came: the verifier model is taken to be gone
 
 
 class VerifierError(ValueError):
