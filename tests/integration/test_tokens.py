@@ -12,7 +12,7 @@ import torch
 from debate.types import TurnId
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, read_run_config
-from debate_rl.inspector.views.token_table import token_table
+from debate_rl.inspector.views.tokens import token_table
 from debate_rl.runs.weights import load_kept
 from debate_rl.training.loop import train
 from learner.tokens import token_streams
