@@ -13,7 +13,7 @@ from pathlib import Path
 
 from debate.files import read_toml
 from debate_rl.alarms import Curves, alarms, readings
-from debate_rl.alarms.metrics_file import read_metrics
+from debate_rl.alarms.curves import read_metrics
 from debate_rl.curriculum.record import STAGES, CurriculumError, read_curriculum
 from debate_rl.inspector.runs import FoundRun
 from debate_rl.metrics.held_out import DIRECT, before_after, read_held_out
