@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from debate_rl.alarms.curves import STREAMS, Curves, Steps, joined
-from envs.causes.repetition import is_repeated
+from envs.causes.rules import is_repeated
 from rewards import ballot_box, valid_votes, voted_winner
 from rewards.peer import margins
 from rewards.truth import is_right, round_accuracy

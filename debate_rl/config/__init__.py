@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 from debate.config import DebateConfig
 from debate.ramps import settings_at
 from debate.seeds import derive_seed
-from debate.settings import Settings
+from debate.settings import Seeded, Settings
 from debate_rl.config.data import EnvConfig, HeldOutConfig, RunSize, SftConfig, ShotsConfig, check_judge_pairs
 from debate_rl.config.endpoints import EndpointConfig, RoleConfig, check_endpoint
 from debate_rl.config.ends import Action, TargetConfig
@@ -141,7 +141,7 @@ def _named(table: Any) -> Any:
     return table.model_dump(exclude_unset=True) if isinstance(table, Settings) else table
 
 
-class Config(Settings):
+class Config(Seeded):
     """Everything a run needs, as written in a TOML recipe."""
 
     renamed = {"goal": "train.target"}  # noqa: RUF012

@@ -29,7 +29,7 @@ from debate_rl.config import Config
 from debate_rl.engines import open_summarizer
 from debate_rl.evaluation.asking import requests_at_once
 from debate_rl.evaluation.grading import IN_A_BOX, answer_of, own_environment
-from debate_rl.inference.tools import engine_of
+from debate_rl.inference.wrapped import engine_of
 from envs import Environment
 from envs.answers.keys import key_of
 from envs.registry import DataSetEnvironment

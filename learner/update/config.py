@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from debate.settings import Settings
+from debate.settings import Seeded
 
 LOSS_NAMES = (
     "grpo",
@@ -24,7 +24,7 @@ FROM_SAMPLER = ("dppo_tv", "dppo_kl")
 """Losses whose ratios are relative to the sampler: importance weights would correct for it twice."""
 
 
-class LearnerConfig(Settings):
+class LearnerConfig(Seeded):
     """Loss, optimizer and batching of one learner step."""
 
     loss: str = "grpo"
@@ -108,8 +108,6 @@ class LearnerConfig(Settings):
     old_logprobs: Literal["recompute", "sampling"] = "recompute"
     """Denominator of the ratios: the trainer's log-probabilities before the first update ("recompute"), or
     the sampler's ("sampling")."""
-    seed: int = 0
-    """Seed of the order of rows in minibatches."""
 
     @field_validator("loss")
     @classmethod

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import fcntl
-import os
-import re
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
 import pytest
 
 import debate_rl
-from debate.prompting.texts import SHIPPED
-from debate_rl.runs.checkpoint import latest_good
-from transcripts import read_records
 
 HOME = Path(debate_rl.__file__).parents[1]
-GOOD_ROW = '{"question": "What is 2 + 2?", "answer": "#### 4"}\n'
 
 
 @pytest.fixture(autouse=True)
@@ -87,24 +79,6 @@ def test_the_file_and_the_override_at_fault_are_named(tiny_recipe, refused):
     assert line.startswith(f"debate: {tiny_recipe} debate.num_agents=0: debate.num_agents: ")
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (
-            ["train", "mine.toml", "--learner.lr=1e-4"],
-            "--learner.lr=1e-4: a key of a recipe has no dashes; write learner.lr=1e-4",
-        ),
-        (["eval", "mine.toml", "--seed", "3"], "--seed: a key of a recipe has no dashes; write seed=3"),
-        (
-            ["solve", "play", "mine.toml", "--logging.wandb"],
-            "--logging.wandb: a key of a recipe has no dashes; write logging.wandb=VALUE",
-        ),
-    ],
-)
-def test_a_key_that_is_written_as_an_option(refused, words, told):
-    assert refused(*words) == f"debate: {told}\n"
-
-
 @pytest.mark.parametrize("command", [("train",), ("solve play", "a problem")])
 @pytest.mark.parametrize(
     ("content", "told"),
@@ -154,18 +128,6 @@ def test_data_that_cannot_be_used(tiny_recipe, refused, name, content, told):
     assert not Path("runs").exists()
 
 
-def test_nothing_is_left_to_train_on(tiny_recipe, refused):
-    Path("d.jsonl").write_text(GOOD_ROW)
-    line = refused("train", tiny_recipe, *of_file("d.jsonl"))
-    assert "d.jsonl: 1 problems, of which held_out.limit=2 are held out" in line
-
-
-def test_data_that_cannot_be_downloaded(tiny_recipe, refused):
-    line = refused("train", tiny_recipe, "env.kind=gsm8k", "env.levels=[]")
-    assert "openai/gsm8k/main[train]: " in line
-    assert "path= reads a local copy" in line
-
-
 @pytest.mark.parametrize("name", ["./no-model", "nobody-0/nothing-0"])
 def test_a_missing_model_can_be_put_right_in_the_same_run_folder(tiny_recipe, refused, debate_command, name):
     with Path("mine.toml").open("w") as file:
@@ -190,28 +152,6 @@ def test_a_run_folder_that_is_a_file_or_cannot_be_made(tiny_recipe, refused):
     assert "run.dir=/proc/debate/run: cannot write /proc/debate" in line
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_run_folder_without_the_right_to_write(tiny_recipe, refused):
-    Path("disk").mkdir(mode=0o500)
-    line = refused("train", tiny_recipe, "run.dir=disk/run")
-    assert "run.dir=disk/run: cannot write disk/run: Permission denied; choose another run.dir" in line
-
-
-@pytest.mark.slow
-def test_a_run_folder_on_a_read_only_disk(tiny_recipe):
-    line = refused_on_disk("ro", "train", tiny_recipe, "run.dir=disk/run", "logging.progress=none")
-    assert "run.dir=disk/run: cannot write disk/run: Read-only file system; choose another run.dir" in line
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", ["32k", "100k", "160k"])  # at the first transcript; at each checkpoint
-def test_a_disk_that_is_really_full(tiny_recipe, size):
-    line = refused_on_disk(f"size={size}", "train", tiny_recipe, "run.dir=disk/run", "logging.progress=none")
-    assert re.search("cannot write (checkpoint )?disk/run/", line)
-    assert "No space left on device" in line
-    assert "intact" in line
-
-
 def test_a_run_of_another_configuration_or_in_use_is_left_alone(tiny_recipe, refused, debate_command):
     assert debate_command("train", tiny_recipe)[0] == 0
     before = contents(Path("runs"))
@@ -223,83 +163,12 @@ def test_a_run_of_another_configuration_or_in_use_is_left_alone(tiny_recipe, ref
     assert contents(Path("runs")) == before
 
 
-def test_play_without_a_checkpoint(tiny_recipe, refused, debate_command):
-    assert debate_command("train", tiny_recipe, "train.steps=0")[0] == 0
-    assert "runs/debate: holds no checkpoint; train it first" in refused(
-        "solve play", "runs/debate", "2 + 2?"
-    )
-
-
-@pytest.mark.slow
-def test_a_full_disk_in_a_transcript_costs_only_the_step(
-    tiny_recipe, refused, debate_command, files_of_at_most
-):
-    with files_of_at_most(20_000):
-        line = refused("train", tiny_recipe, "logging.progress=none")
-    assert (
-        "cannot write runs/debate/transcripts/tokens/step_000000.jsonl: File too large; what was written "
-        in line
-    )
-    records = list(read_records("runs/debate"))  # a torn line would warn, and a warning is an error here
-    assert len(records) < 4
-    code, out, err = debate_command("train", tiny_recipe)
-    assert (code, out.splitlines()[0]) == (0, "done: 2 steps in runs/debate"), err
-    assert len(list(read_records("runs/debate"))) == 8
-
-
-@pytest.mark.slow
-def test_a_full_disk_in_a_checkpoint_keeps_those_before_it(
-    tiny_recipe, refused, debate_command, files_of_at_most
-):
-    quiet = ("logging.progress=none", "logging.transcript_tokens=false")
-    assert debate_command("train", tiny_recipe, *quiet)[0] == 0
-    checkpoints = Path("runs/debate/checkpoints")
-    for path in sorted((checkpoints / "step_000002").rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    (checkpoints / "step_000002").rmdir()
-    before = contents(checkpoints)
-    with files_of_at_most(40_000):
-        line = refused("train", tiny_recipe, *quiet)
-    assert "cannot write checkpoint runs/debate/checkpoints/step_000002: File too large" in line
-    assert contents(checkpoints) == before
-    assert debate_command("train", tiny_recipe, *quiet)[0] == 0
-    assert latest_good(checkpoints) == checkpoints / "step_000002"
-
-
 def of_file(path: str) -> list[str]:
     return [f"env={{kind='gsm8k', path='{path}'}}"]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def refused_on_disk(options: str, *arguments: str) -> str:
-    """Return the line of a command for which ./disk is a file system of its own, gone when it ends."""
-    Path("disk").mkdir()
-    mount = f"mount -t tmpfs -o {options} tmpfs disk || exit 77"
-    command = [
-        "unshare",
-        "-m",
-        "sh",
-        "-c",
-        f'{mount}; exec "$@"',
-        "sh",
-        sys.executable,
-        "-m",
-        "debate_rl.commands.main",
-    ]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME)}
-    try:
-        done = subprocess.run(
-            [*command, *arguments], env=environment, capture_output=True, text=True, check=False
-        )
-    except FileNotFoundError:
-        pytest.skip("no unshare here")
-    if done.returncode == 77 or done.stderr.startswith("unshare: "):
-        pytest.skip(f"mounting is not allowed here: {done.stderr}")
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    return done.stderr
 
 
 def test_a_greedy_persona_is_not_trained(refused, tiny_recipe):
@@ -316,19 +185,6 @@ def test_likely_tokens_alone_are_not_trained(refused, tiny_recipe, key, value, o
     assert f"debate.{key} = {value}: training samples among all tokens" in line
     assert f"set debate.{key} = {off}, and give it to debate eval and debate solve play" in line
     assert not Path("runs").exists()
-
-
-def test_a_prompt_file_that_changed_is_another_run(refused, tiny_recipe, debate_command):
-    own = Path("own.toml")
-    own.write_bytes((SHIPPED / "tiny.toml").read_bytes())
-    command = ("train", tiny_recipe, "debate.prompts=./own.toml", "train.steps=0", "held_out.limit=0")
-    assert debate_command(*command)[0] == 0
-    own.write_text(own.read_text() + "# changed\n")
-    told = refused(*command)
-    assert "the data changed since this run began: own.toml" in told
-    assert """'run.allow_changes=["data"]'""" in told
-    assert debate_command(*command, 'run.allow_changes=["data"]')[0] == 0
-    assert debate_command(*command)[0] == 0  # from then on it is the run's
 
 
 @pytest.mark.parametrize(

@@ -134,29 +134,6 @@ def test_the_record_says_what_each_stage_came_to(straight):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", ["small", "large"])
-def test_a_curriculum_that_was_stopped_in_a_stage_ends_as_the_straight_one(straight, tmp_path, stage):
-    class Killed(Exception): ...
-
-    def killed(own):
-        if Path(own.run.dir).name.endswith(stage):
-            train(own.model_copy(update={"train": own.train.model_copy(update={"steps": 1})}))
-            raise Killed
-        return train(own).step
-
-    with pytest.raises(Killed):
-        drive(tmp_path / "run", killed)
-    record = drive(tmp_path / "run")
-    assert [(v.end, v.value) for v in record.visits] == [
-        (v.end, v.value) for v in read_curriculum(straight).visits
-    ]
-    for one in ("01_small", "02_large"):
-        path = f"stages/{one}/checkpoints/step_000002"
-        mine, other = weights(tmp_path / "run" / path), weights(straight / path)
-        assert all(torch.equal(mine[name], other[name]) for name in mine)
-
-
-@pytest.mark.slow
 def test_a_curriculum_that_is_killed_in_each_stage_ends_as_the_one_left_alone(tmp_path):
     head = "from debate import Problem\nfrom envs import Grade, GradeStatus\n\n\n"
     (tmp_path / "numbers_env.py").write_text(head + inspect.getsource(Numbers))

@@ -122,23 +122,6 @@ def test_what_is_no_policy_is_refused_in_one_line(folder, text, message):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("PERSONAS = ()", "must be a list of one or more debate.Persona"),
-        ("PERSONAS = ['Ann']", "must be a list of one or more debate.Persona"),
-        (
-            "from debate import Persona\nPERSONAS = [Persona('Ann', 'x', -1.0)]",
-            "Ann: temperature -1.0 must be 0 or more",
-        ),
-    ],
-)
-def test_what_are_no_personas_is_refused(folder, text, message):
-    (folder / "my_personas.py").write_text(text)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        _ = DebateConfig(personas="my_personas:PERSONAS").agent_personas
-
-
 def test_reading_a_configuration_imports_no_personas():
     """A stored debate names its personas by path; to read it must run nobody's code."""
     config = DebateConfig(personas="no_such_module_anywhere:PERSONAS")

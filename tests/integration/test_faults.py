@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import time
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -125,19 +124,6 @@ def test_a_second_signal_leaves_at_once_and_keeps_what_was_saved(
     assert left_by(Path("run")) == left_by(Path("straight"))
 
 
-def test_a_signal_before_the_first_step_is_done_says_so(tiny_recipe, debate_command, monkeypatch):
-    def at_once(*_, within, **__):
-        with within:
-            signal.raise_signal(signal.SIGTERM)
-
-    monkeypatch.setattr(debate_rl.rollouts.worker, "run_debates", at_once)
-    code, _, err = debate_command("train", tiny_recipe, *QUIET)
-    assert (code, err) == (
-        143,
-        "debate: stopped by SIGTERM; no step was finished; the same command begins with the first\n",
-    )
-
-
 @pytest.mark.slow
 def test_a_damaged_checkpoint_is_named_and_skipped_and_the_run_ends_as_without(
     config, tiny_recipe, debate_command
@@ -186,27 +172,6 @@ def test_a_checkpoint_that_does_not_fit_is_one_line_and_the_first_command_still_
     assert "step_000003: does not fit this run: " in err
     assert Path("runs/debate/run.json").read_bytes() == facts
     assert debate_command(*first)[0] == 0
-
-
-@pytest.mark.slow
-def test_a_checkpoint_of_another_run_is_refused(config):
-    train(config("one"))
-    train(config("two", "seed=1", "train.steps=1"))
-    shutil.copytree("one/checkpoints/step_000003", "two/checkpoints/step_000003")
-    with pytest.raises(ValueError, match=r"step_000003: is of a run with seed 0, not 1"):
-        train(config("two", "seed=1", "train.steps=1"))
-
-
-@pytest.mark.slow
-def test_a_clock_that_goes_backwards_changes_nothing_but_the_times(config, monkeypatch):
-    train(config("straight"))
-    train(config("run", "train.steps=2"))
-    past = count(1000, -50)
-    monkeypatch.setattr(time, "time", lambda: float(next(past)))
-    train(config("run"))
-    assert left_by(Path("run")) == left_by(Path("straight"))
-    times = [row["time"] for row in read_metrics(Path("run/metrics.jsonl"))]
-    assert times[2] < times[1]
 
 
 @pytest.mark.slow
@@ -262,29 +227,6 @@ def test_a_best_figure_that_there_is_not_is_refused(config):
 
 
 @pytest.mark.slow
-def test_a_step_without_the_best_figure_is_no_better(config, monkeypatch):
-    figures = iter([{"eval/judge/accuracy": value} if value else {} for value in (0.75, 0.5, None, 0.25)])
-    monkeypatch.setattr(
-        loop, "DEBATES", replace(loop.DEBATES, evaluate=lambda *_: {"eval/x": 0.0} | next(figures))
-    )
-    kept = ("train.keep_best=eval/judge/accuracy", "train.keep_last=1", "held_out.every=1")
-    train(config("run", *kept))
-    assert os.readlink("run/checkpoints/best") == "step_000001"
-    with open_training(config("run", *kept)) as again:
-        assert again.best == (1, 0.5)
-    with open_training(config("run", "held_out.every=1")) as again:  # the best of another figure
-        assert again.best is None
-
-
-@pytest.mark.slow
-def test_what_is_kept_may_change_unasked_and_what_is_learnt_may_not(config):
-    train(config("run", "train.steps=1"))
-    train(config("run", "train.steps=2", "train.save_every=1", "train.keep_last=7"))
-    with pytest.raises(ValueError, match=r"learner.lr was .*, now 0.5"):
-        train(config("run", "learner.lr=0.5"))
-
-
-@pytest.mark.slow
 def test_a_run_with_other_steps_goes_on_at_its_place_in_the_data(config):
     def ids(step):
         return [r.group for r in read_records(Path(f"run/transcripts/step_00000{step}.jsonl"))][::2]
@@ -294,10 +236,3 @@ def test_a_run_with_other_steps_goes_on_at_its_place_in_the_data(config):
     with open_training(config("straight", "train.batch_size=5")) as session:
         problems = [session.data.train[index].id for index in session.sampler.draw(0).problems]
     assert [*ids(0), *ids(1)] == problems
-
-
-@pytest.mark.slow
-def test_a_warm_start_that_cannot_be_had_leaves_no_run_behind(config):
-    with pytest.raises(ValueError, match=r"warm_start.from_run=nowhere: holds no warm-started weights"):
-        train(config("run", "warm_start.from_run=nowhere"))
-    train(config("run"))  # the mistake put right, in the same folder

@@ -21,7 +21,6 @@ from debate.parsing import last_boxed
 from debate_rl.config import Config
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.runs.folder import RunFolderError
 from debate_rl.runs.weights import named_weights
 from debate_rl.sft.session import REPLIES, learn, mean_loss, open_replies
 from debate_rl.training.loop import finish_step, train, train_steps
@@ -184,41 +183,6 @@ def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, config_o
     assert not (tmp_path / "run/config.toml").exists()
 
 
-def test_debates_are_not_held_by_a_recipe_of_replies(tmp_path, config_of):
-    with pytest.raises(
-        ValueError, match=r"sft.data = \[.*\]: is a recipe of supervised training, which debate train"
-    ):
-        train(config_of(tmp_path / "run"))
-
-
-def test_other_replies_under_the_same_name_are_refused(tmp_path, config_of, demonstrations):
-    path = tmp_path / "own.jsonl"
-    path.write_bytes(demonstrations.read_bytes())
-    changes = {"sft": {"data": [str(path)]}}
-    learnt(config_of(tmp_path / "run", **changes), until=2)
-    path.write_text(path.read_text().replace("=", " ="))
-    with pytest.raises(RunFolderError, match=r"own\.jsonl"):
-        learnt(config_of(tmp_path / "run", **changes))
-
-
-@pytest.mark.slow
-def test_the_command_learns_and_says_where_to_go_on(tmp_path, config_of, demonstrations, debate_command):
-    recipe = tmp_path / "recipe.toml"
-    recipe.write_text(
-        tomli_w.dumps(
-            config_of(tmp_path / "run").model_dump(mode="json", exclude_none=True, exclude_unset=True)
-        )
-    )
-    shown = debate_command("train", str(recipe), "sft.epochs=1", f"--json={tmp_path / 'x.json'}")
-    assert shown.code == 0, shown.err
-    assert "warm_start.from_run=" in shown.out
-    figures = json.loads((tmp_path / "x.json").read_text())
-    assert figures["steps"] == 6
-    assert figures["best_by"] == "eval/direct/accuracy"
-    shown = debate_command("train", str(tmp_path / "run"))
-    assert (shown.code, "done: 6 steps" in shown.out) == (0, True)
-
-
 @pytest.mark.slow
 def test_a_killed_run_goes_on_bit_for_bit(tmp_path, config_of):
     """``kill -9`` at any time: the same command ends with the same weights and the same lines."""
@@ -283,25 +247,3 @@ def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, debate_command
         config_of(tmp_path / "student", sft={"data": ["t.jsonl"], "held_back": 0, "batch_size": 2})
     )
     assert student.step == student.config.train.steps > 0
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("nowhere",), "nowhere: no such file"),
-        (("a.jsonl", "--samples", "0"), "--samples 0: needs 1 or more"),
-        (("a.jsonl",), "a.jsonl, line 1, field 'reply': is missing"),
-        (("b.jsonl", "--levels", "7"), "b.jsonl: no right reply is left to keep; nothing is written"),
-        (("one", "two"), "traces: two: the replies of one teacher at a time"),
-        (("one", "--winners"), "one"),
-    ],
-)
-def test_traces_that_cannot_be_are_one_line(tmp_path, monkeypatch, debate_command, words, message):
-    monkeypatch.chdir(tmp_path)
-    Path("a.jsonl").write_text('{"question": "1?"}\n')
-    Path("b.jsonl").write_text('{"question": "1?", "reply": "2", "level": 1}\n')
-    shown = debate_command("traces", *words, "--out", "t.jsonl")
-    assert shown.code == 2
-    assert message in shown.err
-    assert len(shown.err.strip().splitlines()) == 1
-    assert not Path("t.jsonl").exists()

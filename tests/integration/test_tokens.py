@@ -163,15 +163,3 @@ def test_a_transcript_of_another_model_is_one_line(folder, field, values, told):
     nobody = replace(record, debate=replace(record.debate, personas=()))
     with pytest.raises(ValueError, match=r"the debate has no turn 0\.0"):
         token_table(nobody, first.id, model, tokenizer, config)
-
-
-def test_a_ratio_beyond_all_numbers_is_shown_as_a_large_one(folder):
-    record = record_of(folder, 0, 0)
-    config = read_run_config(folder / "run")
-    first, *others = record.debate.turns
-    far = replace(first.completion, logprobs=(-1e6,) * len(first.completion.tokens))
-    turns = (replace(first, completion=far), *others)
-    changed = replace(record, debate=replace(record.debate, turns=turns))
-    model, tokenizer = load_kept(config, None)
-    rows = token_table(changed, first.id, model, tokenizer, config)
-    assert {row.ratio for row in rows} == {exp(700)}

@@ -430,8 +430,8 @@ class _Case:
             source = "no vote has a value: see each vote"
         if scheme is not None and number(scheme.swap_weight):
             twice = consistencies(self.debate, judge_own=scheme.judge_own).get(self.turn)
-            added = f", and {twice:g} for its consistency with a second ballot: rewards.swap_weight"
-            source += "" if twice is None else added
+            if twice is not None:
+                source += f", and {twice:g} for its consistency with a second ballot: rewards.swap_weight"
         return {"truth_weight": weight, "votes": given, "reward": self.reward("judge", source)}
 
     def format(self) -> Facts:

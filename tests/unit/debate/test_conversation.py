@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -109,19 +108,6 @@ def test_what_is_added_by_hand(make_tiny):
     assert "<|end|>" in ended
 
 
-def test_all_rounds_count_as_shown_and_the_newest_is_compared(make_tiny):
-    debate, *_ = held(make_tiny)
-    plain = CONFIG.model_copy(update={"conversation": False})
-    seating = seat_debate(PROBLEM, plain, debate.seed)
-    entries = [
-        [render_entry(seating.texts, PublicTurn(TurnId(a, r), seating.handles[a], "4")) for a in range(3)]
-        for r in range(3)
-    ]
-    for turn in debate.turns:
-        prompt = agent_prompt(seating, entries, turn.id.agent, turn.id.round, NO_LIMIT)
-        assert (turn.shown, turn.compared) == (prompt.shown, prompt.compared)
-
-
 @pytest.mark.parametrize("prompts", ["tiny", "default"])
 @pytest.mark.parametrize("order", ["per_debate", "per_viewer"])
 def test_a_message_is_what_a_prompt_of_the_newest_round_shows_behind_the_problem(prompts, order):
@@ -164,23 +150,6 @@ def test_the_prompts_of_a_held_conversation_are_made_again(make_tiny):
         earlier = turns_of(debate, turn.id.agent)[: turn.id.round]
         said = [message.content for message in messages if message.role == "assistant"]
         assert said == [one.completion.text for one in earlier]
-
-
-def test_a_conversation_that_begins_is_held_to_its_end(make_tiny):
-    """In the smallest context that is accepted replies spend their limit, and shown texts give way."""
-    config = CONFIG.model_copy(update={"max_tokens": 60})
-    policy = held(make_tiny, config, make=Saying)[1]
-    least = least_context(policy, config)
-    tight = config.model_copy(update={"context_tokens": least})
-    [debate] = run_debates([PROBLEM], policy, tight, seed=0)
-    sizes = [len(turn.completion.prompt_tokens) + 60 for turn in debate.turns]
-    assert least - 40 < max(sizes) <= least
-    assert all(turn.cut for turn in debate.turns if turn.id.round)
-    short = config.model_copy(update={"context_tokens": least - 1})
-    with pytest.raises(
-        PromptTooLongError, match=r"\(opening\) .* for all replies and the later messages; raise"
-    ):
-        run_debates([PROBLEM], policy, short, seed=0)
 
 
 def least_context(policy, config):
@@ -278,9 +247,3 @@ def test_what_cannot_be_a_conversation_is_refused():
         ValueError, match=r"warm_start.debate_steps = 2: shows single turns, and no conversations"
     ):
         Config.model_validate(tables)
-
-
-def test_without_the_option_no_request_has_a_prefix(make_tiny):
-    config = CONFIG.model_copy(update={"conversation": False})
-    _, policy, _ = held(make_tiny, config)
-    assert all(replace(request, prefix=()) == request for request in policy.asked)

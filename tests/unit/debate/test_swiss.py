@@ -15,10 +15,9 @@ from debate.concurrency import run_async
 from debate.hold import hold_debate
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.rebuilding import held_debate
-from debate.swiss import next_pairs, same_answers
+from debate.swiss import next_pairs
 from debate.types import TurnId
-from rewards import RewardConfig, ballot_box, check_scheme, score_debate, valid_votes, voted_winner
-from rewards.config import judges_per_pair
+from rewards import RewardConfig, ballot_box, score_debate, valid_votes, voted_winner
 from rewards.votes import due_pairs
 
 PROBLEM = Problem("p", "What is 2 + 2?", answer="4", kind="number")
@@ -152,15 +151,6 @@ def test_due_pairs_counters_and_format_know_the_one_pair():
     assert (found.count("judge/due"), found.count("format/penalties")) == (5, 5)
 
 
-def test_votes_on_other_pairs_do_not_count():
-    handles = ("K7", "Q2", "M4", "X9")
-    lines = "\n".join(f"{a} > {b}" for a in handles for b in handles if a < b)
-    debate, _ = held(["5", "6", "4", "7"], say=f"<comparison>\n{lines}\n</comparison>", handles=handles)
-    votes = valid_votes(ballot_box(debate))
-    assert len(votes) == 4
-    assert all({vote.left, vote.right} == set(debate.turn(vote.judge).compared) for vote in votes)
-
-
 @pytest.mark.parametrize(
     "config", [{"rounds": 1}, {"rounds": 2, "history_rounds": -1}, {"rounds": 3, "protocol": "critique"}]
 )
@@ -177,27 +167,6 @@ def test_judges_are_asked_again_about_their_own_pair_in_the_other_order():
     assert {one.turn: one.compared[::-1] for one in debate.swapped} == first
     assert all(one.votes for one in debate.swapped)
     assert len(policy.requests) == 15
-
-
-def test_the_same_seed_pairs_the_same_and_another_pairs_others():
-    def pairs(seed):
-        return [turn.compared for turn in ballots(held([*"345678"], {"4": 1}, seed=seed)[0])]
-
-    assert pairs(3) == pairs(3)
-    assert len({tuple(pairs(seed)) for seed in range(5)}) > 1
-
-
-def test_agents_without_an_answer_are_like_no_other():
-    def agreed(problem, turns):
-        return None not in turns and len(set(turns)) == 1
-
-    assert same_answers(PROBLEM, ["4", None, "5", "4", None], agreed) == [0, 1, 2, 0, 4]
-
-
-def test_a_debate_that_stops_early_has_its_ballot():
-    debate, _ = held(["4"] * 5, rounds=3, min_rounds=1, say="-")
-    assert debate.protocol.num_rounds == 1
-    assert [len(turn.compared) for turn in ballots(debate)] == [2] * 5
 
 
 @pytest.mark.parametrize(
@@ -225,11 +194,3 @@ def test_a_debate_that_stops_early_has_its_ballot():
 def test_what_such_ballots_cannot_be_held_with_is_refused(config, line):
     with pytest.raises(ValidationError, match=line):
         DebateConfig.model_validate({"num_agents": 5, "ballot": "swiss", **config})
-
-
-def test_a_scheme_knows_that_a_pair_has_one_judge():
-    debate = DebateConfig(num_agents=5, num_rounds=1, ballot="swiss")
-    assert judges_per_pair(debate, RewardConfig()) == 1
-    without = debate.model_copy(update={"final_ballot": False})
-    with pytest.raises(ValueError, match=r"debate.ballot = .swiss. pairs the solutions of the final ballot"):
-        check_scheme(without, RewardConfig(), verifiable=True)

@@ -45,24 +45,6 @@ def test_a_tie_with_others_who_balance_earns_one_and_a_lone_tie_has_no_value():
     assert worth(*both, ties="reward") == [1, 1]
 
 
-def test_a_judge_that_always_ties_earns_the_share_of_equal_pairs():
-    correct = [[True], [True], [False]]
-    ties = [Vote(JUDGE, first, second, "tie") for first, second in ((A, B), (A, C), (B, C))]
-    assert worth(*ties, correct=correct, weight=1.0, ties="reward") == [1, 0, 0]
-
-
-def test_coin_flips_earn_nothing_on_average_under_either_rule():
-    for rule in ("zero", "reward"):
-        for correct in ([[True], [False]], [[True], [True]]):
-            given = [
-                value
-                for side in ("left", "right")
-                for value in worth(Vote(JUDGE, A, B, side), correct=correct, weight=1.0, ties=rule)
-                if value is not None
-            ]
-            assert sum(given) == 0
-
-
 VERDICTS = Verdicts("m", 0.5, ((0.8,), (0.3,), ("missing",), (None,), (0.3,)))
 
 
@@ -121,16 +103,6 @@ def test_verdicts_give_judges_of_open_problems_a_signal():
     )
     taught = RewardConfig(judge_verdict_weight=0.5)
     assert check_scheme(three, taught, verifiable=False, verdicts=True) is None
-
-
-def test_ties_are_a_setting_of_the_scheme():
-    votes = [(2, 1, 0, 1, "tie")]
-    correct = [[True], [True], [False]]
-    judge = [
-        score_votes(3, 1, votes, correct, RewardConfig(judge_ties=rule)).judge[2][1]
-        for rule in ("zero", "reward")
-    ]
-    assert judge == [None, 1.0]
 
 
 def test_truth_of_the_last_round_alone():

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from debate import Persona
-from debate.types import Completion, ParsedTurn, Problem, TurnId, Vote
+from debate.types import ParsedTurn, Problem, TurnId, Vote
 from rewards import Credit, RewardConfig, score_debate, score_debates
 from rewards.labels import OF_TRUTH, credits_of, is_labelled
 from rewards.likelihood import Likelihoods
@@ -16,7 +16,6 @@ from rewards.types import Verdicts
 
 A, B, C = (TurnId(agent, 0) for agent in range(3))
 PERSONAS = tuple(Persona(name, "") for name in "ABC")
-SAID = Completion((), (), (), "", "stop", 0)
 
 
 @pytest.fixture
@@ -234,12 +233,3 @@ def test_a_form_bonus_or_a_missing_answer_does_not_make_truth_tell(answering, mo
     scheme = RewardConfig(peer_weight="routed", **own)
     [one], _ = score_debates([debate], [grades], ["p"], scheme, seed=0)
     assert (one.peer, one.truth) == (((None,), (1.0,), (-1.0,)), ((None,),) * 3)
-
-
-@pytest.mark.parametrize(
-    ("own", "problem"),
-    [({"labels": 1.5}, "less than or equal to 1"), ({"pseudo": "loud"}, "majority")],
-)
-def test_what_is_no_share_or_no_rule_is_refused(own, problem):
-    with pytest.raises(ValueError, match=problem):
-        RewardConfig(**own)

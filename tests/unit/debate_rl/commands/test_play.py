@@ -46,12 +46,6 @@ def test_a_mark_stands_only_where_the_truth_is_known(truth, mark):
     assert f" · temperature {mark}" in line
 
 
-def test_an_open_problem_has_no_marks():
-    text = shown({(agent, 0): RIGHT for agent in range(3)}, None)
-    assert not {"✓", "✗"} & set(text)
-    assert "winner: none, no vote is valid" in text
-
-
 def test_votes_and_rewards_are_told_by_handle():
     policy = scripted_debaters({"p": Answers("4", ("5",))}, solve=(1.0, 0.0, 0.0), judge=1.0)
     lines = shown(policy, ((True,), (False,), (False,))).splitlines()
@@ -94,20 +88,6 @@ def test_the_text_of_a_model_drives_no_terminal(text):
 def controls(text: str) -> list[str]:
     """The terminal sequences in a text, which all begin with an escape; frames of one colour are alike."""
     return sorted({part.partition("m")[0] for part in text.split("\x1b")[1:]})
-
-
-def test_handles_and_persona_names_are_plain_text_too():
-    config = CONFIG.model_validate(
-        CONFIG.model_dump()
-        | {"personas": [{"name": "[red]X[/] \x1b[2J", "instructions": "i", "temperature": 1.0}]}
-    )
-    text = shown({(agent, 0): RIGHT for agent in range(3)}, None, config=config)
-    assert "[red]X[/] �[2J" in text
-
-
-def test_colours_tell_the_agents_apart():
-    text = shown({(agent, 0): RIGHT for agent in range(3)}, None, terminal=True)
-    assert {"[36m", "[35m", "[32m"} <= {f"{part.partition('m')[0]}m" for part in text.split("\x1b")}
 
 
 def test_thinking_is_folded():

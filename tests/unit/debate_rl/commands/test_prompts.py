@@ -79,7 +79,3 @@ def test_without_data_and_tokenizer_a_stand_in_says_so(shown, tmp_path):
     assert "the data cannot be read here" in text
     assert "no tokenizer is at hand" in text
     assert "Question: What is 7 + 5?\nAnswer:" in text
-
-
-def test_a_recipe_must_be_named(debate_command):
-    assert "prompts: name a recipe" in debate_command("inspect prompts", "seed=1").err

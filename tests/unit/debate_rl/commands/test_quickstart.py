@@ -17,7 +17,6 @@ from debate_rl.commands.quickstart_figures import (
     WINNER,
     Snapshot,
     _beside,
-    _in_words,
     _table,
     figures_of,
 )
@@ -110,17 +109,6 @@ def test_the_judge_under_attack_has_its_line_where_it_was_watched():
 def test_the_judge_is_watched_where_it_can_be(settings, pairs):
     config = _watching(load_config(Config, "quickstart", settings))
     assert config.held_out.judge_pairs == pairs
-
-
-def test_the_last_sentence_claims_no_direction_that_the_interval_does_not_tell():
-    none = snapshot(0.25, 0.5)
-    said = _in_words({"cpu_seconds": {"value": 7.0}}, none, none)
-    assert said == (
-        "The warm start planted an accuracy of .25, one agent in round 0; no change by debate RL can be "
-        "told: +.00 (-.60 to +.60). Now the winner of a debate is right as often as one agent in round 0, "
-        "as far as can be told: +.25 (-.55 to +1.00), and as often as a majority at equal generated tokens, "
-        "as far as can be told: +.00 (-.60 to +.60). 7 CPU seconds."
-    )
 
 
 @pytest.mark.parametrize(

@@ -152,14 +152,6 @@ def test_one_stage_is_done_alone_once_the_one_before_is_over(tmp_path):
         driven(config, only="tirr")
 
 
-def test_a_later_stage_without_replies_is_refused_before_the_first(tmp_path):
-    sums = sums_file(tmp_path)
-    stages = ({"name": "a", "sft": {"data": [sums]}}, {"name": "b", "sft": {"data": ["missing.jsonl"]}})
-    with pytest.raises(ValueError, match=r"stages.1 \(b\): .*missing.jsonl"):
-        driven(recipe(tmp_path / "run", *stages, **TINY))
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_demoted_stage_goes_back_to_the_weights_that_it_began_with(tmp_path):
     config = recipe(tmp_path / "run", EASY, HARD)
     visits, configs, _ = driven(config, (10, 40), (5, 0), (7, 45), (20, 0))
@@ -249,11 +241,6 @@ def test_a_damaged_record_is_refused(tmp_path):
 def test_impossible_stages_are_refused_with_the_recipe(tmp_path, stages, match):
     with pytest.raises(ValidationError, match=match):
         recipe(tmp_path, *stages)
-
-
-def test_replies_of_the_whole_recipe_are_refused_beside_stages(tmp_path):
-    with pytest.raises(ValidationError, match=r"sft\.data: each stage names what it learns itself"):
-        recipe(tmp_path, EASY, sft={"data": ["gsm8k"]})
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import UNSET
 
 from debate import Problem
 from debate.personas import PERSONAS
@@ -51,12 +50,6 @@ def speaks(*rewards: dict[str, float | None], ema: dict[str, float] | None = Non
 )
 def test_a_problem_is_silent_when_no_stream_has_a_signal(rewards, expected):
     assert speaks(*rewards) is expected
-
-
-def test_a_stream_of_weight_zero_is_no_signal():
-    rewards = [{"judge": 1.0}, {"judge": -1.0}]
-    assert speaks(*rewards)
-    assert not speaks(*rewards, advantages={"lambda_judge": 0.0})
 
 
 @given(
@@ -150,10 +143,3 @@ def test_rewards_that_are_no_numbers_become_none_and_are_counted():
     assert good.judge == ((None,), (0.5,))
     assert good.truth == rewards.truth
     assert finite(good) == (good, 0)
-
-
-def test_what_is_not_finite_is_found_in_streams_that_only_some_schemes_have():
-    none = ((None,),)
-    rewards = Rewards(none, none, none, none, shaping=((float("inf"),),), persuasion=((2.0,),))
-    kept, dropped = finite(rewards)
-    assert (kept.shaping, kept.persuasion, kept.likelihood, dropped) == (none, ((2.0,),), UNSET, 1)

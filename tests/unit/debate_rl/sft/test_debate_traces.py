@@ -14,7 +14,6 @@ from debate_rl.runs.provenance import prompts_checksum
 from debate_rl.sft.examples import examples_of
 from debate_rl.sft.harvests import debate_turns, read_traces, write_traces
 from envs.data.records import read_files
-from envs.errors import DataError
 from rewards import RewardConfig, score_debate
 from transcripts import Record, write_step
 
@@ -112,17 +111,3 @@ def test_what_has_no_verdict_or_was_cut_off_is_counted_and_left_out(played):
     assert harvest.traces == whole.traces
     assert harvest.cut == len(whole.traces)
     assert harvest.ungraded == whole.ungraded * 2 + 27
-
-
-@pytest.mark.parametrize(
-    ("facts", "message"),
-    [
-        ({}, "does not tell what was in the prompt set 'default'"),
-        ({"data": {"prompts: default": "0" * 64}}, "the prompt set 'default' is not what it was for the run"),
-    ],
-)
-def test_other_prompts_than_those_that_were_read_are_refused(played, facts, message):
-    run, _, _ = played
-    (run / "run.json").write_text(json.dumps(facts))
-    with pytest.raises(DataError, match=message):
-        debate_turns(run)

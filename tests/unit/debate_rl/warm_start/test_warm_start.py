@@ -11,7 +11,7 @@ from debate_rl.models import load_model
 from debate_rl.warm_start.demonstrations import Demonstration, Demonstrator
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 from debate_rl.warm_start.training import Encoder, warm_start
-from envs import DataError, load_environment
+from envs import load_environment
 
 TINY = {
     "hidden_size": 32,
@@ -50,14 +50,6 @@ def started(config, environment=None):
 
 
 @pytest.mark.slow
-def test_the_loss_falls():
-    early, _, _ = started(config_of(solve_steps=0, debate_steps=1))
-    late, _, told = started(config_of(solve_steps=10, debate_steps=40))
-    assert late < 0.75 * early
-    assert told == [("warm start", done, 50) for done in range(51)]
-
-
-@pytest.mark.slow
 def test_a_seed_repeats_bit_for_bit_and_another_differs():
     torch.manual_seed(1)
     loss, weights, _ = started(config_of())
@@ -67,30 +59,6 @@ def test_a_seed_repeats_bit_for_bit_and_another_differs():
     assert loss == again
     assert loss != other
     assert all(torch.equal(weights[name], same[name]) for name in weights)
-
-
-class Few:
-    """A family that has forty problems."""
-
-    name = "few"
-
-    def __init__(self, environment):
-        self.environment, self.asked = environment, []
-
-    def problems(self, *, split, limit=None, seed=None):
-        self.asked.append(limit)
-        if limit > 40:
-            raise DataError("limit: few has hardly more than 40 problems")
-        return self.environment.problems(split=split, limit=limit, seed=seed)
-
-    def grade(self, problem, answer):
-        return self.environment.grade(problem, answer)
-
-
-def test_a_family_with_few_problems_is_drawn_from_as_far_as_it_goes():
-    few = Few(load_environment("pair_sum", levels=[1]))
-    assert started(config_of(), few)[0] > 0
-    assert few.asked == [104, 52, 26]  # 4 steps of 8, 6 of 12
 
 
 @pytest.fixture(scope="module")
