@@ -15,10 +15,9 @@ from msgspec.structs import replace
 from debate.ramps import number
 from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
-from rewards.consistency import with_consistency
 from rewards.criticism import criticised, persuasions
 from rewards.form import formed_turns
-from rewards.judging import judge_rewards, values_of_votes
+from rewards.judging import judge_rewards, values_of_votes, with_consistency
 from rewards.labels import OF_TRUTH, Credit, credits_of
 from rewards.likelihood import Likelihoods, with_likelihood
 from rewards.peer import peer_scores

@@ -27,8 +27,7 @@ from envs.types import MODES
 from learner.advantages import Author
 from learner.tokens import CRITIC, GENERATOR, JUDGE, token_streams
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
-from rewards.consistency import consistencies
-from rewards.judging import JudgeCounts, judge_counts
+from rewards.judging import JudgeCounts, consistencies, judge_counts
 from rewards.likelihood import Likelihoods
 from rewards.score import penalized_turns
 from rewards.truth import of_truth_alone

@@ -13,11 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TypeAlias
 
-MAX_DEPTH = 24
-"""Of braces in each other; deeper text stays as it is."""
+MAX_DEPTH = 24  # of braces in each other; deeper text stays as it is
 
-Node: TypeAlias = "str | list[Node]"
-"""A token, or a group in braces."""
+Node: TypeAlias = "str | list[Node]"  # a token, or a group in braces
 
 _TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|.", re.DOTALL)
 

@@ -131,8 +131,7 @@ def texts_of(answer: str, choices: Sequence[str]) -> list[str]:
     return []
 
 
-_SIGNS = "+-<>=/#%^~!*.,:"
-"""Marks that may change what a text says: what stands around them decides."""
+_SIGNS = "+-<>=/#%^~!*.,:"  # marks that may change what a text says: what stands around them decides
 
 _DROPPED = str.maketrans("", "", "".join(mark for mark in punctuation if mark not in _SIGNS))
 _FONTS = (
@@ -159,8 +158,7 @@ _TIME = re.compile(
     r"(\d{1,2})(?::(\d\d))?(?::(\d\d))?(?: ?([ap])(\.?) ?m\.?| (noon|midnight))?", re.ASCII | re.IGNORECASE
 )
 _HALF_DAY = 12 * 3600
-OVERLAP_RIGHT = 0.5
-"""The least token F1 at which a text counts as right."""
+OVERLAP_RIGHT = 0.5  # the least token F1 at which a text counts as right
 _PUNCTUATION = str.maketrans("", "", punctuation)
 
 

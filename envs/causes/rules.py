@@ -29,8 +29,7 @@ from envs.registry import grade_by_itself
 from envs.types import Mode
 
 LONGEST_PIECE = 16
-LEAST = 24
-"""Characters below which nothing counts as repeated."""
+LEAST = 24  # characters below which nothing counts as repeated
 LOOKED_AT = 1 << 16
 LOOPS, LEAST_LOOPED = 10.0, 400
 """How many times smaller zlib makes a text that goes in circles, and characters below which none does. Right
@@ -93,8 +92,7 @@ def _longest(same: np.ndarray) -> tuple[int, int]:
 
 
 CauseName: TypeAlias = Literal["extraction", "incoherent", "cut_off", "arithmetic", "not_known"]
-CAUSES: tuple[CauseName, ...] = get_args(CauseName)
-"""In the order in which the rules are asked."""
+CAUSES: tuple[CauseName, ...] = get_args(CauseName)  # in the order in which the rules are asked
 STATING: tuple[Mode, ...] = ("boxed", "gsm8k_strict", "answer_is")
 """Modes that find an answer only where it is stated as one."""
 GUESSING: tuple[Mode, ...] = ("lenient", "math_verify")

@@ -37,8 +37,7 @@ EMPTY_BOXES = {
     "For any integer $n>1$, the number of prime numbers greater than $n!+1$": "0",
     "You are given a sequence of $58$ terms; each term has the form $P+n$": "0",
 }
-NO_VALUES = frozenset(("nan", "inf", "+inf", "-inf"))
-"""Values that are not numbers, written as text."""
+NO_VALUES = frozenset(("nan", "inf", "+inf", "-inf"))  # values that are not numbers, written as text
 _LONGEST = 100_000
 
 _INNER_DOLLARS = re.compile(r"(?<=\S)\$\s+\$(?=\S)")  # one published box of Minerva leaves mathematics

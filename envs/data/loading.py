@@ -29,8 +29,7 @@ NOUNS = (
 )
 OWN_FILE_NAMES = ("file", "jsonl", "json", "parquet", "open")
 """Names for your own data; under "open" problems have no answers, and none is looked for."""
-SHOWN = 12
-"""How many valid keys an error lists."""
+SHOWN = 12  # how many valid keys an error lists
 
 
 def load_problems(

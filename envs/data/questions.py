@@ -10,8 +10,7 @@ from debate.types import Kind
 from envs.data.records import Record
 from envs.programs import ProgramTests, write_tests
 
-SHOWN, CONTINUED = 100, 50
-"""Words of an article that are shown, and words of it that follow."""
+SHOWN, CONTINUED = 100, 50  # words of an article that are shown, and words of it that follow
 BLOCK = "Write the whole program in one ```python block."
 TASKS: Mapping[str, Kind] = {"gsm8k": "number", "math": "expression", "ifeval": "instructions"}
 """How a row of Open-Instruct is graded, by its field "dataset"."""

@@ -16,8 +16,7 @@ from envs.data.records import Record
 from envs.errors import DataError
 from envs.families import FAMILIES
 
-POOL = 1024
-"""Rows of a stream that examples are drawn from."""
+POOL = 1024  # rows of a stream that examples are drawn from
 _SOLUTIONS = ("solution", "generated_solution", "rationale", "Rationale", "answer")
 _CALCULATOR = re.compile(r"<<[^<>\n]{0,200}>>")
 _HASHES = re.compile(r"\s*####[^\n]*\s*$")

@@ -41,8 +41,7 @@ from envs.rubrics.verdicts import (
 from envs.types import FAULTS
 
 T = TypeVar("T")
-MOST_FAILED = 24
-"""Requests in a row to which nothing came: the verifier model is taken to be gone."""
+MOST_FAILED = 24  # requests in a row to which nothing came: the verifier model is taken to be gone
 
 
 class VerifierError(ValueError):

@@ -26,10 +26,8 @@ from debate.types import Message, Problem
 from envs.errors import DataError, DataWarning
 from envs.types import FAULTS
 
-MARKS = " \t*_`"
-"""What Markdown puts around a line."""
-LONGEST = 200
-"""Characters of a line that can be a verdict."""
+MARKS = " \t*_`"  # what Markdown puts around a line
+LONGEST = 200  # characters of a line that can be a verdict
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,9}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})")
 
@@ -185,8 +183,7 @@ def _prompt(parts: list[str], ending: str) -> VerdictPrompt:
     return VerdictPrompt((Message("system", SYSTEM), Message("user", content)), code)
 
 
-LONGEST_SAID = 20_000
-"""Characters of a completion that are stored."""
+LONGEST_SAID = 20_000  # characters of a completion that are stored
 
 
 class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

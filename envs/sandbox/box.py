@@ -29,8 +29,7 @@ PRELOADED = (
     "scipy.linalg",
 )
 """What a session has imported before its first program."""
-OLDEST_KERNEL = (5, 14)
-"""The first kernel that counts the processes of each user namespace apart."""
+OLDEST_KERNEL = (5, 14)  # the first kernel that counts the processes of each user namespace apart
 SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
 """Where libraries lie; of the first, only those of this machine's kind where they have a folder."""
 DEVICES = ("null", "full", "random", "urandom")

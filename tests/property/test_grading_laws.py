@@ -23,51 +23,13 @@ from envs.grading.strictness import breaks_form, same_spelling
 from envs.types import MODES
 
 PIECES = [
-    "\\boxed{",
-    "}",
-    "{",
-    "####",
-    "answer is ",
-    "The final answer: ",
-    "<think>",
-    "</think>",
-    "5",
-    " ",
-    "-",
-    "\n",
+    *("\\boxed{", "}", "{", "####", "answer is ", "The final answer: ", "<think>", "</think>", "5", " "),
+    *("-", "\n"),
 ]
 PIECES += [
-    "$",
-    "\\frac{1}{2}",
-    ",",
-    "1,200",
-    "%",
-    "\\text{ cm}",
-    "or",
-    "=",
-    "x",
-    "^",
-    "\\",
-    "|",
-    ".",
-    "/",
-    "!",
-    "\x00",
-    "５",
-    "∞",
-    "×",
-    "½",
-    "²",
-    "*10^3",
-    "°C",
-    "\\approx ",
-    "\\[",
-    "\\]",
-    "**",
-    ", which ",
-    " because ",
-    "twenty ",
-    "A1",
+    *("$", "\\frac{1}{2}", ",", "1,200", "%", "\\text{ cm}", "or", "=", "x", "^", "\\", "|", ".", "/", "!"),
+    *("\x00", "５", "∞", "×", "½", "²", "*10^3", "°C", "\\approx ", "\\[", "\\]", "**", ", which "),
+    *(" because ", "twenty ", "A1"),
 ]
 replies = st.one_of(st.text(max_size=200), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 integers = st.integers(-(10**9), 10**9)
@@ -214,11 +176,7 @@ def test_a_fraction_is_its_multiples(top, bottom, factor):
 def test_money_and_units_do_not_change_a_number(whole, cents):
     plain = f"{abs(whole)}.{cents:02d}"
     for form in (
-        f"${plain}",
-        rf"\${plain}",
-        f"{plain} dollars",
-        rf"{plain}\text{{ cm}}",
-        f"x = {plain}",
+        *(f"${plain}", rf"\${plain}", f"{plain} dollars", rf"{plain}\text{{ cm}}", f"x = {plain}"),
         f"${plain}$",
     ):
         verdict = exact(form, plain)
@@ -336,12 +294,7 @@ AROUND = [
 ]  # fmt: skip
 POWERS = [
     *(
-        "{}^{{{}}}",
-        "{}^{}",
-        "{}**{}",
-        "{} ^ {{ {} }}",
-        r"\left({}\right)^{{{}}}",
-        "{{{}}}^{{{}}}",
+        *("{}^{{{}}}", "{}^{}", "{}**{}", "{} ^ {{ {} }}", r"\left({}\right)^{{{}}}", "{{{}}}^{{{}}}"),
         "({})^({})",
     )
 ]

@@ -36,10 +36,9 @@ from learner.advantages.turns import (
     scaled,
 )
 from rewards import ballot_box, drop_reasons
-from rewards.consistency import consistencies
 from rewards.criticism import criticised, persuasions
 from rewards.graph import Results, results_by_opponent, total
-from rewards.judging import VoteValue, values_of_votes
+from rewards.judging import VoteValue, consistencies, values_of_votes
 from rewards.labels import OF_TRUTH
 from rewards.peer import fitted_together, preference
 from rewards.shaping import shaping_of

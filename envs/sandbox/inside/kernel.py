@@ -28,8 +28,7 @@ with open(os.path.join(os.path.dirname(__file__), "system_calls.toml"), "rb") as
 """Refused system calls, and those that are refused but for the caller itself."""
 _ARCHITECTURES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}
 _CLONE, _CLONE3, _MMAP, _SETSOCKOPT = (56, 220), (435, 435), (9, 222), (54, 208)
-_SOCKETS = (41, 198), (53, 199)
-"""socket and socketpair."""
+_SOCKETS = (41, 198), (53, 199)  # socket and socketpair
 _SHARED, _ANONYMOUS, _HUGE = 0x01, 0x20, 0x4_0000
 _SEND_BUFFER = 7
 _X32 = 0x4000_0000

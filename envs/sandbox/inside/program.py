@@ -16,8 +16,7 @@ import tempfile
 import traceback
 import types
 
-_BYTES = 4
-"""Bytes of a character of UTF-8, at most."""
+_BYTES = 4  # bytes of a character of UTF-8, at most
 
 
 def open_output() -> int:
@@ -54,10 +53,8 @@ def _shorten(head: str, tail: str, longest: int, whole: str) -> str:
     return f"{head[:half]}\n[{left}{whole} left out]\n{tail[-half:] if half else ''}"
 
 
-LONGEST_ERROR = 500
-"""Characters of an error's line."""
-FRAMES = 10
-"""Most lines of a traceback's calls, from the outermost and to the innermost."""
+LONGEST_ERROR = 500  # characters of an error's line
+FRAMES = 10  # most lines of a traceback's calls, from the outermost and to the innermost
 
 
 def serve(work: socket.socket, output: int) -> None:

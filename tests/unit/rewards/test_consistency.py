@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from debate import Completion, DebateConfig, Problem, run_debates
 from debate.types import Swapped, TurnId, Vote
 from rewards import RewardConfig, check_scheme, score_debate
-from rewards.consistency import consistencies
+from rewards.judging import consistencies
 from transcripts import Record
 from transcripts.codec import from_line, to_line
 

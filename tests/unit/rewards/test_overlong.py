@@ -12,7 +12,7 @@ from debate.personas import PERSONAS
 from debate.types import Completion, ParsedTurn, Turn, TurnId
 from learner import AdvantageConfig, Transition, make_rows, turn_advantages
 from rewards import RewardConfig, check_scheme, score_debate
-from rewards.overlong import overlong_penalty
+from rewards.shaping import overlong_penalty
 
 SOFT = RewardConfig(overlong="penalize", overlong_tokens=100, overlong_penalty=-1.0)
 
