@@ -126,7 +126,7 @@ class RewardConfig(Settings):
         return value
 
     def at_step(self, step: int) -> Self:
-        """Return the scheme of a step: a number in the place of every ramp.
+        """Return the scheme of a step: a number instead of every ramp.
 
         >>> scheme = RewardConfig(form_bonus=[[0, 0.1], [4, 0.0]])
         >>> [scheme.at_step(step).form_bonus for step in (0, 1, 4, 9)]

@@ -48,7 +48,7 @@ def by_truth(vote: Vote, correct: Correct, *, ties: Ties = "zero") -> int | None
 
 
 def votes_of_others(vote: Vote, table: Mapping[TurnId, Mapping[TurnId, Results]]) -> int:
-    """Return the other judges' votes on the pair: those for its left side less those for its right.
+    """Return the other judges' votes on the pair: those for its left side minus those for its right.
 
     ``table``: the ``results_by_opponent`` of the votes of all, this one included.
     """
@@ -106,8 +106,8 @@ def vote_values(
 ) -> list[VoteValue]:
     """Return the value of each of the valid votes, in order.
 
-    ``truth_weight`` in [0, 1] is the share of truth beside the consensus, and ``verdict_weight`` that of the
-    verifier model's preference beside both.
+    ``truth_weight`` in [0, 1] is the share of truth against the consensus, and ``verdict_weight`` that of the
+    verifier model's preference against both.
 
     >>> judge, a, b = TurnId(2, 1), TurnId(0, 0), TurnId(1, 0)
     >>> vote_values([Vote(judge, a, b, "tie")], [[True], [False], [True]], truth_weight=1.0)

@@ -1,4 +1,4 @@
-"""Shaping rewards of solutions: what is new, what is copied, what is long; beside votes and truth.
+"""Shaping rewards of solutions: what is new, what is copied, what is long; in addition to votes and truth.
 
 Two texts are compared by their shingles, the sets of their runs of four words and signs [Broder 1997]: how
 much of one stands in another is the share of its shingles that are the other's (containment), in [0, 1].

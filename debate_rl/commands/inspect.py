@@ -94,7 +94,7 @@ def inspect(
     if export is not None:
         _write_page(run, filter, export, limit, newest=newest)
     elif web:
-        from debate_rl.inspector.web import serve
+        from debate_rl.inspector.web.serving import serve
 
         address = {"host": host or "127.0.0.1", "port": 8123 if port is None else port}
         with suppress(KeyboardInterrupt):  # how it is ended

@@ -22,16 +22,17 @@ from debate_rl.inspector.plain import (
     print_evaluations,
     print_figures,
     print_list,
+    print_matches,
+    print_pairs,
     print_replay,
     print_replays,
     print_runs,
     print_why,
     printer_for,
+    search_filter,
 )
 from debate_rl.inspector.runs import config_of, find_runs, run_at
-from debate_rl.inspector.searching import print_matches, search_filter
-from debate_rl.inspector.views.across import across, evaluation_parts, evaluations, read
-from debate_rl.inspector.views.compared import compare
+from debate_rl.inspector.views.across import across, compare, evaluation_parts, evaluations, read
 from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import read_replay, replays
 from debate_rl.inspector.views.why import why
@@ -73,7 +74,7 @@ def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
     """Do an action, ls by default; of a folder of runs, without an action or options, list these."""
     printer, runs = printer_for(sys.stdout), find_runs(options.run)
     if not name and not options.given() and run_at(options.run, runs) is None:
-        from debate_rl.inspector.overview import overviews  # loads scipy
+        from debate_rl.inspector.runs import overviews  # loads scipy
 
         print_runs(overviews(runs), printer, as_json=options.json)
         return
@@ -238,7 +239,6 @@ def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, pri
 
 
 def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain import print_pair, print_pairs  # load scipy
     from debate_rl.judge_attack.pairs import hack_gaps, watched_judge
 
     if len(rest) > 1 or not all(word.isdecimal() for word in rest):
@@ -246,10 +246,8 @@ def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: 
     watched = watched_judge(store.run)
     if watched is None:
         raise ValueError(f"{store.run}: no judge was watched; held_out.judge_pairs = 100 does so in training")
-    if rest:
-        print_pair(watched, int(rest[0]), printer, as_json=options.json)
-    else:
-        print_pairs(watched, hack_gaps(store.run), printer, as_json=options.json)
+    pair = int(rest[0]) if rest else None
+    print_pairs(watched, hack_gaps(store.run), printer, pair=pair, as_json=options.json)
 
 
 ACTIONS: Mapping[str, Action] = {

@@ -17,7 +17,7 @@ from transcripts.record import named
 
 if TYPE_CHECKING:
     from debate_rl.inspector.views.debate import DebateView
-    from debate_rl.inspector.views.graph import RoundGraph
+    from debate_rl.inspector.views.votes import RoundGraph
 
 
 class Link(NamedTuple):

@@ -13,7 +13,7 @@ from transcripts import DebateRow, StepRow
 from transcripts.filters.fields import FIELDS
 
 if TYPE_CHECKING:
-    from debate_rl.inspector.overview import Overview
+    from debate_rl.inspector.runs import Overview
     from debate_rl.inspector.views.across import ProblemDebate
     from debate_rl.inspector.views.replays import MostChanged, ReplayName
 

@@ -80,7 +80,7 @@ def debate_metrics(
 def grader_metrics(tally: Mapping[str, int]) -> dict[str, float]:
     """Return answers without a verdict, the share that math-verify decided, and the grader's seconds.
 
-    For each mode that graded beside: the share of right ones and of those without an answer.
+    For each other grading mode: the share of right ones and of those without an answer.
 
     >>> grader_metrics({"correct": 3, "timeout": 1, "symbolic": 2, "microseconds": 8000})
     {'grader/timeout': 1.0, 'grader/crash': 0.0, 'grader/symbolic_share': 0.5, 'seconds/grade': 0.008}

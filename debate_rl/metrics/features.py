@@ -199,7 +199,7 @@ def likelihood_metrics(
 
 
 class Compared(NamedTuple):
-    """A verdict beside the truth on the same solution."""
+    """A verdict and the truth on the same solution."""
 
     passed: bool
     right: bool

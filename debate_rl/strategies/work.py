@@ -238,7 +238,7 @@ class Work:
         return longest_reply(self.judged_by.protocol)
 
     def need(self, replies: int, what: str, *, more: int = 0) -> None:
-        """ValueError where the tokens are too few for so many replies at their longest and ``more``."""
+        """ValueError where the tokens are too few for this many replies at their longest and ``more``."""
         protocol = self.plan.protocol
         least = replies * longest_reply(protocol) + more
         if self.plan.tokens is not None and self.plan.tokens < least:
@@ -253,7 +253,7 @@ class Work:
         return time.perf_counter() - self.begun
 
     def room(self, each: int, keep: int = 0) -> float:
-        """Return how many replies of at most ``each`` tokens the budget has left beside ``keep`` tokens."""
+        """Return how many replies of at most ``each`` tokens the budget has left after ``keep`` tokens."""
         most = self.plan.tokens
         return inf if most is None else max(0, (most - self.generated - keep) // each)
 

@@ -5,7 +5,7 @@ text or LaTeX, with nothing beside it that could belong to it: no letter, root, 
 that multiplies (of, half, dozen). A chain that is not read is passed over, and so is all that may be meant
 otherwise:
 
-- a result that is rounded or cut, which is equal to so many places; within 1% where decimals or quotients
+- a result that is rounded or cut, which is equal to that many places; within 1% where decimals or quotients
   went in, which may have been rounded before;
 - running totals (``3 + 4 = 7 + 2 = 9``): a part may equal the first numeral of the next;
 - a difference without its sign; per cent, written with the sign or without;

@@ -66,7 +66,7 @@ def with_shots(
 ) -> tuple[Problem, ...]:
     """Return the problems, each with ``count`` examples of a pool before it, and never itself.
 
-    ``each``: drawn anew for each problem, by its id; else the same for all, but for a problem that is among
+    ``each``: drawn anew for each problem, by its id; else the same for all, except a problem that is among
     them. DataError where the pool has too few.
 
     >>> pool = [Shot(f"{n} + 1?", "It is easy.", str(n + 1)) for n in range(4)]

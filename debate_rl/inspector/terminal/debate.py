@@ -19,25 +19,14 @@ from debate_rl.inspector.lists import PROBLEM_DEBATES, Column
 from debate_rl.inspector.runs import config_of, evaluation_of
 from debate_rl.inspector.terminal.screens import ListScreen, Matches, OpenRun, Pager, RunScreen
 from debate_rl.inspector.terminal.widgets import Grid, Lines, Listing, rich_lines
-from debate_rl.inspector.views.across import Across, ProblemDebate, across, read
-from debate_rl.inspector.views.adoption import adoption_view
-from debate_rl.inspector.views.compared import compare
-from debate_rl.inspector.views.debate import DebateView, debate_view
-from debate_rl.inspector.views.debate_blocks import (
-    answers_blocks,
-    parsing_blocks,
-    problem_blocks,
-    prompt_blocks,
-    token_blocks,
-    turn_card,
-    votes_blocks,
-    votes_of_turn,
-)
-from debate_rl.inspector.views.graph import RoundGraph, vote_graphs
-from debate_rl.inspector.views.prompts import DebatePrompts
-from debate_rl.inspector.views.replays import read_replay, replays
-from debate_rl.inspector.views.run_blocks import comparison_blocks, debate_replay_blocks
-from debate_rl.inspector.views.tokens import token_view
+from debate_rl.inspector.views.across import Across, ProblemDebate, across, compare, comparison_blocks, read
+from debate_rl.inspector.views.debate import DebateView, adoption_view, debate_view
+from debate_rl.inspector.views.debate_blocks import answers_blocks, problem_blocks, turn_card
+from debate_rl.inspector.views.parsing import parsing_blocks
+from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
+from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replays
+from debate_rl.inspector.views.tokens import token_blocks, token_view
+from debate_rl.inspector.views.votes import RoundGraph, vote_graphs, votes_blocks, votes_of_turn
 from debate_rl.inspector.views.why import why
 from debate_rl.inspector.views.why_text import why_blocks
 from transcripts import DebateRow, Record

@@ -30,8 +30,7 @@ from debate_rl.inspector.lists import (
     Item,
     filter_fields,
 )
-from debate_rl.inspector.overview import Overview, overviews
-from debate_rl.inspector.runs import find_runs
+from debate_rl.inspector.runs import Overview, find_runs, overviews
 from debate_rl.inspector.terminal.widgets import FilterBar, Folded, Lines, Listing, fold, rich_lines
 from debate_rl.inspector.views.replays import ReplayName, StoredReplay, read_replay, replays
 from transcripts import DebateRow, RunStore, StepRow, compile_filter
@@ -521,7 +520,7 @@ class Replay(RunScreen):
         self.load("replay", lambda: read_replay(self.run.store.run, self._replay), self._show)
 
     def _show(self, replay: StoredReplay) -> None:
-        from debate_rl.inspector.views.run_blocks import replay_blocks
+        from debate_rl.inspector.views.replays import replay_blocks
 
         self._figures.show(rich_lines(replay_blocks(replay), Layout()))
         self._changed.show(replay.facts.most_changed)

@@ -13,12 +13,13 @@ from debate.config import Seat
 from debate.personas import Persona
 from debate.policy import token_counts
 from debate.programs import claimed_outputs
+from debate.prompting.shown import solved_before
 from debate.types import Completion, ParsedTurn, ParseFailure, Problem, Span, StopReason, Turn, TurnId
 from debate_rl.formatting import round_name
 from envs.causes.rules import cause_of
 from rewards import STREAMS, Truth, ballot_box, valid_votes, voted_winner
 from rewards.peer import best_voted, last_judged_round, margins
-from rewards.truth import grade_of as grade_of_turn
+from rewards.truth import grade_of
 from rewards.types import value_of
 from transcripts import Record
 from transcripts.causes import wrong_reply
@@ -30,7 +31,6 @@ Grade: TypeAlias = Literal["right", "wrong", "missing", "ungraded", ""]
 """Of an answer; "" for a final ballot, which has none."""
 StreamValues: TypeAlias = Mapping[str, float | None]
 """By stream; None where the stream gave the turn no signal, which is not zero."""
-
 ADVANTAGES = PARTS[:3]
 """Generator, judge and format, which tokens get; the rest of ``PARTS`` are parts of the generator's."""
 
@@ -184,10 +184,8 @@ def debate_view(id: str, record: Record) -> DebateView:
     debate, protocol = record.debate, record.debate.protocol
     turns = {turn.id: turn_view(record, turn) for turn in debate.turns}
     rounds = range(1 + max((turn.round for turn in turns), default=-1))
-    if record.rewards is not None:
-        peer = record.rewards.peer
-    else:  # filters know the winner by the margins
-        peer = margins(valid_votes(ballot_box(debate)), protocol.num_agents, protocol.num_rounds)
+    size = (protocol.num_agents, protocol.num_rounds)  # without rewards, filters know the winner by margins
+    peer = record.rewards.peer if record.rewards else margins(valid_votes(ballot_box(debate)), *size)
     best = best_voted(peer)
     return DebateView(
         id=id,
@@ -234,7 +232,7 @@ def turn_view(record: Record, turn: Turn) -> TurnView:
         persona=record.debate.personas[turn.id.agent].name,
         handle=turn.handle,
         ballot=turn.ballot,
-        grade=grade_of(record, turn),
+        grade="" if turn.ballot else grade_name(grade_of(turn.id, record.correct)),
         answer=None if turn.ballot else turn.parsed.answer,
         text=text,
         pieces=pieces_of(turn.parsed, len(text)),
@@ -288,20 +286,13 @@ def cause_text(record: Record, turn: Turn) -> str:
     return f"{cause.name.replace('_', ' ')}{shown}"
 
 
-def grade_of(record: Record, turn: Turn) -> Grade:
-    """Return what the answer of a turn is."""
-    return "" if turn.ballot else grade_name(grade_of_turn(turn.id, record.correct))
-
-
 def grade_name(grade: Truth) -> Grade:
     """Return a grade's name.
 
     >>> grade_name(True), grade_name("missing"), grade_name(None)
     ('right', 'missing', 'ungraded')
     """
-    if grade is None:
-        return "ungraded"
-    return "missing" if grade == "missing" else "right" if grade else "wrong"
+    return {None: "ungraded", "missing": "missing", True: "right", False: "wrong"}[grade]
 
 
 def generated(completion: Completion) -> int | None:
@@ -319,14 +310,11 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
     [('other', 0, 2), ('solution', 2, 5), ('other', 5, 6)]
     """
     kinds: tuple[PieceKind, ...] = ("thinking", "solution", "evaluation", "comparison")
-    spans: list[tuple[Span, PieceKind]] = [
-        (getattr(parsed, kind), kind) for kind in kinds if getattr(parsed, kind) is not None
-    ]
+    spans: list[tuple[Span, PieceKind]] = [(getattr(parsed, kind), kind) for kind in kinds]
     pieces: list[Piece] = []
     at = 0
-    for span, kind in sorted(spans, key=lambda one: (one[0].start, one[0].end, one[1])):
-        start, end = span.start, span.end
-        start, end = max(at, start), min(length, end)
+    for span, kind in sorted(one for one in spans if one[0] is not None):
+        start, end = max(at, span.start), min(length, span.end)
         if start < end:
             pieces += [Piece("other", at, start)] if at < start else []
             pieces.append(Piece(kind, start, end))
@@ -341,3 +329,76 @@ def is_markup(text: str) -> bool:
     (True, False)
     """
     return len(text) < 1000 and _ONLY_TAGS.fullmatch(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionCell:
+    """One answer as written. ``number`` is the same for equal answers, all right ones being one.
+
+    Numbers count from 0 in the order of the debate: by round, then by agent. None without
+    an answer.
+    """
+
+    id: TurnId
+    answer: str | None
+    number: int | None
+    grade: Grade
+
+    @property
+    def letter(self) -> str:
+        """The letter of the answer, equal for equal answers: A to Z, then A2."""
+        number = self.number
+        if number is None:
+            return "–"
+        return chr(ord("A") + number % 26) + (str(1 + number // 26) if number >= 26 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A new answer of ``target``, other than its author's of the round before, that ``source`` had given.
+
+    The prompt of ``target`` showed ``source``, another agent's turn.
+    """
+
+    source: TurnId
+    target: TurnId
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionView:
+    """``cells[agent][round]``, (N, R), None where no turn was held; ``numbers``: how many answers differ."""
+
+    cells: tuple[tuple[AdoptionCell | None, ...], ...]
+    copies: tuple[Copy, ...]
+    numbers: int
+
+
+def adoption_view(record: Record) -> AdoptionView:
+    """Return the answers of a debate; ValueError where it is not one (``check_record``).
+
+    Answers are equal where the judgment measures take them for the same.
+    """
+    from debate_rl.reports.rows import JudgedDebate  # loads scipy, which most views do without
+
+    check_record(record)
+    protocol, judged = record.debate.protocol, JudgedDebate(record)
+    turns = {turn.id: turn for turn in record.debate.turns if not turn.ballot}
+    known: dict[str, int] = {}
+    numbers: dict[TurnId, int | None] = {}
+    for turn in sorted(turns, key=lambda turn: (turn.round, turn.agent)):
+        answer = judged.answer(turn)
+        numbers[turn] = None if answer is None else known.setdefault(answer, len(known))
+
+    def cell(id: TurnId) -> AdoptionCell | None:
+        grade = grade_name(grade_of(id, record.correct))
+        return AdoptionCell(id, turns[id].parsed.answer, numbers[id], grade) if id in turns else None
+
+    agents, rounds = range(protocol.num_agents), range(protocol.num_rounds)
+    copies: list[Copy] = []
+    for turn, number in numbers.items():
+        before = TurnId(turn.agent, solved_before(protocol, turn.round))
+        if before in turns and number is not None and number != numbers[before]:
+            others = (one for one in turns[turn].shown if one.agent != turn.agent and one.round < turn.round)
+            copies += [Copy(source, turn) for source in others if numbers.get(source) == number]
+    cells = tuple(tuple(cell(TurnId(agent, round_)) for round_ in rounds) for agent in agents)
+    return AdoptionView(cells, tuple(copies), len(known))

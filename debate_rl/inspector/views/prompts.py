@@ -1,8 +1,8 @@
-"""The prompts that were read in a debate, made again; a line where the record does not tell them exactly."""
+"""The prompts that turns read, made again; a line where the record does not determine them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +16,8 @@ from debate.prompting.rendering import raw_prompt
 from debate.prompting.texts import SHIPPED, prompt_path
 from debate.types import SUMMARIZER, Completion, Debate, Message, TurnId
 from debate_rl.evaluation.folder import IDENTITY
+from debate_rl.inspector.blocks import Block, Line, Text
+from debate_rl.inspector.views.debate import DebateView
 from debate_rl.runs.provenance import prompts_checksum, prompts_key
 
 TOKENIZER = "tokenizer.json"
@@ -35,18 +37,6 @@ class PromptView:
     why: str = ""
     tokens: int = 0
     text: str = ""
-
-    @property
-    def title(self) -> str:
-        """The heading of the text; "" where there is none."""
-        return ("as sent" + (f", {self.tokens:,} tokens" if self.tokens else "")) if self.text else ""
-
-    @property
-    def unseen(self) -> str:
-        """What is known of a text that cannot be shown, as a sentence; "" where nothing is or it can."""
-        if self.text or not self.tokens:
-            return ""
-        return f"It was sent as {self.tokens:,} tokens; the tokenizer to show them is not on this machine."
 
 
 class DebatePrompts:
@@ -126,21 +116,15 @@ def _model_of(run: Path) -> Mapping[str, Any]:
 def _tokenizer_file(run: Path, model: Mapping[str, Any]) -> Path | None:
     """Return the tokenizer.json of an export of the run, of the model's folder, or of the hub's cache."""
     name = model.get("name_or_path")
-    homes = [run, *run.resolve().parents[:3]]  # of an evaluation's part the run lies above
-    folders = [
-        *(home / "export" for home in homes),
-        *([Path(name).expanduser()] if isinstance(name, str) and name else []),
-    ]
+    folders = [home / "export" for home in (run, *run.resolve().parents[:3])]  # a part of an evaluation
+    folders += [Path(name).expanduser()] if isinstance(name, str) and name else []
     for path in (folder / TOKENIZER for folder in folders):
         if path.is_file() and path.stat().st_size <= LARGEST:
             return path
-    return _cached(name) if isinstance(name, str) and name.count("/") == 1 else None
-
-
-def _cached(name: str) -> Path | None:
-    """Return a file of the hub that was fetched before; nothing is fetched."""
+    if not isinstance(name, str) or name.count("/") != 1:
+        return None
     try:
-        from huggingface_hub import try_to_load_from_cache
+        from huggingface_hub import try_to_load_from_cache  # nothing is fetched
 
         found = try_to_load_from_cache(name, TOKENIZER)
     except (ImportError, ValueError, OSError):
@@ -178,3 +162,26 @@ def _require_known(name: str, run: Path) -> str:
 
 def _table(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def prompt_blocks(view: DebateView, prompts: DebatePrompts, turn: TurnId) -> list[Block]:
+    """Return what a turn read, and what the summariser of its round read."""
+    blocks: list[Block] = [Line(prompts.note, "notice", name="note")] if prompts.note else []
+    blocks += prompt_texts(prompts.of(turn), prompts.note)
+    if any(summary.round == turn.round for summary in view.summaries):
+        blocks += prompt_texts(prompts.of_summary(turn.round), prompts.note, "summariser: ")
+    return blocks
+
+
+def prompt_texts(prompt: PromptView, note: str, reader: str = "") -> Iterator[Block]:
+    """Yield the messages that were read, or why they are not known where the note does not say it."""
+    if prompt.why and prompt.why != note:
+        yield Line(f"{reader}{prompt.why}", "notice", name="unknown")
+    for message in prompt.messages:
+        yield Text(message.content, f"{reader}prompt, {message.role}", "prompt", name="message")
+    if prompt.text:
+        count = f", {prompt.tokens:,} tokens" if prompt.tokens else ""
+        yield Text(prompt.text, f"{reader}prompt, as sent{count}", "prompt", name="sent")
+    elif prompt.tokens:
+        unseen = f"It was sent as {prompt.tokens:,} tokens; the tokenizer to show them is not on this machine"
+        yield Line(f"{reader}{unseen}.", "faint", name="unseen")

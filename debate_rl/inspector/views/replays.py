@@ -1,24 +1,40 @@
-"""The replays of a run (``debate replay``): what another scheme would have given, in sum and each debate."""
+"""The replays of a run (``debate replay``): the rewards under another scheme, in sum and for each debate."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from debate.files import LARGEST, open_plain, plain_lines, read_plain
 from debate.types import TurnId
 from debate.values import Value
+from debate_rl.formatting import fixed, percent, round_name, round_number
+from debate_rl.inspector.blocks import (
+    Block,
+    Line,
+    Link,
+    Section,
+    Span,
+    Table,
+    Words,
+    cut,
+    to_debate,
+)
 from debate_rl.replay.summary import DEBATES, FACTS, SCHEMA
 from rewards import STREAMS
 from transcripts.codec import decode
 from transcripts.errors import FieldError
-from transcripts.record import PARTS
+from transcripts.record import PARTS, named
 
+if TYPE_CHECKING:
+    pass
+
+MOST_ROWS = 200
 _ID = b'{"id":"'
 OldNew: TypeAlias = tuple[float | None, float | None]
 Columns: TypeAlias = dict[str, tuple[float | None, ...]]
@@ -257,3 +273,72 @@ def _pairs(line: _Line, kind: str, names: Sequence[str]) -> list[dict[str, OldNe
         {name: (old[name][index], new.get(name, old[name])[index]) for name in names}
         for index in range(len(line.turns))
     ]
+
+
+CHANGE_HEADS = (
+    *("stream", "persona", "round", ">turns"),
+    *(">sign changed", ">gained", ">lost", ">old", ">new", ">moved"),
+)
+
+
+def replay_blocks(replay: StoredReplay) -> list[Block]:
+    """Return a replay's figures by stream, and by stream, persona and round, and the debates to open."""
+    facts, filter = replay.facts, replay.facts.asked.filter
+    of = f", of {filter}" if filter else ""
+    blocks: list[Block] = [
+        Line(Span(" ".join(facts.overrides) or "the run's own scheme", "code")),
+        Line(f"{facts.changed:,} of {facts.debates:,} debates{of} have other advantages", name="replay-sum"),
+        Line(f"{facts.differ:,} of {facts.checked:,} were not stored as the run's own scheme gives them"),
+    ]
+    if facts.damaged_lines:
+        blocks.append(Line(f"{facts.damaged_lines:,} damaged lines; their groups lack a debate", "notice"))
+    cells, more = cut(_changes(facts.cells, facts), MOST_ROWS)
+    changed: list[str | Span] = []
+    for one in facts.most_changed[:MOST_ROWS]:
+        link = Link(("replays", replay.name), (("debate", one.id),))
+        changed += [Span(one.id, link=link), f" ({one.change:.3g})  "]
+    return [
+        *blocks,
+        Section("by stream", [Table(CHANGE_HEADS, list(_changes(facts.streams, facts)), name="streams")]),
+        Section(
+            "debates that change most (sum of |new - old|)", [Line(changed or "none", name="most-changed")]
+        ),
+        Section("by persona and round", [Table(CHANGE_HEADS, cells, name="cells"), *more]),
+    ]
+
+
+def _changes(changes: Sequence[StreamChange], facts: ReplayFacts) -> Iterator[Sequence[Words]]:
+    for one in changes:
+        round_ = "all" if one.round is None else round_number(one.round, facts.rounds)
+        shares = (percent(value) for value in (one.sign_changed, one.gained, one.lost))
+        means = (fixed(value, "+.3f") for value in (one.old, one.new, one.moved))
+        yield (one.stream, one.persona or "all", round_, f"{one.turns:,}", *shares, *means)
+
+
+def debate_replay_blocks(debate: DebateReplay) -> list[Block]:
+    """Return one debate under both schemes: the rewards and advantages of each turn, old and new."""
+    names = {name for turn in debate.turns for name in turn.advantages}
+    streams = [name for name in debate.turns[0].advantages if name in names] if debate.turns else []
+    rows: list[Sequence[Words]] = []
+    for turn in debate.turns:
+        advantages = (_change(turn.advantages, name) for name in streams)
+        rewards = [
+            f"{name} {_change(turn.rewards, name)}" for name in turn.rewards if any(turn.rewards[name])
+        ]
+        where = (named(turn.turn), round_name(turn.turn.round, debate.rounds), turn.persona)
+        rows.append((*where, *advantages, ", ".join(rewards)))
+    blocks: list[Block] = [Table(("turn", "round", "persona", *streams, "rewards"), rows)]
+    blocks.append(Line(f"sum of |new - old| over generator, judge and format: {debate.change:.3g}"))
+    if debate.differs:
+        blocks.append(Line("what is stored is not what the run's own scheme gives", "notice"))
+    title: Words = (
+        Span(f"debate {debate.id}", link=to_debate(debate.id)),
+        f" under both schemes: {debate.problem}",
+    )
+    return [Section(title, blocks, name="replay-debate")]
+
+
+def _change(values: Mapping[str, tuple[float | None, float | None]], stream: str) -> str:
+    old, new = values[stream]
+    before, after = fixed(old, "+.3f"), fixed(new, "+.3f")
+    return before if old == new else f"{before} → {after}"

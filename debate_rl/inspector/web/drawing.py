@@ -16,7 +16,7 @@ from typing import NamedTuple
 from debate.types import TurnId
 from debate_rl.formatting import GRADE_SIGNS, short
 from debate_rl.inspector.blocks import Chart, Series, VoteDrawing
-from debate_rl.inspector.views.graph import RoundGraph
+from debate_rl.inspector.views.votes import RoundGraph
 
 WIDTH, HEIGHT = 640, 120
 MOST_POINTS = 160

@@ -16,7 +16,8 @@ from debate.files import naming
 from debate_rl.inspector.blocks import Block, Line, Link, Section
 from debate_rl.inspector.lists import DEBATES, table_of
 from debate_rl.inspector.views import debate_view, vote_graphs
-from debate_rl.inspector.views.debate_blocks import debate_blocks, votes_blocks
+from debate_rl.inspector.views.debate_blocks import debate_blocks
+from debate_rl.inspector.views.votes import votes_blocks
 from debate_rl.inspector.web.rendering import HERE, Face, render, render_blocks
 from transcripts import DebateRow, RunStore, TranscriptError
 

@@ -11,33 +11,17 @@ from debate.types import TurnId
 from debate_rl.formatting import counted
 from debate_rl.inspector.blocks import Block, Chart, Line, Link, Section, Series, Span, Table, to_debate
 from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, table_of
-from debate_rl.inspector.overview import metrics_of, overviews
-from debate_rl.inspector.runs import config_of, evaluation_of
+from debate_rl.inspector.runs import config_of, evaluation_of, metrics_of, overviews
 from debate_rl.inspector.views import adoption_view, debate_view, token_view, vote_graphs
-from debate_rl.inspector.views.across import across
+from debate_rl.inspector.views.across import across, across_blocks, compare, comparison_blocks
 from debate_rl.inspector.views.across import read as read_debate
-from debate_rl.inspector.views.compared import compare
 from debate_rl.inspector.views.debate import DebateView
-from debate_rl.inspector.views.debate_blocks import (
-    answers_blocks,
-    debate_blocks,
-    parsing_blocks,
-    prompt_blocks,
-    token_blocks,
-    turns_by_round,
-    votes_blocks,
-)
-from debate_rl.inspector.views.prompts import DebatePrompts
-from debate_rl.inspector.views.replays import read_replay, replays
-from debate_rl.inspector.views.run_blocks import (
-    across_blocks,
-    attacks_on,
-    comparison_blocks,
-    debate_replay_blocks,
-    pair_blocks,
-    pairs_blocks,
-    replay_blocks,
-)
+from debate_rl.inspector.views.debate_blocks import answers_blocks, debate_blocks, turns_by_round
+from debate_rl.inspector.views.parsing import parsing_blocks
+from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
+from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replay_blocks, replays
+from debate_rl.inspector.views.tokens import token_blocks
+from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks, votes_blocks
 from debate_rl.inspector.views.why import why
 from debate_rl.inspector.views.why_text import why_blocks
 from debate_rl.inspector.web.page import Live, PageRequest, address, show

@@ -17,7 +17,7 @@ from transcripts import RunStore, TranscriptError, compile_filter
 FRESH_S = 1.0
 """A run is looked at for new debates, and a folder for new runs, at most so often."""
 PATIENCE_S = 0.5
-"""How long an answer waits for something that goes on in the background."""
+"""How long an answer waits for work in the background."""
 LOOK_S = 0.1
 KEPT_ANSWERS = 256
 SMALL_BYTES = 24 << 20

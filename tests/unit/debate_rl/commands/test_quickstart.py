@@ -116,8 +116,8 @@ def test_the_judge_is_watched_where_it_can_be(settings, pairs):
     [
         (Estimate(0.3, 0.1, 0.5, 9, 9), "more often than one agent, by +.30 (+.10 to +.50)"),
         (Estimate(-0.3, -0.5, -0.1, 9, 9), "less often than one agent, by -.30 (-.50 to -.10)"),
-        (Estimate(0.3, -0.1, 0.7, 9, 9), "as often as one agent, as far as can be told: +.30 (-.10 to +.70)"),
-        (Estimate(0.0, 0.0, 0.4, 9, 9), "as often as one agent, as far as can be told: +.00 (+.00 to +.40)"),
+        (Estimate(0.3, -0.1, 0.7, 9, 9), "about as often as one agent: +.30 (-.10 to +.70)"),
+        (Estimate(0.0, 0.0, 0.4, 9, 9), "about as often as one agent: +.00 (+.00 to +.40)"),
     ],
 )
 def test_more_often_or_less_often_where_0_is_out_of_the_interval(lead: Estimate, words: str):

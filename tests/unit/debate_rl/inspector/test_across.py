@@ -15,8 +15,7 @@ from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vot
 from debate.types import ParsedTurn, TurnId
 from debate_rl.commands.inspect_actions import LineOptions, print_lines
 from debate_rl.evaluation.folder import IDENTITY, default_folder
-from debate_rl.inspector.views.across import across, evaluations, read
-from debate_rl.inspector.views.compared import MOST_WORDS, compare, differing
+from debate_rl.inspector.views.across import MOST_WORDS, across, compare, differing, evaluations, read
 from debate_rl.inspector.web.access import AccessPolicy
 from debate_rl.inspector.web.app import make_app
 from debate_rl.inspector.web.site import Site

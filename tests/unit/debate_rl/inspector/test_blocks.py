@@ -9,16 +9,16 @@ from debate_rl.inspector.blocks import Layout, Line, Pairs, Section, Table, Text
 from debate_rl.inspector.blocks import Span as Words
 from debate_rl.inspector.terminal.widgets import cell
 from debate_rl.inspector.views import adoption_view, debate_view, vote_graphs
-from debate_rl.inspector.views.compared import Comparison, TextPiece, TurnDifference, VoteDifference
-from debate_rl.inspector.views.debate_blocks import (
-    answers_blocks,
-    parsing_blocks,
-    problem_blocks,
-    turn_card,
-    votes_blocks,
-    votes_of_turn,
+from debate_rl.inspector.views.across import (
+    Comparison,
+    TextPiece,
+    TurnDifference,
+    VoteDifference,
+    comparison_blocks,
 )
-from debate_rl.inspector.views.run_blocks import comparison_blocks
+from debate_rl.inspector.views.debate_blocks import answers_blocks, problem_blocks, turn_card
+from debate_rl.inspector.views.parsing import parsing_blocks
+from debate_rl.inspector.views.votes import votes_blocks, votes_of_turn
 
 from .conftest import make, solved, with_turn
 

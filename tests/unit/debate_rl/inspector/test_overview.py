@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from debate_rl.curriculum.record import Curriculum, Visit, write_curriculum
-from debate_rl.inspector.overview import overviews
 from debate_rl.inspector.plain import Printer, print_runs
-from debate_rl.inspector.runs import find_runs
+from debate_rl.inspector.runs import find_runs, overviews
 from debate_rl.metrics.held_out import DIRECT, HeldOut, append_held_out
 from transcripts import write_step
 

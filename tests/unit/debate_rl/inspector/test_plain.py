@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from debate.types import TurnId
 from debate_rl.inspector.plain import (
     Printer,
+    json_of,
+    matches,
     print_debate,
     print_figures,
     print_list,
+    print_matches,
     printer_for,
     row_json,
-    step_json,
 )
-from debate_rl.inspector.searching import matches, print_matches
 from transcripts import RunStore, write_step
 
 from .conftest import judged, make, solved, with_turn
@@ -232,7 +233,7 @@ def test_a_search_shows_where_the_words_stand(store):
     ],
 )
 def test_words_are_found_as_text_finds_them(words, text, found):
-    assert [match.words for match in matches(words, TurnId(0, 0), text)] == found
+    assert [text[start:end] for start, end in matches(words, text)] == found
 
 
 WORDS = st.sampled_from(["one", "Two", "öne", "x", "(", "{4}", "=", " ", "\n", "_", "é", "\u0301", "日本"])
@@ -243,9 +244,7 @@ WORDS = st.sampled_from(["one", "Two", "öne", "x", "(", "{4}", "=", " ", "\n", 
 )
 @example("x =\n x", "x = x")
 def test_a_match_lies_in_the_text(text, words):
-    for match in matches(words, TurnId(0, 0), text):
-        assert 0 <= match.start < match.end <= len(text)
-        assert match.before + match.words + match.after in text
+    assert all(0 <= start < end <= len(text) for start, end in matches(words, text))
 
 
 def test_a_debate_that_is_found_has_a_match(store):
@@ -284,7 +283,7 @@ def test_figures_too_large_to_be_added_are_null(run):
         [row] = store.debates(limit=1)
         huge = replace(row, facts=row.facts._replace(reward_peer=float("inf"), reward_truth=float("nan")))
         found = row_json(huge)
-        figures = step_json(replace(store.overall(), reward_judge=-float("inf")))
+        figures = json_of(replace(store.overall(), reward_judge=-float("inf")))
     assert (found["reward_peer"], found["reward_truth"]) == (None, None)
     assert found["reward_judge"] == row.facts.reward_judge
     assert figures["reward_judge"] is None

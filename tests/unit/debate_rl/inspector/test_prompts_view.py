@@ -21,8 +21,7 @@ from debate.types import TurnId
 from debate_rl.commands.stage import Stage
 from debate_rl.inspector.plain import Printer, print_debate
 from debate_rl.inspector.views import debate_view
-from debate_rl.inspector.views.debate_blocks import prompt_blocks
-from debate_rl.inspector.views.prompts import DebatePrompts
+from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
 from debate_rl.runs.provenance import prompts_checksum
 from transcripts import Record
 
@@ -182,12 +181,13 @@ def test_a_prompt_to_a_raw_model_is_shown_as_it_was_sent_with_its_tokens(tmp_pat
     prompts = DebatePrompts(debate, run_with(tmp_path, {"prompts: tiny": prompts_checksum("tiny")}))
     shown = [prompts.of(one.turn) for one in requests]
     assert [one.text for one in shown] == [raw_prompt(one.messages, "tiny") for one in requests]
-    assert {one.title for one in shown} == {"as sent"}  # this policy counted no tokens
+    assert {one.tokens for one in shown} == {0}  # this policy counted none
     counted_ones = tuple(
         replace(turn, completion=replace(turn.completion, prompt_count=1234)) for turn in debate.turns
     )
-    one = DebatePrompts(replace(debate, turns=counted_ones), tmp_path).of(TurnId(0, 0))
-    assert (one.tokens, one.title) == (1234, "as sent, 1,234 tokens")
+    counted_debate = replace(debate, turns=counted_ones)
+    shown = printed(Record(counted_debate, 0, "p"), prompts=DebatePrompts(counted_debate, tmp_path))
+    assert "prompt, as sent, 1,234 tokens" in shown
 
 
 def test_with_a_chat_template_the_text_is_decoded_by_the_tokenizer_of_an_export(tmp_path, make_tiny):
@@ -199,17 +199,12 @@ def test_with_a_chat_template_the_text_is_decoded_by_the_tokenizer_of_an_export(
     )
     debate = replace(debate, turns=turns)
     (tmp_path / "config.toml").write_text('[model]\nname_or_path = "nobody/has-this"\n')
-    before = DebatePrompts(debate, tmp_path).of(TurnId(0, 0))
-    assert (before.text, before.title) == ("", "")
-    assert before.unseen == (
-        f"It was sent as {len(ids)} tokens; the tokenizer to show them is not on this machine."
-    )
+    assert DebatePrompts(debate, tmp_path).of(TurnId(0, 0)).text == ""
     shown = printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, tmp_path))
-    assert before.unseen in shown
+    assert f"It was sent as {len(ids)} tokens; the tokenizer to show them is not on this machine." in shown
     assert "prompt, as sent" not in shown
     tokenizer.save_pretrained(tmp_path / "export")
     after = DebatePrompts(debate, tmp_path).of(TurnId(0, 0))
-    assert (after.title, after.unseen) == (f"as sent, {len(ids)} tokens", "")
     assert (after.text, after.tokens) == ("<|user|>two\n+2<|assistant|>", len(ids))
     assert "prompt, as sent" in printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, tmp_path))
     (tmp_path / "export/tokenizer.json").write_text("{")

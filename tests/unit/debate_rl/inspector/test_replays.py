@@ -9,8 +9,13 @@ import pytest
 
 from debate.types import TurnId
 from debate_rl.inspector.plain import Printer, print_debate_replay, print_replay
-from debate_rl.inspector.views.replays import ReplayError, read_replay, replays
-from debate_rl.inspector.views.run_blocks import debate_replay_blocks, replay_blocks
+from debate_rl.inspector.views.replays import (
+    ReplayError,
+    debate_replay_blocks,
+    read_replay,
+    replay_blocks,
+    replays,
+)
 from debate_rl.inspector.web.rendering import Face, render_blocks
 
 NOTHING = [None, None]
