@@ -48,7 +48,7 @@ class Compressor:
     name: str
 
     async def compress(self, turns: Sequence[Turn]) -> tuple[Compression, ...]:
-        """Return what is shown in the place of each long solution of a round, in the order of the turns."""
+        """Return what is shown instead of each long solution of a round, in the order of the turns."""
         long = [turn for turn in turns if self._is_long(turn)]
         tried: dict[TurnId, tuple[Completion, ...]] = {turn.id: () for turn in long}
         texts: dict[TurnId, str] = {}

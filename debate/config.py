@@ -31,19 +31,24 @@ class WriterConfig(Settings):
     """Its maximum thinking tokens. None uses ``debate.thinking_tokens``."""
 
 
-class SummaryConfig(WriterConfig):
-    """An auxiliary model's summary instead of the history."""
-
+class _Enabled(Settings):
     enabled: bool = False
     """Show agents one summary of the others' turns, the same for all, in place of the turns."""
 
 
-class CompressionConfig(WriterConfig):
-    """Long solutions shortened by a model for those who read them."""
-
+class _Over(Settings):
     over: int | None = Field(default=None, ge=1)
     """Shorten solutions longer than this many tokens (3000, for instance) before others read them. None
     shortens none."""
+
+
+class SummaryConfig(WriterConfig, _Enabled):  # the fields of the second base come first
+    """An auxiliary model's summary instead of the history."""
+
+
+class CompressionConfig(WriterConfig, _Over):
+    """Long solutions shortened by a model for those who read them."""
+
     temperature: float = Field(default=0.3, ge=0)
     """Sampling temperature of the model that shortens."""
 

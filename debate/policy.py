@@ -1,4 +1,4 @@
-"""What a policy may have beside the protocol, what is assumed of one that lacks it, and policies of your own.
+"""What a policy may have in addition to the protocol, the defaults without it, and policies of your own.
 
 A policy may have:
 
@@ -8,7 +8,7 @@ A policy may have:
 ``count_tokens(messages)``: the length of a prompt;
 ``hold()``, a context manager: a policy that batches samples nothing meanwhile (a program of a reply runs);
 ``written(text)``, ``read(tokens)`` and ``is_end(token)``: the ids of a text within a reply, the text and the
-offsets of ids, and whether an id ends a reply. A policy that has them, and gives tokens, goes on from the
+offsets of ids, and whether an id ends a reply. A policy that has them, and gives tokens, continues from the
 tokens of ``SampleRequest.begun``; any other from its text;
 ``runs_programs`` (True): programs of a reply run as it is written (``debate_rl.inference.tools``);
 ``count_continuation(messages)``: how many tokens messages add behind a reply. A policy that has it begins a
@@ -59,7 +59,7 @@ def speaker_at(policy: Policy, seat: Seat) -> Policy:
     remote: Policy | None = getattr(policy, "remote", None)
     if remote is None:
         raise ValueError(
-            'debate.seats: "remote", but this policy has no other model beside it; name one in the table '
+            'debate.seats: "remote", but this policy has no other model; name one in the table '
             "remote.endpoint, or wrap the policy in debate_rl.inference.wrapped.SeatedPolicy"
         )
     return remote

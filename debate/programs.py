@@ -80,7 +80,7 @@ def output_spans(text: str) -> tuple[Span, ...]:
 
 
 def output_block(output: str, *, most: int | None = None) -> str:
-    r"""Return an output as it stands in a reply, with at most so many characters of it: its ends are kept.
+    r"""Return an output as it stands in a reply, with at most this many characters of it: its ends are kept.
 
     >>> output_block("4\n"), output_block("")
     ('```output\n4\n```\n', '```output\n```\n')
@@ -94,7 +94,7 @@ def output_block(output: str, *, most: int | None = None) -> str:
 
 
 def shown_output(ran: Ran) -> str:
-    """Return what a reply is told of a program: what it wrote, and what ended it where that does not say."""
+    """Return a program's output as its reply gets it: what it wrote, and why it ended unless that says so."""
     told = ran.error and ran.error not in ran.output
     return f"{ran.output.rstrip()}\n{ran.error}".lstrip("\n") if told else ran.output
 

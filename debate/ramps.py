@@ -131,7 +131,7 @@ def values_of(ramp: Ramp) -> tuple[float, ...]:
 
 
 def settings_at(settings: S, step: int) -> S:
-    """Return the settings of a step: a number in the place of every ramp."""
+    """Return the settings of a step: a number instead of every ramp."""
     values = {name: value_at(points, step) for name, points in ramps_of(settings).items()}
     return settings.model_copy(update=values) if values else settings
 

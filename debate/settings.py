@@ -48,6 +48,13 @@ class Settings(BaseModel):
         return data
 
 
+class Seeded(Settings):
+    """Settings of random draws."""
+
+    seed: int = 0
+    """Seed of random draws."""
+
+
 def _items(data: object) -> list[tuple[str, object]]:
     return list(cast("dict[str, object]", data).items()) if isinstance(data, dict) else []
 

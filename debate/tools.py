@@ -41,7 +41,7 @@ class Session(Protocol):
 class Programs(Protocol):
     """Where programs run: a sandbox, which keeps sessions ready.
 
-    A turn keeps its session while the model goes on with the reply. So taking one never waits until another
+    A turn keeps its session while the model continues the reply. So taking one never waits until another
     is given back; only programs that run at a moment may wait for one another. Time is measured where a
     program runs: the event loop here may stand still while a model computes.
     """

@@ -20,7 +20,7 @@ _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u18
 """Letters and marks that are printable by the book and show nothing."""
 _MAYBE = re.compile(r"[^\n\t\x20-\x7e]+")
 _CODES = 3
-"""Of a long run of unseen characters so many are named."""
+"""How many of a long run of unseen characters are named."""
 
 
 def fixed(value: float | None, form: str = ".3f", *, none: str = "–") -> str:
@@ -183,7 +183,7 @@ def is_unseen(character: str) -> bool:
 
 
 class _Signs(dict[int, str]):
-    """What stands for each character in one line, made when the character is first met."""
+    """The replacement of each character in one line, made when the character first occurs."""
 
     def __init__(self, blanks: str, unseen: Callable[[str], str]) -> None:
         super().__init__(dict.fromkeys(map(ord, blanks), " "))
@@ -265,7 +265,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def padded(text: str, width: int, *, left: bool = True, dots: str = "…") -> str:
-    """Return a text in exactly so many cells of a terminal: cut with dots, or filled with blanks.
+    """Return a text in exactly this many cells of a terminal: cut with dots, or filled with blanks.
 
     >>> padded("abcdef", 4), padded("ab", 4, left=False), padded("日本語", 5, dots="..")
     ('abc…', '  ab', '日 ..')

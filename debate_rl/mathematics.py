@@ -51,7 +51,7 @@ _COMMENT = re.compile(r"(?<!\\)%")
 
 
 def _braces(levels: int) -> str:
-    """Return a pattern for braces that hold so many levels of braces."""
+    """Return a pattern for braces that hold this many levels of braces."""
     inner = "|" + _braces(levels - 1) if levels else ""
     return rf"\{{(?:[^{{}}\\]|\\.{inner})*+\}}"
 

@@ -70,7 +70,7 @@ class RewardConfig(Settings):
     learns from a stronger one until a schedule fades it out (docs/rewards.md)."""
     swap_weight: Weight = 0.0
     """Added to the judge reward of a final ballot, times its agreement in [-1, 1] with a second ballot in the
-    other order. Needs ``debate.ask_swapped`` (rewards.consistency)."""
+    other order. Needs ``debate.ask_swapped`` (rewards.judging)."""
     judge_own: bool = False
     """Count votes on the judge's own work. Must equal ``debate.judge_own``, which asks for them."""
     novelty_bonus: Weight = 0.0
@@ -126,7 +126,7 @@ class RewardConfig(Settings):
         return value
 
     def at_step(self, step: int) -> Self:
-        """Return the scheme of a step: a number in the place of every ramp.
+        """Return the scheme of a step: a number instead of every ramp.
 
         >>> scheme = RewardConfig(form_bonus=[[0, 0.1], [4, 0.0]])
         >>> [scheme.at_step(step).form_bonus for step in (0, 1, 4, 9)]

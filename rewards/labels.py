@@ -1,4 +1,4 @@
-"""What rewards a debate in the place of truth: its grades, a pseudo-label's, or nothing, seen by the group.
+"""What rewards a debate instead of truth: its grades, a pseudo-label's, or nothing, seen by the group.
 
 A problem is labelled by a hash of the run's seed and its id, so that the problems of a smaller share are
 among those of a greater one, and a replay deals as training did. Grades of other problems reward nothing.

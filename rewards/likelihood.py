@@ -29,7 +29,7 @@ class Likelihoods(Value, frozen=True):
 
 
 def likelihood_stream(likelihoods: Likelihoods) -> Stream:
-    """Return each solution's log-probability less the baseline's, (N, R).
+    """Return each solution's log-probability minus the baseline's, (N, R).
 
     >>> likelihood_stream(Likelihoods(((-0.5, None),), -2.0))
     ((1.5, None),)

@@ -38,7 +38,7 @@ _PREFIX = "measured/"
 
 
 class JudgedPair(NamedTuple):
-    """A due pair of which exactly one side is right: its debate's index, whether the vote is, and the crowd.
+    """A due pair with exactly one right side: its debate's index, whether the vote is, and the crowd.
 
     ``vote``: None without a valid one. ``crowd``: one half where both answers are as common.
     """

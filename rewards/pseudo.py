@@ -66,7 +66,7 @@ def last_majority(group: Answered) -> list[Scores]:
 
 
 def voted(group: Answered) -> list[Scores]:
-    """Return each answer's wins less losses in the votes of all debates and rounds; the label of all rounds.
+    """Return each answer's wins minus losses in the votes of all debates and rounds; the label of all rounds.
 
     Votes between equal answers say nothing of answers. Only sums above 0 count; without one there is no
     label. The sum is not divided by the number of comparisons: half of all rare wrong answers win the one

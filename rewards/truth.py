@@ -114,7 +114,7 @@ def truth_reward(grade: Truth, config: RewardConfig, score: float | None = None)
 
 
 def counts_partly(grade: Truth, config: RewardConfig, score: float | None) -> bool:
-    """Return whether a score is rewarded in the place of the grade."""
+    """Return whether a score is rewarded instead of the grade."""
     return config.truth_credit == "partial" and score is not None and isinstance(grade, bool)
 
 

@@ -84,7 +84,7 @@ def corpus() -> list[str]:
 
 @pytest.fixture
 def files_of_at_most():
-    """Return a context in which no file of this process grows beyond so many bytes, as on a full disk."""
+    """Return a context in which no file of this process grows beyond this many bytes, as on a full disk."""
 
     @contextmanager
     def limited(size):

@@ -85,7 +85,7 @@ LEAD = re.compile(
     r"conclusion|therefore|thus|so|hence|think|believe|say|judge|view|opinion|that)(?![^\W_])\s*+){1,5}"
     rf"(?:\d{{1,3}}\s*+)?[:,.-]?){_BULLET}"
 )
-"""What may stand before a comparison beside bullets: a number, a letter, or a few harmless words."""
+"""What may precede a comparison in addition to bullets: a number, a letter, or a few harmless words."""
 BULLET = re.compile(_BULLET)
 SYMBOL = re.compile(rf"{_D}*+([<>=~≈≃≅≡∼≻≺≽≼≫≪≥≤≧≦⩾⩽＞＜＝≠!]++)")
 SYMBOLS: dict[str, Outcome] = {

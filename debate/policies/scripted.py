@@ -34,7 +34,7 @@ class ScriptedPolicy:
     A table that lacks the turn falls back on ``default``; without one that is a KeyError. With
     ``tokens=True`` every character is a token (its code point) of log-probability 0, ``max_tokens`` holds
     (with ``thinking_tokens``, their sum), and a reply that no stop string ended has the end token.
-    ``requests`` keeps the requests, in order. A reply that has begun (``SampleRequest.begun``) goes on with
+    ``requests`` keeps the requests, in order. A reply that has begun (``SampleRequest.begun``) continues with
     what the script says to that request.
 
     >>> import asyncio

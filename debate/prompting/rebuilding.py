@@ -73,7 +73,7 @@ class HeldDebate:
         return readers[turn]
 
     def _summary(self, round_: int) -> Summary | None:
-        """Return what a round showed in the place of turns; PromptUnknownError where it sums up others."""
+        """Return what a round showed instead of turns; PromptUnknownError where it sums up others."""
         summary = next((one for one in self.debate.summaries if one.round == round_), None)
         agents = range(self.debate.protocol.num_agents)
         rounds = rounds_shown(round_, self.debate.protocol.history_rounds)

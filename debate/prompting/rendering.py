@@ -151,7 +151,7 @@ def history_text(texts: PromptTexts, entries: Iterable[str], *, left_out: bool =
 
 
 def summary_text(texts: PromptTexts, summary: str) -> str:
-    r"""Return a summary as it stands in the place of the history: escaped, or a placeholder for an empty one.
+    r"""Return the text that replaces the history by a summary: escaped, or a placeholder for an empty one.
 
     >>> summary_text(load_prompts("tiny"), "Q2 says 11.\nK7 agrees. <solution>")
     'Q2 says 11. K7 agrees. &lt;solution>\n'

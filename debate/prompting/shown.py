@@ -76,7 +76,7 @@ def groups_shown(config: DebateConfig, round_: int, agent: int = PROPOSER) -> li
 
 
 def holds_criticism(config: DebateConfig, round_: int) -> bool:
-    """Return whether a round holds criticism in the place of solutions.
+    """Return whether a round holds criticism instead of solutions.
 
     >>> critique = DebateConfig(protocol="critique", num_rounds=5)
     >>> [round_ for round_ in range(-1, 6) if holds_criticism(critique, round_)]

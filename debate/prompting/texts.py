@@ -42,7 +42,7 @@ _PLACEHOLDERS: Mapping[str, tuple[set[str], set[str]]] = {
     "raw_user": ({"content"}, set()),
     "raw_reply": ({"content"}, set()),
 }
-"""Which placeholders a piece must have, and which it may have beside; the other pieces have none."""
+"""The placeholders that a piece must have, and those that it may have; other pieces have none."""
 
 Fill = Callable[..., str]
 """A piece with placeholders, as a function of their values by keyword."""

@@ -20,7 +20,7 @@ from debate_rl.metrics.intervals import wilson
 __all__ = ["DETECTORS", "Alarm", "Curves", "Detector", "Reading", "alarms", "readings"]
 
 RUNS, FIRST_SEED, STEPS, ANY = (TABLE["measured"][name] for name in ("runs", "first_seed", "steps", "any"))
-"""The simulated healthy runs of which rates are measured, and in how many of them some detector fired."""
+"""The simulated healthy runs that rates are measured on, and in how many of them some detector fired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ DETECTORS = {name: _detector(name, row) for name, row in TABLE["detector"].items
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one detector says of a run: an alarm, or that it is quiet, or cannot say anything yet.
+    """What one detector reports on a run: an alarm, quiet, or too few values.
 
     ``values``: how many values the best known of its figures has.
     """

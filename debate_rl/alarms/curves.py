@@ -144,7 +144,7 @@ def trailing_mean(values: Numbers, width: int) -> Numbers:
 
 
 def gained(values: Numbers, width: int = BASE) -> Numbers:
-    """Return the trailing means less the first of them, (n - width + 1,)."""
+    """Return the trailing means minus the first of them, (n - width + 1,)."""
     means = trailing_mean(values, width)
     return means - means[0]
 

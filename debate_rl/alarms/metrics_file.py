@@ -19,7 +19,7 @@ from envs.types import MODES
 
 STREAMS = ("truth", "peer", "judge", "format")
 GRADERS = ("accuracy", *(f"accuracy [{mode}]" for mode in MODES))
-"""Shares of right solutions: by the grader that rewards, and by each that may stand beside it."""
+"""Shares of right solutions: by the grader that rewards, and by each further one."""
 FORMS = ("missing", *(f"missing [{mode}]" for mode in MODES))
 """Shares of solutions in which the same graders find no answer."""
 

@@ -75,7 +75,7 @@ def logprob(curves: Curves) -> Alarm | None:
         return None
     threshold = 2 * min(0.0, float(np.median(values[:3]))) - 1.0
     crashed = (values < threshold) & ends_from(2, len(values))
-    return first(steps, crashed, values, threshold, "the log-probability of what is said crashed")
+    return first(steps, crashed, values, threshold, "the log-probability of sampled tokens crashed")
 
 
 def gradient(curves: Curves) -> Alarm | None:

@@ -1,4 +1,4 @@
-"""A run's settings by dotted key: what a source warns of, and advice less what is set already."""
+"""A run's settings by dotted key: what a source warns of, and advice without what is set already."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ EXTRAS: dict[str, str] = dict.fromkeys(("torch", "transformers", "peft", "safete
 EXTRAS |= {"pyarrow": "train", "httpx": "openai", "vllm": "vllm", "bitsandbytes": "quantize"}
 EXTRAS |= dict.fromkeys(("jinja2", "starlette", "textual", "uvicorn"), "inspect") | {"matplotlib": "report"}
 STDOUT_NAME = "-"
-"""In the place of a file: the standard output."""
+"""Instead of a file: the standard output."""
 STDOUT = "standard output"
 PIPE_CLOSED = 141
 """The exit code of a command whose reader went away: 128 and SIGPIPE."""
@@ -97,7 +97,7 @@ def text_table(
 def print_table(lines: Lines, title: str | None = None, *, fixed: int = 1, align: str = "") -> None:
     """Print a table, its heads first, in parts below each other where the terminal is narrower.
 
-    ``fixed``: so many first columns are in each part; ``align``: as for ``text_table``.
+    ``fixed``: this many first columns are in each part; ``align``: as for ``text_table``.
     """
     width = max(len(title or ""), sum(map(max, _widths(lines))) + 1)
     console = wide_console(width)
@@ -219,7 +219,7 @@ def refuse_shadows(home: Path = HOME) -> None:
         file = Path(spec.origin).resolve() if spec and spec.origin else None
         if file is None:
             raise ImportError(
-                f"the package {name!r} is missing beside {home / 'debate_rl'}; install debate-rl again"
+                f"the package {name!r} is missing next to {home / 'debate_rl'}; install debate-rl again"
             )
         if file != (home / name / "__init__.py").resolve():
             owner = file.parent if file.name == "__init__.py" else file

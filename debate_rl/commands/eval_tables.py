@@ -83,7 +83,7 @@ def _closing(results: Results) -> Iterator[str]:
 
 
 def notes(by_name: Mapping[str, Scores]) -> Iterator[str]:
-    """Yield what to know beside the figures of a data set: each note once, with its evaluations."""
+    """Yield the notes to the figures of a data set, each once, with its evaluations."""
     first, base = next(iter(by_name.items()))
     yield "95% intervals are clustered by problem, differences paired by problem."
     if len(by_name) > 1:

@@ -93,7 +93,7 @@ def _value(default: object) -> str:
 
 
 def _bounds(key: Key) -> list[str]:
-    """Return what bounds a field, itself or in a type that it may have beside none."""
+    """Return what bounds a field, itself or in a type that it may have except None."""
     inner = (part for option in get_args(key.field.annotation) for part in get_args(option))
     signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
     found = (

@@ -90,7 +90,8 @@ OnOption = Annotated[
     ),
 ]
 ProblemsOption = Annotated[
-    int | None, typer.Option("--problems", min=1, help="So many problems; default: held_out.limit.")
+    int | None,
+    typer.Option("--problems", min=1, help="At most so many problems; default: held_out.limit."),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all that is sampled.")]
 StepsOption = Annotated[

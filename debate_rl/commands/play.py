@@ -78,7 +78,7 @@ def play(
         verdicts = pending.verdicts() if pending else None
         debate, correct = grade_debate(environment, debate, mode=settings.grader.final)
         [rewards], _ = score_debates(
-            *([debate], [correct], [debate.problem.id], settings.rewards),
+            *([debate], [correct], [debate.problem.id], settings.rewards.at_step(0)),
             seed=settings.seed,
             verdicts=[verdicts],
             key=key_by_itself,

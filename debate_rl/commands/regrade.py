@@ -36,7 +36,7 @@ from envs.types import Mode
 from transcripts import compile_filter
 
 MODES: tuple[Mode, ...] = ("boxed", "lenient")
-"""Beside the mode of the stored grades: the strictest and the most lenient of our own."""
+"""In addition to the mode of the stored grades: the strictest and the most lenient of our own."""
 _SET = "the prompt set's stop strings"
 
 
@@ -70,7 +70,7 @@ def regrade(
 ) -> None:
     """Grade stored replies again in other modes, and cut at stop strings; no model is loaded.
 
-    With --clip, one table has every part as sampled beside clipped, and another how much of a gain between
+    With --clip, one table has every part as sampled and clipped, and another how much of a gain between
     the first weights and others is a better answer, and how much a better end.
     """
     compile_filter(filter)  # says what is wrong before anything is read
@@ -111,7 +111,7 @@ def _notes(gains: Sequence[Gain], sheets: Sequence[Sheet], clip: str) -> Iterato
         is_family = clip.partition(":")[0] == FAMILY
         yield f"Clipped at the first of {_SET if is_family else named}; nothing was sampled."
     if gains:
-        yield "'of it stopping': the gain as sampled less the gain clipped."
+        yield "'of it stopping': the gain as sampled minus the gain clipped."
     if any(not gain.paired for gain in gains):
         yield "Gains between other problems, as of early and late steps, are not paired."
     if count := sum(sheet.open for sheet in sheets):

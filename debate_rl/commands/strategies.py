@@ -15,7 +15,7 @@ from debate_rl.evaluation.asking import graded_problems, judge_of, policy_of
 from debate_rl.evaluation.folder import FIGURES, KeptReplies, identity, open_folder
 from debate_rl.evaluation.tasks import EvalTask
 from debate_rl.formatting import percent, share
-from debate_rl.inference.tools import engine_of
+from debate_rl.inference.wrapped import engine_of
 from debate_rl.strategies.equal_cost import (
     CONTENDERS,
     LADDER,

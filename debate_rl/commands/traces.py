@@ -131,7 +131,7 @@ def traces(
 
 
 def _say_style(kept: Sequence[Trace], own: Sequence[Trace], against: str) -> dict[str, object]:
-    """Print how long the traces are beside those of the model that is to learn; return the medians."""
+    """Print how long the traces are compared with those of the model that is to learn; return the medians."""
     figures: dict[str, object] = {"file": against}
     for name, theirs, ours, apart in foreign(kept, own):
         warning = "; a foreign style, which may cost what the model can do" if apart else ""

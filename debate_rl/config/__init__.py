@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 from debate.config import DebateConfig
 from debate.ramps import settings_at
 from debate.seeds import derive_seed
-from debate.settings import Settings
+from debate.settings import Seeded, Settings
 from debate_rl.config.data import EnvConfig, HeldOutConfig, RunSize, SftConfig, ShotsConfig, check_judge_pairs
 from debate_rl.config.endpoints import EndpointConfig, RoleConfig, check_endpoint
 from debate_rl.config.ends import Action, TargetConfig
@@ -141,7 +141,7 @@ def _named(table: Any) -> Any:
     return table.model_dump(exclude_unset=True) if isinstance(table, Settings) else table
 
 
-class Config(Settings):
+class Config(Seeded):
     """Everything a run needs, as written in a TOML recipe."""
 
     renamed = {"goal": "train.target"}  # noqa: RUF012
@@ -173,6 +173,16 @@ class Config(Settings):
     stages: tuple[StageConfig, ...] | None = Field(default=None, min_length=1)
     """A curriculum: tables [[stages]], each trained from the weights of the previous one. ``recipe = NAME``
     gives a stage the settings of that recipe."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _large_batches_for_vllm(cls, data: Any) -> Any:
+        """A run that vLLM samples learns on a GPU: rows share prompts, and a forward pass is larger."""
+        tables = data if isinstance(data, dict) else {}
+        model, learner = (_named(tables.get(name, {})) for name in ("model", "learner"))
+        if not isinstance(model, dict) or not isinstance(learner, dict) or model.get("policy") != "vllm":
+            return data
+        return tables | {"learner": {"share_prefixes": True, "micro_batch_tokens": 16384} | learner}
 
     @model_validator(mode="before")
     @classmethod

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from debate.config import DebateConfig
 from debate.prompting.shown import rounds_held
 from debate.ramps import Points, Ramp, Weight, value_at
-from debate.settings import Settings
+from debate.settings import Seeded, Settings
 
 Order: TypeAlias = Literal["random", "easy_first", "hard_first", "format_first"]
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -47,13 +47,18 @@ class RunSize(Settings):
     """Problems per step, each debated ``group_size`` times, or replies per step."""
 
 
-class Selection(_Split):
+class Levels(Settings):
+    """Some of the problems."""
+
+    levels: tuple[str | int, ...] | None = None
+    """Keep only these levels."""
+
+
+class Selection(_Split, Levels):
     """Some of the rows."""
 
     limit: int | None = Field(default=None, ge=1)
     """Maximum number, drawn with the run's seed."""
-    levels: tuple[str | int, ...] | None = None
-    """Keep only these levels."""
 
 
 class ProblemSet(Selection, Files):
@@ -166,7 +171,7 @@ OF_ONE_SET = tuple(ProblemSet.model_fields)
 """Keys of ``env`` that each set of a mixture has for itself."""
 
 
-class HeldOutSet(ProblemSet):
+class HeldOutSet(ProblemSet, Seeded):
     """Problems that are never trained on, and how they are evaluated."""
 
     kind: str | None = None

@@ -1,4 +1,4 @@
-"""How the likelihood reward is read: what of a solution, by which prompt, less what."""
+"""How the likelihood reward is read: which part of a solution, by which prompt, and its baseline."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from debate_rl.config.stages import merged, with_recipes
 
 S = TypeVar("S", bound=Settings)
 OF_A_RUN = ("run.json", "transcripts", "checkpoints")
-"""What lies beside the configuration of a run, and not beside a recipe."""
+"""Files next to the configuration of a run, but not next to a recipe."""
 
 
 CONFIGS = Path("configs")

@@ -1,4 +1,4 @@
-"""What seats need beside the protocol: a remote model, and weights that can be kept as training began."""
+"""What seats need in addition to the protocol: a remote model, and the weights that training began with."""
 
 from __future__ import annotations
 

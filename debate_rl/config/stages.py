@@ -184,7 +184,7 @@ def _beside_weights(index: int, own: Table, model: Table) -> Table:
 
 
 def check_weights(index: int, own: ModelConfig, model: ModelConfig) -> None:
-    """ValueError for a stage whose weights would be of another model than those it goes on with."""
+    """ValueError for a stage whose weights would be of another model than those it continues with."""
     for key in OF_THE_WEIGHTS:
         if getattr(own, key) != getattr(model, key):
             raise _other_weights(index, key)

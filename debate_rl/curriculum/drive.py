@@ -1,7 +1,7 @@
 """The driver of a curriculum: one stage after the other, from the weights of the one before.
 
 What comes next is a function of the configuration and of curriculum.json, and whether a stage is over one of
-its held-out file. So a driver that is killed goes on exactly where it was: the record is written before a
+its held-out file. So a killed driver resumes exactly where it was: the record is written before a
 stage begins and after it ended, and the run of a stage resumes as any run does.
 """
 
@@ -43,7 +43,7 @@ from debate_rl.warm_start.tokenizer import tiny_vocabulary
 LOOKED_AT = 256
 """Replies of each source of a supervised stage that are read before the first stage begins."""
 Train = Callable[[Config], int | None]
-"""Trains a run, or goes on with it, and returns after how many steps it ended; None where something else
+"""Trains a run, or resumes it, and returns after how many steps it ended; None where something else
 than its goal or its last step ended it, so that it is to be gone on with."""
 Tell = Callable[[str], None]
 Look = Callable[[Config, Problems], None]
@@ -179,7 +179,7 @@ def _until(stage: StageConfig) -> str:
 
 
 def _with(record: Curriculum, visit: Visit) -> Curriculum:
-    """Return the record with a visit in the place of the one in its folder, or behind the others."""
+    """Return the record with a visit instead of the one in its folder, or behind the others."""
     others = tuple(one for one in record.visits if one.folder != visit.folder)
     return replace(record, visits=(*others, visit))
 

@@ -139,7 +139,7 @@ def demotes(stage: int, visits: tuple[Visit, ...], stages: tuple[StageConfig, ..
 
 
 class Looked(NamedTuple):
-    """What an evaluation says of a target after so many steps; ``outcome`` None: go on."""
+    """What an evaluation says of a target after this many steps; ``outcome`` None: continue."""
 
     target: TargetConfig
     steps: int
@@ -160,7 +160,7 @@ class Looked(NamedTuple):
 
 
 def look_at(target: TargetConfig, held_out: Path, step: int) -> Looked | None:
-    """Return what a run's held-out file says after so many steps; None without an evaluation there.
+    """Return what a run's held-out file says after this many steps; None without an evaluation there.
 
     Reached: the lower end of the 95% interval is at the target or above. Demoted: the upper end is below
     ``target.demote_below``. A figure without an interval says neither.
@@ -175,7 +175,7 @@ def look_at(target: TargetConfig, held_out: Path, step: int) -> Looked | None:
 
 
 def outcome_of(target: TargetConfig, estimate: Estimate, step: int) -> Outcome | None:
-    """Return what an estimate means after so many steps.
+    """Return what an estimate means after this many steps.
 
     >>> target = TargetConfig(metric="direct/accuracy", value=0.6, min_steps=10, demote_below=0.2)
     >>> bounds = (0.7, 0.6, 0.8), (0.7, 0.59, 0.8), (0.1, 0.0, 0.19)

@@ -83,7 +83,7 @@ def plan_stages(config: Config, gib: float | None, only: str | None) -> Iterator
 
 
 def plan_lines(config: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:
-    """Return what a run needs, on this machine or on a GPU of so many GiB."""
+    """Return what a run needs, on this machine or on a GPU of this many GiB."""
     there = None if gib is None else int(gib * 2**30)
     if config.sft.data:
         return [f"{_head(config)}; nothing is started", *_replies_lines(config, there)]

@@ -33,9 +33,9 @@ IDENTITY, FIGURES = "evaluation.json", "figures.json"
 OPEN_REPLIES = "open_replies.jsonl"
 """Replies of debates that are not yet over; the file goes once these are kept."""
 TRAINING = "training step"
-"""What an evaluation of training has in the place of weights: how many steps these had learnt from."""
+"""What an evaluation of training has instead of weights: how many steps these had learnt from."""
 BEGINNINGS = MODEL, START = "model", "start"
-"""What the folder is named by in the place of a checkpoint: the model of the recipe, the warm start."""
+"""What the folder is named by instead of a checkpoint: the model of the recipe, the warm start."""
 
 
 class EvaluationError(ValueError):
@@ -50,7 +50,7 @@ def identity(
     *,
     direct: bool = False,
 ) -> dict[str, object]:
-    """Return what decides what is said in an evaluation: protocol, prompts, model, weights, problems, seeds.
+    """Return what decides the replies of an evaluation: protocol, prompts, model, weights, problems, seeds.
 
     And whether debates are held, or one agent alone solves (``direct``). A model's own folder is known by the
     names, sizes and times of its files; one that is built anew, by all that it is built from. The code of a

@@ -29,7 +29,7 @@ def problems_to_measure(config: Config, *, held_out: bool = False) -> Problems:
 
 
 def pass_rate_plan(config: Config, data: Problems, *, samples: int, requests: int | None) -> EvalPlan:
-    """Return the evaluation that measures them: so many solutions of each problem, and no debates.
+    """Return the evaluation that measures them: this many solutions of each problem, and no debates.
 
     DataError for problems that have no truth.
     """

@@ -70,12 +70,12 @@ class Played:
 class EvalPlan:
     """What an evaluation plays: problems with their environment, the protocol, and the seeds of repetitions.
 
-    ``samples``: at least so many first-round solutions of each problem and seed; ``greedy``: one more of each
+    ``samples``: least number of first-round solutions of each problem and seed; ``greedy``: one more of each
     problem at temperature 0. ``max_live``: debates open at a time; ``requests``: replies that are sampled
-    together, and no more debates are open than ask for so many. ``direct``: no debates, and
+    together, which also limits the open debates. ``direct``: no debates, and
     ``samples`` solutions (at least one) of each problem and seed by one agent alone, the first persona.
     ``mode``: the grader's. ``tokens``: whether token ids and log-probabilities are kept too. ``verifying``: a
-    verifier model that scores beside the grader, or in its place. ``summarizer`` returns who writes
+    verifier model that scores in addition to the grader, or instead of it. ``summarizer`` returns who writes
     the summaries, and is called once something is to be summarised; None: the policy.
     """
 
@@ -150,7 +150,7 @@ def _play_debates(
 
 
 def _again(plan: EvalPlan, times: int) -> list[Problem]:
-    """Return all problems so many times in turn, so that still more can be sampled another time."""
+    """Return all problems this many times in turn, so that still more can be sampled another time."""
     return [problem for _ in range(times) for problem in plan.problems]
 
 

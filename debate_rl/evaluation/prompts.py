@@ -43,6 +43,11 @@ class _Recorder(ScriptedPolicy):
 
     runs_programs = True  # its replies have none
 
+    @property
+    def remote(self) -> _Recorder:
+        """Remote seats are recorded too."""
+        return self
+
     async def sample(self, request: SampleRequest) -> Completion:
         self.requests.append(request)
         return Completion((), (), (), self._reply(request), "stop", 0)  # whole, whatever ends a reply

@@ -26,7 +26,7 @@ MAIN = (
 COSTS = ("missing", "truncated", "valid_xml", "stopped", "tools")
 """How figures begin that stand behind the accuracies."""
 CUT_OFF = ("direct/truncated", "debate/truncated")
-"""What stands beside accuracies: a reply that its limit cuts off has no answer."""
+"""Reported with accuracies: a reply that its limit cuts off has no answer."""
 WITHIN = {"share": (0.0, 1.0), "difference": (-1.0, 1.0), "tokens": (0.0, inf), "count": (0.0, inf)}
 """What figures of a unit can be."""
 SMALL = 100
@@ -186,7 +186,7 @@ class Results:
     failures: dict[tuple[str, str], Exception] = field(default_factory=dict)
 
     def add(self, data: str, evaluation: str, scores: Scores) -> None:
-        """Put figures beside the others of the data set."""
+        """Add figures to the others of the data set."""
         self.scores.setdefault(data, {})[evaluation] = scores
 
     def sort(self, order: Sequence[tuple[str, str]]) -> None:

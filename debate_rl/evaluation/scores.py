@@ -56,7 +56,7 @@ class Scores:
     ``problems`` are those that the grader gave a verdict on, all of them by id; ``ungraded`` counts what was
     left out, never as wrong. ``samples``: solutions of a problem that spend the tokens of a debate; without
     debates, all of them. ``mode``: the grader's, of every figure that names no other. ``compared``: verdicts
-    of a verifier model beside the truth on the same solutions, by problem; ``asked``: what it was asked, as
+    of a verifier model and the truth on the same solutions, by problem; ``asked``: what it was asked, as
     ``VerifierModel.take_tally`` counts it. ``bands``: the stratum of measured pass rates that a problem lies
     in, by problem, where these were measured.
     """
@@ -101,7 +101,7 @@ class Scores:
 def difference(scores: Scores, name: str, base: Scores, minus: str) -> Estimate | None:
     """Return figure ``name`` of one minus figure ``minus`` of the other, paired by the problems of both.
 
-    Two problems of the same id are one only where all else is the same too, but for the examples shown.
+    Two problems of the same id are one only where all else is the same too, except for the examples shown.
     """
     left, right = scores.values.get(name, {}), base.values.get(minus, {})
     shared = [
@@ -204,7 +204,7 @@ class _Sheet:
         self._tools("direct", group)
 
     def _verdicts(self, graded: Graded, mode: Literal["debate", "direct"]) -> None:
-        """What a verifier model says of the solutions, and beside the truth where there is any."""
+        """A verifier model's verdicts on the solutions, and the truth where there is any."""
         verdicts, problem = graded.verdicts, graded.debate.problem
         if verdicts is None:
             return

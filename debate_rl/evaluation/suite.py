@@ -21,7 +21,7 @@ WHOLE = 1_000_000_000
 TABLES = ("held_out", "debate", "grader", "shots")
 """The tables of a recipe that decide an evaluation."""
 ANEW = ("held_out", "grader", "shots")
-"""Those of which a set that says anything takes nothing over from the recipe."""
+"""Tables that a set replaces as a whole: it takes none of the recipe's keys."""
 
 
 class SuiteSet(Settings):
@@ -41,7 +41,7 @@ class SuiteSet(Settings):
     debate: Table = Field(default_factory=dict)
     """Keys of a recipe's ``debate``, as prompts, temperature, max_tokens."""
     grader: Table = Field(default_factory=dict)
-    """Keys of a recipe's ``grader``: mode, and beside for others next to it."""
+    """Keys of a recipe's ``grader``: mode, and other modes in ``beside``."""
     shots: Table = Field(default_factory=dict)
     """Keys of a recipe's ``shots``: examples before each problem."""
 

@@ -183,7 +183,7 @@ def eval_sets(subject: Subject, options: EvalOptions) -> list[EvalSet]:
 
 
 def in_place(text: str) -> tuple[str, ...]:
-    """Return the overrides that put NAME or NAME=FILE in the place of the held-out problems' set."""
+    """Return the overrides that replace the set of held-out problems by NAME or NAME=FILE."""
     name, _, path = text.partition("=")
     return f"held_out.kind={_word(name)}", f"held_out.path={_word(path)}" if path else "held_out.path=none"
 
@@ -218,7 +218,7 @@ def perform(tasks: Sequence[EvalTask], results: Results, progress_of: Progress, 
 def evaluate_on(
     task: EvalTask, policy: Unopened, progress_of: Progress, say: Say
 ) -> tuple[Scores, dict[str, str]]:
-    """Return the figures on one data set, and what a table says beside; kept replies are used again."""
+    """Return the figures on one data set, and notes for its table; kept replies are used again."""
     one, weights, (run, config) = task.one, task.weights, task.opened
     environment, problems = load_held_out(config, key=one.key)
     if not problems:

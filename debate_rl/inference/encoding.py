@@ -212,7 +212,7 @@ def _render(
 
 
 def _filled(parts: tuple[_Part, ...], messages: Sequence[Message]) -> list[tuple[str, bool]]:
-    """Return (text, whether it is the template's) in order."""
+    """Return the pieces in order, each as (text, whether it is the template's)."""
     contents = [messages[part.message].content if part.message >= 0 else part.text for part in parts]
     return [
         (text.strip() if part.trim else text, part.message < 0)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from debate_rl.inference.engine_report import EngineReport
 
 MOST_STARTS, WITHIN_S = 3, 600.0
-"""An engine that had to be started anew so often in so many seconds is given up."""
+"""An engine that restarted this often within this many seconds is given up."""
 LOOK_S = 0.5
 """Between two looks at the engines."""
 PING_S = 30.0
@@ -124,7 +124,7 @@ class EnginePool(EngineClient):
     what its process finds in its environment, for instance its GPU. ``write``: puts a model's weights into a
     folder below ``folder``, or else below ``home``, the pool's own in memory, with its sockets; ``kept`` of
     those before the newest stay, for servers that start anew while requests are under way with an older one.
-    ``silent_s``: a busy engine that ends no step for so many seconds is killed and started anew. What engines
+    ``silent_s``: a busy engine that ends no step for this many seconds is killed and restarted. What engines
     print goes to ``log``. ``transfer``: how a model's weights are sent; None writes them, and an engine that
     is started anew reads them again.
 

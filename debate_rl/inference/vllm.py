@@ -310,7 +310,7 @@ def sampling_params(sampling: dict[str, Any]) -> Any:
 
 
 def _engine(model_path: str, **settings: Any) -> Any:
-    """Return vLLM's engine, quiet but for a line on standard error unless $VLLM_LOGGING_LEVEL is set."""
+    """Return vLLM's engine, quiet except for a line on standard error, unless $VLLM_LOGGING_LEVEL is set."""
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     vllm = import_module("vllm")

@@ -206,7 +206,7 @@ def _cards(reply: Mapping[str, object]) -> list[dict[str, object]]:
 
 
 def _likeliest(reply: Mapping[str, object]) -> list[float]:
-    """Return the log-probabilities of the likeliest first tokens, falling; the sampled one is told too."""
+    """Return the log-probabilities of the likeliest first tokens, falling, with the sampled one."""
     try:
         choices: Any = reply["choices"]
         listed = choices[0]["logprobs"]["top_logprobs"][0].values()

@@ -1,6 +1,6 @@
 """RUN/held_out.jsonl: what every held-out problem gave at each evaluation, and what training changed.
 
-An evaluation is one line, on the disk before the run goes on. ``debate eval`` keeps a line of the same form
+An evaluation is one line, on the disk before the run continues. ``debate eval`` keeps a line of the same form
 in the folder of each evaluation of kept weights.
 """
 
@@ -126,7 +126,7 @@ def read_held_out(run: Path, notes: list[str] | None = None, *, data: str = "") 
     """Return the evaluations of a run that can be compared, by step; ``notes`` gets what cannot be read.
 
     They are those of training. Where these have no before and after, they are those of a series of
-    ``debate eval``, if one begins earlier or goes on further; of two alike, the one with more evaluations.
+    ``debate eval``, if one begins earlier or ends later; of two alike, the one with more evaluations.
     ``data``: those of training on a further set.
     """
     said = [] if notes is None else notes
@@ -264,4 +264,4 @@ def _in_words(found: Gain) -> str:
         return f"{signed_share(gained.value)}, {problems}: too few for an interval"
     bounds = interval(max(gained.low, -1.0), min(gained.high, 1.0), signed_share)
     text = f"{signed_share(gained.value)} ({bounds}), {problems}"
-    return text if gained.told else f"{text}: no change can be told"
+    return text if gained.told else f"{text}: no clear change"

@@ -44,7 +44,7 @@ class Estimate:
 
     @property
     def told(self) -> bool:
-        """Whether the interval of a difference leaves 0 out, so that its direction can be told."""
+        """Whether the interval of a difference excludes 0, so that its direction is clear."""
         return self.low > 0 or self.high < 0
 
 
@@ -290,7 +290,7 @@ def _influence(numbers: Numbers, side: NDArray[np.bool_], of: Estimate) -> Numbe
 
 
 def _of_alike(unknown: Estimate, ones: Estimate, others: Estimate, *, both: bool) -> Estimate:
-    """Return a difference of two means of which one has no spread; ``unknown`` where that has no interval.
+    """Return a difference of two means, one without spread; ``unknown`` where that has no interval.
 
     p is that of the bound nearer to 0; where ``both`` are without spread it is no less than the chance that
     so many clusters fall apart by side, as in Fisher's exact test.
@@ -325,7 +325,7 @@ def apart(one: Bounded, other: Bounded) -> Bounded:
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for being so many: one below .05 or more is false in 5% at most [Holm 1979].
+    """Return p-values adjusted for their number: one below .05 or more is false in 5% at most [Holm 1979].
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]

@@ -37,14 +37,14 @@ FREE = (
 begins, when it ends, and what only evaluations ask; the steps stay the same."""
 DIRECT = "eval/direct/accuracy"
 HELD_BACK = "eval/sft/loss"
-"""The one figure of an evaluation of which less is better."""
+"""The one figure of an evaluation that is better when lower."""
 BEST_BY = re.compile(
     r"eval/([a-z][a-z0-9_]*/)?(direct/(accuracy|self_consistency|instructions|score|(pass|cons|score)@[1-9]\d*)"
     r"|debate/(accuracy/round_\d+|winner/accuracy|majority|valid_xml|instructions|score|pass@[1-9]\d*)"
     r"|debate/(winner_minus_direct|(winner|majority)_minus_self_consistency)"
     r"|judge/(accuracy|strict_accuracy|coverage))"
 )
-"""The figures of an evaluation of which more is better."""
+"""The figures of an evaluation that are better when higher."""
 FROM_DEBATES = ("logprob", "repetition", "circular", "peer_truth", "wrong_consensus")
 """Detectors that read only stored debates."""
 OF_VOTES = ("circular", "one_sided", "peer_truth", "votes_against_truth", "wrong_consensus")

@@ -272,7 +272,7 @@ def _distance(old: Column, new: Column) -> float:
 
 
 def _is_stored(one: Record, stored: Rewards, replayed: Replayed) -> bool:
-    """Return whether stored rewards and advantages are the replayed ones but for rounding."""
+    """Return whether stored rewards and advantages are the replayed ones up to rounding."""
     pairs = [
         (stream_named(stored, name), stream_named(replayed.rewards, name))
         for name in (*STREAMS, *OPTIONAL_STREAMS)
@@ -289,7 +289,7 @@ def _is_stored(one: Record, stored: Rewards, replayed: Replayed) -> bool:
 
 
 def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvantages]) -> bool:
-    """Return whether advantages are equal but for rounding; peer and truth count where they were stored.
+    """Return whether advantages are equal up to rounding; peer and truth count where they were stored.
 
     >>> a, b = (TurnAdvantages(TurnId(0, 0), 0.5, peer=peer) for peer in (None, 0.5))
     >>> same_advantages([a], [b]), same_advantages([b], [a]), same_advantages([a], [])
@@ -305,7 +305,7 @@ def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvant
 
 
 def close(a: float | None, b: float | None) -> bool:
-    """Return whether two numbers are equal but for rounding; no number equals only no number."""
+    """Return whether two numbers are equal up to rounding; no number equals only no number."""
     if a is None or b is None:
         return a is b
     return isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE)

@@ -33,7 +33,7 @@ class Tally:
     """Advantages of one kind. ``turns`` had a signal under either scheme, and means are over them.
 
     ``sign_changed``: from above 0 to below, or back; ``gained``: 0 or none before; ``lost``: 0 or none now.
-    What is 0 but for rounding is 0.
+    What is 0 up to rounding is 0.
     """
 
     turns: int = 0

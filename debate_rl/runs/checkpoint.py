@@ -86,7 +86,7 @@ def save_checkpoint(
 ) -> Path:
     """Write checkpoints/step_N of a transformers or peft model; return its path.
 
-    ``parts``, by name, have a ``state_dict`` beside the weights. Only the ``keep_last`` newest checkpoints
+    ``parts``, by name, have a ``state_dict`` besides the weights. Only the ``keep_last`` newest checkpoints
     and the best one stay.
     """
     if keep_last is not None and keep_last < 1:

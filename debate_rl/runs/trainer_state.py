@@ -1,4 +1,4 @@
-"""What a checkpoint holds beside the weights: states of the learner and the sampler, and random
+"""What a checkpoint holds in addition to the weights: states of the learner and the sampler, and random
 generators.
 """
 

@@ -165,7 +165,7 @@ class Sampler:
         return Drawn(Draw(chosen, tuple(spare)), cursors, counts)
 
     def _take(self, step: int, size: int, cursors: dict[str, int], counts: Counter[str]) -> tuple[int, ...]:
-        """Return so many problems by the weights of the sets; advance cursors and counts."""
+        """Return this many problems by the weights of the sets; advance cursors and counts."""
         weights = self.weights(step)
         coin = random.Random(derive_seed(self.config.seed, "mixture", step)).random()
         sizes = parts_of(size, list(weights.values()), coin)
@@ -249,7 +249,7 @@ def parts_of(size: int, weights: Sequence[float], coin: float) -> list[int]:
     ([5, 3], [6, 2], [0, 4])
     """
     ends = [floor(size * end + coin) for end in accumulate(weights)]
-    ends[-1] = size  # sums of shares are 1 but for rounding
+    ends[-1] = size  # sums of shares are 1 up to rounding
     return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
 
@@ -349,7 +349,7 @@ def check_sampling(config: Config, data: Problems) -> None:
 
 
 def with_epochs(config: Config, problems: int, *, capped: bool | None = None) -> Config:
-    """Return the configuration with the whole steps that ``train.epochs`` of so many problems take.
+    """Return the configuration with the number of whole steps in ``train.epochs`` of this many problems.
 
     ``capped``: whether ``train.steps`` may end the run before; None: where it is given. ValueError for less
     than a step.

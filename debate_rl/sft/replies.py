@@ -299,7 +299,7 @@ def _checksums(config: Config, loaded: Problems, pairs: Sequence[tuple[Example, 
 
 
 def steps_of(sft: SftConfig, replies: int) -> int:
-    """Return the steps that the epochs of so many replies are, in whole ones.
+    """Return the number of whole steps in the epochs of this many replies.
 
     >>> steps_of(SftConfig(epochs=2, batch_size=32), 3825), steps_of(SftConfig(steps=100), 3825)
     (239, 100)

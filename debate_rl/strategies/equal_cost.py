@@ -127,7 +127,7 @@ class Pool:
         self.cost = {"generated": 0.0, "total": 0.0}
 
     def draw(self, size: int) -> None:
-        """Have so many solutions of each problem, those that were drawn before among them."""
+        """Have this many solutions of each problem, those that were drawn before among them."""
         if size <= self.size:
             return
         found = ask_all(self.problems, self._plan, self._policy, partial(_solutions, size=size))
@@ -152,7 +152,7 @@ class Pool:
         return fmean(index is None for group in self._answers.values() for index in group)
 
     def right(self, size: float) -> Values:
-        """Return the chance that a majority of so many solutions is right, by problem.
+        """Return the chance that a majority of this many solutions is right, by problem.
 
         Ties are drawn fairly; the mean over all disjoint sets of so many that were drawn. A size between two
         numbers is the larger one on that share of the problems. Problems without a verdict are left out.
@@ -229,7 +229,7 @@ class Measured:
 
     @property
     def oracle_gap(self) -> Estimate:
-        """The share of problems with any right solution, less its accuracy."""
+        """The share of problems with any right solution, minus its accuracy."""
         return gap(self.oracle, self.right)
 
     def compared(self, budget: Budget) -> tuple[float, Estimate, Estimate]:

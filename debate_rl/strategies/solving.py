@@ -21,11 +21,22 @@ from debate.settings import did_you_mean
 from debate_rl.config import Config
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.evaluation.asking import judge_of, policy_of, weights_named
-from debate_rl.strategies.debate import check_debate, debate_majority, debate_winner
+from debate_rl.strategies.debate import (
+    check_debate,
+    check_revisions,
+    debate_majority,
+    debate_winner,
+    self_correction,
+)
 from debate_rl.strategies.posing import pose_texts
-from debate_rl.strategies.revising import check_revisions, self_correction
-from debate_rl.strategies.selecting import LONGEST, check_list, genselect
-from debate_rl.strategies.tournament import best_of_n, check_ballots, swiss
+from debate_rl.strategies.selection import (
+    LONGEST,
+    best_of_n,
+    check_ballots,
+    check_list,
+    genselect,
+    swiss,
+)
 from debate_rl.strategies.voting import check_solutions, greedy, logprob_vote, majority
 from debate_rl.strategies.work import Answered, Judge, SolvePlan, Work
 

@@ -29,7 +29,7 @@ from debate_rl.config import Config
 from debate_rl.engines import open_summarizer
 from debate_rl.evaluation.asking import requests_at_once
 from debate_rl.evaluation.grading import IN_A_BOX, answer_of, own_environment
-from debate_rl.inference.tools import engine_of
+from debate_rl.inference.wrapped import engine_of
 from envs import Environment
 from envs.answers.keys import key_of
 from envs.registry import DataSetEnvironment
@@ -238,7 +238,7 @@ class Work:
         return longest_reply(self.judged_by.protocol)
 
     def need(self, replies: int, what: str, *, more: int = 0) -> None:
-        """ValueError where the tokens are too few for so many replies at their longest and ``more``."""
+        """ValueError where the tokens are too few for this many replies at their longest and ``more``."""
         protocol = self.plan.protocol
         least = replies * longest_reply(protocol) + more
         if self.plan.tokens is not None and self.plan.tokens < least:
@@ -253,7 +253,7 @@ class Work:
         return time.perf_counter() - self.begun
 
     def room(self, each: int, keep: int = 0) -> float:
-        """Return how many replies of at most ``each`` tokens the budget has left beside ``keep`` tokens."""
+        """Return how many replies of at most ``each`` tokens the budget has left after ``keep`` tokens."""
         most = self.plan.tokens
         return inf if most is None else max(0, (most - self.generated - keep) // each)
 

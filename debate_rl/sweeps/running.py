@@ -49,7 +49,7 @@ class SweepRun:
     """A run of a sweep.
 
     ``start``: the run whose warm start it begins from, None for its own. ``after``: the run whose trained
-    weights it begins with. ``own``: what it changes beside its arm (seed, folder), as ``key=value`` texts.
+    weights it begins with. ``own``: what it changes besides its arm (seed, folder), as ``key=value`` texts.
     """
 
     arm: Arm
@@ -282,7 +282,7 @@ class Runner:
 
 
 def _shared_threads(at_once: int) -> dict[str, str]:
-    """Return the environment that gives each of so many processes an equal share of the cores.
+    """Return the environment that gives each of this many processes an equal share of the cores.
 
     >>> _shared_threads(1), _shared_threads(10_000)
     ({}, {'OMP_NUM_THREADS': '1'})

@@ -552,7 +552,7 @@ def is_close(left: Any, right: Any) -> bool | None:
 def differences_at(
     left: str, right: str, points: Sequence[int], functions: frozenset[str] = frozenset()
 ) -> list[Any] | None:
-    """Return the first formula's values less the second's; None where one is not read or has no value."""
+    """Return the first formula's values minus the second's; None where one is not read or has no value."""
     with _LOCK:
         a, b = parse_formula(left, functions), parse_formula(right, functions)
         try:

@@ -102,8 +102,7 @@ _TEX_RULES = (
 _REVERSED = re.compile(
     r"(?<!\\sqrt)(?<!\\sqrt\[\w)([\[\]])([^\[\](),;]{1,60}[,;][^\[\](),;]{1,60})([\[\]])(?!\()"
 )
-_CHAIN = re.compile(r"^\(([^(),;=]+=[^(),;]+)\)$")
-"""A chain of equations in brackets."""
+_CHAIN = re.compile(r"^\(([^(),;=]+=[^(),;]+)\)$")  # a chain of equations in brackets
 
 # Names before a value.
 RELATION = re.compile(r"(?<![<>\\:])(?<![A-Za-z)}\]\s!]!)=(?!=)")  # 5!=120 is one, x!=3 is none

@@ -5,7 +5,7 @@ text or LaTeX, with nothing beside it that could belong to it: no letter, root, 
 that multiplies (of, half, dozen). A chain that is not read is passed over, and so is all that may be meant
 otherwise:
 
-- a result that is rounded or cut, which is equal to so many places; within 1% where decimals or quotients
+- a result that is rounded or cut, which is equal to that many places; within 1% where decimals or quotients
   went in, which may have been rounded before;
 - running totals (``3 + 4 = 7 + 2 = 9``): a part may equal the first numeral of the next;
 - a difference without its sign; per cent, written with the sign or without;
@@ -27,12 +27,10 @@ from typing import NamedTuple
 
 from debate.types import Span
 
-LONGEST = 1 << 16
-"""Characters of a text that are looked at."""
+LONGEST = 1 << 16  # characters of a text that are looked at
 MOST_TOKENS, MOST_DIGITS, MOST_POWER = 120, 30, 64
 """Of a part, of a numeral in it, and of an exponent: what has more is passed over."""
-NEAR = Fraction(1, 100)
-"""How far a result may be off, of its size, where what went in may have been rounded."""
+NEAR = Fraction(1, 100)  # how far a result may be off, of its size, where what went in may have been rounded
 _RATIOS = (7, 10, 12, 16, 24, 36, 52, 60, 100, 365, 1000, 3600)
 CONVERSIONS = frozenset(Fraction(*pair) for n in _RATIOS for pair in ((n, 1), (1, n)))
 """Ratios of units: a result that is off by one of them, and has a unit, may be in another."""

@@ -18,8 +18,7 @@ from typing import Literal, TypeAlias
 
 from debate.types import Problem
 
-WORDS = 13
-"""Words of a run. A shorter question has no run, and can only be the same."""
+WORDS = 13  # words of a run. A shorter question has no run, and can only be the same
 
 Kind: TypeAlias = Literal["exact", "ngram"]
 

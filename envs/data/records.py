@@ -23,10 +23,8 @@ from envs.hub import is_reachable, spare_retries, why_not
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Control characters and line breaks, which no name and no option may hold."""
-LARGEST_JSON = 1 << 30
-"""Bytes of a JSON file, which is read whole."""
-SHUFFLE_BUFFER = 10_000
-"""Rows of a stream that are held in memory to draw the next one from."""
+LARGEST_JSON = 1 << 30  # bytes of a JSON file, which is read whole
+SHUFFLE_BUFFER = 10_000  # rows of a stream that are held in memory to draw the next one from
 SUFFIXES = (".parquet", ".jsonl", ".json")
 NO_DATA = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
 """Notes of the hub's libraries in a folder of data."""

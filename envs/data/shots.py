@@ -16,8 +16,7 @@ from envs.data.records import Record
 from envs.errors import DataError
 from envs.families import FAMILIES
 
-POOL = 1024
-"""Rows of a stream that examples are drawn from."""
+POOL = 1024  # rows of a stream that examples are drawn from
 _SOLUTIONS = ("solution", "generated_solution", "rationale", "Rationale", "answer")
 _CALCULATOR = re.compile(r"<<[^<>\n]{0,200}>>")
 _HASHES = re.compile(r"\s*####[^\n]*\s*$")
@@ -67,7 +66,7 @@ def with_shots(
 ) -> tuple[Problem, ...]:
     """Return the problems, each with ``count`` examples of a pool before it, and never itself.
 
-    ``each``: drawn anew for each problem, by its id; else the same for all, but for a problem that is among
+    ``each``: drawn anew for each problem, by its id; else the same for all, except a problem that is among
     them. DataError where the pool has too few.
 
     >>> pool = [Shot(f"{n} + 1?", "It is easy.", str(n + 1)) for n in range(4)]

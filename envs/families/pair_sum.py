@@ -24,8 +24,7 @@ from typing import ClassVar, TypeAlias
 from debate.types import Kind, Problem
 from envs.families.synthetic import SyntheticFamily, matched
 
-LEVELS = {"1": (6, 12), "2": (8, 18), "3": (10, 24)}
-"""Level to (how many numbers, the largest number)."""
+LEVELS = {"1": (6, 12), "2": (8, 18), "3": (10, 24)}  # level to (how many numbers, the largest number)
 
 Pair: TypeAlias = tuple[int, int]
 

@@ -23,8 +23,7 @@ from typing import ClassVar, TypeAlias
 from debate.types import Kind, Problem
 from envs.families.synthetic import SyntheticFamily, matched, read_integer
 
-LEVELS = {"1": (2, 2), "2": (3, 2), "3": (3, 3)}
-"""Level to the digits of both factors; either may come first."""
+LEVELS = {"1": (2, 2), "2": (3, 2), "3": (3, 3)}  # level to the digits of both factors; either may come first
 
 Parts: TypeAlias = tuple[int, ...]
 """The products by each digit of the second factor that is not 0, largest place first."""

@@ -24,8 +24,7 @@ from typing import ClassVar, TypeAlias
 from debate.types import Kind, Problem
 from envs.families.synthetic import SyntheticFamily, matched
 
-LEVELS = {"1": 3, "2": 6, "3": 9}
-"""Level to how many numbers."""
+LEVELS = {"1": 3, "2": 6, "3": 9}  # level to how many numbers
 LARGEST = 30
 
 Numbers: TypeAlias = tuple[int, ...]

@@ -24,8 +24,7 @@ LARGEST = 30
 NAMES = ("Tom", "Ann", "Ben", "Eva")
 THINGS = ("apples", "books", "coins", "pens")
 
-Reading: TypeAlias = tuple[int, ...]
-"""How a story was read: the start, then each change with its sign."""
+Reading: TypeAlias = tuple[int, ...]  # how a story was read: the start, then each change with its sign
 
 _START = re.compile(r"[A-Z][a-z]+ has (\d+) [a-z]+\.", re.ASCII)
 _CHANGE = re.compile(r"(gets|loses) (\d+)", re.ASCII)

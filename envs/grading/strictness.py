@@ -1,6 +1,6 @@
-r"""Compare answers as graders that want one spelling do: for figures beside published ones, not for rewards.
+r"""Compare answers as graders that want one spelling do: to compare with published figures, not for rewards.
 
-"literal" is lm-evaluation-harness's exact match of gsm8k: equal text but for commas, dollars and a last
+"literal" is lm-evaluation-harness's exact match of gsm8k: equal text except for commas, dollars and a last
 point. "hendrycks" compares normalised spelling, as the MATH repository does: order counts in lists and sums.
 "minerva" is the exact match of lm-evaluation-harness's minerva_math: equal as Minerva normalises text, or two
 single formulas of the same value. "prm800k" takes equal values with two exceptions: a gold fraction and a

@@ -219,7 +219,7 @@ def capital_words(text: str) -> int:
 
 
 def _repeat_phrase(text: str, phrase: str, small_n: int) -> bool:
-    """Stretches from the phrase's first to its last word: exactly so many, each with one other word."""
+    """Stretches from the phrase's first to its last word: exactly this many, each with one other word."""
     wanted = phrase.split()
     stretches = [stretch.split() for line in text.split("\n") for stretch in _stretches(line, wanted)]
     return len(stretches) == small_n and all(
@@ -263,7 +263,7 @@ def _ends_with_word(text: str, last_word: str) -> bool:
 
 
 def _composition(text: str, n_sent: int, n_words: int) -> bool:
-    """Three paragraphs between dividers ``***``, each of so many sentences of so many words."""
+    """Three paragraphs between dividers ``***``, each of this many sentences of this many words."""
     paragraphs = [sentences(part) for part in between(text, "***")]
     lengths = {len(words(sentence)) for paragraph in paragraphs for sentence in paragraph}
     return [len(paragraph) for paragraph in paragraphs] == [n_sent] * 3 and lengths == {n_words}

@@ -19,8 +19,7 @@ WORDS = {
     for name, text in tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text("utf-8")).items()
 }
 """The closed lists of lexicon.toml."""
-LANGUAGES = frozenset(WORDS["languages"])
-"""The ISO 639-1 codes that IFEval may ask for."""
+LANGUAGES = frozenset(WORDS["languages"])  # the ISO 639-1 codes that IFEval may ask for
 
 _WORD = re.compile(r"\w+")
 _WORD_WITH_MARKS = re.compile(r"\w+(?:[-./'’]\w+)*")

@@ -17,18 +17,14 @@ from pathlib import Path
 from debate.concurrency import run_async
 from debate.tools import Programs, Ran, Session
 from envs.grading.exact import decided
-from envs.programs.gold import ProgramTests, read_tests
+from envs.programs import ProgramTests, read_tests
 from envs.sandbox import Limits, Sandbox
 from envs.types import Grade
 
-LIMITS = Limits(seconds=6.0, memory_mb=1024, output_chars=1 << 20)
-"""What a tested program may take."""
-MOST_CALLS = 2000
-"""What one test may ask of the program."""
-MOST_DEATHS = 2
-"""After so many, as by time-outs, the tests that are left have failed."""
-CLOSE = 1e-6
-"""Decimals of an output that differ by no more, relatively or absolutely, are the same."""
+LIMITS = Limits(seconds=6.0, memory_mb=1024, output_chars=1 << 20)  # what a tested program may take
+MOST_CALLS = 2000  # what one test may ask of the program
+MOST_DEATHS = 2  # after so many, as by time-outs, the tests that are left have failed
+CLOSE = 1e-6  # decimals of an output that differ by no more, relatively or absolutely, are the same
 MARK = "\x1e"
 
 _BLOCK = re.compile(r"^```[ \t]*([^\s`]*)[^\n`]*\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGES = ("sympy", "mpmath", "numpy", "numpy.libs", "scipy", "scipy.libs", "networkx")
-"""What programs can import beside the standard library."""
+"""What programs can import in addition to the standard library."""
 PRELOADED = (
     "sympy",
     "numpy",
@@ -29,8 +29,7 @@ PRELOADED = (
     "scipy.linalg",
 )
 """What a session has imported before its first program."""
-OLDEST_KERNEL = (5, 14)
-"""The first kernel that counts the processes of each user namespace apart."""
+OLDEST_KERNEL = (5, 14)  # the first kernel that counts the processes of each user namespace apart
 SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
 """Where libraries lie; of the first, only those of this machine's kind where they have a folder."""
 DEVICES = ("null", "full", "random", "urandom")
@@ -66,7 +65,7 @@ class Limits:
     memory_mb: int = 1024
     """Memory of all processes of a session together, files aside."""
     processes: int = 32
-    """Processes and threads of a session beside its own."""
+    """Processes and threads of a session in addition to its own."""
     file_mb: int = 64
     """All files of a session together, and the output of a program; they lie in memory."""
     output_chars: int = 8192

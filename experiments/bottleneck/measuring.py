@@ -69,7 +69,7 @@ class Bottleneck:
 
 
 def solutions_of(records: Iterable[Record], config: Config, *, problems: int) -> list[Solution]:
-    """Return the last round's solutions to the first so many problems with a gold answer."""
+    """Return the last round's solutions to the first problems with a gold answer."""
     mode = config.grader.final
     whole = config.likelihood.reads == "solution"
     chosen: dict[str, list[Solution]] = {}

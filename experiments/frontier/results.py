@@ -1,4 +1,4 @@
-"""What the arms of a frontier came to: gains by seed, paired by problem, beside p_v, p_c and p_m."""
+"""The results of a frontier's arms: gains by seed, paired by problem, with p_v, p_c and p_m."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIRST_ANSWER = "debate/accuracy/round_0"
 class OfSeed:
     """One run of an arm. ``first``, ``winner``: the evaluations' figures, by step, in order.
 
-    ``gain``, ``winner_gain``: of the last evaluation less the first, problem by problem; the latter None
+    ``gain``, ``winner_gain``: of the last evaluation minus the first, problem by problem; the latter None
     where nobody votes. ``judge_gain``: the same of judge accuracy in the evaluations' own debates, on the
     problems with decidable pairs in both. ``shown``: p_v, p_c and p_m by round of what training showed.
     ``generated`` and ``read``: tokens of training. ``labels``: problems whose label counted. With several

@@ -1,7 +1,7 @@
 """The runs of a frontier: a sweep whose arms are its signals, from one start for each prior and seed.
 
 First come the votes of every prior, whose runs make the warm starts; then these are measured, and the other
-arms run. The same command goes on with what is left, as a sweep does.
+arms run. The same command runs what is left, as a sweep does.
 """
 
 from __future__ import annotations

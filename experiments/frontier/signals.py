@@ -100,7 +100,7 @@ def signal_named(name: str) -> Signal:
         return PLAIN[name]
     if family == LABELS and equals:
         own = (f"env.limit={_count(name, text)}", "rewards.labels=1.0", "rewards.truth_weight=1.0")
-        return Signal(name, own, "truth on so many problems, which are drawn again and again")
+        return Signal(name, own, "truth on a few problems, which are drawn repeatedly")
     if family not in SHARED or not equals:
         known = [*PLAIN, *(f"{one}=SHARE" for one in SHARED), f"{LABELS}=NUMBER"]
         raise ValueError(f"{name}: no such signal; {did_you_mean(name, known, 'valid: ' + ', '.join(known))}")

@@ -191,7 +191,7 @@ def _judged(claim: str, found: Difference, p: float, claims: int) -> Claim:
         return Claim(claim, "fails", one, p, "the difference is below 0", change)
     needed = problems_needed(one, found.differ, claims)
     many = "a larger difference" if needed > MANY else f"about {counted(needed, 'problem')} like these"
-    return Claim(claim, "not shown", one, p, "no difference can be told", many)
+    return Claim(claim, "not shown", one, p, "no clear difference", many)
 
 
 def problems_needed(one: Estimate, differ: int, claims: int = 1) -> int:

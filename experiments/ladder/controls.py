@@ -18,9 +18,8 @@ from debate.prompting.seating import seat_debate
 from debate.prompting.shown import public_turn
 from debate.seeds import derive_seed
 from debate.types import TurnId
-from debate_rl.strategies.debate import held
+from debate_rl.strategies.debate import Reviser, held, revised
 from debate_rl.strategies.equal_cost import CONTENDERS, LADDER, Contender
-from debate_rl.strategies.revising import Reviser, revised
 from debate_rl.strategies.solving import Refused, ask_all
 from debate_rl.strategies.work import Answered, Judge, SolvePlan, Work
 

@@ -97,5 +97,5 @@ class AdvantageConfig(Settings):
         return {name: own.key for name, own in streams.items() if isinstance(own, StreamSettings)}
 
     def at_step(self, step: int) -> Self:
-        """Return the settings of a step: a number in the place of every ramp."""
+        """Return the settings of a step: a number instead of every ramp."""
         return settings_at(self, step)

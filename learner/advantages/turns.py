@@ -26,7 +26,7 @@ StreamName: TypeAlias = Literal[
 ]
 
 CREDIT: tuple[StreamName, ...] = ("peer", "truth", "mixed")
-"""The streams of which later rounds may count for earlier ones (``advantages.discount``)."""
+"""The streams whose later rounds may count for earlier ones (``advantages.discount``)."""
 BESIDE: tuple[Literal["shaping", "likelihood"], ...] = ("shaping", "likelihood")
 """The streams that are added to these, where a scheme has them."""
 

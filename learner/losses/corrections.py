@@ -7,7 +7,7 @@ from torch import Tensor, where
 from learner.losses.types import LossInputs, Totals, stream_sum, token_share, token_statistics
 
 MOST = 20.0
-"""Nats of a sequence's weight from which on it is said to be so many."""
+"""Nats at which a sequence's weight is capped when it is logged."""
 
 
 def truncated_importance(inputs: LossInputs, cap: float) -> tuple[Tensor, dict[str, Tensor]]:

@@ -78,7 +78,7 @@ def fresh_rows(
 ) -> tuple[list[Row], dict[str, float]]:
     """Return the rows whose weights are at most ``max_staleness`` updates old (None: all), and the counts.
 
-    The age of a row is ``version``, the present number of updates of the policy, less the row's own. Rows
+    The age of a row is ``version``, the present number of updates of the policy, minus the row's own. Rows
     grow old where debates are held while the learner learns; in a loop that waits for them the age is 0.
     """
     ages = [version - row.policy_version for row in rows]

@@ -158,7 +158,7 @@ class Learner:
             return self._logprobs(self.model, batch)[0].cpu()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs beside the weights."""
+        """Return what a resumed run needs in addition to the weights."""
         reference = {"reference": self.reference.state_dict()} if self.reference is not None else {}
         return {
             "optimizer": self.optimizer.state_dict(),
@@ -312,7 +312,7 @@ class Learner:
         return loss.detach()
 
     def _corrected(self, inputs: LossInputs) -> tuple[LossInputs, dict[str, Tensor]]:
-        """Return the inputs with the advantages that count: less the KL, times the importance weights."""
+        """Return the inputs with the advantages that count: minus the KL, times the importance weights."""
         metrics: dict[str, Tensor] = {}
         if self.config.kl_in == "reward":
             inputs = replace(inputs, advantages=kl_as_reward(inputs, self._loss_config))

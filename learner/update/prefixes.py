@@ -90,7 +90,7 @@ def pack(rows: Sequence[NDArray[np.int64]], *, levels: int = LEVELS, least: int 
 
 
 def _without_beginnings(rows: Sequence[NDArray[np.int64]]) -> tuple[list[int], dict[int, int]]:
-    """Return the rows in the order of their tokens, without those that another one goes on from, and of each
+    """Return the rows in the order of their tokens, without those that another one continues, and of each
     of these the row that does.
 
     The turns of a conversation are such rows: however many there are, they need no segment but the longest's.

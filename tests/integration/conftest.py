@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import time
@@ -138,21 +139,53 @@ def records(folder: Path) -> dict[str, Any]:
         return dict(store.records(tokens=True))
 
 
-def straight_and_resumed(home: Path, recipe: dict[str, Any]) -> Path:
-    """Train a recipe of two steps in ``home/straight``; in ``home/resumed`` stop after one, and resume."""
-    from debate_rl.config import Config
-    from debate_rl.training.loop import train
+def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return a table with changes, tables within it included."""
+    both = {key: base[key] for key in base.keys() & changes.keys() if isinstance(base[key], dict)}
+    return base | changes | {key: merged(both[key], changes[key] or {}) for key in both}
 
-    for name, steps in (("straight", 2), ("resumed", 1), ("resumed", 2)):
-        own = {"run": {"dir": str(home / name)}, "train": recipe["train"] | {"steps": steps}}
-        train(Config.model_validate(recipe | own))
-    return home
+
+def untimed(run: Path) -> list[dict[str, Any]]:
+    """Return the metrics of a run but for its times."""
+    from debate_rl.metrics.step_log import read_metrics
+
+    timed = ("seconds/", "tokens_per_second", "time")
+    rows = read_metrics(run / "metrics.jsonl")
+    return [{name: value for name, value in row.items() if not name.startswith(timed)} for row in rows]
+
+
+def left_by(run: Path) -> dict[str, Any]:
+    """Return what a run leaves: final weights and state, metrics but for their times, every debate."""
+    from debate_rl.runs.checkpoint import checkpoints
+
+    newest = checkpoints(run / "checkpoints")[-1]
+    [weights] = (newest / "model").glob("*.safetensors")
+    logs = {path.name: path.read_bytes() for path in run.glob("*.jsonl") if "superseded" not in path.name}
+    state = json.loads((newest / "state.json").read_text())
+    return {"state": state, "weights": weights.read_bytes(), "debates": records(run), **logs} | {
+        "metrics.jsonl": untimed(run)
+    }
+
+
+def train_killed(config: Any, last: int) -> None:
+    """Train as a process does that is killed in step ``last``, with its debates written and nothing after."""
+    from debate_rl.training import loop
+
+    def step(session: Any, at: int, *rest: Any) -> dict[str, float]:
+        figures = loop.train_step(session, at, *rest)
+        if at == last:
+            raise KeyboardInterrupt  # not by a signal: nothing is saved
+        return figures
+
+    killed = dataclasses.replace(loop.DEBATES, step=step)
+    with pytest.raises(KeyboardInterrupt), loop.open_training(config) as session:
+        loop.train_steps(session, killed)
 
 
 def votes_for(handles: Sequence[str], *words: str) -> list[str]:
-    """Return the replies of judges to every ordered pair of handles, with each word as their evaluation."""
+    """Return a judge's replies to each ordered pair of handles: each word as evaluation, and the vote."""
     return [
-        f"<evaluation>{word}</evaluation><comparison>{a} > {b}</comparison>"
+        f"{f'<evaluation>{word}</evaluation>' if word else ''}<comparison>{a} > {b}</comparison>"
         for word in words
         for a in handles
         for b in handles
@@ -189,6 +222,28 @@ def tiny_recipe(tmp_path_factory) -> str:
     path = tmp_path_factory.mktemp("recipe") / "tiny.toml"
     path.write_text(TINY)
     return str(path)
+
+
+@pytest.fixture(scope="session")
+def protocol_run(tmp_path_factory):
+    """Return run(name) -> (folder, configuration) of the finished run of ``protocol_runs.RUNS``."""
+    from debate_rl.config import Config
+    from debate_rl.training.loop import train
+
+    from .protocol_runs import COMMON, RUNS
+
+    home, made = tmp_path_factory.mktemp("protocols"), {}
+
+    def run(name):
+        if name not in made:
+            table = merged(merged(COMMON, RUNS[name]), {"run": {"dir": str(home / name)}})
+            made[name] = home / name, Config.model_validate(table)
+            train(made[name][1])
+        return made[name]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DEBATE_OWN_CODE", "1")  # of the endpoints' models
+        yield run
 
 
 @pytest.fixture(scope="module")

@@ -241,16 +241,6 @@ def test_a_suite_is_one_table_with_roles_limits_and_what_was_trained_on(evaluate
     assert limits(home / "evaluations") >= {7, 5}
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("sums")
-def test_a_set_of_a_suite_is_chosen_and_the_command_line_has_the_last_word(evaluate, home):
-    Path("suite.toml").write_text(SUITE.format(tokens=7))
-    arguments = ("run", "--suite", "suite.toml", "--on", "stories", "debate.max_tokens=6")
-    code, out, _ = evaluate(*arguments)
-    assert (code, out.count("held-out"), "sums" in out) == (0, 2, False)  # before and after
-    assert 6 in limits(home / "run/evaluations")
-
-
 def limits(evaluations):
     """Return the token limits of all direct solutions that are kept."""
     kept = [record for path in evaluations.glob("**/direct") for record in read_records(path)]
@@ -285,13 +275,6 @@ def test_a_models_folder_is_evaluated_without_a_recipe(evaluate, home):
     tokenizer = evaluate(str(folder), "--direct", "--on", "gsm8k=gsm8k.jsonl", "debate.max_tokens=4")
     assert tokenizer[0] in (0, 2), tokenizer
     assert "Traceback" not in tokenizer[2]
-
-
-@pytest.mark.slow
-def test_problems_of_another_file_need_no_training_data(evaluate, home):
-    (home / "mine.jsonl").write_text('{"question": "What is 2 + 2?", "answer": "4"}\n')
-    code, out, err = evaluate("run", "held_out.kind=jsonl", "held_out.path=mine.jsonl")
-    assert (code, "1 problems" in out) == (0, True), err
 
 
 @pytest.mark.slow
@@ -367,14 +350,6 @@ def test_another_grader_uses_the_same_replies_and_is_another_series(evaluate, ho
     assert (before, lenient) == rows("lenient")
 
 
-def test_a_family_of_problems_is_graded_by_answers_that_a_mode_finds(evaluate, home):
-    options = ("--weights", "2", "--direct", "--modes", "lenient", "--json", "f.json")
-    code, _, err = evaluate("run", *options)
-    assert code == 0, err
-    rows = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
-    assert rows["direct/missing [lenient]"]["value"] <= rows["direct/missing"]["value"]
-
-
 @pytest.mark.slow
 def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
     code, out, _ = evaluate("run", "--watch", "held_out.limit=2")
@@ -386,41 +361,21 @@ def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
     ("arguments", "told"),
     [
         (("run", "--weights", "7"), "run: has no weights '7': newest, best (train.keep_best), start "),
-        (("run", "--weights", "best"), "checkpoint that is there: 1, 2"),
         (("run", "held_out.limit=0"), "held_out: there are no problems to evaluate on"),
-        (("run", "--seeds", "0"), "--seeds 0: needs 1 or more"),
-        (("run", "--table", "t.txt"), "--table t.txt: write a name that ends in .md or .tex"),
         (("run", "--json", "none/f.json"), "none/f.json: cannot be written"),
-        (("run", "other", "--out", "x"), "--out: is the folder of one evaluation"),
         (("quickstart", "--watch"), "--watch: quickstart is not the folder of a run"),
-        (("nowhere",), "nowhere: no such file"),
         (("run", "run"), "run: is named twice"),
-        (("held_out.limit=2",), "eval: name the folder of a run, or a recipe"),
-        (("quickstart", "--weights", "best"), "--weights best: quickstart is a recipe, the model as it is"),
         (("run", "--watch", "--weights", "1"), "--watch: follows one run, and evaluates all its checkpoints"),
-        (("run", "--samples", "99999"), "--samples 99999: needs 0 to 10000"),
         (("run", "--json", "run"), "--json run: cannot be written"),
-        (("run", "--json", "a\0"), "cannot be written; name a file"),
         (("run", "--samples", "-1"), "--samples -1: needs 0 to 10000"),
-        (("run", "--on", "a", "--on", "b", "--out", "x"), "--out: is the folder of one evaluation"),
         (("run", "--weights", "1,2", "--out", "x"), "--out: is the folder of one evaluation"),
-        (("run", "--on", "no_such"), "--on: 'no_such' is not known; valid: "),
-        (("run", "--on", "words=x.jsonl"), "--on: words takes 'levels' and no 'path'"),
         (("run", "held_out.kind=words", "held_out.path=x"), "held_out.kind: words takes 'levels' and no "),
-        (("run", "held_out.kind=no_such"), "held_out.kind: 'no_such' is not known; valid: "),
         (("run", "--suite", "none"), "none: no such file; "),
-        (("run", "--suite", "bad.toml"), "bad.toml: sets: is missing"),
         (
             ("run", "--suite", "typo.toml"),
             "typo.toml: sets.a: run/config.toml debate.max_token=4: debate: unknown key",
         ),
-        (("run", "--suite", "typo.toml", "--on", "b"), "typo.toml: has no set 'b'; it has a"),
-        (
-            ("run", "--sweep", "learner.lr=1,2"),
-            "--sweep learner.lr=1,2: write KEY=A,B,C with a key of held_out, ",
-        ),
         (("run", "--sweep", "debate.max_tokens=1,1"), "and different values"),
-        (("run", "--modes", "strict"), "--modes strict: unknown; valid: boxed, gsm8k_strict, "),
         (
             ("run", "--on", "svamp=svamp.jsonl", "--modes", "first_letter"),
             "--modes first_letter: is for multi",
@@ -451,76 +406,6 @@ def test_a_folder_of_another_evaluation_is_refused_and_left_alone(evaluate, home
     assert "mine/evaluation.json: is damaged" in evaluate("run", "--out", "mine", "held_out.limit=2")[2]
     after = {path: path.read_bytes() for path in Path("mine").rglob("*") if path.is_file()}
     assert {**after, Path("mine/evaluation.json"): b""} == {**before, Path("mine/evaluation.json"): b""}
-
-
-@pytest.mark.slow
-def test_two_files_of_one_name_are_both_shown(evaluate, home, sums):
-    (home / "more.jsonl").write_bytes((home / "gsm8k.jsonl").read_bytes())
-    arguments = ("run", "--on", "file=gsm8k.jsonl", "--on", "file=more.jsonl", "--json", "f.json")
-    assert evaluate(*arguments)[0] == 0
-    found = {row["data"] for row in json.loads((home / "f.json").read_text())}
-    assert found == {"file=gsm8k.jsonl", "file=more.jsonl"}
-
-
-@pytest.mark.slow
-def test_labels_of_a_data_file_are_no_markup(evaluate, home):
-    rows = [{"question": f"{i} + 1?", "answer": str(i + 1), "level": f"[/red]{i}"} for i in range(2)]
-    (home / "levels.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    code, out, err = evaluate("run", "--on", "file=levels.jsonl")
-    assert code == 0, err
-    assert "[level [/red]0]" in out
-
-
-@pytest.mark.slow
-def test_what_a_link_or_a_pipe_leads_to_is_left_alone(evaluate, home):
-    assert evaluate("run", "--out", "linked", "held_out.limit=2")[0] == 0
-    (home / "precious").write_text("mine")
-    for name in ("figures.json", "debates/step_000000.jsonl"):
-        path = home / "linked" / name
-        before = path.read_bytes()
-        path.unlink()
-        path.symlink_to(home / "precious")
-        code, _, err = evaluate("run", "--out", "linked", "held_out.limit=2")
-        assert (code, f"linked/{name}: is not a file of an evaluation" in err) == (2, True), err
-        path.unlink()
-        path.write_bytes(before)
-    os.mkfifo(home / "linked/evaluation.json.fifo")
-    assert "is not a file of an evaluation" in evaluate("run", "--out", "linked", "held_out.limit=2")[2]
-    assert (home / "precious").read_text() == "mine"
-
-
-@pytest.mark.slow
-def test_a_kept_debate_that_is_not_of_this_evaluation_is_refused(evaluate, home):
-    arguments = ("run", "--out", "edited", "held_out.limit=2")
-    assert evaluate(*arguments)[0] == 0
-    shard = home / "edited/debates/step_000000.jsonl"
-    first, *rest = shard.read_text().splitlines(keepends=True)
-    for old, new in (('"answer":"', '"answer":"1'), ('"num_rounds":', '"num_rounds":1')):
-        shard.write_text(first.replace(old, new, 1) + "".join(rest))
-        code, _, err = evaluate(*arguments)
-        assert (code, "is not of this evaluation; move the file away" in err) == (2, True), err
-    shard.write_text("x\n" + first + "".join(rest))
-    assert "step_000000.jsonl:1: not a whole line of JSON" in evaluate(*arguments)[2]
-
-
-@pytest.mark.slow
-def test_prompts_and_the_seed_of_a_model_that_is_built_make_another_evaluation(
-    evaluate, home, tiny_recipe, tmp_path
-):
-    prompts = tmp_path / "mine.toml"
-    prompts.write_bytes((HOME / "debate/prompts/tiny.toml").read_bytes())
-    folders = set()
-    for more in ("", "# other words\n"):
-        with prompts.open("a") as file:
-            file.write(more)
-        for seed in (1, 2):
-            before = set((home / "evaluations/debate").glob("*"))
-            code, _, err = evaluate(
-                tiny_recipe, f"debate.prompts={prompts}", f"seed={seed}", "held_out.limit=2"
-            )
-            assert code == 0, err
-            folders |= set((home / "evaluations/debate").glob("*")) - before
-    assert len(folders) == 4
 
 
 @pytest.mark.slow

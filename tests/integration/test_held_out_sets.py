@@ -116,15 +116,6 @@ def test_what_is_said_in_evaluations_is_kept_as_debate_eval_keeps_it(tmp_path):
     assert json.loads((home / "step_000002-training/figures.json").read_text())
 
 
-def test_nothing_is_kept_where_it_is_not_wanted_and_nothing_else_changes(tmp_path):
-    quiet = {"progress": "none", "evaluation_transcripts": False}
-    one = train(config_of(tmp_path / "one", FAR))
-    other = train(config_of(tmp_path / "other", FAR, logging=quiet))
-    assert not (tmp_path / "other/evaluations").exists()
-    assert (tmp_path / "one/held_out.jsonl").read_bytes() == (tmp_path / "other/held_out.jsonl").read_bytes()
-    assert list(read_records(one.folder.transcripts)) == list(read_records(other.folder.transcripts))
-
-
 def test_one_agent_alone_is_evaluated_by_its_solutions_and_the_best_is_chosen_by_them(tmp_path):
     session = train(config_of(tmp_path / "run", {"samples": 4}, **ALONE))
     rows = read_metrics(session.folder.metrics)
@@ -137,22 +128,6 @@ def test_one_agent_alone_is_evaluated_by_its_solutions_and_the_best_is_chosen_by
     assert session.best == (best, rows[best - 1][DIRECT])
     assert os.readlink(session.folder.checkpoints / "best") == f"step_00000{best}"
     assert rows[0]["eval/direct/samples"] == 4
-
-
-def test_a_mode_beside_the_graders_stands_beside_in_evaluations_too(tmp_path):
-    config = config_of(tmp_path / "run", {"samples": 2}, **ALONE, grader={"beside": ["boxed", "lenient"]})
-    for row in read_metrics(train(config).folder.metrics):
-        assert row[f"{DIRECT} [boxed]"] == row[DIRECT] <= row[f"{DIRECT} [lenient]"]
-        assert row["eval/direct/missing [lenient]"] <= row["eval/direct/missing [boxed]"]
-        assert row["eval/direct/pass@2 [boxed]"] == row["eval/direct/pass@2"]
-
-
-def test_a_further_set_may_choose_the_best(tmp_path):
-    config = config_of(tmp_path / "run", FAR)
-    train_by = config.train.model_copy(update={"keep_best": "eval/far/direct/accuracy"})
-    session = train(config.model_copy(update={"train": train_by}))
-    rows = read_metrics(session.folder.metrics)
-    assert session.best[1] == max(row["eval/far/direct/accuracy"] for row in rows)
 
 
 def test_an_evaluation_that_was_cut_off_is_made_anew_from_its_beginning(tmp_path):

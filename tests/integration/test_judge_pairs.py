@@ -51,21 +51,6 @@ def run(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
-def test_a_damaged_file_costs_no_step(run, tmp_path):
-    """It is named before the first step that would be lost on it."""
-    again = tmp_path / "run"
-    shutil.copytree(run, again)
-    (again / "judge_pairs" / "pairs.jsonl").write_text('{"problem": 3}\n')
-    before = {path: path.read_bytes() for path in again.rglob("*.jsonl")}
-    longer = SETTINGS["train"] | {"steps": 6}
-    with pytest.raises(
-        ValueError, match=r"pairs.jsonl:1: .*problem: expected str, got int; without the file"
-    ):
-        train(Config.model_validate(SETTINGS | {"run": {"dir": str(again)}, "train": longer}))
-    assert {path: path.read_bytes() for path in again.rglob("*.jsonl")} == before
-
-
 def figures(folder):
     rows = read_metrics(folder / "metrics.jsonl")
     return [{n: v for n, v in row.items() if n.startswith("eval/judge/")} for row in rows]

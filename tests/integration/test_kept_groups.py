@@ -33,15 +33,3 @@ def test_so_many_problems_of_each_step_are_kept_and_metrics_are_of_all(home):
     assert kept["one"].items() <= kept["all"].items()
     assert not kept["nothing"]
     assert figures["one"] == figures["nothing"] == figures["all"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["one", "nothing"])
-def test_such_a_run_goes_on_and_can_be_looked_at(home, name, debate_command):
-    code, _, err = debate_command("train", str(home / name), "train.steps=3", "logging.progress=none")
-    assert code == 0, err
-    code, out, err = debate_command("inspect", str(home / name), "ls")
-    assert (code, out.count("pair_sum")) == (0, 6 if name == "one" else 0), err
-    code, out, err = debate_command("replay", str(home / name))
-    assert code == 0, err
-    assert ("all of 6 debates" in out) == (name == "one")

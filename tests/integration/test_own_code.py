@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 
 import debate.policy
-from debate_rl.config.own_code import OWN_CODE
+from debate_rl.config.own_code import OWN_CODE, named_code
 from debate_rl.config.recipes import ConfigError, read_run_config
 
 COMMANDS = {
@@ -49,8 +50,7 @@ def theirs(folder, tmp_path, monkeypatch):
     return make
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("key", OWN_CODE)
+@pytest.mark.parametrize(("key", "command"), list(zip(cycle(OWN_CODE), COMMANDS, strict=False)))
 def test_no_command_loads_code_that_a_run_names(key, command, theirs, debate_command):
     run, ran = theirs(key)
     arguments = [word.replace("RUN", str(run)) for word in COMMANDS[command]]
@@ -72,14 +72,17 @@ def test_no_code_that_a_further_held_out_set_names_is_loaded(theirs, debate_comm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", OWN_CODE)
-def test_why_shows_what_is_stored_and_loads_no_code(key, theirs, debate_command):
-    run, ran = theirs(key)
+def test_why_and_report_show_what_is_stored_and_load_no_code(theirs, debate_command):
+    run, ran = theirs("rewards.peer")
     code, out, _ = debate_command("inspect", run, "why", "0.0")
-    assert code == 0
-    assert f"{key}='stranger:thing' names code" in out
+    assert (code, "rewards.peer='stranger:thing' names code" in out) == (0, True)
     assert debate_command("report", run)[0] == 0
     assert not ran.exists()
+
+
+def test_the_policy_of_an_endpoint_is_code_too():
+    table = {"endpoints": {"short": {"policy": "stranger:thing"}}}
+    assert list(named_code(table)) == [("endpoints.short.policy", "stranger:thing")]
 
 
 def test_code_of_ones_own_is_loaded_when_asked_for(theirs, monkeypatch):

@@ -10,7 +10,7 @@ from debate.parsing import parse_turn
 from debate.parsing.tags import ESCAPED, PLAIN, PRIVATE, find_tags, without_private
 from debate.prompting.escape import escape
 from debate.prompting.shown import public_turn
-from debate.types import Completion, FailureReason, ParsedTurn, Span, Turn, TurnId
+from debate.types import Completion, ParsedTurn, Span, Turn, TurnId
 
 HANDLES: tuple[str, ...] = ("K7", "Q2", "M4", "X5")
 OWN = "X5"
@@ -139,13 +139,6 @@ def test_any_text_is_read(text: str) -> None:
     _check(text, _read(text))
 
 
-@settings(max_examples=400)
-@given(any_text)
-def test_any_comparison_is_read(lines: str) -> None:
-    text = f"<solution>a</solution><comparison>{lines}</comparison>"
-    _check(text, _read(text))
-
-
 @st.composite
 def mutated_replies(draw: st.DrawFn) -> str:
     text = draw(st.sampled_from(REPLIES))
@@ -165,21 +158,6 @@ def mutated_replies(draw: st.DrawFn) -> str:
             )
         )
     return text
-
-
-@settings(max_examples=600)
-@given(mutated_replies())
-def test_mutated_replies_never_vote_for_strangers_or_oneself(text: str) -> None:
-    _check(text, _read(text))
-
-
-@given(mutated_replies())
-def test_nothing_votes_when_nothing_is_due(text: str) -> None:
-    late, early = _read(text), _read(text, due=False)
-    assert early.ballots == ()
-    not_due = [failure.span for failure in early.failures if failure.reason is FailureReason.NOT_DUE]
-    assert not_due == list(dict.fromkeys(ballot.span for ballot in late.ballots))
-    assert (early.solution, early.answer, early.comparison) == (late.solution, late.answer, late.comparison)
 
 
 @given(mutated_replies())
@@ -246,11 +224,6 @@ def test_relabelling_handles_relabels_ballots(
     plain = _votes(_read(_write([(*row[:3], "") for row in rows])))
     moved = parse_turn(_write(renamed), handles=HANDLES, own=names[OWN], due=True)
     assert _votes(moved) == [(names[left], names[right], outcome) for left, right, outcome in plain]
-
-
-@given(mutated_replies(), st.permutations(["K7", "Q2", "M4", "X5"]))
-def test_the_order_of_the_handles_means_nothing(text: str, order: list[str]) -> None:
-    assert parse_turn(text, handles=order, own=OWN, due=True) == _read(text)
 
 
 @given(st.text(st.sampled_from("\u200b\u200d\ufeff\u2060\u00ad"), max_size=3), comparisons)
@@ -353,17 +326,3 @@ def test_who_quotes_what_was_shown_casts_no_vote_with_it_and_moves_no_section(te
         assert getattr(read, part) == getattr(expected, part)
     votes = [(ballot.left, ballot.right, ballot.outcome) for ballot in read.ballots]
     assert votes == [("M4", "Q2", "left")]
-
-
-@settings(deadline=None)
-@given(
-    st.sampled_from([("<", ">"), ("&lt;", "&gt;"), ("&LT;", "&GT;")]),
-    st.sampled_from(["comparison", " Comparison ", "comparison a=1", "\ncomparison a='x y'"]),
-    st.sampled_from(["/comparison", "COMPARISON/", " / comparison a=1", None]),
-    hostile,
-    hostile,
-)
-def test_a_ballot_that_a_reply_of_its_own_would_cast_is_not_shown(edges, name, closing, before, behind):
-    block = f"{edges[0]}{name}{edges[1]}\nK7 > Q2\n" + (f"{edges[0]}{closing}{edges[1]}" if closing else "")
-    assert parse_turn(block, handles=HANDLES, own=OWN, due=True).ballots
-    assert "K7 > Q2" not in shown(f"{before}\n{block}\n{behind}")

@@ -205,7 +205,7 @@ def update_text(
 ) -> bool:
     """Add the debates that the full text lacks, in their order; return whether it is complete.
 
-    Stops after ``seconds``, and goes on from there the next time. False at once while another process or
+    Stops after ``seconds``, and continues there the next time. False at once while another process or
     thread adds to it. ``tell`` gets bytes read, and bytes in all.
     """
     until = float("inf") if seconds is None else time.monotonic() + seconds

@@ -60,7 +60,7 @@ def strip_of(widget: Widget, row: Text) -> Strip:
 
 _WORDS = re.compile(r"[^ ]+ *| +")
 FULLEST = 4
-"""A row has at most so many characters for each cell, so that marks without width cannot pile up."""
+"""A row has at most this many characters for each cell, so that marks without width cannot pile up."""
 
 
 def rows(text: str, width: int) -> list[tuple[int, int]]:
@@ -180,7 +180,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
 
 MARGIN = 10
-"""So many rows before the end, more are read."""
+"""This many rows before the end, more are read."""
 
 
 class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):

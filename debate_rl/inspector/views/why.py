@@ -36,10 +36,9 @@ from learner.advantages.turns import (
     scaled,
 )
 from rewards import ballot_box, drop_reasons
-from rewards.consistency import consistencies
 from rewards.criticism import criticised, persuasions
 from rewards.graph import Results, results_by_opponent, total
-from rewards.judging import VoteValue, values_of_votes
+from rewards.judging import VoteValue, consistencies, values_of_votes
 from rewards.labels import OF_TRUTH
 from rewards.peer import fitted_together, preference
 from rewards.shaping import shaping_of
@@ -430,8 +429,8 @@ class _Case:
             source = "no vote has a value: see each vote"
         if scheme is not None and number(scheme.swap_weight):
             twice = consistencies(self.debate, judge_own=scheme.judge_own).get(self.turn)
-            added = f", and {twice:g} for its consistency with a second ballot: rewards.swap_weight"
-            source += "" if twice is None else added
+            if twice is not None:
+                source += f", and {twice:g} for its consistency with a second ballot: rewards.swap_weight"
         return {"truth_weight": weight, "votes": given, "reward": self.reward("judge", source)}
 
     def format(self) -> Facts:

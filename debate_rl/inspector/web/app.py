@@ -42,7 +42,7 @@ HEADERS = {
 """Of every answer."""
 KINDS = {"style.css": "text/css", "inspect.js": "text/javascript", "icon.svg": "image/svg+xml"}
 MISSING = (": no debate ", " is no debate", ": there is no such folder", ": No such file or directory")
-"""What is said of a debate or a folder that is not there, or not any more."""
+"""The message for a debate or a folder that does not exist, or no longer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,24 +17,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import kernel, program
-from .output import read_output
 from .processes import Processes, send
+from .program import read_output
 
 MB = 1 << 20
-TICK_S = 0.02
-"""How often time and memory are looked at."""
-STRETCH = 3
-"""A program that waits for a core gets at most so many times its seconds of wall time."""
+TICK_S = 0.02  # how often time and memory are looked at
+STRETCH = 3  # a program that waits for a core gets at most so many times its seconds of wall time
 OPEN_FILES = 256
 LONGEST_REPORT = 1 << 16
-SOCKET = 300 << 10
-"""Bytes that the kernel may hold for a socket: what was sent and not read."""
-ROUNDS = 1000
-"""How often processes are looked for that are still to be ended."""
+SOCKET = 300 << 10  # bytes that the kernel may hold for a socket: what was sent and not read
+ROUNDS = 1000  # how often processes are looked for that are still to be ended
 NOBODY = 65534
 SLICE = 1 << 16
-WORK = 3
-"""The runner's end of its guard's socket."""
+WORK = 3  # the runner's end of its guard's socket
 
 
 @dataclass(frozen=True)

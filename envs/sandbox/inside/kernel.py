@@ -25,11 +25,10 @@ NEWEST = 462
 """The newest system call that the filter knows; later ones are refused as if the kernel lacked them."""
 with open(os.path.join(os.path.dirname(__file__), "system_calls.toml"), "rb") as _file:
     SYSTEM_CALLS: dict[str, dict[str, tuple[int, int]]] = tomllib.load(_file)
-"""Refused system calls, and those that are refused but for the caller itself."""
+"""Refused system calls, and those that are refused except for the caller itself."""
 _ARCHITECTURES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}
 _CLONE, _CLONE3, _MMAP, _SETSOCKOPT = (56, 220), (435, 435), (9, 222), (54, 208)
-_SOCKETS = (41, 198), (53, 199)
-"""socket and socketpair."""
+_SOCKETS = (41, 198), (53, 199)  # socket and socketpair
 _SHARED, _ANONYMOUS, _HUGE = 0x01, 0x20, 0x4_0000
 _SEND_BUFFER = 7
 _X32 = 0x4000_0000

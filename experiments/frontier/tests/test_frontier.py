@@ -516,7 +516,7 @@ def test_tables_and_figure_are_of_the_cells(tmp_path):
         draw(cells, found, path)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     drawn = paths[0].read_text()
-    assert "Votes beside majorities" in drawn
+    assert "Votes compared with majorities" in drawn
     assert worth_lines(found) == [f"trap votes without labels: {found[0].text}"]
     assert f"votes: {found[0].text}" in drawn
     paths[1].unlink()

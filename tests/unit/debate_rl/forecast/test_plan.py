@@ -132,7 +132,7 @@ BESIDE = {"device": "cpu", "chat": True, "tiny": TINY, "lora_rank": 2, "policy":
 
 
 def beside(tmp_path, utilization: float, *, room: int, **learner):
-    """Return the plan of a run with vLLM on a GPU of so many bytes."""
+    """Return the plan of a run with vLLM on a GPU of this many bytes."""
     model = BESIDE | {"vllm": {"gpu_memory_utilization": utilization}}
     config = config_of(tmp_path, model=model, learner=learner)
     return planned(config, load_run_problems(config), there=room)

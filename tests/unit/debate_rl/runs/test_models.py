@@ -191,7 +191,7 @@ def test_a_damaged_model_is_one_line(folder, name, data):
 
 
 class Touches:
-    """Unpickled, it makes a file: code in the place of data."""
+    """Unpickled, it makes a file: code instead of data."""
 
     def __init__(self, path):
         self.path = path

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from debate_rl.config import Config
 from debate_rl.rollouts.worker import shown_at
-from debate_rl.sampling.problems import load_held_out, load_run_problems, shown_with
+from debate_rl.sampling.problems import load_held_out, load_run_problems
 from envs import DataError
 
 
@@ -54,15 +54,3 @@ def test_a_file_that_holds_a_held_out_problem_is_refused(tmp_path):
         for load in (load_run_problems, load_held_out):
             with pytest.raises(DataError, match=r"shots: .*shots\.jsonl holds the held-out problem gsm8k-"):
                 load(config_of(tmp_path, count=1, path=shots, **fades))
-
-
-def test_a_preview_shows_what_a_run_does(tmp_path):
-    config = config_of(tmp_path, count=2, path="arithmetic")
-    problem = load_run_problems(config).train[0]
-    assert len(shown_with(config, problem, 2).shots) == 2
-    assert shown_with(config, problem, 0) == problem
-
-
-def test_too_few_examples_are_an_error(tmp_path):
-    with pytest.raises(DataError, match=r"shots\.count = 8: there are 7 examples"):
-        load_run_problems(config_of(tmp_path, count=8))

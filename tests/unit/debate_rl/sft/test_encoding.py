@@ -9,7 +9,6 @@ from debate.types import Message, Problem, Shot
 from debate_rl.runs.weights import load_run_model
 from debate_rl.sft.examples import Example
 from debate_rl.sft.replies import ReplyEncoder, batch_rows
-from envs.errors import DataError
 from learner.update.learner import Learner
 
 PROBLEM = Problem("p", "1 + 1?", "2")
@@ -80,17 +79,6 @@ def test_what_a_tool_wrote_is_read_and_not_learnt(encoded):
     assert learnt == "Run it.\n```python\nprint(2)\n```\nSo 2.<|end|>"
     assert prompt.endswith("Answer:```output\n2\n```\n")
     assert (~got.learnt).sum() == len("Question: 1 + 1?\nAnswer:") + len("```output\n2\n```\n")
-
-
-def test_a_reply_without_thinking_is_refused_where_the_prompt_opens_it(encoded):
-    settings = {"debate": {"prompts": "think"}}
-    with pytest.raises(
-        DataError, match=r"f.jsonl, line 3: the prompt opens thinking.*debate.thinking_tokens"
-    ):
-        encoded(Example(PROBLEM, "2", location="f.jsonl, line 3"), **settings)
-    (prompt, reply), _ = encoded(Example(PROBLEM, "<think>\nOne, two.</think>2"), **settings)
-    assert prompt.rstrip().endswith("<think>")
-    assert reply == "One, two.</think>2<|end|>"
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -16,11 +16,9 @@ from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import SUMMARIZER, Call, Span
 from debate_rl.evaluation.asking import judge_of
-from debate_rl.strategies.debate import debate_majority, debate_winner
-from debate_rl.strategies.revising import self_correction
-from debate_rl.strategies.selecting import genselect
+from debate_rl.strategies.debate import debate_majority, debate_winner, self_correction
+from debate_rl.strategies.selection import best_of_n, genselect, swiss
 from debate_rl.strategies.solving import STRATEGIES, check_plan, solve_all
-from debate_rl.strategies.tournament import best_of_n, swiss
 from debate_rl.strategies.voting import greedy, logprob_vote, majority, mean_probability, sampled_logprobs
 from debate_rl.strategies.work import Judge, Share, Solution, SolvePlan
 from envs import load_environment

@@ -37,7 +37,7 @@ class Stream(list):
 
 @pytest.fixture
 def hub(monkeypatch):
-    """Tables by (hub id, configuration, split), in the place of the hub."""
+    """Tables by (hub id, configuration, split), instead of the hub."""
     tables = {}
 
     def load_dataset(hub_id, config, *, split, streaming=False):

@@ -16,8 +16,7 @@ MIXED = [
     {"id": "t", "question": "Capital?", "answer": ["Paris", "City of  Light"], "kind": "text"},
     {"id": "v", "question": "Which flag?", "answer": "-v", "kind": "verbatim"},
     {"id": "i", "question": "Write.", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
-    {"id": "o", "question": "Why?", "kind": "open"},
-    {"id": "e", "question": "Expand.", "answer": "x+1"},
+    *({"id": "o", "question": "Why?", "kind": "open"}, {"id": "e", "question": "Expand.", "answer": "x+1"}),
 ]
 ANSWERS = {
     "n": ("4.0", "5"),
@@ -107,14 +106,10 @@ def test_under_open_no_constraint_is_looked_for(tmp_path):
 @pytest.mark.parametrize(
     ("reply", "status"),
     [
-        (r"so \boxed{Paris}", "correct"),
-        ("Paris", "correct"),
-        ("**Paris!**", "correct"),
+        *((r"so \boxed{Paris}", "correct"), ("Paris", "correct"), ("**Paris!**", "correct")),
         ("It lies in France.\nThe answer is Paris.", "correct"),
-        ("<think>London</think>Paris", "correct"),
-        ("Paris or London", "wrong"),
-        (r"Paris \boxed{}", "wrong"),
-        ("It lies in France.\nIt is Paris, they say.", "missing"),
+        *(("<think>London</think>Paris", "correct"), ("Paris or London", "wrong")),
+        *((r"Paris \boxed{}", "wrong"), ("It lies in France.\nIt is Paris, they say.", "missing")),
         ("", "missing"),
     ],
 )

@@ -172,8 +172,7 @@ def test_choices(tmp_path):
         (b'{"question": "a", "answer": "none"}\n', r"line 1, field 'answer': has no number"),
         (b'{"question": "a", "answer": ["1"]}\n', r"is neither text nor a finite number"),
         (b'\n{"question": "a", \n', r"line 2: is not valid JSON"),
-        (b'{"question": "\xff"}\n', r"line 1: is not UTF-8 \(byte 0xff\)"),
-        (b"", r"is empty"),
+        *((b'{"question": "\xff"}\n', r"line 1: is not UTF-8 \(byte 0xff\)"), (b"", r"is empty")),
         (b"[1, 2]\n", r"line 1: needs an object"),
     ],
 )
@@ -265,14 +264,10 @@ def test_options_that_have_no_letters_are_refused(tmp_path, choices):
 
 
 NAMED_ANSWERS = [
-    ("NaN", "is neither text nor a finite number"),
-    ("Infinity", "is neither text nor a finite number"),
-    ("-Infinity", "is neither text nor a finite number"),
-    ('"NaN"', "is not a finite number"),
-    ('" -inf"', "is not a finite number"),
-    (r'"\\boxed{}"', "is an empty box"),
-    (r'"so \\boxed{ }."', "is an empty box"),
-    ('"$$"', "holds no answer"),
+    *(("NaN", "is neither text nor a finite number"), ("Infinity", "is neither text nor a finite number")),
+    *(("-Infinity", "is neither text nor a finite number"), ('"NaN"', "is not a finite number")),
+    *(('" -inf"', "is not a finite number"), (r'"\\boxed{}"', "is an empty box")),
+    *((r'"so \\boxed{ }."', "is an empty box"), ('"$$"', "holds no answer")),
     (r'"\\text{ }"', "holds no answer"),
 ]
 

@@ -57,8 +57,7 @@ def test_multi_constraints_as_published(tmp_path):
 BAD_TRUTHS = [
     (if_row("a", ["keywords:rhymes"], [{}])["ground_truth"], "'keywords:rhymes' is not a known instruction"),
     ("__import__('os').system('true')", "needs an object with 'func_name' or 'instruction_id'"),
-    ("[" * 50_000, "needs an object"),
-    ("-" * 50_000 + "1", "needs an object"),
+    *(("[" * 50_000, "needs an object"), ("-" * 50_000 + "1", "needs an object")),
     ("{'x': 1}", "needs an object"),
     ("[{'instruction_id': ['count:numbers'], 'kwargs': [{}]}]", "count:numbers lacks 'N'"),
     ("[{'instruction_id': ['count:numbers']}]", "needs a list with one object for each of 1"),

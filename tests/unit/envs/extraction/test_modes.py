@@ -3,8 +3,7 @@
 import pytest
 
 from envs import Grader, extract
-from envs.extraction.boxes import joined, last_run
-from envs.extraction.replies import formulas
+from envs.extraction.replies import formulas, joined, last_run
 
 
 @pytest.mark.parametrize(
@@ -27,10 +26,8 @@ from envs.extraction.replies import formulas
         (r"\boxed{4} but then \boxed{5}", "math_verify", r"\boxed{5}"),
         ("the matrix is $x$, with $y>2$.", "math_verify", "y>2"),
         ("we know $x>2$, so there are 7", "math_verify", "7"),
-        ("cela fait 2,74 $ a..", "math_verify", "2,74"),
-        ("it pays $5 and then $6", "math_verify", "6"),
-        ("it pays $5 and $6", "math_verify", "$5 and $6"),
-        ("Answer: B", "first_letter", "A"),
+        *(("cela fait 2,74 $ a..", "math_verify", "2,74"), ("it pays $5 and then $6", "math_verify", "6")),
+        *(("it pays $5 and $6", "math_verify", "$5 and $6"), ("Answer: B", "first_letter", "A")),
         ("The final answer is 4.<|im_start|>user\nThe final answer is 5.", "math_verify", "4"),
         ("The answer is 7. Question: What is 2+2? Answer: 4", "lenient", "7"),
         ("Is the solution (1,3) or is it 5?", "lenient", None),
@@ -75,14 +72,10 @@ def test_modes_of_comparison_do_not_share_a_cache():
 @pytest.mark.parametrize(
     ("answer", "gold", "status"),
     [
-        (r"\sqrt{2}, 1", r"1, \sqrt{2}", "wrong"),
-        (r"1, 2^{1/2}", r"1, \sqrt{2}", "correct"),
-        ("y,x", "x,y", "wrong"),
-        ("x<1, x>2", "x>2, x<1", "wrong"),
-        ("(3,4), (1,2)", "(1,2), (3,4)", "wrong"),
-        ("(1,2), (3.0,4)", "(1,2), (3,4)", "correct"),
-        ("1,1,2", "1,2", "wrong"),
-        (r"\{2,1\}", r"\{1,2\}", "wrong"),
+        *((r"\sqrt{2}, 1", r"1, \sqrt{2}", "wrong"), (r"1, 2^{1/2}", r"1, \sqrt{2}", "correct")),
+        *(("y,x", "x,y", "wrong"), ("x<1, x>2", "x>2, x<1", "wrong")),
+        *(("(3,4), (1,2)", "(1,2), (3,4)", "wrong"), ("(1,2), (3.0,4)", "(1,2), (3,4)", "correct")),
+        *(("1,1,2", "1,2", "wrong"), (r"\{2,1\}", r"\{1,2\}", "wrong")),
         (r"(0,1) \cup (-3,-2)", r"(-3,-2) \cup (0,1)", "correct"),
     ],
 )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from envs import DataError, load_problems
 from envs.grading.grader import Grader
-from envs.programs.gold import ProgramTests, read_tests, write_tests
+from envs.programs import ProgramTests, read_tests, write_tests
 from envs.programs.harness import grade_code, same_output, shared_sandbox
 from envs.programs.remote import Answering, Asking, decode, encode
 from envs.sandbox import SandboxRefused
@@ -56,13 +56,11 @@ def passes(code, gold):
         ("Here:\n```python\ndef add(a, b): return a + b\n```", ADD, [True] * 3),
         ("def add(a, b): return 3", ADD, [True, False, False]),
         ("def add(a, b): return [*a, *b]", ADD, [False, True, False]),
-        ("def other(): pass", ADD, [False] * 3),
-        ("no program", ADD, [False] * 3),
+        *(("def other(): pass", ADD, [False] * 3), ("no program", ADD, [False] * 3)),
         ("a, b = map(int, input().split())\nprint(a + b)", SUM, [True, True]),
         ("import sys\nprint(sum(map(int, sys.stdin.read().split())))", SUM, [True, True]),
         ("print(sum(map(int, open(0).read().split())))\nimport sys\nsys.exit()", SUM, [True, True]),
-        ("print(3)", SUM, [True, False]),
-        ("    return items[len(items) // 2]", MIDDLE, [True]),
+        *(("print(3)", SUM, [True, False]), ("    return items[len(items) // 2]", MIDDLE, [True])),
         ("def middle(items): return sorted(items)[0]", MIDDLE, [False]),
     ],
 )
@@ -144,10 +142,7 @@ def test_what_is_no_plain_value_stays_with_the_program():
 @pytest.mark.parametrize(
     ("output", "wanted", "same"),
     [
-        ("1\n2", "1 2\n", True),
-        ("1.0000001", "1.0", True),
-        ("1.1", "1.0", False),
-        ("1", "1 1", False),
+        *(("1\n2", "1 2\n", True), ("1.0000001", "1.0", True), ("1.1", "1.0", False), ("1", "1 1", False)),
         ("", "", True),
     ],
 )
@@ -267,8 +262,7 @@ def test_a_row_of_ones_own_names_its_kind(tmp_path):
     ("changes", "line"),
     [
         ({"test_list": None}, "kind 'code' needs it, or test and entry_point, or input_output"),
-        ({"test_list": ["assert ("]}, "is no Python"),
-        ({"test_list": []}, "has no tests"),
+        *(({"test_list": ["assert ("]}, "is no Python"), ({"test_list": []}, "has no tests")),
         ({"test_list": None, "input_output": "{"}, "is no JSON"),
         ({"test_list": None, "input_output": {"inputs": ["1"], "outputs": []}}, "as many inputs as outputs"),
     ],
