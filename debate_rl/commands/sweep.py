@@ -81,7 +81,7 @@ def sweep(
 
 def _figure_tables(figures: Sequence[ArmFigure], arms: Sequence[Arm]) -> dict[str, list[tuple[str, ...]]]:
     """Return a table of each figure, the arms below each other."""
-    heads = ("arm", "after step", "seeds", "value", "gained", f"less {arms[0].name}", "p, adjusted")
+    heads = ("arm", "after step", "seeds", "value", "gained", f"minus {arms[0].name}", "p, adjusted")
     tables: dict[str, list[tuple[str, ...]]] = {}
     for row in figures:
         p = "" if row.p is None else f"{row.p:.3g}"

@@ -317,7 +317,7 @@ def _overfitting(run: Run) -> Answer:
     trained = run.change("accuracy/round_0")
     if trained is None or trained.direction == "too few steps":
         word: Word = "good" if less[1] > 0 else "warn" if less[2] < 0 else "unknown"
-        return word, f"{text}; too few steps to say what training gained"
+        return word, f"{text}; what training gained is unclear after few steps"
     text += f", and {short(trained.value)} in training"
     memorised = trained.direction == "up" and trained.value > 0.05 and less[0] < trained.value / 4
     return "warn" if memorised else "good", text

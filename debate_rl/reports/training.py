@@ -254,7 +254,7 @@ def _compared(runs: Sequence[Run]) -> Part:
     if not rows:
         return Paragraph("Fewer than two of the runs have held-out figures to compare.", "warn")
     names = [run.name for run in runs]
-    return table_of("final/beside", rows, *names, *(f"{name} less {names[0]}" for name in names[1:]))
+    return table_of("final/beside", rows, *names, *(f"{name} minus {names[0]}" for name in names[1:]))
 
 
 def causes_section(runs: Sequence[Run]) -> Section:
