@@ -150,10 +150,9 @@ def show(run: str, summary: Summary, *, damage: int, only_check: bool) -> None:
 def _table(title: str, parts: tuple[str, ...], summary: Summary, caption: str | None = None) -> Table:
     heads = (*parts, "turns", "sign", "gained", "lost", "old", "new", "moved")
     rows: list[list[str]] = []
-    for key, tally in summary.by(*parts).items():
+    for key, figures in summary.by(*parts).items():
         names = [one if isinstance(one, str) else round_number(one, summary.rounds) for one in key]
-        figures = tally.figures()
         shares = [percent(figures[name]) for name in ("sign_changed", "gained", "lost")]
         means = [fixed(figures[name], "+.3f") for name in ("old", "new")]
-        rows.append([*names, str(tally.turns), *shares, *means, fixed(figures["moved"])])
+        rows.append([*names, str(figures["turns"]), *shares, *means, fixed(figures["moved"])])
     return text_table(heads, rows, align="l" * len(parts) + "r", title=title, caption=caption, **NARROW)

@@ -52,6 +52,9 @@ def compare(tasks: Sequence[EvalTask], names: str, *, judge: str | None, json: s
     """Print one table for each evaluation, and write all of them as JSON."""
     contenders, rows = contenders_named(names), list[dict[str, object]]()
     for task in tasks:
+        if task.damage is not None:
+            plain_console().print(f"{task.label}: left out: {task.damage}")
+            continue
         found, folder = compared(task, contenders, judge)
         show(found, f"{task.one.name}, {task.label}")
         write_json(folder / FIGURES, found.plain())

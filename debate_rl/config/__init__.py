@@ -176,6 +176,16 @@ class Config(Seeded):
 
     @model_validator(mode="before")
     @classmethod
+    def _large_batches_for_vllm(cls, data: Any) -> Any:
+        """A run that vLLM samples learns on a GPU: rows share prompts, and a forward pass is larger."""
+        tables = data if isinstance(data, dict) else {}
+        model, learner = (_named(tables.get(name, {})) for name in ("model", "learner"))
+        if not isinstance(model, dict) or not isinstance(learner, dict) or model.get("policy") != "vllm":
+            return data
+        return tables | {"learner": {"share_prefixes": True, "micro_batch_tokens": 16384} | learner}
+
+    @model_validator(mode="before")
+    @classmethod
     def _no_division_for_dr_grpo(cls, data: Any) -> Any:
         """Dr. GRPO divides by no standard deviation, unless a scale is named."""
         tables = data if isinstance(data, dict) else {}

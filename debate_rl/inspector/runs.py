@@ -198,7 +198,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 @lru_cache(maxsize=64)
 def _metrics(run: Path, stamp: tuple[int, int]) -> Curves:
-    from debate_rl.alarms.metrics_file import read_metrics
+    from debate_rl.alarms.curves import read_metrics
 
     return read_metrics(run / METRICS)[0]
 

@@ -15,8 +15,7 @@ import numpy as np
 from debate import Problem
 from debate.files import read_plain, read_toml
 from debate_rl.alarms import Curves, Reading, readings
-from debate_rl.alarms.curves import joined
-from debate_rl.alarms.metrics_file import STREAMS, finite, parsed, read_metrics
+from debate_rl.alarms.curves import STREAMS, finite, joined, parsed, read_metrics
 from debate_rl.alarms.settings import flat, group_size, setting
 from debate_rl.alarms.stored import read_stored
 from debate_rl.metrics import intervals

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from debate_rl.alarms import DETECTORS, Reading, alarms, readings
-from debate_rl.alarms.curves import joined
-from debate_rl.alarms.metrics_file import finite, read_metrics
+from debate_rl.alarms.curves import finite, joined, read_metrics
 from debate_rl.alarms.settings import flat, open_advice
 from debate_rl.config import Config
 from debate_rl.config.ends import Action

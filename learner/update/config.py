@@ -89,9 +89,11 @@ class LearnerConfig(Seeded):
     epochs: int = Field(default=1, ge=1)
     """Passes over the rows of a step."""
     micro_batch_tokens: int = Field(default=8192, ge=1)
-    """Tokens of one forward pass, padding included. Changes memory and speed, not the result."""
+    """Tokens of one forward pass, padding included. Changes memory and speed, not the result. With
+    ``model.policy = "vllm"`` the default is 16384."""
     share_prefixes: bool = False
-    """Compute shared prompt prefixes of rows once. The result is the same up to rounding."""
+    """Compute shared prompt prefixes of rows once. The result is the same up to rounding. With
+    ``model.policy = "vllm"`` the default is true."""
     compute: Literal["auto", "float32", "bfloat16"] = "auto"
     """Data type of matrix products. "auto" is bfloat16 for float32 weights on a GPU, and the type of the base
     under an adapter. Gradients, logits and losses stay float32. A model that samples in this process uses

@@ -183,9 +183,9 @@ def train_killed(config: Any, last: int) -> None:
 
 
 def votes_for(handles: Sequence[str], *words: str) -> list[str]:
-    """Return the replies of judges to every ordered pair of handles, with each word as their evaluation."""
+    """Return a judge's replies to each ordered pair of handles: each word as evaluation, and the vote."""
     return [
-        f"<evaluation>{word}</evaluation><comparison>{a} > {b}</comparison>"
+        f"{f'<evaluation>{word}</evaluation>' if word else ''}<comparison>{a} > {b}</comparison>"
         for word in words
         for a in handles
         for b in handles

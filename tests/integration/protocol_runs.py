@@ -5,7 +5,9 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
+from debate import Problem
 from debate.policies.scripted import ScriptedPolicy
+from envs import Grade, GradeStatus
 
 from .conftest import merged, model_that_says, votes_for
 
@@ -44,6 +46,51 @@ def endpoint(name: str) -> dict[str, Any]:
     return {"endpoints": {"other": {"policy": f"{__name__}:{name}"}}}
 
 
+class Parity:
+    """Say 1 to an odd number and 2 to an even one; ``turned``: the other way round.
+
+    Whole replies and votes are single tokens, so that weights drawn at random solve and vote now and then.
+    """
+
+    name = "parity"
+    turned = False
+
+    def problems(self, *, split, limit=None, seed=None):
+        numbers = range(1, 9) if split == "train" else range(9, 13)
+        return tuple(Problem(f"e{n}", f" {n}", answer=str(2 - n % 2), kind="number") for n in numbers)
+
+    def grade(self, problem, answer):
+        if answer is None:
+            return Grade(GradeStatus.MISSING, "parity")
+        right = (answer == problem.answer) != type(self).turned
+        return Grade(GradeStatus.CORRECT if right else GradeStatus.WRONG, "parity", answer)
+
+
+NUMBERS = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
+PARITY_PIECES = [
+    *NUMBERS,
+    *votes_for(HANDLES[:3], ""),
+    *(f" {n}" for n in range(1, 13)),
+    *("<evaluation>?</evaluation>", "?", "\n"),
+]
+SIZES = {"hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 48}
+PARITY: dict[str, Any] = {
+    "seed": 5,
+    "env": {"kind": f"{__name__}:Parity"},
+    "held_out": {"limit": 4, "every": 0},
+    "debate": {
+        "num_rounds": 2,
+        "max_tokens": 24,
+        "prompts": "tiny",
+        "handles": HANDLES[:3],
+        "personas": [{"name": name, "instructions": name} for name in ("careful", "quick", "skeptic")],
+    },
+    "model": merged(model_that_says(PARITY_PIECES), {"tiny": SIZES}),
+    "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01, "micro_batch_tokens": 2048},
+    "train": {"steps": 3, "batch_size": 3, "group_size": 2, "sample_batch_size": 18},
+    "logging": {"progress": "none"},
+}
+"""A recipe of such debates."""
 COMMON: dict[str, Any] = {
     "seed": 3,
     "env": {"kind": "pair_sum", "levels": [1], "limit": 16},

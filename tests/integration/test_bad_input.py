@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import warnings
 from pathlib import Path
 
 import pytest
@@ -47,24 +46,15 @@ def refused(debate_command):
     ("overrides", "told"),
     [
         (["debate.num_agent=3"], "debate: unknown key 'num_agent'; did you mean 'num_agents'?"),
-        (["modell.device=cpu"], "unknown key 'modell'; did you mean 'model'?"),
         (["debate.num_agents=three"], "debate.num_agents: Input should be a valid integer"),
-        (["debate.num_agents=true"], "debate: num_agents: needs a number (got True)"),
         (["learner.lr=fast"], "learner.lr: Input should be a valid number"),
-        (["rewards.truth_weight=3"], "should be less than or equal to 1, got 3\n"),
         (["debate=3"], "debate: is a table of settings, written debate.<name>=<value> or [debate] (got 3)"),
-        (["env.limit.of=3"], "'env.limit.of=3': limit is a value, not a table"),
         (["debate.num_agents=0"], "debate.num_agents: Input should be greater than or equal to 1 (got 0)"),
-        (["debate.num_agents=-3", "train.steps=-1"], "(and 1 more)"),
         (["rewards.judge_truth_weight=0"], "the judge stream would be consensus alone"),
         (["rewards.truth_weight=0", "debate.num_agents=1"], "nothing to learn from"),
-        (["model.name_or_path=here"], "model: set exactly one of name_or_path"),
         (["rewards.judge_own=true"], "rewards.judge_own and debate.judge_own must be equal"),
-        (["model.tiny.heads=3"], "heads: 3 must divide hidden_size 16"),
         (["env.kind=pairsum"], "did you mean 'pair_sum'?"),
-        (["held_out.split=train"], "held_out.split='train' is the split trained on"),
         (["debate.max_tokens=600"], "max_tokens"),
-        (["steps"], "'steps': an override is written key=value, for instance learner.lr=1e-5"),
         (["debate.prompts=prompts.toml"], "prompts.toml"),
     ],
 )
@@ -72,11 +62,6 @@ def test_a_configuration_that_cannot_be(tiny_recipe, refused, overrides, told):
     line = refused("train", tiny_recipe, *overrides)
     assert told in line
     assert not any(Path("runs").rglob("config.toml"))
-
-
-def test_the_file_and_the_override_at_fault_are_named(tiny_recipe, refused):
-    line = refused("train", tiny_recipe, "seed=3", "debate.num_agents=0")
-    assert line.startswith(f"debate: {tiny_recipe} debate.num_agents=0: debate.num_agents: ")
 
 
 @pytest.mark.parametrize("command", [("train",), ("solve play", "a problem")])
@@ -112,11 +97,8 @@ def test_a_configuration_that_is_not_there(refused):
     ("name", "content", "told"),
     [
         ("d.jsonl", b'{"question": "a"}\n', "d.jsonl, line 1, field 'answer': is missing; name your own"),
-        ("d.jsonl", b"", "d.jsonl: the data set is empty; it needs at least one row"),
         ("d.jsonl", b'{"question": "\xff"}\n', "d.jsonl, line 1: is not UTF-8 (byte 0xff); save the file"),
-        ("d.jsonl", b"{\n", "d.jsonl, line 1: is not valid JSON"),
         ("d.json", b'[{"question": "a", "answer": " "}]', "d.json, row 1, field 'answer': "),
-        ("d.parquet", b"PAR1", "d.parquet: is not a readable Parquet file"),
         ("other", b"", "d.jsonl: No such file or directory; give an existing JSONL, JSON or Parquet file"),
     ],
 )
@@ -126,21 +108,6 @@ def test_data_that_cannot_be_used(tiny_recipe, refused, name, content, told):
     line = refused("train", tiny_recipe, *of_file(path))
     assert told in line
     assert not Path("runs").exists()
-
-
-@pytest.mark.parametrize("name", ["./no-model", "nobody-0/nothing-0"])
-def test_a_missing_model_can_be_put_right_in_the_same_run_folder(tiny_recipe, refused, debate_command, name):
-    with Path("mine.toml").open("w") as file:
-        recipe = Path(tiny_recipe).read_text()
-        file.write(recipe[: recipe.index("[model]")] + recipe[recipe.index("[learner]") :])
-        file.write(f'[model]\nname_or_path = "{name}"\n')
-    with warnings.catch_warnings(action="ignore"):  # the hub's client has its say about old names
-        line = refused("train", "mine.toml")
-    assert "model.name_or_path: " in line
-    assert repr(name) in line
-    assert "give a folder" in line.lower()
-    code, out, err = debate_command("train", tiny_recipe, "train.steps=0")
-    assert (code, out.splitlines()[0]) == (0, "done: 0 steps in runs/debate"), err
 
 
 def test_a_run_folder_that_is_a_file_or_cannot_be_made(tiny_recipe, refused):
@@ -171,14 +138,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_greedy_persona_is_not_trained(refused, tiny_recipe):
-    persona = "debate.personas=[{name='Sure', instructions='', temperature=0}]"
-    assert "debate.personas: Sure has temperature 0, and a greedy agent explores nothing" in refused(
-        "train", tiny_recipe, persona
-    )
-    assert not Path("runs").exists()
-
-
 @pytest.mark.parametrize(("key", "value", "off"), [("top_p", 0.95, 1), ("top_k", 20, 0)])
 def test_likely_tokens_alone_are_not_trained(refused, tiny_recipe, key, value, off):
     line = refused("train", tiny_recipe, f"debate.{key}={value}")
@@ -191,15 +150,11 @@ def test_likely_tokens_alone_are_not_trained(refused, tiny_recipe, key, value, o
     ("override", "told"),
     [
         ("debate.num_agents=2", "debate.num_agents=2: a judge needs two others to compare; use 3 or more"),
-        ("debate.history_rounds=0", "debate.history_rounds=0: a judge is shown no work to compare"),
-        ("held_out.limit=0", "held_out.limit=0: the quick-start measures on held-out problems"),
         (
             "held_out.kind=gsm8k",
             "the judge's pairs are made of held-out problems of pair_sum or words or products or sorting; "
             "these are of 'gsm8k'",
         ),
-        ("warm_start.batch=[0,0,0,0]", "warm_start.batch: needs four counts of 0 or more, and one of them"),
-        ("warm_start.right=[2]", "warm_start.right: needs a probability in 0..1 for each persona"),
         ("warm_start.right=[0.9]", "warm_start: right and lure are shares of the same demonstrations"),
     ],
 )

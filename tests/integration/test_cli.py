@@ -99,60 +99,6 @@ def test_a_trained_run_is_played_with_its_votes_and_rewards(trained, debate_comm
     assert sorted(Path().rglob("*")) == before
 
 
-def test_the_truth_of_a_problem_is_told_only_where_it_is_known(trained, debate_command, monkeypatch):
-    monkeypatch.chdir(trained)
-    truth = re.compile(r"[✓✗∅]")
-    _, unknown, _ = debate_command("solve play", RUN, "What is 2 + 2?")
-    assert not truth.search(unknown)
-    _, known, _ = debate_command("solve play", RUN, "What is 2 + 2?", "--answer", "4")
-    assert len(truth.findall(known)) == 6
-
-
-def test_a_recipe_is_played_without_any_run(tiny_recipe, debate_command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code, out, _ = debate_command(
-        "solve play", tiny_recipe, "Target 9. Numbers 4 5 1.", "debate.num_agents=2"
-    )
-    assert code == 0
-    assert out.count("─ round ") == 4
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_where_everything_is_told_in_paths_that_can_be_copied(
-    tiny_recipe, debate_command, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "20")
-    code, out, err = debate_command(
-        "train", tiny_recipe, "run.dir=a [red]folder[/red] of mine", "train.steps=1"
-    )
-    assert code == 0
-    first, ended, *rest = out.splitlines()
-    assert ended.startswith("  ended        1 step done, as many as train.steps; ")
-    assert [first, *rest] == [
-        "done: 1 steps in a [red]folder[/red] of mine",
-        "  metrics      a [red]folder[/red] of mine/metrics.jsonl",
-        "  transcripts  a [red]folder[/red] of mine/transcripts",
-        "  checkpoints  a [red]folder[/red] of mine/checkpoints",
-        "  look         debate inspect 'a [red]folder[/red] of mine'; "
-        "debate report 'a [red]folder[/red] of mine'",
-    ]
-    start, *estimate, line = err.splitlines()
-    assert start == "a [red]folder[/red] of mine: 1 steps of 2 problems x 2 debates"
-    assert [text.split()[0] for text in estimate] == [
-        "problems:",
-        "an",
-        "baselines",
-        "estimate,",
-        "model",
-        "memory",
-        "loading",
-        "threads:",
-        "time",
-    ]
-    assert line.startswith("step 0 (1 of 1 done)  accuracy ")
-
-
 def test_the_folder_of_a_run_goes_on_with_its_own_configuration(
     tiny_recipe, debate_command, tmp_path, monkeypatch
 ):

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import types
 from pathlib import Path
 
@@ -25,6 +24,8 @@ from debate_rl.metrics.held_out import evaluations_of
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import train
 from envs import Grade, GradeStatus
+
+from .conftest import left_by, wait_until
 
 ANSWERS = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
 
@@ -143,7 +144,7 @@ def test_a_curriculum_that_is_killed_in_each_stage_ends_as_the_one_left_alone(tm
         path.write_text(tomli_w.dumps(RECIPE | {"run": {"dir": name}}))
         for there in kills:
             with command(path) as child:
-                wait_for(lambda name=name, there=there: has_something(tmp_path / name / there), child)
+                wait_until(lambda name=name, there=there: has_something(tmp_path / name / there), child)
                 child.send_signal(signal.SIGKILL)
         with command(path) as child:
             said = child.communicate()[1]
@@ -172,22 +173,6 @@ def command(path):
 
 def has_something(path):
     return path.exists() and (any(path.iterdir()) if path.is_dir() else b"\n" in path.read_bytes())
-
-
-def wait_for(true, child):
-    while not true() and child.poll() is None:
-        time.sleep(0.01)
-
-
-def left_by(run):
-    """Return what a stage leaves that must not depend on kills."""
-    model = run / "checkpoints/step_000002/model/model.safetensors"
-    timed = ("seconds/", "tokens_per_second", "time")
-    rows = [
-        {k: v for k, v in row.items() if not k.startswith(timed)}
-        for row in read_metrics(run / "metrics.jsonl")
-    ]
-    return model.read_bytes(), rows, (run / "held_out.jsonl").read_bytes()
 
 
 def test_a_goal_that_is_reached_ends_the_stage_and_is_seen_again_by_a_resume(tmp_path):

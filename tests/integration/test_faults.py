@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import signal
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -17,14 +14,13 @@ import debate_rl.rollouts.worker
 import debate_rl.training.loop
 import debate_rl.training.run
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import checkpoints, step_of
-from debate_rl.training import loop
 from debate_rl.training.loop import train
 from debate_rl.training.run import open_training
 from transcripts import read_records
 
-TIMED = ("seconds/", "tokens_per_second", "time")
+from .conftest import left_by
+
 QUIET = ("logging.progress=none", "train.steps=3", "train.save_every=0")
 
 
@@ -43,19 +39,6 @@ def config(tiny_recipe):
         return load_config(Config, tiny_recipe, [f"run.dir={folder}", *QUIET, *overrides])
 
     return make
-
-
-def left_by(run: Path):
-    """Return the final weights, the untimed metrics and the transcripts of a run."""
-    rows = read_metrics(run / "metrics.jsonl")
-    newest = checkpoints(run / "checkpoints")[-1]
-    return (
-        step_of(newest),
-        (newest / "model/model.safetensors").read_bytes(),
-        json.loads((newest / "state.json").read_text()),
-        [{name: v for name, v in row.items() if not name.startswith(TIMED)} for row in rows],
-        list(read_records(run)),
-    )
 
 
 PLACES = {
@@ -197,23 +180,6 @@ def test_a_resumed_run_publishes_its_weights_before_it_samples(config, monkeypat
     assert set(samples) == {2}
     assert told[-1] == ("update", 3)
     assert saved == 2
-
-
-@pytest.mark.slow
-def test_the_best_held_out_figure_keeps_its_checkpoint(config, monkeypatch):
-    figures = iter([0.9, 0.5, 0.75, 0.25])  # before the first step there is nothing to keep
-
-    def known(run, step):
-        return loop.evaluate(run, step) | {"eval/debate/winner/accuracy": next(figures)}
-
-    monkeypatch.setattr(loop, "DEBATES", replace(loop.DEBATES, evaluate=known))
-    kept = ("train.keep_best=eval/debate/winner/accuracy", "train.keep_last=1", "held_out.every=1")
-    train(config("run", *kept))
-    folder = Path("run/checkpoints")
-    assert [step_of(path) for path in checkpoints(folder)] == [2, 3]
-    assert os.readlink(folder / "best") == "step_000002"
-    with open_training(config("run", *kept)) as again:
-        assert again.best == (2, 0.75)
 
 
 def test_a_best_figure_that_there_is_not_is_refused(config):

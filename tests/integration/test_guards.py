@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 import debate_rl.training.guards
 import debate_rl.training.run
@@ -17,10 +16,11 @@ from debate_rl.config.recipes import load_config
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.runs.folder import RunFolder
-from debate_rl.training.loop import train, train_steps
+from debate_rl.training.loop import train
 from debate_rl.training.run import open_training
 
-TIMED = ("seconds/", "tokens_per_second", "time")
+from .conftest import left_by
+
 LR = 3e-3
 
 
@@ -50,20 +50,10 @@ def high_lr(monkeypatch):
     )
 
 
-def kept(folder: Path) -> tuple[list[dict[str, object]], dict[str, torch.Tensor]]:
-    """Return the untimed metrics of a run and its last checkpoint's weights."""
-    from safetensors.torch import load_file
-
-    rows = read_metrics(folder / "metrics.jsonl")
-    plain = [{name: v for name, v in row.items() if not name.startswith(TIMED)} for row in rows]
-    return plain, load_file(checkpoints(folder / "checkpoints")[-1] / "model/model.safetensors")
-
-
-def assert_same(one: Path, other: Path) -> None:
-    (rows, weights), (others, same) = kept(one), kept(other)
-    assert rows == others
-    assert weights.keys() == same.keys()
-    assert all(torch.equal(weights[name], same[name]) for name in weights)
+def ended_as(run: Path) -> tuple[object, ...]:
+    """Return the weights and the metrics that a run ended with."""
+    left = left_by(run)
+    return left["weights"], left["metrics.jsonl"]
 
 
 def ends(folder: RunFolder) -> list[tuple[str, int]]:
@@ -169,7 +159,7 @@ def test_a_rollback_is_a_resume_from_before_the_alarm_with_half_the_learning_rat
     assert ends(session.folder) == [("rollback", 3), ("steps", 4)]
     assert session.folder.starts[0]["end"]["back_to"] == 2
     assert [row["lr"] for row in read_metrics(session.folder.metrics)] == [LR, LR, LR / 2, LR / 2]
-    assert_same(session.folder.path, by_hand(config, "other"))
+    assert ended_as(session.folder.path) == ended_as(by_hand(config, "other"))
 
 
 class Killed(BaseException):
@@ -195,23 +185,8 @@ def test_killed_before_or_after_a_rollback_is_written_the_run_ends_the_same(conf
             with pytest.raises(Killed):
                 train(rolling)
         session = train(rolling)
-        assert_same(session.folder.path, undisturbed)
+        assert ended_as(session.folder.path) == ended_as(undisturbed)
     assert [reason for reason, _ in ends(session.folder)] == ["rollback", "steps"]
-
-
-@pytest.mark.slow
-def test_a_second_alarm_ends_the_run_in_place_of_a_second_rollback(config, high_lr, monkeypatch):
-    monkeypatch.setattr(debate_rl.training.run, "LOWER", 1.0)
-    session = train(config("train.on_alarm=rollback"))
-    assert ends(session.folder) == [("rollback", 3), ("alarm", 3)]
-    assert session.end.why.endswith("it was rolled back before")
-
-
-@pytest.mark.slow
-def test_without_a_checkpoint_from_before_the_alarm_a_rollback_ends_the_run(config, high_lr):
-    session = train(config("train.on_alarm=rollback", "train.save_every=0", "train.save_minutes=0"))
-    assert ends(session.folder) == [("alarm", 3)]
-    assert session.end.why.endswith("no checkpoint is from before it")
 
 
 @pytest.mark.parametrize(
@@ -240,17 +215,6 @@ def test_a_target_that_nothing_measures_is_refused(config):
     wrong = ("train.target.metric=loss", "train.target.value=0.5", "held_out.every=1")
     with pytest.raises(ValueError, match="'loss' is not a held-out figure"):
         config(*wrong)
-
-
-def test_a_run_that_was_killed_has_an_end_when_it_goes_on(config):
-    with open_training(config()) as session:
-        train_steps(session)
-    facts = json.loads(session.folder.facts.read_text())
-    del facts["starts"][0]["end"], facts["starts"][0]["seconds"], facts["wall_seconds"]
-    session.folder.facts.write_text(json.dumps(facts))
-    resumed = train(config())
-    assert ends(resumed.folder) == [("killed", 4), ("steps", 4)]
-    assert 0 < resumed.folder.starts[0]["seconds"] < 100
 
 
 @pytest.mark.slow

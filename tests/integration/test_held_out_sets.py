@@ -130,14 +130,6 @@ def test_one_agent_alone_is_evaluated_by_its_solutions_and_the_best_is_chosen_by
     assert rows[0]["eval/direct/samples"] == 4
 
 
-def test_a_further_set_may_choose_the_best(tmp_path):
-    config = config_of(tmp_path / "run", FAR)
-    train_by = config.train.model_copy(update={"keep_best": "eval/far/direct/accuracy"})
-    session = train(config.model_copy(update={"train": train_by}))
-    rows = read_metrics(session.folder.metrics)
-    assert session.best[1] == max(row["eval/far/direct/accuracy"] for row in rows)
-
-
 def test_an_evaluation_that_was_cut_off_is_made_anew_from_its_beginning(tmp_path):
     """What an earlier start said is not mixed with what the same step says now."""
     config = config_of(tmp_path / "run")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 import tomli_w
@@ -133,20 +132,6 @@ def test_the_command_writes_a_file_that_training_reads(debate_command, tmp_path,
     assert len(load_run_problems(Config.model_validate(RECIPE | {"env": env})).train) == PROBLEMS
 
 
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
-        (["--samples", "0"], "--samples 0: needs 1 to 1024"),
-        (["--weights", "best"], "--weights best: .* is a recipe"),
-    ],
-)
-def test_wrong_options_are_refused(debate_command, tmp_path, arguments, match):
-    path = tmp_path / "recipe.toml"
-    path.write_text(tomli_w.dumps(RECIPE))
-    done = debate_command("eval passrate", str(path), *arguments)
-    assert re.search(match, done.err)
-
-
 def test_held_out_problems_are_measured_and_their_figures_stand_by_pass_rate(
     debate_command, tmp_path, monkeypatch
 ):
@@ -177,13 +162,3 @@ def test_held_out_problems_are_measured_and_their_figures_stand_by_pass_rate(
         "direct/accuracy [pass rate 1]": 2 * of_one,
         "direct/accuracy [pass rate to .5]": of_one,
     }
-
-
-def test_a_file_of_other_problems_is_no_file_of_the_held_out_ones(debate_command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    recipe = RECIPE | {"run": {"dir": "runs/mine"}, "held_out": {"limit": 4, "direct": True}}
-    (tmp_path / "recipe.toml").write_text(tomli_w.dumps(recipe))
-    assert not debate_command("eval passrate", "recipe.toml", "--samples", "1", "--out", "rates.jsonl").code
-    done = debate_command("eval", "recipe.toml", "held_out.difficulty=rates.jsonl")
-    assert done.code != 0
-    assert "held_out.difficulty=rates.jsonl" in done.err

@@ -196,20 +196,6 @@ def test_a_rank_that_is_killed_ends_the_run_and_what_is_saved_is_said(rank, home
     trained(home, 1, "run", f"train.steps={newest + 1}", "run.allow_changes=['train.steps']")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_run_that_is_stopped_saves_its_finished_steps(number, home):
-    with training(home, 2, "run", "train.steps=1000", "train.save_every=0") as process:
-        wait_until(lambda: len(steps_of(home / "run")) >= 2, process)
-        ranks = ranks_of(process.pid)
-        process.send_signal(number)
-        _, err = process.communicate()
-    assert process.returncode != 0
-    assert not running(ranks)
-    done = len(steps_of(home / "run"))
-    *_, line = our_lines(err)
-    assert f"stopped by {number.name}; {done} of 1000 steps are saved in run/checkpoints" in line
-
-
 @pytest.mark.parametrize(
     ("override", "said"),
     [

@@ -76,10 +76,6 @@ def test_a_resumed_run_whose_start_is_gone_takes_no_other_weights_for_it(tmp_pat
         ({"remote": {}}, r'debate.seats: agent 1 is "remote", and nobody is named; set remote.endpoint'),
         ({"debate": {"num_agents": 4}}, "remote.endpoint: nobody asks it"),
         (
-            {"model": {"policy": "vllm", "name_or_path": "m"}},
-            r'debate.seats: "frozen" with model.policy = "vllm" needs an adapter',
-        ),
-        (
             {
                 "model": {"policy": "vllm", "name_or_path": "m", "lora_rank": 2},
                 "warm_start": {"from_run": "runs/other"},

@@ -20,14 +20,15 @@ from debate import Problem
 from debate.parsing import last_boxed
 from debate_rl.config import Config
 from debate_rl.metrics.held_out import read_held_out
-from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.weights import named_weights
 from debate_rl.sft.session import REPLIES, learn, mean_loss, open_replies
 from debate_rl.training.loop import finish_step, train, train_steps
 from envs.families import FAMILIES
 
+from .conftest import merged, untimed
+from .protocol_runs import SIZES
+
 HOME = Path(__file__).parents[2]
-TIMED = ("seconds/", "time")
 RECIPE = {
     "seed": 1,
     "env": {"kind": "pair_sum", "levels": [1], "limit": 40},
@@ -39,11 +40,7 @@ RECIPE = {
         "device": "cpu",
         "chat": False,
         "tiny": {
-            "hidden_size": 32,
-            "layers": 1,
-            "heads": 2,
-            "kv_heads": 1,
-            "intermediate_size": 48,
+            **SIZES,
             "context_tokens": 128,
             "fallback": "none",
             "pieces": ["Question:", " Target", "\nAnswer:", "\n\n", " The answer is", ".", " "],
@@ -54,14 +51,6 @@ RECIPE = {
     "train": {"save_every": 3, "sample_batch_size": 64, "batch_size": 2, "group_size": 4},
     "logging": {"progress": "none"},
 }
-
-
-def merged(base, changes):
-    result = dict(base)
-    for key, value in changes.items():
-        nested = isinstance(value, dict) and isinstance(result.get(key), dict)
-        result[key] = merged(result[key], value) if nested else value
-    return result
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +82,6 @@ def learnt(config, until=None):
         for step in range(session.step, until or 0):
             finish_step(session, step, learn(session, step, print), REPLIES)
     return session
-
-
-def untimed(path):
-    rows = read_metrics(path / "metrics.jsonl")
-    return [{name: value for name, value in row.items() if not name.startswith(TIMED)} for row in rows]
 
 
 def weights_of(run, name="newest"):

@@ -119,48 +119,12 @@ def test_a_turn_without_signal_and_forced_tokens_have_blanks(folder):
     ("arguments", "message"),
     [
         (("run", "7.0"), "run: no debate 7.0; there are steps 0 to 2"),
-        (("run", "0.9"), "run: no debate 0.9; step 0 has debates 0 to 3"),
-        (("run", "3"), "'3' is no debate: write STEP.INDEX, counted from 0, as in 12.3"),
         (
             ("run", "0.0", "--turn", "K7"),
             "--turn 'K7': write AGENT.ROUND, both from 0, the final ballot last",
-        ),
-        (
-            ("run", "0.0", "--turn", "0.5"),
-            "run 0.0: the debate has no turn 0.5: agents are 0 to 2, rounds 0 to 2",
-        ),
-        (
-            ("bare", "0.0"),
-            "bare 0.0: no token arrays are stored of this turn "
-            "(logging.transcript_tokens = false, or not read)",
         ),
         (("nowhere", "0.0"), "nowhere: not the folder of a run (no config.toml in it)"),
     ],
 )
 def test_what_is_not_there_is_said_in_one_line(tokens, arguments, message):
     assert tokens(*arguments) == (2, "", f"debate: {message}\n")
-
-
-@pytest.mark.parametrize(
-    ("field", "values", "told"),
-    [
-        ("tokens", (10**9,), "tokens: 1000000000 is not in 0..305"),
-        ("tokens", (-1,), "tokens: -1 is not in"),
-        ("prompt_tokens", (10**30,), "prompt_tokens: 10"),
-        ("forced", (10**30,), "forced: 10"),
-        ("offsets", (10**30,), "the offsets do not go up within the text"),
-    ],
-)
-def test_a_transcript_of_another_model_is_one_line(folder, field, values, told):
-    record = record_of(folder, 0, 0)
-    config = read_run_config(folder / "run")
-    model, tokenizer = load_kept(config, None)
-    first, *others = record.debate.turns
-    values = (*values, *getattr(first.completion, field)[1:])
-    turn = replace(first, completion=replace(first.completion, **{field: values}))
-    foreign = replace(record, debate=replace(record.debate, turns=(turn, *others)))
-    with pytest.raises(ValueError, match=told):
-        token_table(foreign, first.id, model, tokenizer, config)
-    nobody = replace(record, debate=replace(record.debate, personas=()))
-    with pytest.raises(ValueError, match=r"the debate has no turn 0\.0"):
-        token_table(nobody, first.id, model, tokenizer, config)

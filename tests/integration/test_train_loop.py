@@ -14,7 +14,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from debate import Problem
 from debate.prompting.fitting import PromptTooLongError
 from debate_rl.config import Config
 from debate_rl.inference.remote import RemoteError
@@ -31,10 +30,8 @@ from debate_rl.training.loop import (
     finish_step,
     train,
     train_step,
-    train_steps,
 )
 from debate_rl.training.run import open_training
-from envs import Grade, GradeStatus
 from learner.advantages import turn_advantages
 from learner.losses import LossOutputs
 from learner.types import group_indices, transitions_of
@@ -43,32 +40,9 @@ from learner.update.learner import Learner
 from rewards import score_debate
 from transcripts import read_records
 
-HANDLES = ("K7", "Q2", "M4")
-REPLIES = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
-VOTES = [f"<comparison>{a} > {b}</comparison>" for a in HANDLES for b in HANDLES if a != b]
-TINY = {
-    "hidden_size": 32,
-    "layers": 1,
-    "heads": 2,
-    "kv_heads": 1,
-    "intermediate_size": 48,
-    "context_tokens": 512,
-    "fallback": "none",
-    "init_std": 0.3,
-    "pieces": [*REPLIES, *VOTES, *(f" {n}" for n in range(1, 13)), "<evaluation>?</evaluation>", "?", "\n"],
-}
-PERSONAS = [{"name": name, "instructions": name} for name in ("careful", "quick", "skeptic")]
-DEBATE = {"num_rounds": 2, "max_tokens": 24, "prompts": "tiny", "handles": HANDLES, "personas": PERSONAS}
-BASE = {
-    "seed": 5,
-    "env": {"kind": "echo_env:Echo"},
-    "held_out": {"limit": 4, "every": 0},
-    "debate": DEBATE,
-    "model": {"device": "cpu", "chat": True, "tiny": TINY},
-    "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01, "micro_batch_tokens": 2048},
-    "train": {"steps": 3, "batch_size": 3, "group_size": 2, "sample_batch_size": 18},
-    "logging": {"progress": "none"},
-}
+from .conftest import merged, untimed
+from .protocol_runs import PARITY
+
 PAIR_SUM = {
     "env": {"kind": "pair_sum", "levels": [1], "limit": 40},
     "warm_start": {"solve_steps": 10, "debate_steps": 20, "solve_batch": 16, "batch": [4, 4, 2, 2]},
@@ -87,50 +61,14 @@ CORRECTIONS = {
     "gradient_checkpointing": True,
 }
 CONTROLS = ("random_judge", "shuffled_votes", "own_answer")
-TIMED = ("seconds/", "tokens_per_second", "time")
-
-
-class Echo:
-    """Say 1 to an odd number and 2 to an even one. Whole replies and votes are single tokens, so that weights
-    drawn at random solve and vote now and then."""
-
-    name = "echo"
-
-    def problems(self, *, split, limit=None, seed=None):
-        numbers = range(1, 9) if split == "train" else range(9, 13)
-        return tuple(Problem(f"e{n}", f" {n}", answer=str(2 - n % 2), kind="number") for n in numbers)
-
-    def grade(self, problem, answer):
-        if answer is None:
-            return Grade(GradeStatus.MISSING, "echo")
-        return Grade(GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG, "echo", answer)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def echo():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "echo_env", types.SimpleNamespace(Echo=Echo))
-        yield
-
-
-def merged(base, changes):
-    result = dict(base)
-    for key, value in changes.items():
-        nested = isinstance(value, dict) and isinstance(result.get(key), dict)
-        result[key] = merged(result[key], value) if nested else value
-    return result
 
 
 def config_of(folder, **changes):
-    return Config.model_validate(merged(BASE, {"run": {"dir": str(folder)}, **changes}))
+    return Config.model_validate(merged(PARITY, {"run": {"dir": str(folder)}, **changes}))
 
 
 def metrics_of(session):
     return read_metrics(session.folder.metrics)
-
-
-def untimed(rows):
-    return [{name: v for name, v in row.items() if not name.startswith(TIMED)} for row in rows]
 
 
 def weights_of(session):
@@ -206,9 +144,9 @@ def test_evaluating_changes_nothing_of_the_training(straight, tmp_path):
     assert not never.folder.held_out.exists()
     trained = [
         {name: value for name, value in row.items() if not name.startswith("eval/")}
-        for row in untimed(metrics_of(straight))
+        for row in untimed(straight.folder.path)
     ]
-    assert untimed(metrics_of(never)) == trained
+    assert untimed(never.folder.path) == trained
     assert_equal_weights(weights_of(never), weights_of(straight))
     assert list(read_records(never.folder.transcripts)) == list(read_records(straight.folder.transcripts))
 
@@ -277,20 +215,7 @@ def test_a_step_that_cannot_be_learnt_ends_the_run_with_its_finished_steps_saved
     assert saved == (["step_000002"] if updates == 0 else [])
     if saved:
         assert_equal_weights(weights_of(train(config)), weights_of(straight))
-        assert untimed(read_metrics(tmp_path / "run/metrics.jsonl")) == untimed(metrics_of(straight))
-
-
-@pytest.mark.slow
-def test_a_step_that_ends_after_the_minutes_saves_and_saving_changes_nothing(straight, tmp_path):
-    sizes = {"train": {"save_every": 0, "save_minutes": 2.0, "keep_best": "", "keep_last": 9}}
-    seconds = (0.0, 60.0, 119.0, 120.0, 239.0)
-    with open_training(config_of(tmp_path / "run", **merged(FOUR_STEPS, sizes))) as session:
-        session.saved_at, session.clock = 0.0, lambda: seconds[session.step]
-        train_steps(session)
-    saved = [path.name for path in checkpoints(session.folder.checkpoints)]
-    assert saved == ["step_000003", "step_000004"]  # at 120 s, and at the end
-    assert untimed(metrics_of(session)) == untimed(metrics_of(straight))
-    assert_equal_weights(weights_of(session), weights_of(straight))
+        assert untimed(tmp_path / "run") == untimed(straight.folder.path)
 
 
 def test_the_run_folder_holds_checkpoints_and_transcripts(straight):
@@ -334,7 +259,7 @@ def of_record(record):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extra", [{}, PAIR_SUM], ids=["echo", "warm_started_pair_sum"])
+@pytest.mark.parametrize("extra", [{}, PAIR_SUM], ids=["parity", "warm_started_pair_sum"])
 def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(
     extra, straight, tmp_path, monkeypatch
 ):
@@ -355,7 +280,7 @@ def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(
     assert len(read_metrics(Path(config.run.dir) / "metrics.jsonl")) == 2
     torch.manual_seed(99)  # another process has other global generators
     resumed = train(config)
-    assert untimed(metrics_of(resumed)) == untimed(metrics_of(whole))
+    assert untimed(resumed.folder.path) == untimed(whole.folder.path)
     assert_equal_weights(weights_of(resumed), weights_of(whole))
     assert resumed.ema == whole.ema
     assert list(read_records(resumed.folder.transcripts)) == list(read_records(whole.folder.transcripts))
@@ -368,7 +293,7 @@ def test_a_longer_run_at_a_constant_rate_equals_one_of_that_length_from_its_star
     whole = train(config_of(tmp_path / "whole", **constant))
     train(config_of(tmp_path / "run", **short))
     longer = train(config_of(tmp_path / "run", **constant))
-    assert untimed(metrics_of(longer)) == untimed(metrics_of(whole))
+    assert untimed(longer.folder.path) == untimed(whole.folder.path)
     assert_equal_weights(weights_of(longer), weights_of(whole))
     with pytest.raises(RunFolderError, match=r"train.steps was 4, now 2; .* 'run.allow_changes="):
         train(config_of(tmp_path / "run", **short))
@@ -380,7 +305,7 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_does_not(tmp_path):
     runs = [
         train(config_of(tmp_path / name, seed=seed, **steps)) for name, seed in (("a", 5), ("b", 5), ("c", 6))
     ]
-    rows = [untimed(metrics_of(run)) for run in runs]
+    rows = [untimed(run.folder.path) for run in runs]
     assert rows[0] == rows[1]
     assert rows[0] != rows[2]
     assert_equal_weights(weights_of(runs[0]), weights_of(runs[1]))
@@ -450,7 +375,7 @@ def test_dynamic_sampling_fills_a_step_up_and_is_the_same_after_a_stop(tmp_path)
     with open_training(config_of(tmp_path / "parts", **DYNAMIC)) as session:
         finish_step(session, 0, train_step(session, 0))
     resumed = train(config_of(tmp_path / "parts", **DYNAMIC))
-    assert untimed(metrics_of(resumed)) == untimed(rows)
+    assert untimed(resumed.folder.path) == untimed(whole.folder.path)
     assert_equal_weights(weights_of(resumed), weights_of(whole))
 
 
@@ -487,7 +412,7 @@ def test_adaptive_groups_vary_and_are_the_same_after_a_stop_and_in_a_replay(tmp_
     with open_training(config_of(tmp_path / "parts", **ADAPTIVE)) as session:
         finish_step(session, 0, train_step(session, 0))
     resumed = train(config_of(tmp_path / "parts", **ADAPTIVE))
-    assert untimed(metrics_of(resumed)) == untimed(rows)
+    assert untimed(resumed.folder.path) == untimed(whole.folder.path)
     assert_equal_weights(weights_of(resumed), weights_of(whole))
 
 
@@ -556,7 +481,7 @@ def test_a_warm_start_is_shared_with_another_run(tmp_path):
     shared = {"env": PAIR_SUM["env"], "warm_start": {"from_run": str(tmp_path / "first")}}
     second = train(config_of(tmp_path / "second", **shared))
     assert_equal_weights(weights_of(second), weights_of(first))
-    assert untimed(metrics_of(second)) == untimed(metrics_of(first))
+    assert untimed(second.folder.path) == untimed(first.folder.path)
     with pytest.raises(ValueError, match=r"warm_start.from_run=.*nowhere: holds no warm-started weights"):
         train(
             config_of(tmp_path / "third", **shared | {"warm_start": {"from_run": str(tmp_path / "nowhere")}})
@@ -572,7 +497,7 @@ def test_a_lora_run_goes_on_from_its_adapter(tmp_path):
             finish_step(session, step, train_step(session, step))
     resumed = train(config_of(tmp_path / "parts", **changes))
     assert_equal_weights(weights_of(resumed), weights_of(whole))
-    assert untimed(metrics_of(resumed)) == untimed(metrics_of(whole))
+    assert untimed(resumed.folder.path) == untimed(whole.folder.path)
 
 
 @pytest.mark.slow
@@ -588,22 +513,6 @@ def test_a_run_begins_with_a_checkpoint_of_another(tmp_path):
     assert_equal_weights(taken, kept)
     assert metrics_of(second)[0]["kl_mean"] == pytest.approx(0.0, abs=1e-6)
     assert metrics_of(first)[-1]["kl_mean"] > 0
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("{first}", r"from_run=.*first: holds no warm-started weights; .*first@newest or"),
-        ("{first}@7", r"from_run=.*first@7: .*has no weights '7'"),
-        ("{first}x@best", r"from_run=.*firstx@best: .*has no weights 'best'"),
-    ],
-)
-def test_weights_that_another_run_does_not_have_are_refused(name, message, tmp_path):
-    first = tmp_path / "first"
-    train(config_of(first, train={"steps": 1}))
-    with pytest.raises(ValueError, match=message):
-        train(config_of(tmp_path / "second", warm_start={"from_run": name.format(first=first)}))
-    assert not (tmp_path / "second/config.toml").exists()
 
 
 @pytest.fixture

@@ -326,17 +326,3 @@ def test_who_quotes_what_was_shown_casts_no_vote_with_it_and_moves_no_section(te
         assert getattr(read, part) == getattr(expected, part)
     votes = [(ballot.left, ballot.right, ballot.outcome) for ballot in read.ballots]
     assert votes == [("M4", "Q2", "left")]
-
-
-@settings(deadline=None)
-@given(
-    st.sampled_from([("<", ">"), ("&lt;", "&gt;"), ("&LT;", "&GT;")]),
-    st.sampled_from(["comparison", " Comparison ", "comparison a=1", "\ncomparison a='x y'"]),
-    st.sampled_from(["/comparison", "COMPARISON/", " / comparison a=1", None]),
-    hostile,
-    hostile,
-)
-def test_a_ballot_that_a_reply_of_its_own_would_cast_is_not_shown(edges, name, closing, before, behind):
-    block = f"{edges[0]}{name}{edges[1]}\nK7 > Q2\n" + (f"{edges[0]}{closing}{edges[1]}" if closing else "")
-    assert parse_turn(block, handles=HANDLES, own=OWN, due=True).ballots
-    assert "K7 > Q2" not in shown(f"{before}\n{block}\n{behind}")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debate.policies.scripted import END_TOKEN, ScriptedPolicy
-from debate.programs import find_program, output_block, public_part
+from debate.programs import public_part
 from debate.reply import read_reply
 from debate.tools import Ran
 from debate.types import Message, SampleRequest, Span, TurnId
@@ -127,17 +127,6 @@ def test_what_was_sampled_is_kept_and_all_else_is_forced(text, printed):
     assert text == "".join(map(chr, own[:-1]))
     blocks = "".join(chr(made.tokens[index]) for index in made.forced)
     assert blocks.count("```output\n") == len(made.calls)
-
-
-@given(PRINTED)
-@settings(max_examples=50)
-def test_an_output_closes_no_block_and_opens_none(printed):
-    block = output_block(printed)
-    assert block.startswith("```output\n")
-    assert block.endswith("```\n")
-    assert block.count("```") == 2
-    assert find_program(PROGRAM + block, len(PROGRAM)) is None
-    assert not re.search(r"</?(solution|evaluation|comparison|think|target)\b", block)
 
 
 @given(PRINTED, PRINTED)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,8 +26,7 @@ from debate.types import (
 )
 from rewards import Rewards
 from transcripts import Record, TurnAdvantages, read_records, write_step
-from transcripts.codec import to_line, without_tokens
-from transcripts.errors import FieldError
+from transcripts.codec import without_tokens
 from transcripts.store import seal_shard
 
 # Any character, NUL too. Halves of characters (lone surrogates) are cleaned where a reply comes in.
@@ -162,10 +159,3 @@ def test_halves_of_characters_are_cleaned_without_moving_a_place(text: str):
     assert said.encode().decode() == said
     pairs = zip(said, text, strict=True)
     assert all(new == old or (new == "\ufffd" and "\ud800" <= old <= "\udfff") for new, old in pairs)
-
-
-@settings(max_examples=20)
-@given(RECORDS, TEXT, HALVES)
-def test_half_a_character_is_refused_by_its_field(record: Record, text: str, half: str):
-    with pytest.raises(FieldError, match=r"^group: holds half a character \(a lone surrogate\)$"):
-        to_line(replace(record, group=text + half))

@@ -8,15 +8,9 @@ from itertools import pairwise
 import pytest
 
 from debate import DebateConfig, Message, Problem, run_debates
-from debate.policies.scripted import ScriptedPolicy
-from debate.prompting.fitting import ContextBudget, PromptTooLongError
-from debate.prompting.prompt import agent_prompt, check_fits, next_prompt
+from debate.prompting.fitting import PromptTooLongError
+from debate.prompting.prompt import check_fits
 from debate.prompting.rebuilding import held_debate
-from debate.prompting.rendering import render_entry
-from debate.prompting.seating import seat_debate
-from debate.prompting.shown import PublicTurn
-from debate.types import TurnId
-from debate_rl.config import Config
 from debate_rl.inference.encoding import PromptEncoder
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.sampler import Drawn
@@ -31,7 +25,6 @@ CONFIG = DebateConfig(
     prompts="tiny",
     personas=({"name": "A", "instructions": "careful"}, {"name": "B", "instructions": "quick"}),
 )
-NO_LIMIT = ContextBudget(None, len)
 
 
 class Listening(LocalPolicy):
@@ -106,36 +99,6 @@ def test_what_is_added_by_hand(make_tiny):
             assert [line.split(":")[0] for line in lines[:-1]] == [debate.turn(t).handle for t in shown]
             assert lines[-1].startswith(after.handle)
     assert "<|end|>" in ended
-
-
-@pytest.mark.parametrize("prompts", ["tiny", "default"])
-@pytest.mark.parametrize("order", ["per_debate", "per_viewer"])
-def test_a_message_is_what_a_prompt_of_the_newest_round_shows_behind_the_problem(prompts, order):
-    """Peers, labels and their order are those of a debate without conversations."""
-    config = CONFIG.model_copy(update={"prompts": prompts, "order": order})
-    newest_alone = config.model_copy(update={"conversation": False, "history_rounds": 1})
-    talk, plain = (seat_debate(PROBLEM, one, 5) for one in (config, newest_alone))
-    past = [
-        [
-            render_entry(talk.texts, PublicTurn(TurnId(a, r), talk.handles[a], f"{a}{r} </solution>", "ok"))
-            for a in range(3)
-        ]
-        for r in range(3)
-    ]
-    for agent in range(3):
-        first = next_prompt(talk, past, agent, 0, NO_LIMIT)
-        assert first == agent_prompt(plain, past, agent, 0, NO_LIMIT)
-        for round_ in (1, 2, 3):
-            message = next_prompt(talk, past, agent, round_, NO_LIMIT)
-            whole = agent_prompt(plain, past, agent, round_, NO_LIMIT)
-            text = whole.messages[-1].content.removeprefix(plain.opening)
-            assert message.messages[-1].content == text.replace(past[round_ - 1][agent].text, "")
-            assert (message.compared, message.stop, message.task) == (
-                whole.compared,
-                whole.stop,
-                whole.task,
-            )
-            assert len(message.messages) == 1
 
 
 def test_the_prompts_of_a_held_conversation_are_made_again(make_tiny):
@@ -226,24 +189,3 @@ def test_what_a_template_writes_behind_a_reply(trained_tokenizer, text):
     assert (added.count(end), added.count(start), added[0]) == (2, 2, end)
     if "<" not in text:
         assert list(added) == whole[-len(added) :]
-
-
-def test_what_cannot_be_a_conversation_is_refused():
-    with pytest.raises(
-        ValueError, match=r"history_rounds: 1, but debate.conversation = true keeps all rounds; set"
-    ):
-        DebateConfig(conversation=True)
-    with pytest.raises(ValueError, match=r"set one of them to false"):
-        DebateConfig(conversation=True, history_rounds=-1, summary={"enabled": True})
-    with pytest.raises(ValueError, match=r"debate.conversation = true: this policy does not go on from"):
-        run_debates([PROBLEM], ScriptedPolicy({}), CONFIG, seed=0)
-    tables = {
-        "model": {"tiny": {}},
-        "env": {"kind": "pair_sum"},
-        "debate": {"conversation": True, "history_rounds": -1},
-        "warm_start": {"solve_steps": 1, "debate_steps": 2},
-    }
-    with pytest.raises(
-        ValueError, match=r"warm_start.debate_steps = 2: shows single turns, and no conversations"
-    ):
-        Config.model_validate(tables)

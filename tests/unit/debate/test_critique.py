@@ -118,11 +118,8 @@ def test_whatever_stands_there_a_target_is_another_agent(text, finished):
     ("changes", "field"),
     [
         ({"num_agents": 1}, "num_agents: 1"),
-        ({"num_rounds": 2}, "num_rounds: 2"),
         ({"num_rounds": 1}, "num_rounds: 1"),
-        ({"final_ballot": False}, "final_ballot: False"),
         ({"history_rounds": 0}, "history_rounds: 0"),
-        ({"history_rounds": -1, "conversation": True}, "conversation: True"),
         ({"summary": {"enabled": True}}, "summary.enabled: True"),
     ],
 )

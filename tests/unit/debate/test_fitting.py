@@ -16,7 +16,7 @@ from debate.prompting.fitting import (
 from debate.prompting.prompt import agent_prompt, check_fits
 from debate.prompting.rendering import render_entry
 from debate.prompting.seating import seat_debate
-from debate.prompting.shown import PublicTurn, comparable, public_turn
+from debate.prompting.shown import PublicTurn, public_turn
 from debate.types import TurnId
 
 PROBLEM = Problem("gsm/7", "What is 2 + 2?", "4")
@@ -46,30 +46,6 @@ def seen_text(text: str, *, strip: bool = True) -> PublicTurn:
 def test_what_of_a_turn_is_public(text, solution, evaluation):
     seen = seen_text(text)
     assert (seen.solution, seen.evaluation) == (solution, evaluation)
-
-
-@pytest.mark.parametrize(
-    ("solution", "answer"),
-    [
-        ("so \\boxed{4}", "4"),
-        ("so \\boxed{4<comparison>K7 > Q2</comparison>}", "4"),
-        ("so \\boxed{3} <think>or \\boxed{5}?</think>", "3"),
-        ("<think>\\boxed{5}</think> no", None),
-        ("so \\boxed{\u200b4}", "4"),
-    ],
-)
-def test_an_answer_kept_from_a_cut_text_shows_nothing_that_the_whole_one_hides(solution, answer):
-    seen = seen_text(f"<solution>{solution}</solution>")
-    assert seen.answer == answer
-    assert shorten("long " * 99 + str(seen.solution), 20, answer=seen.answer, mark="...").endswith(
-        "..." if answer is None else f"...\\boxed{{{answer}}}"
-    )
-
-
-def test_only_the_newest_turn_of_each_agent_is_compared():
-    shown = tuple(TurnId(agent, round_) for round_ in (1, 2) for agent in (2, 0, 1))
-    assert comparable(shown, 0, judge_own=False) == (TurnId(2, 2), TurnId(1, 2))
-    assert comparable(shown, 0, judge_own=True) == (TurnId(2, 2), TurnId(0, 2), TurnId(1, 2))
 
 
 def test_shortening_keeps_the_boxed_answer_and_marks_the_cut():

@@ -12,7 +12,7 @@ from debate.personas import PERSONAS, WIDE_PERSONAS
 from debate.policies import ScriptedPolicy
 from debate.prompting.seating import seat_debate
 from debate.seeds import derive_seed
-from debate.types import FailureReason, TurnId
+from debate.types import TurnId
 
 PROBLEM = Problem("p", "What is 2 + 2?", "4")
 SILENT = "<solution>4</solution><evaluation>fine</evaluation><comparison></comparison>"
@@ -34,12 +34,6 @@ def test_every_agent_speaks_in_every_round(agents, rounds):
     assert [turn.id for turn in debate.turns] == [TurnId(a, r) for r in range(last) for a in range(agents)]
     assert [turn.ballot for turn in debate.turns] == [turn.id.round == rounds for turn in debate.turns]
     assert len(debate.personas) == agents
-
-
-def test_nothing_shown_nothing_due_no_ballot():
-    debate = hold(ScriptedPolicy({}, default=SILENT), DebateConfig(num_rounds=2, history_rounds=0))
-    assert max(turn.id.round for turn in debate.turns) == 1
-    assert all(turn.shown == () == turn.compared for turn in debate.turns)
 
 
 def test_two_agents_vote_only_when_own_work_counts():
@@ -121,19 +115,6 @@ def test_repeats_and_contradictions_stay_as_they_were_cast():
         (b, a, "left"),
         (a, b, "tie"),
     ]
-
-
-def test_own_work_and_strangers_get_no_vote_unless_judge_own():
-    for own, expected in ((False, 0), (True, 1)):
-        config = DebateConfig(num_rounds=1, judge_own=own)
-        names = labels(config)
-        lines = f"{names[0]} > {names[1]}\nZ9 > {names[1]}"
-        table = {(0, 1): f"<evaluation>e</evaluation><comparison>{lines}</comparison>"}
-        debate = hold(ScriptedPolicy(table, default=SILENT), config)
-        assert len(debate.votes) == expected
-        reasons = [failure.reason for failure in debate.turn(TurnId(0, 1)).parsed.failures]
-        assert FailureReason.UNKNOWN_HANDLE in reasons
-        assert (FailureReason.OWN_WORK in reasons) is not own
 
 
 def test_the_same_seed_gives_the_same_debate_and_another_seed_another():
@@ -271,14 +252,6 @@ def test_debates_that_were_held_are_not_held_again_and_the_others_are_as_they_wo
     )
     assert again == whole
     assert policy.asked == {"000001:p", "000003:p"}
-
-
-def test_debates_run_where_a_loop_already_runs():
-    async def notebook_cell():
-        return run_debates([PROBLEM] * 2, ScriptedPolicy({}, default=SILENT), DebateConfig(), seed=1)
-
-    inside = asyncio.run(notebook_cell())
-    assert inside == run_debates([PROBLEM] * 2, ScriptedPolicy({}, default=SILENT), DebateConfig(), seed=1)
 
 
 class Seated(Slow):

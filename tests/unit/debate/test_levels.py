@@ -60,12 +60,8 @@ def test_a_debate_of_a_level_is_that_of_a_recipe_of_its_size():
             [{"level": "1", "num_agents": 5}],
             r"by_level.0 \(level '1'\): num_agents = 5 is more than debate.num_agents = 3",
         ),
-        ([{"level": "1", "num_rounds": 9}], "num_rounds = 9 is more than debate.num_rounds = 3"),
         ([{"level": "1"}], "changes nothing; set num_agents or num_rounds"),
-        ([{"level": "1", "num_rounds": 1}, {"level": 1, "num_rounds": 2}], r"by_level.1 .*twice"),
-        ([{"level": "", "num_rounds": 1}], "at least 1 character"),
         ([{"level": "1", "num_round": 1}], "unknown key 'num_round'; did you mean 'num_rounds'"),
-        ([{"level": "1", "num_agents": 0}], "greater than or equal to 1"),
         ([{"level": True, "num_agents": 1}], "valid string"),
     ],
 )

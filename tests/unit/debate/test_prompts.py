@@ -8,7 +8,7 @@ import pytest
 from debate import DebateConfig, Message, Persona, Problem, SampleRequest, hold_debate
 from debate.policies import ScriptedPolicy
 from debate.prompting.reading import read_prompt
-from debate.prompting.rendering import problem_text, raw_prompt
+from debate.prompting.rendering import raw_prompt
 from debate.prompting.seating import seat_debate
 from debate.prompting.texts import SHIPPED, PromptFileError, load_prompts
 
@@ -50,14 +50,6 @@ def test_the_tiny_set_renders_exactly():
         assert requests[seat, 0].messages == (Message("user", f"{start}{handle} {word} solve"),)
         assert requests[seat, 1].messages == (Message("user", f"{start}{history}{handle} {word} debate"),)
         assert requests[seat, 2].messages == (Message("user", f"{start}{history}{handle} {word} judge"),)
-
-
-def test_a_turn_that_cannot_be_read_is_one_sign_in_the_tiny_set():
-    policy = ScriptedPolicy({}, default="no sections here")
-    asyncio.run(hold_debate(PROBLEM, policy, TINY, seed=1))
-    seating = seat_debate(PROBLEM, TINY, 1)
-    expected = "".join(f"{seating.handles[seat]}:?\n" for seat in seating.orders[0])
-    assert user(policy.requests[-1]).startswith(PROBLEM.question + "\n" + expected)
 
 
 def test_the_default_opening():
@@ -155,15 +147,6 @@ def test_a_choice_is_asked_for_by_letter_and_its_options_are_printed():
     assert text.endswith("as \\boxed{letter}.")
 
 
-def test_options_without_letters_of_their_own_get_them():
-    texts = load_prompts("default")
-    assert problem_text(texts, Problem("c", "?", choices=("A big one", "B-side"))).endswith(
-        "A. A big one\nB. B-side\n"
-    )
-    many = problem_text(texts, Problem("c", "?", choices=("x",) * 28))
-    assert many.endswith("Z. x\n27. x\n28. x\n")
-
-
 def test_a_single_agent_reads_nothing_about_debates():
     request = prompts_of(DebateConfig(num_agents=1, num_rounds=1))[0, 0]
     text = "".join(m.content for m in request.messages).lower()
@@ -209,27 +192,12 @@ def test_a_copied_file_with_own_words_is_used(tmp_path):
             lambda t: t.replace("$question", "$questoin"),
             r"mine\.toml: problem has an unknown placeholder \$questoin",
         ),
-        (lambda t: t.replace("$question", ""), r"mine\.toml: problem lacks \$question"),
         (
             lambda t: t.replace("$instructions", "$name", 1),
             r"opening has an unknown placeholder \$name; it may have: .*\$handle",
         ),
-        (
-            lambda t: t.replace("Problem:", "Costs $ 5:"),
-            r"problem has a \$ that is not a placeholder; write \$\$",
-        ),
-        (
-            lambda t: t.replace("\nopening =", "\nopenning ="),
-            r"unknown key 'openning'; did you mean 'opening'\?",
-        ),
         (lambda t: t.replace("\nstrip = true", ""), r"missing strip; copy them from .*default\.toml"),
-        (lambda t: t.replace("strip = true", 'strip = "yes"'), r"strip must be a bool, got 'yes'"),
-        (lambda t: t.replace('unreadable = "', "unreadable = 5 # "), r"unreadable must be a str, got 5"),
         (lambda t: t + "\n[[[", r"mine\.toml: not a UTF-8 TOML file"),
-        (
-            lambda t: t.replace('<work agent="$handle"', '$handle: agent="'),
-            r"entry must open with a tag .* or line_break",
-        ),
         (lambda t: t.replace("<reply>", "Assistant:"), r"raw_reply must open with a tag .* or line_break"),
     ],
 )

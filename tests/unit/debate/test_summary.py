@@ -90,14 +90,6 @@ def test_the_summariser_sees_public_anonymous_texts_alone():
     assert len(requests[7].messages) == 1
 
 
-def test_another_policy_may_write_the_summaries():
-    helper = ScriptedPolicy(say, version=7)
-    debate, requests = held(summarizer=helper)
-    assert [request.turn for request in helper.requests] == [TurnId(-1, 1), TurnId(-1, 2)]
-    assert all(request.turn.agent >= 0 for request in requests)
-    assert {one.completion.policy_version for one in debate.summaries} == {7}
-
-
 @pytest.mark.parametrize(
     ("reply", "in_thinking", "text"),
     [

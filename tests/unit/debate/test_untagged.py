@@ -78,12 +78,6 @@ def test_thinking_that_never_ends_is_no_solution():
     assert FailureReason.MISSING_SECTION in {f.reason for f in parsed.failures}
 
 
-def test_a_reply_cut_off_is_marked_and_still_has_its_answer():
-    parsed = read("\\boxed{18} because", rule=Untagged(due=False), reason="length")
-    assert parsed.answer == "18"
-    assert [f.reason for f in parsed.failures] == [FailureReason.UNCLOSED_SECTION]
-
-
 @given(st.text(max_size=60), st.sampled_from([None, "Q:", "\n\n"]), st.booleans())
 def test_any_reply_is_read_and_its_span_lies_within(text, stop, cut):
     rule = Untagged((stop,) if stop else ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from debate.types import TurnId, Vote
-from rewards import RewardConfig, check_scheme, score_debate, score_votes
+from rewards import RewardConfig, check_scheme, score_debate
 from rewards.judging import by_verdicts, vote_values
 from rewards.types import Verdicts
 
@@ -75,12 +75,6 @@ def test_verdicts_are_weighted_beside_truth_and_stand_in_for_what_is_not_there()
     assert worth(wrong_by_truth, correct=grades, weight=1.0, verdicts=VERDICTS) == [-1]
 
 
-def test_a_share_of_one_leaves_truth_no_part_even_where_there_is_no_verdict():
-    vote = Vote(JUDGE, A, TurnId(3, 0), "left")
-    grades = [[True], [True], [True], [False], [None]]
-    assert worth(vote, correct=grades, weight=1.0, verdicts=VERDICTS, verdict_weight=1.0) == [None]
-
-
 def test_the_share_of_verdicts_fades_with_the_step(make_debate):
     votes = [Vote(TurnId(2, 1), A, B, "left")]
     debate = make_debate(votes)
@@ -103,10 +97,3 @@ def test_verdicts_give_judges_of_open_problems_a_signal():
     )
     taught = RewardConfig(judge_verdict_weight=0.5)
     assert check_scheme(three, taught, verifiable=False, verdicts=True) is None
-
-
-def test_truth_of_the_last_round_alone():
-    correct = [[True, False], [False, True], ["missing", None]]
-    rewards = score_votes(3, 2, [], correct, RewardConfig(truth_rounds="last"))
-    assert rewards.truth == ((None, 0.0), (None, 1.0), (None, None))
-    assert not RewardConfig(truth_rounds="last").tells_right

@@ -8,7 +8,7 @@ tests/unit/learner/test_published_defects_of_credit.py.
 import asyncio
 import re
 from collections import Counter
-from itertools import combinations, product
+from itertools import combinations
 
 import pytest
 
@@ -74,28 +74,6 @@ def test_the_reward_lands_on_the_mistake_and_not_on_its_correction():
 
 
 # Agreement with a consensus that holds one's own vote
-
-
-def agreement_with_all(flips: tuple[int, ...]) -> list[int]:
-    """The foil: each judge against the sign of all votes on the pair, its own among them."""
-    total = sum(flips)
-    return [flip * ((total > 0) - (total < 0)) for flip in flips]
-
-
-@pytest.mark.parametrize(
-    ("n", "exact", "published"), [(3, 1.0, 1.0), (4, 0.5, 0.52), (5, 0.5, 0.50), (7, 0.375, 0.38)]
-)
-def test_coin_flip_judges_earn_nothing(n, exact, published):
-    """Every outcome of the N - 2 coin flips on one pair. (0.52 was a simulation; the exact value is 1/2.)"""
-    judges, theirs, ours = range(2, n), [], []
-    for flips in product((1, -1), repeat=n - 2):
-        theirs += agreement_with_all(flips)
-        votes = [(j, 1, 0, 1, "left" if flip > 0 else "right") for j, flip in zip(judges, flips, strict=True)]
-        judged = score_votes(n, 1, votes, None, CONFIG).judge
-        ours += [judged[j][1] for j in judges if judged[j][1] is not None]
-    assert sum(theirs) / len(theirs) == exact == pytest.approx(published, abs=0.021)
-    assert sum(ours) == 0
-    assert (len(ours) == 0) == (n == 3)
 
 
 # The opening round

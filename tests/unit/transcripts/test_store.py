@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -19,7 +18,6 @@ from transcripts import (
     Timing,
     TornTailWarning,
     TranscriptError,
-    TranscriptWriteError,
     TurnAdvantages,
     read_records,
     write_step,
@@ -87,26 +85,14 @@ def damaged(path: Path, change) -> Path:
     ("change", "message"),
     [
         (lambda d: d.pop("group"), ":2: group: missing"),
-        (lambda d: d.update(colour=1), ":2: colour: no such field"),
         (lambda d: d.update(step="12"), ":2: step: expected int, got str"),
-        (lambda d: d.update(step=True), ":2: step: expected int, got bool"),
-        (lambda d: d.update(step=10**30), ":2: step: expected int <= 2147483647"),
         (lambda d: d.update(step=-1), ":2: step: expected int >= 0"),
-        (lambda d: d.pop("schema"), ":2: schema: not a debate transcript"),
-        (lambda d: d["correct"][1].append("right"), r":2: correct\[1\]\[1\]: invalid enum value 'right'"),
         (
             lambda d: d["debate"]["turns"][2]["completion"].pop("text"),
             r"debate.turns\[2\].completion.text: missing",
         ),
-        (
-            lambda d: d["debate"]["turns"][0]["id"].append(1),
-            r"debate.turns\[0\].id: expected array of length 2",
-        ),
         (lambda d: d["debate"]["votes"][0].update(outcome="up"), r"votes\[0\].outcome: invalid enum"),
-        (lambda d: d["debate"]["protocol"].update(num_agents=0), "debate.protocol.num_agents: "),
         (lambda d: d["debate"]["protocol"].update(nmu_agents=0), "unknown key 'nmu_agents'; did you mean"),
-        (lambda d: d["rewards"]["peer"][0].append(10**400), r"rewards.peer\[0\]\[1\]: number out of range"),
-        (lambda d: d["rewards"]["peer"][0].append(float("nan")), ":2: not a whole line of JSON: "),
         (lambda d: d["debate"]["turns"][0].update(handle=[1]), r"turns\[0\].handle: expected str, got array"),
     ],
 )
@@ -161,17 +147,3 @@ def test_each_record_reaches_the_file_in_one_write_before_close(tmp_path: Path, 
     assert sizes == [arrays.stat().st_size, writer.path.stat().st_size]
     writer.close()
     writer.close()
-
-
-def test_a_write_that_fails_half_way_is_taken_back(tmp_path: Path, record: Record, files_of_at_most):
-    path = write_step(tmp_path, 12, [record])
-    size = path.stat().st_size
-    writer = ShardWriter(tmp_path, 12)
-    said = r"cannot write .*step_000012.jsonl: File too large"
-    with files_of_at_most(size + 100), pytest.raises(TranscriptWriteError, match=said) as caught:
-        writer.write(record)
-    assert caught.value.errno == errno.EFBIG
-    assert path.stat().st_size == size
-    writer.write(record)  # after space was made the same writer goes on
-    writer.close()
-    assert list(read_records(path)) == [record, record]

@@ -15,7 +15,6 @@ from debate_rl.commands.console import (
     refuse_torchrun,
 )
 from debate_rl.commands.main import _terminate
-from transcripts.errors import TranscriptWriteError
 
 
 class OddError(Exception):
@@ -40,14 +39,6 @@ class OddError(Exception):
 )
 def test_an_error_is_one_printable_line(error, line):
     assert one_line(error) == line
-
-
-def test_an_error_that_words_itself_keeps_its_words(tmp_path):
-    told = TranscriptWriteError.of(OSError(errno.ENOSPC, "No space left on device"), tmp_path / "f")
-    assert (
-        one_line(told)
-        == f"cannot write {tmp_path}/f: No space left on device; what was written before is intact"
-    )
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from rich.console import Console
 
 from debate import DebateConfig, Problem, hold_debate
 from debate.concurrency import run_async
-from debate.config import SummaryConfig
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
-from debate_rl.commands.stage import Stage, show_end
+from debate_rl.commands.play import Stage, show_end
 from rewards import RewardConfig, score_debate
 
 PROBLEM = Problem("p", "What is 2 + 2?", answer="4", kind="number")
@@ -88,21 +87,6 @@ def test_the_text_of_a_model_drives_no_terminal(text):
 def controls(text: str) -> list[str]:
     """The terminal sequences in a text, which all begin with an escape; frames of one colour are alike."""
     return sorted({part.partition("m")[0] for part in text.split("\x1b")[1:]})
-
-
-def test_thinking_is_folded():
-    thought = f"<think>{'hm ' * 500}</think>\n{RIGHT}"
-    text = shown({(agent, 0): thought for agent in range(3)}, None)
-    assert text.count("(thinking, 1515 characters)") == 3
-    assert "hm" not in text
-    assert text.count("boxed{4}") == 3
-
-
-def test_a_summary_is_printed_before_the_round_that_was_shown_it():
-    config = CONFIG.model_copy(update={"summary": SummaryConfig(enabled=True)})
-    text = shown({(agent, 0): RIGHT for agent in range(3)} | {(-1, 1): "All say 4."}, None, config=config)
-    assert text.count("summary shown to all") == text.count("All say 4.") == 1
-    assert text.rindex("round 0 ·") < text.index("All say 4.") < text.index("final ballot ·")
 
 
 def test_turns_are_shown_as_they_come():

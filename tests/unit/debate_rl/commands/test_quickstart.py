@@ -16,7 +16,6 @@ from debate_rl.commands.quickstart_figures import (
     MAJORITY,
     WINNER,
     Snapshot,
-    _beside,
     _table,
     figures_of,
 )
@@ -109,19 +108,6 @@ def test_the_judge_under_attack_has_its_line_where_it_was_watched():
 def test_the_judge_is_watched_where_it_can_be(settings, pairs):
     config = _watching(load_config(Config, "quickstart", settings))
     assert config.held_out.judge_pairs == pairs
-
-
-@pytest.mark.parametrize(
-    ("lead", "words"),
-    [
-        (Estimate(0.3, 0.1, 0.5, 9, 9), "more often than one agent, by +.30 (+.10 to +.50)"),
-        (Estimate(-0.3, -0.5, -0.1, 9, 9), "less often than one agent, by -.30 (-.50 to -.10)"),
-        (Estimate(0.3, -0.1, 0.7, 9, 9), "about as often as one agent: +.30 (-.10 to +.70)"),
-        (Estimate(0.0, 0.0, 0.4, 9, 9), "about as often as one agent: +.00 (+.00 to +.40)"),
-    ],
-)
-def test_more_often_or_less_often_where_0_is_out_of_the_interval(lead: Estimate, words: str):
-    assert _beside("one agent", lead) == words
 
 
 def test_what_to_try_next_can_be_typed_as_it_stands(monkeypatch, tmp_path):

@@ -180,13 +180,11 @@ def test_the_first_chunk_is_unbiased_and_baselines_point_the_right_way(chance, c
             {"right": 3},
             r"train\.adaptive\.right = 3: counts with train\.adaptive\.chunk alone, which is 0; ",
         ),
-        (3, {"wrong": 1}, r"train\.adaptive\.wrong = 1: counts with train\.adaptive\.chunk alone"),
         (
             3,
             {"chunk": 2, "right": 5},
             r"train\.adaptive\.right = 5: .* train\.group_size = 4 debates; ",
         ),
-        (3, {"chunk": 2, "wrong": 5}, r"train\.adaptive\.wrong = 5: "),
         (1, {"chunk": 2, "right": 3}, r"train\.adaptive\.right \+ train\.adaptive\.wrong = 5: "),
     ],
 )

@@ -116,15 +116,6 @@ def test_shuffling_keeps_the_bias_for_a_position_and_forgets_the_rest():
         assert replace(after.votes[0], outcome="left") == replace(before.votes[0], outcome="left")
 
 
-def test_shuffling_deals_no_outcome_of_a_pair_whose_votes_contradict_each_other():
-    first, last = judged(True), judged(False)
-    void = replace(first, votes=(vote(0, C, B), vote(0, B, C), vote(0, B, C, "tie")))
-    for seed in range(20):  # dealt in, the contradiction would leave none or two that prefer the first
-        *kept, still = shuffle_votes([first, last, void], seed=seed)
-        assert sum(map(first_wins, kept)) == 1
-        assert still == void
-
-
 def test_controls_by_name():
     debates = [judged(True, seed=n) for n in range(40)]
     assert controlled(debates, "none", key=plain_key, seed=1) == debates

@@ -14,7 +14,6 @@ from debate_rl.rollouts import worker as worker_module
 from debate_rl.rollouts.worker import Clock, RolloutWorker, finite, silent_groups
 from debate_rl.sampling.sampler import Draw
 from learner import Transition
-from learner.advantages import StreamSettings
 from rewards import Rewards
 
 
@@ -85,19 +84,6 @@ def test_votes_decide_where_they_are_named_or_truth_has_no_advantage_of_its_own(
 def test_votes_decide_on_a_problem_without_an_answer():
     assert speaks({"peer": 1.0}, {"peer": -1.0}, train={})
     assert not speaks({"peer": 0.0}, {"peer": 0.0}, train={})
-
-
-def test_streams_that_are_mixed_cannot_decide_apart():
-    tables = {"rewards": {"mix": "rewards"}, "train": {"dynamic_sampling_streams": ["truth"]}}
-    with pytest.raises(ValueError, match=r"train\.dynamic_sampling_streams: with rewards\.mix"):
-        speaks({}, **tables)
-
-
-def test_looking_for_a_signal_leaves_the_running_means_alone():
-    ema = {}
-    rae = StreamSettings(baseline="rae", scale="none").model_dump()
-    assert speaks({"truth": 1.0}, {"truth": 1.0}, ema=ema, advantages={"truth": rae})
-    assert ema == {}
 
 
 class Played:

@@ -76,19 +76,6 @@ def test_a_question_that_stands_twice_is_not_on_both_sides(tmp_path):
         assert not {p.question for p in data.train} & {p.question for p in data.held_out}
 
 
-def test_a_question_that_is_trained_on_with_other_options_may_be_held_out(tmp_path):
-    def row(*options):
-        return {"id": "c", "question": "Which statement is true?", "answer": "A", "choices": options}
-
-    train = write(tmp_path / "train.jsonl", [row("a cat", "a dog")])
-    env = {"kind": "jsonl", "path": train}
-    other = write(tmp_path / "other.jsonl", [row("a cow", "a dog")])
-    assert len(loaded(env=env, held_out={"path": other}).held_out) == 1
-    same = write(tmp_path / "same.jsonl", [row("a dog", "a  cat")])
-    with pytest.raises(DataError, match="1 questions are also trained on"):
-        loaded(env=env, held_out={"path": same})
-
-
 def test_a_held_out_file_that_shares_questions_is_refused(file, tmp_path):
     other = write(tmp_path / "held.jsonl", [{"id": "x", "question": "What is 4 + 1?", "answer": "5"}])
     env = {"kind": "jsonl", "path": file}
@@ -134,12 +121,6 @@ def test_a_held_out_file_may_name_its_fields_its_own_way(file, tmp_path):
     assert len(loaded(env=theirs, held_out={"path": other, "levels": [1]} | {"limit": 0}).train) == 4
 
 
-def test_a_family_may_be_held_out_at_other_levels():
-    data = loaded(env={"kind": "pair_sum", "levels": [1], "limit": 5}, held_out={"levels": [2], "limit": 4})
-    assert {p.level for p in data.train} == {"1"}
-    assert {p.level for p in data.held_out} == {"2"}
-
-
 def test_open_problems_are_all_trained_on(tmp_path):
     path = write(tmp_path / "open.jsonl", [{"id": f"o{n}", "question": f"Why {n}?"} for n in range(5)])
     data = loaded(env={"kind": "open", "path": path})
@@ -170,14 +151,6 @@ def test_held_out_problems_that_share_runs_with_trained_ones_are_told(tmp_path):
     found = {"held_out": "a", "train": "t", "kind": "ngram", "share": 2 / 3}
     counts = {"train": {"problems": 1}, "held_out": {"problems": 2}}
     assert data.findings() == {"overlaps": [found], "problems": counts}
-
-
-def test_a_question_in_other_case_overlaps_though_it_is_spelled_differently(file, tmp_path):
-    rows = [{"id": "x", "question": "WHAT IS $4+1$?", "answer": "5"}]
-    held_out = {"path": write(tmp_path / "held.jsonl", rows)}
-    with pytest.warns(OverlapWarning, match=r"1 the same, 0 by .*: x \(1\.00\)"):
-        data = loaded(env={"kind": "file", "path": file}, held_out=held_out)
-    assert data.overlaps == (Overlap("x", "q4", "exact", 1.0),)
 
 
 def test_trained_problems_that_overlap_with_held_out_ones_are_left_out(tmp_path):

@@ -153,14 +153,6 @@ def test_sampling_towards_a_half_leaves_no_problem_out_for_good():
     assert half == pytest.approx(1000, abs=55)
 
 
-def test_gates_that_refuse_all_are_lifted_and_counted():
-    one = sampler(sampling={"rest_steps": 5})
-    one.remember(0, graded([*range(12)], [*[True] * 12]))
-    one.step = 1
-    assert len(set(one.draw(1).problems)) == 4
-    assert one.finish(1)["gate/lifted"] == 4.0
-
-
 def test_memory_and_cursors_resume_exactly():
     def run(one, steps, first=0):
         draws = []
@@ -202,29 +194,13 @@ def test_orders_by_what_was_measured(measured, order, first):
     assert sorted(every) == list(range(12))  # all of an epoch
 
 
-def test_bounds_of_measured_rates_change_with_the_step(measured):
-    sampling = {"measured_at_least": [[0, 0.5], [4, 0.0]], "measured_at_most": [[0, 1.0], [4, 0.34]]}
-    one = sampler(env={"difficulty": {"path": measured}}, sampling=sampling)
-    draws = steps_of(one, 6)
-    assert set(draws[0]) <= set(range(6, 12))
-    assert set(draws[5]) <= set(range(5))  # 4/12 <= .34 < 5/12
-
-
 @pytest.mark.parametrize(
     ("tables", "match"),
     [
         ({"sampling": {"levels": [[1, [1]]]}}, "begins with step 0, got 1"),
-        ({"sampling": {"levels": [[0, [1]], [0, [2]]]}}, "steps must ascend, got 0 after 0"),
         ({"sampling": {"measured_at_least": 0.5}}, "name the file of them as env.difficulty.path"),
-        ({"env": {"mix": [MIX[0], MIX[0]]}}, "two sets are named 'easy'"),
         ({"env": {"mix": [one | {"weight": 0} for one in MIX]}}, "all weights are 0 at step 0"),
-        (
-            {"env": {"mix": [one | {"weight": [[0, 1], [9, 0]]} for one in MIX]}},
-            "all weights are 0 at step 9",
-        ),
-        ({"env": {"mix": [MIX[0] | {"weight": -1}]}}, "greater than or equal to 0, got -1"),
         ({"env": {"mix": MIX}}, "held_out.kind: with env.mix"),
-        ({"env": {"mix": MIX, "levels": [1]}, "held_out": {"limit": 0}}, "env.levels: is of one data set"),
         ({"env": {"difficulty": {"path": "x", "at_least": 0.9, "at_most": 0.1}}}, "at_least = 0.9 is above"),
     ],
 )

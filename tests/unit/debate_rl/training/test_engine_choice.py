@@ -112,19 +112,6 @@ def test_the_learner_has_the_first_gpu_since_vllm_counts_from_there(given, monke
 
 
 @pytest.mark.parametrize(
-    ("servers", "line"),
-    [
-        (["localhost:8000"], "servers: 'localhost:8000' must begin with http:// or https://"),
-        ([URL, "http://me:word@b/v1"], "servers: holds a user or password"),
-        ([URL, URL + "/"], f"servers: {URL} stands there twice; name each server once"),
-    ],
-)
-def test_what_is_no_servers_url_is_refused_before_anything_is_loaded(servers, line):
-    with pytest.raises(ValueError, match=line):
-        config_of(servers=servers)
-
-
-@pytest.mark.parametrize(
     ("given", "gpu", "for_cpus", "refused"),
     [
         ({}, False, False, True),

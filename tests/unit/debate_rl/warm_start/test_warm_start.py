@@ -3,12 +3,12 @@ from random import Random
 import pytest
 import torch
 
-from debate import DebateConfig, Message
+from debate import DebateConfig
 from debate_rl.config import Config
 from debate_rl.config.warm_start import kinds_of_turns
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.models import load_model
-from debate_rl.warm_start.demonstrations import Demonstration, Demonstrator
+from debate_rl.warm_start.demonstrations import Demonstrator
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 from debate_rl.warm_start.training import Encoder, warm_start
 from envs import load_environment
@@ -66,15 +66,6 @@ def encoder():
     config = config_of()
     model, tokenizer = load_model(config.model, vocabulary=tiny_vocabulary(config), seed=1)
     return Encoder(tokenizer, LocalPolicy(model, tokenizer).encode), tokenizer
-
-
-def test_weights_of_characters_become_weights_of_tokens(encoder):
-    encode, tokenizer = encoder
-    shown = Demonstration((Message("user", "1"),), "<solution> 11 right", ((10, 13, 2.0), (13, 19, 3.0)))
-    tokens, weights = encode.batch([shown])
-    replied = tokens[0, -3:].tolist()
-    assert [tokenizer.decode([token]) for token in replied] == ["<solution>", " 11", " right"]
-    assert weights[0].tolist() == [0.0] * (tokens.shape[1] - 3) + [1.0, 2.0, 3.0]
 
 
 def test_prompts_and_padding_weigh_nothing(encoder):
