@@ -30,7 +30,7 @@ from debate_rl.strategies.work import Judge, SolvePlan
 SAMPLES = 16
 """Solutions of each problem where ``--samples`` says no other number."""
 GROUPS = {"all": [name for name, one in STRATEGIES.items() if not one.tools], "ladder": LADDER}
-HEADS = ("strategy", "accuracy", "equal generated", "less it", "equal total", "less it")
+HEADS = ("strategy", "accuracy", "equal generated", "minus it", "equal total", "minus it")
 HEADS += ("oracle gap", "no answer", "generated", "read", "compared")
 
 
