@@ -300,7 +300,7 @@ def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = Fals
         near, newest = None, request.links.newest
         if ":" not in request.id:
             near = {"previous": _next(request, newest=not newest), "next": _next(request, newest=newest)}
-        of = f": {view.spelled(chosen)}" if chosen else ""
+        of = f"{'' if title.endswith('?') else ':'} {view.spelled(chosen)}" if chosen else ""
         return show(
             request,
             kind,
