@@ -85,7 +85,7 @@ def rows(text: str, width: int) -> list[tuple[int, int]]:
             spans.append((start, match.start()))
             start, used = match.start(), 0
         if size > width or len(bare) > FULLEST * width:
-            pieces = _broken(text, start, match.end(), width)
+            pieces = _broken(text, start, match.start() + len(bare), width)
             spans += pieces[:-1]
             start = pieces[-1][0]
             full = cell_len(text[start : match.end()])
