@@ -194,7 +194,7 @@ def _notes(
     if config is not None and config.train.control != "none":
         drawn = config.train.draws_rewards
         what = "a coin stands for truth" if drawn else "votes are not what the judges' lines say"
-        yield f"train.control = {config.train.control}: {what}"
+        yield f"train.control = {config.train.control_and_share[0]}: {what}"
     if record.rewards is None:
         yield "no rewards are stored with this debate"
     damaged = [line for line in store.damage if line.startswith(f"step {record.step},")]
