@@ -8,7 +8,7 @@ from debate import DebateConfig, Problem, run_debates
 from debate.hold_many import debate_seed
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
 from debate.prompting.seating import seat_debate
-from debate_rl.metrics.criticism import criticism_metrics
+from debate_rl.metrics.features import criticism_metrics
 
 PROBLEM = Problem("p", "What is 2 + 2?", "4")
 CRITIQUE = DebateConfig(protocol="critique", num_agents=4, num_rounds=3)
