@@ -131,11 +131,7 @@ def test_nothing_known_is_unknown(run_of):
 
 def test_hypotheses_are_ranked_by_the_share_of_their_signs(run_of):
     columns = {"accuracy__round_0": [0.01] * 20, "accuracy__all_wrong": [0.9] * 20}
-    columns |= {
-        "reward__peer__std": [0.5] * 20,
-        "completions__distinct": [0.2] * 20,
-        "agreement": [0.5] * 20,
-    }
+    columns |= {"reward__peer__std": [0.5] * 20, "completions__distinct": [0.2] * 20, "agreement": [0.5] * 20}
     found = ranked(run_of(**columns))
     assert [(one.crossed, one.known) for one in found[:3]] == [(2, 2), (1, 2), (0, 1)]
     assert [one.source[-3:] for one in found[:3]] == ["3.1", "3.3", "3.2"]
