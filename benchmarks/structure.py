@@ -164,8 +164,7 @@ def page_files() -> Figure:
 def _page_of(run: Path) -> Callable[[], None]:
     from starlette.testclient import TestClient
 
-    from debate_rl.inspector.web.access import AccessPolicy
-    from debate_rl.inspector.web.app import make_app
+    from debate_rl.inspector.web.app import AccessPolicy, make_app
     from debate_rl.inspector.web.site import Site
 
     def page() -> None:

@@ -94,7 +94,7 @@ def inspect(
     if export is not None:
         _write_page(run, filter, export, limit, newest=newest)
     elif web:
-        from debate_rl.inspector.web.serving import serve
+        from debate_rl.inspector.web import serve
 
         address = {"host": host or "127.0.0.1", "port": 8123 if port is None else port}
         with suppress(KeyboardInterrupt):  # how it is ended
@@ -109,7 +109,7 @@ def inspect(
 
 def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: bool) -> None:
     """Write the debates of a filter to one file and print how many it holds."""
-    from debate_rl.inspector.web.serving import need_packages
+    from debate_rl.inspector.web import need_packages
 
     need_packages()
     from debate_rl.inspector.web.export import LIMIT, export_html

@@ -86,14 +86,14 @@ OnOption = Annotated[
     typer.Option(
         "--on",
         metavar="NAME[=FILE]",
-        help="Use this data set in place of held_out's, or this set of the suite. Repeat for more.",
+        help="Use this data set instead of held_out's, or this set of the suite. May be repeated.",
     ),
 ]
 ProblemsOption = Annotated[
     int | None,
-    typer.Option("--problems", min=1, help="At most so many problems; default: held_out.limit."),
+    typer.Option("--problems", min=1, help="At most this many problems; default: held_out.limit."),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all that is sampled.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all sampling.")]
 StepsOption = Annotated[
     str, typer.Option("--steps", metavar="A..B", help="Only these steps of training, counted from 0.")
 ]
@@ -109,7 +109,7 @@ JudgeOption = Annotated[
     typer.Option(
         "--judge",
         metavar="RUN|RECIPE|JUDGE",
-        help="Who compares solutions; JUDGE: a folder by debate export --judge; default: the same model.",
+        help="The model that compares solutions; JUDGE: a folder by debate export --judge; default: itself.",
     ),
 ]
 

@@ -31,7 +31,8 @@ def prompts(
         typer.Option(metavar="FILE", help="Also compare with what each set of this suite asks."),
     ] = None,
     question: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Ask this; else the first problem that is trained on.")
+        str | None,
+        typer.Option(metavar="TEXT", help="Use this problem; default: the first training problem."),
     ] = None,
     tokens: Annotated[bool, typer.Option("--tokens", help="Also print every token with its id.")] = False,
     json: JsonFile = None,

@@ -187,7 +187,7 @@ def _solve(
             typer.echo(safe_json(msgspec.json.encode(line).decode()))
         else:
             kept.write(line)
-        say(_in_words(line, f"{line.id}: " if len(problems) > 1 else ""))
+        say(_in_words(line, f"{line['id']}: " if len(problems) > 1 else ""))
 
     begun = time.perf_counter()
     if todo:
@@ -197,22 +197,22 @@ def _solve(
             begun = time.perf_counter()
             solve_all(todo, plan, policy, judge=compares, told=told)
     names = {problem.id for problem in problems}
-    here = [line for line in lines if line.id in names]
+    here = [line for line in lines if line["id"] in names]
     figures = summary(here, seconds=time.perf_counter() - begun, solved=len(todo))
     if len(here) > 1:
         ungraded = [f"answers are not graded: {posed.ungraded}"] if posed.ungraded else []
         say(*summary_lines(figures), *ungraded, sep="\n")
     if json is not None:
         write_json(json, {"strategy": plan.strategy, "samples": plan.samples, **figures})
-    if here and all(line.refused for line in here):
-        raise ValueError(here[0].refused)
+    if here and all(line["refused"] for line in here):
+        raise ValueError(here[0]["refused"])
 
 
 def _in_words(line: Line, name: str) -> str:
-    if line.refused:
-        return f"{line.id}: refused: {one_line(line.refused)}"
-    mark = {True: ", right", False: ", wrong", None: ""}[line.right]
-    share = f" ({line.shares[0][1]:.0%} of the weight)" if line.shares else ""
-    text = "no answer" if line.answer is None else one_line(line.answer) or "(empty)"
-    spent = f"{line.tokens_generated:,} tokens, {duration(line.seconds)}"
-    return f"{name}{text}{mark}{share}; {spent}, {line.ended}"
+    if line["refused"]:
+        return f"{line['id']}: refused: {one_line(line['refused'])}"
+    mark = {True: ", right", False: ", wrong", None: ""}[line["right"]]
+    share = f" ({line['shares'][0][1]:.0%} of the weight)" if line["shares"] else ""
+    text = "no answer" if line["answer"] is None else one_line(line["answer"]) or "(empty)"
+    spent = f"{line['tokens_generated']:,} tokens, {duration(line['seconds'])}"
+    return f"{name}{text}{mark}{share}; {spent}, {line['ended']}"

@@ -26,10 +26,10 @@ def train(
     config: RecipeOrRun,
     overrides: Overrides = None,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Tell what memory, time and disk it needs, and start nothing.")
+        bool, typer.Option("--plan", help="Print memory, time and disk, and start nothing.")
     ] = False,
     memory: Annotated[
-        float | None, typer.Option("--memory", metavar="GIB", help="With --plan: for a GPU with so much.")
+        float | None, typer.Option("--memory", metavar="GIB", help="With --plan: the memory of the GPU.")
     ] = None,
     json: JsonFile = None,
 ) -> None:

@@ -14,7 +14,7 @@ Fallback: TypeAlias = Literal["bytes", "ascii", "none"]
 
 
 ENGINES = ("openai", "vllm")
-"""What ``model.policy`` may name beside a dotted path."""
+"""What ``model.policy`` may name instead of a dotted path."""
 
 
 class ServerConfig(Settings):

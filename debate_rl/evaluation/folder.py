@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -146,16 +145,12 @@ def open_folder(folder: Path, what: Mapping[str, object]) -> Iterator[Path]:
 
 
 def _refuse_other(folder: Path, what: Mapping[str, object]) -> None:
-    """Refuse what is another evaluation or none, links, which would be written through, and pipes."""
+    """EvaluationError where a folder holds another evaluation, or something else."""
     path = folder / IDENTITY
     begun = (LOCK, half_written(path).name)  # all that a start on a full disk leaves
     entries = sorted(entry.name for entry in folder.iterdir() if entry.name not in begun)
     if entries and IDENTITY not in entries:
         raise EvaluationError(f"{folder}: holds {entries[0]} and no evaluation; choose another --out")
-    for home, folders, files in os.walk(folder):
-        for inside in (Path(home) / name for name in (*folders, *files)):
-            if inside.is_symlink() or not (inside.is_file() or inside.is_dir()):
-                raise EvaluationError(f"{inside}: is not a file of an evaluation; choose another --out")
     if not entries:
         return
     try:

@@ -29,7 +29,7 @@ Answer = tuple[Word, str]
 """The verdict on a question, and the numbers in words."""
 UNKNOWN = "the run does not say"
 LEAST_VOTES = 100
-"""Votes on decidable pairs below which nothing is said of votes against truth."""
+"""Votes on decidable pairs below which votes against truth are not judged."""
 LEAST_PROBLEMS, MOST_PROBLEMS = 5, 200
 """Problems that must be met early and late, and the most that are looked at."""
 PROGRESS = {
@@ -37,7 +37,7 @@ PROGRESS = {
     "reward/truth/mean": "the mean truth reward",
     "judge/accuracy": "judge accuracy",
 }
-"""The figures that show progress, of which the first known counts, with their names in sentences."""
+"""The figures that show progress, with their names in sentences; the first known one counts."""
 NO_COLLAPSE = ("mismatch", "stall", "held_out", "format_only", "grader_drift", "hack_gap")
 """Detectors whose alarm is a fault, and not yet a collapse of the policy."""
 GOING_S = 600.0
@@ -317,7 +317,7 @@ def _overfitting(run: Run) -> Answer:
     trained = run.change("accuracy/round_0")
     if trained is None or trained.direction == "too few steps":
         word: Word = "good" if less[1] > 0 else "warn" if less[2] < 0 else "unknown"
-        return word, f"{text}; what training gained cannot be told from so few steps"
+        return word, f"{text}; what training gained is unclear after few steps"
     text += f", and {short(trained.value)} in training"
     memorised = trained.direction == "up" and trained.value > 0.05 and less[0] < trained.value / 4
     return "warn" if memorised else "good", text

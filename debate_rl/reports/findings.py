@@ -122,7 +122,7 @@ class Finding:
 
     def paragraph(self) -> Paragraph:
         """Return as a sentence what was found, or that nothing was, and why not."""
-        start, end = self.words[0] if self.state == "found" else self.doubt or "no difference can be told", ""
+        start, end = self.words[0] if self.state == "found" else self.doubt or "no clear difference", ""
         if self.doubt == "not sure":
             end = f"; chance alone gives one like it in {self.p:.0%} of such reports"
         text = f"{start[:1].upper()}{start[1:]}: {self.look.detail}{end}."

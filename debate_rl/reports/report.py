@@ -204,9 +204,9 @@ def learned(judged: Judged, run: Run | None, found: Found) -> Said:
     if told.state == "found":
         word = "yes" if told.tone == "good" else "no, it got worse"
     elif told.state == "too few":
-        word = f"cannot be told from {told.look.problems} problems"
+        word = f"unclear from {told.look.problems} problems"
     else:
-        word = told.doubt or "no change can be told"
+        word = told.doubt or "no clear change"
     return word, [*parts, *whole]
 
 
@@ -245,7 +245,7 @@ def _judge(judged: Judged, found: Found) -> Said:
     elif coin.state == "too few":
         word = "too few votes to tell"
     else:
-        word = "no better than a coin, as far as can be told"
+        word = "not clearly better than a coin"
     faults = (found.get(kind) for kind in ("judge/blind_fault", "judge/weak_fault"))
     if fault := next((one for one in faults if one and one.tone), None):
         word += ", but not on one kind of fault" if fault.tone == "bad" else ", less so on one kind of fault"
@@ -263,7 +263,7 @@ def _change(found: Found) -> Paragraph:
         falling = told[0].doubt == "not sure" and estimate is not None and estimate.value < 0
         return replace(said, tone="warn") if falling else said
     if not looks:
-        return Paragraph("Whether that changes cannot be told: all votes are of one step.")
+        return Paragraph("Whether that changes is unknown: all votes are from one step.")
     look = looks[-1].look
     least = f"{look.about.cases} votes on {look.about.problems} problems each"
     return Paragraph(f"Whether that changes takes {least}: {look.detail}.")

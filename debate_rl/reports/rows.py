@@ -265,7 +265,7 @@ def _winner(debate: JudgedDebate) -> Iterator[Row]:
 def _adoptions(debate: JudgedDebate) -> Iterator[Row]:
     """Yield each answer taken over from some, and not all, of the others that the prompt showed.
 
-    ``excess``: did the first shown give it, less the share of all.
+    ``excess``: whether the first shown gave it, minus the share of all.
     """
     for turn, shown in debate.box.comparable.items():
         agent, round_ = turn

@@ -37,7 +37,7 @@ ASSUMED = "four " * 80
 SHOWN = 60
 """Characters of a level or a source that a start shows."""
 MOST_COUNTED = 40
-"""A start counts problems by level and by source where there are at most so many of them."""
+"""A start counts problems by level and by source if there are at most this many levels or sources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def assumed_problems(config: Config) -> Problems:
 
 
 def without_held_out(config: Config, loaded: Problems) -> Problems:
-    """Return the problems less the trained ones that overlap with held-out ones (``env.decontaminate``).
+    """Return the problems without the trained ones that overlap with held-out ones (``env.decontaminate``).
 
     DataError for a question that is still in both; a warning names those that are so in part.
     """
@@ -267,7 +267,7 @@ def shots_of(config: Config) -> tuple[Shot, ...]:
 
 
 def shown_with(config: Config, problem: Problem, count: int) -> Problem:
-    """Return a problem with so many examples before it."""
+    """Return a problem with this many examples before it."""
     if not count:
         return problem
     each = config.shots.draw == "each"
@@ -399,7 +399,7 @@ def _plain(problem: Problem) -> tuple[str, ...]:
 
 
 def _decontaminated(config: Config, loaded: Problems) -> Problems:
-    """Return the problems less the trained ones that ``env.decontaminate`` removes, with a warning."""
+    """Return the problems without the trained ones that ``env.decontaminate`` removes, with a warning."""
     kind = config.env.decontaminate
     if kind is None or is_generated_from(config, config):
         return loaded
@@ -428,7 +428,7 @@ def _shared(config: Config, loaded: Problems) -> tuple[Overlap, ...]:
 
 
 def _within_context(config: Config, loaded: Problems) -> Problems:
-    """Return the problems less the trained ones that ``env.max_prompt_tokens`` removes, with a warning."""
+    """Return the problems without the trained ones that ``env.max_prompt_tokens`` removes, with a warning."""
     most = config.env.max_prompt_tokens
     if most is None:
         return loaded

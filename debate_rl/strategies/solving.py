@@ -108,7 +108,7 @@ def with_tools(config: Config, tools: Literal["python", "none"]) -> Config:
 
 
 def lanes(plan: SolvePlan, problems: int) -> int:
-    """Return how many of so many problems are open at a time.
+    """Return how many of this many problems are open at a time.
 
     Under a clock as many as fill the engine with all their solutions, so that what one leaves is soon
     another's. Without one, as many as fill it with a reply each: their later waves are small.

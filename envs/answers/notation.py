@@ -186,24 +186,24 @@ def _group(digits: str) -> str:
 
 def _unwrap(text: str) -> str:
     """Return the text without the mathematics delimiters and the box around it, in whatever order."""
+
+    def inside(opening: str, closing: str) -> str | None:
+        if len(text) <= len(opening) + 1 or not (text.startswith(opening) and text.endswith(closing)):
+            return None
+        inner = text[len(opening) : len(text) - len(closing)]
+        if closing == "}":
+            braces = re.findall(r"\\.|[{}]", inner, re.DOTALL)
+            alone = min(accumulate((sign == "{") - (sign == "}") for sign in braces), default=0) >= 0
+        else:
+            alone = closing not in inner and opening not in inner
+        return inner.strip() if alone else None
+
     for _ in range(_MAX_WRAPPED):
-        inside = next((inner for pair in _WRAPPERS if (inner := _inside(text, *pair)) is not None), None)
-        if inside is None:
+        inner = next((found for pair in _WRAPPERS if (found := inside(*pair)) is not None), None)
+        if inner is None:
             break
-        text = inside
+        text = inner
     return text
-
-
-def _inside(text: str, opening: str, closing: str) -> str | None:
-    if len(text) <= len(opening) + 1 or not (text.startswith(opening) and text.endswith(closing)):
-        return None
-    inside = text[len(opening) : len(text) - len(closing)]
-    if closing == "}":
-        braces = re.findall(r"\\.|[{}]", inside, re.DOTALL)
-        alone = min(accumulate((sign == "{") - (sign == "}") for sign in braces), default=0) >= 0
-    else:
-        alone = closing not in inside and opening not in inside
-    return inside.strip() if alone else None
 
 
 def spelling(text: str) -> str:

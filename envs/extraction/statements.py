@@ -118,11 +118,8 @@ def stated(text: str, *, words: bool = False) -> Span | None:
     if header is None:
         return None
     if words:
-        start, stop = (
-            header.end(),
-            _before_clause(text, header.end(), _sentence_end(text, header.end(), True)),
-        )
-        return trimmed(text, Span(_after_last_is(text, start, stop), stop))
+        stop = _before_clause(text, header.end(), _sentence_end(text, header.end(), True))
+        return trimmed(text, Span(_after_last_is(text, header.end(), stop), stop))
     if doubt := _BEFORE_ANSWER.search(text, max(0, header.start() - MAX_BEFORE), header.start()):
         return Span(doubt.start(), _sentence_end(text, header.end()))
     start = _peeled(text, header.end(), len(text))
@@ -150,24 +147,18 @@ def trimmed(text: str, span: Span) -> Span:
 def widened(text: str, span: Span) -> Span:
     """Return the span of an answer together with the words that take it back; the same span if none do."""
     from_ = max(0, span.start - _WINDOW)
-    start = _taken_back(text[from_ : span.start])
+    before = text[from_ : span.start]
+    start = no.start() if (no := _NOT.search(before)) else None
+    for pattern in (_OR, _AND):
+        if start is None and (found := pattern.search(before)):
+            word = _LAST_WORD.search(before[: found.start()].rstrip("( \t\n"))
+            if word and (pattern is _OR or re.search(r"\d\W{0,6}$", word[0])):
+                start = word.start()
     if start is None:
         return span
     # what closes the mathematics that the answer stands in
     end = span.end + (text.startswith("$", span.end) or 2 * text.startswith("\\)", span.end))
     return Span(from_ + start, end)
-
-
-def _taken_back(before: str) -> int | None:
-    """Return where the words that take an answer back start; None if there are none."""
-    if no := _NOT.search(before):
-        return no.start()
-    for pattern in (_OR, _AND):
-        if found := pattern.search(before):
-            word = _LAST_WORD.search(before[: found.start()].rstrip("( \t\n"))
-            if word and (pattern is _OR or re.search(r"\d\W{0,6}$", word[0])):
-                return word.start()
-    return None
 
 
 def _after_last_is(text: str, start: int, stop: int) -> int:

@@ -73,8 +73,12 @@ def by_form(answer: str, gold: str, strictness: Strictness) -> tuple[bool, str] 
 
     Under "minerva" both are in Minerva's normal form.
     """
-    if strictness == "literal":
-        return _literal(answer) == _literal(gold), "literal"
+    if strictness == "literal":  # without commas, dollars, a last point and all up to the last "#### "
+        plain, truth = (
+            text.strip().replace(",", "").replace("$", "").rpartition("#### ")[2].removesuffix(".").lower()
+            for text in (answer, gold)
+        )
+        return plain == truth, "literal"
     if strictness == "hendrycks":
         return refusal(answer) is None and same_spelling(answer, gold), "spelling"
     if strictness == "minerva":
@@ -83,12 +87,6 @@ def by_form(answer: str, gold: str, strictness: Strictness) -> tuple[bool, str] 
         return refusal(answer) is None and bool(answer) and answer == gold, "spelling"
     broken = strictness == "prm800k" and not refusal(answer) and breaks_form(answer, gold)
     return (False, "form") if broken else None
-
-
-def _literal(text: str) -> str:
-    """Return a text without commas, dollars, a last point and all up to the last ``#### ``."""
-    plain = text.strip().replace(",", "").replace("$", "")
-    return plain.rpartition("#### ")[2].removesuffix(".").lower()
 
 
 def breaks_form(answer: str, gold: str) -> bool:

@@ -258,7 +258,6 @@ def together(verdicts: list[Verdict]) -> Verdict:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
     finally:

@@ -75,28 +75,12 @@ def rows(text: str, width: int) -> list[tuple[int, int]]:
     width = max(width, 2)
     if len(text) <= width and text.isascii():
         return [(0, len(text))]
-    return _plain_rows(text, width) if text.isascii() else _wide_rows(text, width)
-
-
-def _plain_rows(text: str, width: int) -> list[tuple[int, int]]:
-    spans: list[tuple[int, int]] = []
-    start = 0
-    while len(text) - start > width:
-        blank = text.rfind(" ", start, start + width + 1)
-        end = blank + 1 if blank > start else start + width
-        spans.append((start, end))
-        start = end
-    return [*spans, (start, len(text))] if start < len(text) else spans
-
-
-def _wide_rows(text: str, width: int) -> list[tuple[int, int]]:
-    """Return the rows of a line some of whose characters take two cells, or none."""
     spans: list[tuple[int, int]] = []
     start, used = 0, 0
     for match in _WORDS.finditer(text):
-        word = match[0]
-        bare = word.rstrip(" ")
-        size, full = cell_len(bare), cell_len(bare) + len(word) - len(bare)
+        bare = match[0].rstrip(" ")
+        size = cell_len(bare)
+        full = size + len(match[0]) - len(bare)
         if used and used + size > width:
             spans.append((start, match.start()))
             start, used = match.start(), 0
@@ -106,8 +90,7 @@ def _wide_rows(text: str, width: int) -> list[tuple[int, int]]:
             start = pieces[-1][0]
             full = cell_len(text[start : match.end()])
         used += full
-    spans.append((start, len(text)))
-    return spans
+    return [*spans, (start, len(text))]
 
 
 def _broken(text: str, start: int, end: int, width: int) -> list[tuple[int, int]]:

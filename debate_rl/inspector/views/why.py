@@ -70,6 +70,7 @@ SOURCES: Final = {
     "scale batch": f"standard deviation of all values of the step; divides, {BATCH_STD_FLOOR} at least",
 }
 """Where a number comes from: by peer rule, stream, critic's rule, baseline and scale."""
+OF_FORMAT = "A_format, on the judge's tokens; without any, on the token that ended the reply"
 _FIGURE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -451,41 +452,27 @@ class _Case:
             return {part: self._advantage(part, "as stored", "", known=False) for part in PARTS}
         config, (peer, truth) = step.scheme.advantages, step.advantages.weights
         of = {name: stream.advantages[step.index] for name, stream in step.advantages.streams.items()}
-        gen, judge, critic = (
-            written(number(one)) for one in (config.lambda_gen, config.lambda_judge, config.lambda_critic)
-        )
-        weights: dict[StreamName, float] = {"mixed": 1.0, "peer": peer, "truth": truth, "shaping": 1.0}
+        weights: dict[StreamName, float] = dict.fromkeys(of, 1.0) | {"peer": peer, "truth": truth}
         weights["likelihood"] = number(step.scheme.rewards.likelihood_weight)
-        summed = [name for name in weights if name in of]
-        names = ", ".join(f"A_{one}" for one in summed)
-        on = "A_format, on the judge's tokens; without any, on the token that ended the reply"
-        rows = [
-            (
-                "generator",
-                f"lambda_gen * the weighted sum of {names}; a missing part is left out",
-                f"{gen} * ({_weighted((weights[name], of[name]) for name in summed)})",
-                summed,
-            ),
-            ("judge", "lambda_judge * A_judge", f"{judge} * {written(of['judge'])}", ["judge"]),
-            ("format", on, written(of["format"]), ["format"]),
-        ]
-        for name in ("peer", "truth", *(one for one in BESIDE if one in of)):
-            formula = f"{gen} * {_weighted([(weights[name], of.get(name))])}"
-            rows.append((name, f"lambda_gen * its weight * A_{name}", formula, [name] if name in of else []))
-        if of.get("persuasion") is not None:
-            formula = f"{critic} * {written(of['persuasion'])}"
-            rows.append(("critic", "lambda_critic * A_persuasion", formula, ["persuasion"]))
-        return {
-            part: self._advantage(part, source, formula, known=all(map(step.knows, streams)))
-            for part, source, formula, streams in rows
-        }
+        summed = [name for name in ("mixed", "peer", "truth", *BESIDE) if name in of]
+        parts = {"generator": summed, "judge": ["judge"], "format": ["format"]}
+        parts |= {name: [name] for name in ("peer", "truth", *BESIDE) if name not in BESIDE or name in of}
+        parts |= {"critic": ["persuasion"]} if of.get("persuasion") is not None else {}
+        found: dict[str, Number] = {}
+        for part, names in parts.items():
+            key = {"judge": "lambda_judge", "critic": "lambda_critic", "format": ""}.get(part, "lambda_gen")
+            formula = _weighted((weights[name], of.get(name)) for name in names)
+            formula = f"{written(number(getattr(config, key)))} * ({formula})" if key else formula
+            terms = ", ".join(f"A_{name}" for name in names)
+            source = f"{key} * the weighted sum of {terms}; a missing part is left out" if key else OF_FORMAT
+            known = all(step.knows(name) for name in names if name in of)
+            found[part] = self._advantage(part, source, formula, known=known)
+        return found
 
     def _advantage(self, part: str, source: str, formula: str, *, known: bool) -> Number:
         """Return an advantage of the turn; ``known`` False: it could not be computed."""
-        stored = next(
-            (getattr(one, part, None) for one in self.record.advantages if one.turn == self.turn), None
-        )
-        stored = None if stored is UNSET else stored
+        own = [getattr(one, part, None) for one in self.record.advantages if one.turn == self.turn]
+        stored = own[0] if own and own[0] is not UNSET else None
         if self.step is None or not known:
             return Number(stored=stored, source=source)
         split = any(one.peer is not None or one.truth is not None for one in self.record.advantages)

@@ -19,26 +19,12 @@ from debate_rl.inspector.web.site import NotFound, Result, Site
 from transcripts import RunStore
 
 SHORTCUTS = (
-    ("j ↓", "next in a list"),
-    ("k ↑", "the one before"),
-    ("Enter", "open"),
-    ("n", "next debate of the list"),
-    ("p N", "the one before"),
-    ("o", "newest first, or oldest first"),
-    ("u", "up"),
-    ("/", "filter"),
-    ("g s", "steps"),
-    ("g l", "debates"),
-    ("r", "replays"),
-    ("g d", "the debate itself, from one of its views"),
-    ("v", "votes"),
-    ("w", "why this reward"),
-    ("a", "answers"),
-    ("g p", "parsing: what is malformed"),
-    ("g k", "tokens"),
-    ("g i", "prompts: what a turn read"),
-    ("x", "the same problem in other steps"),
-    ("?", "this help"),
+    *(("j ↓", "next in a list"), ("k ↑", "the one before"), ("Enter", "open")),
+    *(("n", "next debate of the list"), ("p N", "the one before"), ("o", "newest first, or oldest first")),
+    *(("u", "up"), ("/", "filter"), ("g s", "steps"), ("g l", "debates"), ("r", "replays")),
+    *(("g d", "the debate itself, from one of its views"), ("v", "votes"), ("w", "why this reward")),
+    *(("a", "answers"), ("g p", "parsing: what is malformed"), ("g k", "tokens")),
+    *(("g i", "prompts: what a turn read"), ("x", "the same problem in other steps"), ("?", "this help")),
 )
 TABS = (
     ("Debate", "debate", "d"),
@@ -113,15 +99,6 @@ class Links:
         return self(*path, **query) + (f"#{link.anchor}" if link.anchor else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Live:
-    """How a page asks for what is new. ``insert``: new rows belong on top of those it shows."""
-
-    url: str
-    cursor: str
-    insert: bool
-
-
 class PageRequest:
     """A request for a page: the site and the query, and "" or the name of a run, a replay, a debate's id."""
 
@@ -145,11 +122,6 @@ class PageRequest:
     def store(self) -> RunStore:
         """The store of the run, up to date."""
         return self.site.store(self.name)
-
-    @property
-    def is_evaluated(self) -> bool:
-        """Whether the debate that was asked for is of an evaluation, which no list holds."""
-        return ":" in self.id
 
     def look(self, key: object, work: Callable[[RunStore], Result]) -> Result:
         """Return what some work with the store gives for the filter of the address; see ``Site.look``."""

@@ -24,7 +24,7 @@ from debate_rl.inspector.views.tokens import token_blocks
 from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks, votes_blocks
 from debate_rl.inspector.views.why import why
 from debate_rl.inspector.views.why_text import why_blocks
-from debate_rl.inspector.web.page import Live, PageRequest, address, show
+from debate_rl.inspector.web.page import PageRequest, address, show
 from debate_rl.inspector.web.rendering import Face, environment, render_blocks
 from debate_rl.inspector.web.site import Busy, NotFound
 from debate_rl.judge_attack.pairs import hack_gaps, judged_steps, watched_judge
@@ -73,7 +73,8 @@ def steps(request: PageRequest) -> Response:
         blocks.append(Line(Span("The judge under attack", link=Link(("pairs",))), name="judged"))
     blocks.append(Section("", _course(request, every), kind="course", id="course"))
     blocks += [_steps_table(rows[:SHOWN_STEPS])] if rows else [Line("No debate yet.", name="none")]
-    live = Live(links("live", "steps", filter=links.filter), str(_step(every[-1])) if every else "", True)
+    cursor = str(_step(every[-1])) if every else ""
+    live = {"url": links("live", "steps", filter=links.filter), "cursor": cursor, "insert": True}
     total = sum(row.debates for row in every)
     return show(
         request,
@@ -117,7 +118,8 @@ def debate_list(request: PageRequest) -> Response:
         lambda store: store.debates(links.filter, newest=links.newest, after=after, limit=PAGE + 1),
     )
     rows, total = page[:PAGE], store.count()
-    live = Live(links("live", "debates", filter=links.filter), _newest(store), links.newest and after is None)
+    live = {"url": links("live", "debates", filter=links.filter), "cursor": _newest(store)}
+    live["insert"] = links.newest and after is None
     pages = [("First page", links.debates(), "first")] if after else []
     pages += [(f"Next {PAGE}", links.debates(after=rows[-1].id), "next")] if len(page) > PAGE else []
     order = ("Oldest first", False) if links.newest else ("Newest first", True)
@@ -296,8 +298,8 @@ def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = Fals
         view = debate_view(request.id, record)
         chosen = _chosen(request, view) if of_turn else None
         near, newest = None, request.links.newest
-        if not request.is_evaluated:
-            near = {"previous": _beside(request, newest=not newest), "next": _beside(request, newest=newest)}
+        if ":" not in request.id:
+            near = {"previous": _next(request, newest=not newest), "next": _next(request, newest=newest)}
         of = f": {view.spelled(chosen)}" if chosen else ""
         return show(
             request,
@@ -313,17 +315,16 @@ def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = Fals
     return page
 
 
-def _beside(request: PageRequest, *, newest: bool) -> str | None:
+def _next(request: PageRequest, *, newest: bool) -> str | None:
     """Return the next debate in an order of the filter's list; "…" while texts are looked through."""
-
-    def next_of(store: RunStore) -> str | None:
-        rows = store.debates(request.links.filter, newest=newest, after=request.id, limit=1)
-        return rows[0].id if rows else None
-
+    filter, id = request.links.filter, request.id
     try:
-        return request.look(("beside", request.id, newest), next_of)
+        rows = request.look(
+            ("next", id, newest), lambda store: store.debates(filter, newest=newest, after=id, limit=1)
+        )
     except Busy:
         return "…"
+    return rows[0].id if rows else None
 
 
 def _chosen(request: PageRequest, view: DebateView) -> TurnId:
@@ -381,7 +382,7 @@ def _tokens(request: PageRequest, record: Record, view: DebateView, turn: TurnId
 
 
 def _why(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
-    if request.is_evaluated:
+    if ":" in request.id:
         raise NotFound(f"debate {request.id} is of an evaluation: nothing was rewarded in it")
     config, note = config_of(request.store.run)
     return why_blocks(why(request.store, config, request.id, turn, note=note))

@@ -14,16 +14,12 @@ from typing import Any, TypeVar
 from debate_rl.inspector.runs import FoundRun, find_runs, run_at
 from transcripts import RunStore, TranscriptError, compile_filter
 
-FRESH_S = 1.0
-"""A run is looked at for new debates, and a folder for new runs, at most so often."""
-PATIENCE_S = 0.5
-"""How long an answer waits for work in the background."""
-LOOK_S = 0.1
+FRESH_S, PATIENCE_S, LOOK_S = 1.0, 0.5, 0.1
+"""How often, at most, disks are looked at for what is new; how long an answer waits for an index; and for a
+search."""
 KEPT_ANSWERS = 256
 SMALL_BYTES = 24 << 20
-"""So much text is indexed while the page waits; more is indexed in the background."""
-
-
+"""This much text is indexed while the page waits; more is indexed in the background."""
 Result = TypeVar("Result")
 
 
@@ -31,26 +27,13 @@ class NotFound(LookupError):
     """There is no such run, replay, or turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Something that a page must wait for: what is done, and of how much."""
-
-    what: str
-    done: int
-    total: int
-
-    @property
-    def percent(self) -> int:
-        """How much is done, 0 to 100."""
-        return 100 * self.done // self.total if self.total else 0
-
-
 class Busy(Exception):
-    """The page cannot be made yet; ``progress`` says why."""
+    """The page cannot be made yet: it waits for ``what``, which is ``percent`` done; ``total`` 0: unknown."""
 
-    def __init__(self, progress: Progress) -> None:
-        super().__init__(progress.what)
-        self.progress = progress
+    def __init__(self, what: str, done: int = 0, total: int = 0) -> None:
+        super().__init__(what)
+        self.what, self.total = what, total
+        self.percent = 100 * done // total if total else 0
 
 
 @dataclass(slots=True)
@@ -106,10 +89,10 @@ class Site:
         if path is not None:
             with suppress(TranscriptError):
                 return find_runs(path)[0]
-        for run in self.runs():
-            if run.name == name:
-                return run
-        raise NotFound(f"there is no run {name!r} here")
+        found = next((run for run in self.runs() if run.name == name), None)
+        if found is None:
+            raise NotFound(f"there is no run {name!r} here")
+        return found
 
     def store(self, name: str) -> RunStore:
         """Return the store of a run, up to date; Busy while its index is built, NotFound, TranscriptError."""
@@ -121,7 +104,7 @@ class Site:
         try:
             store = served.store.result(PATIENCE_S)
         except TimeoutError:
-            raise Busy(Progress("reading the run", *served.progress)) from None
+            raise Busy("reading the run", *served.progress) from None
         with served.lock:
             if time.monotonic() - served.refreshed >= FRESH_S:
                 store.refresh()
@@ -156,7 +139,7 @@ class Site:
         try:
             served.indexing.result(PATIENCE_S)
         except TimeoutError:
-            raise Busy(Progress("indexing the words", *store.text_read())) from None
+            raise Busy("indexing the words", *store.text_read()) from None
         return store
 
     def look(self, name: str, filter: str, key: object, work: Callable[[RunStore], Result]) -> Result:
@@ -178,7 +161,7 @@ class Site:
         try:
             return answer.result(LOOK_S)
         except TimeoutError:
-            raise Busy(Progress("looking through the texts", 0, 0)) from None
+            raise Busy("looking through the texts") from None
 
     def _index(self, store: RunStore) -> None:
         """Index the words bit by bit, so that a server that ends does not wait for it."""

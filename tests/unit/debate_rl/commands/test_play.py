@@ -11,7 +11,7 @@ from rich.console import Console
 from debate import DebateConfig, Problem, hold_debate
 from debate.concurrency import run_async
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
-from debate_rl.commands.stage import Stage, show_end
+from debate_rl.commands.play import Stage, show_end
 from rewards import RewardConfig, score_debate
 
 PROBLEM = Problem("p", "What is 2 + 2?", answer="4", kind="number")

@@ -11,21 +11,13 @@ import pytest
 
 from debate import Completion, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
-from debate_rl.commands.eval_tables import notes
+from debate_rl.commands.eval_tables import as_text, comparison, figures_table, notes, partly_shared
 from debate_rl.evaluation.folder import EvaluationError
 from debate_rl.evaluation.grading import Graded, grade_debate
 from debate_rl.evaluation.play import EvalPlan, Played, Unopened, play, solutions_of_a_debate
-from debate_rl.evaluation.report import (
-    Results,
-    as_text,
-    comparison,
-    figures_table,
-    held_out,
-    partly_shared,
-    plain_rows,
-    rows,
-)
+from debate_rl.evaluation.report import held_out, plain_rows, rows
 from debate_rl.evaluation.scores import difference, scores
+from debate_rl.evaluation.tasks import Evaluated
 from debate_rl.metrics.held_out import JUDGE, gain
 from envs import Grade, Grader, GradeStatus, load_environment
 from envs.answers.keys import plain_key
@@ -134,7 +126,7 @@ def test_a_gain_is_of_the_problems_of_both_everywhere():
 
 def test_a_comparison_has_a_line_each_and_the_gain_over_the_first():
     one, none = scores(played(ONE_RIGHT), plain_key), scores(played(NONE_RIGHT), plain_key)
-    lines = comparison(Results({"sums": {"none": none, "one": one}}))
+    lines = comparison([Evaluated("sums", "none", scores=none), Evaluated("sums", "one", scores=one)])
     assert lines[0][:3] == ["", "", "problems"]
     assert [line[:3] for line in lines[1:]] == [["sums", "none", "4"], ["sums", "one", "4"]]
     gain = lines[0].index("debate winner accuracy gain")

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate import DebateConfig
+from debate_rl.commands.eval_tables import best_of, comparison, result_rows
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, apply_overrides, shipped_suites
-from debate_rl.evaluation.report import Results, comparison, result_rows
 from debate_rl.evaluation.scores import Scores
 from debate_rl.evaluation.suite import Suite, SuiteSet, read_suite, swept
+from debate_rl.evaluation.tasks import Evaluated
 
 SUITE = """
 [all]
@@ -158,28 +159,28 @@ def accuracy(*right):
 
 
 def test_the_best_checkpoint_of_each_run_on_each_set():
-    results = Results()
-    results.add("a", "run@start", accuracy(1, 1, 1, 1))
-    for data, step, right in (
-        ("a", 1, (1, 0, 0, 0)),
-        ("a", 2, (1, 1, 0, 0)),
-        ("b", 1, (1, 1)),
-        ("b", 2, (1, 0)),
-    ):
-        results.add(data, f"run@{step}", accuracy(*right))
-    results.add("a", "other@7", accuracy(1, 1, 1, 1))
-    results.add("a", "recipe.toml", accuracy(0))
-    found = {(best.data, best.evaluation, best.of, best.estimate.value) for best in results.best()}
+    results = [
+        Evaluated(data, name, scores=accuracy(*right))
+        for data, name, right in (
+            ("a", "run@start", (1, 1, 1, 1)),
+            ("a", "run@1", (1, 0, 0, 0)),
+            ("a", "run@2", (1, 1, 0, 0)),
+            ("b", "run@1", (1, 1)),
+            ("b", "run@2", (1, 0)),
+            ("a", "other@7", (1, 1, 1, 1)),
+            ("a", "recipe.toml", (0,)),
+        )
+    ]
+    found = {(best.data, best.evaluation, best.of, best.estimate.value) for best in best_of(results)}
     assert found == {("a", "run@start", 3, 1.0), ("b", "run@1", 2, 1.0)}
     row = next(row for row in result_rows(results) if "of" in row)
     assert (row["name"], row["evaluation"], row["of"]) == ("best direct/accuracy", "run@start", 3)
 
 
-def test_rows_have_roles_overlaps_and_failures():
-    results = Results(roles={"a": "canary", "b": ""})
-    results.add("a", "m", accuracy(1, 0))
-    results.facts["a", "m"] = {"in training": "3, 1 the same", "grader": "boxed"}
-    results.failures["b", "m"] = ValueError("no such file")
+def test_rows_have_roles_overlaps_and_failures_last():
+    facts = {"in training": "3, 1 the same", "grader": "boxed"}
+    fails = Evaluated("b", "m", error=ValueError("no such file"))
+    results = [fails, Evaluated("a", "m", "canary", accuracy(1, 0), facts)]
     heads, ok, failed = comparison(results)
     assert heads[:6] == ["", "role", "in training", "grader", "", "problems"]
     assert ok[:5] == ["a", "canary", "3, 1 the same", "boxed", "m"]
@@ -188,16 +189,3 @@ def test_rows_have_roles_overlaps_and_failures():
     first, last = result_rows(results)[0], result_rows(results)[-1]
     assert (first["role"], first["in training"]) == ("canary", "3, 1 the same")
     assert last == {"data": "b", "evaluation": "m", "name": "failed", "error": "no such file"}
-
-
-def test_results_stand_in_the_order_asked_for_and_can_be_taken_out():
-    results = Results()
-    for data, name in (("b", "y"), ("a", "y"), ("a", "x")):
-        results.add(data, name, accuracy(1))
-    results.sort([("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")])
-    assert [(data, list(by_name)) for data, by_name in results.scores.items()] == [
-        ("a", ["x", "y"]),
-        ("b", ["y"]),
-    ]
-    results.forget("y")
-    assert results.scores == {"a": {"x": accuracy(1)}, "b": {}}

@@ -91,10 +91,8 @@ def test_lines_in_a_pipe_and_on_a_terminal(runs):
     out = io.StringIO()
     print_runs(overviews(find_runs(runs)), Printer(out, False, 60))
     assert max(map(len, out.getvalue().splitlines())) <= 60
-    assert [line.split()[:2] for line in out.getvalue().splitlines()[1:3]] == [
-        ["new", "6/10"],
-        ["old", "6/10"],
-    ]
+    listed = [line.split()[:2] for line in out.getvalue().splitlines()[1:3]]
+    assert listed == [["new", "6/10"], ["old", "6/10"]]
     assert out.getvalue().splitlines()[0].split() == ["run", "steps", "held-out", "judge", "alarms"]
     out = io.StringIO()
     print_runs(overviews(find_runs(runs)), Printer(out, False, None), as_json=True)

@@ -18,7 +18,7 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.rendering import raw_prompt
 from debate.prompting.texts import prompt_path
 from debate.types import TurnId
-from debate_rl.commands.stage import Stage
+from debate_rl.commands.play import Stage
 from debate_rl.inspector.plain import Printer, print_debate
 from debate_rl.inspector.views import debate_view
 from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks

@@ -99,15 +99,15 @@ def test_a_hostile_program_passes_nothing(name):
 def test_a_program_cannot_end_the_loop_of_a_test():
     gold = write_tests(ProgramTests(asserts=("assert all(map(lambda x: add(x, 1) == x + 1, [1, 2]))",)))
     assert passes("def add(a, b): raise StopIteration", gold) == [False]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "code",
-    ["import os\nos._exit(0)", "open('/tmp/input').read()", "print('3\\n42')", "exit(3)", "while True: 0"],
-)
-def test_a_hostile_program_for_standard_input_passes_nothing(code):
-    assert passes(code, write_tests(ProgramTests(pairs=(("1 2\n", "4\n"),)))) == [False]
+    gold = write_tests(ProgramTests(pairs=(("1 2\n", "4\n"),)))
+    endings = (
+        "import os\nos._exit(0)",
+        "open('/tmp/input').read()",
+        "print('3\\n42')",
+        "exit(3)",
+        "while True: 0",
+    )
+    assert not any(any(passes(code, gold)) for code in endings)
 
 
 @pytest.mark.slow
@@ -237,10 +237,9 @@ def load(tmp_path, name, **changes):
 )
 def test_a_published_row_shows_its_task_and_hides_its_tests(tmp_path, name, shown, hidden, solution):
     problem = load(tmp_path, name)
+    question = problem.question
     assert problem.kind == "code"
-    assert shown in problem.question
-    assert hidden not in problem.question
-    assert hidden in problem.answer
+    assert (shown in question, hidden in question, hidden in problem.answer) == (True, False, True)
     assert all(passes(solution, problem.answer))
 
 
