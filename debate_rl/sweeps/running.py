@@ -151,20 +151,22 @@ def open_state(sweep: Sweep, arms: Sequence[Arm]) -> Iterator[State]:
                 refused = f"out={home}: holds {others[0]} and no sweep; choose another out="
                 raise ConfigError(refused) from None
             state = State(recipe=sweep.recipe)
-        head, end = f"out={sweep.out} holds a sweep", "choose another out="
-        if state.recipe != sweep.recipe:
-            raise ConfigError(f"{head} of {state.recipe}, and this one is of {sweep.recipe}; {end}")
-        for arm in arms:
-            before = state.arms.get(arm.folder, arm.changes)
-            had = " ".join(one for one in before if one not in arm.changes) or "nothing"
-            has = " ".join(one for one in arm.changes if one not in before) or "nothing"
-            if before != arm.changes:
-                raise ConfigError(
-                    f"{head} whose arm {arm.name} has {had!r} where this one has {has!r}; {end}"
-                )
         there = {key: seconds for key, seconds in state.seconds.items() if (home / key).is_dir()}
-        known = state.arms | {arm.folder: arm.changes for arm in arms}
-        yield state.model_copy(update={"seconds": there, "arms": known})
+        yield with_arms(state.model_copy(update={"seconds": there}), sweep, arms)
+
+
+def with_arms(state: State, sweep: Sweep, arms: Sequence[Arm]) -> State:
+    """Return the state with these arms; ConfigError where one of them was another."""
+    head, end = f"out={sweep.out} holds a sweep", "choose another out="
+    if state.recipe != sweep.recipe:
+        raise ConfigError(f"{head} of {state.recipe}, and this one is of {sweep.recipe}; {end}")
+    for arm in arms:
+        before = state.arms.get(arm.folder, arm.changes)
+        had = " ".join(one for one in before if one not in arm.changes) or "nothing"
+        has = " ".join(one for one in arm.changes if one not in before) or "nothing"
+        if before != arm.changes:
+            raise ConfigError(f"{head} whose arm {arm.name} has {had!r} where this one has {has!r}; {end}")
+    return state.model_copy(update={"arms": state.arms | {arm.folder: arm.changes for arm in arms}})
 
 
 def _refuse_changed(run: SweepRun) -> None:
