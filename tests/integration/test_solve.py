@@ -79,12 +79,6 @@ def test_a_problem_is_answered_with_shares_and_costs(solver):
     assert err.startswith("5 (100% of the weight); ")
 
 
-@pytest.mark.parametrize("text", ["1/2+1/3", "3/x=4/5", "17.25", "x^2/y"])
-def test_a_problem_without_blanks_is_no_file(solver, text):
-    code, out, _, _ = solver("solve", "r.toml", text, "--strategy", "greedy")
-    assert (code, json.loads(out)["question"]) == (0, text)
-
-
 def test_a_question_moves_no_cursor_and_is_read_back_as_it_was(solver):
     text = "\x9b31mWhat is 3 + 2?\u202e\x7f\U000e0101"
     code, out, _, _ = solver("solve", "r.toml", text, "--strategy", "greedy")
@@ -296,26 +290,3 @@ def test_a_plan_counts_what_fits_and_how_many_problems_an_hour(debate_command, t
     assert "measured:    100 tokens a second, 100 tokens a problem (measured): 3,600 problems an hour" in out
     code, out, _ = debate_command(*words)
     assert "measured:    nothing: --speed or --measured gives problems an hour" in out
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (
-            ["--gpus", "4xL5"],
-            "--gpus 4xL5: write how many of which, as in 4xL4; known: A10G, L4, L40S,",
-        ),
-        (["--bits", "5"], "--bits 5: is 16, 8 or 4"),
-        (["--speed", "0"], "--speed 0: needs more than 0"),
-        (["--measured", "none.json"], "none.json: No such file or directory"),
-    ],
-)
-def test_a_plan_that_cannot_be_made_is_one_line(debate_command, words, line):
-    code, _, err = debate_command("solve", "quickstart", "--plan", *words)
-    assert code == 2
-    assert line in err
-
-
-def test_no_problem_is_one_line(debate_command):
-    code, _, err = debate_command("solve", "quickstart")
-    assert (code, err) == (2, "debate: solve: name a problem, a file of problems, or - for a pipe\n")
