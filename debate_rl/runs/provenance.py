@@ -177,8 +177,8 @@ def problems_checksums(
     found: dict[str, str] = {}
     for name, (drawn_by, problems) in sets.items():
         if problems:
-            by_kind = sorted(drawn_by.items(), key=lambda item: item[0] != "kind")
-            settings = " ".join(f"{key}={value}" for key, value in by_kind)
+            ordered = sorted(drawn_by.items(), key=lambda item: (item[0] != "kind", item[0] == "seed"))
+            settings = " ".join(f"{key}={value}" for key, value in ordered)
             found[f"{name}: {settings}"] = problems_checksum(problems)
     return found
 

@@ -83,7 +83,7 @@ def test_a_set_that_names_no_limit_has_the_usual_one_of_its_data_set(tmp_path):
 def test_a_grader_of_a_set_is_not_made_strict_by_the_recipes_schedule(suite):
     recipe = {
         "model": {"name_or_path": "m"},
-        "grader": {"mode": "lenient", "strict_mode": "boxed", "strict_from": 9},
+        "grader": {"mode": [[0, "lenient"], [9, "boxed"]]},
         "shots": {"count": 4, "path": "x.jsonl"},
     }
     floor, hard = read_suite(suite)
