@@ -29,7 +29,7 @@ from debate_rl.evaluation.asking import policy_of
 from debate_rl.evaluation.grading import agreement, grade_debate, grade_turn, opened_verifying
 from debate_rl.evaluation.play import CountedReplies, turns_of
 from debate_rl.formatting import GRADE_SIGNS, counted, fixed
-from debate_rl.metrics.criticism import segments
+from debate_rl.metrics.features import segments
 from debate_rl.metrics.progress import parts_shown
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
 from debate_rl.runs.folder import open_run
