@@ -167,7 +167,7 @@ def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_jso
 
 
 def print_runs(runs: Sequence[Overview], printer: Printer, *, as_json: bool = False) -> None:
-    """Print the runs of a folder; in a pipe there are paths in the place of names."""
+    """Print the runs of a folder; in a pipe, paths replace names."""
     if as_json:
         for one in runs:
             figures = json_of(one)
