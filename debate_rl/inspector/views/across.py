@@ -180,7 +180,7 @@ def evaluations(run: Path, notes: list[str]) -> list[Evaluation]:
 
 
 def _step(folder: Path, warm_starts: set[str], notes: list[str]) -> int:
-    """Return the steps that weights had learnt from: 0 for what a run began with, and where none is told."""
+    """Return the steps that weights had learnt from: 0 for what a run began with, or if none is recorded."""
     try:
         if read_json(folder / IDENTITY)["of"].get("weights") in warm_starts:
             return 0

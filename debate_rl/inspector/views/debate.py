@@ -57,7 +57,7 @@ class TurnView:
     can tell, with what shows it; else "". ``verdict``: that of a verifier model, in words, which is no grade.
     ``programs``: which of its programs ran, how each ended, and what only looks like an output, in words.
     ``targets``: the handles that a turn of criticism criticises, each once; None of any other turn.
-    ``compressed``: what others read in the place of a long solution; ``compression_failed``: that is the
+    ``compressed``: what others read instead of a long solution; ``compression_failed``: that is the
     solution, cut, as nothing that a model wrote could be shown.
     ``rewards`` has peer, truth, judge and format,
     ``advantages`` generator, judge, format, and the parts peer and truth of the generator's.
@@ -94,7 +94,7 @@ class TurnView:
 
 @dataclass(frozen=True, slots=True)
 class SummaryView:
-    """What the prompts of a round showed in the place of the turns ``shown``."""
+    """What the prompts of a round showed instead of the turns ``shown``."""
 
     round: int
     text: str
@@ -323,7 +323,7 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
 
 
 def is_markup(text: str) -> bool:
-    """Return whether a text beside the sections is nothing but tags and blanks.
+    """Return whether a text outside of the sections is nothing but tags and blanks.
 
     >>> is_markup("<solution> "), is_markup("</a> so")
     (True, False)

@@ -73,7 +73,7 @@ def debate_blocks(
 
 def _summary(summary: SummaryView, *, raw: bool) -> Text:
     text = summary.completion if raw else summary.text
-    return Text(text, "summary that was shown in the place of the turns", "other", typeset=True)
+    return Text(text, "summary that was shown instead of the turns", "other", typeset=True)
 
 
 def _head(view: DebateView) -> Iterator[Block]:
@@ -185,7 +185,7 @@ def _pieces(view: DebateView, turn: TurnView, *, raw: bool, fold: bool) -> Itera
 
 
 def problem_blocks(view: DebateView) -> list[Block]:
-    """Return the problem in full, who took part, and what was shown in the place of the history."""
+    """Return the problem in full, who took part, and what was shown instead of the history."""
     blocks: list[Block] = list(_head(view))
     agents: list[Block] = []
     for agent, persona in enumerate(view.personas):

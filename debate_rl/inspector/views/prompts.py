@@ -25,9 +25,9 @@ TOKENIZER = "tokenizer.json"
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """What a turn read: its messages; () where that cannot be told exactly, and ``why`` in one line.
+    """What a turn read: its messages, or () and ``why`` if they cannot be rebuilt exactly.
 
-    ``tokens``: how many the engine counted, 0 where it told none. ``text``: the prompt exactly as it was
+    ``tokens``: how many the engine counted, 0 if it reported none. ``text``: the prompt exactly as it was
     sent, with the marks of the chat template or of the prompt set; "" where the run does not have what that
     takes.
     """
@@ -57,7 +57,7 @@ class DebatePrompts:
             self.note = "" if run is None else _require_known(self._set, run)
             self._held = held_debate(debate)
         except ValueError as error:
-            self.note = f"the prompts cannot be told exactly: {error}"
+            self.note = f"the prompts cannot be rebuilt exactly: {error}"
 
     def of(self, turn: TurnId) -> PromptView:
         """Return what a turn read."""
@@ -66,7 +66,7 @@ class DebatePrompts:
             try:
                 messages, why = self._held.prompt(turn).messages, ""
             except PromptUnknownError as error:
-                why = f"the prompt cannot be told exactly: {error}"
+                why = f"the prompt cannot be rebuilt exactly: {error}"
         return PromptView(turn, messages, why, *self._sent(turn, messages))
 
     def of_summary(self, round_: int) -> PromptView:
@@ -97,7 +97,7 @@ class DebatePrompts:
 
 
 def _evaluation_of(folder: Path) -> Mapping[str, Any]:
-    """Return what an evaluation is of, whose part this is; {} elsewhere."""
+    """Return what the evaluation of this part was made from; {} elsewhere."""
     try:
         return _table(_table(read_json(folder.resolve().parent / IDENTITY)).get("of"))
     except (OSError, ValueError):
@@ -156,7 +156,7 @@ def _require_known(name: str, run: Path) -> str:
         raise PromptUnknownError(f"its prompt set {name!r} was changed while the run was made")
     if known not in (None, now):
         raise PromptUnknownError(f"its prompt set {name!r} is not what it was for the run")
-    told = f"prompts as today's prompt set {name!r} makes them; the run does not tell which version it had"
+    told = f"prompts as today's prompt set {name!r} makes them; the run does not record its version"
     return "" if known else told
 
 

@@ -72,7 +72,7 @@ def _drawn(series: Series, first: int, last: int, low: float, high: float) -> Dr
 
 
 def binned(points: Sequence[tuple[int, float | None]], most: int) -> list[tuple[float, float | None]]:
-    """Return at most so many points: means of neighbours, None where none of them has a value.
+    """Return at most this many points: means of neighbours, None where none of them has a value.
 
     >>> binned([(0, 1.0), (1, 0.0), (2, None), (3, None), (4, 0.5)], 3)
     [(0.5, 0.5), (2.5, None), (4.0, 0.5)]
@@ -91,7 +91,7 @@ NODE, TIP = 24.0, 11.0
 LABEL, CLEAR = (18.0, 7.0), 4.0
 """Half the width and height of a label, and what is left free between it and a line."""
 MOST_ARROWS = 60
-"""More than these cannot be told apart: then one arrow for each majority is drawn."""
+"""If there are more, one arrow is drawn for each majority."""
 Point = tuple[float, float]
 
 
