@@ -126,7 +126,7 @@ def test_lines_say_once_why_there_are_none(tmp_path):
     debate, _ = held()
     run = run_with(tmp_path, {"prompts: default": "other"})
     text = printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, run))
-    assert text.count("cannot be told exactly") == 1
+    assert text.count("cannot be rebuilt exactly") == 1
     assert "prompt, user" not in text
 
 
