@@ -78,7 +78,7 @@ def test_without_a_record_of_it_a_shipped_set_is_shown_with_a_note(tmp_path):
     debate, requests = held()
     prompts = DebatePrompts(debate, tmp_path)
     assert prompts.note == (
-        "prompts as today's prompt set 'default' makes them; the run does not tell which version it had"
+        "prompts as today's prompt set 'default' makes them; the run does not record its version"
     )
     assert prompts.of(TurnId(0, 0)).messages == requests[0].messages
 
@@ -105,7 +105,7 @@ def test_an_own_prompt_set_is_read_only_where_the_run_knows_its_checksum(tmp_pat
 def test_any_run_json_is_survived(tmp_path, text):
     debate, _ = held()
     (tmp_path / "run.json").write_text(text)
-    assert "does not tell which version" in DebatePrompts(debate, tmp_path).note
+    assert "does not record its version" in DebatePrompts(debate, tmp_path).note
 
 
 def test_plain_lines_have_each_prompt_before_its_reply():
