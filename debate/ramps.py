@@ -95,6 +95,15 @@ Penalty: TypeAlias = Annotated[float | Points, Within(le=0)]
 """A ramp of 0 or less."""
 
 
+def check_steps(steps: Sequence[int]) -> None:
+    """ValueError unless the steps at which a setting changes begin with 0 and ascend."""
+    for before, after in pairwise(steps):
+        if after <= before:
+            raise ValueError(f"the steps must ascend, got {after} after {before}")
+    if not steps or steps[0] != 0:
+        raise ValueError(f"begins with step 0, got {steps[0] if steps else 'none'}")
+
+
 def value_at(ramp: Ramp, step: int) -> float:
     """Return the value at a step.
 

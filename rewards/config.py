@@ -17,6 +17,8 @@ from rewards.pseudo import Pseudo
 class RewardConfig(Settings):
     """The reward scheme. A turn without signal has None whatever is set here, never a number."""
 
+    renamed = {"verdict_credit": "truth_credit"}  # noqa: RUF012
+
     peer: str = "margin"
     """Peer rule: "margin", "copeland", "bradley_terry", "win_rate", "net_wins", or your own as
     "module:function" (rewards.peer)."""
@@ -46,12 +48,10 @@ class RewardConfig(Settings):
     """Truth reward of a wrong answer."""
     truth_missing: float = 0.0
     """Truth reward of a turn without a readable answer."""
-    truth_credit: Literal["whole", "partial"] = "whole"
-    """For graded scores (instructions followed, F1). "whole": reward pass or fail. "partial": reward the
-    score, scaled from ``truth_wrong`` to ``truth_correct``."""
-    verdict_credit: Literal["partial", "whole"] = "partial"
-    """For problems of kind "rubric", scored by a verifier model. "partial": reward the score, scaled from
-    ``truth_wrong`` to ``truth_correct``. "whole": reward pass or fail."""
+    truth_credit: Literal["auto", "whole", "partial"] = "auto"
+    """For graded scores (instructions followed, F1, verdicts). "whole": reward pass or fail. "partial":
+    reward the score, scaled from ``truth_wrong`` to ``truth_correct``. "auto": "partial" for problems of kind
+    "rubric", scored by a verifier model, and "whole" for others."""
     form: Form = "boxed"
     """The answer format that ``form_bonus`` rewards: a box, a sentence with "the answer is", or a line after
     ####."""

@@ -129,13 +129,13 @@ def verdict_reward(verdicts: Verdicts, turn: TurnId, config: RewardConfig) -> fl
     >>> verdicts = Verdicts("m", 0.5, ((0.75, "missing", None),))
     >>> [verdict_reward(verdicts, TurnId(0, round_), RewardConfig()) for round_ in range(3)]
     [0.75, 0.0, None]
-    >>> verdict_reward(verdicts, TurnId(0, 0), RewardConfig(verdict_credit="whole"))
+    >>> verdict_reward(verdicts, TurnId(0, 0), RewardConfig(truth_credit="whole"))
     1.0
     """
     score = value_of(verdicts.scores, turn)
     if score is None or isinstance(score, str):
         return truth_reward(score, config)
-    if config.verdict_credit == "whole":
+    if config.truth_credit == "whole":
         return truth_reward(score >= verdicts.threshold, config)
     return _between(score, config)
 

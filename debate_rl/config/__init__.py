@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -39,9 +39,8 @@ from learner.update.config import LearnerConfig
 from rewards import RewardConfig, check_scheme
 
 Stream: TypeAlias = Literal["peer", "truth", "judge", "format"]
-Control: TypeAlias = Literal[
-    "none", "random_judge", "shuffled_votes", "own_answer", "flipped_votes", "shared_errors", "random_reward"
-]
+Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer", "random_reward"]
+SharedControl: TypeAlias = Literal["flipped_votes", "shared_errors"]
 RAMPED = ("debate", "rewards", "advantages")
 """The tables whose numbers may change with the step."""
 DATA = "data"
@@ -67,6 +66,7 @@ class TrainConfig(RunSize):
         "problems_per_step": "batch_size",
         "debates_per_problem": "group_size",
         "lookahead": "async_level",
+        "control_share": "control = {flipped_votes = 0.3}",
     }
 
     steps: int = Field(default=100, ge=0)  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -109,13 +109,11 @@ class TrainConfig(RunSize):
     max_first_mismatch: float | None = Field(default=0.1, gt=0)
     """Largest ``mismatch_kl`` of the first step in nats. Above it sampler and trainer differ in model,
     temperature or data type, and the run ends without saving. None: no limit."""
-    control: Control = "none"
+    control: Control | dict[SharedControl, Annotated[float, Field(ge=0, le=1)]] = "none"
     """A control condition that replaces the outcomes of votes. "random_judge": a coin per pair.
     "shuffled_votes": the step's outcomes, permuted. "own_answer": the solution with the judge's own answer
-    wins. "flipped_votes", "shared_errors": a fraction ``control_share`` of votes, or of pairs of answers, is
+    wins. {flipped_votes = 0.3}, {shared_errors = 0.3}: a fraction of votes, or of pairs of answers, is
     inverted. "random_reward": votes stay, and a coin per solution replaces truth."""
-    control_share: float | None = Field(default=None, ge=0, le=1)
-    """Fraction that "flipped_votes" or "shared_errors" inverts at random."""
     jitter: int = Field(default=0, ge=0)
     """Above 0: perturb the start weights by about a millionth of their size, seeded by this number. Runs that
     differ only in it show the effect of rounding. 0: off."""
@@ -124,6 +122,11 @@ class TrainConfig(RunSize):
     def draws_rewards(self) -> bool:
         """Whether coins stand for truth."""
         return self.control == "random_reward"
+
+    @property
+    def control_and_share(self) -> tuple[str, float]:
+        """The control, and the fraction that it inverts."""
+        return (self.control, 0.0) if isinstance(self.control, str) else next(iter(self.control.items()))
 
 
 S = TypeVar("S", bound=Settings)
@@ -212,7 +215,7 @@ class Config(Seeded):
                 raise ValueError(f"run.allow_changes: {error}") from error
         if self.rewards.judge_own != self.debate.judge_own:
             raise ValueError("rewards.judge_own and debate.judge_own must be equal")
-        check_labels(self.rewards, self.verifier, self.train.control, self.train.control_share)
+        check_labels(self.rewards, self.verifier, self.train.control)
         for protocol in self.debate.protocols():  # what open problems need: open_training
             check_scheme(protocol, self.rewards, verifiable=True, coins=self.train.draws_rewards)
         check_rewards(self.rewards, self.advantages, self.verifier)
@@ -273,12 +276,7 @@ class Config(Seeded):
             raise ValueError(f"stages.{index} ({stage.name}): {key}{': ' if key else ''}{message}") from error
 
     def _refuse_unknown_difficulty(self) -> None:
-        """Refuse gates without what they look at, and a mixture without held-out problems of its own."""
-        if self.sampling.by_measured and self.env.difficulty is None:
-            raise ValueError(
-                "sampling.measured_at_least and measured_at_most: are about measured pass rates; name the "
-                "file of them as env.difficulty.path"
-            )
+        """Refuse gates before what they look at, and a mixture without held-out problems of its own."""
         if self.sampling.remembers and self.train.async_level:
             raise ValueError(
                 f"train.async_level = {self.train.async_level}: draws the problems of later steps before "

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from debate.config import DebateConfig
 from debate.prompting.shown import rounds_held
-from debate.ramps import Points, Ramp, Weight, value_at
+from debate.ramps import Points, Ramp, Share, Weight, value_at
 from debate.settings import Seeded, Settings
 
 Order: TypeAlias = Literal["random", "easy_first", "hard_first", "format_first"]
@@ -114,10 +114,10 @@ class DifficultyConfig(Settings):
 
     path: str
     """A file written by ``debate eval passrate``."""
-    at_least: float = Field(default=0.0, ge=0, le=1)
-    """Drop problems with a lower pass rate, such as those never solved."""
-    at_most: float = Field(default=1.0, ge=0, le=1)
-    """Drop problems with a higher pass rate, such as those always solved."""
+    at_least: Share = 0.0
+    """Drop problems with a lower pass rate, such as those never solved. May change with the step."""
+    at_most: Share = 1.0
+    """Drop problems with a higher pass rate, such as those always solved. May change with the step."""
     most_missing: float = Field(default=1.0, ge=0, le=1)
     """Drop problems if a larger fraction of samples had no readable answer."""
     order: Order = "random"
@@ -128,12 +128,19 @@ class DifficultyConfig(Settings):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.at_least > self.at_most:
-            raise ValueError(
-                f"env.difficulty.at_least = {self.at_least:g} is above at_most = {self.at_most:g}; no "
-                "problem has such a pass rate"
-            )
+        for step in knots((self.at_least, self.at_most)):
+            low, high = value_at(self.at_least, step), value_at(self.at_most, step)
+            if low > high:
+                raise ValueError(
+                    f"env.difficulty.at_least = {low:g} is above at_most = {high:g} at step {step}; no "
+                    "problem has such a pass rate"
+                )
         return self
+
+    @property
+    def changes(self) -> bool:
+        """Whether its bounds change with the step."""
+        return isinstance(self.at_least, Points) or isinstance(self.at_most, Points)
 
 
 class EnvConfig(ProblemSet):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from debate.config import DebateConfig
 from debate.protocols import GAMES
 from debate.ramps import values_of
@@ -32,12 +34,8 @@ def keys_by_truth(advantages: AdvantageConfig) -> list[str]:
     return [f'advantages.{name}.key = "{key}"' for name, key in keys if key in ("pair", "context")]
 
 
-SHARED = ("flipped_votes", "shared_errors")
-"""The controls that have a share."""
-
-
-def check_labels(rewards: RewardConfig, verifier: VerifierConfig, control: str, share: float | None) -> None:
-    """Raise ValueError, with the key and a way out, for labels from nobody and controls without a share."""
+def check_labels(rewards: RewardConfig, verifier: VerifierConfig, control: object) -> None:
+    """Raise ValueError, with the key and a way out, for labels from nobody and several controls."""
     if rewards.pseudo == "verified" and (verifier.endpoint is None or not verifier.beside_truth):
         raise ValueError(
             'rewards.pseudo = "verified": keeps the labels that a verifier model agrees with; name one as '
@@ -48,9 +46,8 @@ def check_labels(rewards: RewardConfig, verifier: VerifierConfig, control: str, 
             'train.control = "random_reward": coins stand for truth, and so would rewards.pseudo = '
             f'"{rewards.pseudo}"; leave out one of them'
         )
-    if (control in SHARED) == (share is None):
-        needs = "needs train.control_share" if share is None else "takes no train.control_share"
-        raise ValueError(f'train.control = "{control}": {needs}; {" and ".join(SHARED)} have one')
+    if isinstance(control, Mapping) and len(control) != 1:
+        raise ValueError("train.control: needs one control with its share, as {flipped_votes = 0.3}")
 
 
 def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: AdvantageConfig) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from pydantic import Field, field_validator
 
-from debate.ramps import Share, values_of
+from debate.ramps import check_steps
 from debate.settings import Settings
 
 
@@ -26,14 +24,14 @@ class AdaptiveConfig(Settings):
 class SamplingConfig(Settings):
     """Gates that a training problem passes before a step draws it; none unless one is set."""
 
+    renamed = {  # noqa: RUF012
+        "measured_at_least": "env.difficulty.at_least",
+        "measured_at_most": "env.difficulty.at_most",
+    }
+
     levels: tuple[tuple[int, tuple[str | int, ...]], ...] | None = Field(default=None, min_length=1)
     """Levels by step, such as [[0, [1, 2]], [100, [3, 4, 5]]]: from each step on, only these. Problems
     without a level always pass."""
-    measured_at_least: Share = 0.0
-    """Draw only problems with at least this pass rate in ``env.difficulty.path``. May change with the
-    step."""
-    measured_at_most: Share = 1.0
-    """Draw only problems with at most this pass rate in ``env.difficulty.path``. May change with the step."""
     towards_half: bool = False
     """Admit a problem with probability max(0.1, 4 p (1 - p)), where p is its recent pass rate in this run
     (exponential average with weight 0.5): problems solved half of the time come most often. Problems not
@@ -48,23 +46,14 @@ class SamplingConfig(Settings):
     def _ascending(
         cls, value: tuple[tuple[int, tuple[str | int, ...]], ...] | None
     ) -> tuple[tuple[int, tuple[str | int, ...]], ...] | None:
-        for (before, _), (after, _) in pairwise(value or ()):
-            if after <= before:
-                raise ValueError(f"the steps must ascend, got {after} after {before}")
+        if value is not None:
+            check_steps([step for step, _ in value])
         for step, levels in value or ():
             if not levels:
                 raise ValueError(f"names no level from step {step} on")
-        if value and value[0][0] != 0:
-            raise ValueError(f"begins with step 0, got {value[0][0]}")
         return value
 
     @property
     def remembers(self) -> bool:
         """Whether a gate looks at what earlier steps of the run came to."""
         return self.towards_half or self.rest_steps > 0 or self.retry_steps > 0
-
-    @property
-    def by_measured(self) -> bool:
-        """Whether a gate looks at measured pass rates."""
-        lowest, highest = values_of(self.measured_at_least), values_of(self.measured_at_most)
-        return max(lowest) > 0 or min(highest) < 1

@@ -56,7 +56,7 @@ class Span(NamedTuple):
 
 
 Words: TypeAlias = str | Span | Sequence[str | Span]
-"""The content of one line or one cell."""
+"""What stands in one line or one cell."""
 
 
 def spans(words: Words) -> tuple[Span, ...]:
@@ -266,7 +266,7 @@ def _text(block: Text, layout: Layout) -> Iterator[Row]:
 
 
 def _marked(text: str | Sequence[Span], most: int, style: str) -> list[Span]:
-    """Return a text as spans, with brackets around what colour marks, and at most this many characters."""
+    """Return a text as spans, with brackets around what colour marks, cut at ``most`` characters."""
     if isinstance(text, str):
         return [Span(text[:most], style)]
     shown: list[Span] = []

@@ -167,7 +167,7 @@ def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_jso
 
 
 def print_runs(runs: Sequence[Overview], printer: Printer, *, as_json: bool = False) -> None:
-    """Print the runs of a folder; in a pipe there are paths instead of names."""
+    """Print the runs of a folder; in a pipe, paths replace names."""
     if as_json:
         for one in runs:
             figures = json_of(one)
@@ -324,7 +324,7 @@ _BLANKS = re.compile(r"[ \t\n]+")
 
 
 def search_filter(words: str, filter: str = "") -> str:
-    """Return the filter of the debates that contain words, among those of another filter.
+    """Return the filter of the debates in which words stand, among those of another filter.
 
     >>> search_filter("two words", "winner:wrong OR step:3")
     'text:"two words" (winner:wrong OR step:3)'

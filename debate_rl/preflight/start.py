@@ -167,9 +167,9 @@ def refuse_without_truth(config: Config, data: Problems) -> None:
 def refuse_modes(config: Config, data: Problems) -> None:
     """Refuse a mode of the grader that does not read the answers of some kind of the problems."""
     grader = config.grader
-    modes = {"mode": (grader.mode,), "strict_mode": (grader.strict_mode,), "beside": grader.beside}
+    modes = {"mode": [mode for _, mode in grader.modes], "beside": grader.beside}
     kinds = {problem.kind: problem.id for problem in (*data.train, *data.never_trained)}
-    for key, mode in ((key, mode) for key, given in modes.items() for mode in given if mode is not None):
+    for key, mode in ((key, mode) for key, given in modes.items() for mode in given):
         for kind, id in kinds.items():
             letters = kind == "choice"
             if (mode == "first_letter" and not letters) or (letters and mode not in CHOICE_MODES):
@@ -183,7 +183,7 @@ def check_prompts(config: Config, data: Problems) -> None:
     """Warn once where the grader reads only a box, and no prompt or example has the word."""
     family, problem = prompts_of(config.debate).alone, data.train[0]
     taught = config.warm_start.steps or problem.kind in ("open", "instructions", "code")
-    if not family or taught or config.grader.mode != IN_A_BOX:
+    if not family or taught or config.grader.mode_at(0) != IN_A_BOX:
         return
     prompt = agent_prompt(seat_debate(problem, config.debate, 0), (), 0, 0, Cut())
     if not any("boxed" in message.content for message in prompt.messages):
@@ -241,7 +241,7 @@ def check_labels(config: Config, data: Problems) -> None:
         )
     if not hides and rewards.pseudo != "none" and len(known) == len(data.train):
         raise ValueError(every_problem_is_labelled(rewards.pseudo))
-    if hides and (config.sampling.by_measured or config.env.difficulty is not None):
+    if hides and config.env.difficulty is not None:
         raise ValueError(
             f"{key}: measured pass rates (env.difficulty) are grades by gold answers that it hides; leave "
             "out one of them"

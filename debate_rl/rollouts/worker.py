@@ -174,16 +174,17 @@ class RolloutWorker:
         """Hold the debates of a part of a step, grade and score them; ``part`` is in their seeds."""
         config = self.config
         rollout = self._hold(shown_at(config, problems, step), step, part, clock)
-        if config.train.control != "none":
+        control, share = config.train.control_and_share
+        if control != "none":
             from debate_rl.rollouts.controls import controlled
 
             rollout.debates = controlled(
                 rollout.debates,
-                config.train.control,
+                control,
                 key=key_of(self.data.environment),
                 seed=derive_seed(config.seed, "control", step, *part),
                 run_seed=config.seed,
-                share=config.train.control_share or 0.0,
+                share=share,
             )
         scored, rollout.credits = score_debates(
             rollout.debates,

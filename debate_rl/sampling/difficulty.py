@@ -17,6 +17,7 @@ import msgspec
 
 from debate import Problem
 from debate.files import plain_lines
+from debate.ramps import values_of
 from debate.values import Value
 from debate_rl.config.data import DifficultyConfig
 from debate_rl.runs.folder import write_whole
@@ -170,9 +171,9 @@ def _cause(row: Difficulty | None, settings: DifficultyConfig) -> str | None:
     """Return why a problem is left out; None where it is not."""
     if row is None:
         return "not measured" if settings.unmeasured == "leave_out" else None
-    if row.pass_rate < settings.at_least:
+    if row.pass_rate < min(values_of(settings.at_least)):
         return "below at_least"
-    if row.pass_rate > settings.at_most:
+    if row.pass_rate > max(values_of(settings.at_most)):
         return "above at_most"
     return "above most_missing" if row.missing_share > settings.most_missing else None
 

@@ -25,7 +25,7 @@ from debate import Problem
 from debate.ramps import value_at
 from debate.seeds import derive_seed
 from debate_rl.config import Config
-from debate_rl.config.data import Order, knots
+from debate_rl.config.data import DifficultyConfig, Order, knots
 from debate_rl.config.sampling import SamplingConfig
 from debate_rl.runs.trainer_state import Memory, SamplerState
 from debate_rl.sampling.difficulty import Difficulty, read_difficulty
@@ -261,8 +261,8 @@ def gates_of(config: Config, rows: Mapping[str, Difficulty]) -> dict[str, Gate]:
         gates["levels"] = lambda problem, step, _: (
             not problem.level or problem.level in levels_at(sampling, step)
         )
-    if sampling.by_measured:
-        gates["measured"] = partial(of_measured, sampling, rows)
+    if config.env.difficulty is not None and config.env.difficulty.changes:
+        gates["measured"] = partial(of_measured, config.env.difficulty, rows)
     if sampling.towards_half:
         gates["towards_half"] = partial(towards_half, config.seed)
     if sampling.rest_steps:
@@ -284,11 +284,11 @@ def levels_at(sampling: SamplingConfig, step: int) -> frozenset[str]:
 
 
 def of_measured(
-    sampling: SamplingConfig, rows: Mapping[str, Difficulty], problem: Problem, step: int, _: Memory | None
+    bounds: DifficultyConfig, rows: Mapping[str, Difficulty], problem: Problem, step: int, _: Memory | None
 ) -> bool:
     """Admit measured pass rates between the bounds of the step, and unmeasured problems."""
     row = rows.get(problem.id)
-    low, high = (value_at(ramp, step) for ramp in (sampling.measured_at_least, sampling.measured_at_most))
+    low, high = (value_at(ramp, step) for ramp in (bounds.at_least, bounds.at_most))
     return row is None or low <= row.pass_rate <= high
 
 
@@ -328,7 +328,8 @@ def retried(steps: int, problem: Problem, step: int, memory: Memory | None) -> b
 def check_sampling(config: Config, data: Problems) -> None:
     """Refuse sets and gates that at some step leave nothing to draw; DataError says which, and when."""
     sampler, sampling = Sampler(config, data), config.sampling
-    bounds = (sampling.measured_at_least, sampling.measured_at_most)
+    measured = config.env.difficulty
+    bounds = () if measured is None else (measured.at_least, measured.at_most)
     steps = {*knots([*bounds, *(one.weight for one in config.env.mix or ())])}
     steps |= {first for first, _ in sampling.levels or ()}
     known = {problem.level for problem in data.train if problem.level}

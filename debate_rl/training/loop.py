@@ -222,7 +222,7 @@ def schedule_metrics(config: Config, step: int) -> dict[str, float]:
     if config.rewards.reads_likelihood:
         changing.append(("rewards", "likelihood_weight"))
     figures = {f"schedule/{key}": getattr(getattr(now, table), key) for table, key in (*WEIGHTS, *changing)}
-    if config.grader.strict_mode is not None:
+    if len(config.grader.modes) > 1:
         figures["grader/strict"] = float(config.grader.mode_at(step) == config.grader.final)
     if config.shots.count:
         figures["shots"] = float(config.shots.count_at(step))

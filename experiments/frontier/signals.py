@@ -36,7 +36,7 @@ class Signal:
 
 
 def _controlled(name: str, control: str, words: str, share: float = 0.0) -> Signal:
-    own = (f"train.control={control}", *([f"train.control_share={share}"] if share else []))
+    own = (f"train.control.{control}={share}" if share else f"train.control={control}",)
     return Signal(name, (*VOTES, *own), words, control=control, share=share)
 
 

@@ -11,12 +11,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, read_run_config
 from debate_rl.metrics.held_out import read_held_out, sentence
-from debate_rl.preflight.start import SchemeWarning
 from debate_rl.runs.weights import load_kept, newest_weights
 from debate_rl.training.loop import train
 
@@ -130,14 +128,6 @@ def test_a_merged_adapter_is_a_plain_model(export, runs):
     )
 
 
-@pytest.mark.slow
-def test_the_type_of_the_weights_can_be_chosen(export, runs):
-    assert export("full", "--dtype", "bfloat16", "--out", "half")[0] == 0
-    assert {value.dtype for value in load_file(runs / "half/model.safetensors").values()} == {torch.bfloat16}
-    code, _, err = export("full", "--dtype", "int8")
-    assert (code, err) == (2, "debate: --dtype int8: unknown; valid: float32, bfloat16, float16\n")
-
-
 def test_the_card_has_the_recipe_and_the_figures_of_the_run(export, runs):
     assert export("full")[0] == 0
     card = (runs / "full/export/README.md").read_text()
@@ -215,15 +205,3 @@ def test_an_exported_judge_selects_as_the_run_itself(export, debate_command, nam
         assert code == 0, err
         answers.append({k: v for k, v in json.loads(out).items() if k != "seconds"})
     assert answers[0] == answers[1]
-
-
-@pytest.mark.slow
-def test_a_run_without_ballots_has_no_judge_to_export(tiny_recipe, tmp_path, debate_command, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    settings = ["run.dir=one", "debate.num_agents=2", "train.steps=1", "logging.progress=none"]
-    with pytest.warns(SchemeWarning, match="Only truth trains"):
-        train(load_config(Config, tiny_recipe, settings))
-    code, _, err = debate_command("export", "one", "--judge")
-    assert code == 2
-    assert "judge without ballots: debate.num_agents = 2" in err
-    assert not Path("one/judge").exists()

@@ -115,8 +115,8 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
         },
         {"rewards": {"labels": 0.9, "peer_weight": "measured"}},
         {"train": {"control": "random_reward"}},
-        {"train": {"control": "flipped_votes", "control_share": 0.3}},
-        {"train": {"control": "shared_errors", "control_share": 0.3}},
+        {"train": {"control": {"flipped_votes": 0.3}}},
+        {"train": {"control": {"shared_errors": 0.3}}},
     ],
 )
 def test_what_was_rewarded_is_replayed_as_it_was(changes, tmp_path):

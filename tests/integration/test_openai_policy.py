@@ -12,93 +12,19 @@ import threading
 import time
 import tracemalloc
 import zlib
-from collections.abc import Callable
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from debate.policy import token_counts
 from debate.types import Message, SampleRequest, TurnId
-from debate_rl.inference import server as server_module
 from debate_rl.inference.openai import GO_ON, OpenAIPolicy
 from debate_rl.inference.server import LARGEST_REPLY, ServerError, key_for
 from debate_rl.inference.tools import ToolPolicy
 
+from .model_server import Answer, chat, serving
+
 SECRET = "sk-very-secret-0123"
-OTHERS = "http://a:1/v1,http://user:word@b:2/v1"
-
-
-@dataclass
-class Answer:
-    """Status, body (JSON unless bytes) and headers; ``wait`` is waited for before anything is sent."""
-
-    body: object = None
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-    wait: threading.Event | None = None
-
-
-@dataclass
-class Asked:
-    """One request: path, headers (lower case) and the JSON of its body."""
-
-    path: str
-    headers: dict[str, str]
-    body: dict
-
-
-def chat(text, *, finish="stop", usage=(11, 3), **more):
-    """Return the JSON of a chat completion; ``more`` goes into its choice."""
-    message = {"role": "assistant", "content": text} | more.pop("message", {})
-    told = {"usage": {"prompt_tokens": usage[0], "completion_tokens": usage[1]}} if usage else {}
-    return {"choices": [{"index": 0, "message": message, "finish_reason": finish, **more}], **told}
-
-
-class ModelServer(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, answer: Callable[[Asked], Answer]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.answer, self.asked = answer, []
-        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-    def handle_error(self, request, client_address):
-        """Say nothing of clients that hung up."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        data = self.rfile.read(int(self.headers["content-length"]))
-        asked = Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, json.loads(data))
-        self.server.asked.append(asked)
-        answer = self.server.answer(asked)
-        if answer.wait is not None:
-            answer.wait.wait(20)
-        body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
-        self.send_response(answer.status)
-        for name, value in {"content-length": str(len(body)), **answer.headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        """Write nothing to stderr."""
-
-
-@contextmanager
-def serving(answer: Callable[[Asked], Answer]):
-    """Yield a server that answers each request by this function."""
-    with ModelServer(answer) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def request(text="hello", **rest):
@@ -155,25 +81,6 @@ def test_the_key_goes_to_its_own_hosts_alone(base_url, own, sent, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.setenv("OPENAI_BASE_URL", own or "")
     assert key_for(base_url) == (SECRET if sent else None)
-
-
-@pytest.mark.parametrize(
-    ("own", "status", "told"), [(OTHERS, 401, True), (OTHERS, 403, False), ("", 401, True)]
-)
-def test_a_server_that_wants_the_key_of_others_is_named_with_the_remedy(own, status, told, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    monkeypatch.setenv("OPENAI_BASE_URL", own)
-    monkeypatch.setattr(server_module, "LOCAL", ())  # as if this one were elsewhere
-    with serving(lambda _: Answer({"error": "who are you?"}, status)) as server:
-        with pytest.raises(ServerError) as caught:
-            ask(policy_at(server), request())
-        hosts = "a:1, b:2" if own else "api.openai.com"
-        remedy = (
-            f": who are you?; OPENAI_API_KEY was not sent, since it is the key of {hosts}: if it is this "
-            f"server's, add {server.url} to OPENAI_BASE_URL (commas between several)"
-        )
-        assert str(caught.value).endswith(remedy if told else ": who are you?")
-        assert [one.headers.get("authorization") for one in server.asked] == [None]
 
 
 def test_plain_completions_get_one_text():
@@ -292,15 +199,6 @@ def test_a_server_without_extras_is_asked_without_them_from_then_on():
             "seed",
             "stop",
         }
-
-
-def test_newer_models_are_given_their_own_name_of_the_limit():
-    def newer(asked):
-        return Answer(chat("ok")) if "max_completion_tokens" in asked.body else Answer({"error": "no"}, 400)
-
-    with serving(newer) as server:
-        assert ask(policy_at(server), request())[0].text == "ok"
-        assert "max_tokens" not in server.asked[-1].body
 
 
 @pytest.mark.parametrize("status", [429, 500, 503, 408])

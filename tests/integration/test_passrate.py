@@ -8,12 +8,11 @@ import pytest
 import tomli_w
 
 from debate.policies.scripted import ScriptedPolicy
+from debate_rl.commands.passrate import measure, pass_rate_plan, problems_to_measure
 from debate_rl.config import Config
-from debate_rl.evaluation.pass_rates import measure, pass_rate_plan, problems_to_measure
 from debate_rl.evaluation.play import Unopened
 from debate_rl.sampling.difficulty import question_checksum, read_difficulty
 from debate_rl.sampling.problems import load_run_problems
-from envs import DataError
 
 PROBLEMS = 6
 TINY = {
@@ -90,16 +89,6 @@ def test_what_was_sampled_before_a_stop_is_not_sampled_again(config, data, tmp_p
     rows = measure(plan_of(config, data, samples=6), Unopened(lambda: more), tmp_path)
     assert more.asked == 12
     assert {row.samples for row in rows} == {6}
-
-
-def test_problems_without_truth_have_no_pass_rate(config, data):
-    from dataclasses import replace
-
-    from msgspec.structs import replace as with_kind
-
-    open_problem = with_kind(data.train[0], kind="open", answer=None)
-    with pytest.raises(DataError, match="has no gold answer, and so no pass rate"):
-        plan_of(config, replace(data, train=(open_problem,)))
 
 
 def test_the_command_writes_a_file_that_training_reads(debate_command, tmp_path, monkeypatch):

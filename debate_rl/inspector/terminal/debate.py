@@ -32,7 +32,7 @@ from debate_rl.inspector.views.why_text import why_blocks
 from transcripts import DebateRow, Record
 
 MOST = 20_000
-"""So many characters of a text, and so many tokens, are shown at once; ``whole`` has all of a message."""
+"""The most characters of a text, and the most tokens, shown at once; ``o`` shows a whole message."""
 LAYOUT = Layout(unfold="t shows them", most=MOST, further=", o shows them", indent="")
 
 
@@ -128,9 +128,9 @@ HOME, SHOWN = "m", "vwp"
 """The key of the panel that a debate opens with, and of those that the footer shows."""
 ELSEWHERE = "the same problem in other steps, and what differs"
 WIDE = 120
-"""From so many columns on, the votes stand beside the text."""
+"""Columns of a terminal from which the votes stand next to the text."""
 LATE_S = 0.3
-"""After so many seconds "reading…" takes the place of the panel before."""
+"""Seconds after which "reading…" replaces the previous panel."""
 
 
 class DebateScreen(RunScreen):

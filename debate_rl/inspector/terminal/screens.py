@@ -37,7 +37,7 @@ from debate_rl.inspector.views.replays import ReplayName, StoredReplay, read_rep
 from transcripts import DebateRow, RunStore, StepRow, compile_filter
 
 SLICE_S, PAUSE_S = 0.4, 0.05
-"""The full text is built in slices of so many seconds, between which the application can be left."""
+"""Seconds of a slice in which the full text is built, and of the pause after it, for the keyboard."""
 Result = TypeVar("Result")
 READING_ERRORS = (ValueError, OSError, sqlite3.Error)
 """What reading a run may raise: shown in the last line, never a traceback."""
@@ -128,7 +128,7 @@ class RunScreen(Screen[str | None]):
         then: Callable[[Result], None],
         failed: Callable[[str], None] | None = None,
     ) -> None:
-        """Read in a thread, then go on; a later ``load`` of the group takes the place of this one.
+        """Read in a thread, then call ``then``; a later ``load`` of the group replaces this one.
 
         What cannot be read is said in one line, by ``failed`` or in the last row.
         """
@@ -145,7 +145,7 @@ class RunScreen(Screen[str | None]):
         self.run_worker(run(), group=group, exclusive=True)
 
     def with_text(self, run: OpenRun, filter: str, then: Callable[[], None]) -> None:
-        """Build the full text where the filter searches words, saying how far it is; then go on."""
+        """Build the full text where the filter searches words, saying how far it is; then call ``then``."""
         if not compile_filter(filter).words:
             self.workers.cancel_group(self, "text")
             then()

@@ -85,7 +85,7 @@ def rows(text: str, width: int) -> list[tuple[int, int]]:
             spans.append((start, match.start()))
             start, used = match.start(), 0
         if size > width or len(bare) > FULLEST * width:
-            pieces = _broken(text, start, match.end(), width)
+            pieces = _broken(text, start, match.start() + len(bare), width)
             spans += pieces[:-1]
             start = pieces[-1][0]
             full = cell_len(text[start : match.end()])
@@ -406,7 +406,7 @@ class Grid(Widget, can_focus=True):
         if y == 0:
             more = self.view.agents > MOST_AGENTS or len(self.view.turns[0]) > across
             names = [padded(self.view.round_name(round_), width) for round_ in shown]
-            heads = padded("(arrows go on)" if more else "", NAME + 2) + "".join(names)
+            heads = padded("(more by arrows)" if more else "", NAME + 2) + "".join(names)
             return strip_of(self, Text(heads, "dim", no_wrap=True))
         name = padded(one_line(self.view.who(agent), 80), NAME)
         row = Text(no_wrap=True).append(name, "bold" if agent == self.chosen.agent else "").append("  ")

@@ -180,7 +180,7 @@ def evaluations(run: Path, notes: list[str]) -> list[Evaluation]:
 
 
 def _step(folder: Path, warm_starts: set[str], notes: list[str]) -> int:
-    """Return the steps that weights had learnt from: 0 for what a run began with, or if none is recorded."""
+    """Return the steps that weights had learnt from: 0 for a start, and where nothing says it."""
     try:
         if read_json(folder / IDENTITY)["of"].get("weights") in warm_starts:
             return 0
@@ -190,7 +190,7 @@ def _step(folder: Path, warm_starts: set[str], notes: list[str]) -> int:
     try:
         return 0 if weights in BEGINNINGS else step_of(Path(weights))
     except ValueError:
-        notes.append(f"{folder}: its name tells no step; it is listed with step 0")
+        notes.append(f"{folder}: its name has no step; it is listed with step 0")
         return 0
 
 
@@ -330,13 +330,6 @@ class Comparison:
         is_ballot = self.rounds is not None and turn.round >= self.rounds
         return f"{name}, {'final ballot' if is_ballot else f'round {turn.round}'}{address}"
 
-    def vote(self, vote: VoteDifference) -> str:
-        """Return a vote that differs, in words."""
-        first, second, judge = (self.spelled(turn) for turn in (vote.first, vote.second, vote.judge))
-        outcomes = {None: "no vote", "tie": "a tie", "first": f"{first} won", "second": f"{second} won"}
-        change = f"{outcomes[vote.before]}, then {outcomes[vote.after]}"
-        return f"judge {judge} on {first} and {second}: {change} ({vote.kind})"
-
 
 def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "after")) -> Comparison:
     """Return what differs between two debates, agent by agent; only valid votes are compared.
@@ -345,22 +338,23 @@ def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "
     """
     check_record(before)
     check_record(after)
-    turns = {turn.id for record in (before, after) for turn in record.debate.turns}
+    turns = sorted({turn.id for record in (before, after) for turn in record.debate.turns}, key=_by_round)
     old, new = _outcomes(before), _outcomes(after)
     keys = sorted({*old, *new}, key=lambda key: (key[0].round, key))
     votes = [VoteDifference(key[0], *key[1], old.get(key), new.get(key)) for key in keys]
     differ = tuple(vote for vote in votes if vote.before != vote.after)
     return Comparison(
-        before=names[0],
-        after=names[1],
-        turns=tuple(
-            _turn(before, after, turn) for turn in sorted(turns, key=lambda turn: (turn.round, turn.agent))
-        ),
+        *names,
+        turns=tuple(_turn(before, after, turn) for turn in turns),
         votes=differ,
         same_votes=len(votes) - len(differ),
         notes=tuple(_notes(before.debate, after.debate)),
         rounds=max(record.debate.protocol.num_rounds for record in (before, after)),
     )
+
+
+def _by_round(turn: TurnId) -> tuple[int, int]:
+    return turn.round, turn.agent
 
 
 def _outcomes(record: Record) -> dict[tuple[TurnId, Pair], str]:
@@ -417,16 +411,11 @@ def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
     middle = a[start : len(a) - end], b[start : len(b) - end]
     cut = any(len(words) > MOST_WORDS or sum(map(len, words)) > MOST_CHARACTERS for words in middle)
     changes: list[tuple[Mark, list[str]]] = [(" ", a[:start])]
-    if cut:
-        changes.append(("-", middle[0]))
-        changes.append(("+", middle[1]))
-    else:
-        for kind, i, j, k, m in SequenceMatcher(None, *middle).get_opcodes():
-            if kind == "equal":
-                changes.append((" ", middle[0][i:j]))
-            else:
-                changes.append(("-", middle[0][i:j]))
-                changes.append(("+", middle[1][k:m]))
+    matcher = SequenceMatcher(None, *(((), ()) if cut else middle))
+    opcodes = [("replace", 0, len(middle[0]), 0, len(middle[1]))] if cut else matcher.get_opcodes()
+    for kind, i, j, k, m in opcodes:
+        equal = kind == "equal"
+        changes += [(" ", middle[0][i:j])] if equal else [("-", middle[0][i:j]), ("+", middle[1][k:m])]
     changes.append((" ", a[len(a) - end :]))
     joined: list[TextPiece] = []
     for mark, group in groupby((one for one in changes if one[1]), key=lambda change: change[0]):
@@ -448,7 +437,12 @@ def comparison_blocks(both: Comparison) -> list[Block]:
     blocks: list[Block] = [Line(note, "notice") for note in both.notes]
     ends = (Span(f"[-{both.before} alone-]", "wrong"), "  ", Span(f"{{+{both.after} alone+}}", "right"))
     blocks.append(Line(ends))
-    votes = [Line(both.vote(vote)) for vote in both.votes[:MOST_VOTES]]
+    votes: list[Block] = []
+    for vote in both.votes[:MOST_VOTES]:
+        first, second, judge = map(both.spelled, (vote.first, vote.second, vote.judge))
+        said = {None: "no vote", "tie": "a tie", "first": f"{first} won", "second": f"{second} won"}
+        change = f"{said[vote.before]}, then {said[vote.after]} ({vote.kind})"
+        votes.append(Line(f"judge {judge} on {first} and {second}: {change}"))
     blocks.append(Section(f"votes: {both.same_votes} the same, {len(both.votes)} not", votes))
     return [*blocks, *(_difference(both, turn) for turn in both.turns)]
 

@@ -109,7 +109,7 @@ class DebateView:
 
     ``winner``: the winner's turn, None without votes; ``tied``: the turns of equal score that it was drawn
     among by lot, () where one had the best; ``judged_round``: the last round that votes were about.
-    ``scored`` tells whether rewards were stored; without them the winner is that of the margins.
+    ``scored``: whether rewards were stored; without them the winner is that of the margins.
     ``rounds_saved``: as in ``Debate``, 0 for one that did not stop.
     """
 
@@ -323,7 +323,7 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
 
 
 def is_markup(text: str) -> bool:
-    """Return whether a text outside of the sections is nothing but tags and blanks.
+    """Return whether a text outside of the sections is only tags and blanks.
 
     >>> is_markup("<solution> "), is_markup("</a> so")
     (True, False)

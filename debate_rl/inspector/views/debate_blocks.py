@@ -73,7 +73,7 @@ def debate_blocks(
 
 def _summary(summary: SummaryView, *, raw: bool) -> Text:
     text = summary.completion if raw else summary.text
-    return Text(text, "summary that was shown instead of the turns", "other", typeset=True)
+    return Text(text, "summary shown instead of the turns", "other", typeset=True)
 
 
 def _head(view: DebateView) -> Iterator[Block]:

@@ -133,16 +133,16 @@ def failure_view(failure: ParseFailure, text: str) -> FailureView:
     >>> shown.line, shown.column, shown.excerpt.before, shown.excerpt.piece
     (3, 1, 'x\n\n', 'A ? B')
     """
-    told = failure.reason, failure.detail, RULES[failure.reason]
+    rule = failure.reason, failure.detail, RULES[failure.reason]
     if failure.span is None:
-        return FailureView(*told, None, None, None, None)
+        return FailureView(*rule, None, None, None, None)
     start = min(max(0, failure.span.start), len(text))  # the part of a stored span that lies in the text
     end = min(max(start, failure.span.end), len(text))
     piece, line = text[start:end], text.count("\n", 0, start) + 1
     left_out = max(0, len(piece) - 2 * HALF)
     shown = (piece[:HALF], left_out, piece[-HALF:]) if left_out else (piece, 0, "")
     excerpt = Excerpt(text[max(0, start - CONTEXT) : start], *shown, text[end : end + CONTEXT])
-    return FailureView(*told, start, line, start - text.rfind("\n", 0, start), excerpt)
+    return FailureView(*rule, start, line, start - text.rfind("\n", 0, start), excerpt)
 
 
 def parse_again(record: Record, turn: Turn) -> ParsedTurn:

@@ -25,9 +25,9 @@ TOKENIZER = "tokenizer.json"
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """What a turn read: its messages, or () and ``why`` if they cannot be rebuilt exactly.
+    """What a turn read: its messages; () where the record does not determine them, and ``why`` in one line.
 
-    ``tokens``: how many the engine counted, 0 if it reported none. ``text``: the prompt exactly as it was
+    ``tokens``: how many the engine counted, 0 where it did not. ``text``: the prompt exactly as it was
     sent, with the marks of the chat template or of the prompt set; "" where the run does not have what that
     takes.
     """
@@ -57,7 +57,7 @@ class DebatePrompts:
             self.note = "" if run is None else _require_known(self._set, run)
             self._held = held_debate(debate)
         except ValueError as error:
-            self.note = f"the prompts cannot be rebuilt exactly: {error}"
+            self.note = f"the prompts cannot be made again exactly: {error}"
 
     def of(self, turn: TurnId) -> PromptView:
         """Return what a turn read."""
@@ -66,7 +66,7 @@ class DebatePrompts:
             try:
                 messages, why = self._held.prompt(turn).messages, ""
             except PromptUnknownError as error:
-                why = f"the prompt cannot be rebuilt exactly: {error}"
+                why = f"the prompt cannot be made again exactly: {error}"
         return PromptView(turn, messages, why, *self._sent(turn, messages))
 
     def of_summary(self, round_: int) -> PromptView:
@@ -97,7 +97,7 @@ class DebatePrompts:
 
 
 def _evaluation_of(folder: Path) -> Mapping[str, Any]:
-    """Return what the evaluation of this part was made from; {} elsewhere."""
+    """Return what an evaluation is of, whose part this is; {} elsewhere."""
     try:
         return _table(_table(read_json(folder.resolve().parent / IDENTITY)).get("of"))
     except (OSError, ValueError):
@@ -135,7 +135,7 @@ def _tokenizer_file(run: Path, model: Mapping[str, Any]) -> Path | None:
 def _require_known(name: str, run: Path) -> str:
     """Return a note on the prompt set of a run's debate; PromptUnknownError where it is another today.
 
-    A file of one's own is read only where its checksum is the one that the run wrote down.
+    The user's own file is read only where its checksum is the one that the run recorded.
     """
     facts: Mapping[str, Any] = {}
     with suppress(OSError, ValueError):
@@ -146,7 +146,7 @@ def _require_known(name: str, run: Path) -> str:
         key = prompts_key(name)
         known = _table(facts.get("data")).get(key) or _evaluation_of(run).get("prompts")
         if known is None and prompt_path(name).parent != SHIPPED:
-            raise PromptUnknownError(f"the run does not tell what was in its prompt set {name!r}")
+            raise PromptUnknownError(f"the run does not record what was in its prompt set {name!r}")
         now = prompts_checksum(name)
     except PromptUnknownError:
         raise
@@ -156,8 +156,8 @@ def _require_known(name: str, run: Path) -> str:
         raise PromptUnknownError(f"its prompt set {name!r} was changed while the run was made")
     if known not in (None, now):
         raise PromptUnknownError(f"its prompt set {name!r} is not what it was for the run")
-    told = f"prompts as today's prompt set {name!r} makes them; the run does not record its version"
-    return "" if known else told
+    note = f"prompts as today's prompt set {name!r} makes them; the run does not record which version it had"
+    return "" if known else note
 
 
 def _table(value: object) -> Mapping[str, Any]:

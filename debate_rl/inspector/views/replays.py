@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -30,9 +30,6 @@ from rewards import STREAMS
 from transcripts.codec import decode
 from transcripts.errors import FieldError
 from transcripts.record import PARTS, named
-
-if TYPE_CHECKING:
-    pass
 
 MOST_ROWS = 200
 _ID = b'{"id":"'
@@ -178,7 +175,13 @@ class StoredReplay:
                 return None
             with open_plain(path) as file:
                 file.seek(start)
-                return _debate(decode(file.readline(LARGEST), _Line))
+                line = decode(file.readline(LARGEST), _Line)
+            by_turn = zip(
+                line.turns, _pairs(line, "rewards", STREAMS), _pairs(line, "advantages", PARTS), strict=True
+            )
+            turns = tuple(TurnChange(turn, line.personas[turn.agent], *pairs) for turn, *pairs in by_turn)
+            facts = (line.id, line.step, line.problem, line.change, line.differs)
+            return DebateReplay(*facts, turns, line.rounds)
         except OSError as error:
             raise _unreadable(path, error) from error
         except FieldError as error:
@@ -193,15 +196,15 @@ def replays(run: Path) -> list[ReplayName]:
         names = sorted(child.name for child in (run / "replays").iterdir() if child.is_dir())
     except OSError:
         return []
-    found: list[ReplayName] = []
-    for name in names:
-        try:
-            facts = read_replay(run, name).facts
-        except ReplayError as error:
-            found.append(ReplayName(name, problem=str(error)))
-        else:
-            found.append(ReplayName(name, facts.overrides, facts.debates, facts.changed))
-    return found
+    return [_listed(run, name) for name in names]
+
+
+def _listed(run: Path, name: str) -> ReplayName:
+    try:
+        facts = read_replay(run, name).facts
+    except ReplayError as error:
+        return ReplayName(name, problem=str(error))
+    return ReplayName(name, facts.overrides, facts.debates, facts.changed)
 
 
 def read_replay(run: Path, name: str) -> StoredReplay:
@@ -215,21 +218,20 @@ def read_replay(run: Path, name: str) -> StoredReplay:
     if name not in known and not path.is_file():
         names = ", ".join(sorted(known)) or "none (debate replay makes them)"
         raise ReplayError(f"{run}: no replay {name!r}; there are {names}")
+    what = "is not a replay: "
     try:
         data = read_plain(path)
         schema = decode(data, dict[str, Any]).get("schema")
+        if type(schema) is not int or schema < 1:
+            raise FieldError("schema", f"expected {SCHEMA}, got {schema!r:.60}")
+        what = ""
+        if schema > SCHEMA:
+            raise FieldError("schema", f"{schema} is newer than {SCHEMA}, which this version reads")
+        return StoredReplay(folder, decode(data, ReplayFacts))
     except OSError as error:
         raise _unreadable(path, error) from error
     except FieldError as error:
-        raise ReplayError(f"{path}: is not a replay: {error}") from error
-    if type(schema) is not int or schema < 1:
-        raise ReplayError(f"{path}: is not a replay: schema: expected {SCHEMA}, got {schema!r:.60}")
-    if schema > SCHEMA:
-        raise ReplayError(f"{path}: schema: {schema} is newer than {SCHEMA}, which this version reads")
-    try:
-        return StoredReplay(folder, decode(data, ReplayFacts))
-    except FieldError as error:
-        raise ReplayError(f"{path}: {error}") from error
+        raise ReplayError(f"{path}: {what}{error}") from error
 
 
 def _unreadable(path: Path, error: OSError) -> ReplayError:
@@ -247,15 +249,6 @@ def _starts(path: Path, changed: int, size: int) -> dict[bytes, int]:
             starts[line[len(_ID) :].partition(b'"')[0]] = at
         at += len(line)
     return starts
-
-
-def _debate(line: _Line) -> DebateReplay:
-    rewards, advantages = _pairs(line, "rewards", STREAMS), _pairs(line, "advantages", PARTS)
-    turns = tuple(
-        TurnChange(turn, line.personas[turn.agent], rewards[index], advantages[index])
-        for index, turn in enumerate(line.turns)
-    )
-    return DebateReplay(line.id, line.step, line.problem, line.change, line.differs, turns, line.rounds)
 
 
 def _pairs(line: _Line, kind: str, names: Sequence[str]) -> list[dict[str, OldNew]]:
@@ -297,12 +290,11 @@ def replay_blocks(replay: StoredReplay) -> list[Block]:
     for one in facts.most_changed[:MOST_ROWS]:
         link = Link(("replays", replay.name), (("debate", one.id),))
         changed += [Span(one.id, link=link), f" ({one.change:.3g})  "]
+    most = Line(changed or "none", name="most-changed")
     return [
         *blocks,
         Section("by stream", [Table(CHANGE_HEADS, list(_changes(facts.streams, facts)), name="streams")]),
-        Section(
-            "debates that change most (sum of |new - old|)", [Line(changed or "none", name="most-changed")]
-        ),
+        Section("debates that change most (sum of |new - old|)", [most]),
         Section("by persona and round", [Table(CHANGE_HEADS, cells, name="cells"), *more]),
     ]
 
@@ -317,8 +309,7 @@ def _changes(changes: Sequence[StreamChange], facts: ReplayFacts) -> Iterator[Se
 
 def debate_replay_blocks(debate: DebateReplay) -> list[Block]:
     """Return one debate under both schemes: the rewards and advantages of each turn, old and new."""
-    names = {name for turn in debate.turns for name in turn.advantages}
-    streams = [name for name in debate.turns[0].advantages if name in names] if debate.turns else []
+    streams = list(debate.turns[0].advantages) if debate.turns else []
     rows: list[Sequence[Words]] = []
     for turn in debate.turns:
         advantages = (_change(turn.advantages, name) for name in streams)
@@ -331,11 +322,8 @@ def debate_replay_blocks(debate: DebateReplay) -> list[Block]:
     blocks.append(Line(f"sum of |new - old| over generator, judge and format: {debate.change:.3g}"))
     if debate.differs:
         blocks.append(Line("what is stored is not what the run's own scheme gives", "notice"))
-    title: Words = (
-        Span(f"debate {debate.id}", link=to_debate(debate.id)),
-        f" under both schemes: {debate.problem}",
-    )
-    return [Section(title, blocks, name="replay-debate")]
+    link = Span(f"debate {debate.id}", link=to_debate(debate.id))
+    return [Section((link, f" under both schemes: {debate.problem}"), blocks, name="replay-debate")]
 
 
 def _change(values: Mapping[str, tuple[float | None, float | None]], stream: str) -> str:

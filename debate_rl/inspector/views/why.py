@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import UNSET
 
@@ -23,19 +23,10 @@ from debate_rl.replay.scheme import Scheme, ScoredStep, advantages_of_step, clos
 from envs.errors import MissingPackageError
 from envs.instructions import ConstraintError, constraints_of, follows
 from envs.registry import key_by_itself
-from learner.advantages import Advantages
+from learner.advantages import Advantages, turns
 from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
-from learner.advantages.turns import (
-    BESIDE,
-    CREDIT,
-    StreamName,
-    generator_streams,
-    is_masked,
-    mixed,
-    owes,
-    scaled,
-)
-from rewards import ballot_box, drop_reasons
+from learner.advantages.turns import BESIDE, StreamName
+from rewards import Rewards, ballot_box, drop_reasons
 from rewards.criticism import criticised, persuasions
 from rewards.graph import Results, results_by_opponent, total
 from rewards.judging import VoteValue, consistencies, values_of_votes
@@ -71,6 +62,7 @@ SOURCES: Final = {
 }
 """Where a number comes from: by peer rule, stream, critic's rule, baseline and scale."""
 OF_FORMAT = "A_format, on the judge's tokens; without any, on the token that ended the reply"
+Known: TypeAlias = float | None
 _FIGURE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -169,18 +161,16 @@ def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: 
             step = recompute(store, scheme_of(config), id, turn)
         except Exception as error:  # the user's own rule may raise anything, and so may other code
             reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-            told = "cannot be recomputed, so only what is stored is shown"
-            notes.append(f"step {record.step} {told}: {reason}")
+            missing = "cannot be recomputed, so only what is stored is shown"
+            notes.append(f"step {record.step} {missing}: {reason}")
     case = _Case(record, turn, step)
-    concerned = {"persuasion": of.parsed.criticisms is not UNSET, "format": owes(of), "judge": True}
+    concerned = {"persuasion": of.parsed.criticisms is not UNSET, "format": turns.owes(of), "judge": True}
     parts: Facts = {
         "peer": None if of.ballot else case.peer(),
         "truth": None if of.ballot else case.truth(),
         "judge": case.judge(),
         "format": case.format(),
-        "streams": tuple(one for one in _streams(case, step) if concerned.get(one["name"], not of.ballot))
-        if step
-        else (),
+        "streams": tuple(one for one in _streams(case) if concerned.get(one["name"], not of.ballot)),
         "total": case.total(),
     }
     badges = [one.matches for one in _numbers(parts) if one.matches is not None]
@@ -204,13 +194,13 @@ def _notes(
     if config is not None and config.train.control != "none":
         drawn = config.train.draws_rewards
         what = "a coin stands for truth" if drawn else "votes are not what the judges' lines say"
-        yield f"train.control = {config.train.control}: {what}"
+        yield f"train.control = {config.train.control_and_share[0]}: {what}"
     if record.rewards is None:
         yield "no rewards are stored with this debate"
     damaged = [line for line in store.damage if line.startswith(f"step {record.step},")]
     if damaged and step is not None:
         yield f"{counted(len(damaged), 'damaged line')} of this step; baseline groups lack their debates"
-    if config is not None and is_masked(record.debate.turn(turn), config.rewards):
+    if config is not None and turns.is_masked(record.debate.turn(turn), config.rewards):
         yield 'rewards.overlong = "mask": the reply ended at its token limit, so nothing is learnt from it'
 
 
@@ -281,21 +271,15 @@ class _Case:
 
     def reward(self, stream: str, source: str, formula: str | None = None) -> Number:
         """Return a reward of the turn; without a formula its value stands for itself."""
-        new, old = (
-            value_of(stream_named(of, stream), self.turn) for of in (self.scores, self.record.rewards)
-        )
-        return self.number(new, old, source, formula) if self.step else Number(stored=old, source=source)
+        new, old = self._in(self.scores, stream), self._in(self.record.rewards, stream)
+        return self._number(new, old, source, formula) if self.step else Number(stored=old, source=source)
 
-    def number(
-        self,
-        value: float | None,
-        stored: float | None,
-        source: str,
-        formula: str | None,
-        *,
-        kept: bool = True,
+    def _in(self, rewards: Rewards | None, stream: str) -> float | None:
+        return value_of(stream_named(rewards, stream), self.turn)
+
+    def _number(
+        self, value: Known, stored: Known, source: str, formula: str | None, kept: bool = True
     ) -> Number:
-        """Return a number beside the stored one; ``kept``: transcripts have it."""
         text = "" if value is None else written(value) if formula is None else formula
         matches = close(stored, value) if kept and self.record.rewards is not None else None
         return Number(value, text, stored, matches, source)
@@ -478,7 +462,7 @@ class _Case:
         split = any(one.peer is not None or one.truth is not None for one in self.record.advantages)
         kept = part not in BESIDE and (split or part not in ("peer", "truth"))
         value = getattr(self.step.advantages.turns[self.step.index], part, None)
-        return self.number(value, stored, source, formula, kept=kept)
+        return self._number(value, stored, source, formula, kept)
 
 
 def written(value: float | None) -> str:
@@ -492,10 +476,10 @@ def written(value: float | None) -> str:
 
 def _weighted(parts: Iterable[tuple[float, float | None]]) -> str:
     """Return the sum of those parts that are there, each with its weight."""
-    there = [part for part in parts if scaled(part[1], part[0]) is not None]
-    return " + ".join(
-        written(value) if weight == 1 else f"{written(weight)} * {written(value)}" for weight, value in there
-    )
+    there = [part for part in parts if turns.scaled(part[1], part[0]) is not None]
+    factors = ["" if weight == 1 else f"{written(weight)} * " for weight, _ in there]
+    terms = [factor + written(value) for factor, (_, value) in zip(factors, there, strict=True)]
+    return " + ".join(terms)
 
 
 def _worth(worth: VoteValue, weight: float | None) -> Number:
@@ -505,23 +489,21 @@ def _worth(worth: VoteValue, weight: float | None) -> Number:
         balanced = "the other judges of the pair balance, or there are none"
         both = f"{undecided}, and {balanced}"
         return Number(source=undecided if weight == 1 else balanced if weight == 0 else both)
-    names = {
-        "truth": "truth",
-        "consensus": "the others' consensus",
-        "verdict": "a verifier model's preference",
-    }
-    there = [about for name, about in names.items() if getattr(worth, name) is not None]
-    return Number(float(worth.value), written(float(worth.value)), source=", ".join(there))
+    there = [name for name in ("truth", "consensus", "verdict") if getattr(worth, name) is not None]
+    return Number(float(worth.value), written(float(worth.value)), source=" and ".join(there))
 
 
-def _streams(case: _Case, step: Step) -> Iterator[Facts]:
-    """Yield how each stream's value becomes the turn's advantage.
+def _streams(case: _Case) -> Iterator[Facts]:
+    """Yield how each stream's value becomes the turn's advantage; nothing where nothing was computed again.
 
     ``members``: the turns of the baseline group. ``centre`` is taken off the value, and ``spread`` is the
     standard deviation that divides; None where nothing does.
     """
+    step = case.step
+    if step is None:
+        return
     critics: tuple[StreamName, ...] = ("persuasion",) if "persuasion" in step.advantages.streams else ()
-    for name in (*generator_streams(step.scheme.rewards), "judge", *critics, "format"):
+    for name in (*turns.generator_streams(step.scheme.rewards), "judge", *critics, "format"):
         settings, stream = getattr(step.scheme.advantages, name), step.advantages.streams[name]
         value, advantage = stream.values[step.index], stream.advantages[step.index]
         group = stream.groups.get(stream.keys[step.index])
@@ -587,7 +569,7 @@ def _centre(step: Step, name: StreamName, group: GroupParts) -> Number:
 def _value(case: _Case, step: Step, name: StreamName) -> Number:
     """Return the reward of a stream with its parts, where it has any."""
     rewards, formula, source = step.scheme.rewards, None, SOURCES.get(name, f"the {name} reward")
-    if name in CREDIT and (step.scheme.advantages.discount or name == "mixed"):
+    if name in turns.CREDIT and (step.scheme.advantages.discount or name == "mixed"):
         return _returned(step, name)
     if name == "shaping" and (parts := shaping_of(case.debate, rewards, key_by_itself).get(case.turn)):
         formula = " + ".join(map(written, parts))
@@ -618,7 +600,7 @@ def _returned(step: Step, name: StreamName) -> Number:
     for one in step.scored.transitions:
         rounds = one.turn.id.round - own.turn.id.round
         if (one.debate, one.turn.id.agent) == (own.debate, own.turn.id.agent) and rounds >= 0:
-            raw = mixed(one.peer, one.truth, weights) if name == "mixed" else getattr(one, name)
+            raw = turns.mixed(one.peer, one.truth, weights) if name == "mixed" else getattr(one, name)
             terms += [] if raw is None else [f"{discount} ** {rounds} * {written(raw)}"]
     source = "this round's reward, and those of the agent's later rounds discounted"
     return Number(value, " + ".join(terms), source=source)

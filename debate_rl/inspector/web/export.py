@@ -45,15 +45,15 @@ def export_html(
     path = Path(path)
     _refuse_another(path)
     rows, matching = store.debates(filter, newest=newest, limit=limit), store.count(filter)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        with naming(path), beside.open("x", encoding="utf-8") as file:
+        with naming(path), fresh.open("x", encoding="utf-8") as file:
             for part in _parts(store, filter, rows, matching):
                 file.write(part)
-        beside.replace(path)
+        fresh.replace(path)
     except BaseException:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            fresh.unlink(missing_ok=True)
         raise
     return Exported(len(rows), matching)
 

@@ -67,8 +67,8 @@ def steps(request: PageRequest) -> Response:
     older = _step(rows[SHOWN_STEPS - 1]) if len(rows) > SHOWN_STEPS else None
     blocks: list[Block] = []
     if damage := store.damage:
-        told = [Line(line) for line in damage[:50]]
-        blocks.append(Section(counted(len(damage), "damaged place"), told, name="damage", folded=True))
+        lines = [Line(line) for line in damage[:50]]
+        blocks.append(Section(counted(len(damage), "damaged place"), lines, name="damage", folded=True))
     if len(judged_steps(run.path)) > 1:
         blocks.append(Line(Span("The judge under attack", link=Link(("pairs",))), name="judged"))
     blocks.append(Section("", _course(request, every), kind="course", id="course"))
@@ -300,7 +300,7 @@ def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = Fals
         near, newest = None, request.links.newest
         if ":" not in request.id:
             near = {"previous": _next(request, newest=not newest), "next": _next(request, newest=newest)}
-        of = f": {view.spelled(chosen)}" if chosen else ""
+        of = f"{'' if title.endswith('?') else ':'} {view.spelled(chosen)}" if chosen else ""
         return show(
             request,
             kind,

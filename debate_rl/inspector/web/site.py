@@ -143,7 +143,7 @@ class Site:
         return store
 
     def look(self, name: str, filter: str, key: object, work: Callable[[RunStore], Result]) -> Result:
-        """Return what some work with a store gives, for a filter; ``key`` tells it from other work.
+        """Return what some work with a store gives, for a filter; ``key`` distinguishes it from other work.
 
         A search for words may have to read many texts: it is done by a store of its own, so that other pages
         are made meanwhile, and Busy until it is done.

@@ -81,18 +81,6 @@ def test_a_judge_that_learns_is_shown_right_and_wrong_solutions_of_frozen_seats(
     assert context_of(ballot, right_by_debate(turns, 1.0)[0]) == (None, 1)
 
 
-def test_a_group_is_about_one_problem():
-    other = replace(debate_of(), problem=Problem("q", "?"))
-    with pytest.raises(ValueError, match=r"exactly one problem, got \['p', 'q'\]"):
-        transitions_of([debate_of(), other], [REWARDS, REWARDS], [0, 0])
-
-
-def test_a_turn_of_nobody_is_refused():
-    debate = replace(debate_of(), personas=PERSONAS[:2])
-    with pytest.raises(ValueError, match="the debate has 2 personas, so no such agent"):
-        transitions_of([debate], [REWARDS], [0])
-
-
 def rows_of(*parts: TurnAdvantage | None, text: str = JUDGED, config: AdvantageConfig = PLAIN):
     """Rows of one agent's turns in round 1, one for each part."""
     debate = replace(debate_of(), turns=(turn_of(text, 0, 1),) * len(parts), personas=PERSONAS[:1])

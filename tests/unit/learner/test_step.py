@@ -20,7 +20,6 @@ from learner.losses import LOSSES, LossConfig, LossInputs, LossOutputs
 from learner.losses.kl import kl_penalty
 from learner.update import head as head_module
 from learner.update.batches import MicroBatch, collate, micro_batches
-from learner.update.config import check_settings
 from learner.update.forward import action_logprobs
 from learner.update.head import entropy_of, head_logprobs
 from learner.update.learner import Learner, lr_factor
@@ -183,13 +182,6 @@ def test_a_large_head_is_run_in_tiles_with_the_same_result(dtype, tolerance, ent
         torch.testing.assert_close(tiled, expected, atol=tolerance, rtol=tolerance)
 
 
-def test_models_that_change_their_logits_after_the_head_take_the_plain_path():
-    model, rows = model_of(), random_rows(3)
-    expected = action_logprobs(model, collate(rows))[0]
-    model.config.logit_scale = 1.0
-    torch.testing.assert_close(action_logprobs(model, collate(rows))[0], expected)
-
-
 def test_a_row_whose_first_token_is_an_action_is_refused():
     with pytest.raises(ValueError, match=r"group 'p'.*first token of a row has no context"):
         collate([row_of([], [1, 2], [1, 1])])
@@ -343,13 +335,6 @@ def test_on_policy_the_first_pass_agrees_with_the_sampler_and_ratios_are_one():
     assert (metrics["ratio_mean"], metrics["ratio_max"], metrics["clip_fraction"]) == (1.0, 1.0, 0.0)
 
 
-def test_a_wrong_temperature_shows_as_a_mismatch():
-    model = model_of()
-    rows = [replace(row, temperature=1.0) for row in random_rows()]
-    rows = [replace(row, temperature=0.6) for row in with_sampler(rows, model)]
-    assert Learner(model, config_of()).step(rows)["mismatch_mean"] > 0.1
-
-
 def test_the_mismatch_is_told_by_position():
     rows = [row_of([1] * 510, [2] * 4, [1] * 4), row_of([1] * 2100, [2], [1])]
     sampled = torch.full((2, 2101), -3.0)
@@ -407,34 +392,12 @@ def test_ratios_of_later_minibatches_start_from_the_weights_before_the_first_upd
     assert min(later) > 1e-3
 
 
-def test_old_log_probabilities_can_be_the_samplers():
-    metrics = Learner(model_of(), config_of(old_logprobs="sampling")).step(random_rows())
-    assert metrics["ratio_max"] > 1.01
-    recomputed = Learner(model_of(), config_of()).step(random_rows())
-    assert metrics["mismatch_kl"] == recomputed["mismatch_kl"] > 1, "the sampler is compared all the same"
-
-
-def test_minibatches_share_the_rows_and_few_rows_make_fewer():
-    learner = Learner(model_of(), config_of(minibatches=4))
-    assert learner.step(random_rows(10))["updates"] == 4
-    assert learner.step(random_rows(3))["updates"] == 3
-    assert learner.step([])["updates"] == 0
-    assert learner.steps == 3
-
-
 def test_a_step_without_rows_changes_nothing():
     model = model_of()
     before = weights(model)
     metrics = Learner(model, config_of()).step([])
     assert metrics["rows"] == 0
     assert all(torch.equal(a, b) for a, b in zip(before, weights(model), strict=True))
-
-
-def test_sizes_are_reported():
-    rows = [row_of([1, 2], [3], [1]), row_of([1, 2, 3], [4, 5], [1, 1])]
-    metrics = Learner(model_of(), config_of()).step(rows)
-    assert (metrics["rows"], metrics["action_tokens"]) == (2, 3)
-    assert (metrics["row_tokens"], metrics["read_tokens"]) == (8, 10)
 
 
 def test_a_gradient_that_is_not_finite_is_left_out_and_counted():
@@ -522,11 +485,6 @@ def test_a_resumed_run_has_the_refreshed_reference(adapter: bool):
     assert all(map(torch.equal, weights(resumed.model), weights(whole.model)))
 
 
-def test_a_reference_that_nothing_is_held_near_is_not_refreshed():
-    with pytest.raises(ValueError, match="reference_every=2 refreshes what beta holds"):
-        config_of(reference_every=2)
-
-
 def test_only_the_adapter_of_a_lora_model_is_trained():
     model = lora_of(model_of())
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
@@ -536,16 +494,6 @@ def test_only_the_adapter_of_a_lora_model_is_trained():
     }
     assert changed
     assert all("lora_" in name for name in changed)
-
-
-def test_a_strong_kl_keeps_the_policy_nearer():
-    distances = []
-    for beta in (1e-6, 10.0):
-        learner = Learner(model_of(), config_of(beta=beta, lr=1e-2))
-        for _ in range(8):
-            metrics = learner.step(random_rows())
-        distances.append(metrics["kl_mean"])
-    assert distances[1] < distances[0] / 2
 
 
 # Schedule, state, settings ------------------------------------------------------------------------
@@ -560,13 +508,6 @@ def test_learning_rates_by_hand():
     assert factors("cosine", 6, [2, 4, 6]) == pytest.approx([1.0, 0.5, 0.0])
     assert factors("cosine", 6, [3])[0] == pytest.approx((1 + math.cos(math.pi / 4)) / 2)
     assert lr_factor(0, warmup=0, schedule="linear", total=4) == 1.0
-
-
-def test_the_learning_rate_follows_the_schedule_by_steps_not_by_minibatches():
-    learner = Learner(model_of(), config_of(warmup_steps=2, schedule="linear", minibatches=2), total_steps=4)
-    rates = [learner.step(random_rows(4))["lr"] for _ in range(4)]
-    assert rates == pytest.approx([5e-4, 1e-3, 1e-3, 5e-4])
-    assert learner.optimizer.param_groups[0]["lr"] == pytest.approx(5e-4)
 
 
 def test_a_restored_learner_goes_on_bit_for_bit():
@@ -594,20 +535,6 @@ def test_impossible_settings_are_named():
         LearnerConfig(betas=(0.9, 1.0))
 
 
-def test_a_tiny_adam_eps_without_warm_up_is_warned_about():
-    with pytest.warns(UserWarning, match=r"learner\.adam_eps=1e-07 without warm-up is known to explode"):
-        Learner(model_of(), config_of(adam_eps=1e-7))
-    Learner(model_of(), config_of(adam_eps=1e-7, warmup_steps=30))
-
-
-def test_dr_grpo_is_weaker_than_grpo_at_the_same_learning_rate():
-    norms = {}
-    for loss in ("grpo", "dr_grpo"):
-        learner = Learner(model_of(), config_of(loss=loss, max_tokens=64))
-        norms[loss] = learner.step(random_rows())["grad_norm"]
-    assert norms["dr_grpo"] < norms["grpo"] / 3
-
-
 # Corrections --------------------------------------------------------------------------------------
 
 
@@ -622,18 +549,6 @@ def spied(learner: Learner) -> list[tuple[LossInputs, LossConfig]]:
 
     learner._loss = spy
     return seen
-
-
-def test_the_entropy_bonus_moves_the_weights_towards_more_entropy():
-    """Without any advantage the bonus alone has a gradient."""
-    rows = [replace(row, advantages=0 * row.advantages) for row in random_rows()]
-    entropies = []
-    for bonus in (0.0, 1.0):
-        learner = Learner(model_of(), config_of(entropy_bonus=bonus, lr=1e-2))
-        first, *_, last = [learner.step(rows)["entropy_mean"] for _ in range(5)]
-        entropies.append((first, last))
-    assert entropies[0] == pytest.approx((entropies[1][0],) * 2, abs=1e-5)
-    assert entropies[1][1] > entropies[1][0] + 0.1
 
 
 def test_the_gradient_of_the_entropy_by_finite_differences():
@@ -677,16 +592,6 @@ def test_kl_in_the_reward_is_taken_from_the_advantages_and_not_added_to_the_loss
     assert metrics["kl_mean"] > 0
 
 
-def test_kl_in_the_reward_keeps_the_policy_nearer():
-    distances = []
-    for beta in (1e-6, 10.0):
-        learner = Learner(model_of(), config_of(beta=beta, lr=1e-2, kl="k1", kl_in="reward"))
-        for _ in range(8):
-            metrics = learner.step(random_rows())
-        distances.append(metrics["kl_mean"])
-    assert distances[1] < distances[0] / 2
-
-
 def test_truncated_importance_weights_reach_the_loss_and_the_metrics():
     model = model_of()
     rows = with_sampler(random_rows(), model)
@@ -702,48 +607,6 @@ def test_truncated_importance_weights_reach_the_loss_and_the_metrics():
     advantages = seen[0][0].advantages[seen[0][0].mask].tolist()
     doubled = [2 * float(a) for row in rows for a in row.advantages[row.action_mask]]
     assert sorted(advantages) == pytest.approx(sorted(doubled), rel=1e-5)
-
-
-def test_weights_against_the_sampler_itself_are_refused():
-    with pytest.raises(ValueError, match="tis_cap weighs the trainer against the sampler, and with old_log"):
-        LearnerConfig(tis_cap=2.0, old_logprobs="sampling")
-    assert not LearnerConfig(tis_cap=0, old_logprobs="sampling").caps_weights
-
-
-def test_k1_as_a_loss_is_warned_about():
-    with pytest.warns(UserWarning, match=r'learner\.kl="k1" as a loss holds nothing'):
-        Learner(model_of(), config_of(beta=0.1, kl="k1"))
-    Learner(model_of(), config_of(beta=0.1, kl="k1", kl_in="reward"))
-
-
-@pytest.mark.parametrize(
-    ("own", "said"),
-    [
-        (
-            {"eps": 0.1, "eps_hi": 0.28},
-            r"learner\.eps = 0\.1 does nothing; learner\.eps_hi = 0\.28 does nothing: ",
-        ),
-        ({"loss": "cispo"}, r'learner\.loss = "cispo" has the gradient of dapo: with one update in a step'),
-        ({"eps": 0.1, "old_logprobs": "sampling"}, ""),
-        ({"loss": "dapo"}, ""),  # for its average
-        ({"loss": "dppo_tv", "eps": 0.15}, ""),  # its ratios are those to the sampler
-    ],
-)
-def test_settings_of_ratios_that_stay_1_are_warned_about(own, said):
-    if not said:
-        check_settings(LearnerConfig(**own), None)  # a warning would be an error
-        return
-    with pytest.warns(UserWarning, match=said):
-        check_settings(LearnerConfig(**own), None)
-
-
-@pytest.mark.parametrize(
-    ("own", "said"),
-    [({}, "itself samples; set learner.tis_cap = 3, or leave"), ({"loss": "dppo_kl"}, "for dppo_kl; leave")],
-)
-def test_a_mask_of_sequences_without_a_cap_is_warned_about(own, said):
-    with pytest.warns(UserWarning, match=rf'learner\.tis = "sequence_mask" does nothing: .* is 0 .*{said}'):
-        check_settings(LearnerConfig(tis="sequence_mask", **own), None)
 
 
 def test_a_mask_of_sequences_reaches_the_loss(monkeypatch):
@@ -778,14 +641,6 @@ def test_rows_of_weights_too_old_are_dropped_and_counted():
     assert sum(len(inputs.mask) for inputs, _ in seen) == 2
 
 
-def test_without_a_bound_every_row_counts_and_the_age_is_told():
-    learner = Learner(model_of(), config_of())
-    learner.steps = 5
-    metrics = learner.step(random_rows(4))
-    assert (metrics["rows"], metrics["stale_rows"], metrics["staleness_max"]) == (4, 0, 5)
-    assert "staleness_max" not in learner.step([])
-
-
 def test_a_step_whose_rows_are_all_stale_changes_nothing_and_is_not_bad():
     model = model_of()
     learner, before = Learner(model, config_of(max_staleness=0)), weights(model)
@@ -805,12 +660,6 @@ def test_bad_steps_are_counted_in_a_row_and_a_good_one_ends_the_row():
     assert counts == [1, 2, 2, 0, 1]
     assert learner.skip()["bad_steps"] == 2
     assert learner.steps == 6
-
-
-def test_one_bad_minibatch_among_good_ones_is_no_bad_step():
-    rows = [row_of([1, 2], [3, 4], [float("nan"), 1.0]), *random_rows(1)]
-    metrics = Learner(model_of(), config_of(minibatches=2)).step(rows)
-    assert (metrics["updates"], metrics["skipped_updates"], metrics["bad_steps"]) == (1, 1, 0)
 
 
 def test_the_count_of_bad_steps_survives_a_restart():

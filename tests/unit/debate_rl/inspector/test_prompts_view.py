@@ -78,7 +78,7 @@ def test_without_a_record_of_it_a_shipped_set_is_shown_with_a_note(tmp_path):
     debate, requests = held()
     prompts = DebatePrompts(debate, tmp_path)
     assert prompts.note == (
-        "prompts as today's prompt set 'default' makes them; the run does not record its version"
+        "prompts as today's prompt set 'default' makes them; the run does not record which version it had"
     )
     assert prompts.of(TurnId(0, 0)).messages == requests[0].messages
 
@@ -94,7 +94,7 @@ def test_an_own_prompt_set_is_read_only_where_the_run_knows_its_checksum(tmp_pat
     with monkeypatch.context() as patched:
         patched.setattr("debate_rl.inspector.views.prompts.prompts_checksum", None)  # nothing is read
         told = DebatePrompts(debate, run_with(tmp_path, {})).note
-    assert "does not tell what was in its prompt set" in told
+    assert "does not record what was in its prompt set" in told
     own.write_text(own.read_text() + "\n")
     assert "is not what it was" in DebatePrompts(debate, run_with(tmp_path, known)).note
     own.unlink()
@@ -105,7 +105,7 @@ def test_an_own_prompt_set_is_read_only_where_the_run_knows_its_checksum(tmp_pat
 def test_any_run_json_is_survived(tmp_path, text):
     debate, _ = held()
     (tmp_path / "run.json").write_text(text)
-    assert "does not record its version" in DebatePrompts(debate, tmp_path).note
+    assert "does not record which version" in DebatePrompts(debate, tmp_path).note
 
 
 def test_plain_lines_have_each_prompt_before_its_reply():
@@ -126,7 +126,7 @@ def test_lines_say_once_why_there_are_none(tmp_path):
     debate, _ = held()
     run = run_with(tmp_path, {"prompts: default": "other"})
     text = printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, run))
-    assert text.count("cannot be rebuilt exactly") == 1
+    assert text.count("cannot be made again exactly") == 1
     assert "prompt, user" not in text
 
 

@@ -205,7 +205,7 @@ def test_the_chain_of_a_ballot_worked_out_by_hand(tmp_path):
     first, second = cyd.judge.votes
     # both right, so truth decides nothing; Dan too says that A is better
     assert (first.left_right, first.truth, first.others, first.consensus) == ((True, True), None, 1, 1)
-    assert (first.value.value, first.value.source) == (1.0, "the others' consensus")
+    assert (first.value.value, first.value.source) == (1.0, "consensus")
     # D is wrong and A right, nobody else compared them
     assert (second.truth, second.others, second.consensus, second.value.value) == (-1, 0, None, -1.0)
     assert cyd.judge.reward.value == 0.0  # the mean of 1 and -1
@@ -256,7 +256,7 @@ def test_what_each_weighed_vote_is_worth(tmp_path):
     [vote] = explained(tmp_path, config, "0.0", TurnId(2, 1)).judge.votes
     assert (vote.truth, vote.others, vote.consensus) == (1, -1, -1)
     assert vote.value.value == 0.5  # 3/4 - 1/4
-    assert vote.value.source == "truth, the others' consensus"
+    assert vote.value.source == "truth and consensus"
     write(tmp_path / "turned", config, [[held([(2, D, A, "right"), (1, A, D, "right")])]])
     [vote] = explained(tmp_path / "turned", config, "0.0", TurnId(2, 1)).judge.votes
     assert (vote.left, vote.truth, vote.others, vote.consensus) == (D, 1, 1, -1)
@@ -290,7 +290,7 @@ def test_a_verifier_models_preference_is_shown_as_a_part_of_the_vote(tmp_path):
     wrong = explained(tmp_path, config, "0.0", TurnId(2, 1))
     [vote] = wrong.judge.votes  # A is right and scores higher
     assert (vote.truth, vote.verdict, vote.value.value) == (-1, -1, -1.0)
-    assert vote.value.source == "truth, a verifier model's preference"
+    assert vote.value.source == "truth and verdict"
     assert wrong.matches is True
     [tie] = explained(tmp_path, config, "0.0", TurnId(3, 1)).judge.votes  # two right ones of equal score
     assert (tie.truth, tie.verdict, tie.value.value) == (1, None, 1.0)

@@ -194,11 +194,18 @@ def test_orders_by_what_was_measured(measured, order, first):
     assert sorted(every) == list(range(12))  # all of an epoch
 
 
+def test_bounds_of_measured_rates_change_with_the_step(measured):
+    bounds = {"at_least": [[0, 0.5], [4, 0.0]], "at_most": [[0, 1.0], [4, 0.34]]}
+    draws = steps_of(sampler(env={"difficulty": {"path": measured} | bounds}), 6)
+    assert min(draws[0]) >= 6  # of 12 samples
+    assert max(draws[5]) <= 4
+
+
 @pytest.mark.parametrize(
     ("tables", "match"),
     [
         ({"sampling": {"levels": [[1, [1]]]}}, "begins with step 0, got 1"),
-        ({"sampling": {"measured_at_least": 0.5}}, "name the file of them as env.difficulty.path"),
+        ({"sampling": {"measured_at_least": 0.5}}, "it is now env.difficulty.at_least"),
         ({"env": {"mix": [one | {"weight": 0} for one in MIX]}}, "all weights are 0 at step 0"),
         ({"env": {"mix": MIX}}, "held_out.kind: with env.mix"),
         ({"env": {"difficulty": {"path": "x", "at_least": 0.9, "at_most": 0.1}}}, "at_least = 0.9 is above"),
