@@ -1,11 +1,14 @@
 r"""What a reply states, where the answer ends, and what hedges, denies, bounds or calculates on."""
 
+from pathlib import Path
+
 import pytest
 
 from envs import Grader, extract
 from envs.extraction.replies import extract_text
 from envs.extraction.statements import widened
 
+DATA = Path(__file__).parents[3] / "data"
 OPTIONS = ("10 cm", "12 cm", "14 cm", "16 cm")
 
 
@@ -71,6 +74,9 @@ Answer: 5 Answer: 6 ;; We need 5 more than 3. ;; \boxed{5} or \boxed{6} ;; \boxe
 """)
 
 
+FOREIGN = (DATA / "foreign_replies.tsv").read_text(encoding="utf-8").splitlines()[1:]
+
+
 @pytest.mark.parametrize("mode", ["lenient", "math_verify"])
 @pytest.mark.parametrize("reply", FIVE)
 def test_what_is_meant_is_right(grader, reply, mode):
@@ -85,6 +91,22 @@ def test_a_hedge_is_wrong_and_stands_in_the_reply(grader, reply, mode):
     found = extract(reply, mode=mode)
     assert found.span is not None
     assert found.span.of(reply) == found.answer
+
+
+@pytest.mark.parametrize("mode", ["lenient", "prm800k", "math_verify"])
+@pytest.mark.parametrize("row", FOREIGN, ids=[row.partition("\t")[0] for row in FOREIGN])
+def test_of_sentences_in_other_languages_the_plain_statement_alone_is_right(grader, row, mode):
+    _, right, *others = row.split("\t")
+    for dressed in ("{}", "${}$", "**{}**"):
+        replies = [reply.replace("5", dressed.format("5")) for reply in (right, *others)]
+        grades = [grader.grade(reply, "5", mode=mode).status for reply in replies]
+        assert grades == ["correct", "wrong", "wrong", "wrong"], replies
+
+
+def test_sentences_that_were_written_behind_the_rules_for_other_languages(grader):
+    lines = (DATA / "foreign_sentences.txt").read_text(encoding="utf-8").splitlines()[1:]
+    wrong = [line for line in lines if (grader.grade(line[2:], "5").status == "correct") != (line[0] == "=")]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("mode", ["lenient", "math_verify", "boxed", "answer_is", "prm800k"])
