@@ -214,13 +214,12 @@ def _alarms(run: Path, stamp: tuple[int, int]) -> int | None:
 @lru_cache(maxsize=1024)
 def _held_out(run: Path, stamps: tuple[tuple[int, int], ...]) -> tuple[float | None, float | None]:
     """Return held-out accuracy of one agent before and after; of one evaluation, the first alone."""
-    from debate_rl.metrics.held_out import DIRECT, before_after, read_held_out
+    from debate_rl.metrics.held_out import DIRECT, gain, read_held_out
 
     evaluations = read_held_out(run)
-    compared = before_after(evaluations, (DIRECT,))
-    gain = compared.gains.get(DIRECT) if compared else None
-    if gain is not None:
-        return gain.before, gain.after
+    found = gain(evaluations[0], evaluations[-1], DIRECT) if len(evaluations) > 1 else None
+    if found is not None:
+        return found.before, found.after
     first = evaluations[0].estimate(DIRECT) if evaluations else None
     return None if first is None else first.value, None
 

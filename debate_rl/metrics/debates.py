@@ -19,8 +19,13 @@ from debate.parsing.wellformed import is_well_formed
 from debate.policy import token_counts
 from debate.types import Debate, FailureReason
 from debate_rl.metrics.answers import answer_metrics, mean_of, score_metrics, source_metrics, winner_metrics
-from debate_rl.metrics.criticism import criticism_metrics
-from debate_rl.metrics.features import likelihood_metrics, seat_metrics, tool_metrics, verdict_metrics
+from debate_rl.metrics.features import (
+    criticism_metrics,
+    likelihood_metrics,
+    seat_metrics,
+    tool_metrics,
+    verdict_metrics,
+)
 from envs import GradeStatus
 from envs.answers.keys import AnswerKey, plain_key
 from envs.types import MODES

@@ -7,7 +7,7 @@ in the folder of each evaluation of kept weights.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -103,14 +103,6 @@ class Gain(NamedTuple):
     left_out: int
 
 
-class BeforeAfter(NamedTuple):
-    """The first evaluation and the last: the steps done before each, and the gains by figure."""
-
-    first: int
-    last: int
-    gains: Mapping[str, Gain]
-
-
 def append_held_out(path: Path, evaluation: HeldOut) -> None:
     """Append an evaluation to a file, which is on the disk as a whole line when this returns."""
     with LineFile(path) as file:
@@ -171,15 +163,6 @@ def _read(path: Path, notes: list[str]) -> Iterator[HeldOut]:
         return
     except OSError as error:
         notes.append(f"{path}: {error.strerror or error}")
-
-
-def before_after(evaluations: Sequence[HeldOut], names: Sequence[str] = tuple(FIGURES)) -> BeforeAfter | None:
-    """Return what changed from the first evaluation to the last; None with fewer than two."""
-    if len(evaluations) < 2:
-        return None
-    first, last = evaluations[0], evaluations[-1]
-    gains = {name: found for name in names if (found := gain(first, last, name)) is not None}
-    return BeforeAfter(first.step, last.step, gains)
 
 
 def gains(before: HeldOut, after: HeldOut, name: str) -> dict[Problem, float]:

@@ -145,12 +145,7 @@ def load_checkpoint(
     return state
 
 
-def warn_damaged(message: str) -> None:
-    """Report a damaged checkpoint as a warning."""
-    warnings.warn(message, UserWarning, stacklevel=3)
-
-
-def latest_good(folder: Path, *, on_damaged: Callable[[str], None] = warn_damaged) -> Path | None:
+def latest_good(folder: Path, *, on_damaged: Callable[[str], None] = warnings.warn) -> Path | None:
     """Return the newest undamaged checkpoint, None without one; report the damaged ones that are skipped."""
     for path in reversed(checkpoints(folder)):
         problem = damage(path)

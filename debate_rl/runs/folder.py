@@ -50,6 +50,10 @@ NOT_YET_A_RUN = (LOCK, "run.json", ".run.json.new", ".config.toml.new")
 """What a start leaves that ended before the folder was a run: the same command begins again."""
 
 
+Start = dict[str, Any]
+"""One start of a run in run.json."""
+
+
 class RunFolderError(ValueError):
     """A run folder that cannot be used; the message says why and what to do."""
 
@@ -138,49 +142,29 @@ def _write_errors_named(folder: Path) -> Iterator[None]:
 def _enter(
     folder: Path, config: BaseModel, known: dict[str, Any], rules: ChangeRules, began: datetime
 ) -> RunFolder:
+    """Return the run with the texts to write; of a resumed one data and starts are added to."""
     run = RunFolder(folder, resumed=(folder / "config.toml").exists())
+    start: Start = {"time": began.isoformat(timespec="seconds"), "commit": source_commit()}
+    start |= {"versions": versions(), "hardware": machine(), "changed": {}}
+    facts: dict[str, Any] = {**known, "starts": [start]}
     if not run.resumed:
         _refuse_foreign(folder)
-        facts: dict[str, Any] = {**known, "starts": [_start({}, began)]}
     else:
         changed = changed_settings(folder, config)
         if refused := refusal(changed, rules):
             raise RunFolderError(f"run.dir={folder} holds a run with another configuration: {refused}")
-        facts = _resumed_facts(folder, _read_facts(run.facts), known, changed, rules, began)
-    tables = tomli_w.dumps(plain_config(config))
-    return replace(
-        run, texts={"run.json": json.dumps(facts, indent=2).encode(), "config.toml": tables.encode()}
-    )
-
-
-def _resumed_facts(
-    folder: Path,
-    facts: dict[str, Any],
-    known: dict[str, Any],
-    changed: Mapping[str, Change],
-    rules: ChangeRules,
-    began: datetime,
-) -> dict[str, Any]:
-    """Return the facts of a resumed run: data and starts are added to, the seed stays the first."""
-    before = facts["data"] if isinstance(facts.get("data"), dict) else {}
-    earlier = closed(starts_of(facts), folder / "metrics.jsonl")
-    others = data_changes(before, known["data"])
-    if refused := data_refusal(others, rules):
-        raise RunFolderError(f"run.dir={folder}: {refused}")
-    starts = [*earlier, _start({**changed, **others}, began)]
-    latest = {key: value for key, value in known.items() if key != "seed"}
-    latest |= {"wall_seconds": wall_seconds(earlier), "data": before | known["data"], "starts": starts}
-    return known | facts | latest
-
-
-def _start(changed: Mapping[str, Change], began: datetime) -> dict[str, object]:
-    return {
-        "time": began.isoformat(timespec="seconds"),
-        "commit": source_commit(),
-        "versions": versions(),
-        "hardware": machine(),
-        "changed": {key: list(values) for key, values in changed.items()},
-    }
+        stored = _read_facts(run.facts)
+        before = stored["data"] if isinstance(stored.get("data"), dict) else {}
+        earlier = closed(starts_of(stored), folder / "metrics.jsonl")
+        others = data_changes(before, known["data"])
+        if refused := data_refusal(others, rules):
+            raise RunFolderError(f"run.dir={folder}: {refused}")
+        start["changed"] = {key: list(values) for key, values in {**changed, **others}.items()}
+        latest = {key: value for key, value in known.items() if key != "seed"}  # which stays the first
+        latest |= {"wall_seconds": wall_seconds(earlier), "data": before | known["data"]}
+        facts = known | stored | latest | {"starts": [*earlier, start]}
+    texts = {"run.json": json.dumps(facts, indent=2), "config.toml": tomli_w.dumps(plain_config(config))}
+    return replace(run, texts={name: text.encode() for name, text in texts.items()})
 
 
 def plain_config(config: BaseModel) -> dict[str, object]:
@@ -289,9 +273,6 @@ def _take(descriptor: int, folder: Path) -> None:
         ) from error
     except OSError as error:
         warnings.warn(f"{folder}: this file system has no locks ({error.strerror})", stacklevel=4)
-
-
-Start = dict[str, Any]
 
 
 def ended(facts: Mapping[str, Any], end: Mapping[str, object], *, now: float) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -166,13 +165,10 @@ def _load_all(model: Any, folder: Path) -> None:
         saved = loaded.state_dict()
     tied = set(getattr(model, "all_tied_weights_keys", None) or {})
     missing = own.keys() - saved.keys() - tied
-    _refuse_other([*missing, *(name for name in saved if _shape(own, name) != _shape(saved, name))])
+    others = (name for name in saved if name not in own or own[name].shape != saved[name].shape)
+    _refuse_other([*missing, *others])
     model.load_state_dict(saved, strict=False)
     model.tie_weights()
-
-
-def _shape(weights: Mapping[str, Tensor], name: str) -> object:
-    return weights[name].shape if name in weights else None
 
 
 def _refuse_other(names: list[str]) -> None:

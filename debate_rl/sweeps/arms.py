@@ -131,23 +131,18 @@ def open_sweep(name: str, given: Sequence[str]) -> tuple[Sweep, list[Arm]]:
     if path is not None and "recipe" in read_tables(path):
         sweep, where = read_config(Sweep, path, own), str(path)
     else:
-        sweep, where = _of_recipe(name, own), name
+        where, there = name, f"{nearest(name, shipped_sweeps())}the shipped sweeps are in sweeps/ there"
+        try:
+            find_recipe(name)
+        except ConfigError as error:
+            raise ConfigError(f"{error}; {there}") from error
+        try:
+            sweep = Sweep.model_validate(apply_overrides({"recipe": name}, own, Sweep))
+        except ValidationError as error:
+            raise ConfigError(explain(error, name, Sweep, own)) from error
     if not sweep.out:
         sweep = sweep.model_copy(update={"out": f"runs/sweeps/{Path(where).stem}"})
     return sweep, arms_of(sweep, rest, where)
-
-
-def _of_recipe(name: str, own: Sequence[str]) -> Sweep:
-    try:
-        find_recipe(name)
-    except ConfigError as error:
-        raise ConfigError(
-            f"{error}; {nearest(name, shipped_sweeps())}the shipped sweeps are in sweeps/ there"
-        ) from error
-    try:
-        return Sweep.model_validate(apply_overrides({"recipe": name}, own, Sweep))
-    except ValidationError as error:
-        raise ConfigError(explain(error, name, Sweep, own)) from error
 
 
 def arms_of(sweep: Sweep, given: Sequence[str], where: str) -> list[Arm]:
@@ -179,11 +174,11 @@ def arms_of(sweep: Sweep, given: Sequence[str], where: str) -> list[Arm]:
         texts = [*as_overrides("", own, f"{where}: arms.{name}")]
         for values in product(*(values for _, values in axes)):
             combined = [(key, value) for (key, _), value in zip(axes, values, strict=True)]
-            chosen = [f"{key}={value}" for key, value in combined]
             words = [f"{short[key]}={value}" for key, value in combined]
             full = " ".join((*((name,) if name else ()), *words)) or "recipe"
             begun = folder_of(" ".join((after, *words))) if after else ""
-            arm = Arm(full, (*shared, *texts, *chosen), recipe, begun, weights)
+            overrides = (*shared, *texts, *(f"{key}={value}" for key, value in combined))
+            arm = Arm(full, overrides, recipe, begun, weights)
             _check_arm(sweep, arm, arms, where)
             arms.append(arm)
     return arms

@@ -67,7 +67,13 @@ def figures_of(evaluations: Evaluations, arms: Sequence[Arm], names: Sequence[st
     """Return the figures of each arm, figure by figure; ``names`` () takes those of ``FIGURES`` it has."""
     had = set(chain.from_iterable(one.figures for each in evaluations.values() for one in each))
     wanted = names or [name for name in dict.fromkeys((DIRECT, *FIGURES)) if name in had]
-    return [row for name in wanted for row in _adjusted([*_rows(evaluations, arms, name)])]
+    found: list[ArmFigure] = []
+    for name in wanted:
+        rows = [*_rows(evaluations, arms, name)]
+        known = [row for row in rows if row.less is not None and row.less.p is not None]
+        adjusted = iter(holm([row.less.p or 0.0 for row in known if row.less]))
+        found += [replace(row, p=next(adjusted)) if row in known else row for row in rows]
+    return found
 
 
 def _rows(evaluations: Evaluations, arms: Sequence[Arm], name: str) -> Iterator[ArmFigure]:
@@ -89,14 +95,6 @@ def _rows(evaluations: Evaluations, arms: Sequence[Arm], name: str) -> Iterator[
         mean = crossed_mean(values, signed=name in LEADS)
         if mean is not None:
             yield ArmFigure(arm.name, name, step, len(values), mean, gained, less, None)
-
-
-def _adjusted(rows: Sequence[ArmFigure]) -> Iterator[ArmFigure]:
-    """Yield the rows of one figure with p-values adjusted for their number."""
-    known = [row for row in rows if row.less is not None and row.less.p is not None]
-    adjusted = iter(holm([row.less.p or 0.0 for row in known if row.less]))
-    for row in rows:
-        yield replace(row, p=next(adjusted)) if row in known else row
 
 
 def _last(by_seed: Mapping[int, Sequence[HeldOut]]) -> dict[int, HeldOut]:

@@ -105,8 +105,6 @@ class State(Settings):
     """The finished runs, and how long the last start of each took."""
     failed: dict[str, str] = Field(default_factory=dict)
     """The failed runs, and their last line."""
-    dropped: dict[str, str] = Field(default_factory=dict)
-    """Arms that an earlier version dropped, and why."""
 
 
 def runs_of(
@@ -150,9 +148,8 @@ def open_state(sweep: Sweep, arms: Sequence[Arm]) -> Iterator[State]:
         except FileNotFoundError:
             others = sorted(path.name for path in home.iterdir() if path.name != LOCK)
             if others:
-                raise ConfigError(
-                    f"out={home}: holds {others[0]} and no sweep; choose another out="
-                ) from None
+                refused = f"out={home}: holds {others[0]} and no sweep; choose another out="
+                raise ConfigError(refused) from None
             state = State(recipe=sweep.recipe)
         there = {key: seconds for key, seconds in state.seconds.items() if (home / key).is_dir()}
         yield with_arms(state.model_copy(update={"seconds": there}), sweep, arms)
@@ -160,17 +157,15 @@ def open_state(sweep: Sweep, arms: Sequence[Arm]) -> Iterator[State]:
 
 def with_arms(state: State, sweep: Sweep, arms: Sequence[Arm]) -> State:
     """Return the state with these arms; ConfigError where one of them was another."""
-    head = f"out={sweep.out} holds a sweep"
+    head, end = f"out={sweep.out} holds a sweep", "choose another out="
     if state.recipe != sweep.recipe:
-        raise ConfigError(f"{head} of {state.recipe}, and this one is of {sweep.recipe}; choose another out=")
+        raise ConfigError(f"{head} of {state.recipe}, and this one is of {sweep.recipe}; {end}")
     for arm in arms:
         before = state.arms.get(arm.folder, arm.changes)
+        had = " ".join(one for one in before if one not in arm.changes) or "nothing"
+        has = " ".join(one for one in arm.changes if one not in before) or "nothing"
         if before != arm.changes:
-            had = " ".join(one for one in before if one not in arm.changes) or "nothing"
-            has = " ".join(one for one in arm.changes if one not in before) or "nothing"
-            raise ConfigError(
-                f"{head} whose arm {arm.name} has {had!r} where this one has {has!r}; choose another out="
-            )
+            raise ConfigError(f"{head} whose arm {arm.name} has {had!r} where this one has {has!r}; {end}")
     return state.model_copy(update={"arms": state.arms | {arm.folder: arm.changes for arm in arms}})
 
 
@@ -243,9 +238,9 @@ class Runner:
         run.folder.parent.mkdir(parents=True, exist_ok=True)
         python = [sys.executable, *(["-S", "-c", ENDS_WITH_PARENT] if sys.platform == "linux" else [])]
         words = (run.arm.recipe or self.sweep.recipe, *run.arm.overrides, *run.own, "logging.progress=lines")
-        environment = _shared_threads(len(self.sweep.places)) | os.environ
-        if device:
-            environment["CUDA_VISIBLE_DEVICES"] = device
+        at_once = len(self.sweep.places)  # each gets an equal share of the cores
+        threads = {"OMP_NUM_THREADS": str(max(1, usable_cores() // at_once))} if at_once > 1 else {}
+        environment = threads | os.environ | ({"CUDA_VISIBLE_DEVICES": device} if device else {})
         with run.log.open("ab") as log:
             process = subprocess.Popen(
                 [*python, "-m", "debate_rl", "train", *words, *run.start_words()],
@@ -269,7 +264,11 @@ class Runner:
             self._note(seconds=self.state.seconds | {run.key: round(seconds, 1)})
             self.tell(f"{run.name}: done after {duration(seconds)}")
         else:
-            self._fail(run, _last_line(run.log) or f"exit code {code}")
+            with run.log.open("rb") as file:
+                file.seek(max(0, run.log.stat().st_size - 4096))
+                lines = file.read().decode("utf-8", "replace").splitlines()
+            last = next((line for line in reversed(lines) if line.strip()), f"exit code {code}")
+            self._fail(run, printable(last))
         yield child.device
 
     def _fail(self, run: SweepRun, said: str) -> None:
@@ -279,19 +278,3 @@ class Runner:
     def _note(self, **changes: Mapping[str, object]) -> None:
         self.state = self.state.model_copy(update=changes)
         write_whole(Path(self.sweep.out) / STATE, self.state.model_dump_json(indent=1).encode())
-
-
-def _shared_threads(at_once: int) -> dict[str, str]:
-    """Return the environment that gives each of this many processes an equal share of the cores.
-
-    >>> _shared_threads(1), _shared_threads(10_000)
-    ({}, {'OMP_NUM_THREADS': '1'})
-    """
-    return {"OMP_NUM_THREADS": str(max(1, usable_cores() // at_once))} if at_once > 1 else {}
-
-
-def _last_line(log: Path) -> str:
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 4096))
-        lines = file.read().decode("utf-8", "replace").splitlines()
-    return printable(next((line for line in reversed(lines) if line.strip()), ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -246,14 +247,22 @@ def protocol_run(tmp_path_factory):
         yield run
 
 
-@pytest.fixture(scope="module")
-def folder(tiny_recipe, tmp_path_factory):
+@pytest.fixture(scope="session")
+def tiny_run(tiny_recipe, tmp_path_factory) -> Path:
     """A run of two steps of four debates; peer rewards have running means, and no reply has its votes."""
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
     from debate_rl.training.loop import train
 
-    where = tmp_path_factory.mktemp("runs")
+    run = tmp_path_factory.mktemp("runs") / "run"
     quiet = ["logging.progress=none", 'advantages.peer.baseline="rae"']
-    train(load_config(Config, tiny_recipe, [f"run.dir={where / 'run'}", *quiet]))
+    train(load_config(Config, tiny_recipe, [f"run.dir={run}", *quiet]))
+    return run
+
+
+@pytest.fixture(scope="module")
+def folder(tiny_run, tmp_path_factory) -> Path:
+    """A folder with a copy of that run, for one file of tests."""
+    where = tmp_path_factory.mktemp("copies")
+    shutil.copytree(tiny_run, where / "run", symlinks=True)
     return where

@@ -9,7 +9,7 @@ import pytest
 import tomli_w
 from msgspec import UNSET
 
-from debate_rl.metrics.criticism import segments
+from debate_rl.metrics.features import segments
 
 from .conftest import merged, records
 from .protocol_runs import COMMON, RUNS

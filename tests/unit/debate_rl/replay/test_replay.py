@@ -17,21 +17,8 @@ from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vot
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import FailureReason, ParsedTurn, ParseFailure, TurnId
 from debate_rl.commands import replay as replay_command
-from debate_rl.replay.scheme import (
-    Scheme,
-    compare_steps,
-    replay_run,
-    replay_step,
-    score_step,
-)
-from debate_rl.replay.summary import (
-    Summary,
-    line_of,
-    refuse_another,
-    tally,
-    write_debates,
-    write_facts,
-)
+from debate_rl.replay.scheme import Scheme, compare_steps, replay_run, replay_step, score_step
+from debate_rl.replay.summary import Summary, line_of, refuse_another, tally, write_debates, write_facts
 from debate_rl.rollouts.records import step_records
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
 from learner.types import group_indices, transitions_of

@@ -124,13 +124,7 @@ def test_saved_and_loaded(tmp_path):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize(("rank", "alpha"), [(2, 4.0), (8, 16.0)])
 def test_an_adapter_has_its_rank_and_scale_and_is_float32(dtype, rank, alpha):
-    config = ModelConfig(
-        tiny=TinyConfig(),
-        device="cpu",
-        dtype=dtype,
-        lora_rank=rank,
-        lora_alpha=alpha,
-    )
+    config = ModelConfig(tiny=TinyConfig(), device="cpu", dtype=dtype, lora_rank=rank, lora_alpha=alpha)
     model, _ = load_model(config, seed=1)
     trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
     # q_proj is 128 to 4 heads of 32, in two layers

@@ -1,9 +1,10 @@
-"""Cluster-robust estimates against the scalar code, against definitions, and against dense formulas."""
+"""Cluster-robust estimates against definitions, dense formulas, counts and simulations."""
 
 from __future__ import annotations
 
-from dataclasses import astuple
+from importlib import import_module
 from math import inf, log, sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,38 +12,13 @@ from scipy import stats
 from scipy.optimize import linprog
 
 from debate_rl.metrics import intervals
-from debate_rl.metrics.intervals import clustered_mean
+from debate_rl.reports import judgment_figures
 from debate_rl.reports.estimators import NotEstimable, correlation, logistic, slope
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("signed", [False, True])
-def test_the_mean_is_that_of_the_scalar_code(seed, signed):
-    rng = np.random.default_rng(seed)
-    values, clusters = rng.integers(0, 2, 60).astype(float), rng.integers(0, 9, 60)
-    found = intervals.mean(values, clusters, signed=signed)
-    wanted = clustered_mean(values.tolist(), clusters.tolist(), signed=signed)
-    assert (found.p is None) == (not signed)
-    assert astuple(found)[:5] == pytest.approx(astuple(wanted)[:5], rel=1e-9)
-    assert found.p == pytest.approx(wanted.p, rel=1e-9) if signed else wanted.p is None
-
-
-@pytest.mark.parametrize("value", [0.0, 1.0])
-def test_where_all_are_alike_the_interval_is_that_of_the_problems(value):
-    found = intervals.mean([value] * 8, np.arange(8) // 2)
-    assert found == clustered_mean([value] * 8, (np.arange(8) // 2).tolist())
-    assert found.low < found.high
 
 
 def test_a_line_without_spread_has_no_interval():
     found = slope([0, 1, 2], [0, 1, 2], np.arange(3))
     assert (found.value, found.low, found.high) == (1.0, -inf, inf)
-
-
-def test_one_problem_tells_nothing_of_others():
-    found = intervals.mean([1.0, 0.0], np.array([4, 4]))
-    assert (found.value, found.low, found.high) == (0.5, -inf, inf)
-    assert intervals.mean([], np.array([], dtype=int)) is None
 
 
 def test_a_ratio_leaves_out_rows_that_do_not_count():
@@ -227,3 +203,103 @@ def test_no_estimate_is_missed_and_none_made_of_separated_votes():
             found.append((separated(design, y), True))
     assert all(wanted == refused for wanted, refused in found)
     assert 20 < sum(refused for _, refused in found) < 130
+
+
+def votes_of(make_debate, cases):
+    """Debates of one vote each: (judge, grades, how often the first shown won, and the second)."""
+    number = 0
+    for judge, grades, first, second in cases:
+        sides = [agent for agent in range(3) if agent != judge]
+        for place in range(first + second):
+            vote = (judge, 1, *sides, "left" if place < first else "right")
+            answers = [["4" if grade else "5"] for grade in grades]
+            yield make_debate([vote], [[grade] for grade in grades], answers, problem=f"p{number}")
+            number += 1
+
+
+def regression(debates):
+    found = [f for f in judgment_figures(debates) if f.name.startswith("regression/")]
+    return {f.name.removeprefix("regression/"): f.estimate.value for f in found if f.estimate}
+
+
+def test_place_and_truth(make_debate):
+    cases = [(2, (True, False, False), 30, 10), (2, (False, True, False), 15, 25)]
+    up, down = log(30 / 10), log(15 / 25)
+    found = regression(votes_of(make_debate, cases))
+    assert found == pytest.approx({"position": (up + down) / 2, "correctness": (up - down) / 2})
+
+
+def test_personas_sum_to_zero(make_debate):
+    cases = [(1, (False,) * 3, 30, 10), (2, (False,) * 3, 10, 20)]
+    up, down = log(30 / 10), log(10 / 20)
+    found = regression(votes_of(make_debate, cases))
+    assert found == pytest.approx({"position": (up + down) / 2, "persona/Advocate": (up - down) / 2})
+
+
+def test_separated_votes_say_so(make_debate):
+    cases = [(2, (True, False, False), 20, 0), (2, (False, True, False), 0, 20)]
+    found = {f.name: f for f in judgment_figures(votes_of(make_debate, cases))}
+    assert found["regression/correctness"].estimate is None
+    assert "not estimable: the votes are separated" in found["regression/correctness"].why
+    assert found["judge/accuracy"].estimate.value == 1.0
+
+
+def test_a_persona_whose_votes_all_went_one_way_is_left_out(make_debate):
+    truth = [(1, (True, False, False), 30, 10), (1, (False, False, True), 15, 25)]
+    cases = [*truth, (2, (False,) * 3, 20, 0)]
+    found = {f.name: f for f in judgment_figures(votes_of(make_debate, cases))}
+    persona = found["regression/persona/Advocate"]
+    assert persona.estimate is None
+    assert "not estimable: the votes are separated" in persona.why
+    kept = found["regression/correctness"]
+    assert (kept.flag, kept.why) == ("without personas", "")
+    # the same as a fit of votes whose judges are one persona: 15 to 25, 30 to 10, and 20 to 0 of equal pairs
+    alone = [(1, grades, first, second) for _, grades, first, second in cases]
+    wanted = {f.name: f for f in judgment_figures(votes_of(make_debate, alone))}
+    assert kept.estimate.value == pytest.approx(wanted["regression/correctness"].estimate.value)
+    assert wanted["regression/correctness"].flag == ""
+
+
+BENCHMARKS = Path(__file__).parents[4] / "benchmarks"
+
+
+@pytest.fixture
+def calibration(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return import_module("judging_calibration")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("icc", [0.05, 0.25])
+@pytest.mark.parametrize(("accuracy", "problems"), [(0.6, 100), (0.7, 120), (0.8, 200)])
+def test_intervals_cover(calibration, accuracy, problems, icc):
+    setting = calibration.Setting(accuracy, icc=icc, problems=problems)
+    found = calibration.coverage(setting, 2000, seed=round(100 * accuracy))
+    for name in calibration.FIGURES:
+        assert 0.93 <= found[name, "clustered"] <= 0.97, name
+        assert found[name, "naive"] <= found[name, "clustered"] + 0.005, name
+    if icc == 0.25:
+        assert found["accuracy", "naive"] < 0.9
+
+
+def test_a_few_replications_cover_about_as_often(calibration):
+    found = calibration.coverage(calibration.Setting(icc=0.25, problems=100), 150, seed=1)
+    for name in calibration.FIGURES:
+        assert 0.9 <= found[name, "clustered"] <= 0.99, name
+    assert found["accuracy", "naive"] < 0.9
+
+
+def test_simulated_votes_are_as_said(calibration):
+    setting = calibration.Setting(0.7, 0.05, icc=0.25, problems=40_000)
+    votes = calibration.simulate(setting, np.random.default_rng(0))
+    right = votes.won == (votes.better == 1)
+    for better, share in ((1, 0.75), (-1, 0.65)):
+        assert right[votes.better == better].mean() == pytest.approx(share, abs=0.01)
+    assert votes.won[votes.better == 0].mean() == pytest.approx(0.55, abs=0.01)
+    # the variance of a problem's sum of m votes on equal pairs is m p q (1 + (m - 1) icc)
+    equal = votes.better == 0
+    sizes = np.bincount(votes.problem[equal], minlength=40_000)
+    sums = np.bincount(votes.problem[equal], weights=votes.won[equal] - 0.55, minlength=40_000)
+    pairs = (sizes * (sizes - 1)).sum()
+    within = (sums**2).sum() - ((votes.won[equal] - 0.55) ** 2).sum()
+    assert within / pairs / (0.55 * 0.45) == pytest.approx(0.25, abs=0.02)
