@@ -43,8 +43,6 @@ from debate_rl.runs.weights import named_weights
 WATCH_S = 10.0
 """Seconds between looks for a new checkpoint."""
 MAX_SAMPLES = 10_000
-STRATEGIES = "strategies="
-"""What a word begins with that names strategies, as --strategies does."""
 
 
 Named = Annotated[
@@ -102,14 +100,12 @@ def evaluate(
     watch: Annotated[bool, typer.Option("--watch", help="Evaluate checkpoints as they appear.")] = False,
 ) -> None:
     """Compare direct solutions, debate and self-consistency at equal tokens; run it again to continue."""
-    asked = next((word.partition("=")[2] for word in what if word.startswith(STRATEGIES)), strategies)
     options = EvalOptions(
         *(tuple(on or ()), seed, seeds, samples, greedy, tuple(listed(modes)), out, direct, suite, sweep)
     )
-    words = [word for word in what if not word.startswith(STRATEGIES)]
-    subjects = subjects_of(words, problems, weights, options, watch=watch)
-    if asked:
-        compare(tasks_of(subjects, weights or "newest", options), asked, judge=judge, json=json)
+    subjects = subjects_of(what, problems, weights, options, watch=watch)
+    if strategies:
+        compare(tasks_of(subjects, weights or "newest", options), strategies, judge=judge, json=json)
         return
     if judge is not None:
         raise ValueError(f"--judge {judge}: compares solutions with --strategies alone")

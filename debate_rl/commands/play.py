@@ -42,7 +42,7 @@ from envs.registry import key_by_itself
 from rewards import STREAMS, Rewards, Truth, score_debates, voted_winner
 from rewards.peer import best_voted
 from rewards.truth import GRADES
-from rewards.types import OPTIONAL_STREAMS, Verdicts, stream_named, value_of
+from rewards.types import OPTIONAL_STREAMS, stream_named, value_of
 from transcripts import Record, ShardWriter
 from transcripts.codec import to_line, without_tokens
 from transcripts.names import shard_paths, shard_step
@@ -102,7 +102,15 @@ def play(
         heads = ("segment", "stream", "weight", "mean reward", "turns")
         Console().print(text_table(heads, rows, title="segments (blank: no signal)"))
     if verdicts is not None:
-        show_verdicts(debate, verdicts)
+        solved = [turn for turn in debate.turns if not turn.ballot]
+        scores = [(verdicts.score(turn.id), verdicts.passes(turn.id)) for turn in solved]
+        passed = {True: "yes", False: "no", None: ""}
+        rows = [
+            (f"{turn.id.agent}.{turn.id.round}", "none" if score is None else f"{score:g}", passed[passes])
+            for turn, (score, passes) in zip(solved, scores, strict=True)
+        ]
+        Console().print(plain_text(f"verdicts of {verdicts.verifier}: no ground truth"))
+        Console().print(text_table(("turn", "score", "passes"), rows))
     if json is not None:
         write_json(json, loads(to_line(without_tokens(record))))
 
@@ -287,14 +295,3 @@ def plain_text(text: str) -> Text:
     'a b [red]�[2J�'
     """
     return Text(printed(text))
-
-
-def show_verdicts(debate: Debate, verdicts: Verdicts) -> None:
-    """Print what a verifier model says of each solution: no ground truth."""
-    rows: list[list[str]] = []
-    for turn in (turn for turn in debate.turns if not turn.ballot):
-        score, passes = verdicts.score(turn.id), verdicts.passes(turn.id)
-        words = {True: "yes", False: "no", None: ""}[passes]
-        rows.append([f"{turn.id.agent}.{turn.id.round}", "none" if score is None else f"{score:g}", words])
-    Console().print(plain_text(f"verdicts of {verdicts.verifier}: no ground truth"))
-    Console().print(text_table(("turn", "score", "passes"), rows))

@@ -111,21 +111,16 @@ def training_folder(run: Path, step: int, data: str, what: Mapping[str, object])
     weights = f"step_{step:06d}" if step else START
     folder = run / "evaluations" / f"{weights}-training{f'_{data}' if data else ''}"
     if (folder / IDENTITY).is_file() and not folder.is_symlink():
-        _clear(folder)
+        for path in [path for path in folder.iterdir() if path.name != IDENTITY]:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        (folder / IDENTITY).unlink()  # last, as a kill may come at any point
     with open_folder(folder, what):
         yield folder
         for part in sorted(path for path in folder.iterdir() if path.is_dir()):
             seal_before(part, 1)  # nothing is added to it
-
-
-def _clear(folder: Path) -> None:
-    """Remove an evaluation; what says that it is one goes last, as a kill may come at any point."""
-    for path in [path for path in folder.iterdir() if path.name != IDENTITY]:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    (folder / IDENTITY).unlink()
 
 
 @contextmanager
@@ -187,7 +182,7 @@ class KeptReplies(WrappedPolicy):
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Return the reply that was kept, or have one sampled and keep it."""
-        key = checksum_of(request)
+        key = sha256(repr(request).encode(errors="backslashreplace")).hexdigest()[:32]
         if key in self._lines:
             return msgspec.json.decode(self._file.read(*self._lines[key]), type=Reply).reply
         reply = (await self.inner.sample(request)).whole()
@@ -222,8 +217,3 @@ def _reply_lines(path: Path) -> dict[str, tuple[int, int]]:
         lines[kept.request] = begin, begin + len(line)
         begin += len(line)
     return lines
-
-
-def checksum_of(request: SampleRequest) -> str:
-    """Return a checksum of everything that decides a reply."""
-    return sha256(repr(request).encode(errors="backslashreplace")).hexdigest()[:32]

@@ -71,7 +71,10 @@ def grade_debate(
             grade = grade_turn(environment, problem, turn, mode)
             table[turn.id.agent][turn.id.round] = grade.verdict
             answer = answer_of(environment, problem, turn, mode) if hidden else grade.extracted
-            turns[index] = _with_grade(turn, grade, answer)
+            score = grade.score if grade.parts or grade.share is not None else None
+            if turn.parsed.answer != answer or score is not None or turn.score is not UNSET:
+                parsed = replace(turn.parsed, answer=answer)
+                turns[index] = replace(turn, parsed=parsed, score=UNSET if score is None else score)
             if tally is not None:
                 tally[GradeStatus(grade.status).value] += 1
                 tally["symbolic"] += any(
@@ -84,15 +87,6 @@ def grade_debate(
                     tally[f"missing [{other}]"] += verdict == "missing"
                     tally[f"graded [{other}]"] += verdict is not None
     return replace(debate, turns=tuple(turns)), tuple(map(tuple, table))
-
-
-def _with_grade(turn: Turn, grade: Grade, answer: str | None) -> Turn:
-    """Return the turn with its answer, and its score where the grade measures one."""
-    score = grade.score if grade.parts or grade.share is not None else None
-    if turn.parsed.answer == answer and score is None and turn.score is UNSET:
-        return turn
-    parsed = replace(turn.parsed, answer=answer)
-    return replace(turn, parsed=parsed, score=UNSET if score is None else score)
 
 
 def of_learners(debate: Debate, grades: Grades | None) -> Grades | None:

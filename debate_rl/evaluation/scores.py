@@ -265,7 +265,14 @@ def scores(played: Played, key: AnswerKey) -> Scores:
     """
     sheet = _Sheet(key)
     parts = (played.debates, played.greedy, *played.opening)
-    ungraded = {one.debate.problem.id for part in parts for one in part if _lacks_verdict(one)}
+    ungraded = {
+        one.debate.problem.id
+        for part in parts
+        for one in part
+        if one.truth is not None
+        for row in grades_of_solutions(one.debate, one.correct) or ()
+        if None in row
+    }
     debates = [one for one in played.debates if one.debate.problem.id not in ungraded]
     for one in debates:
         sheet.debate(one)
@@ -280,12 +287,6 @@ def scores(played: Played, key: AnswerKey) -> Scores:
         if one.debate.problem.id in problems and one.truth is not None:
             sheet.put(one.debate.problem, "direct/greedy_accuracy", one.correct[0][0] is True)
     return Scores(sheet.values, problems, played.samples, len(ungraded), compared=sheet.compared)
-
-
-def _lacks_verdict(one: Graded) -> bool:
-    if one.truth is None:
-        return False
-    return any(grade is None for row in grades_of_solutions(one.debate, one.correct) or () for grade in row)
 
 
 def _rewards(graded: Graded) -> Rewards:

@@ -100,21 +100,17 @@ def read_suite(name: str, only: Sequence[str] = ()) -> list[EvalSet]:
 
 
 def _eval_set(name: str, settings: SuiteSet, path: Path) -> EvalSet:
+    """Return a set; the limit of replies and the mode of its published figures hold where it names none."""
     where = f"{path}: sets.{name}"
     tables = {key: getattr(settings, key) for key in TABLES}
     tables["held_out"] = {"kind": name, "limit": WHOLE, **settings.held_out}
-    tables = _merged(_usual(str(tables["held_out"]["kind"])), tables)
+    if entry := find_data_set(str(tables["held_out"]["kind"])):
+        usual: Table = {"debate": {"max_tokens": entry.max_tokens}} if entry.max_tokens else {}
+        tables = _merged(usual | ({"grader": {"mode": entry.mode}} if entry.mode else {}), tables)
     anew = (f"{key}=none" for key in ANEW if tables[key])
     before = (*anew, *(text for key in tables for text in as_overrides(key, tables[key], where)))
     same = {key: getattr(settings, key) for key in ("role", "direct", "samples", "greedy")}
     return EvalSet(name, f"{where}.held_out.kind", before, **same)
-
-
-def _usual(kind: str) -> Table:
-    """Return the limit of replies and the grader's mode that published figures of a data set have."""
-    entry = find_data_set(kind)
-    limit = {"debate": {"max_tokens": entry.max_tokens}} if entry and entry.max_tokens else {}
-    return limit | ({"grader": {"mode": entry.mode}} if entry and entry.mode else {})
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Table:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -225,35 +227,48 @@ def tiny_recipe(tmp_path_factory) -> str:
 
 
 @pytest.fixture(scope="session")
-def protocol_run(tmp_path_factory):
+def made_runs(tmp_path_factory):
     """Return run(name) -> (folder, configuration) of the finished run of ``protocol_runs.RUNS``."""
     from debate_rl.config import Config
     from debate_rl.training.loop import train
 
     from .protocol_runs import COMMON, RUNS
 
-    home, made = tmp_path_factory.mktemp("protocols"), {}
+    home = tmp_path_factory.mktemp("protocols")
 
+    @cache
     def run(name):
-        if name not in made:
-            table = merged(merged(COMMON, RUNS[name]), {"run": {"dir": str(home / name)}})
-            made[name] = home / name, Config.model_validate(table)
-            train(made[name][1])
-        return made[name]
+        own = {"run": {"dir": str(home / name)}}
+        config = Config.model_validate(merged(merged(COMMON, RUNS[name]), own))
+        train(config)
+        return home / name, config
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DEBATE_OWN_CODE", "1")  # of the endpoints' models
-        yield run
+    return run
 
 
-@pytest.fixture(scope="module")
-def folder(tiny_recipe, tmp_path_factory):
+@pytest.fixture
+def protocol_run(made_runs, monkeypatch):
+    """Return the same, where the models of endpoints, which are code, may be loaded."""
+    monkeypatch.setenv("DEBATE_OWN_CODE", "1")
+    return made_runs
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tiny_recipe, tmp_path_factory) -> Path:
     """A run of two steps of four debates; peer rewards have running means, and no reply has its votes."""
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
     from debate_rl.training.loop import train
 
-    where = tmp_path_factory.mktemp("runs")
+    run = tmp_path_factory.mktemp("runs") / "run"
     quiet = ["logging.progress=none", 'advantages.peer.baseline="rae"']
-    train(load_config(Config, tiny_recipe, [f"run.dir={where / 'run'}", *quiet]))
+    train(load_config(Config, tiny_recipe, [f"run.dir={run}", *quiet]))
+    return run
+
+
+@pytest.fixture(scope="module")
+def folder(tiny_run, tmp_path_factory) -> Path:
+    """A folder with a copy of that run, for one file of tests."""
+    where = tmp_path_factory.mktemp("copies")
+    shutil.copytree(tiny_run, where / "run", symlinks=True)
     return where

@@ -1,9 +1,10 @@
-"""``debate solve``, ``chat`` and ``eval --strategies``: what they print, keep, go on with and refuse."""
+"""``debate solve``, ``chat``, ``eval --strategies`` and ``eval ladder``: what they print, keep and refuse."""
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 
 import pytest
@@ -44,26 +45,53 @@ class Adds(ScriptedPolicy):
     def reply(self, request):
         if self.stop_after is not None and len(self.requests) > self.stop_after:
             raise KeyboardInterrupt
-        text = request.messages[-1].content
+        return self.said(request, request.messages[-1].content)
+
+    def said(self, request, text):
         if "What is" not in text:
             return f"You said: {text}"
         number = int(text.rpartition("What is ")[2].split()[0])
         return f"<solution>\\boxed{{{number + 2 + (request.turn.agent % 4 == 3)}}}</solution>"
 
 
+class Learns(Adds):
+    """Wrong in two of three solutions; right in a debate where any work shown is right, and a true judge."""
+
+    def said(self, request, text):
+        right = int(re.search(r"What is (\d+)", text)[1]) + 2
+        shown = dict(re.findall(r'<work agent="(\w+)" .*?boxed\{(.*?)\}', text, re.DOTALL))
+        known, wrong = str(right) in shown.values() or request.seed % 3 == 0, right + 1 + request.seed % 2
+        ranked = sorted(shown, key=lambda label: shown[label] != str(right))
+        votes = f"<comparison>{' > '.join(ranked)}</comparison>" if len(ranked) > 1 else ""
+        return f"<solution>\\boxed{{{right if known else wrong}}}</solution><evaluation>-</evaluation>{votes}"
+
+
 @pytest.fixture
 def solver(tmp_path, monkeypatch, debate_command):
-    """Return solve(*arguments, stop_after=None, piped="") -> (code, lines, stderr, policy)."""
+    """Return solve(*arguments, stop_after=None, piped="", speaker=Adds) -> (code, lines, stderr, policy)."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "r.toml").write_text(RECIPE)
     (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
 
-    def call(*arguments, stop_after=None, piped=""):
-        policy = Adds(stop_after)
+    def call(*arguments, stop_after=None, piped="", speaker=Adds):
+        policy = speaker(stop_after)
         monkeypatch.setattr("debate_rl.evaluation.asking.open_policy", lambda *_: policy)
         monkeypatch.setattr(sys, "stdin", io.StringIO(piped))
         code, out, err = debate_command(*arguments)
         return code, out, err, policy
+
+    return call
+
+
+@pytest.fixture
+def climb(solver, tmp_path):
+    """Return climb(*words, stop_after=None) -> (code, lines, stderr, policy, figures or None)."""
+
+    def call(*words, stop_after=None):
+        more = ("debate.num_rounds=2", "debate.max_tokens=200", "held_out.limit=5", "--json", "l.json")
+        found = solver("eval ladder", *words, *more, stop_after=stop_after, speaker=Learns)
+        file = tmp_path / "l.json"
+        return *found, json.loads(file.read_text())[0] if file.exists() else None
 
     return call
 
@@ -180,7 +208,8 @@ def test_a_table_has_strategies_beside_self_consistency_at_equal_tokens(solver, 
     words = (
         "eval",
         "r.toml",
-        "strategies=greedy,majority,debate_majority",
+        "--strategies",
+        "greedy,majority,debate_majority",
         "--json",
         "e.json",
         "--samples",
@@ -211,7 +240,7 @@ def test_strategies_with_and_without_programs_share_one_model(solver, tmp_path, 
         return ToolPolicy(policy, programs=None)
 
     monkeypatch.setattr("debate_rl.evaluation.asking.open_policy", open_policy)
-    words = ("eval", "r.toml", "strategies=greedy,swiss,tir", "--samples", "2", "--out", "e1")
+    words = ("eval", "r.toml", "--strategies", "greedy,swiss,tir", "--samples", "2", "--out", "e1")
     code, _, err = debate_command(*words)
     assert code == 0, err
     assert opened == ["python"]
@@ -221,6 +250,60 @@ def test_strategies_with_and_without_programs_share_one_model(solver, tmp_path, 
         "replies.jsonl",
         "replies_tools.jsonl",
     ]
+
+
+@pytest.mark.slow
+def test_a_ladder_has_every_rung_at_equal_cost(climb, tmp_path):
+    code, out, err, first, found = climb("r.toml", "--samples", "4")
+    assert code == 0, err
+    rungs = {rung["strategy"]: rung for rung in found["strategies"]}
+    assert len(rungs) == 9
+    assert rungs["debate_majority"]["accuracy"]["value"] > rungs["majority"]["accuracy"]["value"]
+    for rung in rungs.values():
+        for budget, compared in rung["equal"].items():
+            cost = rung["generated"] + (rung["read"] if budget == "total" else 0)
+            assert compared["samples"] == pytest.approx(max(1, cost / found["one_solution"][budget]))
+    [folder] = (tmp_path / "evaluations").glob("*/model-*")
+    assert json.loads((folder / "figures.json").read_text()).items() <= found.items()
+    code, again, _, policy, _ = climb("r.toml", "--samples", "4")
+    assert (again, policy.requests) == (out, [])  # the replies are kept
+    lines = (folder / "replies.jsonl").read_text().splitlines()
+    assert len({json.loads(line)["request"] for line in lines}) == len(lines) == len(first.requests)
+
+
+@pytest.mark.slow
+def test_a_ladder_that_was_stopped_goes_on_and_asks_nothing_twice(climb, tmp_path):
+    words = ("r.toml", "--rungs", "greedy,debate_winner", "--samples", "2", "--out")
+    code, _, err, *_ = climb(*words, "l", stop_after=20)
+    assert (code, "l keeps " in err) == (130, True)
+    code, _, _, rest, stopped = climb(*words, "l")
+    assert code == 0
+    asked = [json.loads(line)["request"] for line in (tmp_path / "l/replies.jsonl").read_text().splitlines()]
+    assert len(asked) == len(set(asked)) == 20 + len(rest.requests)
+    assert climb(*words, "other")[-1] == stopped
+
+
+def test_rungs_that_the_protocol_does_not_allow_are_said_and_left_out(climb):
+    words = ("r.toml", "debate.num_agents=2", "debate.final_ballot=false")
+    code, out, _, _, found = climb(*words, "--problems", "2", "--samples", "2")
+    assert (code, found["problems"]) == (0, 2)
+    assert {"best_of_n", "swiss"} == found["refused"].keys()
+    assert "swiss: left out: judge without ballots" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["r.toml", "--rungs", "swis"], "--strategies swis: is not known; did you mean 'swiss'?"),
+        (["r.toml", "r.toml"], "r.toml: is named twice"),
+        (["r.toml", "--weights", "best"], "--weights best: r.toml is a recipe"),
+        (["r.toml", "--on", "gsm8k=none.jsonl"], "none.jsonl"),
+        (["r.toml", "--out", "train.jsonl"], "train.jsonl"),
+    ],
+)
+def test_a_mistake_of_a_ladder_is_one_line(climb, words, line):
+    code, _, err, *_ = climb(*words)
+    assert (code, line in err.splitlines()[-1]) == (2, True), err
 
 
 def test_chat_goes_on_forgets_and_ends(solver, tmp_path):
