@@ -207,7 +207,7 @@ def _ran(
 
 def _why_not(state: State, run: SweepRun) -> str:
     """Return why a run is not done."""
-    said = state.failed.get(run.key) or state.dropped.get(run.arm.folder) or f"see {run.log}"
+    said = state.failed.get(run.key) or f"see {run.log}"
     return printable(said)
 
 
