@@ -171,8 +171,8 @@ def _mean_distance(pairs: Iterable[Sequence[frozenset[str]]]) -> float:
 
 def worst(*words: Word) -> Word:
     """Return the worst of the words; of "unknown" alone "unknown"."""
-    order: tuple[Word, ...] = ("bad", "warn", "good")
-    return next((word for word in order if word in words), "unknown")
+    order: tuple[Word, ...] = ("bad", "warn", "good", "unknown")
+    return next((word for word in order if word in words), order[-1])
 
 
 def rated(value: float | None, good: float, bad: float) -> Word:
@@ -301,7 +301,7 @@ def _overfitting(run: Run) -> Answer:
     direct = "eval/direct/accuracy"
     path, same = run.setting("held_out.path"), ("path", "split")
     alike = path and all(run.setting(f"held_out.{key}") == run.setting(f"env.{key}") for key in same)
-    if alike or run.setting(TEST_TIME) is True:
+    if alike or run.setting(TEST_TIME[0]) == TEST_TIME[1]:
         return "warn", "trained and evaluated on the same problems: test-time learning"
     for reading in run.readings:
         if reading.detector.name == "held_out" and reading.alarm is not None:

@@ -49,7 +49,6 @@ chat = true
 hidden_size = 16
 layers = 1
 heads = 2
-kv_heads = 1
 intermediate_size = 24
 context_tokens = 512
 fallback = "bytes"
@@ -197,7 +196,7 @@ def votes_for(handles: Sequence[str], *words: str) -> list[str]:
 
 def model_that_says(pieces: Sequence[str]) -> dict[str, Any]:
     """Return the table of a random model so small that these pieces are most of what it says."""
-    tiny = {"hidden_size": 16, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 24}
+    tiny = {"hidden_size": 16, "layers": 1, "heads": 2, "intermediate_size": 24}
     words = {"context_tokens": 512, "fallback": "none", "pieces": [*pieces]}
     return {"device": "cpu", "chat": True, "tiny": {**tiny, "init_std": 0.3, **words}}
 

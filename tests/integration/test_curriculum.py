@@ -57,7 +57,7 @@ RECIPE = {
     "model": {
         "device": "cpu",
         "chat": True,
-        "tiny": {"hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 48,
+        "tiny": {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 48,
                  "context_tokens": 512, "init_std": 0.3, "fallback": "none",
                  "pieces": [*ANSWERS, *(f" {n}" for n in range(1, 25)), "?", "\n"]},
     },

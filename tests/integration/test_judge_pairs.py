@@ -32,7 +32,7 @@ SETTINGS = {
         "device": "cpu",
         "chat": True,
         "tiny": {
-            **{"hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 48},
+            **{"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 48},
             **{"context_tokens": 512, "fallback": "none", "init_std": 0.3, "pieces": VOTES},
         },
     },

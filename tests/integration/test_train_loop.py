@@ -386,13 +386,14 @@ def test_adaptive_groups_vary_and_are_the_same_after_a_stop_and_in_a_replay(tmp_
 
 def broken(monkeypatch, **functions):
     monkeypatch.setitem(sys.modules, "broken", types.SimpleNamespace(**functions))
+    monkeypatch.setattr("debate_rl.training.loop.MAX_BAD_STEPS", 3)
 
 
 def lossless(inputs, config):
     return LossOutputs((inputs.logprobs * float("nan")).sum())
 
 
-STUCK = {"train": {"steps": 6, "save_every": 0}, "learner": {"max_bad_steps": 3}}
+STUCK = {"train": {"steps": 6, "save_every": 0}}
 
 
 def assert_stuck_after_three(folder):
@@ -411,8 +412,8 @@ def test_gradients_that_are_no_numbers_end_a_run_with_nothing_lost(tmp_path, mon
     with pytest.raises(StuckError) as caught:
         train(config_of(tmp_path / "run", **changes))
     assert str(caught.value).startswith(
-        "step 3: 3 steps in a row had no finite gradient or reward (learner.max_bad_steps=3) and changed "
-        f"nothing; 3 of 6 steps are saved in {tmp_path / 'run' / 'checkpoints'}; "
+        "step 3: 3 steps in a row had no finite gradient or reward and changed nothing; "
+        f"3 of 6 steps are saved in {tmp_path / 'run' / 'checkpoints'}; "
     )
     assert "\n" not in str(caught.value)
     rows = assert_stuck_after_three(tmp_path)

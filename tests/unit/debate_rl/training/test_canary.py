@@ -136,7 +136,7 @@ def test_another_temperature_is_named(pair, made, named):
 
 
 PIECES = [*(f"<solution>\\boxed{{{n}}}</solution>" for n in (1, 2)), *(f" {n}" for n in range(6))]
-TINY = {"hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 48, "init_std": 0.3}
+TINY = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 48, "init_std": 0.3}
 
 
 class Sums:
