@@ -180,12 +180,16 @@ def test_a_mistake_is_one_line(solver, tmp_path, words, line):
     assert before == (tmp_path / "train.jsonl").read_bytes()
 
 
-def test_answers_of_other_settings_are_refused(solver):
+def test_answers_of_other_settings_or_of_none_are_refused(solver, tmp_path):
     words = "solve", "r.toml", "train.jsonl", "--strategy", "greedy", "--out", "a.jsonl"
     assert solver(*words)[0] == 0
     code, _, err, _ = solver(*words, "--seed", "1")
     assert code == 2
     assert "a.jsonl: its answers are of seed = 0, and these would be of 1; choose another --out" in err
+    for line in ('{"format": 2}', "[]", '{"format": 1, "of": {}}'):
+        (tmp_path / "a.jsonl").write_text(f"{line}\n")
+        code, _, err, _ = solver(*words)
+        assert (code, err.count("\n"), "a.jsonl" in err) == (2, 1, True), err
 
 
 def test_a_problem_that_does_not_fit_is_refused_and_the_others_go_on(solver, tmp_path):
