@@ -40,7 +40,6 @@ chat = true
 hidden_size = 16
 layers = 1
 heads = 2
-kv_heads = 1
 intermediate_size = 24
 context_tokens = 512
 fallback = "bytes"

@@ -238,7 +238,6 @@ class Config(Seeded):
         self._refuse_unused_vllm()
         self._refuse_sleep()
         self._refuse_adaptive()
-        self._refuse_both_ways()
         self._refuse_unknown_difficulty()
         self._refuse_impossible_stages()
         return self
@@ -287,13 +286,6 @@ class Config(Seeded):
             raise ValueError(
                 "held_out.kind: with env.mix there is no one data set to hold out from; name one, or set "
                 "held_out.limit = 0"
-            )
-
-    def _refuse_both_ways(self) -> None:
-        if self.env.test_time_learning and self.env.decontaminate:
-            raise ValueError(
-                f"env.test_time_learning = true trains on held-out problems, and env.decontaminate = "
-                f'"{self.env.decontaminate}" leaves them out; leave out one of them'
             )
 
     def _refuse_adaptive(self) -> None:

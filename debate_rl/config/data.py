@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from math import ceil
-from typing import Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
 from debate.config import DebateConfig
 from debate.prompting.shown import rounds_held
-from debate.ramps import Points, Ramp, Share, Weight, value_at
+from debate.ramps import Points, Ramp, Share, Weight, Within, value_at, values_of
 from debate.settings import Seeded, Settings
 
 Order: TypeAlias = Literal["random", "easy_first", "hard_first", "format_first"]
@@ -146,22 +146,28 @@ class DifficultyConfig(Settings):
 class EnvConfig(ProblemSet):
     """Which problems, and the truth about them."""
 
+    renamed = {"test_time_learning": 'decontaminate = "never"'}  # noqa: RUF012
+
     kind: str = "gsm8k"  # pyright: ignore[reportIncompatibleVariableOverride]
     """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
-    decontaminate: Literal["exact", "ngram"] | None = None
+    decontaminate: Literal["exact", "ngram", "never"] | None = None
     """Drop training problems that equal held-out ones up to case, spaces and dollar signs ("exact"), or that
-    also share 13 consecutive words with one ("ngram"). None keeps all, with a warning."""
+    also share 13 consecutive words with one ("ngram"). None refuses equal ones, and warns of such words.
+    "never" trains on held-out problems on purpose (test-time learning): the startup message, run.json,
+    evaluations and reports then say so."""
     max_prompt_tokens: int | None = Field(default=None, ge=1)
     """Drop training problems whose first prompt has more tokens, or does not fit the context. The number
     dropped is printed. None drops none, and a problem that does not fit is an error at startup."""
-    test_time_learning: bool = False
-    """Allow training on held-out problems, which is refused otherwise. The startup message, run.json,
-    evaluations and reports then say so."""
     mix: tuple[MixedSet, ...] | None = Field(default=None, min_length=1)
     """Tables [[env.mix]]: several data sets in place of ``kind`` and ``path``, each with a weight that may
     change with the step."""
     difficulty: DifficultyConfig | None = None
     """Measured pass rates of the training problems: which to drop, and in which order to draw."""
+
+    @property
+    def test_time_learning(self) -> bool:
+        """Whether held-out problems are trained on, on purpose."""
+        return self.decontaminate == "never"
 
     @model_validator(mode="after")
     def _sets_or_one(self) -> Self:
@@ -264,19 +270,20 @@ def check_judge_pairs(held_out: HeldOutConfig, debate: DebateConfig) -> None:
 class ShotsConfig(Files):
     """The solved examples that prompts of the first round show before a problem."""
 
-    count: int = Field(default=0, ge=0, le=64)
-    """Solved examples before each problem in the first round. 0: none."""
+    renamed = {"until": "a point of shots.count, as in [[0, 4], [100, 0]]"}  # noqa: RUF012
+
+    count: Annotated[float | Points, Within(0, 64)] = 0
+    """Solved examples before each problem in the first round. 0: none. Points such as [[0, 4], [100, 0]] fade
+    them out, rounded up; evaluations use the last number."""
     path: str | None = None
     """A file of rows with question, answer and solution, or a shipped one: "arithmetic", "mathematics". None
     takes ``split`` of the training data set."""
     draw: Literal["fixed", "each"] = "fixed"
     """The same examples for all problems, or new ones for each. Drawn with the run's seed."""
-    until: int = Field(default=0, ge=0)
-    """Step at which the number of examples has fallen to 0; evaluations then use none. 0 keeps all."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        for key in ("path", "until", "fields"):
+        for key in ("path", "fields"):
             if not self.count and getattr(self, key):
                 raise ValueError(f"{key}: {getattr(self, key)!r} counts with shots.count alone, which is 0")
         return self
@@ -284,17 +291,20 @@ class ShotsConfig(Files):
     def count_at(self, step: int) -> int:
         """Return how many examples a step of training shows.
 
-        >>> [ShotsConfig(count=4, until=8).count_at(step) for step in range(9)]
+        >>> [ShotsConfig(count=[[0, 4], [8, 0]]).count_at(step) for step in range(9)]
         [4, 4, 3, 3, 2, 2, 1, 1, 0]
         """
-        if not self.until:
-            return self.count
-        return ceil(self.count * max(0, self.until - step) / self.until)
+        return ceil(value_at(self.count, step) - 1e-9)
+
+    @property
+    def most(self) -> int:
+        """How many examples a step shows at most."""
+        return ceil(max(values_of(self.count)))
 
     @property
     def final(self) -> int:
         """How many examples evaluations show: the same before, during and after training."""
-        return 0 if self.until else self.count
+        return ceil(values_of(self.count)[-1])
 
 
 class SftConfig(Selection, RunSize):

@@ -88,9 +88,7 @@ class TinyConfig(Settings):
     layers: int = Field(default=2, ge=1, le=1024)
     """Number of transformer blocks."""
     heads: int = Field(default=4, ge=1)
-    """Query heads. Must divide hidden_size."""
-    kv_heads: int = Field(default=2, ge=1)
-    """Key and value heads. Must divide heads."""
+    """Query heads. Must divide hidden_size. Half as many have keys and values, or one if odd."""
     intermediate_size: int = Field(default=256, ge=8, le=262_144)
     """Width of the MLPs."""
     init_std: float = Field(default=0.06, gt=0)
@@ -103,14 +101,17 @@ class TinyConfig(Settings):
     fallback: Fallback = "bytes"
     """Tokens for text outside the vocabulary: bytes, ASCII characters, or one unknown token."""
 
+    @property
+    def kv_heads(self) -> int:
+        """Key and value heads."""
+        return 1 if self.heads % 2 else self.heads // 2
+
     @model_validator(mode="after")
     def _divisible(self) -> Self:
         if self.hidden_size % self.heads or (self.hidden_size // self.heads) % 2:
             raise ValueError(
                 f"heads: {self.heads} must divide hidden_size {self.hidden_size} into even parts"
             )
-        if self.heads % self.kv_heads:
-            raise ValueError(f"kv_heads: {self.kv_heads} must divide heads {self.heads}")
         return self
 
 

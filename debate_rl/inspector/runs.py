@@ -176,7 +176,7 @@ def overview(run: FoundRun) -> Overview:
         float(judged[-1]) if len(steps) else None,
         _alarms(path, _stamp(path / METRICS)),
         max(_stamp(file)[0] for file in files) / 1e9,
-        _setting(path, "env", "test_time_learning") is True,
+        _setting(path, "env", "decontaminate") == "never",
         stage,
         why,
     )

@@ -301,7 +301,7 @@ def _overfitting(run: Run) -> Answer:
     direct = "eval/direct/accuracy"
     path, same = run.setting("held_out.path"), ("path", "split")
     alike = path and all(run.setting(f"held_out.{key}") == run.setting(f"env.{key}") for key in same)
-    if alike or run.setting(TEST_TIME) is True:
+    if alike or run.setting(TEST_TIME[0]) == TEST_TIME[1]:
         return "warn", "trained and evaluated on the same problems: test-time learning"
     for reading in run.readings:
         if reading.detector.name == "held_out" and reading.alarm is not None:

@@ -34,7 +34,8 @@ MOST_WRONG = 20
 """Debates of a step from which one wrong solution is taken to find its cause."""
 MOST_TEXTS, LONGEST_TEXT = 20, 1000
 NO_METRICS = "no metrics.jsonl: figures are those of the stored debates"
-TEST_TIME = "env.test_time_learning"
+TEST_TIME = "env.decontaminate", "never"
+"""The key and the value of test-time learning."""
 """The setting that declares that held-out problems are trained on."""
 LEAST = 12
 """Values below which a change is not judged: four in each third."""
@@ -235,7 +236,7 @@ def load_run(path: Path, name: str = "", index: int = 1) -> Run:
     notes = notes or ([] if len(curves.steps) else [NO_METRICS])
     settings, wrong = read_config(path / "config.toml")
     notes += wrong
-    if settings.get(TEST_TIME) is True:
+    if settings.get(TEST_TIME[0]) == TEST_TIME[1]:
         notes.append("test-time learning: the held-out figures are of problems that are trained on")
     sample = Sample()
     stored = read_stored(path, sample.look)

@@ -188,7 +188,7 @@ def _final_note(run: Run) -> str:
     parts.append(said["paired" if gains else "apart"])
     for name, found in gains.items():
         parts += [said["of_some"].format(name=name, problems=on_problems(found))] if found.left_out else []
-    parts += [said["test_time"]] if run.setting(TEST_TIME) is True else []
+    parts += [said["test_time"]] if run.setting(TEST_TIME[0]) == TEST_TIME[1] else []
     parts.append(said["highest"])
     parts += [said["best"].format(name=best[0], after=best[1] + 1, step=best[1])] if best else []
     return " ".join(parts)

@@ -30,7 +30,7 @@ from envs.data.records import files_of
 
 PACKAGES = ("debate-rl", "torch", "transformers", "peft", "safetensors")
 PACKAGES += ("tokenizers", "datasets", "numpy", "vllm")
-TRAIN_ONLY = ("limit", "decontaminate", "max_prompt_tokens", "test_time_learning", "mix", "difficulty")
+TRAIN_ONLY = ("limit", "decontaminate", "max_prompt_tokens", "mix", "difficulty")
 """Keys of ``env`` that do not concern held-out problems."""
 NOT_DRAWN_BY = {"every", "direct", "samples", "strategies", "more", "judge_pairs"}
 """Keys of ``held_out`` that do not decide which problems are drawn."""
@@ -163,8 +163,6 @@ def problems_checksums(
     further held-out sets by name.
     """
     env = config.env.model_dump(exclude_none=True)
-    if not config.env.test_time_learning:
-        del env["test_time_learning"]
     part = config.held_out.model_dump(exclude_none=True, exclude=NOT_DRAWN_BY)
     split = {f"held_out.{key}": part[key] for key in ("limit", "seed")} if is_split_off(config) else {}
     sets: dict[str, tuple[dict[str, object], Sequence[Problem]]] = {

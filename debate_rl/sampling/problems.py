@@ -62,7 +62,7 @@ class Problems:
     problems that share runs of words with trained ones. ``left_out``, ``too_long``, ``difficulty``: how many
     training problems ``env.decontaminate``, ``env.max_prompt_tokens`` and ``env.difficulty`` removed; None
     where the key is not set. ``more``: the sets of ``held_out.more``. ``set_of``: the set of each training
-    problem of ``env.mix``. ``trained_on``: held-out problems trained on under ``env.test_time_learning``.
+    problem of ``env.mix``. ``trained_on``: held-out problems trained on (``env.decontaminate = "never"``).
     """
 
     environment: Environment
@@ -292,7 +292,7 @@ def held_out_with_shots(
 
 def _with_shots(config: Config, loaded: Problems) -> Problems:
     pool, each = shots_of(config), config.shots.draw == "each"
-    train = with_shots(loaded.train, pool, config.shots.count, each=each, seed=config.seed)
+    train = with_shots(loaded.train, pool, config.shots.most, each=each, seed=config.seed)
     more = tuple(
         replace(part, problems=held_out_with_shots(config, part.problems, pool)) for part in loaded.more
     )
@@ -384,7 +384,7 @@ def _with_trained_on(config: Config, loaded: Problems) -> Problems:
     count = sum(_plain(problem) in trained for problem in held_out)
     if not count:
         raise DataError(
-            "env.test_time_learning=true: no held-out problem is trained on; leave it out, or train on the "
+            "env.decontaminate='never': no held-out problem is trained on; leave it out, or train on the "
             "held-out problems (env.split, held_out.split)"
         )
     line = f"test-time learning: {count} of {len(held_out)} held-out problems are trained on"
@@ -401,7 +401,7 @@ def _plain(problem: Problem) -> tuple[str, ...]:
 def _decontaminated(config: Config, loaded: Problems) -> Problems:
     """Return the problems without the trained ones that ``env.decontaminate`` removes, with a warning."""
     kind = config.env.decontaminate
-    if kind is None or is_generated_from(config, config):
+    if kind is None or kind == "never" or is_generated_from(config, config):
         return loaded
     train, left_out = without_overlaps(loaded.train, loaded.never_trained, kind)
     count, before = sum(left_out.values()), len(loaded.train)

@@ -289,6 +289,8 @@ def evaluates_first(run: Run) -> bool:
     return due and bool(run.data.held_out) and ("", 0) not in run.measured
 
 
+MAX_BAD_STEPS = 10
+"""Consecutive steps without a finite gradient or reward that end a run."""
 DEBATES = Task(train_step, evaluate, evaluates_first)
 
 
@@ -365,12 +367,12 @@ def check_first_mismatch(run: Run, metrics: Mapping[str, float]) -> None:
 
 def _refuse_stuck(run: Run) -> None:
     """End a run that no longer learns, with its finished steps saved."""
-    bad, most = run.learner.bad_steps, run.config.learner.max_bad_steps
-    if bad < most:
+    bad = run.learner.bad_steps
+    if bad < MAX_BAD_STEPS:
         return
     run.save_finished()
     raise StuckError(
-        f"step {run.step}: {bad} steps in a row had no finite gradient or reward (learner.max_bad_steps="
-        f"{most}) and changed nothing; {run.step} of {run.config.train.steps} steps are saved in "
+        f"step {run.step}: {bad} steps in a row had no finite gradient or reward and "
+        f"changed nothing; {run.step} of {run.config.train.steps} steps are saved in "
         f"{run.folder.checkpoints}; see grad_norm and reward/not_finite in {run.folder.metrics}"
     )

@@ -377,7 +377,13 @@ class _Parser:
             return _constant(+context().e if name == "e" else context().mpc(0, 1))
         if name == letter and letter not in GREEK and not (len(letter) == 1 and letter.isalpha()):
             raise Unknown(letter)
-        name += self.subscript()
+        if self.skip("_"):
+            braced = self.skip("{")
+            name += "_"
+            while not (braced and self.skip("}")):
+                name += self.bound.get(self.peek(), self.take())
+                if not braced:
+                    break
         while self.skip("'"):
             name += "'"
         inverse = self.inverted()
@@ -390,16 +396,6 @@ class _Parser:
         """Return how many tokens are the power -1 that stands next, or 0."""
         ahead = self.tokens[self.at : self.at + 5]
         return 5 if ahead == list("^{-1}") else 3 * (ahead[:3] == list("^-1"))
-
-    def subscript(self) -> str:
-        if not self.skip("_"):
-            return ""
-        if not self.skip("{"):
-            return "_" + self.bound.get(self.peek(), self.take())
-        name = "_"
-        while not self.skip("}"):
-            name += self.bound.get(self.peek(), self.take())
-        return name
 
     def command(self) -> Node:
         token = self.take()
@@ -467,21 +463,18 @@ class _Parser:
             self.take("^")
             ends.append(self.argument())
         self.in_bounds -= 1
-        outer = self.bound
-        self.bound = {**outer, letter or self.variable_of_integral(): f"bound {len(outer)}"}
+        outer, variable = self.bound, letter
+        if not letter:  # it stands behind the next d, and both become the end of the integral
+            at = next((k for k in range(self.at, len(self.tokens) - 1) if self.tokens[k] == "d"), None)
+            if at is None or not self.tokens[at + 1].isalpha():
+                raise Unknown("an integral without a variable")
+            variable, self.tokens[at : at + 2] = self.tokens[at + 1], [_END]
+        self.bound = {**outer, variable: f"bound {len(outer)}"}
         term = self.product() if letter else self.sum()
         self.bound = outer
         if not letter:
             self.take(_END)
         return _apply(_undefined(token), term, *ends)
-
-    def variable_of_integral(self) -> str:
-        """Return the letter behind the next d, both of which become the end of the integral."""
-        at = next((k for k in range(self.at, len(self.tokens) - 1) if self.tokens[k] == "d"), None)
-        if at is None or not self.tokens[at + 1].isalpha():
-            raise Unknown("an integral without a variable")
-        letter, self.tokens[at : at + 2] = self.tokens[at + 1], [_END]
-        return letter
 
 
 ROUNDED = ContextVar("rounded", default=False)

@@ -124,32 +124,26 @@ def _holds(text: str, left: Term, right: Term) -> bool:
     """Return whether two neighbours of a chain are equal, or may be meant to be."""
     values = {right.value, right.first}
     values |= {value * 100 for value in values} if right.percent or left.percent else set()
-    if any(_same(left, value, right) for value in values):
-        return True
+    for value in values:
+        gap = abs(abs(left.value) - abs(value))  # a difference may be meant without its sign
+        near = gap < Fraction(1, 10**right.places) or gap <= NEAR * abs(left.value)
+        if gap == 0 or (near and (left.loose or right.loose)):
+            return True
     unit = _UNIT.match(text, right.end)
-    if _DOUBTED.search(_line(text, left.start, right.end)) or (unit and _SCALE.fullmatch(unit[1])):
+    before = text[max(0, left.start - 200) : left.start].rpartition("\n")[2]
+    line = before + text[left.start : right.end] + text[right.end : right.end + 60].partition("\n")[0]
+    if _DOUBTED.search(line) or (unit and _SCALE.fullmatch(unit[1])):
         return True
     named = bool(unit) or right.percent or "$" in text[max(0, right.start - 2) : right.start]
     return named and bool(right.value) and left.value / right.value in CONVERSIONS
 
 
-def _line(text: str, start: int, end: int) -> str:
-    """Return the line of an equation, no more than some of it."""
-    before, behind = text[max(0, start - 200) : start], text[end : end + 60]
-    return before.rpartition("\n")[2] + text[start:end] + behind.partition("\n")[0]
-
-
-def _same(left: Term, value: Fraction, right: Term) -> bool:
-    gap = abs(abs(left.value) - abs(value))  # a difference may be meant without its sign
-    if gap == 0:
-        return True
-    if left.loose or right.loose:
-        return gap < Fraction(1, 10**right.places) or gap <= NEAR * abs(left.value)
-    return False
-
-
 def _chains(text: str) -> Iterator[list[Term | None]]:
     """Yield the parts of each run of equations; None for a part that is no expression of numbers."""
+
+    def begins_line(at: int) -> bool:
+        return not text[max(0, text.rfind("\n", 0, at) + 1) : at].strip(" \t*>")
+
     chain: list[Term | None] = []
     part: list[_Token] = []
     clean = True  # whether nothing stands before the part that may belong to it
@@ -164,22 +158,15 @@ def _chains(text: str) -> Iterator[list[Term | None]]:
             clean = not _BOUND.fullmatch(token.text)
         elif token.kind == "other":
             clean = False
-        elif not part and not chain and token.kind in ("plus", "minus", "times", "divide", "power"):
-            bullet = (
-                token.kind != "power"
-                and _begins_line(text, token.start)
-                and not text[token.end : token.end + 1].isdigit()
-            )
-            clean = bullet or (clean and token.kind == "minus" and _begins_line(text, token.start))
+        elif not part and not chain and token.kind in _SIGNS:
+            first = token.kind != "power" and begins_line(token.start)
+            bullet = first and not text[token.end : token.end + 1].isdigit()
+            clean = bullet or (clean and token.kind == "minus" and first)
             part += [] if bullet else [token]
         else:
             part.append(token)
     if chain:
         yield [*chain, _term(part) if clean else None]
-
-
-def _begins_line(text: str, at: int) -> bool:
-    return not text[max(0, text.rfind("\n", 0, at) + 1) : at].strip(" \t*>")
 
 
 def _tokens(text: str) -> Iterator[_Token]:

@@ -188,7 +188,10 @@ class VerifierModel:
 
     async def _stated(self, prompt: VerdictPrompt, sample: int) -> Stated:
         """Return what the model states; it is asked once about each content."""
-        key = self._key(prompt, sample)
+        asking = self._asking
+        how = [asking.max_tokens, asking.thinking_tokens, asking.temperature, sample]
+        content = [self.name, *how, *(message.content for message in prompt.messages)]
+        key = sha256(json.dumps(content).encode()).hexdigest()
         kept = self._cache.get(key)
         if kept is None and key in self._under_way:
             kept = await asyncio.shield(self._under_way[key])
@@ -229,13 +232,6 @@ class VerifierModel:
         said = whole_text(completion.text[:LONGEST_SAID])
         self._cache.put(Line(key, self.name, value.value, value.fault, said, read, generated))
         return value
-
-    def _key(self, prompt: VerdictPrompt, sample: int) -> str:
-        """Return a hash of the content that is asked about: model, settings and all that the model reads."""
-        asking = self._asking
-        how = [asking.max_tokens, asking.thinking_tokens, asking.temperature, sample]
-        content = [self.name, *how, *(message.content for message in prompt.messages)]
-        return sha256(json.dumps(content).encode()).hexdigest()
 
     def _count(self, name: str, count: int = 1) -> None:
         with self._lock:

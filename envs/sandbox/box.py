@@ -97,23 +97,19 @@ def check_system() -> None:
 def refusal(reason: str) -> SandboxRefused:
     """Return why a box could not be made, with the settings of this kernel that may forbid it."""
     lines = [line for line in reason.strip().splitlines() if line]
-    found = [_setting(path, value) for path, value in SETTINGS.items()]
-    hints = [hint for hint in found if hint] or [
+    hints: list[str] = []
+    for path, forbids in SETTINGS.items():
+        with suppress(OSError):
+            if Path(path).read_text().strip() == forbids:
+                name = path.removeprefix("/proc/sys/").replace("/", ".")
+                value = "0" if forbids == "1" else "1" if "clone" in name else "10000"
+                hints.append(f"set {name} = {value} with sysctl")
+    hints = hints or [
         "in a container, allow namespaces (docker run --privileged, or --security-opt "
         "seccomp=unconfined with --security-opt systempaths=unconfined)"
     ]
     said = lines[-1] if lines else "it ended without a word"
     return SandboxRefused(f"the sandbox cannot run: {said}; {', '.join(hints)}")
-
-
-def _setting(path: str, forbids: str) -> str | None:
-    with suppress(OSError):
-        if Path(path).read_text().strip() == forbids:
-            name = path.removeprefix("/proc/sys/").replace("/", ".")
-            return (
-                f"set {name} = {'0' if forbids == '1' else '1' if 'clone' in name else '10000'} with sysctl"
-            )
-    return None
 
 
 class Zygote:

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from debate.ramps import number
 from debate.types import Turn
-from learner.advantages.config import AdvantageConfig, Key, StreamSettings
+from learner.advantages.config import EMA_DECAY, AdvantageConfig, Key, StreamSettings
 from learner.advantages.contexts import context_of
 from learner.advantages.pairs import balanced, right_by_debate, side_counts, sides_of
 from learner.advantages.returns import returns
@@ -145,7 +145,7 @@ def _stream(
         baseline=settings.baseline,
         scale=settings.scale,
         ema=ema,
-        decay=config.ema_decay,
+        decay=EMA_DECAY,
         contexts=None if rae else _contexts(key, transitions, rewards.truth_correct),
         keep_equal=key == "context",
     )

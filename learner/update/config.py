@@ -105,8 +105,6 @@ class LearnerConfig(Seeded):
     """Recompute activations in the backward pass: less memory, same result. It costs a third more compute
     with full weights, and half more with an adapter. "auto" turns it on where the run would otherwise use
     more than 90% of the memory, as forecast; in a training loop of your own it is off."""
-    max_bad_steps: int = Field(default=10, ge=1)
-    """End the run after this many consecutive steps without a finite gradient or reward."""
     old_logprobs: Literal["recompute", "sampling"] = "recompute"
     """Denominator of the ratios: the trainer's log-probabilities before the first update ("recompute"), or
     the sampler's ("sampling")."""

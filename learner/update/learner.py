@@ -51,7 +51,7 @@ class Learner:
     The reference (``learner.update.reference``) is by default the model as it is now: build the learner
     before a checkpoint's weights are loaded, or pass the ``reference`` of full weights. Only parameters that
     require a gradient are trained. ``bad_steps`` counts the last steps in a row that could not move the
-    weights; who holds the loop compares it with ``config.max_bad_steps``. ``halfway``: whether a step has
+    weights; who holds the loop ends it after too many. ``halfway``: whether a step has
     begun its updates and not ended, so that an error left the weights between two steps. ``worst`` has those
     tokens of the last step that are furthest from reference and sampler.
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,6 @@ chat = true
 hidden_size = 16
 layers = 1
 heads = 2
-kv_heads = 1
 intermediate_size = 24
 context_tokens = 512
 fallback = "bytes"
@@ -196,7 +196,7 @@ def votes_for(handles: Sequence[str], *words: str) -> list[str]:
 
 def model_that_says(pieces: Sequence[str]) -> dict[str, Any]:
     """Return the table of a random model so small that these pieces are most of what it says."""
-    tiny = {"hidden_size": 16, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 24}
+    tiny = {"hidden_size": 16, "layers": 1, "heads": 2, "intermediate_size": 24}
     words = {"context_tokens": 512, "fallback": "none", "pieces": [*pieces]}
     return {"device": "cpu", "chat": True, "tiny": {**tiny, "init_std": 0.3, **words}}
 
@@ -226,25 +226,30 @@ def tiny_recipe(tmp_path_factory) -> str:
 
 
 @pytest.fixture(scope="session")
-def protocol_run(tmp_path_factory):
+def made_runs(tmp_path_factory):
     """Return run(name) -> (folder, configuration) of the finished run of ``protocol_runs.RUNS``."""
     from debate_rl.config import Config
     from debate_rl.training.loop import train
 
     from .protocol_runs import COMMON, RUNS
 
-    home, made = tmp_path_factory.mktemp("protocols"), {}
+    home = tmp_path_factory.mktemp("protocols")
 
+    @cache
     def run(name):
-        if name not in made:
-            table = merged(merged(COMMON, RUNS[name]), {"run": {"dir": str(home / name)}})
-            made[name] = home / name, Config.model_validate(table)
-            train(made[name][1])
-        return made[name]
+        own = {"run": {"dir": str(home / name)}}
+        config = Config.model_validate(merged(merged(COMMON, RUNS[name]), own))
+        train(config)
+        return home / name, config
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DEBATE_OWN_CODE", "1")  # of the endpoints' models
-        yield run
+    return run
+
+
+@pytest.fixture
+def protocol_run(made_runs, monkeypatch):
+    """Return the same, where the models of endpoints, which are code, may be loaded."""
+    monkeypatch.setenv("DEBATE_OWN_CODE", "1")
+    return made_runs
 
 
 @pytest.fixture(scope="session")

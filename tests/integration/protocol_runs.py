@@ -73,7 +73,7 @@ PARITY_PIECES = [
     *(f" {n}" for n in range(1, 13)),
     *("<evaluation>?</evaluation>", "?", "\n"),
 ]
-SIZES = {"hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 48}
+SIZES = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 48}
 PARITY: dict[str, Any] = {
     "seed": 5,
     "env": {"kind": f"{__name__}:Parity"},

@@ -57,7 +57,7 @@ RECIPE = {
     "model": {
         "device": "cpu",
         "chat": True,
-        "tiny": {"hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 48,
+        "tiny": {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 48,
                  "context_tokens": 512, "init_std": 0.3, "fallback": "none",
                  "pieces": [*ANSWERS, *(f" {n}" for n in range(1, 25)), "?", "\n"]},
     },
@@ -215,14 +215,3 @@ def test_the_report_and_the_inspector_show_the_stages(straight, debate_command):
         assert json.dumps(visit.why) in text
     looked = debate_command("inspect", str(straight), "ls")
     assert "holds 2 runs, name one of them: 01_small, 02_large" in looked.err
-
-
-def test_a_run_made_elsewhere_names_no_code_in_a_stage(debate_command, tmp_path, monkeypatch):
-    monkeypatch.delenv("DEBATE_OWN_CODE", raising=False)
-    run = tmp_path / "run"
-    run.mkdir()
-    (run / "run.json").write_text("{}")
-    stages = [RECIPE["stages"][0] | {"env": {"kind": "numbers_env:Numbers"}}]
-    (run / "config.toml").write_text(tomli_w.dumps(RECIPE | {"env": {"kind": "gsm8k"}, "stages": stages}))
-    done = debate_command("train", str(run))
-    assert "stages.0.env.kind='numbers_env:Numbers' names code" in done.err

@@ -51,14 +51,6 @@ def test_each_figure_is_written_as_it_comes_and_none_is_lost_to_what_fails(bench
     assert err.endswith("RuntimeError: no kernel\n")
 
 
-def test_what_would_fill_a_card_to_the_brim_is_left_out(benchmark, monkeypatch):
-    gpu = benchmark("gpu")
-    monkeypatch.setattr(gpu, "memory_there", lambda _: 84.9e9)  # an H100
-    assert not gpu.fits(48.3e9 + 31.3e9, None)  # 4B, full weights: .94 of it, .95 with a GiB beside
-    assert gpu.fits(73.6e9, None)  # .88 * 84.9 - 1.07 = 73.64
-    assert not gpu.fits(73.7e9, None)
-
-
 @pytest.mark.slow
 def test_the_gpu_benchmark_runs_whole_without_a_gpu(tmp_path):
     path = tmp_path / "figures.json"

@@ -114,38 +114,6 @@ def test_an_alarm_of_the_ratio_names_the_tokens_that_are_furthest_from_the_sampl
     assert capsys.readouterr().err.count("  token ") == 3
 
 
-def test_a_first_step_that_another_temperature_sampled_is_refused_and_leaves_nothing(
-    config, monkeypatch, capsys
-):
-    import debate_rl.training.loop
-
-    made = debate_rl.training.loop.make_rows
-
-    def colder(*arguments):
-        return [replace(row, temperature=row.temperature / 50) for row in made(*arguments)]
-
-    monkeypatch.setattr(debate_rl.training.loop, "make_rows", colder)
-    with pytest.raises(ValueError, match=r"step 0: mismatch_kl is .*, over train.max_first_mismatch = 0.1"):
-        train(config())
-    folder = RunFolder(Path(config().run.dir))
-    assert not read_metrics(folder.metrics)
-    assert not checkpoints(folder.checkpoints)
-    capsys.readouterr()
-    train(config("train.max_first_mismatch=1e9", "logging.progress=lines"))
-    [line] = [one for one in capsys.readouterr().err.splitlines() if "mismatch_kl is" in one]
-    assert "nats a token, over 0.01: sampler and trainer give the same tokens other probabilities" in line
-    assert len(read_metrics(folder.metrics)) == 4
-
-
-@pytest.mark.slow
-def test_the_same_command_goes_on_behind_an_alarm_that_ended_a_run(config, high_lr):
-    stop = "train.on_alarm.ratio=stop"
-    assert ends(train(config(stop)).folder) == [("alarm", 3)]
-    again = train(config(stop))
-    assert ends(again.folder) == [("alarm", 3), ("steps", 4)]
-    assert len(again.folder.alarms.read_text().splitlines()) == 1
-
-
 def by_hand(config, run: str) -> Path:
     """Do two steps, and two more with half the learning rate."""
     train(config("train.steps=2", run=run))
@@ -203,18 +171,6 @@ def test_an_action_for_a_detector_without_figures_is_refused_before_training(con
     with pytest.raises(ValueError, match=words), open_training(refused):
         pass
     assert not (Path(refused.run.dir) / "config.toml").exists()
-
-
-def test_a_target_that_nothing_measures_is_refused(config):
-    named = ("train.target.metric=eval/direct/accuracy", "train.target.value=0.5")
-    with (
-        pytest.raises(ValueError, match="nothing is evaluated during training"),
-        open_training(config(*named)),
-    ):
-        pass
-    wrong = ("train.target.metric=loss", "train.target.value=0.5", "held_out.every=1")
-    with pytest.raises(ValueError, match="'loss' is not a held-out figure"):
-        config(*wrong)
 
 
 @pytest.mark.slow

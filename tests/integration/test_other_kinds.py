@@ -46,7 +46,6 @@ chat = true
 hidden_size = 16
 layers = 1
 heads = 2
-kv_heads = 1
 intermediate_size = 24
 init_std = 0.3
 fallback = "bytes"

@@ -61,16 +61,6 @@ def test_no_command_loads_code_that_a_run_names(key, command, theirs, debate_com
     assert not ran.exists()
 
 
-def test_no_code_that_a_further_held_out_set_names_is_loaded(theirs, debate_command):
-    run, ran = theirs("env.kind")
-    text = (run / "config.toml").read_text().replace("stranger:thing", "pair_sum")
-    further = '[held_out.more.far]\nkind = "stranger:thing"\n'
-    (run / "config.toml").write_text(text.replace("[held_out.more]\n", further))
-    code, _, err = debate_command("eval", str(run))
-    assert (code, ran.exists()) == (2, False)
-    assert "held_out.more.far.kind='stranger:thing' names code" in err
-
-
 @pytest.mark.slow
 def test_why_and_report_show_what_is_stored_and_load_no_code(theirs, debate_command):
     run, ran = theirs("rewards.peer")
@@ -80,9 +70,16 @@ def test_why_and_report_show_what_is_stored_and_load_no_code(theirs, debate_comm
     assert not ran.exists()
 
 
-def test_the_policy_of_an_endpoint_is_code_too():
-    table = {"endpoints": {"short": {"policy": "stranger:thing"}}}
-    assert list(named_code(table)) == [("endpoints.short.policy", "stranger:thing")]
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        ({"endpoints": {"short": {"policy": "stranger:thing"}}}, "endpoints.short.policy"),
+        ({"held_out": {"more": {"far": {"kind": "stranger:thing"}}}}, "held_out.more.far.kind"),
+        ({"stages": [{"env": {"kind": "stranger:thing"}}]}, "stages.0.env.kind"),
+    ],
+)
+def test_code_is_named_within_tables_too(table, key):
+    assert list(named_code(table)) == [(key, "stranger:thing")]
 
 
 def test_code_of_ones_own_is_loaded_when_asked_for(theirs, monkeypatch):

@@ -8,8 +8,8 @@ import pytest
 import tomli_w
 
 from debate.policies.scripted import ScriptedPolicy
+from debate_rl.commands.passrate import measure, pass_rate_plan, problems_to_measure
 from debate_rl.config import Config
-from debate_rl.evaluation.pass_rates import measure, pass_rate_plan, problems_to_measure
 from debate_rl.evaluation.play import Unopened
 from debate_rl.sampling.difficulty import question_checksum, read_difficulty
 from debate_rl.sampling.problems import load_run_problems
@@ -19,7 +19,6 @@ TINY = {
     "hidden_size": 32,
     "layers": 1,
     "heads": 2,
-    "kv_heads": 1,
     "intermediate_size": 48,
     "context_tokens": 256,
 }

@@ -79,7 +79,6 @@ device = "cpu"
 hidden_size = 16
 layers = 2
 heads = 2
-kv_heads = 1
 intermediate_size = 24
 context_tokens = 512
 init_std = 0.3

@@ -25,7 +25,7 @@ RECIPE = {
     "model": {
         "device": "cpu",
         "chat": False,
-        "tiny": {"hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 48,
+        "tiny": {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 48,
                  "context_tokens": 128, "fallback": "none", "pieces": ["Problem: ", "\n\nSolution:"]},
     },
     "learner": {"lr": 3e-3, "warmup_steps": 1},

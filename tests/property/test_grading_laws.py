@@ -142,14 +142,6 @@ def test_scales_multiply_and_other_words_are_no_unit(n, names, plural, words):
         assert (verdict.status == "correct") is right
 
 
-@given(replies)
-def test_every_readable_answer_is_itself(answer):
-    if clean(answer):
-        verdict = exact(answer, answer)
-        assert verdict is not None
-        assert verdict.status == "correct"
-
-
 @given(integers, st.integers(1, 10**6), st.integers(1, 50))
 def test_a_fraction_is_its_multiples(top, bottom, factor):
     forms = (f"{top * factor}/{bottom * factor}", rf"\frac{{{top * factor}}}{{{bottom * factor}}}")

@@ -168,13 +168,6 @@ def test_reading_ignores_case(text: str) -> None:
     assert len({(reading.solution, reading.evaluation, reading.comparison) for reading in readings}) == 1
 
 
-@given(mutated_replies())
-def test_text_behind_complete_sections_changes_nothing(text: str) -> None:
-    head = "<solution>\\boxed{4}</solution><evaluation>b</evaluation><comparison>K7 > Q2</comparison>\n"
-    tail = text.replace("<", "(").replace("&", "+")
-    assert _read(head + tail) == _read(head)
-
-
 comparisons = st.lists(
     st.tuples(
         st.permutations(["K7", "Q2", "M4"]),

@@ -24,6 +24,7 @@ from envs.errors import MissingPackageError
 from envs.instructions import ConstraintError, constraints_of, follows
 from envs.registry import key_by_itself
 from learner.advantages import Advantages, turns
+from learner.advantages.config import EMA_DECAY
 from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
 from learner.advantages.turns import BESIDE, StreamName
 from rewards import Rewards, ballot_box, drop_reasons
@@ -554,9 +555,8 @@ def _centre(step: Step, name: StreamName, group: GroupParts) -> Number:
         return Number(source=f"the persona's running mean is not shown: {step.means_source}")
     if baseline == "rloo" and len(group.members) == 1:
         return Number(source="no others in the group")
-    decay = step.scheme.advantages.ema_decay
     source = SOURCES.get(
-        baseline, f"the persona's running mean before this step, decay {decay:g}; {step.means_source}"
+        baseline, f"the persona's running mean before this step, decay {EMA_DECAY:g}; {step.means_source}"
     )
     if group.effects is not None:
         context = "context: own last solution right or not, right ones shown"

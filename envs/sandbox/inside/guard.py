@@ -71,20 +71,13 @@ def isolate(limits: dict[str, Any]) -> Processes:
         ("uid_map", f"{user} {user} 1"),
         ("gid_map", f"{group} {group} 1"),
     ):
-        _write(proc, f"self/{name}", text)
+        with open(os.open(f"self/{name}", os.O_WRONLY, dir_fd=proc), "wb", buffering=0) as file:
+            file.write(text.encode())
     kernel.drop_privileges()
     kernel.set_dumpable(False)
     kernel.filter_system_calls()
     os.chdir("/tmp")
     return Processes(proc)
-
-
-def _write(folder: int, name: str, text: str) -> None:
-    file = os.open(name, os.O_WRONLY, dir_fd=folder)
-    try:
-        os.write(file, text.encode())
-    finally:
-        os.close(file)
 
 
 class Guard:
@@ -141,7 +134,8 @@ class Guard:
         with suppress(BlockingIOError):
             while self._work.recv(SLICE):  # what the program before said in the runner's name
                 pass
-        self._signal(signal.SIGCONT)
+        if self._status is None:
+            send(self._runner, signal.SIGCONT)
         left, said = len(code).to_bytes(4) + code, b""
         began, waited = time.monotonic(), self._processes.waited(self._runner)
         while True:
@@ -235,10 +229,6 @@ class Guard:
     def _note(self, pid: int, status: int) -> None:
         if pid == self._runner:
             self._status = status
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._status is None:
-            send(self._runner, number)
 
 
 def read_report(said: bytes) -> Report:

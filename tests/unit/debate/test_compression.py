@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from debate import Completion, DebateConfig, Problem, hold_debate
-from debate.compression import TRIES, solution_tokens
+from debate import DebateConfig, Problem, hold_debate
+from debate.compression import TRIES
 from debate.config import CompressionConfig
 from debate.parsing import last_boxed
 from debate.policies import ScriptedPolicy
 from debate.prompting.rebuilding import held_debate
-from debate.types import COMPRESSOR, Span, TurnId
+from debate.types import COMPRESSOR, TurnId
 from debate_rl.metrics.debates import compression_metrics
 from transcripts import Record
 from transcripts.codec import from_line, to_line
@@ -132,21 +132,6 @@ def test_it_is_stored_counted_and_held_against_the_debate():
     foreign = replace(debates[0], compressions=(replace(debates[0].compressions[0], turn=TurnId(7, 0)),))
     with pytest.raises(ValueError, match=r"debate.compressions\[0\].turn: there is no turn 7.0"):
         check_record(Record(foreign, 0, "g"))
-
-
-def test_the_tokens_of_a_solution_are_those_in_it():
-    text = "<solution>abcdef</solution>"
-    [turn, *_] = hold(Debaters(), DebateConfig(num_agents=1, num_rounds=1)).turns
-    parsed = replace(turn.parsed, solution=Span(10, 16))
-
-    def tokens(reply):
-        return solution_tokens(replace(turn, completion=reply, parsed=parsed))
-
-    counted = Completion((), (1, 2, 3, 4), (0.0,) * 4, text, "stop", 0, (0, 10, 13, 16))
-    assert tokens(counted) == 2
-    assert tokens(replace(counted, offsets=(0, 0, 5, 15))) == 2  # two that reach over its ends
-    assert tokens(Completion((), (), (), text, "stop", 0, token_count=9)) == 2  # 9 * 6 / 27
-    assert tokens(Completion((), (), (), text, "stop", 0)) == 2  # 9 * 6 / 27 of 27 / 3
 
 
 @settings(max_examples=25)

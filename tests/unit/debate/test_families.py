@@ -93,19 +93,6 @@ def test_a_family_is_for_one_agent_in_one_round():
             seat_debate(PROBLEM, DebateConfig(prompts="qa", **size), 0)
 
 
-def test_a_family_of_ones_own_says_what_it_lacks(tmp_path):
-    path = tmp_path / "own.toml"
-    path.write_text('problem = "$question$choices"\n')
-    with pytest.raises(PromptFileError, match="missing opening_alone; a prompt family needs problem and"):
-        load_prompts(str(path))
-    path.write_text('problem = "$question$choices"\nopening_alone = " A:"\nstop = ["Q:", ""]\n')
-    with pytest.raises(PromptFileError, match="stop must be a list of texts, none of them empty"):
-        load_prompts(str(path))
-    path.write_text('problem = "$question$choices"\nopening_alone = " A: $oops"\n')
-    with pytest.raises(PromptFileError, match=r"unknown placeholder \$oops"):
-        load_prompts(str(path))
-
-
 def test_a_reply_ends_before_the_stop_string_that_ended_it():
     policy = ScriptedPolicy({}, default="It is \\boxed{18}.\n\nQuestion:")
     config = DebateConfig(num_agents=1, num_rounds=1, prompts="qa")

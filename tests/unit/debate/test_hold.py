@@ -99,24 +99,6 @@ def test_a_vote_goes_to_the_newest_shown_turn_of_the_label():
     assert debate.votes[0].span.of(text) == f"{names[1]} > {names[2].lower()}: clear"
 
 
-def test_repeats_and_contradictions_stay_as_they_were_cast():
-    config = DebateConfig(num_rounds=1)
-    names = labels(config)
-    lines = (
-        f"{names[1]} > {names[2]}\n{names[1]} > {names[2]}\n{names[2]} > {names[1]}\n{names[1]} = {names[2]}"
-    )
-    table = {(0, 1): f"<evaluation>e</evaluation><comparison>{lines}</comparison>"}
-    debate = hold(ScriptedPolicy(table, default=SILENT), config)
-    a, b = TurnId(1, 0), TurnId(2, 0)
-    judge = TurnId(0, 1)
-    assert [(v.left, v.right, v.outcome) for v in debate.votes if v.judge == judge] == [
-        (a, b, "left"),
-        (a, b, "left"),
-        (b, a, "left"),
-        (a, b, "tie"),
-    ]
-
-
 def test_the_same_seed_gives_the_same_debate_and_another_seed_another():
     def say(request):
         return f"<solution>{Random(request.seed).random()}</solution>"

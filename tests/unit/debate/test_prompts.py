@@ -8,7 +8,6 @@ import pytest
 from debate import DebateConfig, Message, Persona, Problem, SampleRequest, hold_debate
 from debate.policies import ScriptedPolicy
 from debate.prompting.reading import read_prompt
-from debate.prompting.rendering import raw_prompt
 from debate.prompting.seating import seat_debate
 from debate.prompting.texts import SHIPPED, PromptFileError, load_prompts
 
@@ -152,25 +151,6 @@ def test_a_single_agent_reads_nothing_about_debates():
     text = "".join(m.content for m in request.messages).lower()
     assert not [word for word in ("debate", "label", "agent", "compar", "ballot") if word in text]
     assert request.stop == ("</solution>",)
-
-
-def test_neither_persona_name_nor_seat_is_a_placeholder():
-    for name in ("default", "tiny"):
-        for template in load_prompts(name).templates.values():
-            assert "$name" not in template
-            assert "$persona" not in template
-            assert "$seat" not in template
-
-
-def test_raw_prompt_of_the_default_set():
-    messages = (
-        Message("system", "Rules."),
-        Message("user", "1 + 1"),
-        Message("assistant", "2"),
-        Message("user", "So?"),
-    )
-    assert raw_prompt(messages) == "Rules.\n\n1 + 1\n\n<reply>\n2\n</reply>\n\nSo?\n\n<reply>\n"
-    assert raw_prompt(messages[1:2], "tiny") == "1 + 1"
 
 
 def written(tmp_path: Path, change) -> str:

@@ -96,16 +96,6 @@ def ballots_of(evaluation: str, handles: list[str]) -> int:
 # temperatures
 
 
-def test_every_request_has_its_personas_temperature():
-    _, requests = hold(honest, num_rounds=2)
-    one_setting_for_all = dict.fromkeys(range(3), 1.0)
-    ours = {request.turn.agent: request.temperature for request in requests}
-    assert one_setting_for_all == {0: 1.0, 1: 1.0, 2: 1.0}
-    assert ours == {0: 0.6, 1: 1.0, 2: 0.9}
-    assert len(requests) == 9
-    assert all(request.temperature == ours[request.turn.agent] for request in requests)
-
-
 # others' comparisons
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from debate import DebateConfig, Persona, Problem, run_debates
 from debate.policies import ScriptedPolicy
-from debate.prompting.fitting import PromptTooLongError, context_budget
-from debate.prompting.prompt import agent_prompt, check_fits
+from debate.prompting.fitting import context_budget
+from debate.prompting.prompt import agent_prompt
 from debate.prompting.rendering import render_entry
 from debate.prompting.seating import seat_debate
 from debate.prompting.shown import public_summary, public_turn
@@ -155,21 +155,3 @@ def test_a_summary_that_does_not_fit_is_shortened_and_counted():
         assert size - 206 < length(request) <= size - 200
         assert "[... shortened to fit the space ...] \n</summary>" in words(request)
     assert debate.summaries[0].text == ("word " * 900).strip()
-
-
-def test_the_summarisers_prompt_is_cut_to_fit_and_checked_beforehand():
-    long = lambda request: say(request).replace("</solution>", " more" * 900 + "</solution>")  # noqa: E731
-    _, requests = held(CONFIG, policy=Characters(long))
-    size = length(requests[3])
-    tight = CONFIG.model_copy(update={"max_tokens": 1, "context_tokens": size})
-    debate, requests = held(tight, policy=Characters(long))
-    assert length(requests[3]) <= size - 50
-    assert [one.cut for one in debate.summaries] == [3, 3]
-    assert debate.turn(TurnId(0, 1)).cut == 3
-
-    summary = {"enabled": True, "max_tokens": size - 100}
-    with pytest.raises(
-        PromptTooLongError, match=r"its shortest prompt \(summary\) has \d+ tokens, but the cont"
-    ):
-        check_fits(PROBLEM, Characters({}), DebateConfig(max_tokens=1, context_tokens=size, summary=summary))
-    check_fits(PROBLEM, Characters({}), DebateConfig(max_tokens=1, context_tokens=size))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from debate.types import TurnId, Vote
-from rewards import RewardConfig, score_votes, vote_graph
+from rewards import RewardConfig, score_votes
 from rewards.peer import PEER_RULES, bradley_terry, copeland, margin, net_wins, win_rate
 
 EVEN = {win_rate: 0.5}
@@ -91,15 +91,3 @@ def test_a_rule_of_ones_own_is_named_by_module_and_function(tmp_path, monkeypatc
     monkeypatch.syspath_prepend(tmp_path)
     config = RewardConfig(peer="my_rules:rule")
     assert score_votes(3, 1, [(2, 1, 0, 1, "left")], None, config).peer == ((7.0,), (None,), (None,))
-
-
-def test_the_graph_holds_the_same_votes_with_their_provenance():
-    votes = judged((A, B, "left"), (A, B, "right"), (B, C, "tie"))
-    graph = vote_graph(votes)
-    assert sorted(graph.edges(keys=True)) == [
-        (A, B, votes[0].judge),
-        (B, A, votes[1].judge),
-        (B, C, votes[2].judge),
-    ]
-    assert graph.edges[B, C, votes[2].judge] == {"outcome": "tie", "span": None}
-    assert margin(votes)[A] == (graph.out_degree(A) - graph.in_degree(A)) / graph.degree(A)

@@ -126,22 +126,6 @@ def margin_of_lines(lines: list[str], name: str) -> float:
     return (points["W"] - points["L"]) / points.total()
 
 
-def test_a_repeated_line_is_one_vote():
-    theirs = margin_of_lines(["K7 > M4"] * 9 + ["M4 > K7"], "K7")
-    ours = score_votes(4, 1, [(2, 1, 0, 1, "left")] * 9 + [(3, 1, 1, 0, "left")], None, CONFIG)
-    assert theirs == 0.8
-    assert ours.peer[0] == (0.0,)
-    assert ours.count("votes/duplicate") == 8
-
-
-def test_contradictory_lines_are_no_votes():
-    theirs = margin_of_lines(["K7 > M4", "M4 > K7", "K7 > Q2"], "K7")
-    votes = [(3, 1, 0, 1, "left"), (3, 1, 1, 0, "left"), (3, 1, 0, 2, "left")]
-    ours = score_votes(4, 1, votes, None, CONFIG)
-    assert theirs == pytest.approx(1 / 3)
-    assert ours.peer == ((1.0,), (None,), (-1.0,), (None,))
-
-
 def test_a_name_within_another_is_not_that_name():
     line = "A10 > A2"
     theirs = margin_of_lines([line], "A1")

@@ -12,7 +12,6 @@ import pytest
 from debate_rl.commands.console import (
     Ended,
     one_line,
-    refuse_torchrun,
 )
 from debate_rl.commands.main import _terminate
 
@@ -50,15 +49,6 @@ def test_only_what_goes_on_says_so_when_it_is_stopped(monkeypatch, command, goes
         _terminate(signal.SIGTERM, None)
     assert ended.value.line.startswith("stopped")
     assert ("resumes" in ended.value.line) == goes_on
-
-
-def test_torchrun_starts_nothing_but_training():
-    elastic = {"TORCHELASTIC_RUN_ID": "none"}
-    refuse_torchrun(["eval", "RUN"], elastic | {"WORLD_SIZE": "1"})
-    refuse_torchrun(["eval", "RUN"], {"WORLD_SIZE": "2"})
-    refuse_torchrun(["train", "RUN"], elastic | {"WORLD_SIZE": "2"})
-    with pytest.raises(ValueError, match=r"^torchrun: only debate train is started 2 times at once; "):
-        refuse_torchrun(["eval", "RUN"], elastic | {"WORLD_SIZE": "2"})
 
 
 def test_a_signal_in_asyncios_own_code_ends_a_command_in_the_loops_next_turn():

@@ -24,7 +24,6 @@ TINY = {
     "hidden_size": 32,
     "layers": 2,
     "heads": 4,
-    "kv_heads": 2,
     "intermediate_size": 48,
     "context_tokens": 512,
 }
@@ -416,7 +415,7 @@ def test_a_recipe_fits_its_card_with_every_reply_at_its_limit(recipe, needs, tmp
     transformers.Qwen3Config(**sizes, **shape, **rest).save_pretrained(tmp_path)
     load_model(needs.config.model, vocabulary=(), seed=0)[1].save_pretrained(tmp_path)
     problems = ["kind=pair_sum", "path=none", "levels=none", "split=train", "limit=8", "mix=none"]
-    problems += ["difficulty=none", "test_time_learning=false", "decontaminate=none"]
+    problems += ["difficulty=none", "decontaminate=none"]
     overrides = [f"model.name_or_path={tmp_path}", "verifier=none", *(f"env.{text}" for text in problems)]
     ends = 7 * hidden + 2 * wide * (heads + keys) + 3 * inner
     if (whole := load_config(Config, recipe, overrides[:1])).stages:

@@ -54,7 +54,7 @@ def test_the_one_that_wrote_last_is_on_top(runs):
 
 
 def test_a_run_that_trains_on_held_out_problems_says_so(runs):
-    written(runs / "own", config="[train]\nsteps = 10\n[env]\ntest_time_learning = true\n", at=4000)
+    written(runs / "own", config='[train]\nsteps = 10\n[env]\ndecontaminate = "never"\n', at=4000)
     own, new, *_ = found = overviews(find_runs(runs))
     assert (own.state, new.state) == ("test-time learning", "")
     out = io.StringIO()

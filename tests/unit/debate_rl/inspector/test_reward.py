@@ -523,13 +523,13 @@ def test_what_there_is_not_is_one_line(tmp_path, id, turn, said):
 
 
 def test_running_means_come_from_the_steps_before(tmp_path, monkeypatch):
-    means = {"truth": {"baseline": "rae", "scale": "none"}, "ema_decay": 0.5}
+    means = {"truth": {"baseline": "rae", "scale": "none"}}
     config = configured(size=1, advantages=means)
     write(tmp_path, config, [[held(())], [held((), ("5",) * 4)], [held(())]])
     found = explained(tmp_path, config, "2.0", A)
     of_truth = found.streams[1]
-    # step 0 has the mean 1, and step 1 takes a half of it away
-    assert (of_truth.centre.value, of_truth.advantage.value) == (0.5, 0.5)
+    # step 0 has the mean 1, and step 1 takes a twentieth of it away
+    assert (of_truth.centre.value, of_truth.advantage.value) == pytest.approx((0.95, 0.05))
     assert of_truth.centre.source.endswith("running means from the 2 debates of steps 0 to 1")
     assert of_truth.members == []
     assert found.matches is True
@@ -539,7 +539,7 @@ def test_running_means_come_from_the_steps_before(tmp_path, monkeypatch):
     assert found.streams[1].centre.value is None
     assert found.streams[1].centre.source.endswith("the running means reach back further than 1 debates")
     assert found.total.generator.value is None
-    assert found.total.generator.stored == 0.25
+    assert found.total.generator.stored == pytest.approx(0.025)
     assert (found.total.generator.matches, found.total.judge.matches) == (None, True)
 
 

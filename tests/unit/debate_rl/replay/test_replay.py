@@ -212,7 +212,7 @@ def test_what_was_stored_otherwise_is_told(run):
 
 
 def test_steps_and_filters_choose_what_is_shown_not_what_is_computed(tmp_path):
-    rae = AdvantageConfig(peer=StreamSettings(baseline="rae", scale="none"), ema_decay=0.5)
+    rae = AdvantageConfig(peer=StreamSettings(baseline="rae", scale="none"))
     own, ema = Scheme(OWN.rewards, rae, 1), {}
     for step in range(3):
         write_step(tmp_path / "transcripts", step, records(step, [ballot(), ballot()], own, ema))

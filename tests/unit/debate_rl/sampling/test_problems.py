@@ -247,11 +247,11 @@ def test_test_time_learning_is_declared(file):
     with pytest.raises(DataError, match="4 questions are also trained on"):
         loaded(env=env, held_out=held_out)
     with pytest.warns(OverlapWarning, match=r"^test-time learning: 4 of 4 held-out problems are trained on$"):
-        data = loaded(env=env | {"test_time_learning": True}, held_out=held_out)
+        data = loaded(env=env | {"decontaminate": "never"}, held_out=held_out)
     assert (len(data.train), len(data.held_out), data.trained_on) == (10, 4, 4)
     assert data.findings()["test_time_learning"] == {"trained_on": 4, "of": 4}
     with pytest.warns(OverlapWarning, match="3 of 3"):
-        one_file = loaded(env=env | {"test_time_learning": True}, held_out={"limit": 3})
+        one_file = loaded(env=env | {"decontaminate": "never"}, held_out={"limit": 3})
     assert (len(one_file.train), one_file.trained_on) == (10, 3)
 
 

@@ -37,7 +37,7 @@ def test_examples_come_from_the_training_split_and_never_are_the_problem(tmp_pat
 
 
 def test_examples_that_fade_are_in_no_evaluation(tmp_path):
-    config = config_of(tmp_path, count=2, until=4)
+    config = config_of(tmp_path, count=[[0, 2], [4, 0]])
     data = load_run_problems(config)
     assert {len(problem.shots) for problem in data.train} == {2}
     assert {problem.shots for problem in data.held_out} == {UNSET}
@@ -50,7 +50,7 @@ def test_examples_that_fade_are_in_no_evaluation(tmp_path):
 
 def test_a_file_that_holds_a_held_out_problem_is_refused(tmp_path):
     shots = rows(tmp_path / "shots.jsonl", [1, 2, 51])
-    for fades in ({}, {"until": 3}):
+    for count in (1, [[0, 1], [3, 0]]):
         for load in (load_run_problems, load_held_out):
             with pytest.raises(DataError, match=r"shots: .*shots\.jsonl holds the held-out problem gsm8k-"):
-                load(config_of(tmp_path, count=1, path=shots, **fades))
+                load(config_of(tmp_path, count=count, path=shots))

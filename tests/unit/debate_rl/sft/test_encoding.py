@@ -68,7 +68,7 @@ def test_messages_of_a_row_are_the_prompt_as_they_are(encoded):
 )
 def test_a_written_solution_has_the_form_of_the_prompt_set(encoded, prompts, debate, expected):
     example = Example(PROBLEM, solution=Shot("1 + 1?", "Two ones.", "2"))
-    tiny = {"tiny": {"hidden_size": 16, "layers": 1, "heads": 2, "kv_heads": 1, "context_tokens": 4096}}
+    tiny = {"tiny": {"hidden_size": 16, "layers": 1, "heads": 2, "context_tokens": 4096}}
     (_, reply), _ = encoded(example, debate={"prompts": prompts, **debate}, model=tiny)
     assert reply.strip() == expected.strip()
 
