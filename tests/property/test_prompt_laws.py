@@ -47,7 +47,7 @@ KINDS = st.sampled_from(["expression", "choice", "instructions", "open"])
 
 
 class Small(ScriptedPolicy):
-    """Speaks at random from a few replies; its context is so many characters."""
+    """Speaks at random from a few replies; its context is this many characters."""
 
     def __init__(self, replies, room):
         random = Random(7)
