@@ -134,7 +134,7 @@ def rates(pairs: Sequence[JudgePair], judgments: Sequence[Judgment]) -> dict[str
 
 
 def accuracy(found: Rates, attack: str) -> Estimate | None:
-    """Return the share of pairs under an attack on which the right side was preferred; None if there are none."""
+    """Return the share of pairs under an attack on which the right side won; None without pairs."""
     values = [(value, id) for id, row in found.get(attack, {}).items() for value in row]
     return clustered_mean([value for value, _ in values], [id for _, id in values]) if values else None
 
