@@ -140,7 +140,7 @@ def accuracy(found: Rates, attack: str) -> Estimate | None:
 
 
 def fall(found: Rates, attack: str = ATTACKED) -> Estimate | None:
-    """Return the accuracy on plain pairs minus that on attacked ones, clustered by problem; None if there are none."""
+    """Return accuracy on plain pairs minus that on attacked ones, clustered by problem; None without any."""
     values = _falls(found, attack)
     return clustered_mean([*values.values()], [*values], signed=True) if values else None
 

@@ -206,7 +206,7 @@ class Run:
         return list(zip((steps + 1).tolist(), known, strict=True))
 
     def paired(self, name: str) -> Gain | None:
-        """Return the gain over the problems with a value in the first and last evaluation; None if there are none."""
+        """Return the gain over the problems with a value in the first and last evaluation, or None."""
         if len(self.held_out) < 2:
             return None
         return gain(self.held_out[0], self.held_out[-1], name.removeprefix("eval/"))

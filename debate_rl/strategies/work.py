@@ -173,7 +173,7 @@ class Tally:
         return next((at for at, members in enumerate(self.members) if index in members), None)
 
     def best(self) -> int | None:
-        """Return the heaviest solution of the answer that weighs most, the first of several; None if there are none.
+        """Return the heaviest solution of the answer that weighs most, the first of several, or None.
 
         Answers that weigh the same are drawn by the seed.
         """
