@@ -166,7 +166,7 @@ def _next(options: LineOptions, filter: str, last: str) -> str:
 
 
 def _both(filter: str, words: Sequence[str]) -> str:
-    """Return the filter of --filter and the one behind the action, each of which may be empty; checked.
+    """Return the filter of --filter and the one after the action, each of which may be empty; checked.
 
     >>> _both("winner:wrong OR step:3", ["votes:0", "cycle:yes"])
     '(winner:wrong OR step:3) (votes:0 cycle:yes)'
@@ -244,7 +244,7 @@ def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer
 
 def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     if rest:
-        raise ValueError("evaluations: takes nothing behind it; each part that it lists opens as a run does")
+        raise ValueError("evaluations: takes no arguments; each part that it lists opens as a run does")
     notes: list[str] = []
     found = [(one, evaluation_parts(one, notes)) for one in evaluations(store.run, notes)]
     print_evaluations(options.run, found, printer, as_json=options.json)

@@ -41,7 +41,7 @@ Model = tuple[Config, Path | None]
 
 def solve(
     what: Annotated[
-        str, typer.Argument(metavar="RUN|RECIPE", help="Whose model answers: a run, or a recipe as it is.")
+        str, typer.Argument(metavar="RUN|RECIPE", help="A run, or a recipe (its untrained model).")
     ],
     problem: Annotated[
         str | None,
@@ -53,14 +53,14 @@ def solve(
     ] = None,
     overrides: Overrides = None,
     strategy: Annotated[
-        str, typer.Option(metavar="NAME", help="How to come to one answer (docs/solve.md lists all).")
+        str, typer.Option(metavar="NAME", help="How an answer is selected (docs/solve.md lists all).")
     ] = "majority",
-    samples: Annotated[int, typer.Option(help="Solutions of each problem, at most.")] = 16,
+    samples: Annotated[int, typer.Option(help="Maximum solutions per problem.")] = 16,
     tokens: Annotated[
         int | None,
         typer.Option(
             callback=positive,
-            help="Generated tokens of each problem, at most.",
+            help="Maximum generated tokens per problem.",
             show_default="no limit",
         ),
     ] = None,
@@ -84,7 +84,7 @@ def solve(
         ),
     ] = None,
     plan_only: Annotated[
-        bool, typer.Option("--plan", help="Say whether it fits --gpus and how fast it is; ask nothing.")
+        bool, typer.Option("--plan", help="Say whether it fits --gpus and how fast it is; sample nothing.")
     ] = False,
     gpus: Annotated[str, typer.Option(metavar="NxNAME", help="With --plan: the GPUs, as 4xL4.")] = "1xL4",
     bits: Annotated[int, typer.Option(help="With --plan: bits of a weight, 16, 8 or 4.")] = 16,

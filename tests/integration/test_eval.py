@@ -389,7 +389,7 @@ def test_a_folder_of_another_evaluation_is_refused_and_left_alone(evaluate, home
     ("what", "count"), [("debates", 1), ("debates", 12), ("replies", 6), ("replies", 12)]
 )
 def test_an_evaluation_that_was_killed_goes_on_and_asks_nothing_twice(home, tmp_path, what, count):
-    """kill -9 once so many debates, or replies of open ones, are on the disk; then the same command."""
+    """kill -9 once this many debates, or replies of open ones, are on the disk; then the same command."""
     more = ("held_out.limit=8", "train.max_live=2")
     command = [sys.executable, "-m", "debate_rl.commands.main", "eval", str(home / "run"), *more]
     environment = os.environ | {"PYTHONPATH": str(HOME), "OMP_NUM_THREADS": "1"}
