@@ -147,7 +147,7 @@ def solution_tokens(turn: Turn) -> int:
 
 
 def _written(reply: str, *, in_thinking: bool) -> str:
-    """Return what a reply has behind its thinking: the inside of a solution's tags, if it wrote them."""
+    """Return what a reply has after its thinking: the inside of a solution's tags, if it wrote them."""
     solution = parse_turn(reply, handles=(), own=None, due=False, in_thinking=in_thinking).solution
     if solution is not None:
         return without_private(clean(solution.of(reply))).strip()

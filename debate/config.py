@@ -56,7 +56,7 @@ class CompressionConfig(WriterConfig, _Over):
     def _shorter(self) -> Self:
         if self.over is not None and self.max_tokens > self.over:
             raise ValueError(
-                f"over: {self.over}, but what is shown in the place of such a solution may have max_tokens = "
+                f"over: {self.over}, but what is shown instead of such a solution may have max_tokens = "
                 f"{self.max_tokens}; lower max_tokens, or raise over"
             )
         return self
@@ -272,7 +272,7 @@ class DebateConfig(Settings):
         for index, one in enumerate(self.by_level):
             where = f"by_level.{index} (level {one.level!r})"
             if one.level in levels[:index]:
-                raise ValueError(f"{where}: stands there twice; leave one of them out")
+                raise ValueError(f"{where}: is listed twice; leave one of them out")
             changes = one.changes()
             if not changes:
                 raise ValueError(f"{where}: changes nothing; set num_agents or num_rounds")

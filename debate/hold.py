@@ -1,4 +1,4 @@
-"""Hold a debate: one readable function of the protocol."""
+"""Hold one debate by the protocol."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ A policy may have:
 offsets of ids, and whether an id ends a reply. A policy that has them, and gives tokens, continues from the
 tokens of ``SampleRequest.begun``; any other from its text;
 ``runs_programs`` (True): programs of a reply run as it is written (``debate_rl.inference.tools``);
-``count_continuation(messages)``: how many tokens messages add behind a reply. A policy that has it begins a
+``count_continuation(messages)``: how many tokens messages add after a reply. A policy that has it begins a
 prompt with the ``prefix`` of a request, and can hold conversations (``debate.conversation``).
 ``remote`` (Policy): who answers the requests of seats that are "remote", and counts their tokens;
 ``freeze()``: have requests of seats that are "frozen" answered by the weights of this moment from now on,
@@ -98,7 +98,7 @@ def token_counter(policy: Policy) -> Callable[[tuple[Message, ...]], int]:
 
 
 def continuation_counter(policy: Policy) -> Callable[[tuple[Message, ...]], int]:
-    """Return how the policy counts what messages add behind a reply; ValueError where it cannot go on so."""
+    """Return how the policy counts what messages add after a reply; ValueError where it cannot go on so."""
     count: Callable[[tuple[Message, ...]], int] | None = getattr(policy, "count_continuation", None)
     if count is None:
         raise ValueError(

@@ -1,4 +1,4 @@
-r"""Programs in a reply: a block that opens with ```python, and the ```output block behind it.
+r"""Programs in a reply: a block that opens with ```python, and the ```output block after it.
 
 The form is that of NuminaMath-TIR. An opening ends its line, and a closing fence has one of its own. What a
 program printed is made harmless before it enters a reply: it can neither close its block nor form a tag.
@@ -58,9 +58,9 @@ def find_program(text: str, start: int = 0) -> Program | None:
 
 
 def output_spans(text: str) -> tuple[Span, ...]:
-    r"""Return where a text that no sandbox wrote has outputs: blocks right behind the programs.
+    r"""Return where a text that no sandbox wrote has outputs: blocks right after the programs.
 
-    Each goes from its opening to the line break behind its closing fence, or to the end of the text.
+    Each goes from its opening to the line break after its closing fence, or to the end of the text.
 
     >>> text = "```python\nprint(2)\n```\n```output\n2\n```\nSo 2."
     >>> [span.of(text) for span in output_spans(text)]

@@ -68,7 +68,7 @@ def _with_criticisms(text: str, parsed: ParsedTurn, handles: Iterable[str], own:
 
 
 def whole_reply(text: str, parsed: ParsedTurn, untagged: Untagged, *, cut: bool) -> ParsedTurn:
-    """Return a reply without a solution's tags with all behind its thinking as the solution, if there is any.
+    """Return a reply without a solution's tags with all after its thinking as the solution, if there is any.
 
     The stop string that ended it is left out. ``cut``: the reply ended at its limit.
     """

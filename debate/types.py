@@ -105,10 +105,10 @@ class SampleRequest:
     and ``turn`` sort requests in an order that does not depend on timing. A thinking model gets
     ``thinking_tokens`` for its thinking; ``max_tokens`` and ``stop`` are about what follows ``</think>``.
     ``prefix``: the tokens that the prompt begins with, those of an earlier prompt and of the reply to it; the
-    messages come behind them. ``top_p`` in (0, 1] and ``top_k`` (0: all) keep the likely tokens alone, as in
+    messages come after them. ``top_p`` in (0, 1] and ``top_k`` (0: all) keep the likely tokens alone, as in
     ``DebateConfig``; at temperature 0 they change nothing.
     ``begun``: what the reply has said so far, its thinking among it. The completion continues from there and
-    holds what comes behind it alone; its prompt ends with these tokens.
+    holds what comes after it alone; its prompt ends with these tokens.
     ``seat``: who is to answer (``debate.seats``).
     """
 
@@ -128,7 +128,7 @@ class SampleRequest:
 
 
 class Call(Value, frozen=True):
-    """A program of a reply that ran where it stands, and what came of it.
+    """A program of a reply that ran at its place, and its result.
 
     ``block``: the program and its output with their fences; ``code``: the program as written; ``output``:
     what the reply has of its output, escaped. How long it took is not kept: it would differ from run to run.

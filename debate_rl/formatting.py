@@ -36,7 +36,7 @@ def fixed(value: float | None, form: str = ".3f", *, none: str = "–") -> str:
 
 
 def number(value: float | None, *, signed: bool = False, none: str = "–") -> str:
-    """Return a number with three digits behind the point, none from 1000 on; zero has no sign.
+    """Return a number with three digits after the point, none from 1000 on; zero has no sign.
 
     >>> number(0.71234), number(0.05, signed=True), number(1234.5), number(-0.0001, signed=True), number(None)
     ('0.712', '+0.050', '1,234', '0.000', '–')

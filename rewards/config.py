@@ -198,7 +198,7 @@ def check_scheme(
     """Return None, or a warning of what will have no signal; ValueError for a scheme that cannot teach.
 
     ``verifiable`` tells whether the problems have answers, ``verdicts`` whether a verifier model scores them:
-    that rewards the generator, and judges only with ``judge_verdict_weight``. ``coins``: stand for truth.
+    that rewards the generator, and judges only with ``judge_verdict_weight``. ``coins`` replace truth.
 
     >>> check_scheme(DebateConfig(num_agents=3), RewardConfig(), verifiable=True)
     >>> print(check_scheme(DebateConfig(num_agents=4), RewardConfig(), verifiable=False))

@@ -87,7 +87,7 @@ def credits_of(
 ) -> list[Credit]:
     """Return what each debate is rewarded by.
 
-    Entry i of each argument is about debate i; those of a group stand together. ``seed``: the run's.
+    Entry i of each argument is about debate i; those of a group are adjacent. ``seed``: the run's.
     ``coins``: whether a coin for each solution stands for its grade, in the truth stream.
     """
     if not hides_any(config) and not coins:

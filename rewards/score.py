@@ -81,7 +81,7 @@ def score_debates(
 ) -> tuple[list[Rewards], list[Credit]]:
     """Return the rewards of a step's debates, and what each was rewarded by.
 
-    Entry i of each argument is about debate i; those of a group, the debates of a problem, stand together.
+    Entry i of each argument is about debate i; those of a group, the debates of a problem, are adjacent.
     ``seed``: the run's, which deals labels (rewards.labels); ``coins``: as ``credits_of``.
     """
     credits = credits_of(debates, correct, groups, config, seed=seed, key=key, verdicts=verdicts, coins=coins)

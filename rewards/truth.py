@@ -141,7 +141,7 @@ def verdict_reward(verdicts: Verdicts, turn: TurnId, config: RewardConfig) -> fl
 
 
 def of_truth_alone(rewards: Rewards, correct: Correct, verdicts: Verdicts | None) -> Rewards:
-    """Return the rewards without a truth stream where a verifier model's verdicts stand in its place.
+    """Return the rewards without a truth stream where a verifier model's verdicts replace it.
 
     >>> given, verdicts = Rewards((), ((0.75,),), (), ()), Verdicts("m", 0.5, ((0.75,),))
     >>> of_truth_alone(given, None, verdicts).truth, of_truth_alone(given, [[True]], verdicts).truth

@@ -23,7 +23,7 @@ def wrong_replies(record: Record) -> Iterator[tuple[Turn, WrongReply]]:
 def wrong_reply(record: Record, turn: Turn) -> WrongReply | None:
     """Return a turn's solution as one that was graded wrong or missing; None where it was not.
 
-    A turn without a solution section has all of its reply behind the thinking as its solution.
+    A turn without a solution section has all of its reply after the thinking as its solution.
     """
     grade = None if turn.ballot else grade_of(turn.id, record.correct)
     if grade is True or grade is None:

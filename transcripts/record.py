@@ -63,7 +63,7 @@ class Record:
     or None for a problem without an answer; ``rewards`` is None where nothing was scored. ``timing`` differs
     from one run to the next and takes no part in ``==``. ``mode``: the grader's, where the answers of the
     turns are what it found, and not the boxes of their sections. ``verdicts``: those of a verifier model,
-    where one scored; they are not ground truth. ``likelihoods``: of the gold answer behind each solution,
+    where one scored; they are not ground truth. ``likelihoods``: of the gold answer after each solution,
     where a scheme rewards them. ``credit``: what the debate was rewarded by, where that was not ``correct``
     alone.
     """

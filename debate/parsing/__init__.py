@@ -65,7 +65,7 @@ def last_boxed(text: str) -> str | None:
     >>> last_boxed(r"\boxed{\{1, 2\}}")
     '\\{1, 2\\}'
     """
-    open_braces: list[int | None] = []  # index behind the brace for a box, None for a plain brace
+    open_braces: list[int | None] = []  # index after the brace for a box, None for a plain brace
     best: tuple[int, int] | None = None
     for token in _BOX_OR_BRACE.finditer(text):
         if token[1]:

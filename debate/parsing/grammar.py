@@ -128,9 +128,9 @@ _GOES_ON = re.compile(rf"[^\W_]|[-_][^\W_]|\.\d|{_MARK}")
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """What stands on one side of a comparison: a handle as the debate spells it, None for another word.
+    """One side of a comparison: a handle as the debate spells it, None for another word.
 
-    ``end`` is where the text behind it begins.
+    ``end`` is where the text after it begins.
     """
 
     handle: str | None

@@ -78,7 +78,7 @@ def _entries(texts: PromptTexts, text: str) -> tuple[SeenEntry, ...]:
 
 
 def _last_words(template: str) -> str:
-    """Return what stands behind the last placeholder."""
+    """Return the text after the last placeholder."""
     return template[max((match.end() for match in Template.pattern.finditer(template)), default=0) :]
 
 

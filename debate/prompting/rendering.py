@@ -39,7 +39,7 @@ _OWN_LABEL = re.compile(r"\s*\(?([A-Za-z])\s*[).:]\s*")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A prompt without its history: what stands before and behind it, and the task.
+    """A prompt without its history: the text before and after it, and the task.
 
     ``compared`` are the turns that may be compared, ``stop`` the strings at which the reply ends,
     ``examples`` solved problems as turns of their own.

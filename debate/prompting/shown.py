@@ -59,7 +59,7 @@ def reads(config: DebateConfig, reader: TurnId, author: TurnId) -> bool:
 def groups_shown(config: DebateConfig, round_: int, agent: int = PROPOSER) -> list[range]:
     """Return the rounds that a prompt of ``round_`` shows; those of a group are cut together.
 
-    A critique counts rounds of solutions: with each comes the round of criticism behind it. In a game the
+    A critique counts rounds of solutions: with each comes the round of criticism after it. In a game the
     critic is shown the round that it speaks in, which the proposer began.
 
     >>> critique = DebateConfig(protocol="critique", num_agents=4, num_rounds=3)

@@ -110,7 +110,7 @@ class PromptTexts:
 
 
 Values: TypeAlias = dict[str, str | bool | list[str]]
-"""What stands in a prompt file."""
+"""The content of a prompt file."""
 _CRITIQUE = (
     *("system_critique", "critique", "critique_unranked", "revision", "entry_criticism", "no_criticism"),
 )

@@ -382,7 +382,7 @@ def likelihood(curves: Curves) -> Alarm | None:
         steps, level = _medians(curves, "likelihood/logprob")
         threshold = 2 * min(0.0, float(np.median(values[:BASE]))) - 2.0
         fires: Where = (level < threshold) & ends_from(BASE + 4, len(level), 5)
-        why = "the gold answer's likelihood behind the reasoning crashed"
+        why = "the gold answer's likelihood after the reasoning crashed"
         alarms.append(first(steps, fires, level, threshold, why))
     steps, (read, right) = _together(curves, "likelihood/logprob", "accuracy")
     if len(steps) >= 2 * LONG:
@@ -391,7 +391,7 @@ def likelihood(curves: Curves) -> Alarm | None:
         why = "the reader finds the gold answer likelier, and fewer are right"
         alarms.append(first(steps[LONG - 1 :], fires, more, likelier, why))
     steps, (means,) = _together(curves, "likelihood/auc", width=LONG)
-    why = "the reader finds the gold answer likelier behind wrong solutions than behind right ones"
+    why = "the reader finds the gold answer likelier after wrong solutions than after right ones"
     return earliest(*alarms, first(steps, means < half, means, half, why))
 
 

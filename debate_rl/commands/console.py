@@ -213,7 +213,7 @@ def refuse_torchrun(words: Sequence[str], environment: Mapping[str, str]) -> Non
 
 
 def refuse_shadows(home: Path = HOME) -> None:
-    """ImportError when a folder or file of the user's own stands in the way of one of our packages."""
+    """ImportError when a folder or file of the user's own hides one of our packages."""
     for name in PACKAGES:
         spec = find_spec(name)
         file = Path(spec.origin).resolve() if spec and spec.origin else None
@@ -224,7 +224,7 @@ def refuse_shadows(home: Path = HOME) -> None:
         if file != (home / name / "__init__.py").resolve():
             owner = file.parent if file.name == "__init__.py" else file
             raise ImportError(
-                f"{owner} stands in the way of debate-rl's own package {name!r}; rename it, "
+                f"{owner} hides debate-rl's own package {name!r}; rename it, "
                 "or take its folder out of PYTHONPATH and run from elsewhere"
             )
 

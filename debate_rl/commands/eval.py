@@ -88,7 +88,7 @@ def evaluate(
         str, typer.Option(metavar="A,B", help="Also grade direct solutions in these modes (docs/grading.md).")
     ] = "",
     sweep: Annotated[
-        str, typer.Option(metavar="KEY=A,B", help="Evaluate with each of these values, as shots.count=0,4,8.")
+        str, typer.Option(metavar="KEY=A,B", help="Evaluate each of these values, e.g. shots.count=0,4,8.")
     ] = "",
     strategies: Annotated[
         str, typer.Option(metavar="A,B", help="Compare these strategies instead, or all (docs/solve.md).")
@@ -124,7 +124,7 @@ def ladder(
     rungs: Annotated[
         str, typer.Option(metavar="A,B", help="Only these rungs (docs/solve.md); default: all.")
     ] = "ladder",
-    samples: Annotated[int, typer.Option(min=1, help="Solutions that are selected from.")] = SAMPLES,
+    samples: Annotated[int, typer.Option(min=1, help="Number of solutions to select from.")] = SAMPLES,
     on: OnOption = None,
     problems: ProblemsOption = None,
     weights: WeightsOption = "newest",

@@ -135,7 +135,7 @@ def _gain_cell(figure: str, scores: Scores, base: Scores) -> str:
 
 
 def label_title(label: str) -> str:
-    """Return the title of a figure; what stands in brackets, a level or a subject, stays as it is.
+    """Return the title of a figure; brackets with a level or a subject stay as they are.
 
     >>> label_title("debate/accuracy/round_0 [subject a_b]"), label_title("debate/winner_minus_direct")
     ('debate accuracy, round 0 [subject a_b]', 'debate winner minus direct')
@@ -175,7 +175,7 @@ def result_rows(results: Sequence[Evaluated]) -> list[dict[str, object]]:
 
 
 class Best(NamedTuple):
-    """The weights of a run with the highest figure on a data set, ``of`` so many that were evaluated."""
+    """The weights of a run with the highest figure on a data set, of ``of`` that were evaluated."""
 
     data: str
     run: str

@@ -74,7 +74,7 @@ def inspect(
         typer.Option(
             metavar="FILE",
             callback=writable,
-            help="Write debates to one HTML file: 200, or as many as --limit says.",
+            help="Write debates to one HTML file: 200, or --limit.",
         ),
     ] = None,
 ) -> None:

@@ -185,7 +185,7 @@ class Command(TyperCommand):
 def as_command(
     function: Callable[..., None], examples: Sequence[str], kind: type[Command] = Command, **context: Any
 ) -> Any:
-    """Return a function as a command, with its examples below its page."""
+    """Return a function as a command whose help ends with its examples."""
     commands = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     settings = {"help_option_names": ["-h", "--help"], **context}
     commands.command(cls=kind, epilog=example_lines(examples), context_settings=settings)(function)

@@ -41,7 +41,7 @@ Model = tuple[Config, Path | None]
 
 def solve(
     what: Annotated[
-        str, typer.Argument(metavar="RUN|RECIPE", help="Whose model answers: a run, or a recipe as it is.")
+        str, typer.Argument(metavar="RUN|RECIPE", help="A run, or a recipe (its untrained model).")
     ],
     problem: Annotated[
         str | None,
@@ -53,14 +53,14 @@ def solve(
     ] = None,
     overrides: Overrides = None,
     strategy: Annotated[
-        str, typer.Option(metavar="NAME", help="How to come to one answer (docs/solve.md lists all).")
+        str, typer.Option(metavar="NAME", help="How an answer is selected (docs/solve.md lists all).")
     ] = "majority",
-    samples: Annotated[int, typer.Option(help="Solutions of each problem, at most.")] = 16,
+    samples: Annotated[int, typer.Option(help="Maximum solutions per problem.")] = 16,
     tokens: Annotated[
         int | None,
         typer.Option(
             callback=positive,
-            help="Generated tokens of each problem, at most.",
+            help="Maximum generated tokens per problem.",
             show_default="no limit",
         ),
     ] = None,
@@ -84,7 +84,7 @@ def solve(
         ),
     ] = None,
     plan_only: Annotated[
-        bool, typer.Option("--plan", help="Say whether it fits --gpus and how fast it is; ask nothing.")
+        bool, typer.Option("--plan", help="Say whether it fits --gpus and how fast it is; sample nothing.")
     ] = False,
     gpus: Annotated[str, typer.Option(metavar="NxNAME", help="With --plan: the GPUs, as 4xL4.")] = "1xL4",
     bits: Annotated[int, typer.Option(help="With --plan: bits of a weight, 16, 8 or 4.")] = 16,
@@ -180,7 +180,7 @@ def _solve(
     if lines:
         say(f"{len(lines)} answers are there; {len(todo)} problems are left")
 
-    def told(number: int, found: Answered | Refused) -> None:
+    def on_answer(number: int, found: Answered | Refused) -> None:
         line = line_of(todo[number], found, posed, plan.mode)
         lines.append(line)
         if kept is None:
@@ -195,7 +195,7 @@ def _solve(
             policy = stack.enter_context(policy_of(*model)).open()
             compares = judge and Judge(stack.enter_context(policy_of(*judge)).open(), judge[0].debate)
             begun = time.perf_counter()
-            solve_all(todo, plan, policy, judge=compares, told=told)
+            solve_all(todo, plan, policy, judge=compares, on_answer=on_answer)
     names = {problem.id for problem in problems}
     here = [line for line in lines if line["id"] in names]
     figures = summary(here, seconds=time.perf_counter() - begun, solved=len(todo))

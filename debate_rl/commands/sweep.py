@@ -104,7 +104,7 @@ def _text(estimate: Estimate | None, *, signed: bool = False) -> str:
 
 
 def _notes(settings: Sweep, runner: Runner, arms: Sequence[Arm]) -> Iterator[str]:
-    """Yield what the tables' intervals are of, what failed, and how to look further."""
+    """Yield notes on the tables' intervals, on what failed, and on what to do next."""
     if (count := len(settings.seeds_from(0))) > 1:
         yield f"95% intervals over {count} seeds and held-out problems; differences are by seed and problem."
     else:

@@ -17,7 +17,7 @@ TABLES = (
 )
 """The tables in which a stage may have other settings."""
 OF_THE_WEIGHTS = ("name_or_path", "tiny", "chat", "dtype", "lora_rank", "lora_alpha")
-"""Keys of ``model`` that decide what the weights are of: one for all stages."""
+"""Keys of ``model`` that determine the weights' model, the same for all stages."""
 Action: TypeAlias = Literal["warn", "checkpoint", "stop", "rollback"]
 FIGURE = re.compile(r"(eval/)?([a-z][a-z0-9_]*/)?(direct|debate|judge)/[a-z0-9_@/]+")
 Table: TypeAlias = dict[str, Any]

@@ -58,7 +58,7 @@ def check_modes(modes: Sequence[Mode], problems: Sequence[Problem]) -> None:
 def with_modes(scores: Scores, played: Played, environment: Environment, modes: Sequence[Mode]) -> Scores:
     """Return the scores with accuracy, missing, pass@k and greedy accuracy of each other mode.
 
-    What is graded is the whole reply behind its thinking, as other harnesses do, on the problems of the
+    What is graded is the whole reply after its thinking, as other harnesses do, on the problems of the
     scores; one of which a mode gives no verdict on some reply is left out under that mode.
     """
     known = {name for name, problem in scores.problems.items() if problem.kind not in WITHOUT_TRUTH}

@@ -1,4 +1,4 @@
-"""The folder of one evaluation: what it is of, a lock, and replies as they come."""
+"""The folder of one evaluation: its settings, a lock, and replies as they come."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ MAIN = (
 )
 """The figures that are also shown by level and subject, and compared between evaluations."""
 COSTS = ("missing", "truncated", "valid_xml", "stopped", "tools")
-"""How figures begin that stand behind the accuracies."""
+"""How figures begin that follow the accuracies."""
 WITHIN = {"share": (0.0, 1.0), "difference": (-1.0, 1.0), "tokens": (0.0, inf), "count": (0.0, inf)}
 """What figures of a unit can be."""
 Unit: TypeAlias = Literal["share", "tokens", "difference", "count"]
@@ -40,7 +40,7 @@ class Row:
 
     @property
     def label(self) -> str:
-        """The name, with the problems that it is of."""
+        """The name, with its problems."""
         return f"{self.name} [{self.group}]" if self.group else self.name
 
     def plain(self) -> dict[str, object]:

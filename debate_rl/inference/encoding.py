@@ -81,7 +81,7 @@ class PromptEncoder:
     def continuation(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the ids (C,) between a reply's last text and where the assistant speaks next.
 
-        They hold what the template, or the raw prompt, writes behind a reply, and then the messages.
+        They hold what the template, or the raw prompt, writes after a reply, and then the messages.
         """
         said = (Message("user", ""), Message("assistant", self._mark), *messages)
         if not self.chat:

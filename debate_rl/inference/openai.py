@@ -232,10 +232,10 @@ class OpenAIPolicy:
     (``key_for``). A server that does not understand vLLM's extras is asked without them from then on; then
     there are no token ids, and the completions have their counts.
     Stop strings are not sent where a request has ``thinking_tokens``, since a server would find them in the
-    thinking; the reply is cut behind it. Nor is the fence that ends a program, unless the server says which
+    thinking; the reply is cut after it. Nor is the fence that ends a program, unless the server says which
     string stopped it: it cuts them off, and a fence that opens a block would be lost.
     A reply that has begun is the last message of a chat, which vLLM and SGLang go on with. In the other
-    dialects a message behind it asks for that.
+    dialects a message after it asks for that.
     """
 
     def __init__(

@@ -141,7 +141,7 @@ class Server:
             raise ServerError(f"{url}: HTTP 200, but the answer is not JSON", 200) from error
         if not isinstance(answer, dict):
             raise ServerError(f"{url}: HTTP 200, but the answer is not a JSON object", 200)
-        if answer.get("error"):  # as some relays report a failure behind them
+        if answer.get("error"):  # as some relays report a failure of the server after them
             raise ServerError(f"{url}: HTTP 200, but: {self._clean(_complaint(data))}", 200)
         return cast("dict[str, object]", answer)
 

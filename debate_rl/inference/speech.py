@@ -57,7 +57,7 @@ class Speech:
     """How one model is prompted and read; see ``LocalPolicy`` for the settings. ``ends`` end a reply.
 
     A request is answered by up to two draws: ``thinking_draw`` where it has a budget for thinking, and then
-    ``answer_draw`` behind it. Either is None where there is nothing to sample.
+    ``answer_draw`` after it. Either is None where there is nothing to sample.
     """
 
     def __init__(
@@ -106,11 +106,11 @@ class Speech:
         return request.prefix + added[ended:] + begun
 
     def continuation(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return what comes behind a reply (C,): its end, the messages, and where the next reply begins."""
+        """Return what follows a reply (C,): its end, the messages, and where the next reply begins."""
         return self._continued(tuple(messages))
 
     def count_continuation(self, messages: Sequence[Message]) -> int:
-        """Return how many tokens these messages add behind a reply, with the reply's end."""
+        """Return how many tokens these messages add after a reply, with the reply's end."""
         return len(self.continuation(messages))
 
     def _continue(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
@@ -162,7 +162,7 @@ class Speech:
         return Thought(drawn.tokens + closing, drawn.logprobs + (0.0,) * len(closing), forced=len(closing))
 
     def answer_draw(self, request: SampleRequest, prompt: tuple[int, ...], thought: Thought) -> Draw | None:
-        """Return what is to be sampled behind the thinking; None where the reply has ended in it."""
+        """Return what is to be sampled after the thinking; None where the reply has ended in it."""
         if thought.over:
             return None
         before = prompt + thought.tokens
@@ -193,7 +193,7 @@ class Speech:
         return Completion(prompt, tokens, logprobs, text, *how)
 
     def _tokens_left(self, request: SampleRequest, prompt: tuple[int, ...]) -> int:
-        """Return how many tokens fit behind the prompt; ValueError where there are none."""
+        """Return how many tokens fit after the prompt; ValueError where there are none."""
         wanted = request.thinking_tokens + request.max_tokens
         left = wanted if self.context_tokens is None else self.context_tokens - len(prompt)
         if not prompt or left < 1:

@@ -1,4 +1,4 @@
-"""A policy whose replies may run programs: each runs where it stands, and the reply goes on behind it.
+"""A policy whose replies may run programs: each runs where it stands, and the reply continues after it.
 
 Generation ends at the fence that closes a block. If the block is a program it runs, its output is appended in
 tokens that were not sampled, and the model goes on from exactly the tokens so far: nothing is encoded twice.
@@ -149,7 +149,7 @@ class _Reply:
         )
 
     def _begin(self) -> int:
-        """Return where a program may begin: behind the last output, or the thinking."""
+        """Return where a program may begin: after the last output, or the thinking."""
         if self.calls:
             return self.calls[-1].block.end
         thinking = find_sections(self.text, in_thinking=self._in_thinking).thinking

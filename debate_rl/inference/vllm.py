@@ -121,7 +121,7 @@ class VLLMPolicy(RequestingPolicy):
 
     @contextmanager
     def _awake(self) -> Generator[None]:
-        """Have the weights' memory back within the block, and that of the cache behind it."""
+        """Have the weights' memory back within the block, and that of the cache after it."""
         if not self._asleep:
             yield
             return

@@ -76,7 +76,7 @@ class EngineCalls:
         self.failed: Future[None] = Future()
 
     def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
-        """Let the engine's workers meet the sender."""
+        """Connect the engine's workers to the sender."""
         self._call("init_weight_transfer_engine", init_info=init_info)
 
     def start_weight_update(self) -> None:

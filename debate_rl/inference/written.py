@@ -1,4 +1,4 @@
-"""What there is of a reply while it is being written: its tokens, or its text where an engine gives none."""
+"""The part of a reply that is written so far: its tokens, or its text where an engine gives none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Written:
         self.text += piece.text
 
     def cut(self, end: int) -> bool:
-        """Take back all behind a character, since the engine may have written on; False where all is kept."""
+        """Take back all after a character, since the engine may have written on; False where all is kept."""
         self.text = self.text[:end]
         return True
 

@@ -56,7 +56,7 @@ class Span(NamedTuple):
 
 
 Words: TypeAlias = str | Span | Sequence[str | Span]
-"""What stands in one line or one cell."""
+"""The content of one line or one cell."""
 
 
 def spans(words: Words) -> tuple[Span, ...]:

@@ -21,19 +21,18 @@ from debate_rl.formatting import counted, json_number, safe
 from debate_rl.inspector.blocks import Block, Layout, Line, Row, Span, Table, lines_of
 from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, Column, fitting, padded_row, table_of
 from debate_rl.inspector.views import adoption_view, debate_view, parse_forensics, vote_graphs
-from debate_rl.inspector.views.across import across_blocks, comparison_blocks
 from debate_rl.inspector.views.debate_blocks import debate_blocks
 from debate_rl.inspector.views.parsing import parsing_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts
-from debate_rl.inspector.views.replays import debate_replay_blocks, replay_blocks
+from debate_rl.inspector.views.replays import replay_blocks
 from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks, votes_blocks
 from transcripts import DebateRow, Record, RunStore, compile_filter
 from transcripts.record import named
 
 if TYPE_CHECKING:
     from debate_rl.inspector.runs import Overview
-    from debate_rl.inspector.views.across import Across, Comparison, Evaluation, EvaluationPart
-    from debate_rl.inspector.views.replays import DebateReplay, ReplayName, StoredReplay
+    from debate_rl.inspector.views.across import Evaluation, EvaluationPart
+    from debate_rl.inspector.views.replays import ReplayName, StoredReplay
     from debate_rl.inspector.views.why import Why
     from debate_rl.judge_attack.pairs import WatchedJudge
     from debate_rl.metrics.intervals import Estimate
@@ -239,8 +238,13 @@ def debate_json(id: str, record: Record, prompts: DebatePrompts | None = None) -
     }
 
 
-def _print(
-    value: Any, printer: Printer, as_json: bool, title: str, blocks: Callable[[], Sequence[Block]]
+def print_view(
+    value: Any,
+    printer: Printer,
+    blocks: Callable[[], Iterable[Block]],
+    *,
+    title: str = "",
+    as_json: bool = False,
 ) -> None:
     """Print a value as JSON, or its title and blocks."""
     if as_json:
@@ -254,21 +258,8 @@ def print_why(why: Why, printer: Printer, *, as_json: bool = False) -> None:
     from debate_rl.inspector.views.why_text import why_blocks
 
     who = f"{why.handle(why.turn)} {why.persona}, turn {named(why.turn)}"
-    _print(why, printer, as_json, f"debate {why.id}, {who}, problem {why.problem}", lambda: why_blocks(why))
-
-
-def print_across(result: Across, printer: Printer, *, as_json: bool = False) -> None:
-    """Print the debates of a problem, a line each: id, step, the winner, the answers at the end."""
-    left = f"{len(result.held)} of {result.total} debates; --limit shows more"
-    more = [Line(left)] if result.total > len(result.held) else []
-    _print(result, printer, as_json, "", lambda: [*across_blocks(result), *more])
-
-
-def print_comparison(both: Comparison, printer: Printer, *, as_json: bool = False) -> None:
-    """Print what differs between two debates: words that went, words that came, answers, grades, votes."""
-    votes = [json_of(vote) | {"kind": vote.kind} for vote in both.votes]
-    title = f"{both.before} -> {both.after}"
-    _print(json_of(both) | {"votes": votes}, printer, as_json, title, lambda: comparison_blocks(both))
+    title = f"debate {why.id}, {who}, problem {why.problem}"
+    print_view(why, printer, lambda: why_blocks(why), title=title, as_json=as_json)
 
 
 def print_replays(listed: Sequence[ReplayName], printer: Printer, *, as_json: bool = False) -> None:
@@ -286,12 +277,7 @@ def print_replay(replay: StoredReplay, printer: Printer, *, as_json: bool = Fals
     """Print a replay's figures, by stream, and by stream, persona and round, and the debates to open."""
     figures = json_of(replay.facts)
     value = {"name": replay.name, "folder": str(replay.folder), **figures.pop("asked"), **figures}
-    _print(value, printer, as_json, f"replay {replay.name}", lambda: replay_blocks(replay))
-
-
-def print_debate_replay(debate: DebateReplay, printer: Printer, *, as_json: bool = False) -> None:
-    """Print one debate under both schemes: the rewards and advantages of each turn, old and new."""
-    _print(debate, printer, as_json, "", lambda: debate_replay_blocks(debate))
+    print_view(value, printer, lambda: replay_blocks(replay), title=f"replay {replay.name}", as_json=as_json)
 
 
 def print_pairs(

@@ -39,7 +39,7 @@ CLOSE = 1e-9
 class Scheme:
     """What turns a step's debates into advantages; ``group_size`` is the debates K of each problem.
 
-    ``seed``: the run's, which deals labels; ``coins``: whether coins stand for truth (``train.control``).
+    ``seed``: the run's, which deals labels; ``coins``: whether coins replace truth (``train.control``).
     """
 
     rewards: RewardConfig
@@ -247,7 +247,7 @@ def _critic(part: TurnAdvantages) -> float | None:
 
 
 def _is_stored(one: Record, stored: Rewards, replayed: Replayed) -> bool:
-    """Return whether stored rewards and advantages are the replayed ones but for rounding."""
+    """Return whether stored rewards and advantages are the replayed ones up to rounding."""
     for name in (*STREAMS, *OPTIONAL_STREAMS):
         a, b = stream_named(stored, name), stream_named(replayed.rewards, name)
         if [len(row) for row in a] != [len(row) for row in b]:
@@ -258,7 +258,7 @@ def _is_stored(one: Record, stored: Rewards, replayed: Replayed) -> bool:
 
 
 def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvantages]) -> bool:
-    """Return whether advantages are equal but for rounding; peer and truth count where they were stored.
+    """Return whether advantages are equal up to rounding; peer and truth count where they were stored.
 
     >>> a, b = (TurnAdvantages(TurnId(0, 0), 0.5, peer=peer) for peer in (None, 0.5))
     >>> same_advantages([a], [b]), same_advantages([b], [a]), same_advantages([a], [])
@@ -274,7 +274,7 @@ def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvant
 
 
 def close(a: float | None, b: float | None) -> bool:
-    """Return whether two numbers are equal but for rounding; no number equals only no number."""
+    """Return whether two numbers are equal up to rounding; no number equals only no number."""
     if a is None or b is None:
         return a is b
     return isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE)

@@ -171,8 +171,8 @@ def _mean_distance(pairs: Iterable[Sequence[frozenset[str]]]) -> float:
 
 def worst(*words: Word) -> Word:
     """Return the worst of the words; of "unknown" alone "unknown"."""
-    order: tuple[Word, ...] = ("bad", "warn", "good")
-    return next((word for word in order if word in words), "unknown")
+    order: tuple[Word, ...] = ("bad", "warn", "good", "unknown")
+    return next((word for word in order if word in words), order[-1])
 
 
 def rated(value: float | None, good: float, bad: float) -> Word:

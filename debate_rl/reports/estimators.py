@@ -24,7 +24,7 @@ Scored = Sequence[tuple[float, int]]
 
 
 class NotEstimable(ValueError):
-    """The data do not decide the coefficients; the message says why."""
+    """The data do not determine the coefficients; the message says why."""
 
 
 def logistic(columns: Sequence[NDArray[Any]], y: NDArray[Any], clusters: Codes) -> list[Estimate]:

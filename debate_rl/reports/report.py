@@ -123,7 +123,7 @@ def stages_sections(names: Sequence[str]) -> list[Section]:
 def answers(
     runs: Sequence[Judged], trained: Mapping[str, Run], found: Sequence[Finding]
 ) -> tuple[Answer, ...]:
-    """Return the three answers; those of several runs stand below each other, without pictures."""
+    """Return the three answers; those of several runs follow each other, without pictures."""
     said: dict[str, list[Said]] = {name: [] for name in TABLES["answer"]}
     for judged in runs:
         of_run = {finding.look.kind: finding for finding in found if finding.look.run == judged.run}

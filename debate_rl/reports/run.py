@@ -104,12 +104,12 @@ class Change:
 
     @property
     def value(self) -> float:
-        """The last third less the first."""
+        """The last third minus the first."""
         return self.late - self.early
 
     @property
     def gain(self) -> Bounded:
-        """The last third less the first, with its interval."""
+        """The last third minus the first, with its interval."""
         return self.value, self.low, self.high
 
     @property
@@ -212,7 +212,7 @@ class Run:
         return gain(self.held_out[0], self.held_out[-1], name.removeprefix("eval/"))
 
     def gained(self, name: str) -> Bounded | None:
-        """Return the last evaluation less the first, paired by problem where that can be; None of one."""
+        """Return the last evaluation minus the first, paired by problem if possible; None if there is one."""
         evaluated = self.evaluated(name)
         if len(evaluated) < 2:
             return None
@@ -230,7 +230,7 @@ def load_runs(paths: Sequence[Path]) -> list[Run]:
 
 
 def load_run(path: Path, name: str = "", index: int = 1) -> Run:
-    """Return what there is of a run; what is missing, damaged or foreign becomes a note. Changes nothing."""
+    """Return the data of a run; what is missing, damaged or foreign becomes a note. Changes nothing."""
     metrics = path / "metrics.jsonl"
     curves, notes = read_metrics(metrics) if metrics.is_file() else (Curves(), list[str]())
     notes = notes or ([] if len(curves.steps) else [NO_METRICS])

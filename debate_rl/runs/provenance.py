@@ -221,8 +221,8 @@ def differences(old: Mapping[str, object], new: Mapping[str, object]) -> dict[st
         for key, value in tables.items():
             if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
                 value = {str(number): row for number, row in enumerate(value)}
-            inner = isinstance(value, dict)
-            result |= flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": value}
+            whole = {f"{prefix}{key}": value}
+            result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else whole
         return result
 
     before, after = flat(old), flat(new)

@@ -64,7 +64,7 @@ class Difficulty(Value, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A file of difficulties: what it is of, and the rows by problem id."""
+    """A file of difficulties: what was measured, and the rows by problem id."""
 
     of: Mapping[str, str | int | float]
     rows: Mapping[str, Difficulty]
@@ -181,7 +181,7 @@ def _cause(row: Difficulty | None, settings: DifficultyConfig) -> str | None:
 def _refuse_strangers(
     problems: Sequence[Problem], rows: Mapping[str, Difficulty], name: str, kind: str
 ) -> None:
-    """Refuse a file of other problems; say how many of its rows are of none of these."""
+    """Refuse a file of other problems; say how many of its rows match none of these."""
     known = {problem.id: problem for problem in problems}
     shared = [known[id] for id in rows if id in known]
     strangers = [id for id in rows if id not in known]

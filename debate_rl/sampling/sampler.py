@@ -89,7 +89,7 @@ class Sampler:
             self.memory[id] = Memory(step, rate, newest)
 
     def finish(self, step: int) -> dict[str, float]:
-        """Move on behind a finished step; return its metrics."""
+        """Move on after a finished step; return its metrics."""
         drawn = self._drawn(step)
         self._later = {later: one for later, one in self._later.items() if later > step}
         self.cursors, self.step = drawn.cursors, step + 1

@@ -179,7 +179,7 @@ class Reviser:
 
 
 Shown = Callable[[Reviser, int, Entry], list[Entry]]
-"""What a reviser is shown of a round behind it, (agents of its seating), given its own entry of it."""
+"""What a reviser is shown of a round after it, (agents of its seating), given its own entry of it."""
 
 
 async def revised(work: Work, revisers: Sequence[Reviser], protocol: DebateConfig, shown: Shown) -> Answered:

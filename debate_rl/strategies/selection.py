@@ -79,7 +79,7 @@ async def _entered(work: Work, name: str) -> tuple[Tally, list[int], Random]:
 async def best_of_n(work: Work) -> Answered:
     """Return the answer of the solution with the highest mean score on two ballots.
 
-    The solutions stand in a drawn ring, and each is compared with both that stand next to it. Two of the same
+    The solutions form a drawn ring, and each is compared with both neighbours. Two of the same
     answer are not compared and get half a point each, as do both sides of a ballot that could not be read. Of
     several that lead, the answer whose solutions have the highest scores together is taken. The shares are of
     all scores.
@@ -253,7 +253,7 @@ def judging_protocol(protocol: DebateConfig) -> DebateConfig:
 
 
 def seats_of(protocol: DebateConfig) -> tuple[int, int, int]:
-    """Return where the judge of a ballot sits, and whose work stands on the left and on the right.
+    """Return the seat of a ballot's judge, and whose work is on the left and on the right.
 
     >>> seats_of(DebateConfig()), seats_of(DebateConfig(protocol="zero_sum", num_rounds=1))
     ((0, 1, 2), (2, 0, 1))

@@ -200,7 +200,7 @@ class Runner:
     running: dict[SweepRun, Child] = field(default_factory=dict)
 
     def run(self, runs: Sequence[SweepRun]) -> None:
-        """Do what is left of the runs. However it ends, those in progress save the steps they have finished.
+        """Run what is left. However it ends, those in progress save the steps they have finished.
 
         ConfigError where a run that is done had other settings.
         """

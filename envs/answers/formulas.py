@@ -418,7 +418,7 @@ class _Parser:
         raise Unknown(token)
 
     def function(self, token: str) -> Node:
-        """Return a function, its inverse behind a power -1, or its power 2, 3 or 4."""
+        """Return a function, its inverse after a power -1, or its power 2, 3 or 4."""
         if f"\\arc{token[1:]}" in _FUNCTIONS and self.inverted():
             self.at += self.inverted()
             token = f"\\arc{token[1:]}"

@@ -241,7 +241,7 @@ def statement(text: str) -> str:
 
 
 def value_stated(text: str) -> str:
-    r"""Return what stands behind a name that is more than a letter: ``a+b=7``, ``\frac{a}{b}=7``.
+    r"""Return what stands after a name that is more than a letter: ``a+b=7``, ``\frac{a}{b}=7``.
 
     Such a name has letters, and numbers only in arguments, powers and subscripts: ``2x=6`` is an equation.
     """

@@ -152,7 +152,7 @@ def _signs(name: str) -> Counter[str]:
 
 
 Cuts: TypeAlias = tuple[tuple[Any, bool], ...]
-"""Where a set begins and ends, in turn: a number, and whether the cut lies behind it."""
+"""Where a set begins and ends, in turn: a number, and whether the cut lies after it."""
 
 MAX_CHARS = 300
 MAX_ITEMS = 16

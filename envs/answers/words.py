@@ -3,7 +3,7 @@ r"""Answers in words: letters of multiple choice, texts in a normal form or to t
 A letter of the item that stands alone is that letter, as prompts ask for one and data sets give one, even if
 it is the text of another option. Otherwise the text of exactly one option, with or without an article, means
 that option, and a letter counts when it opens the answer (``B) 12``): a capital one, or a small one before a
-bracket, a point or a colon. "A" before a word is the article. A letter that goes on as a formula, as a
+bracket, a point or a colon. "A" before a word is the article. A letter that continues as a formula, as a
 refusal ("D is false") or with another option ("B or C") does not count, nor do letters beyond the options.
 """
 

@@ -58,7 +58,7 @@ _BOUND = re.compile(
     r"|cubed|to|less|more|base|log|ln|sin|cos|tan|mod",
     re.IGNORECASE,
 )
-"""Words whose meaning reaches into the numbers behind them."""
+"""Words whose meaning reaches into the numbers after them."""
 _DOUBTED = re.compile(
     r"\bmod\b|\\pmod|\\equiv|≡|\\neq|≠|\bnot\b|n't\b|\bincorrect|\bwrong|\bmistake|\bcontradict|\bsuppos|\bassum"
     r"|\bif\b|\bremainder\b|\?",
@@ -79,7 +79,7 @@ _SCALE = re.compile(r"[kmb]|bn|thousand|[mbtr]+illion|hundred|dozen|lakh|crore",
 class Term(NamedTuple):
     """A part of a chain: its value, its first numeral, and how it is written.
 
-    ``loose``: quotients or decimals went in. ``places``: digits behind the point of a lone numeral.
+    ``loose``: quotients or decimals went in. ``places``: digits after the point of a lone numeral.
     """
 
     value: Fraction
@@ -225,7 +225,7 @@ def _numeral(token: _Token) -> Fraction:
 def _expression(tokens: Sequence[_Token]) -> str:
     """Return a part as Python in which ``x0`` is its first numeral.
 
-    A bracket right behind a value multiplies it: "2(3)" is a product, "70 (70%)" is nothing.
+    A bracket right after a value multiplies it: "2(3)" is a product, "70 (70%)" is nothing.
     """
     words: list[str] = []
     groups: list[str] = []  # what each open bracket belongs to

@@ -135,7 +135,7 @@ def texts(row: Record, field: str) -> tuple[str, ...]:
 
 
 def to_be_continued(row: Record) -> str:
-    """The first words of a paragraph, behind the request to continue it."""
+    """The first words of a paragraph, after the request to continue it."""
     return f"Continue this text by about {CONTINUED} words:\n\n{_printed(_words(row)[:SHOWN])}"
 
 

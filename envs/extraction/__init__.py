@@ -1,1 +1,1 @@
-"""The answer in a text: where it stands under each mode."""
+"""The answer in a text: its place in each mode."""

@@ -195,7 +195,7 @@ def _rules(mode: Mode, letters: str, choices: Sequence[str]) -> Sequence[Rule]:
 
 
 def _first_match(pattern: re.Pattern[str], text: str) -> Span | None:
-    """Return where a pattern's first match, or its last group, stands."""
+    """Return the position of a pattern's first match, or of its last group."""
     match = pattern.search(text)
     return Span(*match.span(match.re.groups)) if match else None
 
@@ -335,7 +335,7 @@ _BETWEEN_BOXES = re.compile(
     r"(?:\s|[,;$/*()]|\\[()\[\],]|\\q?quad\b|\\text\s?\{\s?(?:and|or)\s?\}"
     r"|\b(?:and|or|else|even|also|perhaps|maybe|possibly|probably)\b|[A-Za-z](?:_\{?\w{1,4}\}?)?\s?=)*+"
 )
-# A box without braces holds the number or the letter behind it. An escaped brace is text, not structure; a
+# A box without braces holds the number or the letter after it. An escaped brace is text, not structure; a
 # doubled backslash before "boxed" still opens a box, as in replies that went through JSON too often.
 _TOKEN = re.compile(
     r"\\boxed\s*\{|\\boxed\s{0,4}(?P<bare>[-\u2212]?\d++(?:[.,]\d++)*+|[A-Z](?![A-Za-z]))"
@@ -398,7 +398,7 @@ def joined(text: str) -> str:
 
 
 def _outermost(text: str) -> list[tuple[Span, Span]]:
-    """Return the boxes that stand in no other, and their insides."""
+    """Return the boxes outside of other boxes, and their contents."""
     outer: list[tuple[Span, Span]] = []
     for span in sorted(boxes(text), key=lambda span: span.start):
         if not outer or span.start > outer[-1][1].end:

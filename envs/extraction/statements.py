@@ -280,7 +280,7 @@ def _pair(text: str, span: Span) -> tuple[Span, int] | None:
 
 
 def _says_nothing(head: str, rest: str) -> bool:
-    """Whether words behind an answer make no difference: no doubt, no other number, no measure, no scale."""
+    """Whether words after an answer make no difference: no doubt, no other number, no measure, no scale."""
     number, remark = _number(head), _number(rest)
     if remark is not None:  # 12 (twelve)
         return number is not None and number.value == remark.value

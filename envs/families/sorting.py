@@ -60,7 +60,7 @@ class Sorting(SyntheticFamily):
         return tuple(sorted(read_question(problem.question)))
 
     def spelled(self, said: Numbers) -> str:
-        """Return the numbers as they stand, however they are separated."""
+        """Return the numbers in order, however they are separated."""
         return _written(said).strip()
 
     def check(self, problem: Problem, said: Numbers, *, lured: bool) -> tuple[str, bool]:

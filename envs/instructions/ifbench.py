@@ -141,7 +141,7 @@ def _options(text: str, options: Sequence[str]) -> bool:
 
 
 def _emoji(text: str) -> bool:
-    """Each sentence ends with an emoji, before or behind its mark."""
+    """Each sentence ends with an emoji, before or after its mark."""
     marks = str.maketrans("", "", punctuation)
     bare = [sentence.translate(marks).strip() for sentence in sentences(text)]
     return all(
@@ -156,7 +156,7 @@ def _quote_unquote(text: str) -> bool:
 
 
 def _thesis(text: str) -> bool:
-    """A stretch in italics by HTML, not empty, and text behind it."""
+    """A stretch in italics by HTML, not empty, and text after it."""
     start = _first_of(text, ("<i>", "<em>"))
     end = _first_of(text[start:], ("</i>", "</em>"))
     return min(start, end) >= 0 and all(

@@ -326,7 +326,7 @@ def quantified(number: int, how: str, bound: int, tolerance: int = 0) -> bool:
 
 
 def _sentences_by_blanks(text: str) -> int:
-    """Count one more than blanks behind a mark, but for those behind "Dr." or "e.g."."""
+    """Count one more than blanks after a mark, but for those behind "Dr." or "e.g."."""
     ends = (end.start() for end in _SENTENCE_END.finditer(text))
     return 1 + sum(not _NO_END.fullmatch(text[max(0, end - 4) : end].rjust(4)) for end in ends)
 

@@ -164,7 +164,7 @@ def _check_prior(prior: Prior) -> None:
 
 
 def run_plan(plan: Plan, tell: Callable[[str], None]) -> list[Ran]:
-    """Do what is left of a frontier, and return what there is of its arms that are done."""
+    """Run what is left of a frontier, and return the results of its finished arms."""
     check_plan(plan)
     sweep, starts = plan.sweep(), dict[tuple[Prior, int], Start]()
     firsts = [one for one in plan.wanted if _is_first(one)]
@@ -207,7 +207,7 @@ def _ran(
 
 def _why_not(state: State, run: SweepRun) -> str:
     """Return why a run is not done."""
-    said = state.failed.get(run.key) or state.dropped.get(run.arm.folder) or f"see {run.log}"
+    said = state.failed.get(run.key) or f"see {run.log}"
     return printable(said)
 
 

@@ -1,6 +1,6 @@
 """What an arm of a frontier learns from: votes, majorities, labels, and controls, by name.
 
-A name with a number behind it, as in "truth=0.125", is of a family of signals. ``README.md`` says what
+A name with a number after it, as in "truth=0.125", is of a family of signals. ``README.md`` says what
 each one is, and ``docs/rewards.md`` whose idea it is.
 """
 
@@ -79,10 +79,10 @@ SHARED: Mapping[str, str] = {
     "flipped": "votes, each turned with this probability",
     "shared": "votes, for this share of the pairs of answers all of them turned",
 }
-"""Families of signals with a share behind their name, and what they are."""
+"""Families of signals with a share after their name, and what they are."""
 _COUNT = re.compile("[1-9][0-9]{,8}")
 LABELS = "labels"
-"""The family with a number of problems behind its name: only these are trained on, epoch after epoch."""
+"""The family with a number of problems after its name: only these are trained on, epoch after epoch."""
 
 
 def signal_named(name: str) -> Signal:
@@ -139,7 +139,7 @@ def _share(name: str, text: str) -> float:
     except ValueError:
         share = -1.0
     if not 0 < share <= 1:
-        raise ValueError(f"{name}: the share behind a signal is above 0 and at most 1 (got {text!r})")
+        raise ValueError(f"{name}: the share after a signal is above 0 and at most 1 (got {text!r})")
     return share
 
 

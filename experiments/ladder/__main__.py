@@ -44,7 +44,7 @@ CARD = ("claim", "outcome", "difference", "p", "what would change it")
 def claims(
     what: Named,
     rungs: Annotated[str, typer.Option(metavar="A,B", help="Only these rungs; default: all.")] = "",
-    samples: Annotated[int, typer.Option(min=1, help="Solutions that are selected from.")] = SAMPLES,
+    samples: Annotated[int, typer.Option(min=1, help="Number of solutions to select from.")] = SAMPLES,
     on: OnOption = None,
     problems: ProblemsOption = None,
     weights: WeightsOption = "newest",

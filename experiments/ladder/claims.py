@@ -195,7 +195,7 @@ def _judged(claim: str, found: Difference, p: float, claims: int) -> Claim:
 
 
 def problems_needed(one: Estimate, differ: int, claims: int = 1) -> int:
-    """Return with how many problems the same difference would be clear, as the first of so many claims.
+    """Return how many problems would make the same difference clear, as the first of that many claims.
 
     Intervals shrink with the square root of the problems; of those ``differ`` have a difference at all. More
     than there are, since these do not tell.

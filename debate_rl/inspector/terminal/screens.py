@@ -411,7 +411,7 @@ class Debates(ListScreen[DebateRow]):
             self._more(fresh=False)
 
     def _more(self, *, fresh: bool) -> None:
-        """Add the debates behind the last one."""
+        """Add the debates after the last one."""
         matches, last = self.matches, self.list.items[-1].id if self.list.items else None
 
         def add(rows: list[DebateRow]) -> None:

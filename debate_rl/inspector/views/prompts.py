@@ -97,7 +97,7 @@ class DebatePrompts:
 
 
 def _evaluation_of(folder: Path) -> Mapping[str, Any]:
-    """Return what an evaluation is of, whose part this is; {} elsewhere."""
+    """Return what the evaluation of this part was made from; {} elsewhere."""
     try:
         return _table(_table(read_json(folder.resolve().parent / IDENTITY)).get("of"))
     except (OSError, ValueError):

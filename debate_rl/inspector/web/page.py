@@ -72,7 +72,7 @@ class Links:
         return address("run", self.run, *parts, **query)
 
     def debates(self, **other: object) -> str:
-        """Return the address of a list, perhaps with another filter or order, or behind a debate."""
+        """Return the address of a list, perhaps with another filter or order, or after a debate."""
         return self("debates", **({"filter": self.filter, "newest": self.newest} | other))
 
     def within(self, term: str) -> str:

@@ -22,7 +22,7 @@ from .program import read_output
 
 MB = 1 << 20
 TICK_S = 0.02  # how often time and memory are looked at
-STRETCH = 3  # a program that waits for a core gets at most so many times its seconds of wall time
+STRETCH = 3  # a program that waits for a core gets at most this many times its seconds of wall time
 OPEN_FILES = 256
 LONGEST_REPORT = 1 << 16
 SOCKET = 300 << 10  # bytes that the kernel may hold for a socket: what was sent and not read
@@ -245,11 +245,11 @@ def read_report(said: bytes) -> Report:
 
 
 def limit(limits: dict[str, Any], address_space: int) -> None:
-    """Bound this process and all that come of it."""
+    """Limit this process and its children."""
     file = limits["file_mb"] * MB
     bounds = {
         "RLIMIT_AS": address_space + limits["memory_mb"] * MB,
-        "RLIMIT_NPROC": limits["processes"] + 2 if limits["boxed"] else None,  # beside guard and runner
+        "RLIMIT_NPROC": limits["processes"] + 2 if limits["boxed"] else None,  # and guard and runner
         "RLIMIT_FSIZE": file,
         "RLIMIT_NOFILE": OPEN_FILES,
         "RLIMIT_CORE": 1,  # of 0, a program that collects dumps would be started all the same

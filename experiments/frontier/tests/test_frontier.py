@@ -126,7 +126,7 @@ def test_a_signal_is_known_by_its_name_and_share():
     [
         ("vote", "vote: no such signal; did you mean 'votes'"),
         ("truth", "truth: no such signal"),
-        ("truth=0", "share behind a signal is above 0 and at most 1"),
+        ("truth=0", "share after a signal is above 0 and at most 1"),
         ("flipped=1.5", "flipped=1.5: the share"),
         ("flipped=x", r"\(got 'x'\)"),
         ("votes=0.5", "no such signal"),

@@ -1,4 +1,4 @@
-"""A summary in the place of the history: who asks for it, what it is made of, and where it is kept."""
+"""A summary instead of the history: who asks for it, what it is made of, and where it is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs in replies: where they run, what stands behind them, and what of it an agent says."""
+"""Programs in replies: where they run, what stands after them, and what of it an agent says."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from debate.types import TurnId
-from debate_rl.inspector.plain import Printer, print_debate_replay, print_replay
+from debate_rl.inspector.plain import Printer, print_replay
 from debate_rl.inspector.views.replays import (
     ReplayError,
     debate_replay_blocks,
@@ -173,7 +173,7 @@ def test_the_final_ballot_is_called_so_everywhere(run):
     assert out.getvalue().count("\njudge   Ann") == 2
     assert sum("  final ballot  " in line for line in out.getvalue().splitlines()) == 1
     out = io.StringIO()
-    print_debate_replay(debate, Printer(out, False, None))
+    Printer(out, False, None).blocks(debate_replay_blocks(debate))
     assert "0.1   final ballot  Ann" in out.getvalue()
     page = render_blocks([*replay_blocks(replay), *debate_replay_blocks(debate)], Face(lambda link: ""))
     assert page.count(">final ballot</td>") == 2

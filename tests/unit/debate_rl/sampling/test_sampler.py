@@ -31,7 +31,7 @@ def sampler(count=12, problems=PROBLEMS, set_of=None, **tables):
 
 
 def steps_of(one, steps, first=0):
-    """Return the draws of so many steps, each finished before the next."""
+    """Return the draws of this many steps, each finished before the next."""
     draws = []
     for step in range(first, first + steps):
         draws.append(one.draw(step).problems)

@@ -246,7 +246,6 @@ def test_a_folder_that_is_deleted_while_it_is_served_is_not_here(serve, run, gon
         shutil.copytree(run, run.with_name("other"))
     client = serve(run.parent if several else run)
     paths = ["/run/run/", "/run/run/debates", "/run/run/debates?filter=text%3Asolution"]
-    paths += [f"/run/run/live/{name}" for name in ("debates", "steps", "count")]
     paths += ["/run/run/across?problem=sum/0", "/run/run/replays", "/run/run/replays/x"]
     paths += [f"/run/run/debate/0.0{view}" for view in VIEWS]
     assert {client.get(path).status_code for path in paths} <= {200, 404}
@@ -292,35 +291,27 @@ def test_a_list_is_paged_and_a_debate_has_its_neighbours(serve, tmp_path, step_r
     assert f'href="/run/long/debate/{wrong[2]}?filter=winner%3Awrong&amp;newest=1" rel="prev"' in turned
 
 
-def test_what_is_new_comes_after_the_cursor(serve, run, step_records):
+def test_a_page_that_is_asked_for_again_has_what_is_new(serve, run, step_records):
     client = serve(run)
-    client.site._looked = -10.0
-    ids = ids_of(run)
-    before = client.get(f"/run/run/live/debates?after={ids[-1]}").json()
-    assert (before["count"], before["html"], before["cursor"]) == (0, "", ids[-1])
+    assert "data-live" not in client.get("/run/run/debates?newest=1").text
     write_step(run / "transcripts", 3, step_records(3), tokens=False)
-    client.site._open["run"].refreshed = -10.0
-    new = client.get(f"/run/run/live/debates?after={ids[-1]}").json()
-    assert (new["count"], new["total"]) == (6, 24)
-    assert re.findall(r' id="row-([^"]*)"', new["html"]) == [f"3.{place}" for place in reversed(range(6))]
-    assert (new["cursor"], new["back"], new["live"]) == ("3.5", False, False)
-    filtered = client.get(f"/run/run/live/debates?after={ids[-1]}&filter=id:3.2").json()
-    assert (filtered["count"], filtered["cursor"]) == (1, "3.5")
-    steps = client.get("/run/run/live/steps?after=2").json()
-    assert (steps["total"], steps["steps"]) == (24, 4)
-    assert re.findall(r' id="step-([^"]*)"', steps["html"]) == ["3", "2"]
-    assert steps["count"] == 1
-    assert client.get("/run/run/live/debates?after=7.0").json()["back"]
-    course, page = steps["course"], client.get("/run/run/").text
-    assert "from step 0 to step 3" in course
-    assert course.strip() in page
-    assert 'data-testid="course-loss"' not in course
+    client.site._open["run"].refreshed = client.site._looked = -10.0
+    client.site._seen.clear()
+    with locked(run):
+        pages = [client.get(f"/run/run/{page}").text for page in ("debates?newest=1", "debates", "")]
+    newest, _, steps = pages
+    assert re.findall(r' id="row-([^"]*)"', newest)[:6] == [f"3.{place}" for place in reversed(range(6))]
+    assert [re.findall(r'data-live="(\w+)"', page) for page in pages] == [["insert"], ["offer"], ["insert"]]
+    assert all("<b data-total>24</b>" in page for page in pages)
+    assert re.findall(r' id="step-([^"]*)"', steps) == ["3", "2", "1", "0"]
+    assert "from step 0 to step 3" in steps
+    assert 'data-testid="course-loss"' not in steps
     lines = [{"step": step, "loss": step / 4, "entropy_mean": 2.0} for step in range(4)]
     (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    course = client.get("/run/run/live/steps?after=2").json()["course"]
-    assert "loss 0.750</span> from 0 to 0.750" in course
-    assert "entropy 2</span> from 2 to 2" in course
-    assert "KL" not in course
+    steps = client.get("/run/run/").text
+    assert "loss 0.750</span> from 0 to 0.750" in steps
+    assert "entropy 2</span> from 2 to 2" in steps
+    assert "KL" not in steps
 
 
 def test_a_list_of_runs_follows_them_while_one_is_written(serve, run):
