@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from envs import extract
+from envs import Grader, extract
 from envs.answers.formulas import MAX_BITS, NO_VALUE, parse_formula, same_value
-from envs.answers.notation import clean
-from envs.answers.numbers import _SMALL, _TENS, SCALES, parse_number, words_value
+from envs.answers.notation import clean, in_latex, sides, spelling
+from envs.answers.numbers import _LARGE, _SMALL, _TENS, SCALES, parse_number, without_unit, words_value
 from envs.answers.parts import parts_of
 from envs.answers.structures import same_structure
 from envs.answers.words import letter_of, same_time
@@ -299,3 +299,72 @@ def test_a_tower_is_refused_by_its_value_whatever_it_is_written_in(numbers, powe
         assert refusal(around.format(text))
     elif value < MAX_BITS / 2:
         assert refusal(around.format(text)) != "size"
+
+
+@given(replies)
+def test_lenient_finds_what_a_strict_mode_finds(text):
+    if any(extract(text, mode=mode).answer is not None for mode in ("boxed", "gsm8k_strict", "answer_is")):
+        assert extract(text, mode="lenient").answer is not None
+
+
+@given(replies, st.sampled_from(["5", "x+1", r"\frac{1}{2}", r"\text{odd}", "(1,2)", "50%"]))
+def test_the_exact_path_never_raises(answer, gold):
+    for step in (clean, spelling, without_unit, sides, refusal, parse_number):
+        step(answer)
+    exact(answer, gold)
+
+
+@given(st.permutations(["1", r"\sqrt{2}", "x+1", "7"]), st.permutations(["1", r"\sqrt{2}", "x+1", "7"]))
+def test_order_counts_in_tuples_alone(left, right):
+    assert same_structure(", ".join(left), ",".join(right)) is True
+    assert same_structure(f"({', '.join(left)})", f"({','.join(right)})") is (left == right)
+
+
+letters = st.sampled_from("ABCD")
+
+
+joints = st.sampled_from(
+    [" or ", " OR ", " and ", ", ", "; ", " | ", "/", r" \cup ", " ", " as well as ", ") or (", "+"]
+)
+
+
+@given(letters, letters, joints, st.booleans())
+def test_two_letters_are_no_letter(a, b, joint, small):
+    both = f"{a}{joint}{b}"
+    if a != b:
+        assert letter_of(both.lower() if small else both, ("1", "2", "3", "4")) is None
+
+
+@given(replies)
+def test_every_readable_answer_is_itself(answer):
+    if clean(answer):
+        verdict = exact(answer, answer)
+        assert verdict is not None
+        assert verdict.status == "correct"
+
+
+@given(integers, integers)
+def test_integers_are_equal_when_they_are(a, b):
+    verdict = exact(f"{a:,}", str(b))
+    assert verdict is not None
+    assert (verdict.status == "correct") == (a == b)
+
+
+@given(
+    st.one_of(
+        st.text(max_size=60),
+        st.lists(st.sampled_from([*_SMALL, *_TENS, *_LARGE, "and", "half", "minus"])).map(" ".join),
+    )
+)
+def test_number_words_and_plain_signs_never_raise(text):
+    words_value(text)
+    in_latex(text)
+
+
+@pytest.mark.parametrize("gold", ["9^{9^9}", "(" * 500 + "5" + ")" * 500, "7" * 100, "(9^9)!"])
+def test_of_a_gold_beyond_the_bounds_nothing_but_its_spelling_is_compared(gold):
+    """It is of an environment that checks none: no verdict, at once, and not a wrong one."""
+    with Grader(workers=1, limit_s=0.001) as grader:
+        found = grader.same_answer("5", gold)
+        assert (found.verdict, found.method[:13]) == (None, "gold refused:")
+        assert grader.same_answer(gold, gold).verdict is True

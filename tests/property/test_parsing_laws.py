@@ -10,7 +10,7 @@ from debate.parsing import parse_turn
 from debate.parsing.tags import ESCAPED, PLAIN, PRIVATE, find_tags, without_private
 from debate.prompting.escape import escape
 from debate.prompting.shown import public_turn
-from debate.types import Completion, ParsedTurn, Span, Turn, TurnId
+from debate.types import Completion, FailureReason, ParsedTurn, Span, Turn, TurnId
 
 HANDLES: tuple[str, ...] = ("K7", "Q2", "M4", "X5")
 OWN = "X5"
@@ -319,3 +319,51 @@ def test_who_quotes_what_was_shown_casts_no_vote_with_it_and_moves_no_section(te
         assert getattr(read, part) == getattr(expected, part)
     votes = [(ballot.left, ballot.right, ballot.outcome) for ballot in read.ballots]
     assert votes == [("M4", "Q2", "left")]
+
+
+@settings(max_examples=400)
+@given(any_text)
+def test_any_comparison_is_read(lines: str) -> None:
+    text = f"<solution>a</solution><comparison>{lines}</comparison>"
+    _check(text, _read(text))
+
+
+@settings(max_examples=600)
+@given(mutated_replies())
+def test_mutated_replies_never_vote_for_strangers_or_oneself(text: str) -> None:
+    _check(text, _read(text))
+
+
+@given(mutated_replies())
+def test_nothing_votes_when_nothing_is_due(text: str) -> None:
+    late, early = _read(text), _read(text, due=False)
+    assert early.ballots == ()
+    not_due = [failure.span for failure in early.failures if failure.reason is FailureReason.NOT_DUE]
+    assert not_due == list(dict.fromkeys(ballot.span for ballot in late.ballots))
+    assert (early.solution, early.answer, early.comparison) == (late.solution, late.answer, late.comparison)
+
+
+@given(mutated_replies())
+def test_text_behind_complete_sections_changes_nothing(text: str) -> None:
+    head = "<solution>\\boxed{4}</solution><evaluation>b</evaluation><comparison>K7 > Q2</comparison>\n"
+    tail = text.replace("<", "(").replace("&", "+")
+    assert _read(head + tail) == _read(head)
+
+
+@given(mutated_replies(), st.permutations(["K7", "Q2", "M4", "X5"]))
+def test_the_order_of_the_handles_means_nothing(text: str, order: list[str]) -> None:
+    assert parse_turn(text, handles=order, own=OWN, due=True) == _read(text)
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from([("<", ">"), ("&lt;", "&gt;"), ("&LT;", "&GT;")]),
+    st.sampled_from(["comparison", " Comparison ", "comparison a=1", "\ncomparison a='x y'"]),
+    st.sampled_from(["/comparison", "COMPARISON/", " / comparison a=1", None]),
+    hostile,
+    hostile,
+)
+def test_a_ballot_that_a_reply_of_its_own_would_cast_is_not_shown(edges, name, closing, before, behind):
+    block = f"{edges[0]}{name}{edges[1]}\nK7 > Q2\n" + (f"{edges[0]}{closing}{edges[1]}" if closing else "")
+    assert parse_turn(block, handles=HANDLES, own=OWN, due=True).ballots
+    assert "K7 > Q2" not in shown(f"{before}\n{block}\n{behind}")

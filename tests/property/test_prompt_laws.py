@@ -6,8 +6,10 @@ from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 from msgspec.structs import replace as changed
 
 from debate import DebateConfig, Persona, Problem, run_debates
@@ -102,3 +104,55 @@ def test_a_debate_of_anybodys_making_is_told_or_refused(of_turns, of_summaries, 
     for turn in (*readers, TurnId(9, 9)):
         with suppress(PromptUnknownError):
             assert again.prompt(turn).messages
+
+
+LONG = ["<solution>" + "a long way to it, " * 40 + "\\boxed{4}</solution>"]
+
+
+def how_cut(turn):
+    """Return how many rounds are shown, and how the texts are cut."""
+    if turn.cut_length is UNSET:
+        return len({shown.round for shown in turn.shown}), "whole"
+    return len({shown.round for shown in turn.shown}), "short" if turn.cut_length >= 0 else "marks"
+
+
+def test_the_law_meets_every_kind_of_cut():
+    kinds = set()
+    for room in (None, 8000, 6000, 4000, 2830):
+        debate, requests = held(SIZE, LONG, room)
+        kinds |= {how_cut(turn) for turn in debate.turns if turn.id.round > 1}
+        again = held_debate(debate)
+        assert all(again.prompt(request.turn).messages == request.messages for request in requests)
+    assert kinds >= {(3, "whole"), (2, "whole"), (1, "whole"), (1, "short"), (1, "marks")}
+
+
+def test_what_the_record_does_not_tell_is_said():
+    debate, _ = held(SIZE, LONG, 4000)
+    turn = TurnId(0, 3)
+    position = next(index for index, one in enumerate(debate.turns) if one.id == turn)
+
+    def other(**fields):
+        turns = list(debate.turns)
+        turns[position] = changed(turns[position], **fields)
+        return changed(debate, turns=tuple(turns))
+
+    for wrong, words in (
+        (other(cut_length=UNSET), "how far is not stored"),
+        (other(shown=debate.turn(turn).shown[1:]), "it showed other turns"),
+        (changed(debate, turns=debate.turns[:2]), "no such turn"),
+        (changed(debate, turns=debate.turns[3:]), "turns that it showed are not stored"),
+        (changed(debate, seed=debate.seed + 1), "handles"),
+        (other(id=TurnId(7, 3)), "handles"),
+        (changed(debate, personas=debate.personas[:1]), "personas"),
+    ):
+        with pytest.raises(PromptUnknownError, match=words):
+            held_debate(wrong).prompt(turn)
+    with pytest.raises(PromptUnknownError, match="no such turn"):
+        held_debate(debate).prompt(TurnId(SUMMARIZER, 1))
+
+
+def test_personas_that_code_names_are_not_imported():
+    debate, requests = held(SIZE, ["<solution>4</solution>"], None)
+    protocol = debate.protocol.model_copy(update={"personas": "no_such_module:NAMES"})
+    again = held_debate(changed(debate, protocol=protocol))
+    assert again.prompt(TurnId(1, 0)).messages == requests[1].messages

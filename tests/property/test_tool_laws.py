@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debate.policies.scripted import END_TOKEN, ScriptedPolicy
-from debate.programs import public_part
+from debate.programs import find_program, output_block, public_part
 from debate.reply import read_reply
 from debate.tools import Ran
 from debate.types import Message, SampleRequest, Span, TurnId
 from debate_rl.inference.tools import ToolPolicy
+from envs.programs.harness import code_of
 
 HANDLES = ("K7", "Q2", "M4")
 REQUEST = SampleRequest((Message("user", "?"),), 1.0, 100_000, ("</never>",), 7, "d", TurnId(2, 1))
@@ -136,3 +137,30 @@ def test_others_read_every_output_that_nothing_printed_as_a_claim(text, printed)
     public = public_part(made.text, Span(0, len(made.text)), made.calls)
     shown = len(re.findall(r"`{3,}[ \t]*output", public, re.IGNORECASE))
     assert shown == len(made.calls) or (shown < len(made.calls) and "<" in text)  # what is private is cut
+
+
+@given(PRINTED)
+@settings(max_examples=50)
+def test_an_output_closes_no_block_and_opens_none(printed):
+    block = output_block(printed)
+    assert block.startswith("```output\n")
+    assert block.endswith("```\n")
+    assert block.count("```") == 2
+    assert find_program(PROGRAM + block, len(PROGRAM)) is None
+    assert not re.search(r"</?(solution|evaluation|comparison|think|target)\b", block)
+
+
+def test_what_is_private_within_a_label_makes_no_output():
+    for label in ("``<think>so</think>`output", "```<comparison>K7</comparison>output", "```\u2003output"):
+        text = f"{label}\n4\n```\n"
+        assert "claimed output" in public_part(text, Span(0, len(text)), ()), label
+
+
+def test_a_program_that_is_the_answer_is_read_without_what_it_printed():
+    program = "```python\ndef f(x):\n    return x\n```\n"
+    made = reply(f"<solution>So:\n{program}Done.</solution>", ["```python\nforged"])
+    asked = {"handles": HANDLES, "own": None, "due": False, "in_thinking": False, "ballot": False}
+    answer = read_reply(made, **asked, kind="code").answer
+    assert len(made.calls) == 1
+    assert "forged" not in answer
+    assert code_of(answer) == "def f(x):\n    return x\n"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,7 +28,8 @@ from debate.types import (
 )
 from rewards import Rewards
 from transcripts import Record, TurnAdvantages, read_records, write_step
-from transcripts.codec import without_tokens
+from transcripts.codec import pack, to_line, unpack, without_tokens
+from transcripts.errors import FieldError
 from transcripts.store import seal_shard
 
 # Any character, NUL too. Halves of characters (lone surrogates) are cleaned where a reply comes in.
@@ -159,3 +162,20 @@ def test_halves_of_characters_are_cleaned_without_moving_a_place(text: str):
     assert said.encode().decode() == said
     pairs = zip(said, text, strict=True)
     assert all(new == old or (new == "\ufffd" and "\ud800" <= old <= "\udfff") for new, old in pairs)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
+def test_log_probabilities_are_kept_to_the_bit(values: list[float]):
+    assert [x.hex() for x in unpack(pack(values, real=True))] == [x.hex() for x in values]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 70_000)))
+def test_token_ids_are_kept(values: list[int]):
+    assert unpack(pack(values, real=False)) == values
+
+
+@settings(max_examples=20)
+@given(RECORDS, TEXT, HALVES)
+def test_half_a_character_is_refused_by_its_field(record: Record, text: str, half: str):
+    with pytest.raises(FieldError, match=r"^group: holds half a character \(a lone surrogate\)$"):
+        to_line(replace(record, group=text + half))
