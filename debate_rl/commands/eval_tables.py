@@ -175,7 +175,7 @@ def result_rows(results: Sequence[Evaluated]) -> list[dict[str, object]]:
 
 
 class Best(NamedTuple):
-    """The weights of a run with the highest figure on a data set, ``of`` so many that were evaluated."""
+    """The weights of a run with the highest figure on a data set, of ``of`` that were evaluated."""
 
     data: str
     run: str

@@ -180,7 +180,7 @@ def _solve(
     if lines:
         say(f"{len(lines)} answers are there; {len(todo)} problems are left")
 
-    def told(number: int, found: Answered | Refused) -> None:
+    def on_answer(number: int, found: Answered | Refused) -> None:
         line = line_of(todo[number], found, posed, plan.mode)
         lines.append(line)
         if kept is None:
@@ -195,7 +195,7 @@ def _solve(
             policy = stack.enter_context(policy_of(*model)).open()
             compares = judge and Judge(stack.enter_context(policy_of(*judge)).open(), judge[0].debate)
             begun = time.perf_counter()
-            solve_all(todo, plan, policy, judge=compares, told=told)
+            solve_all(todo, plan, policy, judge=compares, on_answer=on_answer)
     names = {problem.id for problem in problems}
     here = [line for line in lines if line["id"] in names]
     figures = summary(here, seconds=time.perf_counter() - begun, solved=len(todo))

@@ -214,7 +214,7 @@ def eval_sets(subject: Subject, options: EvalOptions) -> list[EvalSet]:
 
 
 def _in_place(text: str) -> tuple[str, ...]:
-    """Return the overrides that put NAME or NAME=FILE instead of the held-out problems' set."""
+    """Return the overrides that replace the set of held-out problems by NAME or NAME=FILE."""
 
     def word(text: str) -> str:  # as TOML, which an override's value is
         return tomli_w.dumps({"value": text}).removeprefix("value = ").strip()

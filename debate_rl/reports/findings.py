@@ -116,7 +116,7 @@ class Finding:
     def doubt(self) -> str:
         """Why a difference whose interval leaves 0 out is none: luck, or its size; "" where it holds 0."""
         estimate = self.look.estimate
-        if self.state != "nothing found" or estimate is None or not estimate.told:
+        if self.state != "nothing found" or estimate is None or not estimate.excludes_zero:
             return ""
         return "not sure" if (self.p or 0.0) > LEVEL else "too small to matter"
 

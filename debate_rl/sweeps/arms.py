@@ -70,7 +70,7 @@ class Sweep(Settings):
     def _some_seeds(cls, value: int | tuple[int, ...]) -> int | tuple[int, ...]:
         count = value if isinstance(value, int) else len(set(value))
         if not 1 <= count <= 1000 or (isinstance(value, tuple) and count < len(value)):
-            raise ValueError("is a number from 1 to 1000, or a list of so many different seeds")
+            raise ValueError("is a number from 1 to 1000, or a list of that many different seeds")
         return value
 
     def seeds_from(self, first: int) -> tuple[int, ...]:
