@@ -27,7 +27,7 @@ BASIC = (
 
 
 def key_type(model: type[Settings], path: Sequence[str]) -> Any:
-    """Return the type of the value at a key path, ``Any`` inside a free table; None where no such key is.
+    """Return the type of the value at a key path, ``Any`` inside a free table; None if no such key is.
 
     >>> from learner.update.config import LearnerConfig
     >>> key_type(LearnerConfig, ["lr"]), key_type(LearnerConfig, ["rl"])

@@ -167,11 +167,11 @@ class Run:
     readings: Sequence[Reading] = ()
 
     def behind(self, filter: str = "") -> Behind | None:
-        """Return the link to this run's debates; None where none are stored."""
+        """Return the link to this run's debates; None if none are stored."""
         return Behind(str(self.path), filter) if self.debates else None
 
     def setting(self, key: str, kind: type = object) -> Any:
-        """Return a setting of this kind (float takes whole numbers too); None where there is none."""
+        """Return a setting of this kind (float takes whole numbers too); None if there is none."""
         return setting(self.settings, key, kind)
 
     def table(self, key: str, rows: Rows, *more: str, **words: object) -> Table:
@@ -206,7 +206,7 @@ class Run:
         return list(zip((steps + 1).tolist(), known, strict=True))
 
     def paired(self, name: str) -> Gain | None:
-        """Return the gain over the problems with a value in the first and last evaluation; None of none."""
+        """Return the gain over the problems with a value in the first and last evaluation, or None."""
         if len(self.held_out) < 2:
             return None
         return gain(self.held_out[0], self.held_out[-1], name.removeprefix("eval/"))

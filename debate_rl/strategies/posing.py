@@ -40,7 +40,7 @@ class Posed:
 def pose(what: str, piped: str | None, config: Config, kind: Kind | None = None) -> Posed:
     """Return the problems that a word of the command line means: "-" is what was ``piped``.
 
-    DataError where there are none. Without a gold answer a problem asks for a final answer all the same.
+    DataError if there are none. Without a gold answer a problem asks for a final answer all the same.
     """
     if what == "-":
         return _of_pipe(piped or "", config, kind)

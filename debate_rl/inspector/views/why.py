@@ -101,8 +101,8 @@ class Why:
     """Why a turn was rewarded as it was.
 
     ``sentence`` sums up what the tokens get. ``peer`` and ``truth`` are None for a final ballot, which has no
-    solution; ``streams`` is empty where nothing was computed again, and ``notes`` say why. ``matches``:
-    every number that can be compared is as stored; None where there is none.
+    solution; ``streams`` is empty if nothing was computed again, and ``notes`` say why. ``matches``:
+    every number that can be compared is as stored; None if there is none.
     """
 
     id: str
@@ -142,7 +142,7 @@ def _numbers(part: object) -> Iterator[Number]:
 def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: str = "") -> Why:
     """Return the explanation of a turn; without a configuration it has stored numbers alone.
 
-    ``note``: why there is no configuration, if there is none. TranscriptError where there is no such debate
+    ``note``: why there is no configuration, if there is none. TranscriptError if there is no such debate
     or turn, or where its turns do not fit its protocol.
     """
     record = store.debate(id)
@@ -254,7 +254,7 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
 
 
 class _Case:
-    """A turn with its record, and its step as computed again; None where it was not.
+    """A turn with its record, and its step as computed again; None if it was not.
 
     ``cast``: the votes of its debate, each with why it does not count; without a scheme, own work counts if
     it was asked for.
@@ -368,7 +368,7 @@ class _Case:
         }
 
     def _graded_by(self) -> str:
-        """Return what stood for the gold answer in the turn's grade; "" where nothing did."""
+        """Return what stood for the gold answer in the turn's grade; "" if nothing did."""
         kind, labels, round_ = self.credit.truth, self.credit.labels, self.turn.round
         if kind in ("truth", "coin"):
             return "" if kind == "truth" else "a coin"
@@ -376,7 +376,7 @@ class _Case:
         return NO_LABEL if said is None else f"the pseudo-label {said} ({kind})"
 
     def _instructions(self, answer: str | None) -> list[tuple[str, bool]]:
-        """Return each instruction and whether the answer follows it; [] where none is known."""
+        """Return each instruction and whether the answer follows it; [] if none is known."""
         problem = self.debate.problem
         if problem.kind != "instructions" or problem.answer is None or answer is None:
             return []
@@ -495,10 +495,10 @@ def _worth(worth: VoteValue, weight: float | None) -> Number:
 
 
 def _streams(case: _Case) -> Iterator[Facts]:
-    """Yield how each stream's value becomes the turn's advantage; nothing where nothing was computed again.
+    """Yield how each stream's value becomes the turn's advantage; nothing if nothing was computed again.
 
     ``members``: the turns of the baseline group. ``centre`` is taken off the value, and ``spread`` is the
-    standard deviation that divides; None where nothing does.
+    standard deviation that divides; None if nothing does.
     """
     step = case.step
     if step is None:

@@ -75,7 +75,7 @@ def serve(work: socket.socket, output: int) -> None:
 
 
 def receive(work: socket.socket) -> str | None:
-    """Return the next program; None where there is none left."""
+    """Return the next program; None if there is none left."""
     head = _exactly(work, 4)
     body = _exactly(work, int.from_bytes(head)) if head is not None else None
     return None if body is None else body.decode("utf-8", "replace")
