@@ -169,7 +169,7 @@ def _learn(
     A step with a reward that is not finite is left out: the same rule gave the rewards of the other turns.
     """
     train, metrics = run.config.train, {"reward/not_finite": float(played.not_finite)}
-    if train.adaptive.chunk:
+    if train.adaptive:
         metrics |= adaptive_metrics(played.groups, played.of_learners(), train)
     if played.not_finite:
         return metrics | run.learner.skip()
