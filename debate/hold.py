@@ -58,7 +58,7 @@ OnSaid: TypeAlias = Callable[[Turn | Summary, tuple[Message, ...]], None]
 
 
 def unheard(said: Turn | Summary, read: tuple[Message, ...]) -> None:
-    """Do nothing with what was said."""
+    """Ignore the reply."""
 
 
 async def hold_debate(

@@ -120,7 +120,7 @@ def _of_python(module: str) -> bool:
 
 
 def load_function(path: str, *, key: str) -> Callable[..., Any]:
-    """Return the function (or object that can be called) at a path; ValueError if it is none, or a class.
+    """Return the callable at a path; ValueError if it is not callable, or a class.
 
     >>> load_function("debate.personas:PRESETS", key="rewards.peer")
     Traceback (most recent call last):

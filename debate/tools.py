@@ -17,7 +17,7 @@ RunStatus: TypeAlias = Literal["ok", "error", "timeout", "memory", "died"]
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What came of one program.
+    """The result of one program.
 
     ``output``: what it wrote, standard output and error in order, as text that is cut at the sandbox's limit
     and says so. ``error``: the last line of its traceback, or what ended it; "" if it is "ok".

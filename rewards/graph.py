@@ -18,7 +18,7 @@ Edge: TypeAlias = tuple[TurnId, TurnId]
 
 
 class Results(NamedTuple):
-    """How the votes on a turn went."""
+    """Wins, losses and ties of a turn."""
 
     won: int = 0
     lost: int = 0

@@ -1,4 +1,4 @@
-"""Who could vote on what, and which votes count. Everything that scores votes reads the same valid ones.
+"""Which votes were possible and which count. Everything that scores votes reads the same valid ones.
 
 A vote is valid when the judge was shown both sides and neither is its own; a judge has one vote for each
 unordered pair: identical repeats collapse, contradictions void both. What is dropped is counted by reason.

@@ -184,7 +184,7 @@ def _check_family(name: str, texts: Values) -> None:
 
 
 def _stop_strings(name: str, value: object) -> tuple[str, ...]:
-    """Return the stop strings of a file; PromptFileError if one is none."""
+    """Return the stop strings of a file; PromptFileError if one is invalid."""
     strings = cast("list[object]", value)
     if not all(isinstance(string, str) and string for string in strings):
         raise PromptFileError(f"{name}: stop must be a list of texts, none of them empty, got {value!r}")

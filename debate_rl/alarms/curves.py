@@ -148,7 +148,7 @@ def read_metrics(path: Path) -> tuple[Curves, list[str]]:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number that was read; None if it is none, infinite or too large."""
+    """Return a number that was read; None if it is not a number, infinite or too large."""
     try:
         number = float(value) if value is not None else None
     except OverflowError:

@@ -125,7 +125,7 @@ def index_text(store: RunStore, filter: str) -> None:
 
 @contextmanager
 def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Give a function that takes what is done and what there is: a bar on stderr, if that is a terminal."""
+    """Give a function of the work done and the total: a progress bar on stderr, if that is a terminal."""
     progress = progress_bar()
     task = progress.add_task(name, total=None)
 

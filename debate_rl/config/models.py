@@ -68,7 +68,7 @@ class VLLMConfig(Settings):
     def _different_urls(self) -> Self:
         urls = [checked_url(url, "servers") for url in self.servers]
         if twice := next((url for url in urls if urls.count(url) > 1), None):
-            raise ValueError(f"servers: {twice} stands there twice; name each server once")
+            raise ValueError(f"servers: {twice} is listed twice; name each server once")
         return self
 
     @model_validator(mode="after")

@@ -75,7 +75,7 @@ class Driver:
         return self.config.stages
 
     def drive(self) -> Curriculum:
-        """Do what is left, until the curriculum is over or a run has to be gone on with; return the record.
+        """Run what is left, until the curriculum is over or a run must be resumed; return the record.
 
         RunFolderError if the folder holds another curriculum, or where another process drives it.
         """

@@ -53,7 +53,7 @@ def grade_debate(
     beside: Sequence[Mode] = (),
     hidden: bool = False,
 ) -> tuple[Debate, Grades | None]:
-    """Return a debate with what ``mode`` finds as its answers and their scores, and its verdicts, (N, R).
+    """Return a debate with the answers that ``mode`` finds, their scores, and its verdicts, (N, R).
 
     A verdict is True, False, "missing", or None if the grader gave none (time-out, crash); there are none
     for a problem of kind "open" or "rubric". ``tally`` counts what the table does not hold: statuses,

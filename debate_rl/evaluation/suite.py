@@ -52,7 +52,7 @@ class SuiteSet(Settings):
 
 
 class Suite(Settings):
-    """Data sets that are evaluated together. ``all``: what holds for each set that does not say otherwise."""
+    """Data sets that are evaluated together. ``all``: defaults of every set."""
 
     all: SuiteSet = SuiteSet()
     """What holds for every set that does not say otherwise."""

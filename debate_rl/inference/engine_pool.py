@@ -72,7 +72,7 @@ class EngineClient(SpeakingPolicy):
         self.version = version
 
     def freeze(self) -> None:
-        """Nothing is to be kept: the base without any adapter answers the requests of frozen seats."""
+        """Do nothing: the base model without an adapter answers for frozen seats."""
 
     async def _ask(self, index: int, method: str, *arguments: object) -> Any:
         while True:

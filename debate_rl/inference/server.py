@@ -91,7 +91,7 @@ class Server:
         return self._object(path, await self._ask(path, None))
 
     async def tell(self, path: str, body: Mapping[str, object]) -> None:
-        """Post what is answered in any words; ServerError if it was not done."""
+        """Post a request whose reply does not matter; ServerError if it failed."""
         await self._ask(path, body)
 
     async def _ask(self, path: str, body: Mapping[str, object] | None) -> bytes:
@@ -182,7 +182,7 @@ def _urls_with_key() -> list[str]:
 
 
 def _why_without_key(base_url: str) -> str:
-    """Return what to do where a server wants a key, and the one that there is belongs to others."""
+    """Return what to do if a server wants a key and the key at hand belongs to other servers."""
     if not os.environ.get(KEY) or key_for(base_url) is not None:
         return ""
     own = ", ".join(urlsplit(url).netloc.rpartition("@")[2] for url in _urls_with_key())

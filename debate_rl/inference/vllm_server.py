@@ -98,7 +98,7 @@ class VLLMServer(RequestingPolicy):
         self.version = version
 
     def freeze(self) -> None:
-        """Nothing is to be kept: the base without any adapter answers the requests of frozen seats."""
+        """Do nothing: the base model without an adapter answers for frozen seats."""
 
     async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
         """Answer requests, and report what a server tells of them: not its weights, and not its head.

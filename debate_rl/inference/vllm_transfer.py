@@ -61,7 +61,7 @@ class LearntWeights:
 
     @property
     def largest(self) -> int:
-        """The bytes of the largest tensor: a chunk holds whole ones."""
+        """The bytes of the largest tensor: a chunk holds whole tensors."""
         return max(value.numel() for value in self.model.parameters()) * self.dtype.itemsize
 
 

@@ -310,7 +310,7 @@ _BLANKS = re.compile(r"[ \t\n]+")
 
 
 def search_filter(words: str, filter: str = "") -> str:
-    """Return the filter of the debates in which words stand, among those of another filter.
+    """Return the filter of the debates that contain words, among those of another filter.
 
     >>> search_filter("two words", "winner:wrong OR step:3")
     'text:"two words" (winner:wrong OR step:3)'

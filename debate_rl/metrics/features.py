@@ -340,7 +340,7 @@ def verdict_metrics(
     verdicts: Sequence[Verdicts | None],
     tally: Mapping[str, int],
 ) -> dict[str, float]:
-    """Return what a verifier model said of a step and what that cost; nothing if there is none.
+    """Return figures of a verifier model's verdicts in a step and their cost; nothing without one.
 
     ``tally`` is that of ``VerifierModel.take_tally``.
     """

@@ -189,7 +189,7 @@ def _above(value: float | None, least: float) -> Word:
 
 
 def _listed(**numbers: float | None) -> str:
-    """Return the known numbers with their names; what the run does not say if there are none."""
+    """Return the known numbers with their names, or the names of the missing ones."""
     known = [f"{name.replace('_', ' ')} {short(one)}" for name, one in numbers.items() if one is not None]
     return ", ".join(known) or UNKNOWN
 

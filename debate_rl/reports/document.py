@@ -151,7 +151,7 @@ class Answer:
 
     @property
     def tone(self) -> Tone:
-        """How the answer is to be taken: that of its first sentence."""
+        """The tone of the answer: that of its first sentence."""
         return self.text[0].tone if self.text else ""
 
 
@@ -220,7 +220,7 @@ def estimate_cell(figure: Figure, behind: Behind | None = None) -> Cell:
 
 
 def bounded(estimate: Estimate | None) -> Bounded | None:
-    """Return an estimate with its bounds; None if there are none."""
+    """Return an estimate with its bounds, or None."""
     return (estimate.value, estimate.low, estimate.high) if estimate else None
 
 

@@ -114,7 +114,7 @@ class Finding:
 
     @property
     def doubt(self) -> str:
-        """Why a difference whose interval leaves 0 out is none: luck, or its size; "" where it holds 0."""
+        """Why a difference whose interval excludes 0 is no finding: chance or size; "" if it contains 0."""
         estimate = self.look.estimate
         if self.state != "nothing found" or estimate is None or not estimate.excludes_zero:
             return ""

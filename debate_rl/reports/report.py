@@ -1,4 +1,4 @@
-"""A whole report: debates are read, sections put together, and the questions of the first screen answered.
+"""Make a whole report: read debates, build sections, answer the questions of the first screen.
 
 Did it learn? Can the judge be trusted, and is it getting worse? What to look at or change next?
 """

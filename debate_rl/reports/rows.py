@@ -91,7 +91,7 @@ class JudgedDebate:
 
 
 class Columns:
-    """A table; behind each name its type code of ``array``: "b" 1 byte, "h" 2, "i" 4, "f" a float of 4.
+    """A table; after each name its type code of ``array``: "b" 1 byte, "h" 2, "i" 4, "f" a float of 4.
 
     >>> table = Columns("debate:i right:b")
     >>> table.add(0, 1)

@@ -1,4 +1,4 @@
-"""One run as the training report sees it: what there is of it, what is missing, how its figures changed."""
+"""One run as the training report sees it: its data, what is missing, how its figures changed."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class Run:
         return [(name, part[0], part[-1]) for name, part in parts]
 
     def change(self, name: str) -> Change | None:
-        """Return how a figure changed; None of one that is not known."""
+        """Return how a figure changed; None if it is unknown."""
         return change(self.curves.of(name)[1])
 
     def evaluated(self, name: str) -> list[tuple[int, Bounded]]:
@@ -221,7 +221,7 @@ class Run:
 
 
 def load_runs(paths: Sequence[Path]) -> list[Run]:
-    """Return the runs, each with a name of its own."""
+    """Return the runs, each with a unique name."""
     names = [path.resolve().name for path in paths]
     shown = [f"{n} ({p})" if names.count(n) > 1 else n for n, p in zip(names, paths, strict=True)]
     return [

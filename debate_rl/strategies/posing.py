@@ -30,7 +30,7 @@ _FILE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Posed:
-    """Problems, what grades them, and why their answers are not graded, where they are not."""
+    """Problems, their grader, and why their answers are not graded, if so."""
 
     problems: tuple[Problem, ...]
     environment: Environment

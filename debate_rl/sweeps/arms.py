@@ -185,7 +185,7 @@ def arms_of(sweep: Sweep, given: Sequence[str], where: str) -> list[Arm]:
 
 
 def _begins(table: Table, where: str) -> tuple[str, str, str]:
-    """Return an arm's own recipe, the arm that it begins after, and with which of its weights."""
+    """Return an arm's own recipe, the arm that it continues, and which of its weights."""
     for key in ("recipe", "after"):
         if not isinstance(table.get(key, ""), str):
             raise ConfigError(f"{where}.{key}: is a name (got {table[key]!r})")

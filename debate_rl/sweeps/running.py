@@ -96,7 +96,7 @@ class SweepRun:
 
 
 class State(Settings):
-    """OUT/sweep.json: what a sweep is and how far it has come; runs are named ARM/seed_N."""
+    """OUT/sweep.json: a sweep's plan and progress; runs are named ARM/seed_N."""
 
     recipe: str
     arms: dict[str, list[str]] = Field(default_factory=dict)

@@ -51,7 +51,7 @@ _LOCK = threading.Lock()  # parts of mpmath change the precision of their contex
 
 @cache
 def context() -> Any:
-    """Return mpmath's arithmetic in a context of its own, whose precision nobody else sets."""
+    """Return mpmath's arithmetic in its own context, so that nobody else changes its precision."""
     from mpmath.ctx_mp import MPContext
 
     mp = MPContext()

@@ -45,7 +45,7 @@ MOST_FAILED = 24  # requests in a row to which nothing came: the verifier model 
 
 
 class VerifierError(ValueError):
-    """A verifier model that gives no verdicts; one line that says the result of the last requests."""
+    """A verifier model that gives no verdicts; one line with the result of the last requests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class Sandbox:
         self.close()
 
     def _open(self) -> _Pool:
-        """Return what forks sessions; a new one if there is none, or it has died."""
+        """Return the process that forks sessions, a new one if there is none or it has died."""
         with self._lock:
             pool = self._pool
             if pool is None or not pool.is_usable():
@@ -126,7 +126,7 @@ class SandboxSession:
         return _ran(answer)
 
     async def close(self) -> None:
-        """End it, and wait until its processes are gone; a next program would begin anew."""
+        """End it, and wait until its processes are gone; the next program starts a new one."""
         box, self._box = self._box, None
         if box is not None:
             await box.end()

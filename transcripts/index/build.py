@@ -176,7 +176,7 @@ def line_hash(line: bytes) -> int:
 
 
 def read_facts(line: bytes) -> IndexEntry:
-    """Return what the index holds of a line; FieldError if it is not a debate, or unlike its protocol."""
+    """Return the index's entry of a line; FieldError if it is not a debate, or unlike its protocol."""
     record = from_line(line)
     try:
         check_record(record)

@@ -198,7 +198,7 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     DEFAULT_CSS = "Listing { overflow-x: hidden; overflow-y: auto; scrollbar-gutter: stable; height: 1fr; }"
 
     class Chosen(Message):
-        """The item under the cursor is to be opened."""
+        """Message: open the item under the cursor."""
 
         def __init__(self, item: Any) -> None:
             super().__init__()

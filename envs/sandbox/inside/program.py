@@ -100,7 +100,7 @@ def _seed() -> None:
 
 
 def _open_streams(output: int) -> None:
-    """Give the program the two streams anew, one line at a time, whatever the one before did to them."""
+    """Give the program fresh streams, one line at a time, whatever the previous program did to them."""
     for name in ("stdout", "stderr"):
         raw = io.FileIO(output, "a", closefd=False)
         stream = io.TextIOWrapper(
