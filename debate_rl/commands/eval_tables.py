@@ -53,7 +53,7 @@ def show(
 
 
 def by_data(results: Sequence[Evaluated]) -> dict[str, dict[str, Scores]]:
-    """Return the figures that there are, by data set and evaluation."""
+    """Return the known figures by data set and evaluation."""
     found: dict[str, dict[str, Scores]] = {}
     for one in results:
         if one.scores is not None:
