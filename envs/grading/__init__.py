@@ -1,1 +1,1 @@
-"""The grader: exact rules first, then math-verify in processes that can be killed."""
+"""Grading: find the answer in a reply, and compare it by exact rules or by math-verify in killable processes."""
