@@ -1,1 +1,1 @@
-"""Grading: find the answer in a reply, and compare it by exact rules or by math-verify in killable processes."""
+"""Grading: find the answer in a reply, compare it by exact rules, then by math-verify in other processes."""
