@@ -24,6 +24,8 @@ class Settings(BaseModel):
     )
     renamed: ClassVar[Mapping[str, str]] = {}
     """Former keys, with what replaces them: a former key is refused by a line that says both."""
+    same: ClassVar[Mapping[str, type[BaseModel]]] = {}
+    """Keys that mean the same in another model: they are listed together with it."""
 
     @model_validator(mode="before")
     @classmethod

@@ -103,9 +103,7 @@ class TrainConfig(RunSize):
     max_live: int | None = Field(default=None, ge=1)
     """Maximum number of debates in progress at once. None: all of a step."""
     save_every: int = Field(default=50, ge=0)
-    """Steps between checkpoints. 0: only by ``save_minutes`` and at the end."""
-    save_minutes: float = Field(default=30.0, ge=0)
-    """Minutes after the last checkpoint at which the next finished step saves one. 0: never by time."""
+    """Steps between checkpoints; one is also saved every 30 minutes and at the end. 0: only these."""
     over_memory: bool = False
     """Start even if the run would not fit in memory with every reply at its token limit."""
     keep_last: int = Field(default=3, ge=1)

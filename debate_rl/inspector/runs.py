@@ -167,7 +167,8 @@ def overview(run: FoundRun) -> Overview:
     if path.parent.name == STAGES:
         with suppress(CurriculumError):
             record = read_curriculum(path.parent.parent)
-            ends = [(visit.end or "", visit.why) for visit in record.visits if visit.folder == run.name]
+            visits = record.visits if record else ()
+            ends = [(visit.end or "", visit.why) for visit in visits if visit.folder == run.name]
             stage, why = ends[-1] if ends else ("", "")
     return Overview(
         run,

@@ -30,7 +30,7 @@ CHOICE_MODES: tuple[Mode, ...] = ("boxed", "lenient", "gsm8k_strict", "answer_is
 """The modes that read letters of options; all others are for mathematics."""
 FREE = (
     *("run", "logging", "verifier.cache", "verifier.max_without", "verifier.diagnose"),
-    *("train.save_every", "train.save_minutes", "train.keep_last", "train.keep_best", "train.over_memory"),
+    *("train.save_every", "train.keep_last", "train.keep_best", "train.over_memory"),
     *("train.target", "train.hours", "train.on_alarm", "train.max_first_mismatch"),
 )
 """Settings that may always change: they decide which checkpoints are written, whether a run that may not fit

@@ -414,8 +414,11 @@ def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
     matcher = SequenceMatcher(None, *(((), ()) if cut else middle))
     opcodes = [("replace", 0, len(middle[0]), 0, len(middle[1]))] if cut else matcher.get_opcodes()
     for kind, i, j, k, m in opcodes:
-        equal = kind == "equal"
-        changes += [(" ", middle[0][i:j])] if equal else [("-", middle[0][i:j]), ("+", middle[1][k:m])]
+        if kind == "equal":
+            changes.append((" ", middle[0][i:j]))
+        else:
+            changes.append(("-", middle[0][i:j]))
+            changes.append(("+", middle[1][k:m]))
     changes.append((" ", a[len(a) - end :]))
     joined: list[TextPiece] = []
     for mark, group in groupby((one for one in changes if one[1]), key=lambda change: change[0]):

@@ -292,7 +292,8 @@ def grade_name(grade: Truth) -> Grade:
     >>> grade_name(True), grade_name("missing"), grade_name(None)
     ('right', 'missing', 'ungraded')
     """
-    return {None: "ungraded", "missing": "missing", True: "right", False: "wrong"}[grade]
+    names: dict[Truth, Grade] = {None: "ungraded", "missing": "missing", True: "right", False: "wrong"}
+    return names[grade]
 
 
 def generated(completion: Completion) -> int | None:
