@@ -86,7 +86,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file; OSError, or ValueError where it is not TOML."""
+    """Return the tables of a TOML file; OSError, or ValueError if it is not TOML."""
     text = read_plain(path, LARGEST_TOML).decode()
     if _DEEP_KEY.search(text):
         raise ValueError(f"a key has more than {DEEPEST} parts")
@@ -94,7 +94,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _shallow(parse: Callable[[T], Any], text: T) -> Any:
-    """Return what a parser makes of a text; ValueError where its tables and lists are nested too deeply."""
+    """Return what a parser makes of a text; ValueError if its tables and lists are nested too deeply."""
     try:
         level = [value := parse(text)]
     except RecursionError:

@@ -63,7 +63,7 @@ def _step_of(point: Any) -> int:
 
 
 def _checked(value: float, low: float, high: float) -> float:
-    """Return the value as a float; ValueError where it is not finite, or outside its bounds."""
+    """Return the value as a float; ValueError if it is not finite, or outside its bounds."""
     if not isfinite(value):
         raise ValueError(f"should be a finite number, got {value}")
     if value < low:

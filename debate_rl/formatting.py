@@ -65,7 +65,7 @@ def short(value: float | None, digits: int = 3, *, none: str = "-") -> str:
 
 
 def figure(value: float | None) -> str:
-    """Return a number to four digits, "none" where there is none.
+    """Return a number to four digits, "none" if there is none.
 
     >>> figure(0.123456), figure(3.0), figure(None)
     ('0.1235', '3', 'none')

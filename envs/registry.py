@@ -82,7 +82,7 @@ class DataSetEnvironment:
         return self.grader.grade(text, gold, kind=kind, mode=mode, choices=problem.choices)
 
     def find_answer(self, problem: Problem, text: str, *, mode: Mode) -> str | None:
-        """Return the answer that ``grade_reply`` compares; None where there is none."""
+        """Return the answer that ``grade_reply`` compares; None if there is none."""
         return find_answer(text, _grade_kind(problem), mode, problem.choices).answer
 
     def answer_key(self, problem: Problem, answer: str) -> str:

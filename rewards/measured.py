@@ -167,7 +167,7 @@ def measured(state: Mapping[str, float]) -> Measured | None:
 
 
 def vote_weight(found: Measured | None) -> float:
-    """Return the share of their weight that votes have: twice the bound, in [0, 1]; 0 where none is known.
+    """Return the share of their weight that votes have: twice the bound, in [0, 1]; 0 if none is known.
 
     >>> [vote_weight(Measured(0.9, low)) for low in (-0.1, 0.2, 0.5)], vote_weight(None)
     ([0.0, 0.4, 1.0], 0.0)

@@ -136,7 +136,7 @@ def with_interval(estimate: Estimate, *, signed: bool = False, none: str = "") -
 
 
 def progress_bar() -> Progress:
-    """Return a bar on stderr, where that is a terminal, until it is done; names are not read as markup."""
+    """Return a bar on stderr, if that is a terminal, until it is done; names are not read as markup."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
@@ -200,7 +200,7 @@ def refuse_windows(platform: str) -> None:
 
 
 def refuse_torchrun(words: Sequence[str], environment: Mapping[str, str]) -> None:
-    """ValueError where torchrun has started several processes of a command that is not made for them.
+    """ValueError if torchrun has started several processes of a command that is not made for them.
 
     Others set WORLD_SIZE too, for programs of their own.
 
@@ -230,7 +230,7 @@ def refuse_shadows(home: Path = HOME) -> None:
 
 
 def take_any_encoding() -> None:
-    """Have what an encoding lacks printed as its escape, and nothing where a stream is closed."""
+    """Have what an encoding lacks printed as its escape, and nothing if a stream is closed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

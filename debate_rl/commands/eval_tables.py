@@ -53,7 +53,7 @@ def show(
 
 
 def by_data(results: Sequence[Evaluated]) -> dict[str, dict[str, Scores]]:
-    """Return the figures that there are, by data set and evaluation."""
+    """Return the known figures by data set and evaluation."""
     found: dict[str, dict[str, Scores]] = {}
     for one in results:
         if one.scores is not None:
@@ -175,7 +175,7 @@ def result_rows(results: Sequence[Evaluated]) -> list[dict[str, object]]:
 
 
 class Best(NamedTuple):
-    """The weights of a run with the highest figure on a data set, ``of`` so many that were evaluated."""
+    """The weights of a run with the highest figure on a data set, of ``of`` that were evaluated."""
 
     data: str
     run: str

@@ -112,7 +112,7 @@ def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: 
     from debate_rl.inspector.web import need_packages
 
     need_packages()
-    from debate_rl.inspector.web.export import LIMIT, export_html
+    from debate_rl.inspector.web.rendering import LIMIT, export_html
 
     with opened(one_run(run)) as store:
         index_text(store, filter)

@@ -189,7 +189,7 @@ def _in_words(figures: Figures, before: Snapshot, after: Snapshot) -> str:
     """Return what the figures say, gain or no gain."""
     moved = difference(after.scores, FIRST, before.scores, FIRST)
     assert moved is not None  # both are of the same problems
-    change = "debate RL moved it by" if moved.told else "no clear change by debate RL:"
+    change = "debate RL moved it by" if moved.excludes_zero else "no clear change by debate RL:"
     first = _beside("one agent in round 0", after.of(WINNER, FIRST))
     majority = _beside("a majority at equal generated tokens", after.of(WINNER, MAJORITY))
     return (
@@ -201,7 +201,7 @@ def _in_words(figures: Figures, before: Snapshot, after: Snapshot) -> str:
 
 def _beside(other: str, lead: Estimate) -> str:
     """Return how much more often the winner is right than another; a direction only where it is clear."""
-    if lead.told:
+    if lead.excludes_zero:
         return f"{'more' if lead.value > 0 else 'less'} often than {other}, by {_gain(lead)}"
     return f"about as often as {other}: {_gain(lead)}"
 

@@ -62,7 +62,11 @@ def replay(
     path = Path(run)
     own, other = (scheme_of(read_run_config(path, overridden)) for overridden in ((), changes))
     first, last = steps_of(steps)
-    question = {"own": _plain(own), "scheme": _plain(other), "filter": filter, "steps": [first, last]}
+    question: dict[str, object] = {}
+    for name, scheme in (("own", own), ("scheme", other)):
+        tables = {key: getattr(scheme, key).model_dump(mode="json") for key in MAY_CHANGE}
+        question[name] = tables | {"group_size": scheme.group_size}
+    question |= {"filter": filter, "steps": [first, last]}
     folder = None
     if own != other or out is not None:
         folder = Path(out or path / "replays" / replay_name(changes, question))
@@ -98,14 +102,6 @@ def refuse_other_keys(overrides: Iterable[str]) -> None:
         except ValueError as error:
             raise ConfigError(str(error)) from error
         raise ConfigError(f"{text}: a replay changes rewards.* and advantages.* only")
-
-
-def _plain(scheme: Scheme) -> dict[str, object]:
-    return {
-        "rewards": scheme.rewards.model_dump(mode="json"),
-        "advantages": scheme.advantages.model_dump(mode="json"),
-        "group_size": scheme.group_size,
-    }
 
 
 def _replay(

@@ -140,7 +140,7 @@ def solve(
 
 
 def _seconds(seconds: float | None, hours: float | None) -> float | None:
-    """Return the seconds of all problems; ValueError for two limits, or one that is none."""
+    """Return the seconds of all problems; ValueError for two limits, or an invalid one."""
     if seconds is not None and hours is not None:
         raise ValueError("--seconds and --hours: give one of them")
     limit = seconds if hours is None else hours * HOUR
@@ -180,7 +180,7 @@ def _solve(
     if lines:
         say(f"{len(lines)} answers are there; {len(todo)} problems are left")
 
-    def told(number: int, found: Answered | Refused) -> None:
+    def on_answer(number: int, found: Answered | Refused) -> None:
         line = line_of(todo[number], found, posed, plan.mode)
         lines.append(line)
         if kept is None:
@@ -195,7 +195,7 @@ def _solve(
             policy = stack.enter_context(policy_of(*model)).open()
             compares = judge and Judge(stack.enter_context(policy_of(*judge)).open(), judge[0].debate)
             begun = time.perf_counter()
-            solve_all(todo, plan, policy, judge=compares, told=told)
+            solve_all(todo, plan, policy, judge=compares, on_answer=on_answer)
     names = {problem.id for problem in problems}
     here = [line for line in lines if line["id"] in names]
     figures = summary(here, seconds=time.perf_counter() - begun, solved=len(todo))

@@ -15,8 +15,7 @@ import msgspec
 
 from debate.files import read_plain
 from debate.values import Value
-from debate_rl.config.ends import TargetConfig
-from debate_rl.config.stages import StageConfig
+from debate_rl.config.stages import StageConfig, TargetConfig
 from debate_rl.formatting import counted, interval, share
 from debate_rl.metrics.held_out import evaluations_of
 from debate_rl.metrics.intervals import Estimate

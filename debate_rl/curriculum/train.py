@@ -127,7 +127,7 @@ def _head(config: Config) -> str:
     if config.sft.data:
         return f"{config.run.dir}: supervised training"
     size = config.train
-    least = f"{size.adaptive.chunk} to " if size.adaptive.chunk else ""
+    least = f"{size.adaptive.chunk} to " if size.adaptive else ""
     debates = f"{size.batch_size} problems x {least}{size.group_size} debates"
     return f"{config.run.dir}: {size.steps} steps of {debates}"
 

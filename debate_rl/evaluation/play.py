@@ -150,9 +150,9 @@ def is_alone(protocol: DebateConfig) -> bool:
 def solutions_of_a_debate(debates: Sequence[Debate]) -> float:
     """Return how many first-round solutions spend the generated tokens of one debate; 1.0 without tokens."""
     spent = [(turn.id.round, token_counts(turn.completion)[1]) for debate in debates for turn in debate.turns]
-    beside = sum(token_counts(reply)[1] for debate in debates for reply in debate.auxiliary())
+    auxiliary = sum(token_counts(reply)[1] for debate in debates for reply in debate.auxiliary())
     opening = [tokens for round_, tokens in spent if round_ == 0]
-    whole = (sum(tokens for _, tokens in spent) + beside) / len(debates)
+    whole = (sum(tokens for _, tokens in spent) + auxiliary) / len(debates)
     return whole / fmean(opening) if sum(opening) else 1.0
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from debate_rl.inference.speech import Speech
 
 SETTINGS = ("temperature", "max_tokens", "thinking_tokens", "stop", "top_p", "top_k")
-"""The parts of a request that are shown and compared in addition to its text."""
+"""What of a request is shown and compared in addition to its text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class Subject:
 
     @cached_property
     def run(self) -> Path | None:
-        """The folder of the run, None of a recipe."""
+        """The folder of the run; None for a recipe."""
         return self.opened()[0]
 
     @cached_property
@@ -109,7 +109,7 @@ class Subject:
             return one_line(str(error))
 
     def weights(self, names: str) -> dict[Path | None, str | None]:
-        """Return the weights of these names by step, with what is wrong with each; None: the model itself."""
+        """Return the weights of these names by step, each with its error, if any; None: the model itself."""
         if self.run is None:
             return {None: None}
         found: dict[Path | None, str | None] = {}
@@ -214,7 +214,7 @@ def eval_sets(subject: Subject, options: EvalOptions) -> list[EvalSet]:
 
 
 def _in_place(text: str) -> tuple[str, ...]:
-    """Return the overrides that put NAME or NAME=FILE instead of the held-out problems' set."""
+    """Return the overrides that replace the set of held-out problems by NAME or NAME=FILE."""
 
     def word(text: str) -> str:  # as TOML, which an override's value is
         return tomli_w.dumps({"value": text}).removeprefix("value = ").strip()

@@ -149,7 +149,7 @@ class RemoteProcess:
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def start(self) -> None:
-        """Start the process, or start it anew."""
+        """Start the process, or restart it."""
         self.close()
         Path(self.address.path).unlink(missing_ok=True)
         with self.log.open("ab") as log:

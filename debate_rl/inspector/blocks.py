@@ -120,7 +120,7 @@ class Text:
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows below heads. A head that begins with ">" sets its column to the right; one with "~" before
-    that is left out where there is no room.
+    that is left out if there is no room.
 
     ``row_name``: by which tests find a row; ``ids``: of each row, to be linked to; ``body``: of all rows.
     """
@@ -151,7 +151,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One figure over the steps, None where it has no value; ``style`` names its colour and dashes."""
+    """One figure over the steps, None if it has no value; ``style`` names its colour and dashes."""
 
     name: str
     style: str

@@ -247,4 +247,4 @@ def _in_words(found: Gain) -> str:
         return f"{signed_share(gained.value)}, {problems}: too few for an interval"
     bounds = interval(max(gained.low, -1.0), min(gained.high, 1.0), signed_share)
     text = f"{signed_share(gained.value)} ({bounds}), {problems}"
-    return text if gained.told else f"{text}: no clear change"
+    return text if gained.excludes_zero else f"{text}: no clear change"

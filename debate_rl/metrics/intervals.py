@@ -43,7 +43,7 @@ class Estimate:
     p: float | None = None
 
     @property
-    def told(self) -> bool:
+    def excludes_zero(self) -> bool:
         """Whether the interval of a difference excludes 0, so that its direction is clear."""
         return self.low > 0 or self.high < 0
 
@@ -293,7 +293,7 @@ def _of_alike(unknown: Estimate, ones: Estimate, others: Estimate, *, both: bool
     """Return a difference of two means, one without spread; ``unknown`` where that has no interval.
 
     p is that of the bound nearer to 0; where ``both`` are without spread it is no less than the chance that
-    so many clusters fall apart by side, as in Fisher's exact test.
+    these clusters separate by side, as in Fisher's exact test.
     """
     from scipy import stats
 

@@ -173,7 +173,7 @@ def replay_run(
     the steps before ``first`` are replayed too. ``tell`` is called for each debate read.
     """
 
-    def told() -> Iterator[tuple[str, Record]]:
+    def counted() -> Iterator[tuple[str, Record]]:
         begin = 0 if own.remembers or other.remembers else first
         for item in store.records(f"step:{begin}..{'' if last is None else last}"):
             tell()
@@ -183,7 +183,7 @@ def replay_run(
     while filter.strip() and (page := store.debates(filter, after=after, limit=1000)):
         wanted.update(row.id for row in page)
         after = page[-1].id
-    for change in compare_steps(told(), own, other):
+    for change in compare_steps(counted(), own, other):
         if change.step >= first and (not filter.strip() or change.id in wanted):
             yield change
 

@@ -114,9 +114,9 @@ class Finding:
 
     @property
     def doubt(self) -> str:
-        """Why a difference whose interval leaves 0 out is none: luck, or its size; "" where it holds 0."""
+        """Why a difference whose interval excludes 0 is no finding: chance or size; "" if it contains 0."""
         estimate = self.look.estimate
-        if self.state != "nothing found" or estimate is None or not estimate.told:
+        if self.state != "nothing found" or estimate is None or not estimate.excludes_zero:
             return ""
         return "not sure" if (self.p or 0.0) > LEVEL else "too small to matter"
 

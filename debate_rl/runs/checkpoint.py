@@ -101,11 +101,18 @@ def save_checkpoint(
         fresh.mkdir()
         write_model(fresh / "model", model)
         write_trainer(fresh / "trainer.pt", parts or {})
-        _write_json(fresh / "state.json", {"state": to_builtins(state), "rng": plain_generators()})
+        facts = json.dumps({"state": to_builtins(state), "rng": plain_generators()}, allow_nan=False)
+        (fresh / "state.json").write_text(facts, encoding="ascii")
         files = sorted(path for path in fresh.rglob("*") if path.is_file())
         inventory = {path.relative_to(fresh).as_posix(): _fingerprint(path) for path in files}
-        _write_json(fresh / MANIFEST, {"format": FORMAT, "files": inventory})
-        _sync_all(fresh)
+        manifest = json.dumps({"format": FORMAT, "files": inventory})
+        (fresh / MANIFEST).write_text(manifest, encoding="ascii")
+        for path in [fresh, *fresh.rglob("*")]:
+            if path.is_dir():
+                sync_folder(path)
+            else:
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
         publish(fresh, final)
         link_best(folder, best)
     prune(folder, keep_last, best)
@@ -276,19 +283,6 @@ def _remove(path: Path) -> None:
 
 def _fingerprint(path: Path) -> dict[str, object]:
     return {"bytes": path.stat().st_size, "sha256": checksum(path)}
-
-
-def _write_json(path: Path, value: object) -> None:
-    path.write_text(json.dumps(value, allow_nan=False), encoding="ascii")
-
-
-def _sync_all(folder: Path) -> None:
-    for path in [folder, *folder.rglob("*")]:
-        if path.is_dir():
-            sync_folder(path)
-        else:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
 
 
 @contextmanager

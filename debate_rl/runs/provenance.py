@@ -107,8 +107,8 @@ def problems_checksum(problems: Iterable[Problem]) -> str:
     digest = sha256()
     for problem in problems:
         parts = (problem.id, problem.question, problem.answer, problem.source, problem.level, problem.kind)
-        told = [text for text in (problem.rubric, problem.reference) if text is not UNSET]
-        digest.update(json.dumps([*parts, *problem.choices, *told]).encode())
+        more = [text for text in (problem.rubric, problem.reference) if text is not UNSET]
+        digest.update(json.dumps([*parts, *problem.choices, *more]).encode())
     return digest.hexdigest()
 
 

@@ -25,8 +25,7 @@ from debate import Problem
 from debate.ramps import value_at
 from debate.seeds import derive_seed
 from debate_rl.config import Config
-from debate_rl.config.data import DifficultyConfig, Order, knots
-from debate_rl.config.sampling import SamplingConfig
+from debate_rl.config.data import DifficultyConfig, Order, SamplingConfig, knots
 from debate_rl.runs.trainer_state import Memory, SamplerState
 from debate_rl.sampling.difficulty import Difficulty, read_difficulty
 from debate_rl.sampling.problems import Problems

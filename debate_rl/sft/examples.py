@@ -43,7 +43,7 @@ class Example:
     """A reply and the problem that it solves; a written ``solution`` has no form of a reply yet.
 
     ``messages``: the prompt where it is not that of the problem. ``prompts``: the checksum of the prompt set
-    that the reply was given to, "" where it is unknown. ``location``: where it was read.
+    that the reply was given to, "" if it is unknown. ``location``: where it was read.
     """
 
     problem: Problem

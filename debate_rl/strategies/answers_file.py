@@ -1,6 +1,6 @@
 """The file of answers that ``debate solve`` writes as it works, and continues; and what they were worth.
 
-The first line says how the answers were come by, each further line is a problem (docs/solve.md):
+The first line says how the answers were found, each further line is a problem (docs/solve.md):
 
     {"format": 2, "of": {"strategy": "majority", "samples": 16, ...}}
     {"id": "aime-3", "checksum": "5f1c...", "question": "Let N ...", "answer": "204", "samples": 16, ...}
@@ -64,7 +64,7 @@ def line_of(problem: Problem, found: Answered | Refused, posed: Posed, mode: Mod
 class AnswersFile:
     """Answers on the disk, each there as a whole or not at all; ``lines``: those that were there before.
 
-    DataError, and no change, for a file that holds something else, or answers that were come by otherwise.
+    DataError, and no change, for a file that holds something else, or answers that were found otherwise.
     """
 
     def __init__(self, path: Path, of: Mapping[str, Any]) -> None:

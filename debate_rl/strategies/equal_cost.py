@@ -154,7 +154,7 @@ class Pool:
     def right(self, size: float) -> Values:
         """Return the chance that a majority of this many solutions is right, by problem.
 
-        Ties are drawn fairly; the mean over all disjoint sets of so many that were drawn. A size between two
+        Ties are drawn fairly; the mean over all disjoint sets of that size. A size between two
         numbers is the larger one on that share of the problems. Problems without a verdict are left out.
         """
         below = floor(size)
@@ -311,11 +311,11 @@ def compare_strategies(
         done = count(1)
         progress(name, 0, len(problems))
 
-        def told(*_: object, name: str = name, done: count[int] = done) -> None:
+        def on_answer(*_: object, name: str = name, done: count[int] = done) -> None:
             progress(name, next(done), len(problems))
 
         speaker = programs if one.tools and programs is not None else policy
-        came = one.solve(problems, one.plan(plan), speaker, judge=judge, told=told)
+        came = one.solve(problems, one.plan(plan), speaker, judge=judge, on_answer=on_answer)
         found[name] = _measured(name, problems, [answered_of(each, DataError) for each in came], grader)
     pool = Pool(problems, CONTENDERS["majority"].plan(plan), policy, grader)
     pool.draw(plan.samples)

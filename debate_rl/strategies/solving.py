@@ -172,17 +172,18 @@ def solve_all(
     policy: Policy,
     *,
     judge: Judge | None = None,
-    told: Callable[[int, Answered | Refused], None] = lambda *_: None,
+    on_answer: Callable[[int, Answered | Refused], None] = lambda *_: None,
 ) -> list[Answered | Refused]:
     """Return what the strategy answers to each problem, in their order.
 
     The answers depend on seeds alone where no seconds are set; a clock ends what it ends. A problem whose
-    prompt does not fit the context is refused and the others go on. A judge that is another policy answers
-    each problem as it asks. ``told`` is called with the index of a problem and what came of it, in the order
-    in which they end.
+    prompt does not fit the context is refused, and the others are answered. ``judge``: another policy that
+    compares. ``on_answer`` gets the index of a problem and what came of it, in the order in which they end.
     """
     check_plan(plan, problems, judge and judge.protocol)
-    return ask_all(problems, plan, policy, strategy_named(plan.strategy).run, judge=judge, told=told)
+    return ask_all(
+        problems, plan, policy, strategy_named(plan.strategy).run, judge=judge, on_answer=on_answer
+    )
 
 
 def ask_all(
@@ -192,7 +193,7 @@ def ask_all(
     run: Callable[[Work], Awaitable[T]],
     *,
     judge: Judge | None = None,
-    told: Callable[[int, T | Refused], None] = lambda *_: None,
+    on_answer: Callable[[int, T | Refused], None] = lambda *_: None,
 ) -> list[T | Refused]:
     """Return what ``run`` makes of each problem, several at a time, as ``solve_all`` does of a strategy.
 
@@ -214,7 +215,7 @@ def ask_all(
                     found[number] = await run(Work(plan, problem, policy, seed, judge, seconds, name))
                 except PromptTooLongError as error:
                     found[number] = Refused(str(error))
-                told(number, found[number])
+                on_answer(number, found[number])
 
     async def all_lanes() -> None:
         with stops_released(), ExitStack() as seats:  # every seat is taken before the first request

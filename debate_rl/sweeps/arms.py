@@ -70,7 +70,7 @@ class Sweep(Settings):
     def _some_seeds(cls, value: int | tuple[int, ...]) -> int | tuple[int, ...]:
         count = value if isinstance(value, int) else len(set(value))
         if not 1 <= count <= 1000 or (isinstance(value, tuple) and count < len(value)):
-            raise ValueError("is a number from 1 to 1000, or a list of so many different seeds")
+            raise ValueError("is a number from 1 to 1000, or a list of that many different seeds")
         return value
 
     def seeds_from(self, first: int) -> tuple[int, ...]:
@@ -185,7 +185,7 @@ def arms_of(sweep: Sweep, given: Sequence[str], where: str) -> list[Arm]:
 
 
 def _begins(table: Table, where: str) -> tuple[str, str, str]:
-    """Return an arm's own recipe, the arm that it begins after, and with which of its weights."""
+    """Return an arm's own recipe, the arm that it continues, and which of its weights."""
     for key in ("recipe", "after"):
         if not isinstance(table.get(key, ""), str):
             raise ConfigError(f"{where}.{key}: is a name (got {table[key]!r})")

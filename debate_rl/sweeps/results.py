@@ -110,7 +110,7 @@ def _at(evaluations: Sequence[HeldOut], step: int) -> HeldOut | None:
 
 
 def differences(before: Mapping[int, HeldOut], after: Mapping[int, HeldOut], name: str) -> Estimate | None:
-    """Return how much larger a figure is after than before, over the seeds that have both; None of none."""
+    """Return how much larger a figure is after than before, over the seeds that have both, or None."""
     pairs = [gains(before[seed], after[seed], name) for seed in after if seed in before]
     runs = [{problem: (value, 1.0) for problem, value in found.items()} for found in pairs]
     return crossed_mean(runs, signed=True, most=reach_of(name))

@@ -1,6 +1,6 @@
 r"""Read the gold answer of a row, and its options: one function for each place where data sets keep them.
 
-Each raises the row's error where there is none, or one that no reply could ever equal: a bad gold is reported
+Each raises the row's error if there is none, or one that no reply could ever equal: a bad gold is reported
 when it is loaded, not when a reply is rewarded.
 """
 
@@ -99,7 +99,7 @@ def gsm8k(row: Record, choices: Choices) -> str:
 
 
 def math(row: Record, choices: Choices) -> str:
-    """The last box of the solution, as published; the answer field where there is none, or where you name it.
+    """The last box of the solution, as published; the answer field if there is none, or where you name it.
 
     Copies of MATH have an answer field that was stripped for comparing strings: of matrices it keeps no rows.
     """

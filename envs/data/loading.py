@@ -76,7 +76,7 @@ def load_problems(
 
 
 def entry_of(name: str, path: str | PathLike[str] | None) -> DataSet:
-    """Return the data set of a name, a hub id or a file of one's own; DataError where there is none."""
+    """Return the data set of a name, a hub id or a file of one's own; DataError if there is none."""
     if name in OWN_FILE_NAMES:
         if path is None:
             raise DataError(f"{name!r}: give path= the file to read")

@@ -220,7 +220,7 @@ def _csv_quotes(text: str) -> bool:
 
 
 def _csv_rows(text: str, delimiter: str, count: int) -> list[list[str]]:
-    """Return this many rows of five fields; none where the text is anything else.
+    """Return this many rows of five fields; none if the text is anything else.
 
     Python's reader refuses a field of 131,072 characters.
     """

@@ -32,7 +32,7 @@ def noise_debates(
     policy: Policy,
     *,
     judge: Judge | None = None,
-    told: Callable[[int, Answered | Refused], None] = lambda *_: None,
+    on_answer: Callable[[int, Answered | Refused], None] = lambda *_: None,
 ) -> list[Answered | Refused]:
     """Return what debates answer whose agents read their own work and that of a debate on another problem.
 
@@ -43,7 +43,7 @@ def noise_debates(
     """
     own = ask_all(problems, plan, policy, _debate)
     others = dict(zip((one.id for one in problems), donors(own, plan.seed), strict=True))
-    return ask_all(problems, plan, policy, partial(_noisy, others=others), told=told)
+    return ask_all(problems, plan, policy, partial(_noisy, others=others), on_answer=on_answer)
 
 
 def donors(debates: Sequence[Debate | Refused], seed: int) -> list[Debate | None]:

@@ -95,9 +95,8 @@ def test_sampling_among_likely_tokens_is_another_evaluation_and_recorded_with_it
     assert (kept["top_p"], kept["top_k"]) == (0.9, 1)
     for record in read_records(folder / "debates"):
         assert (record.debate.protocol.top_p, record.debate.protocol.top_k) == (0.9, 1)
-        assert all(
-            set(turn.completion.logprobs) <= {0.0} for turn in record.debate.turns
-        )  # one token is left
+        logprobs = {value for turn in record.debate.turns for value in turn.completion.logprobs}
+        assert logprobs <= {0.0}  # one token is left
 
 
 @pytest.mark.slow
@@ -119,10 +118,8 @@ def test_several_weights_are_one_table_with_gains(evaluate, home):
 def test_a_recipe_is_its_model_as_it_is(evaluate, home, tiny_recipe):
     code, out, _ = evaluate(tiny_recipe, "run", "held_out.limit=3", "--json", "f.json")
     assert code == 0
-    assert {row["evaluation"] for row in json.loads((home / "f.json").read_text())} == {
-        tiny_recipe,
-        "run@2",
-    }
+    rows = json.loads((home / "f.json").read_text())
+    assert {row["evaluation"] for row in rows} == {tiny_recipe, "run@2"}
     assert [path.name[:6] for path in (home / "evaluations/debate").iterdir()] == ["model-"]
     assert "3 problems" in out
 
@@ -333,38 +330,43 @@ def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
     assert out.count("2 problems, graded as boxed; self-consistency") == 2  # after each of the two
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("run", "--weights", "7"), "run: has no weights '7': newest, best (train.keep_best), start "),
-        (("run", "held_out.limit=0"), "held_out: there are no problems to evaluate on"),
-        (("run", "--json", "none/f.json"), "none/f.json: cannot be written"),
-        (("quickstart", "--watch"), "--watch: quickstart is not the folder of a run"),
-        (("run", "run"), "run: is named twice"),
-        (("run", "--watch", "--weights", "1"), "--watch: follows one run, and evaluates all its checkpoints"),
-        (("run", "--json", "run"), "--json run: cannot be written"),
-        (("run", "--samples", "-1"), "--samples -1: needs 0 to 10000"),
-        (("run", "--weights", "1,2", "--out", "x"), "--out: is the folder of one evaluation"),
-        (("run", "held_out.kind=words", "held_out.path=x"), "held_out.kind: words takes 'levels' and no "),
-        (("run", "--suite", "none"), "none: no such file; "),
-        (
-            ("run", "--suite", "typo.toml"),
-            "typo.toml: sets.a: run/config.toml debate.max_token=4: debate: unknown key",
-        ),
-        (("run", "--sweep", "debate.max_tokens=1,1"), "and different values"),
-        (
-            ("run", "--on", "svamp=svamp.jsonl", "--modes", "first_letter"),
-            "--modes first_letter: is for multi",
-        ),
-    ],
-)
 @pytest.mark.usefixtures("sums")
-def test_what_cannot_be_evaluated_is_one_line(evaluate, arguments, told):
+def test_what_cannot_be_evaluated_is_one_line(evaluate):
     Path("bad.toml").write_text("[all]\ndirect = true\n")
     Path("typo.toml").write_text("[sets.a]\nheld_out.kind = 'svamp'\ndebate.max_token = 4\n")
-    code, _, err = evaluate(*arguments)
-    [line] = err.splitlines()
-    assert (code, told in line) == (2, True), line
+    for words, why in {
+        "run --weights 7": "run: has no weights '7': newest, best (train.keep_best), start ",
+        "run --weights best": "checkpoint that is there: 1, 2",
+        "run held_out.limit=0": "held_out: there are no problems to evaluate on",
+        "run --seeds 0": "--seeds 0: needs 1 or more",
+        "run --table t.txt": "--table t.txt: write a name that ends in .md or .tex",
+        "run --json none/f.json": "none/f.json: cannot be written",
+        "run --json a\0": "cannot be written; name a file",
+        "run other --out x": "--out: is the folder of one evaluation",
+        "run --weights 1,2 --out x": "--out: is the folder of one evaluation",
+        "run --on a --on b --out x": "--out: is the folder of one evaluation",
+        "quickstart --watch": "--watch: quickstart is not the folder of a run",
+        "run --watch --weights 1": "--watch: follows one run, and evaluates all its checkpoints",
+        "nowhere": "nowhere: no such file",
+        "run run": "run: is named twice",
+        "held_out.limit=2": "eval: name the folder of a run, or a recipe",
+        "quickstart --weights best": "--weights best: quickstart is a recipe, the model as it is",
+        "run --samples 99999": "--samples 99999: needs 0 to 10000",
+        "run --on no_such": "--on: 'no_such' is not known; valid: ",
+        "run --on words=x.jsonl": "--on: words takes 'levels' and no 'path'",
+        "run held_out.kind=no_such": "held_out.kind: 'no_such' is not known; valid: ",
+        "run --suite none": "none: no such file; ",
+        "run --suite bad.toml": "bad.toml: sets: is missing",
+        "run --suite typo.toml": "typo.toml: sets.a: run/config.toml debate.max_token=4: debate: unknown key",
+        "run --suite typo.toml --on b": "typo.toml: has no set 'b'; it has a",
+        "run --sweep learner.lr=1,2": "--sweep learner.lr=1,2: write KEY=A,B,C with a key of held_out, ",
+        "run --sweep debate.max_tokens=1,1": "and different values",
+        "run --modes strict": "--modes strict: unknown; valid: boxed, gsm8k_strict, ",
+        "run --on svamp=svamp.jsonl --modes first_letter": "--modes first_letter: is for multi",
+    }.items():
+        code, _, err = evaluate(*words.split(" "))
+        [line] = err.splitlines()
+        assert (code, why in line) == (2, True), line
 
 
 @pytest.mark.slow

@@ -93,17 +93,8 @@ def test_what_was_sampled_before_a_stop_is_not_sampled_again(config, data, tmp_p
 def test_the_command_writes_a_file_that_training_reads(debate_command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "recipe.toml").write_text(tomli_w.dumps(RECIPE | {"run": {"dir": "runs/mine"}}))
-    command = [
-        "eval",
-        "passrate",
-        "recipe.toml",
-        "--samples",
-        "2",
-        "--out",
-        "rates.jsonl",
-        "--json",
-        "out.json",
-    ]
+    options = "recipe.toml", "--samples", "2", "--out", "rates.jsonl", "--json", "out.json"
+    command = "eval", "passrate", *options
     done = debate_command(*command)
     assert done.code == 0, done.err
     measured = read_difficulty("rates.jsonl")

@@ -205,16 +205,8 @@ def test_python_solves_in_one_line(solver, monkeypatch):
 
 
 def test_a_table_has_strategies_beside_self_consistency_at_equal_tokens(solver, tmp_path):
-    words = (
-        "eval",
-        "r.toml",
-        "--strategies",
-        "greedy,majority,debate_majority",
-        "--json",
-        "e.json",
-        "--samples",
-        "5",
-    )
+    words = "eval", "r.toml", "--strategies", "greedy,majority,debate_majority", "--json", "e.json"
+    words += "--samples", "5"
     code, out, _, _ = solver(*words)
     [found] = json.loads((tmp_path / "e.json").read_text())
     rows = {row["strategy"]: row for row in found["strategies"]}

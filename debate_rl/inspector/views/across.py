@@ -100,7 +100,7 @@ def across(
 ) -> Across:
     """Return the debates of a problem, at most ``limit`` from training and as many from evaluations.
 
-    ``steps``: the first and the last step to look at. TranscriptError where there is no debate of it.
+    ``steps``: the first and the last step to look at. TranscriptError if there is no debate of it.
     """
     notes: list[str] = []
     first, last = steps or (0, None)
@@ -142,7 +142,7 @@ def _of_problem(step: int, ref: str, evaluation: str, record: Record) -> Problem
 
 
 def read(store: RunStore, ref: str, *, tokens: bool = False) -> Record:
-    """Return the debate that a ``ProblemDebate.ref`` names; TranscriptError where there is none.
+    """Return the debate that a ``ProblemDebate.ref`` names; TranscriptError if there is none.
 
     ``tokens``: with the token arrays, where it is one of training.
     """
@@ -236,7 +236,7 @@ def _lines(evaluation: Evaluation, notes: list[str]) -> Iterator[tuple[int, int,
 
 
 def _record(line: bytes) -> Record:
-    """Return the debate of a line; ValueError where it is not one."""
+    """Return the debate of a line; ValueError if it is not one."""
     record = from_line(line)
     check_record(record)
     return record
@@ -414,8 +414,11 @@ def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
     matcher = SequenceMatcher(None, *(((), ()) if cut else middle))
     opcodes = [("replace", 0, len(middle[0]), 0, len(middle[1]))] if cut else matcher.get_opcodes()
     for kind, i, j, k, m in opcodes:
-        equal = kind == "equal"
-        changes += [(" ", middle[0][i:j])] if equal else [("-", middle[0][i:j]), ("+", middle[1][k:m])]
+        if kind == "equal":
+            changes.append((" ", middle[0][i:j]))
+        else:
+            changes.append(("-", middle[0][i:j]))
+            changes.append(("+", middle[1][k:m]))
     changes.append((" ", a[len(a) - end :]))
     joined: list[TextPiece] = []
     for mark, group in groupby((one for one in changes if one[1]), key=lambda change: change[0]):

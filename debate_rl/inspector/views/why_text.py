@@ -272,10 +272,10 @@ def _cell(why: Why, row: Facts, key: str) -> Words:
         if "id" in row:  # of a group, perhaps of another debate
             return Span(f"turn {named(value)}", link=to_debate(row["id"], "why", value))
         return Span(why.handle(value), link=to_turn(why.id, value))
-    if key == "value" and not isinstance(value, float):
-        return _number(value)
     if key == "left_right":
         return (grade(grade_name(value[0])), ", ", grade(grade_name(value[1])))
+    if key == "value" and not isinstance(value, float):
+        return _number(value)
     if key == "outcome":
         return {"left": ">", "right": "<", "tie": "="}.get(str(value), "?")
     if isinstance(value, bool):

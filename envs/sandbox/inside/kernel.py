@@ -87,7 +87,7 @@ def drop_privileges() -> None:
 
 
 def filter_system_calls() -> None:
-    """Refuse the system calls of system_calls.toml from now on, in this process and all that come of it."""
+    """Refuse the system calls of system_calls.toml from now on, in this process and its children."""
     code = system_call_filter(platform.machine())
     buffer = ctypes.create_string_buffer(code)
     # struct sock_fprog: a short, padding, a pointer

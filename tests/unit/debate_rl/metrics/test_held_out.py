@@ -38,7 +38,7 @@ def test_a_gain_is_paired_by_problem():
     reach = 3.182446 * (1 / 6) ** 0.5 / 2  # t(3); differences 1, .5, .5, 0 have a variance of 1/6
     assert found.difference.low == pytest.approx(0.5 - reach, abs=1e-5)
     assert found.difference.high == pytest.approx(0.5 + reach, abs=1e-5)
-    assert not found.difference.told
+    assert not found.difference.excludes_zero
 
 
 def test_a_gain_is_over_the_problems_with_a_value_in_both():

@@ -70,26 +70,6 @@ def test_arc_keys_are_labels_and_no_places(hub):
     assert (first.kind, first.id) == ("choice", "arc_challenge-A")
 
 
-def test_arcs_original_file(load):
-    options = [{"text": text, "label": label} for text, label in zip(("ice", "fire"), "AB", strict=True)]
-    row = {"id": "A", "question": {"stem": "Which is hot?", "choices": options}, "answerKey": "B"}
-    [problem] = load("arc_easy", row, split="test")
-    assert (problem.question, problem.answer, problem.choices) == ("Which is hot?", "B", ("ice", "fire"))
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"answerKey": "5"}, "field 'answerKey': is none of the labels A, B, C, D"),
-        ({"choices": {"text": ["ice"], "label": ["A", "B"]}}, "field 'choices': needs 2 to 10 options"),
-        ({"choices": "ice"}, "field 'choices': needs 2 to 10 options"),
-    ],
-)
-def test_bad_arc_rows_are_named(load, change, told):
-    with pytest.raises(DataError, match=f"line 2, {told}"):
-        load("arc", arc_row("A", "ABCD", "C"), arc_row("B", "ABCD", "C") | change, split="test")
-
-
 def test_mmlu_is_all_subjects_and_its_mathematics_four(hub):
     row = {"question": "1+1?", "choices": ["1", "2"], "answer": 1}
     hub["cais/mmlu", "all", "test"] = [row | {"subject": name} for name in ("anatomy", "abstract_algebra")]
@@ -104,38 +84,9 @@ def test_mmlu_is_all_subjects_and_its_mathematics_four(hub):
     assert [p.answer for p in load_problems("mmlu_math", split="test")] == ["B"] * 4
 
 
-def test_letters_are_letters_where_an_option_has_a_letters_text(load):
-    row = {"Problem": "q", "options": "a ) c , b ) a , c ) b", "correct": "a"}
-    assert load("mathqa", row, split="test")[0].answer == "A"
-    with pytest.raises(DataError, match="line 1, field 'correct': is not a letter of 3 choices"):
-        load("aqua", {"question": "q", "options": ["A)C", "B)A", "C)B"], "correct": "D"}, split="test")
-
-
-def test_the_aime_answer_with_a_degree_sign(load):
-    for raw in (r"336^\circ", r"336^{\circ}", "336°", "$336$", "336"):
-        assert load("aime25", {"question": "p", "answer": raw}, split="test")[0].answer == "336"
-
-
-def test_minerva_with_and_without_solutions_and_its_python(hub, load):
+def test_minerva_without_solutions(hub):
     hub["math-ai/minervamath", None, "test"] = [{"question": "How wide?", "answer": "1.6"}]
     assert load_problems("minerva", split="test")[0].answer == "1.6"
-    [problem] = load("minerva", {"problem": "p", "solution": r"$$\boxed{a+$ $b}$$", "idx": 3}, split="test")
-    assert (problem.answer, problem.id) == ("a+ b", "minerva-3")
-    for boxed, gold in (("-1./3", "-1/3"), ("np.arcsin(10/13)", r"\arcsin(10/13)"), ("2.5", "2.5")):
-        row = {"problem": "p", "solution": rf"\boxed{{{boxed}}}", "idx": 1}
-        assert load("minerva", row, split="test")[0].answer == gold
-
-
-def test_olympiadbench_numerical_keeps_lists_of_numbers(load):
-    kinds = [
-        ("Numerical", ["1,2"]),
-        ("Numerical", ["$7$"]),
-        ("Interval", ["$t(0,1]$"]),
-        ("Tuple", ["$(1,2)$"]),
-    ]
-    rows = [{"id": n, "question": "q", "final_answer": a, "answer_type": k} for n, (k, a) in enumerate(kinds)]
-    assert [p.answer for p in load("olympiadbench", *rows, split="test")] == ["1,2", "7", "(0,1]", "(1,2)"]
-    assert [p.answer for p in load("olympiadbench_numerical", *rows, split="test")] == ["1,2", "7"]
 
 
 def numina(n):
@@ -208,25 +159,6 @@ def test_own_rows_that_name_their_split_are_kept_apart(load):
     assert len(load("gsm8k", row, split="a", fields={"split": "fold"})) == 1
 
 
-@pytest.mark.parametrize(
-    ("gold", "told"),
-    [
-        (r"\frac{1}{2", "its braces are not balanced"),
-        (r"2007+\frac{\}{p}i2", "its braces are not balanced"),
-        ("9^9^9^9", "bound on tower"),
-        (r"x = 9^{9^9} \text{ m}", "bound on size"),
-        ("2^{2^{2^{2^{2}}}}", "bound on tower"),
-        ("(9^9)!, 3", "bound on size"),
-        ("7" * 100, "bound on digits"),
-    ],
-)
-def test_a_gold_that_does_not_parse_is_named_by_file_line_and_field(load, gold, told):
-    fields = {"question": "prompt", "answer": "gold"}
-    with pytest.raises(DataError, match=rf"rows\.jsonl, line 2, field 'gold': does not parse: .*{told}"):
-        load("file", {"prompt": "p", "gold": "1"}, {"prompt": "q", "gold": gold}, fields=fields)
-    assert load("math", {"problem": "p", "answer": gold, "solution": r"\boxed{2}"})[0].answer == "2"
-
-
 def test_any_set_of_the_hub_is_read_by_field_names(hub):
     row = {"prompt": "1+1?", "gold": 2, "options": ["1", "2"]}
     hub["someone/sums", None, "dev"] = [row]
@@ -245,21 +177,3 @@ def test_any_set_of_the_hub_is_read_by_field_names(hub):
     assert [problem.source for problem in chosen] == ["someone--sums/hard"]
     choices = fields | {"choices": "options"}
     assert load_problems("someone/sums", split="dev", fields=choices)[0].answer == "B"
-
-
-@pytest.mark.parametrize("value", [None, "", "  ", True, [], {}])
-def test_an_id_that_is_none_is_named(load, value):
-    with pytest.raises(DataError, match="line 1, field 'id': is empty"):
-        load("file", {"id": value, "question": "q", "answer": "1"})
-
-
-def test_the_box_of_a_solution_is_the_gold_and_not_what_a_copy_made_of_it(load):
-    matrix = r"\begin{pmatrix} 4 \\ -3 \end{pmatrix}"
-    stripped = {"answer": r"\begin{pmatrix}4\-3\end{pmatrix}", "solution": rf"So \boxed{{{matrix}}}."}
-    bare = {"answer": "2", "solution": r"So \boxed 2."}
-    units = {"answer": "20", "solution": r"So \boxed{20 \text{ miles}}."}
-    rows = [{"problem": f"p{n}", **row} for n, row in enumerate((stripped, bare, units))]
-    problems = load("math", *rows)
-    assert [p.answer for p in problems] == [matrix, "2", r"20 \text{ miles}"]
-    assert [p.kind for p in problems] == ["expression", "number", "number"]
-    assert load("math", *rows, fields={"answer": "answer"})[0].answer == stripped["answer"]

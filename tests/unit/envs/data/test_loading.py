@@ -76,19 +76,6 @@ def test_math_answers_come_from_the_box_where_the_field_is_empty(load):
         load("math", *rows, levels=[3], subjects=["number theory"])
 
 
-def test_published_solutions_with_an_empty_box(load):
-    question = "You are given a sequence of $58$ terms; each term has the form $P+n$ where"
-    assert load("math", {"problem": question, "solution": r"so \boxed{}.", "answer": ""})[0].answer == "0"
-
-
-def test_aime_answers_are_integers_and_nothing_else(load):
-    for raw, answer in (("025", "25"), (70, "70"), ("000", "0"), (7.0, "7")):
-        assert load("aime24", {"id": 1, "problem": "p", "answer": raw}, split="test")[0].answer == answer
-    for raw in ("1000", "-1", "2.5", r"\frac12", "x", "²"):
-        with pytest.raises(DataError, match=r"rows\.jsonl, line 1, field 'answer': is not an AIME answer"):
-            load("aime25", {"id": 1, "problem": "p", "answer": raw}, split="test")
-
-
 def test_own_file_with_named_fields(tmp_path):
     rows = [
         {"q": "1+1?", "gold": 2, "key": "a", "hard": 3},
@@ -116,30 +103,6 @@ def test_parquet(tmp_path):
     path.write_bytes(b"no parquet")
     with pytest.raises(DataError, match="not a readable Parquet"):
         load_problems("file", path=path)
-
-
-def test_open_problems_have_no_answers(load):
-    [problem] = load("open", {"question": "Is it good?"})
-    assert (problem.answer, problem.kind) == (None, "open")
-
-
-def test_a_letter_that_is_another_options_text_is_no_gold(load):
-    row = {"question": "q", "choices": ["C", "A", "B"], "answer": "A"}
-    with pytest.raises(DataError, match="line 1, field 'answer': is a letter and also the text of option B"):
-        load("file", row)
-    assert load("file", row | {"answer": 1})[0].answer == "B"  # the option's index from 0
-    assert load("file", row | {"choices": ["A", "B", "C"]})[0].answer == "A"  # both mean the same
-    assert load("mmlu", row | {"answer": 0})[0].answer == "A"  # it gives indices
-
-
-def test_choices(load):
-    assert load("file", {"question": "q", "choices": ["3", "4"], "answer": "B"})[0].kind == "choice"
-    row = {"problem": "q", "options": "a ) a ) 1,055 , b ) b ) 12 , c ) none", "correct": "b"}
-    [problem] = load("mathqa", row, split="test")
-    assert (problem.answer, problem.choices) == ("B", ("1,055", "12", "none"))
-    for choices in ({"A": "1", "B": "2"}, [str(n) for n in range(11)]):
-        with pytest.raises(DataError, match=r"line 1, field 'choices': needs a list of at most 10 options"):
-            load("file", {"question": "q", "answer": "1", "choices": choices})
 
 
 @pytest.mark.parametrize(
@@ -234,33 +197,6 @@ def test_hub_errors_are_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(DataError, match=r"pip install .\.\[train\]"):
         load_problems("gsm8k")
-
-
-NAMED_ANSWERS = [
-    *(("NaN", "is neither text nor a finite number"), ("Infinity", "is neither text nor a finite number")),
-    *(("-Infinity", "is neither text nor a finite number"), ('"NaN"', "is not a finite number")),
-    *(('" -inf"', "is not a finite number"), (r'"\\boxed{}"', "is an empty box")),
-    *((r'"so \\boxed{ }."', "is an empty box"), ('"$$"', "holds no answer")),
-    (r'"\\text{ }"', "holds no answer"),
-]
-
-
-@pytest.mark.parametrize(("answer", "told"), NAMED_ANSWERS)
-@pytest.mark.parametrize("name", ["file", "math500"])
-def test_an_answer_that_nothing_can_equal_is_named_by_file_line_and_field(tmp_path, answer, told, name):
-    path = tmp_path / "own.jsonl"
-    path.write_text(f'{{"question": "p", "answer": "1"}}\n{{"question": "q", "answer": {answer}}}\n')
-    with pytest.raises(DataError) as caught:
-        load_problems(name, path=path)
-    assert str(caught.value).startswith(f"{path}, line 2, field ")
-    assert told in str(caught.value)
-
-
-def test_a_renamed_field_is_named_as_the_file_names_it(load):
-    fields = {"question": "prompt", "answer": "gold"}
-    for gold, told in (("nan", "is not a finite number"), ("", "is empty"), (None, "is neither text nor")):
-        with pytest.raises(DataError, match=f"line 1, field 'gold': {told}"):
-            load("file", {"prompt": "q", "gold": gold}, fields=fields)
 
 
 @pytest.mark.parametrize("field", ["level", "subject", "choices", "id"])

@@ -131,29 +131,9 @@ def verl_row(truth, *, ability="math", index=0):
     }
 
 
-def test_eurus_and_skywork_rows(load):
-    rows = [verl_row("2"), verl_row("def f(): pass", ability="code")]
-    [problem] = load("eurus2", *rows)
-    assert (problem.question, problem.answer, problem.source) == (
-        "What is $1+1$?",
-        "2",
-        "eurus2/numina_amc_aime",
-    )
-    [other] = load("skywork_or1", verl_row(json.dumps([r"\frac{1}{2}", "0.5"])))
-    assert (other.answer, other.id) == (r"\frac{1}{2}", "skywork_or1-train-0")
+def test_skywork_rows_without_a_truth_are_left_out(load):
     with pytest.warns(DataWarning, match="needs an object with a text 'ground_truth'"):
         assert len(load("skywork_or1", verl_row("[0,1]"), verl_row([]), verl_row(None))) == 1
-
-
-def test_rows_of_verl_by_named_fields(load):
-    fields = {"question": "prompt", "answer": "reward_model.ground_truth", "subject": "data_source"}
-    [problem] = load("file", verl_row("2"), fields=fields)
-    assert (problem.answer, problem.source) == ("2", "file/numina_amc_aime")
-    assert problem.question.startswith("What is $1+1$?")
-    with pytest.raises(DataError, match=r"field 'reward_model\.truth': is missing"):
-        load("file", verl_row("2"), fields=fields | {"answer": "reward_model.truth"})
-    with pytest.raises(DataError, match="field 'prompt': is neither text nor a finite number"):
-        load("file", verl_row("2") | {"prompt": [{"role": "system", "content": "x"}]}, fields=fields)
 
 
 @pytest.mark.parametrize(
@@ -161,25 +141,6 @@ def test_rows_of_verl_by_named_fields(load):
 )
 def test_a_chat_without_a_user_has_no_question(value):
     assert last_of_user(value) is None
-
-
-def test_deepmath_and_its_hardest(load):
-    row = {"final_answer": "0", "topic": "Mathematics -> Calculus -> Limits", "r1_solution_1": "..."}
-    rows = [row | {"question": f"Limit {level}?", "difficulty": level} for level in (5.5, 9.0, 9.5)]
-    assert [p.level for p in load("deepmath", *rows)] == ["5.5", "9", "9.5"]
-    hard = load("deepmath_9_10", *rows)
-    assert [p.question for p in hard] == ["Limit 9.0?", "Limit 9.5?"]
-    assert len(load("deepmath", *rows, levels=["9"])) == 1
-
-
-def test_polaris_math12k_and_beyond_aime(load):
-    [one] = load("polaris", {"problem": "p?", "answer": "3/4", "difficulty": "4/8"})
-    assert (one.level, one.answer) == ("4/8", "3/4")
-    row = {"problem": "p?", "solution": r"so \boxed{7}", "answer": "7", "subject": "Algebra", "level": 4}
-    [two] = load("math12k", row | {"unique_id": "train/algebra/1.json"})
-    assert (two.id, two.level, two.source) == ("math12k-train/algebra/1.json", "4", "math12k/Algebra")
-    [three] = load("beyond_aime", {"problem": "p?", "answer": 117649}, split="test")
-    assert (three.kind, three.answer) == ("number", "117649")
 
 
 GPQA = {
@@ -221,22 +182,6 @@ def test_a_wiki_paragraph_is_continued(load):
     assert (none.status.value, none.score) == ("wrong", 0.0)
 
 
-def test_open_sets_have_no_truth(load):
-    [one] = load(
-        "longwriter",
-        {"messages": chat("Write a novel.", then=[{"role": "assistant", "content": "It was."}])},
-    )
-    [two] = load(
-        "hellobench",
-        {"id": "chat_1", "chat_prompt": "Explain.", "category": "Science"},
-        split="test",
-    )
-    [three] = load("writingbench", {"index": 1, "domain1": "Law", "query": "Draft."}, split="test")
-    assert [(p.kind, p.answer, p.question) for p in (one, two, three)] == [
-        ("open", None, "Write a novel."),
-        ("open", None, "Explain."),
-        ("open", None, "Draft."),
-    ]
-    assert three.source == "writingbench/Law"
+def test_a_set_that_the_hub_lacks_names_its_home():
     with pytest.raises(DataError, match=r"hellobench: is not on the hub; give path= .*Quehry/HelloBench"):
         load_problems("hellobench", split="test")
