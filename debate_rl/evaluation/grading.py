@@ -23,7 +23,7 @@ from debate_rl.config.verifier import VerifierConfig
 from debate_rl.engines import open_verifier
 from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
 from envs.answers.keys import key_of
-from envs.extraction.replies import last_box
+from envs.grading.replies import last_box
 from envs.registry import DataSetEnvironment, Mixture
 from envs.rubrics.model import VerifierModel
 from envs.types import FAULTS, Mode

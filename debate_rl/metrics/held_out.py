@@ -178,7 +178,7 @@ def reach_of(name: str) -> int:
 
 
 def gain(before: HeldOut, after: HeldOut, name: str) -> Gain | None:
-    """Return what a figure gained over the problems with a value in both; None where there are none.
+    """Return what a figure gained over the problems with a value in both; None if there are none.
 
     Each problem counts once, as in ``debate eval``, however many values it has.
     """

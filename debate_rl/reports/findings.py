@@ -109,7 +109,7 @@ class Finding:
 
     @property
     def tone(self) -> Tone:
-        """The tone of the finding; "" where nothing was found."""
+        """The tone of the finding; "" if nothing was found."""
         return self.words[1] if self.state == "found" else ""
 
     @property

@@ -32,6 +32,8 @@ from transcripts.append import LineFile
 FORMAT = 2
 HOUR = 3600.0
 COUNTS = ("samples", "comparisons", "unread", "cut_off", "tokens_read", "tokens_generated")
+READ = ("id", "checksum", "answer", "right", "refused", "ended", "tokens_read", "tokens_generated")
+"""What is read of the lines of a file."""
 Line: TypeAlias = Mapping[str, Any]
 """One problem with its answer. ``checksum``: of the whole problem; ``right``: None where nobody knows;
 ``refused``: why it could not be asked, "" where it was. The other fields are those of ``Answered``."""
@@ -101,8 +103,8 @@ def _read(path: Path, of: Mapping[str, Any]) -> list[Line]:
         try:
             line = json.loads(row)
             found.append(line)
-            _ = line["format"] if number == 1 else (line["id"], line["checksum"])
-        except (ValueError, LookupError, TypeError) as error:
+            _ = (line["format"], line["of"].items()) if number == 1 else [line[key] for key in READ]
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             if not row.endswith(b"\n") and (number > 1 or row.startswith(b'{"format":')):
                 break  # torn as it was written
             where = str(path) if number == 1 else f"{path}, line {number}"

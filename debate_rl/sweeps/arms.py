@@ -62,7 +62,7 @@ class Sweep(Settings):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """CUDA_VISIBLE_DEVICES of each of the runs at a time, "" where none is set."""
+        """CUDA_VISIBLE_DEVICES of each of the runs at a time, "" if none is set."""
         return self.devices or ("",) * self.at_once
 
     @field_validator("seeds")

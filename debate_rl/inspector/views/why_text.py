@@ -72,7 +72,7 @@ def sentence(
 
 
 def _values(total: Mapping[str, Number], *names: str) -> list[float]:
-    """Return what parts are, as computed again or else as stored, where they are anything."""
+    """Return the parts that have a value, as computed again or else as stored."""
     values = (total[name].stored if total[name].value is None else total[name].value for name in names)
     return [value for value in values if value is not None]
 

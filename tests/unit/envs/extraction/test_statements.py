@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from envs import Grader, extract
-from envs.extraction.replies import extract_text
-from envs.extraction.statements import widened
+from envs.grading.replies import extract_text
+from envs.grading.statements import widened
 
 DATA = Path(__file__).parents[3] / "data"
 OPTIONS = ("10 cm", "12 cm", "14 cm", "16 cm")
