@@ -65,7 +65,7 @@ def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: Advan
 
 
 def check_keys(debate: DebateConfig, advantages: AdvantageConfig) -> None:
-    """Raise ValueError if the agents of one debate are to be compared, and no two of them can be."""
+    """Raise ValueError if the agents of a debate should be compared but no two of them can be."""
     named = [name for name, key in advantages.group_keys.items() if key == "debate"]
     for key in (f'advantages.{name}.key = "debate"' for name in named):
         if min(protocol.learners for protocol in debate.protocols()) < 2 or debate.protocol in GAMES:

@@ -235,7 +235,7 @@ def _alone(one: HeldOut, name: str) -> str:
 
 
 def on_problems(found: Gain) -> str:
-    """Return the number of problems of a gain, and that they are not all where they are not."""
+    """Return the number of problems of a gain, and a note if some are missing."""
     problems = counted(found.difference.clusters, "problem")
     return f"on the {problems} with a value in both" if found.left_out else problems
 

@@ -165,7 +165,7 @@ def findings(looks: Sequence[Look]) -> tuple[Finding, ...]:
 
 
 def chance(estimate: Estimate | None) -> float:
-    """Return the p of a difference, 1 where it has none or its numbers are too large for one."""
+    """Return the p of a difference, 1 if it has none or its numbers are too large for one."""
     return 1.0 if estimate is None or estimate.p is None or isnan(estimate.p) else estimate.p
 
 

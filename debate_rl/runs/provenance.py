@@ -48,7 +48,7 @@ def versions() -> dict[str, str]:
 
 
 def source_commit() -> str | None:
-    """Return the git commit of this code, with "-dirty" where it was changed; None outside of git.
+    """Return the git commit of this code, with "-dirty" if it was changed; None outside of git.
 
     A wheel installed inside somebody else's repository has no commit: git must know this very file.
     """

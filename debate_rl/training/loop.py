@@ -297,7 +297,7 @@ DEBATES = Task(train_step, evaluate, evaluates_first)
 
 
 def reached_limit(run: Run, spent: float) -> End | None:
-    """Return why a run is at its end: its target or its hours; None if it is not.
+    """Return why a run ends now: its target or its hours; None if it does not.
 
     ``spent``: wall seconds of all starts.
     """

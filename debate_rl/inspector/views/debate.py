@@ -86,11 +86,6 @@ class TurnView:
     compressed: str | None = None
     compression_failed: bool = False
 
-    def section(self, kind: PieceKind) -> str | None:
-        """Return what the pieces of a kind hold; None if there is none."""
-        texts = [piece.of(self.text) for piece in self.pieces if piece.kind == kind]
-        return "".join(texts) if texts else None
-
 
 @dataclass(frozen=True, slots=True)
 class SummaryView:

@@ -468,7 +468,7 @@ class _Case:
 
 
 def written(value: float | None) -> str:
-    """Return a number in full, in parentheses where it is negative; "" for None.
+    """Return a number in full, in parentheses if it is negative; "" for None.
 
     >>> written(0.1), written(-1), written(None)
     ('0.1', '(-1)', '')

@@ -286,7 +286,7 @@ def _cell(why: Why, row: Facts, key: str) -> Words:
 
 
 def _number(number: Number) -> tuple[Span, ...]:
-    """Return a number with its arithmetic, a mark where it is not what is stored, and its source."""
+    """Return a number with its arithmetic, a mark if it is not what is stored, and its source."""
     words: list[str | Span] = [
         Span(number.text if len(number.formula) <= LONGEST else figure(number.value), "code")
     ]

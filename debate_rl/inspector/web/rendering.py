@@ -128,7 +128,7 @@ def _pieces(blocks: Iterable[Block]) -> int:
 
 
 def typeset_answer(text: str, *, written: bool = False) -> Markup:
-    """Return an answer as mathematics where it has a command of LaTeX, and else as it was written."""
+    """Return an answer as mathematics if it has a command of LaTeX, and else as it was written."""
     if not written and "\\" in text and with_codes(text, UNSEEN) == text:
         for shown in (text, rf"\({text}\)"):
             formula = with_mathematics(shown, seen)
