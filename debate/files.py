@@ -78,7 +78,7 @@ def plain_lines(path: Path, longest: int = LARGEST) -> Iterator[bytes]:
 
 
 def read_json(path: Path) -> Any:
-    """Return what a file of JSON holds; OSError, or ValueError with the path where it is not JSON."""
+    """Return what a file of JSON holds; OSError, or ValueError with the path if it is not JSON."""
     try:
         return _shallow(json.loads, read_plain(path))
     except ValueError as error:
@@ -114,7 +114,7 @@ def _inside(value: Any) -> Iterable[Any]:
 
 @contextmanager
 def naming(path: Path | str) -> Generator[None]:
-    """Give an OSError that names no file the name of the one that is written: a full disk says not where."""
+    """Give an OSError without a file the name of the file being written: a full disk names none."""
     try:
         yield
     except OSError as error:

@@ -212,7 +212,7 @@ def printable(text: str) -> str:
 
 
 def safe(text: str) -> str:
-    r"""Return a foreign text as one line that may be printed: what is unseen is written as no LaTeX is.
+    r"""Return a foreign text as one printable line; marks of invisible characters are no LaTeX.
 
     >>> safe("a\x1b[2J\u202eb\r\n\tc")
     'a<U+001B>[2J<U+202E>b<U+000D><U+000A> c'

@@ -133,7 +133,7 @@ def in_ascii(data: bytes) -> bytes:
 def from_line(line: bytes, tokens_at: TokensAt | None = None) -> Record:
     """Return the record of a line, with its token arrays where ``tokens_at`` finds them.
 
-    FieldError if the line is not a record, with an empty field where it is not JSON at all.
+    FieldError if the line is not a record, with an empty field if it is not JSON at all.
     """
     try:
         decoded = DECODER.decode(line)

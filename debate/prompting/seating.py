@@ -84,7 +84,7 @@ def _claimed(seating: Seating, short: str) -> str:
 
 
 def prompts_of(config: DebateConfig) -> PromptTexts:
-    """Return the prompt set of a debate; PromptFileError also where a family for one agent is to do for more.
+    """Return the prompt set of a debate; PromptFileError also if a family for one agent would serve several.
 
     >>> prompts_of(DebateConfig(num_agents=1, num_rounds=1, prompts="qa")).alone
     True

@@ -38,7 +38,7 @@ class Curves:
     """Columns (n,) over rising ``steps`` (n,); nan if there is no value.
 
     ``broken`` names the steps at which a figure was there and no finite number. ``group`` is K N, the
-    answers to a problem in round 0 of a step, where it is known.
+    answers to a problem in round 0 of a step, if it is known.
 
     >>> curves = Curves(np.array([0, 1, 2]), {"loss": np.array([1.0, np.nan, 3.0])})
     >>> curves.of("loss")

@@ -53,7 +53,7 @@ class PlainConsole(Console):
     """Prints text as it is: no markup, no colour, no line broken, and no terminal control sequence."""
 
     def print(self, *objects: Any, **settings: Any) -> None:
-        """Print texts with what cannot be printed in them marked, and anything else as rich does."""
+        """Print texts with unprintable characters marked, and anything else as rich does."""
         super().print(*(printed(one) if isinstance(one, str) else one for one in objects), **settings)
 
 
@@ -129,7 +129,7 @@ def _parts(lines: Lines, width: int, fixed: int) -> Iterator[Lines]:
 
 
 def with_interval(estimate: Estimate, *, signed: bool = False, none: str = "") -> str:
-    """Return a share, or a difference of shares, with its interval; ``none`` where it has no interval."""
+    """Return a share, or a difference of shares, with its interval; ``none`` if it has no interval."""
     write, least = (signed_share, -1.0) if signed else (share, 0.0)
     bounds = interval(max(least, estimate.low), min(1.0, estimate.high), write, none=none)
     return f"{write(estimate.value)} ({bounds})" if bounds else write(estimate.value)

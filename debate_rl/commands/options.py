@@ -91,7 +91,7 @@ OnOption = Annotated[
 ]
 ProblemsOption = Annotated[
     int | None,
-    typer.Option("--problems", min=1, help="At most this many problems; default: held_out.limit."),
+    typer.Option("--problems", min=1, help="At most N problems; default: held_out.limit, or all."),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all sampling.")]
 StepsOption = Annotated[

@@ -139,7 +139,7 @@ class TrainConfig(RunSize):
 
     @property
     def draws_rewards(self) -> bool:
-        """Whether coins stand for truth."""
+        """Whether coins replace truth."""
         return self.control == "random_reward"
 
     @property
@@ -267,7 +267,7 @@ class Config(Seeded):
             check_weights(index, self.of_stage(index).model, self.model)
 
     def of_stage(self, index: int, *, demotes: bool = False, **others: Table | int) -> Self:
-        """Return the configuration of a run of a stage, with ``others`` beside what the stage changes.
+        """Return the configuration of a run of a stage, with ``others`` besides what the stage changes.
 
         ``demotes``: whether it may go back to the stage before. ValueError names the stage and the key.
         """
@@ -395,12 +395,12 @@ class Config(Seeded):
         return "" if name is None else self.endpoints[name].name
 
     def at_step(self, step: int) -> Self:
-        """Return the configuration of a step: a number in the place of every ramp."""
+        """Return the configuration of a step: a number instead of every ramp."""
         tables = {name: settings_at(getattr(self, name), step) for name in RAMPED}
         return self.model_copy(update=tables)
 
     def with_chosen(self, chosen: Mapping[str, bool | float]) -> Self:
-        """Return the configuration with these values at their keys, in the place of "auto"."""
+        """Return the configuration with these values at their keys, instead of "auto"."""
         config = self
         for key, value in chosen.items():
             config = _replaced(config, key.split("."), value)

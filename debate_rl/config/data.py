@@ -247,7 +247,7 @@ class HeldOutConfig(HeldOutSet):
 
 
 def check_judge_pairs(held_out: HeldOutConfig, debate: DebateConfig) -> None:
-    """ValueError where pairs are to be judged that no evaluation would show, or no agent could judge."""
+    """ValueError if pairs are to be judged that no evaluation would show, or no agent could judge."""
     if not held_out.judge_pairs:
         return
     ways = {

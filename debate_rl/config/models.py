@@ -37,7 +37,7 @@ class VLLMConfig(Settings):
     renamed = {"max_model_len": "debate.context_tokens"}  # noqa: RUF012
 
     engines: int = Field(default=0, ge=0, le=64)
-    """Engines in processes of their own, each with the whole model, on the GPUs after the learner's, or on
+    """Engines in their own processes, each with the whole model, on the GPUs after the learner's, or on
     its GPU if there is only one. 0: one engine in this process (with ``train.async_level``: in one of its
     own)."""
     servers: tuple[str, ...] = ()

@@ -93,7 +93,7 @@ def _find(name: str, shipped: Mapping[str, Path], home: Path, what: str) -> Path
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the question which of the known names was meant, three at most; "" where none is like it.
+    """Return "did you mean ...?" with up to three known names; "" if none is similar.
 
     >>> nearest("gsm8k_smok", ["gsm8k_smoke", "words"]), nearest("ord", ["words"]), nearest("x", ["words"])
     ("did you mean 'gsm8k_smoke'? ", "did you mean 'words'? ", '')
@@ -400,7 +400,7 @@ def _missing(model: type[Settings], key: str) -> str:
 
 
 def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
-    """Return the configuration of a run; ConfigError, in one line, where it has none that can be read."""
+    """Return the configuration of a run; ConfigError, in one line, if it has none that can be read."""
     path = run / "config.toml"
     if not path.is_file():
         raise ConfigError(f"{run}: not the folder of a run (no config.toml in it)")
@@ -433,7 +433,7 @@ def _of_model(folder: str, overrides: Sequence[str]) -> Config:
 
 
 def _refuse_own_code(tables: Mapping[str, object], path: Path) -> None:
-    """Raise ConfigError where a configuration names code."""
+    """Raise ConfigError if a configuration names code."""
     for key, value in named_code(tables):
         raise ConfigError(
             f"{path}: {key}={value!r} names code. Code that a run names is not loaded, as the run may "
@@ -460,7 +460,7 @@ def _keys_of_code(tables: Mapping[str, object]) -> list[str]:
 
 
 def _value_at(tables: Mapping[str, object], key: str) -> object:
-    """Return the value at a dotted key, in which lists are indexed by numbers; None where there is none."""
+    """Return the value at a dotted key, in which lists are indexed by numbers; None if there is none."""
     value: object = tables
     for part in key.split("."):
         if isinstance(value, list):

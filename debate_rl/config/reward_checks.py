@@ -54,7 +54,7 @@ def check_labels(rewards: RewardConfig, verifier: VerifierConfig, control: objec
 
 
 def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: AdvantageConfig) -> None:
-    """Raise ValueError where returns of truth would pay for disagreement: who stops has fewer rounds."""
+    """Raise ValueError if returns of truth would pay for disagreement: who stops has fewer rounds."""
     rewarded = max(values_of(rewards.truth_weight)) > 0 and rewards.truth_rounds == "all"
     if advantages.discount and debate.min_rounds is not None and rewarded:
         raise ValueError(
@@ -65,7 +65,7 @@ def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: Advan
 
 
 def check_keys(debate: DebateConfig, advantages: AdvantageConfig) -> None:
-    """Raise ValueError where the agents of one debate are to be compared, and no two of them can be."""
+    """Raise ValueError if the agents of a debate should be compared but no two of them can be."""
     named = [name for name, key in advantages.group_keys.items() if key == "debate"]
     for key in (f'advantages.{name}.key = "debate"' for name in named):
         if min(protocol.learners for protocol in debate.protocols()) < 2 or debate.protocol in GAMES:
@@ -82,7 +82,7 @@ def check_keys(debate: DebateConfig, advantages: AdvantageConfig) -> None:
 
 
 def check_likelihood(learner: LearnerConfig, *, dynamic_sampling: int) -> None:
-    """Raise ValueError where a likelihood reward has no frozen reader, or comes too late to be looked at."""
+    """Raise ValueError if a likelihood reward has no frozen reader, or comes too late to be looked at."""
     if not learner.needs_reference:
         raise ValueError(
             "rewards.likelihood_weight: reads by the frozen reference, and there is none (learner.beta = 0); "

@@ -128,7 +128,7 @@ class StageConfig(Settings):
         return bool(self.sft.get("data"))
 
     def goal(self, *, demotes: bool) -> TargetConfig | None:
-        """Return what ends a run of this stage, None where its steps alone do.
+        """Return what ends a run of this stage, None if its steps alone do.
 
         ``demotes``: whether it may go back to the stage before.
         """
@@ -208,7 +208,7 @@ def check_stages(stages: Sequence[StageConfig]) -> None:
 
 
 def _beside_weights(index: int, own: Table, model: Table) -> Table:
-    """Return a stage's ``model`` without what its weights are of, which has to be as in ``model``."""
+    """Return a stage's ``model`` without those of its weights' model, which must equal those in ``model``."""
     fields = ModelConfig.model_fields
     for key in OF_THE_WEIGHTS:
         if key in own and own[key] != model.get(key, fields[key].default):

@@ -292,7 +292,7 @@ def asked_line(name: str, asked: Mapping[str, int]) -> str:
 
 
 def solution_text(problem: Problem, turn: Turn) -> str:
-    """Return a turn's solution; "" without one, and where it is cut off and all of it is the answer."""
+    """Return a turn's solution; "" without one, and if it is cut off and all of it is the answer."""
     if problem.kind in WHOLE_RESPONSE:
         return (turn.parsed.answer or "").strip()
     span = turn.parsed.solution

@@ -228,7 +228,7 @@ def perform(
     progress_of: Callable[[Path], AbstractContextManager[Callable[..., None]]],
     say: Callable[[str], None],
 ) -> list[Evaluated]:
-    """Return what came of the tasks, in their order; one policy is open at a time, for all that can use it.
+    """Return the result of the tasks, in their order; one policy is open at a time, for all that can use it.
 
     Of several evaluations one that fails does not end the others. ``progress_of`` shows the progress of what
     is kept in a folder; ``say`` prints a line.

@@ -1,4 +1,4 @@
-"""vLLM engines in processes of their own, as one policy; an engine that ends or falls silent is restarted.
+"""vLLM engines in their own processes, as one policy; an engine that ends or falls silent is restarted.
 
 All turns of a debate go to one engine, which has their common prompts in its prefix cache. A request is a
 pure function of its seed and the weights: what an engine was doing when it ended is asked again.
@@ -283,7 +283,7 @@ class EnginePool(EngineClient):
             raise self._failed
 
     def _watch(self) -> None:
-        """Start engines anew as they end, until they are closed or given up."""
+        """Restart engines as they end, until they are closed or given up."""
         self._heard = [(0, time.monotonic())] * len(self._processes)
         while not self._closing.wait(LOOK_S) and self._failed is None:
             for index, process in enumerate(self._processes):

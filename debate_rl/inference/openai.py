@@ -29,7 +29,7 @@ class ReplyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Tokens:
-    """Ids and, where they are known, log-probabilities and offsets, each (T,)."""
+    """Ids and, if they are known, log-probabilities and offsets, each (T,)."""
 
     ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()

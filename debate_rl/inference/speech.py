@@ -56,7 +56,7 @@ class Thought:
 class Speech:
     """How one model is prompted and read; see ``LocalPolicy`` for the settings. ``ends`` end a reply.
 
-    A request is answered by up to two draws: ``thinking_draw`` where it has a budget for thinking, and then
+    A request is answered by up to two draws: ``thinking_draw`` if it has a budget for thinking, and then
     ``answer_draw`` after it. Either is None if there is nothing to sample.
     """
 

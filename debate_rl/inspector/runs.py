@@ -150,7 +150,7 @@ class Overview:
 
 
 def overviews(runs: Iterable[FoundRun]) -> list[Overview]:
-    """Return what a list shows of runs, the one that wrote last on top."""
+    """Return the rows of a list of runs, the one that wrote last on top."""
     return sorted(map(overview, runs), key=lambda one: (-one.changed, one.run.name))
 
 

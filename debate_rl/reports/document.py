@@ -44,7 +44,7 @@ class Behind:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table; ``value`` is the same for JSON, where it is not the text."""
+    """A cell of a table; ``value`` is the same for JSON, if it is not the text."""
 
     text: str
     value: float | int | bool | None = None
@@ -200,7 +200,7 @@ def combined_filter(filter: str, other: str | None) -> str | None:
 
 
 def interval_of(estimate: Estimate, bounds: tuple[float, float] = (-1.0, 1.0)) -> str:
-    """Return the 95% interval as far as the figure can go, "none" where it has none.
+    """Return the 95% interval as far as the figure can go, "none" if it has none.
 
     >>> interval_of(Estimate(0.9, 0.75, 1.05, 9, 9), (0.0, 1.0))
     '0.750 to 1.000'
@@ -211,7 +211,7 @@ def interval_of(estimate: Estimate, bounds: tuple[float, float] = (-1.0, 1.0)) -
 
 
 def estimate_cell(figure: Figure, behind: Behind | None = None) -> Cell:
-    """Return the estimate with the debates behind it, marked where it has a warning."""
+    """Return the estimate with the debates behind it, marked if it has a warning."""
     if figure.estimate is None:
         return Cell("none")
     text = number(figure.estimate.value, signed=figure.range[0] < 0)

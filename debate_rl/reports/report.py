@@ -55,7 +55,7 @@ Found: TypeAlias = Mapping[str, Finding]
 def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = lambda total: None) -> Judged:
     """Return the debates of a run that a filter finds; ``tell`` gets their total number after each.
 
-    TranscriptError where there is no run, none of its debates is found, or one of them cannot be read.
+    TranscriptError if there is no run, none of its debates is found, or one of them cannot be read.
     """
     study = Study()
     with RunStore.open(name) as run:

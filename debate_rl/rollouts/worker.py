@@ -348,7 +348,7 @@ def adaptive_metrics(
 
 
 def silent_groups(transitions: Sequence[Transition], config: Config, ema: Mapping[str, float]) -> int:
-    """Return how many groups have no signal of their own; the running means stay as they are."""
+    """Return how many groups have no signal; the running means do not change."""
     silent = 0
     for _, members in groupby(transitions, key=lambda transition: transition.group):
         group = list(members)

@@ -284,7 +284,7 @@ def ended(facts: Mapping[str, Any], end: Mapping[str, object], *, now: float) ->
 
 
 def closed(starts: Sequence[Start], metrics: Path) -> list[Start]:
-    """Return the starts of a run that is opened again, with an end for the latest where it was killed."""
+    """Return the starts of a run that is opened again, with an end for the latest if it was killed."""
     result = [dict(start) for start in starts]
     if result and "end" not in result[-1]:
         try:

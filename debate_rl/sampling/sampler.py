@@ -351,7 +351,7 @@ def check_sampling(config: Config, data: Problems) -> None:
 def with_epochs(config: Config, problems: int, *, capped: bool | None = None) -> Config:
     """Return the configuration with the number of whole steps in ``train.epochs`` of this many problems.
 
-    ``capped``: whether ``train.steps`` may end the run before; None: where it is given. ValueError for less
+    ``capped``: whether ``train.steps`` may end the run before; None: if it is given. ValueError for less
     than a step.
 
     >>> train = {"epochs": 2, "batch_size": 64}

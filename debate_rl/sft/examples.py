@@ -42,7 +42,7 @@ Item = TypeVar("Item")
 class Example:
     """A reply and the problem that it solves; a written ``solution`` has no form of a reply yet.
 
-    ``messages``: the prompt where it is not that of the problem. ``prompts``: the checksum of the prompt set
+    ``messages``: the prompt if it is not that of the problem. ``prompts``: the checksum of the prompt set
     that the reply was given to, "" if it is unknown. ``location``: where it was read.
     """
 

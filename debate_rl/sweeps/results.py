@@ -135,7 +135,7 @@ def _lines(run: SweepRun) -> list[dict[str, float | None]]:
 
 
 def passes_of(run: SweepRun) -> float:
-    """Return the tokens that went forward through the model in a run, and in those that it begins after."""
+    """Return the tokens that went forward through the model in a run and in the runs that it continues."""
     adapter, replies = run.config.model.lora_rank > 0, is_supervised(run.config)
     each = learner_passes(run.config.learner, adapter=adapter, replies=replies)
     own = sum(_sampled(line) + each * (line.get("read_tokens") or 0.0) for line in _lines(run))

@@ -1,4 +1,4 @@
-"""The runs of a sweep: each a ``debate train`` in a process of its own, several at a time if asked.
+"""The runs of a sweep: each a ``debate train`` in its own process, several at a time if asked.
 
 OUT/sweep.json keeps what is done, and a run that stopped resumes from its newest checkpoint: the same command
 finishes a sweep that was stopped or killed. Results depend neither on how many run at a time nor on their
@@ -183,7 +183,7 @@ def _refuse_changed(run: SweepRun) -> None:
 
 @dataclass
 class Child:
-    """A run in progress, in a process of its own on a device."""
+    """A run in progress, in its own process on a device."""
 
     process: subprocess.Popen[bytes]
     device: str

@@ -297,7 +297,7 @@ DEBATES = Task(train_step, evaluate, evaluates_first)
 
 
 def reached_limit(run: Run, spent: float) -> End | None:
-    """Return why a run is at its end: its target or its hours; None where it is not.
+    """Return why a run ends now: its target or its hours; None if it does not.
 
     ``spent``: wall seconds of all starts.
     """
@@ -329,7 +329,7 @@ def _act(run: Run, raised: Sequence[Raised]) -> End | None:
 
 
 def _rolled_back(run: Run, since: int, why: str) -> End:
-    """Put away the checkpoints from after an alarm's step; where there is no way back, end the run.
+    """Rename the checkpoints after an alarm's step; if no checkpoint is left to return to, end the run.
 
     A rollback is a resume from an earlier checkpoint with a lower learning rate. run.json keeps the end of
     this start, and the run is opened again; killed at any point, it resumes to the same.

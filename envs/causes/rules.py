@@ -102,7 +102,7 @@ UNSEEN = "no visible fault"
 
 @dataclass(frozen=True, slots=True)
 class WrongReply:
-    """A reply that was graded wrong: its solution (after its thinking), ``missing`` where it has no answer.
+    """A reply that was graded wrong: its solution (after its thinking), ``missing`` if it has no answer.
 
     ``cut``: it ended at its token limit.
     """

@@ -224,7 +224,7 @@ def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool, seed: 
 
 
 def _own_text(entry: DataSet, row: Record, name: str) -> str | UnsetType:
-    """Return a text of a user's row for a verifier model; UNSET where it has none."""
+    """Return a text of a user's row for a verifier model; UNSET if it has none."""
     field = row.find(name, name) if entry.own else None
     return UNSET if field is None or field[1] is None else row.text(name, name)
 

@@ -31,7 +31,7 @@ def load_shots(
 ) -> tuple[Shot, ...]:
     """Return the solved problems of a data set or a file; rows of a stream up to ``POOL``.
 
-    The solution is the row's worked one where it has any, without GSM8K's calculator marks and its last line;
+    The solution is the row's worked one if it has any, without GSM8K's calculator marks and its last line;
     else the answer alone. DataError if a row has no answer.
     """
     if name in FAMILIES and path is None:

@@ -134,7 +134,7 @@ def _quotes(text: str) -> bool:
 
 
 def _options(text: str, options: Sequence[str]) -> bool:
-    """Case and punctuation around the option count only where they are a), b), c)."""
+    """Case and punctuation around the option count only if they are a), b), c)."""
     if re.match(r"\W*a\W*b\W*c\W*$", "".join(options[:3]), re.IGNORECASE):
         return text in options
     return text.strip(_ENDS).lower() in {option.strip(_ENDS).lower() for option in options}

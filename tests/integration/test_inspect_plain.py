@@ -45,7 +45,7 @@ def test_every_debate_is_listed_by_pages(inspect):
     assert headings.split()[:4] == ["debate", "winner", "accuracy", "judge"]
     assert [line.split()[0] for line in lines] == [f"{s}.{p}" for s in range(2) for p in range(4)]
     assert err == "8 debates\n"
-    assert inspect("run") == (code, out, err)  # where there is no terminal, ls is the action
+    assert inspect("run") == (code, out, err)  # if there is no terminal, ls is the action
 
     _, first, err = inspect("run", "ls", "step:0..", "votes:>=0", "--limit", "5", "--newest")
     assert err.startswith("8 debates with step:0.. votes:>=0; next page: debate inspect run ls ")

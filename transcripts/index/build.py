@@ -1,4 +1,4 @@
-"""Brings an index and its full text up to date with the shards; a line that is as it was is passed over."""
+"""Brings an index and its full text up to date with the shards; an unchanged line is skipped."""
 
 from __future__ import annotations
 

@@ -86,11 +86,6 @@ class TurnView:
     compressed: str | None = None
     compression_failed: bool = False
 
-    def section(self, kind: PieceKind) -> str | None:
-        """Return what the pieces of a kind hold; None if there is none."""
-        texts = [piece.of(self.text) for piece in self.pieces if piece.kind == kind]
-        return "".join(texts) if texts else None
-
 
 @dataclass(frozen=True, slots=True)
 class SummaryView:
@@ -159,7 +154,7 @@ class DebateView:
         return f"{self.who(turn.agent)}, {self.round_name(turn.round)}"
 
     def handle(self, turn: TurnId, round_: int | None = None) -> str:
-        """Return the handle of a turn, with its round where it is another than is expected."""
+        """Return the handle of a turn, with its round unless it is the expected one."""
         return self.handles[turn.agent] if round_ in (None, turn.round) else self.placed(turn)
 
     def lot(self) -> str:
@@ -254,7 +249,7 @@ def turn_view(record: Record, turn: Turn) -> TurnView:
 
 
 def verdict_text(record: Record, turn: TurnId) -> str:
-    """Return what a verifier model says of a solution, marked as no truth; "" if it was not asked."""
+    """Return a verifier model's verdict on a solution, marked as no ground truth; "" if it was not asked."""
     if record.verdicts is UNSET:
         return ""
     score, by = value_of(record.verdicts.scores, turn), f"by the verifier model {record.verdicts.verifier}"

@@ -210,7 +210,7 @@ def _listed(run: Path, name: str) -> ReplayName:
 def read_replay(run: Path, name: str) -> StoredReplay:
     """Return a replay of a run by its name, or at a path of its own (``--out``).
 
-    ReplayError, in one line, where it is not there, damaged or of a newer schema.
+    ReplayError, in one line, if it is not there, damaged or of a newer schema.
     """
     known = [path.name for path in (run / "replays").glob("*")]
     folder = run / "replays" / name if name in known else Path(name)

@@ -51,11 +51,11 @@ SOURCES: Final = {
     "win_rate": "(won + ties / 2) / (won + lost + ties)",
     "net_wins": "won - lost",
     "copeland": "mean over opponents of the sign of won less lost",
-    "bradley_terry": "log-strengths of a connected part are centred: less the sum of the others'",
+    "bradley_terry": "log-strengths of a connected part are centred: minus the sum of the others'",
     "shaping": "new, copied, the length of the reply, and a better revision",
-    "likelihood": "log-probability of a token of the gold answer after the reasoning, less the baseline's",
-    "persuasion": "of each target its score by the others less that of its revision",
-    "help": "of each target the score of its revision by the others less that of its solution",
+    "likelihood": "log-probability of a token of the gold answer after the reasoning, minus the baseline's",
+    "persuasion": "of each target its score by the others minus that of its revision",
+    "help": "of each target the score of its revision by the others minus that of its solution",
     "group": "mean of the group",
     "rloo": "mean of the others in the group",
     "scale group": f"standard deviation of the group; divides, {GROUP_STD_EPS:g} added",
@@ -73,7 +73,7 @@ class Number:
 
     ``value``: as computed again; None without signal, or where nothing was computed. ``formula``: arithmetic
     with its figures in full that gives the value, or "". ``stored``: what the transcript has. ``matches``:
-    whether both are equal but for rounding; None without both. ``source``: where it comes from, or why not.
+    whether both are equal up to rounding; None without both. ``source``: where it comes from, or why not.
     """
 
     value: float | None = None
@@ -194,7 +194,7 @@ def _notes(
 ) -> Iterator[str]:
     if config is not None and config.train.control != "none":
         drawn = config.train.draws_rewards
-        what = "a coin stands for truth" if drawn else "votes are not what the judges' lines say"
+        what = "a coin replaces truth" if drawn else "votes are not what the judges' lines say"
         yield f"train.control = {config.train.control_and_share[0]}: {what}"
     if record.rewards is None:
         yield "no rewards are stored with this debate"
@@ -468,7 +468,7 @@ class _Case:
 
 
 def written(value: float | None) -> str:
-    """Return a number in full, in parentheses where it is negative; "" for None.
+    """Return a number in full, in parentheses if it is negative; "" for None.
 
     >>> written(0.1), written(-1), written(None)
     ('0.1', '(-1)', '')
@@ -550,7 +550,7 @@ def _members(step: Step, group: GroupParts) -> Iterator[Facts]:
 
 
 def _centre(step: Step, name: StreamName, group: GroupParts) -> Number | None:
-    """Return what is taken off the value; None where nothing is."""
+    """Return what is taken off the value; None if nothing is."""
     if group.centre is None:
         return None
     baseline, key = getattr(step.scheme.advantages, name).baseline, step.advantages.streams[name].key
@@ -570,7 +570,7 @@ def _centre(step: Step, name: StreamName, group: GroupParts) -> Number | None:
 
 
 def _value(case: _Case, step: Step, name: StreamName) -> Number:
-    """Return the reward of a stream with its parts, where it has any."""
+    """Return the reward of a stream with its parts, if it has any."""
     rewards, formula, source = step.scheme.rewards, None, SOURCES.get(name, f"the {name} reward")
     if name in turns.CREDIT and (step.scheme.advantages.discount or name == "mixed"):
         return _returned(step, name)

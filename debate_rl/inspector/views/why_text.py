@@ -72,7 +72,7 @@ def sentence(
 
 
 def _values(total: Mapping[str, Number], *names: str) -> list[float]:
-    """Return what parts are, as computed again or else as stored, where they are anything."""
+    """Return the parts that have a value, as computed again or else as stored."""
     values = (total[name].stored if total[name].value is None else total[name].value for name in names)
     return [value for value in values if value is not None]
 
@@ -286,7 +286,7 @@ def _cell(why: Why, row: Facts, key: str) -> Words:
 
 
 def _number(number: Number) -> tuple[Span, ...]:
-    """Return a number with its arithmetic, a mark where it is not what is stored, and its source."""
+    """Return a number with its arithmetic, a mark if it is not what is stored, and its source."""
     words: list[str | Span] = [
         Span(number.text if len(number.formula) <= LONGEST else figure(number.value), "code")
     ]

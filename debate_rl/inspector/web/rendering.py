@@ -128,7 +128,7 @@ def _pieces(blocks: Iterable[Block]) -> int:
 
 
 def typeset_answer(text: str, *, written: bool = False) -> Markup:
-    """Return an answer as mathematics where it has a command of LaTeX, and else as it was written."""
+    """Return an answer as mathematics if it has a command of LaTeX, and else as it was written."""
     if not written and "\\" in text and with_codes(text, UNSEEN) == text:
         for shown in (text, rf"\({text}\)"):
             formula = with_mathematics(shown, seen)
@@ -219,8 +219,8 @@ def export_html(
 ) -> Exported:
     """Write the first debates of a filter to one file, which is there as a whole or not at all.
 
-    What is left out, of debates and of very long texts, is said in it. ValueError where there is a file that
-    is not one of ours, FilterError for a filter that cannot be read, OSError where it cannot be written.
+    What is left out, of debates and of very long texts, is said in it. ValueError if there is a file that
+    is not one of ours, FilterError for a filter that cannot be read, OSError if it cannot be written.
     """
     path = Path(path)
     _refuse_another(path)
@@ -239,7 +239,7 @@ def export_html(
 
 
 def _refuse_another(path: Path) -> None:
-    """Raise ValueError where a file is in the way that this did not write."""
+    """Raise ValueError if a file is in the way that this did not write."""
     if path.exists() and not path.is_file():  # a pipe would be waited for
         raise ValueError(f"{path}: is not a file; name another")
     try:

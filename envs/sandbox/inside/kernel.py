@@ -238,7 +238,7 @@ class Processes:
 
 
 class Descendants(Processes):
-    """Without a namespace: what has come of this process, by the machine's own /proc."""
+    """Without a namespace: the descendants of this process, by the machine's own /proc."""
 
     def __init__(self) -> None:
         super().__init__(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
