@@ -103,7 +103,7 @@ class Compressor:
         return (await self.policy.sample(request)).whole()
 
     def _read(self, turn: Turn, reply: Completion) -> str | None:
-        """Return the shorter text of a reply, its box kept; None where it is none, or answers otherwise."""
+        """Return the shorter text of a reply, its box kept; None if it is none, or answers otherwise."""
         public = self._public(turn)
         text = _written(reply.text, in_thinking=opens_thinking(self.policy, self._messages(turn)))
         if text.count("\\boxed") > 1:

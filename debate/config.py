@@ -86,6 +86,8 @@ class LevelConfig(Settings):
 class DebateConfig(Settings):
     """The protocol: who speaks, how often, what is shown to whom."""
 
+    same = dict.fromkeys(("max_tokens", "temperature", "thinking_tokens"), WriterConfig)
+
     protocol: Literal["debate", "critique", "zero_sum", "consultancy"] = "debate"
     """What the rounds are. "debate": every agent solves and judges. "critique": solutions, criticism,
     revisions. "zero_sum": a proposer, a critic with a rival solution, and judges. "consultancy": judges read

@@ -53,7 +53,7 @@ def runs_programs(policy: Policy) -> bool:
 
 
 def speaker_at(policy: Policy, seat: Seat) -> Policy:
-    """Return who speaks at a seat, as far as prompts are counted and read; ValueError where nobody does."""
+    """Return who speaks at a seat, as far as prompts are counted and read; ValueError if nobody does."""
     if seat != "remote":
         return policy
     remote: Policy | None = getattr(policy, "remote", None)
@@ -66,7 +66,7 @@ def speaker_at(policy: Policy, seat: Seat) -> Policy:
 
 
 def freeze(policy: Policy) -> None:
-    """Have frozen seats answered by today's weights from now on; ValueError where a policy cannot."""
+    """Have frozen seats answered by today's weights from now on; ValueError if a policy cannot."""
     keep: Callable[[], None] | None = getattr(policy, "freeze", None)
     if keep is None:
         raise ValueError(
@@ -98,7 +98,7 @@ def token_counter(policy: Policy) -> Callable[[tuple[Message, ...]], int]:
 
 
 def continuation_counter(policy: Policy) -> Callable[[tuple[Message, ...]], int]:
-    """Return how the policy counts what messages add after a reply; ValueError where it cannot go on so."""
+    """Return how the policy counts what messages add after a reply; ValueError if it cannot go on so."""
     count: Callable[[tuple[Message, ...]], int] | None = getattr(policy, "count_continuation", None)
     if count is None:
         raise ValueError(
@@ -127,7 +127,7 @@ def _a_third_of_the_characters(messages: tuple[Message, ...]) -> int:
 def own_policy(path: str, key: str = KEY) -> Callable[..., Policy]:
     """Return the factory of that path; what it makes is checked against ``Policy``. ``key`` named it.
 
-    ValueError where there is no such factory, where it does not take what it is called with, and where what
+    ValueError if there is no such factory, where it does not take what it is called with, and where what
     it makes is not a policy.
     """
     factory = load_factory(path, key=key, methods=("sample", "update"))

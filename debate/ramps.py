@@ -63,7 +63,7 @@ def _step_of(point: Any) -> int:
 
 
 def _checked(value: float, low: float, high: float) -> float:
-    """Return the value as a float; ValueError where it is not finite, or outside its bounds."""
+    """Return the value as a float; ValueError if it is not finite, or outside its bounds."""
     if not isfinite(value):
         raise ValueError(f"should be a finite number, got {value}")
     if value < low:
@@ -120,7 +120,7 @@ def value_at(ramp: Ramp, step: int) -> float:
 
 
 def number(ramp: Ramp) -> float:
-    """Return a ramp that is a number; ValueError for points, which have none until their step is known.
+    """Return a ramp that is a number; ValueError for points, whose value depends on the step.
 
     >>> number(0.5)
     0.5

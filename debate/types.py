@@ -141,7 +141,7 @@ class Call(Value, frozen=True):
 
 
 class Completion(Value, frozen=True):
-    """What the engine answered. Token fields are empty where an engine gives no tokens.
+    """What the engine answered. Token fields are empty if an engine gives no tokens.
 
     ``prompt_tokens`` (P,), ``tokens`` (T,) with the end token, ``logprobs`` (T,) in nats of the
     distribution that was sampled (temperature, top_p and top_k applied), ``offsets`` (T,): the index in
@@ -258,7 +258,7 @@ class ParsedTurn(Value, frozen=True):
     kind (or of the last unfinished one); ``comparison_block`` includes the tags, ``thinking`` is the
     leading think block. ``answer`` is the last balanced ``\boxed{}`` of the solution, as written; in a debate
     on instructions, all of a solution that the reply's end did not cut off. Where a grader reads it in
-    another way, it is what the grader's mode finds in the solution. ``untagged``: True where the solution is
+    another way, it is what the grader's mode finds in the solution. ``untagged``: True if the solution is
     a reply without tags. ``criticisms``: of a turn of criticism alone, those that name another agent's work.
     """
 

@@ -65,7 +65,7 @@ def short(value: float | None, digits: int = 3, *, none: str = "-") -> str:
 
 
 def figure(value: float | None) -> str:
-    """Return a number to four digits, "none" where there is none.
+    """Return a number to four digits, "none" if there is none.
 
     >>> figure(0.123456), figure(3.0), figure(None)
     ('0.1235', '3', 'none')
@@ -212,7 +212,7 @@ def printable(text: str) -> str:
 
 
 def safe(text: str) -> str:
-    r"""Return a foreign text as one line that may be printed: what is unseen is written as no LaTeX is.
+    r"""Return a foreign text as one printable line; marks of invisible characters are no LaTeX.
 
     >>> safe("a\x1b[2J\u202eb\r\n\tc")
     'a<U+001B>[2J<U+202E>b<U+000D><U+000A> c'

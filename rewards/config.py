@@ -18,6 +18,7 @@ class RewardConfig(Settings):
     """The reward scheme. A turn without signal has None whatever is set here, never a number."""
 
     renamed = {"verdict_credit": "truth_credit"}  # noqa: RUF012
+    same = {"judge_own": DebateConfig}  # noqa: RUF012
 
     peer: str = "margin"
     """Peer rule: "margin", "copeland", "bradley_terry", "win_rate", "net_wins", or your own as

@@ -58,7 +58,7 @@ def votes_of_others(vote: Vote, table: Mapping[TurnId, Mapping[TurnId, Results]]
 def by_consensus(vote: Vote, others: int, *, count: int = 0) -> int | None:
     """Return +1 with the other judges' majority, -1 against it, 0 for an own tie; None when they balance.
 
-    ``others`` as from ``votes_of_others``; 0 also where there are none. ``count``: how many others there are
+    ``others`` as from ``votes_of_others``; 0 also if there are none. ``count``: how many others there are
     whose balance is to count, which gives a tie 1 and a decision 0.
     """
     if others:
@@ -69,7 +69,7 @@ def by_consensus(vote: Vote, others: int, *, count: int = 0) -> int | None:
 def by_verdicts(vote: Vote, verdicts: Verdicts) -> int | None:
     """Return +1 for the side that a verifier model scores higher, -1 for the other, 0 for a tie.
 
-    None where it scores both alike, or has no score for one. An answer that is missing scores 0.
+    None if it scores both alike, or has no score for one. An answer that is missing scores 0.
     """
     left, right = _scored(vote.left, verdicts), _scored(vote.right, verdicts)
     if left is None or right is None or left == right:

@@ -20,7 +20,7 @@ from rewards.types import Rewards, Stream
 class Likelihoods(Value, frozen=True):
     """What a reader gives the gold answer, in nats for each of its tokens, the question hidden.
 
-    ``logprobs`` (N, R): after the reasoning of each solution; None where it did not fit the context.
+    ``logprobs`` (N, R): after the reasoning of each solution; None if it did not fit the context.
     ``baseline``: behind the baseline of the problem; None without one.
     """
 

@@ -1,7 +1,7 @@
 """Labels of problems that have none, from what a group's debates said and how they voted.
 
 A rule scores the answers of a group, the K debates of one problem, for each round of its solutions; the label
-of a round is the answer with the highest score, and none where there is no score. Nobody's grade is read.
+of a round is the answer with the highest score, and none if there is no score. Nobody's grade is read.
 """
 
 from __future__ import annotations

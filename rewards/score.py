@@ -42,7 +42,7 @@ def score_debate(
 
     ``correct[agent][round]`` (N, R) is True, False, None (not graded) or "missing"; None for open problems.
     With ``config.truth_credit = "partial"`` the ``score`` of a turn that has one is rewarded in its place.
-    ``verdicts`` of a verifier model count for the generator where there is no truth, instead of it; and
+    ``verdicts`` of a verifier model count for the generator if there is no truth, instead of it; and
     for judges with ``config.judge_verdict_weight``. ``likelihoods``: of the gold answer, where they were
     measured. ``key``: which answers are the same, for what is new. ``credit``: what rewards instead of
     ``correct``, of which then the counters alone tell (rewards.labels).

@@ -61,7 +61,7 @@ def same_spelling(problem: Problem, answer: str) -> str:
 
 
 def shaping_of(debate: Debate, config: RewardConfig, key: AnswerKey = same_spelling) -> dict[TurnId, Shaping]:
-    """Return the parts of the shaping reward of every solution turn, in order; {} where the scheme has none.
+    """Return the parts of the shaping reward of every solution turn, in order; {} if the scheme has none.
 
     ``key`` says which answers are the same. A turn without a solution is neither new nor copied, and as long
     as it is.

@@ -119,7 +119,7 @@ def counts_partly(grade: Truth, config: RewardConfig, score: float | None) -> bo
 
 
 def score_of(turn: Turn) -> float | None:
-    """Return how much of a turn's solution is right, in [0, 1]; None where only its grade is known."""
+    """Return how much of a turn's solution is right, in [0, 1]; None if only its grade is known."""
     return None if turn.score is UNSET else turn.score
 
 

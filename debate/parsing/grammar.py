@@ -152,7 +152,7 @@ class Grammar:
         return self.names.get(_key(label))
 
     def operand(self, line: str, at: int) -> Operand | None:
-        """Return the handle, or else the word, that stands here with what may surround it."""
+        """Return the handle, or else the word, at this place, with what may surround it."""
         if known := self.known(line, at):
             return known
         other = _STRANGER.match(line, at)

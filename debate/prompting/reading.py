@@ -21,9 +21,9 @@ _GROUPS = {"handle": r"[^\n:<>\"]{1,40}?", "round": r"\d+"}
 
 @dataclass(frozen=True, slots=True)
 class SeenEntry:
-    """One entry of the history as an agent sees it, escaped; ``round`` None where the set prints none.
+    """One entry of the history as an agent sees it, escaped; ``round`` None if the set prints none.
 
-    ``solution`` is "" where the entry is criticism, which is its evaluation.
+    ``solution`` is "" if the entry is criticism, which is its evaluation.
     """
 
     handle: str

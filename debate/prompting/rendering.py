@@ -143,7 +143,7 @@ def one_text(texts: PromptTexts, text: str) -> str:
 
 
 def history_text(texts: PromptTexts, entries: Iterable[str], *, left_out: bool = False) -> str:
-    """Return the rendered entries with what stands before and after them; "" when there is none."""
+    """Return the rendered entries with the text before and after them; "" when there is none."""
     body = "".join(entries)
     if not body:
         return ""

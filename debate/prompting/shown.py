@@ -91,7 +91,7 @@ def holds_solutions(config: DebateConfig, round_: int) -> bool:
 
 
 def solved_before(config: DebateConfig, round_: int) -> int:
-    """Return the number of the round of solutions before another one; below 0 where there is none."""
+    """Return the number of the round of solutions before another one; below 0 if there is none."""
     return round_ - (2 if config.protocol == "critique" else 1)
 
 

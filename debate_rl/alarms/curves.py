@@ -35,10 +35,10 @@ FORMS = ("missing", *(f"missing [{mode}]" for mode in MODES))
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Columns (n,) over rising ``steps`` (n,); nan where there is no value.
+    """Columns (n,) over rising ``steps`` (n,); nan if there is no value.
 
     ``broken`` names the steps at which a figure was there and no finite number. ``group`` is K N, the
-    answers to a problem in round 0 of a step, where it is known.
+    answers to a problem in round 0 of a step, if it is known.
 
     >>> curves = Curves(np.array([0, 1, 2]), {"loss": np.array([1.0, np.nan, 3.0])})
     >>> curves.of("loss")
@@ -57,16 +57,16 @@ class Curves:
         return self.steps[known], column[known]
 
     def dense(self, name: str) -> Numbers:
-        """Return a column (n,), nan where there is no value."""
+        """Return a column (n,), nan if there is no value."""
         return self.values[name] if name in self.values else np.full(len(self.steps), np.nan)
 
     def bounds(self, name: str) -> tuple[Numbers, Numbers]:
-        """Return the interval of each value of a held-out figure, nan where it has none."""
+        """Return the interval of each value of a held-out figure, nan if it has none."""
         known = np.isfinite(self.dense(name))
         return self.dense(f"{name}/low")[known], self.dense(f"{name}/high")[known]
 
     def beginning(self, name: str) -> float | None:
-        """Return the mean of the first 5 values of a figure; None where it has none."""
+        """Return the mean of the first 5 values of a figure; None if it has none."""
         return _reduced(np.mean, self.of(name)[1][:5])
 
     def late(self, name: str) -> float | None:
@@ -148,7 +148,7 @@ def read_metrics(path: Path) -> tuple[Curves, list[str]]:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number that was read; None where it is none, infinite or too large."""
+    """Return a number that was read; None if it is not a number, infinite or too large."""
     try:
         number = float(value) if value is not None else None
     except OverflowError:
@@ -157,7 +157,7 @@ def finite(value: float | None) -> float | None:
 
 
 def parsed(text: bytes) -> Any:
-    """Return the value of a JSON text, which may have NaN and Infinity; None where it is not JSON."""
+    """Return the value of a JSON text, which may have NaN and Infinity; None if it is not JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -53,7 +53,7 @@ class PlainConsole(Console):
     """Prints text as it is: no markup, no colour, no line broken, and no terminal control sequence."""
 
     def print(self, *objects: Any, **settings: Any) -> None:
-        """Print texts with what cannot be printed in them marked, and anything else as rich does."""
+        """Print texts with unprintable characters marked, and anything else as rich does."""
         super().print(*(printed(one) if isinstance(one, str) else one for one in objects), **settings)
 
 
@@ -129,14 +129,14 @@ def _parts(lines: Lines, width: int, fixed: int) -> Iterator[Lines]:
 
 
 def with_interval(estimate: Estimate, *, signed: bool = False, none: str = "") -> str:
-    """Return a share, or a difference of shares, with its interval; ``none`` where it has no interval."""
+    """Return a share, or a difference of shares, with its interval; ``none`` if it has no interval."""
     write, least = (signed_share, -1.0) if signed else (share, 0.0)
     bounds = interval(max(least, estimate.low), min(1.0, estimate.high), write, none=none)
     return f"{write(estimate.value)} ({bounds})" if bounds else write(estimate.value)
 
 
 def progress_bar() -> Progress:
-    """Return a bar on stderr, where that is a terminal, until it is done; names are not read as markup."""
+    """Return a bar on stderr, if that is a terminal, until it is done; names are not read as markup."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
@@ -200,7 +200,7 @@ def refuse_windows(platform: str) -> None:
 
 
 def refuse_torchrun(words: Sequence[str], environment: Mapping[str, str]) -> None:
-    """ValueError where torchrun has started several processes of a command that is not made for them.
+    """ValueError if torchrun has started several processes of a command that is not made for them.
 
     Others set WORLD_SIZE too, for programs of their own.
 
@@ -230,7 +230,7 @@ def refuse_shadows(home: Path = HOME) -> None:
 
 
 def take_any_encoding() -> None:
-    """Have what an encoding lacks printed as its escape, and nothing where a stream is closed."""
+    """Have what an encoding lacks printed as its escape, and nothing if a stream is closed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

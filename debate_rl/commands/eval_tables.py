@@ -25,7 +25,7 @@ CHOSEN_BY = ("debate/winner/accuracy", "direct/accuracy")
 def show(
     results: Sequence[Evaluated], *, json_file: str | None, table_file: str | None, compact: bool = False
 ) -> None:
-    """Print a table for each data set, and one of all where there are several; write the files asked for.
+    """Print a table for each data set, and one of all if there are several; write the files asked for.
 
     ``compact``: the one of all alone; the others are in the files.
     """
@@ -53,7 +53,7 @@ def show(
 
 
 def by_data(results: Sequence[Evaluated]) -> dict[str, dict[str, Scores]]:
-    """Return the figures that there are, by data set and evaluation."""
+    """Return the known figures by data set and evaluation."""
     found: dict[str, dict[str, Scores]] = {}
     for one in results:
         if one.scores is not None:
@@ -86,7 +86,7 @@ def as_text(tables: Mapping[str, Lines], kind: str) -> str:
 def comparison(results: Sequence[Evaluated]) -> list[list[str]]:
     """Return a table, heads first: a line for each data set and evaluation, with its gains over the first.
 
-    Roles and overlaps are columns where there are any; an evaluation that failed has a line that says so.
+    Roles and overlaps are columns if there are any; an evaluation that failed has a line that says so.
     """
     evaluated = by_data(results)
     known = dict.fromkeys(name for one in results if one.scores for name in one.scores.values)

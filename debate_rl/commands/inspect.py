@@ -112,7 +112,7 @@ def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: 
     from debate_rl.inspector.web import need_packages
 
     need_packages()
-    from debate_rl.inspector.web.export import LIMIT, export_html
+    from debate_rl.inspector.web.rendering import LIMIT, export_html
 
     with opened(one_run(run)) as store:
         index_text(store, filter)
@@ -123,7 +123,7 @@ def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: 
 
 
 def _refuse_unknown(words: Sequence[str], command: Any) -> None:
-    """Raise ValueError for a word that is written as an option and is none; a filter has one dash at most."""
+    """Raise ValueError for a word that looks like an option but is none; a filter has one dash at most."""
     known = [name for param in command.params for name in param.opts if name.startswith("--")]
     for word in words:
         if word.startswith("--"):

@@ -95,7 +95,7 @@ def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
 
 
 def one_run(name: str) -> Path:
-    """Return the folder of the run at a path; ValueError where there are several."""
+    """Return the folder of the run at a path; ValueError if there are several."""
     runs = find_runs(name)
     if len(runs) > 1:
         named = ", ".join(run.name for run in runs[:5]) + (", ..." if len(runs) > 5 else "")
@@ -125,7 +125,7 @@ def index_text(store: RunStore, filter: str) -> None:
 
 @contextmanager
 def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Give a function that takes what is done and what there is: a bar on stderr, if that is a terminal."""
+    """Give a function of the work done and the total: a progress bar on stderr, if that is a terminal."""
     progress = progress_bar()
     task = progress.add_task(name, total=None)
 

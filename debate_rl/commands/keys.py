@@ -51,7 +51,7 @@ def keys(
 
 
 def _plain(name: str, key: Key) -> dict[str, object]:
-    """Return a key as JSON has it; a default as the command line takes it, None where there is none."""
+    """Return a key as JSON has it; a default as the command line takes it, None if there is none."""
     default = None if key.default is PydanticUndefined else _value(key.default)
     return {"name": name, "default": default, "type": _kind(key.field.annotation), "meaning": _meaning(key)}
 

@@ -20,7 +20,7 @@ from debate_rl.training.stops import Stopped
 def writable(option: typer.CallbackParam, name: str | None) -> str | None:
     """Return the name of a file that an option is to write.
 
-    ValueError where it cannot be written, before the minutes of work whose figures it would hold.
+    ValueError if it cannot be written, before the minutes of work whose figures it would hold.
     """
     if name is None or name == STDOUT_NAME:
         return name
@@ -91,7 +91,7 @@ OnOption = Annotated[
 ]
 ProblemsOption = Annotated[
     int | None,
-    typer.Option("--problems", min=1, help="At most this many problems; default: held_out.limit."),
+    typer.Option("--problems", min=1, help="At most N problems; default: held_out.limit, or all."),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all sampling.")]
 StepsOption = Annotated[
@@ -130,7 +130,7 @@ def listed(text: str) -> list[str]:
 
 
 def turn_of(text: str) -> TurnId:
-    """Return the turn that --turn names; ValueError where it names none.
+    """Return the turn that --turn names; ValueError if it names none.
 
     >>> turn_of("2.1")
     TurnId(agent=2, round=1)

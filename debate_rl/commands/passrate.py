@@ -93,7 +93,7 @@ def passrate(
 def problems_to_measure(config: Config, *, held_out: bool = False) -> Problems:
     """Return the problems that a run trains on, before any are left out for their measured difficulty.
 
-    ``held_out``: the held-out ones instead. DataError where there are none.
+    ``held_out``: the held-out ones instead. DataError if there are none.
     """
     if held_out:
         environment, problems = load_held_out(config)

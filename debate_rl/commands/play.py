@@ -159,7 +159,7 @@ def _held(
 
 @contextmanager
 def _folder(name: str, settings: Config) -> Iterator[ShardWriter]:
-    """Hold a folder of played debates of one configuration; RunFolderError where it is something else.
+    """Hold a folder of played debates of one configuration; RunFolderError if it is something else.
 
     Each debate is a step of its own.
     """

@@ -54,7 +54,7 @@ class Snapshot(NamedTuple):
 
 
 def measured_run(config: Config, name: str, console: Console) -> dict[str, Any]:
-    """Warm-start, evaluate, train, evaluate again; a finished run in the folder is only evaluated anew."""
+    """Warm-start, evaluate, train, evaluate again; a finished run in the folder is only evaluated again."""
     started = time.process_time()
     with open_training(config) as session:
         plain = partial(console.print, soft_wrap=True, markup=False)

@@ -67,7 +67,7 @@ def report(
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Raise ValueError where a file that a report would replace was not written by one."""
+    """Raise ValueError if a file that a report would replace was not written by one."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is not a folder; choose another --out")
     for name in FILES:

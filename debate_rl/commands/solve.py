@@ -140,7 +140,7 @@ def solve(
 
 
 def _seconds(seconds: float | None, hours: float | None) -> float | None:
-    """Return the seconds of all problems; ValueError for two limits, or one that is none."""
+    """Return the seconds of all problems; ValueError for two limits, or an invalid one."""
     if seconds is not None and hours is not None:
         raise ValueError("--seconds and --hours: give one of them")
     limit = seconds if hours is None else hours * HOUR

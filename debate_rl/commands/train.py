@@ -81,7 +81,7 @@ def _do(
 
 
 def _last_run(settings: Config) -> Path | None:
-    """Return the run whose weights are the end of all; None where stages are still to come."""
+    """Return the run whose weights are the end of all; None if stages are still to come."""
     run = Path(settings.run.dir)
     if not settings.stages:
         return run

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from debate.config import DebateConfig
 from debate.prompting.shown import rounds_held
-from debate.ramps import Points, Ramp, Share, Weight, Within, value_at, values_of
+from debate.ramps import Points, Ramp, Share, Weight, Within, check_steps, value_at, values_of
 from debate.settings import Seeded, Settings
 
 Order: TypeAlias = Literal["random", "easy_first", "hard_first", "format_first"]
@@ -247,7 +247,7 @@ class HeldOutConfig(HeldOutSet):
 
 
 def check_judge_pairs(held_out: HeldOutConfig, debate: DebateConfig) -> None:
-    """ValueError where pairs are to be judged that no evaluation would show, or no agent could judge."""
+    """ValueError if pairs are to be judged that no evaluation would show, or no agent could judge."""
     if not held_out.judge_pairs:
         return
     ways = {
@@ -335,3 +335,54 @@ class SftConfig(Selection, RunSize):
             if not name or value.count(name) > 1:
                 raise ValueError(f"{name!r} is {'empty' if not name else 'named twice'}")
         return value
+
+
+class AdaptiveConfig(Settings):
+    """How many debates a problem gets: until enough of them are right, and enough are wrong."""
+
+    chunk: int = Field(ge=1)
+    """Debates per problem held at a time, until the problem has enough right and wrong ones or
+    ``train.group_size`` in all."""
+    right: int = Field(default=2, ge=1)
+    """Enough right debates: those with a right solution in the last round."""
+    wrong: int = Field(default=2, ge=1)
+    """Enough wrong debates: those with a wrong or missing answer in the last round. A debate of several
+    agents can be both right and wrong."""
+
+
+class SamplingConfig(Settings):
+    """Gates that a training problem passes before a step draws it; none unless one is set."""
+
+    renamed = {  # noqa: RUF012
+        "measured_at_least": "env.difficulty.at_least",
+        "measured_at_most": "env.difficulty.at_most",
+    }
+
+    levels: tuple[tuple[int, tuple[str | int, ...]], ...] | None = Field(default=None, min_length=1)
+    """Levels by step, such as [[0, [1, 2]], [100, [3, 4, 5]]]: from each step on, only these. Problems
+    without a level always pass."""
+    towards_half: bool = False
+    """Admit a problem with probability max(0.1, 4 p (1 - p)), where p is its recent pass rate in this run
+    (exponential average with weight 0.5): problems solved half of the time come most often. Problems not
+    drawn yet always pass."""
+    rest_steps: int = Field(default=0, ge=0)
+    """Steps for which a drawn problem is not drawn again."""
+    retry_steps: int = Field(default=0, ge=0)
+    """Steps for which a problem is set aside if its last debates were all right or all wrong."""
+
+    @field_validator("levels")
+    @classmethod
+    def _ascending(
+        cls, value: tuple[tuple[int, tuple[str | int, ...]], ...] | None
+    ) -> tuple[tuple[int, tuple[str | int, ...]], ...] | None:
+        if value is not None:
+            check_steps([step for step, _ in value])
+        for step, levels in value or ():
+            if not levels:
+                raise ValueError(f"names no level from step {step} on")
+        return value
+
+    @property
+    def remembers(self) -> bool:
+        """Whether a gate looks at what earlier steps of the run came to."""
+        return self.towards_half or self.rest_steps > 0 or self.retry_steps > 0

@@ -54,7 +54,7 @@ def judge_files(protocol: DebateConfig, model: ModelConfig) -> dict[str, str]:
 
 
 def judge_tables(folder: Path) -> Mapping[str, Any]:
-    """Return the tables of the recipe that the judge in a folder is; {} where it holds none.
+    """Return a judge's folder as the tables of a recipe; {} if it holds none.
 
     OSError or ValueError for a file that is missing or not one.
     """

@@ -6,6 +6,7 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
+from debate.config import DebateConfig
 from debate.settings import Settings
 from debate_rl.addresses import checked_url
 
@@ -36,7 +37,7 @@ class VLLMConfig(Settings):
     renamed = {"max_model_len": "debate.context_tokens"}  # noqa: RUF012
 
     engines: int = Field(default=0, ge=0, le=64)
-    """Engines in processes of their own, each with the whole model, on the GPUs after the learner's, or on
+    """Engines in their own processes, each with the whole model, on the GPUs after the learner's, or on
     its GPU if there is only one. 0: one engine in this process (with ``train.async_level``: in one of its
     own)."""
     servers: tuple[str, ...] = ()
@@ -67,7 +68,7 @@ class VLLMConfig(Settings):
     def _different_urls(self) -> Self:
         urls = [checked_url(url, "servers") for url in self.servers]
         if twice := next((url for url in urls if urls.count(url) > 1), None):
-            raise ValueError(f"servers: {twice} stands there twice; name each server once")
+            raise ValueError(f"servers: {twice} is listed twice; name each server once")
         return self
 
     @model_validator(mode="after")
@@ -82,6 +83,8 @@ class VLLMConfig(Settings):
 
 class TinyConfig(Settings):
     """A small Qwen3 model, built with random weights."""
+
+    same = {"context_tokens": DebateConfig}  # noqa: RUF012
 
     hidden_size: int = Field(default=128, ge=8, le=65_536)
     """Width of the model."""

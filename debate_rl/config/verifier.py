@@ -60,7 +60,7 @@ class VerifierConfig(RoleConfig, WriterConfig):
         return self.rubric[1:] if self.rubric is not None and self.rubric.startswith("@") else None
 
     def own_rubric(self) -> str | None:
-        """Return the rubric of the recipe; DataError where its file cannot be read."""
+        """Return the rubric of the recipe; DataError if its file cannot be read."""
         if self.rubric_file is None:
             return self.rubric
         try:

@@ -15,8 +15,7 @@ import msgspec
 
 from debate.files import read_plain
 from debate.values import Value
-from debate_rl.config.ends import TargetConfig
-from debate_rl.config.stages import StageConfig
+from debate_rl.config.stages import StageConfig, TargetConfig
 from debate_rl.formatting import counted, interval, share
 from debate_rl.metrics.held_out import evaluations_of
 from debate_rl.metrics.intervals import Estimate
@@ -106,7 +105,7 @@ def stage_runs(run: Path) -> list[Path]:
 
 
 def ended(visit: Visit, stage: StageConfig, steps: int, looked: Looked | None) -> Visit:
-    """Return a visit whose run has done its last step, with what it came to and why."""
+    """Return a visit whose run has done its last step, with its outcome and the reason."""
     if stage.figure is None:
         return msgspec.structs.replace(visit, steps=steps, end="done", why=f"after {counted(steps, 'step')}")
     end: End = (looked.outcome if looked else None) or "limit"
@@ -119,7 +118,7 @@ def ended(visit: Visit, stage: StageConfig, steps: int, looked: Looked | None) -
 
 
 def after(visit: Visit, stages: tuple[StageConfig, ...]) -> Next | None:
-    """Return what follows a visit that has ended; None where the curriculum is over.
+    """Return what follows a visit that has ended; None if the curriculum is over.
 
     A stage that was demoted is followed by the one before it, from the weights that the demoted one began
     with: what it unlearnt is not gone on with.

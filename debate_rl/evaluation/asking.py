@@ -25,7 +25,7 @@ NO_PROBLEMS = "held_out: there are no problems to evaluate on; set held_out.limi
 
 
 def weights_named(run: Path | None, name: str, what: str) -> Path | None:
-    """Return the checkpoint of a name; ValueError where it is not one."""
+    """Return the checkpoint of a name; ValueError if it is not one."""
     if run is None:
         if name != "newest":
             raise ValueError(f"--weights {name}: {what} is a recipe, the model as it is; name a run")

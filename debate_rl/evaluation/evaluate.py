@@ -50,7 +50,7 @@ def evaluate(
 
 
 def check_modes(modes: Sequence[Mode], problems: Sequence[Problem]) -> None:
-    """ValueError where these problems cannot be graded in one of the modes."""
+    """ValueError if these problems cannot be graded in one of the modes."""
     if "first_letter" in modes and any(problem.kind != "choice" for problem in problems):
         raise ValueError("--modes first_letter: is for multiple choice, and not all of these problems are")
 
@@ -92,7 +92,7 @@ def _replies(parts: Sequence[Graded]) -> list[tuple[Problem, str]]:
 
 
 def _behind_thinking(turn: Turn) -> str:
-    """Return a reply without its thinking: nothing where its end cut that off."""
+    """Return a reply without its thinking: nothing if its end cut that off."""
     start = turn.parsed.thinking.end if turn.parsed.thinking else 0
     return turn.completion.stated[start:]
 

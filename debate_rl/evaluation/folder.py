@@ -52,7 +52,7 @@ def identity(
     """Return what decides the replies of an evaluation: protocol, prompts, model, weights, problems, seeds.
 
     And whether debates are held, or one agent alone solves (``direct``). A model's own folder is known by the
-    names, sizes and times of its files; one that is built anew, by all that it is built from. The code of a
+    names, sizes and times of its files; one that is built again, by all that it is built from. The code of a
     policy of one's own is not looked at.
     """
     load_prompts(config.debate.prompts)  # says best what is wrong with the file
@@ -125,7 +125,7 @@ def training_folder(run: Path, step: int, data: str, what: Mapping[str, object])
 
 @contextmanager
 def open_folder(folder: Path, what: Mapping[str, object]) -> Iterator[Path]:
-    """Hold the folder of an evaluation; EvaluationError where it is of another one, or of something else."""
+    """Hold the folder of an evaluation; EvaluationError if it is of another one, or of something else."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _refuse_other(folder, what)
@@ -140,7 +140,7 @@ def open_folder(folder: Path, what: Mapping[str, object]) -> Iterator[Path]:
 
 
 def _refuse_other(folder: Path, what: Mapping[str, object]) -> None:
-    """EvaluationError where a folder holds another evaluation, or something else."""
+    """EvaluationError if a folder holds another evaluation, or something else."""
     path = folder / IDENTITY
     begun = (LOCK, half_written(path).name)  # all that a start on a full disk leaves
     entries = sorted(entry.name for entry in folder.iterdir() if entry.name not in begun)

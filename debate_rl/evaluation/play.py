@@ -166,7 +166,7 @@ def _part(
     folder: Path | None,
     tell: Tell,
 ) -> list[Graded]:
-    """Return a debate of each entry of ``problems``, kept as it ends; what was kept before is graded anew."""
+    """Return a debate of each entry of ``problems``, kept as it ends; kept ones are graded again."""
     drawn = derive_seed(seed, name)
     number = list(plan.seeds).index(seed) if name != "greedy" else 0
     shard = None if folder is None else folder / name / shard_name(number)
@@ -220,7 +220,7 @@ def _part(
 
 
 def summarizer_of(protocol: DebateConfig, opened: Callable[[], Policy | None] | None) -> Policy | None:
-    """Return who writes summaries and compressions; None where there are none, or the policy itself does."""
+    """Return who writes summaries and compressions; None if there are none, or the policy itself does."""
     wanted = protocol.summary.enabled or protocol.compress.over is not None
     return opened() if wanted and rounds_held(protocol) > 1 and opened is not None else None
 

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from debate import Completion, Message, Problem, hold_debate
+from debate import Completion, Problem, hold_debate
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.rebuilding import held_debate
 from debate.prompting.rendering import raw_prompt
@@ -28,7 +29,7 @@ SETTINGS = ("temperature", "max_tokens", "thinking_tokens", "stop", "top_p", "to
 class SentPrompt:
     """A prompt as a model gets it: which turn it is for, all of its text, and how the reply is sampled.
 
-    ``tokens`` (P,) with their texts, ``pieces``: both empty where no tokenizer was at hand.
+    ``tokens`` (P,) with their texts, ``pieces``: both empty if no tokenizer was at hand.
     """
 
     name: str
@@ -75,38 +76,28 @@ def sent_prompts(config: Config, problem: Problem, speech: Speech | None) -> lis
     held = held_debate(debate)
     sent: list[SentPrompt] = []
     for request in recorder.requests:
-        if request.turn.agent in (0, SUMMARIZER):
-            prompt = held.prompt(request.turn)
-            settings = {name: getattr(request, name) for name in SETTINGS}
-            name = f"round {request.turn.round}, {prompt.task}"
-            sent.append(_sent(name, prompt.messages, settings, config, speech))
+        if request.turn.agent not in (0, SUMMARIZER):
+            continue
+        prompt, settings = held.prompt(request.turn), {name: getattr(request, name) for name in SETTINGS}
+        name, tokens = f"round {request.turn.round}, {prompt.task}", tuple[int, ...]()
+        if speech is not None:
+            tokens = speech.encode(prompt.messages)
+            text = speech.text.decode(tokens)
+        elif config.model.chat is False:
+            text = raw_prompt(prompt.messages, config.debate.prompts)
+        else:
+            text = "\n".join(f"[{message.role}]\n{message.content}" for message in prompt.messages)
+        pieces = tuple(speech.text.decode([token]) for token in tokens) if speech is not None else ()
+        sent.append(SentPrompt(name, text, settings, tokens, pieces))
     return sent
 
 
-def _sent(
-    name: str,
-    messages: Sequence[Message],
-    settings: dict[str, object],
-    config: Config,
-    speech: Speech | None,
-) -> SentPrompt:
-    if speech is not None:
-        tokens = speech.encode(messages)
-        pieces = tuple(speech.text.decode([token]) for token in tokens)
-        return SentPrompt(name, speech.text.decode(tokens), settings, tokens, pieces)
-    if config.model.chat is False:
-        return SentPrompt(name, raw_prompt(messages, config.debate.prompts), settings)
-    text = "\n".join(f"[{message.role}]\n{message.content}" for message in messages)
-    return SentPrompt(name, text, settings)
-
-
 def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Iterator[str]:
-    """Yield what differs between two lists of prompts, line by line: nothing where they are the same.
+    """Yield what differs between two lists of prompts, line by line: nothing if they are the same.
 
     Prompts are compared by their place in the debate; settings are named, texts are a unified diff.
     """
-    for index in range(max(len(ours), len(theirs))):
-        one, other = (prompts[index] if index < len(prompts) else None for prompts in (ours, theirs))
+    for one, other in zip_longest(ours, theirs):
         if one is None or other is None:
             alone = one or other
             yield f"{alone.name if alone else ''}: only {'here' if one else 'there'}"
@@ -125,7 +116,7 @@ def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Ite
 
 
 def speech_of(config: Config) -> tuple[Speech | None, str]:
-    """Return what makes tokens of messages, and ""; None, and why, where there is no tokenizer."""
+    """Return what makes tokens of messages, and ""; None, and why, if there is no tokenizer."""
     from debate_rl.inference.speech import Speech, ids_of_ends
     from debate_rl.models import sketch_model
     from debate_rl.warm_start.tokenizer import tiny_vocabulary

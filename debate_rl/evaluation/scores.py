@@ -76,7 +76,7 @@ class Scores:
         return agreement([pair for pair, _ in pairs], [problem for _, problem in pairs])
 
     def estimate(self, name: str, only: frozenset[str] | None = None) -> Estimate | None:
-        """Return the mean of a figure, over some of the problems; None where it has no value there."""
+        """Return the mean of a figure, over some of the problems; None if it has no value there."""
         counted = [
             (value, problem)
             for problem, values in self.values.get(name, {}).items()
@@ -86,7 +86,7 @@ class Scores:
         return clustered_mean([v for v, _ in counted], [p for _, p in counted]) if counted else None
 
     def groups(self, kind: Kind) -> dict[str, frozenset[str]]:
-        """Return the problems of each level, subject or pass rate, by its name; none where none has one."""
+        """Return the problems of each level, subject or pass rate, by its name; none if none has one."""
         groups: dict[str, set[str]] = defaultdict(set)
         for name, problem in self.problems.items():
             labels = {"level": problem.level, "subject": problem.source.partition("/")[2]}
@@ -204,7 +204,7 @@ class _Sheet:
         self._tools("direct", group)
 
     def _verdicts(self, graded: Graded, mode: Literal["debate", "direct"]) -> None:
-        """A verifier model's verdicts on the solutions, and the truth where there is any."""
+        """A verifier model's verdicts on the solutions, and the truth if there is any."""
         verdicts, problem = graded.verdicts, graded.debate.problem
         if verdicts is None:
             return
@@ -240,7 +240,7 @@ class _Sheet:
             self.put(problem, name, *met)
 
     def _partial(self, problem: Problem, name: str, turns: Sequence[Turn], *, at_k: bool = False) -> None:
-        """How much of each solution is right, where that is measured, and of the best of k of them.
+        """How much of each solution is right, if that is measured, and of the best of k of them.
 
         Of a missing solution nothing is right.
         """

@@ -52,7 +52,7 @@ class SuiteSet(Settings):
 
 
 class Suite(Settings):
-    """Data sets that are evaluated together. ``all``: what holds for each set that does not say otherwise."""
+    """Data sets that are evaluated together. ``all``: defaults of every set."""
 
     all: SuiteSet = SuiteSet()
     """What holds for every set that does not say otherwise."""
@@ -148,7 +148,7 @@ def swept(sets: Iterable[EvalSet], sweep: str) -> list[EvalSet]:
 
 
 def modes_named(names: Iterable[str]) -> tuple[Mode, ...]:
-    """Return the modes of these names, in the order of ``MODES``; ValueError where one is unknown."""
+    """Return the modes of these names, in the order of ``MODES``; ValueError if one is unknown."""
     wanted = list(names)
     for name in wanted:
         if name not in MODES:

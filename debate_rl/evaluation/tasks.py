@@ -81,7 +81,7 @@ class Subject:
 
     @cached_property
     def run(self) -> Path | None:
-        """The folder of the run, None of a recipe."""
+        """The folder of the run; None for a recipe."""
         return self.opened()[0]
 
     @cached_property
@@ -109,7 +109,7 @@ class Subject:
             return one_line(str(error))
 
     def weights(self, names: str) -> dict[Path | None, str | None]:
-        """Return the weights of these names by step, with what is wrong with each; None: the model itself."""
+        """Return the weights of these names by step, each with its error, if any; None: the model itself."""
         if self.run is None:
             return {None: None}
         found: dict[Path | None, str | None] = {}
@@ -228,7 +228,7 @@ def perform(
     progress_of: Callable[[Path], AbstractContextManager[Callable[..., None]]],
     say: Callable[[str], None],
 ) -> list[Evaluated]:
-    """Return what came of the tasks, in their order; one policy is open at a time, for all that can use it.
+    """Return the result of the tasks, in their order; one policy is open at a time, for all that can use it.
 
     Of several evaluations one that fails does not end the others. ``progress_of`` shows the progress of what
     is kept in a folder; ``say`` prints a line.

@@ -83,7 +83,7 @@ class _Reply:
         return self._written.text if self._written else ""
 
     async def next_program(self) -> Program | None:
-        """Let the model write until a program is to run; None where the reply has ended."""
+        """Let the model write until a program is to run; None if the reply has ended."""
         while self._left() > 0:
             written = await self._go_on()
             program = self._program() if self._looks else None

@@ -104,7 +104,7 @@ class VLLMPolicy(RequestingPolicy):
             return await self._reply(request, ask, version=version)
 
     def freeze(self) -> None:
-        """Nothing is to be kept: the base without any adapter answers the requests of frozen seats."""
+        """Do nothing: the base model without an adapter answers for frozen seats."""
 
     def sleep(self) -> None:
         """Give the GPU's memory back until the next update, where the policy sleeps; nothing is under way.

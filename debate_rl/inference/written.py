@@ -29,7 +29,7 @@ class Written:
         self.text += piece.text
 
     def cut(self, end: int) -> bool:
-        """Take back all after a character, since the engine may have written on; False where all is kept."""
+        """Take back all after a character, since the engine may have written on; False if all is kept."""
         self.text = self.text[:end]
         return True
 

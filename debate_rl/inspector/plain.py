@@ -48,7 +48,7 @@ CODES = {
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """Lines go to ``stream``. ``width``: the columns of a terminal, None where nothing has to fit."""
+    """Lines go to ``stream``. ``width``: the columns of a terminal, None if nothing has to fit."""
 
     stream: TextIO
     colour: bool = False
@@ -290,7 +290,7 @@ def print_pairs(
 ) -> None:
     """Print the figures by attack, and the pairs that fool the later judge most; or one pair.
 
-    ``gaps``: by evaluation. ValueError where there is no such pair.
+    ``gaps``: by evaluation. ValueError if there is no such pair.
     """
     attacks = watched.attacks if pair is None else attacks_on(watched, pair)
     if not as_json:
@@ -310,7 +310,7 @@ _BLANKS = re.compile(r"[ \t\n]+")
 
 
 def search_filter(words: str, filter: str = "") -> str:
-    """Return the filter of the debates in which words stand, among those of another filter.
+    """Return the filter of the debates that contain words, among those of another filter.
 
     >>> search_filter("two words", "winner:wrong OR step:3")
     'text:"two words" (winner:wrong OR step:3)'
@@ -330,7 +330,7 @@ def print_matches(
 ) -> int:
     """Print a line for each match, as ``text:`` finds words; return how many.
 
-    ``limit``: the most debates. FilterError where the filter cannot be read.
+    ``limit``: the most debates. FilterError if the filter cannot be read.
     """
     compile_filter(filter)  # points into what was typed
     count = 0

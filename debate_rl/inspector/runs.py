@@ -30,7 +30,7 @@ METRICS, CONFIG = "metrics.jsonl", "config.toml"
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
-    """One run. ``steps``: how many have debates, ``last``: the newest, from 0, None where there is none.
+    """One run. ``steps``: how many have debates, ``last``: the newest, from 0, None if there is none.
 
     ``writing``: whether a process holds the run's lock, so that more may come.
     """
@@ -45,7 +45,7 @@ class FoundRun:
 def find_runs(path: Path | str) -> list[FoundRun]:
     """Return the run at a path (its folder, or that of its shards), or the runs right below it, by name.
 
-    The runs of a curriculum are those of its stages. TranscriptError where there is none.
+    The runs of a curriculum are those of its stages. TranscriptError if there is none.
     """
     path = Path(path)
     if (path / CURRICULUM).is_file():
@@ -93,7 +93,7 @@ def _found(folder: Path) -> FoundRun:
 
 
 def config_of(run: Path) -> tuple[Config | None, str]:
-    """Return a run's configuration; None, and why in one line, where there is none that can be read.
+    """Return a run's configuration; None, and why in one line, if there is none that can be read.
 
     Code that the run names is not loaded: ``read_run_config``.
     """
@@ -115,11 +115,11 @@ def evaluation_of(run: Path) -> Author:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """One run of a list; None where the run does not tell.
+    """One run of a list; None if the run does not tell.
 
     ``planned``: how many steps it will have. ``before`` and ``after``: held-out accuracy of one agent alone
     at its first and last evaluation, on the problems of both. ``judge``: judge accuracy of its newest step
-    that has one. ``alarms``: how many of the report's collapse detectors fire on its metrics, None where
+    that has one. ``alarms``: how many of the report's collapse detectors fire on its metrics, None if
     none can fire yet. ``changed``: when it last wrote, in seconds since 1970. ``test_time``: whether it is
     declared to train on held-out problems. ``stage``: of a stage of a curriculum that has ended, how
     ("reached", "demoted", "limit"), and ``why`` in words.
@@ -150,7 +150,7 @@ class Overview:
 
 
 def overviews(runs: Iterable[FoundRun]) -> list[Overview]:
-    """Return what a list shows of runs, the one that wrote last on top."""
+    """Return the rows of a list of runs, the one that wrote last on top."""
     return sorted(map(overview, runs), key=lambda one: (-one.changed, one.run.name))
 
 
@@ -167,7 +167,8 @@ def overview(run: FoundRun) -> Overview:
     if path.parent.name == STAGES:
         with suppress(CurriculumError):
             record = read_curriculum(path.parent.parent)
-            ends = [(visit.end or "", visit.why) for visit in record.visits if visit.folder == run.name]
+            visits = record.visits if record else ()
+            ends = [(visit.end or "", visit.why) for visit in visits if visit.folder == run.name]
             stage, why = ends[-1] if ends else ("", "")
     return Overview(
         run,

@@ -32,7 +32,7 @@ OUTCOMES = ("mended", "broken")
 
 
 def criticism_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
-    """Return the figures of the criticism in a batch; nothing where no turn holds any.
+    """Return the figures of the criticism in a batch; nothing if no turn holds any.
 
     In ``wrong_share``, ``score_drop`` and ``persuasive_share`` a solution counts once for each critic of it.
     ``mended``: wrong solutions that became right, ``broken``: right ones that became wrong; ``_alone``: of
@@ -121,7 +121,7 @@ def segments(
 
 
 def seat_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
-    """Return the accuracy of each kind of seat, of solutions and of votes; nothing where all learn."""
+    """Return the accuracy of each kind of seat, of solutions and of votes; nothing if all learn."""
     values: dict[str, list[bool]] = defaultdict(list)
     for debate, table in zip(debates, correct, strict=True):
         for name, right in seat_figures(debate, table):
@@ -148,7 +148,7 @@ def seat_figures(debate: Debate, correct: Correct) -> Iterator[tuple[str, bool]]
 
 
 def tool_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
-    """Return the figures of the programs in a batch; nothing where no turn could run any."""
+    """Return the figures of the programs in a batch; nothing if no turn could run any."""
     problems: dict[str, list[tuple[Turn, bool | None]]] = defaultdict(list)
     for debate, table in zip(debates, correct, strict=True):
         problems[debate.problem.id] += [(turn, is_right(turn.id, table)) for turn in debate.turns]
@@ -340,7 +340,7 @@ def verdict_metrics(
     verdicts: Sequence[Verdicts | None],
     tally: Mapping[str, int],
 ) -> dict[str, float]:
-    """Return what a verifier model said of a step and what that cost; nothing where there is none.
+    """Return figures of a verifier model's verdicts in a step and their cost; nothing without one.
 
     ``tally`` is that of ``VerifierModel.take_tally``.
     """

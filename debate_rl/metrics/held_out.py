@@ -178,7 +178,7 @@ def reach_of(name: str) -> int:
 
 
 def gain(before: HeldOut, after: HeldOut, name: str) -> Gain | None:
-    """Return what a figure gained over the problems with a value in both; None where there are none.
+    """Return what a figure gained over the problems with a value in both; None if there are none.
 
     Each problem counts once, as in ``debate eval``, however many values it has.
     """
@@ -235,7 +235,7 @@ def _alone(one: HeldOut, name: str) -> str:
 
 
 def on_problems(found: Gain) -> str:
-    """Return the number of problems of a gain, and that they are not all where they are not."""
+    """Return the number of problems of a gain, and a note if some are missing."""
     problems = counted(found.difference.clusters, "problem")
     return f"on the {problems} with a value in both" if found.left_out else problems
 

@@ -77,7 +77,7 @@ def thirds(values: Ordered) -> tuple[Ordered, Ordered, Ordered]:
 
 
 def spread(estimate: Estimate, digits: int, within: tuple[float, float] = (0.0, 1.0)) -> str:
-    """Return the interval as text: half its width where it is even, else its bounds; "" where it has none.
+    """Return the interval as text: half its width where it is even, else its bounds; "" if it has none.
 
     ``within``: what the figure can be; the interval goes no further.
 
@@ -114,7 +114,7 @@ def clustered_mean(
 def crossed_mean(
     runs: Sequence[Mapping[Any, tuple[float, float]]], *, signed: bool = False, most: float = 1.0
 ) -> Estimate | None:
-    """Return the mean of runs' means with a 95% interval over other runs and other problems; None of none.
+    """Return the mean of runs' means with a 95% interval over other runs and other problems, or None.
 
     ``runs``: of each the sum of the values of each problem and their number; a run's mean is sum by number.
     Runs may share all problems, some or none. Values lie in [0, most], ``signed`` ones in [-most, most].
@@ -209,7 +209,7 @@ def mean(values: ArrayLike, clusters: Codes, *, signed: bool = False) -> Estimat
 
 
 def ratio(top: ArrayLike, bottom: ArrayLike, clusters: Codes, *, signed: bool = False) -> Estimate | None:
-    """Return sum(top) / sum(bottom) of rows (n,); n of the estimate is the sum of ``bottom``; None where 0.
+    """Return sum(top) / sum(bottom) of rows (n,); n of the estimate is the sum of ``bottom``; None if 0.
 
     ``signed``: a difference, with its p; otherwise a rate.
     """
@@ -248,7 +248,7 @@ def _all_alike(estimate: Estimate, signed: bool) -> Estimate:
 
 
 def difference(values: ArrayLike, first: ArrayLike, clusters: Codes) -> Estimate | None:
-    """Return the mean of the values where ``first`` minus the mean of the others; None where either is empty.
+    """Return the mean of the values where ``first`` minus the mean of the others; None if either is empty.
 
     Clusters may have rows on both sides, which are then compared within them. Each side has the small-sample
     factor of its own clusters and Student's t Welch's degrees of freedom, so that rows of their own clusters

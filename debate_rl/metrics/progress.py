@@ -205,7 +205,7 @@ class StepDisplay:
         self.say("  ".join(("before the first step", *(text for text in shown if text))))
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Print the line of a step, with its time (evaluation aside) and what is left of all steps."""
+        """Print the line of a step, with its time (without evaluation) and the time left for all steps."""
         took = step_seconds(metrics)
         self._pace.reach(step + 1, took_s=took + metrics.get("seconds/evaluate", 0.0))
         left = f", {self._pace.words()}" if step + 1 < self._steps else ""

@@ -30,7 +30,7 @@ CHOICE_MODES: tuple[Mode, ...] = ("boxed", "lenient", "gsm8k_strict", "answer_is
 """The modes that read letters of options; all others are for mathematics."""
 FREE = (
     *("run", "logging", "verifier.cache", "verifier.max_without", "verifier.diagnose"),
-    *("train.save_every", "train.save_minutes", "train.keep_last", "train.keep_best", "train.over_memory"),
+    *("train.save_every", "train.keep_last", "train.keep_best", "train.over_memory"),
     *("train.target", "train.hours", "train.on_alarm", "train.max_first_mismatch"),
 )
 """Settings that may always change: they decide which checkpoints are written, whether a run that may not fit
@@ -138,10 +138,10 @@ def refuse_unexplored(config: Config) -> None:
 def refuse_without_truth(config: Config, data: Problems) -> None:
     """Refuse settings that need right and wrong solutions where a problem cannot have them."""
     open_ = next((problem.id for problem in data.train if problem.kind in WITHOUT_TRUTH), None)
-    if config.train.adaptive.chunk and open_ is not None:
+    if config.train.adaptive and open_ is not None:
         raise ValueError(
-            f"train.adaptive.chunk = {config.train.adaptive.chunk}: waits for right and for wrong solutions, "
-            f"and the problem {open_!r} has no gold answer; set train.adaptive.chunk = 0"
+            "train.adaptive: waits for right and for wrong solutions, "
+            f"and the problem {open_!r} has no gold answer; leave it out"
         )
     scored, keys = (
         next((p.id for p in data.train if p.kind == "rubric"), None),

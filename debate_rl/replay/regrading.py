@@ -51,7 +51,7 @@ Records: TypeAlias = Callable[[], Iterator[Record]]
 StopsOf: TypeAlias = Callable[[DebateConfig], Sequence[str]]
 """The stop strings at which replies of a protocol are cut."""
 Row: TypeAlias = dict[str, Any]
-"""A line of a result: names, counts and estimates (None where one is not known)."""
+"""A line of a result: names, counts and estimates (None if one is not known)."""
 
 
 class Source(NamedTuple):
@@ -113,7 +113,7 @@ def sources_of(path: Path, *, filter: str = "", steps: tuple[int, int | None] = 
     """Return what can be graded again at a path: a run, one evaluation, or a folder of evaluations.
 
     The training transcripts of a run are early and late steps, a third each, or the steps that are named.
-    ValueError where there is nothing.
+    ValueError if there is nothing.
     """
     if (path / IDENTITY).is_file():
         return [_evaluation(path)]
@@ -265,9 +265,9 @@ def read_again(reply: Reply, cut: str | None = None) -> Turn:
 
 
 def graded(problem: Problem, turn: Turn, mode: Mode, own: Environment | None = None) -> Truth:
-    """Return the verdict on a turn's solution under a mode; None where the grader gave none.
+    """Return the verdict on a turn's solution under a mode; None if the grader gave none.
 
-    ValueError where the mode is not for such a problem.
+    ValueError if the mode is not for such a problem.
     """
     if mode == "first_letter" and problem.kind != "choice":
         kind = f"problem {problem.id} is of kind {problem.kind}"
@@ -378,7 +378,7 @@ def stop_strings(text: str) -> tuple[str, ...]:
 
 
 def stops_of(clip: str) -> StopsOf:
-    """Return the stop strings that --clip means for the replies of a protocol; ValueError where it has none.
+    """Return the stop strings that --clip means for the replies of a protocol; ValueError if it has none.
 
     >>> from debate import DebateConfig
     >>> stops_of("family:qa")(DebateConfig())[:2], stops_of("Q:")(DebateConfig())

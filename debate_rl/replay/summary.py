@@ -154,7 +154,7 @@ def replay_name(overrides: Iterable[str], asked: Mapping[str, object]) -> str:
 
 
 def refuse_another(folder: Path, asked: Mapping[str, object]) -> None:
-    """Raise ValueError where a folder holds anything but a replay, or a whole one of another question."""
+    """Raise ValueError if a folder holds anything but a replay, or a whole one of another question."""
     known = {FACTS, DEBATES, _FRESH, f".{FACTS}.new"}
     names = {entry.name for entry in folder.iterdir()} if folder.exists() else set[str]()
     held: object = None

@@ -98,13 +98,13 @@ def status(run: Run, now: float | None = None) -> str:
 
 
 def last_end(run: Run) -> Mapping[str, Any]:
-    """Return how the latest start of a run ended, as run.json has it; {} where it does not say."""
+    """Return how the latest start of a run ended, as run.json has it; {} if it does not say."""
     end = (starts_of(run.info) or [{}])[-1].get("end")
     return end if isinstance(end, dict) and isinstance(end.get("reason"), str) else {}
 
 
 def ended_line(run: Run) -> str:
-    """Return a line of how the latest start of a run ended, and its wall time; "" where nothing says it."""
+    """Return a line of how the latest start of a run ended, and its wall time; "" if nothing says it."""
     starts, end = starts_of(run.info), last_end(run)
     count = ends_by(starts, "rollback")
     back = f" {counted(count, 'rollback')} before." if count else ""
@@ -189,7 +189,7 @@ def _above(value: float | None, least: float) -> Word:
 
 
 def _listed(**numbers: float | None) -> str:
-    """Return the known numbers with their names; what the run does not say where there are none."""
+    """Return the known numbers with their names, or the names of the missing ones."""
     known = [f"{name.replace('_', ' ')} {short(one)}" for name, one in numbers.items() if one is not None]
     return ", ".join(known) or UNKNOWN
 

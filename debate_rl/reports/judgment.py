@@ -161,7 +161,7 @@ def comparison_section(runs: Sequence[Judged]) -> Section:
 
 
 def difference(study: Study, base: Study, name: str) -> Estimate | None:
-    """Return a figure of one run minus that of another; None where it is no plain mean, or has no cases.
+    """Return a figure of one run minus that of another; None if it is no plain mean, or has no cases.
 
     Rows of one problem are one cluster whichever run they are of: where the runs share problems the
     difference is paired by them, where they do not it is that of independent runs.

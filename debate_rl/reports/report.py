@@ -1,4 +1,4 @@
-"""A whole report: debates are read, sections put together, and the questions of the first screen answered.
+"""Make a whole report: read debates, build sections, answer the questions of the first screen.
 
 Did it learn? Can the judge be trusted, and is it getting worse? What to look at or change next?
 """
@@ -55,7 +55,7 @@ Found: TypeAlias = Mapping[str, Finding]
 def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = lambda total: None) -> Judged:
     """Return the debates of a run that a filter finds; ``tell`` gets their total number after each.
 
-    TranscriptError where there is no run, none of its debates is found, or one of them cannot be read.
+    TranscriptError if there is no run, none of its debates is found, or one of them cannot be read.
     """
     study = Study()
     with RunStore.open(name) as run:

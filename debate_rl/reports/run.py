@@ -1,4 +1,4 @@
-"""One run as the training report sees it: what there is of it, what is missing, how its figures changed."""
+"""One run as the training report sees it: its data, what is missing, how its figures changed."""
 
 from __future__ import annotations
 
@@ -167,11 +167,11 @@ class Run:
     readings: Sequence[Reading] = ()
 
     def behind(self, filter: str = "") -> Behind | None:
-        """Return the link to this run's debates; None where none are stored."""
+        """Return the link to this run's debates; None if none are stored."""
         return Behind(str(self.path), filter) if self.debates else None
 
     def setting(self, key: str, kind: type = object) -> Any:
-        """Return a setting of this kind (float takes whole numbers too); None where there is none."""
+        """Return a setting of this kind (float takes whole numbers too); None if there is none."""
         return setting(self.settings, key, kind)
 
     def table(self, key: str, rows: Rows, *more: str, **words: object) -> Table:
@@ -190,7 +190,7 @@ class Run:
         return [(name, part[0], part[-1]) for name, part in parts]
 
     def change(self, name: str) -> Change | None:
-        """Return how a figure changed; None of one that is not known."""
+        """Return how a figure changed; None if it is unknown."""
         return change(self.curves.of(name)[1])
 
     def evaluated(self, name: str) -> list[tuple[int, Bounded]]:
@@ -206,7 +206,7 @@ class Run:
         return list(zip((steps + 1).tolist(), known, strict=True))
 
     def paired(self, name: str) -> Gain | None:
-        """Return the gain over the problems with a value in the first and last evaluation; None of none."""
+        """Return the gain over the problems with a value in the first and last evaluation, or None."""
         if len(self.held_out) < 2:
             return None
         return gain(self.held_out[0], self.held_out[-1], name.removeprefix("eval/"))
@@ -221,7 +221,7 @@ class Run:
 
 
 def load_runs(paths: Sequence[Path]) -> list[Run]:
-    """Return the runs, each with a name of its own."""
+    """Return the runs, each with a unique name."""
     names = [path.resolve().name for path in paths]
     shown = [f"{n} ({p})" if names.count(n) > 1 else n for n, p in zip(names, paths, strict=True)]
     return [

@@ -209,7 +209,7 @@ class RolloutWorker:
         train, grader, since = self.config.train, self.config.grader, time.monotonic()
         debate = self.config.at_step(step).debate
         name, mode = ("debates", step, *part), grader.mode_at(step)
-        most, chunk = train.group_size, train.adaptive.chunk or train.group_size
+        most, chunk = train.group_size, train.chunk
         held: list[list[Held]] = [[] for _ in problems]
         tally: Counter[str] = Counter()
         for start in range(0, most, chunk):
@@ -241,7 +241,8 @@ class RolloutWorker:
             of_learners(one.debate, one.correct if self._labelled(one.debate.problem) else None)
             for one in held
         ]
-        return has_enough(tables, self.config.train.adaptive)
+        wanted = self.config.train.adaptive
+        return wanted is not None and has_enough(tables, wanted)
 
     def _labelled(self, problem: Problem) -> bool:
         return is_labelled(problem, self.config.rewards, self.config.seed)
@@ -335,8 +336,7 @@ def adaptive_metrics(
     ]
     sizes = [len(group) for group in tables]
     first = [
-        right_share(row[-1] for table in group[: train.adaptive.chunk] for row in table or ())
-        for group in tables
+        right_share(row[-1] for table in group[: train.chunk] for row in table or ()) for group in tables
     ]
     known = [share for share in first if share is not None]
     return {
@@ -348,7 +348,7 @@ def adaptive_metrics(
 
 
 def silent_groups(transitions: Sequence[Transition], config: Config, ema: Mapping[str, float]) -> int:
-    """Return how many groups have no signal of their own; the running means stay as they are."""
+    """Return how many groups have no signal; the running means do not change."""
     silent = 0
     for _, members in groupby(transitions, key=lambda transition: transition.group):
         group = list(members)

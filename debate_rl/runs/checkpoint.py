@@ -211,7 +211,7 @@ def step_of(path: Path) -> int:
 
 
 def best_checkpoint(folder: Path) -> Path | None:
-    """Return the checkpoint that the newest one calls the best; None where there is none."""
+    """Return the checkpoint that the newest one calls the best; None if there is none."""
     paths = {path.name: path for path in checkpoints(folder)}
     with suppress(OSError, LookupError, TypeError, ValueError):
         return paths.get(_name(read_json([*paths.values()][-1] / "state.json")["state"]["best"][0]))
@@ -239,7 +239,7 @@ def publish(fresh: Path, final: Path) -> None:
 
 
 def link_best(folder: Path, best: int | None) -> None:
-    """Point the link "best" to the checkpoint of this step; remove it where there is none."""
+    """Point the link "best" to the checkpoint of this step; remove it if there is none."""
     link, fresh = folder / BEST, folder / f"{HIDDEN}{BEST}"
     if link.is_dir() and not link.is_symlink():
         return  # a copy that followed the link

@@ -237,7 +237,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a process holds the folder's lock, without writing; False where that is unknown."""
+    """Return whether a process holds the folder's lock, without writing; False if that is unknown."""
     try:
         import fcntl
 
@@ -284,7 +284,7 @@ def ended(facts: Mapping[str, Any], end: Mapping[str, object], *, now: float) ->
 
 
 def closed(starts: Sequence[Start], metrics: Path) -> list[Start]:
-    """Return the starts of a run that is opened again, with an end for the latest where it was killed."""
+    """Return the starts of a run that is opened again, with an end for the latest if it was killed."""
     result = [dict(start) for start in starts]
     if result and "end" not in result[-1]:
         try:
@@ -300,7 +300,7 @@ def closed(starts: Sequence[Start], metrics: Path) -> list[Start]:
 
 
 def starts_of(facts: Mapping[str, Any]) -> list[Start]:
-    """Return the starts in run.json; [] where there are none that can be read."""
+    """Return the starts in run.json; [] if there are none that can be read."""
     starts = facts.get("starts")
     return [start for start in starts if isinstance(start, dict)] if isinstance(starts, list) else []
 
@@ -333,7 +333,7 @@ def ends_by(starts: Sequence[Mapping[str, Any]], reason: str) -> int:
 
 
 def _since(start: Start, at: float) -> float:
-    """Return the seconds from the time of a start, 0 where it cannot be read or lies later."""
+    """Return the seconds from the time of a start, 0 if it cannot be read or lies later."""
     try:
         return max(at - datetime.fromisoformat(str(start.get("time"))).timestamp(), 0.0)
     except ValueError:

@@ -35,7 +35,7 @@ TRAIN_ONLY = ("limit", "decontaminate", "max_prompt_tokens", "mix", "difficulty"
 NOT_DRAWN_BY = {"every", "direct", "samples", "strategies", "more", "judge_pairs"}
 """Keys of ``held_out`` that do not decide which problems are drawn."""
 Change: TypeAlias = tuple[object, object]
-"""The value before and now; None where it is unset."""
+"""The value before and now; None if it is unset."""
 
 
 def versions() -> dict[str, str]:
@@ -48,7 +48,7 @@ def versions() -> dict[str, str]:
 
 
 def source_commit() -> str | None:
-    """Return the git commit of this code, with "-dirty" where it was changed; None outside of git.
+    """Return the git commit of this code, with "-dirty" if it was changed; None outside of git.
 
     A wheel installed inside somebody else's repository has no commit: git must know this very file.
     """
@@ -140,14 +140,14 @@ def file_checksums(config: Config) -> dict[str, str]:
 def prompts_key(name: str) -> str:
     """Return the key of a prompt set in run.json: "prompts: default", or the path of an own one.
 
-    ValueError where there is no shipped one of that name.
+    ValueError if there is no shipped one of that name.
     """
     path = prompt_path(name)
     return f"prompts: {name}" if path.parent == SHIPPED else str(path)
 
 
 def prompts_checksum(name: str) -> str:
-    """Return the checksum of a prompt set; OSError or ValueError where it cannot be read."""
+    """Return the checksum of a prompt set; OSError or ValueError if it cannot be read."""
     return sha256(read_plain(prompt_path(name), LARGEST_TOML)).hexdigest()
 
 

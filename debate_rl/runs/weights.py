@@ -36,7 +36,7 @@ class KeptWeights(NamedTuple):
 
 
 def newest_weights(run: Path) -> Path:
-    """Return the newest good checkpoint, or the warm start; ValueError where a run has neither."""
+    """Return the newest good checkpoint, or the warm start; ValueError if a run has neither."""
     path = latest_good(run / "checkpoints") or latest_good(run / WARM_START)
     if path is None:
         raise ValueError(f"{run}: holds no checkpoint; train it first")
@@ -125,7 +125,7 @@ def load_run_model(config: Config) -> tuple[Any, Any]:
 
 
 def load_weights(model: Any, folder: Path) -> None:
-    """Load what ``save_pretrained`` wrote, in place; ValueError where names or shapes do not match."""
+    """Load what ``save_pretrained`` wrote, in place; ValueError if names or shapes do not match."""
     (_load_adapter if hasattr(model, "peft_config") else _load_all)(model, folder)
 
 
@@ -207,7 +207,7 @@ def use_threads(config: Config) -> tuple[int, str] | None:
 
 
 def _kept(run: Path) -> int | None:
-    """Return the number of a run's earlier start; None where it is not known."""
+    """Return the number of a run's earlier start; None if it is not known."""
     try:
         facts = read_json(run / "run.json")
     except (OSError, ValueError):

@@ -130,7 +130,7 @@ def band(pass_rate: float) -> str:
 def bands(problems: Sequence[Problem], path: str) -> dict[str, str]:
     """Return the stratum of each problem that a file measured, by id.
 
-    DataError where it has none of the problems, or another question under one's id.
+    DataError if it has none of the problems, or another question under one's id.
     """
     rows = read_difficulty(path, key=HELD_OUT_KEY).rows
     if not problems:
@@ -147,7 +147,7 @@ def by_difficulty(
 ) -> tuple[tuple[Problem, ...], dict[str, int]]:
     """Return the problems that are kept, and how many were left out, by cause.
 
-    DataError where the file has none of the problems, has other questions under their ids, lacks some that
+    DataError if the file has none of the problems, has other questions under their ids, lacks some that
     it may not lack, and where none is left. A warning says how many of its rows are of no problem here.
     """
     rows, name = read_difficulty(settings.path).rows, f"{KEY}={settings.path}"
@@ -168,7 +168,7 @@ def by_difficulty(
 
 
 def _cause(row: Difficulty | None, settings: DifficultyConfig) -> str | None:
-    """Return why a problem is left out; None where it is not."""
+    """Return why a problem is left out; None if it is not."""
     if row is None:
         return "not measured" if settings.unmeasured == "leave_out" else None
     if row.pass_rate < min(values_of(settings.at_least)):

@@ -95,7 +95,7 @@ class Problems:
 
     @property
     def sources(self) -> Mapping[str, str]:
-        """The sources of training problems, by their names in metrics; empty where there is only one."""
+        """The sources of training problems, by their names in metrics; empty if there is only one."""
         return sources_of(self.train)
 
     def findings(self) -> dict[str, object]:
@@ -114,7 +114,7 @@ class Problems:
         return found
 
     def lines(self) -> list[str]:
-        """Return the lines of a start about the problems: counts, by level and source where there are any."""
+        """Return the lines of a start about the problems: counts, by level and source if there are any."""
         parts = {"to train on": counts(self.train), "held out": counts(self.held_out)}
         parts |= {f"held out ({part.name})": counts(part.problems) for part in self.more}
         numbers = [f"{part['problems']:,} {name}" for name, part in parts.items()]
@@ -258,7 +258,7 @@ def further_held_out(config: Config, environment: Environment) -> tuple[HeldOutP
 
 
 def shots_of(config: Config) -> tuple[Shot, ...]:
-    """Return the examples that a run draws from; none where it shows none."""
+    """Return the examples that a run draws from; none if it shows none."""
     shots, env = config.shots, config.env
     if not shots.count:
         return ()
@@ -277,7 +277,7 @@ def shown_with(config: Config, problem: Problem, count: int) -> Problem:
 def held_out_with_shots(
     config: Config, problems: tuple[Problem, ...], pool: tuple[Shot, ...]
 ) -> tuple[Problem, ...]:
-    """Return held-out problems with their examples; DataError where an example is one of the problems."""
+    """Return held-out problems with their examples; DataError if an example is one of the problems."""
     questions = {same_question(problem.question): problem.id for problem in problems}
     shown = next((shot for shot in pool if same_question(shot.question) in questions), None)
     if shown is not None:
@@ -466,7 +466,7 @@ def _refuse_same_split(config: Config) -> None:
 
 
 def _refuse_ungradable(config: Config, problems: Sequence[Problem]) -> None:
-    """Refuse problems that only a verifier model or a sandbox can grade, where there is none."""
+    """Refuse problems that only a verifier model or a sandbox can grade, if there is none."""
     verifier = config.verifier
     for problem in problems:
         if problem.kind == "rubric" and verifier.endpoint is None:

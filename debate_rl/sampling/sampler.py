@@ -25,8 +25,7 @@ from debate import Problem
 from debate.ramps import value_at
 from debate.seeds import derive_seed
 from debate_rl.config import Config
-from debate_rl.config.data import DifficultyConfig, Order, knots
-from debate_rl.config.sampling import SamplingConfig
+from debate_rl.config.data import DifficultyConfig, Order, SamplingConfig, knots
 from debate_rl.runs.trainer_state import Memory, SamplerState
 from debate_rl.sampling.difficulty import Difficulty, read_difficulty
 from debate_rl.sampling.problems import Problems
@@ -352,7 +351,7 @@ def check_sampling(config: Config, data: Problems) -> None:
 def with_epochs(config: Config, problems: int, *, capped: bool | None = None) -> Config:
     """Return the configuration with the number of whole steps in ``train.epochs`` of this many problems.
 
-    ``capped``: whether ``train.steps`` may end the run before; None: where it is given. ValueError for less
+    ``capped``: whether ``train.steps`` may end the run before; None: if it is given. ValueError for less
     than a step.
 
     >>> train = {"epochs": 2, "batch_size": 64}

@@ -32,13 +32,15 @@ from transcripts.append import LineFile
 FORMAT = 2
 HOUR = 3600.0
 COUNTS = ("samples", "comparisons", "unread", "cut_off", "tokens_read", "tokens_generated")
+READ = ("id", "checksum", "answer", "right", "refused", "ended", "tokens_read", "tokens_generated")
+"""What is read of the lines of a file."""
 Line: TypeAlias = Mapping[str, Any]
-"""One problem with its answer. ``checksum``: of the whole problem; ``right``: None where nobody knows;
-``refused``: why it could not be asked, "" where it was. The other fields are those of ``Answered``."""
+"""One problem with its answer. ``checksum``: of the whole problem; ``right``: None if nobody knows;
+``refused``: why it could not be asked, "" if it was. The other fields are those of ``Answered``."""
 
 
 def line_of(problem: Problem, found: Answered | Refused, posed: Posed, mode: Mode) -> Line:
-    """Return the line of what came of a problem, graded where there is a gold answer."""
+    """Return the line of the result of a problem, graded where there is a gold answer."""
     line = {"id": problem.id, "checksum": question_checksum(problem), "question": problem.question}
     if isinstance(found, Refused):
         empty = {"answer": None, "right": None, "shares": [], "ended": "", **dict.fromkeys(COUNTS, 0)}
@@ -84,7 +86,7 @@ class AnswersFile:
     def missing(self, problems: Sequence[Problem]) -> list[Problem]:
         """Return the problems that have no answer yet.
 
-        DataError where the file has an answer to another problem of the same id.
+        DataError if the file has an answer to another problem of the same id.
         """
         known = {line["id"]: line["checksum"] for line in self.lines}
         for problem in problems:
@@ -95,14 +97,14 @@ class AnswersFile:
 
 
 def _read(path: Path, of: Mapping[str, Any]) -> list[Line]:
-    """Return the answers that a file holds, a torn last line left out; [] where there is none."""
+    """Return the answers that a file holds, a torn last line left out; [] if there is none."""
     found: list[Line] = []
     for number, row in enumerate(plain_lines(path) if path.exists() else (), start=1):
         try:
             line = json.loads(row)
             found.append(line)
-            _ = line["format"] if number == 1 else (line["id"], line["checksum"])
-        except (ValueError, LookupError, TypeError) as error:
+            _ = (line["format"], line["of"].items()) if number == 1 else [line[key] for key in READ]
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             if not row.endswith(b"\n") and (number > 1 or row.startswith(b'{"format":')):
                 break  # torn as it was written
             where = str(path) if number == 1 else f"{path}, line {number}"
@@ -126,7 +128,7 @@ def summary(lines: Sequence[Line], *, seconds: float, solved: int) -> dict[str, 
     """Return the figures of answers, of which ``solved`` were found in these wall ``seconds``.
 
     ``right`` is over the graded ones, with a 95% interval where there are two or more; ``per_hour`` and
-    ``tokens_per_second`` are of this command alone, and None where it found nothing.
+    ``tokens_per_second`` are of this command alone, and None if it found nothing.
     """
     graded = [line for line in lines if line["right"] is not None]
     asked = [line for line in lines if not line["refused"]]

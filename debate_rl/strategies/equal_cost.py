@@ -73,7 +73,7 @@ class Contender:
     def why_not(
         self, plan: SolvePlan, problems: Sequence[Problem], judge: DebateConfig | None = None
     ) -> str | None:
-        """Return why it cannot be asked these problems; None where it can. ``judge``: another's protocol."""
+        """Return why it cannot be asked these problems; None if it can. ``judge``: another's protocol."""
         try:
             check_plan(self.plan(plan), problems, judge)
         except ValueError as error:
@@ -102,11 +102,11 @@ class Grader:
         self._known = dict[tuple[str, str], Truth]()
 
     def answer(self, problem: Problem, turn: Turn) -> str | None:
-        """Return the answer of a solution; None where it gives none."""
+        """Return the answer of a solution; None if it gives none."""
         return (answer_of(self.environment, problem, turn, self.mode) or "").strip() or None
 
     def grade(self, problem: Problem, turn: Turn) -> Truth:
-        """Return True, False, "missing", or None where the grader gave no verdict."""
+        """Return True, False, "missing", or None if the grader gave no verdict."""
         key = problem.id, answer_of(self.environment, problem, turn, self.mode) or ""
         if key not in self._known:
             self._known[key] = grade_turn(self.environment, problem, turn, self.mode).verdict
@@ -116,7 +116,7 @@ class Grader:
 class Pool:
     """Solutions of each problem by one agent alone. ``cost``: of one, the means of its tokens.
 
-    DataError where the grader gives no verdict on any problem.
+    DataError if the grader gives no verdict on any problem.
     """
 
     def __init__(self, problems: Sequence[Problem], plan: SolvePlan, policy: Policy, grader: Grader) -> None:
@@ -379,7 +379,7 @@ def _measured(
 
 
 def gap(one: Values, other: Values) -> Estimate:
-    """Return the mean difference over the problems with a value in both; DataError where there are none."""
+    """Return the mean difference over the problems with a value in both; DataError if there are none."""
     values = {id: one[id] - other[id] for id in one if id in other}
     if not values:
         raise DataError("no problem has a verdict of the grader on what is compared")

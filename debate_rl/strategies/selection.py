@@ -44,7 +44,7 @@ LONGEST = 16
 
 
 def check_ballots(work: Work) -> None:
-    """ValueError where the judge knows no ballots, or the budget has no room for a solution and one."""
+    """ValueError if the judge knows no ballots, or the budget has no room for a solution and one."""
     check_judge(work.judged_by.protocol)
     work.need(1, "a solution and a ballot", more=work.comparison_tokens)
 
@@ -198,7 +198,7 @@ def _comparisons(work: Work, votes: Tally, pairs: Sequence[tuple[int, int]], rng
 async def compare(work: Work, comparisons: Sequence[Comparison]) -> list[float | None]:
     """Return what each comparison gives its left solution: 1.0, 0.0, or half for a tie or no valid vote.
 
-    None where the budget ended before it came.
+    None if the budget ended before it came.
     """
     judge = work.judged_by
     config = judging_protocol(judge.protocol)
@@ -271,13 +271,13 @@ def entry_of(seating: Seating, agent: int, solution: Solution | None) -> Entry:
 
 
 def check_list(work: Work) -> None:
-    """ValueError where the judge is shown nothing of others, or the budget has no room for a selection."""
+    """ValueError if the judge is shown nothing of others, or the budget has no room for a selection."""
     check_selection(work.judged_by.protocol)
     work.need(1, "a solution and a selection", more=work.comparison_tokens)
 
 
 def check_selection(protocol: DebateConfig) -> None:
-    """ValueError where a prompt set has no form for what is shown of others."""
+    """ValueError if a prompt set has no form for what is shown of others."""
     if prompts_of(protocol).alone:
         raise ValueError(
             f"debate.prompts = {protocol.prompts!r}: is for one agent and shows nobody's solutions, as "
@@ -314,7 +314,7 @@ async def genselect(work: Work) -> Answered:
 
 
 async def _select(work: Work, groups: Sequence[Sequence[int]]) -> list[int | None]:
-    """Return the solution that is selected of each group, all asked at once; None where none is."""
+    """Return the solution that is selected of each group, all asked at once; None if none is."""
     judge = work.judged_by
     protocol, budget = judge.protocol, context_budget(judge.policy, judge.protocol)
     work.stage += 1
@@ -389,7 +389,7 @@ def selection_reply(label: str) -> str:
 
 
 def selected(text: str, labels: Sequence[str], *, in_thinking: bool = False) -> int | None:
-    """Return the index of the label that a reply names; None where it names none, or several.
+    """Return the index of the label that a reply names; None if it names none, or several.
 
     >>> selected("<comparison>K7 or Q2</comparison>", ("K7", "Q2")) is None
     True

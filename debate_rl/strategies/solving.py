@@ -50,7 +50,7 @@ class Strategy:
     ``speakers``: who writes solutions: one agent once, one agent as often as there are ``samples``, or the
     ``agents`` of the protocol in all rounds. ``check`` raises ValueError, before anything is sampled, for
     what the strategy cannot do: protocol, judge, budget. ``comparisons``: ballots or selections of k
-    solutions at most; None where no judge compares. ``tools``: whether solutions run programs.
+    solutions at most; None if no judge compares. ``tools``: whether solutions run programs.
     """
 
     run: Callable[[Work], Awaitable[Answered]]
@@ -90,7 +90,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 
 
 def entry_named(name: str, table: Mapping[str, T], option: str) -> T:
-    """Return what a table has of a name; ValueError with the nearest one where there is none."""
+    """Return what a table has of a name; ValueError with the nearest one if there is none."""
     if name not in table:
         hint = did_you_mean(name, table, f"valid: {', '.join(table)}")
         raise ValueError(f"{option} {name}: is not known; {hint}")
@@ -98,7 +98,7 @@ def entry_named(name: str, table: Mapping[str, T], option: str) -> T:
 
 
 def strategy_named(name: str) -> Strategy:
-    """Return the strategy of a name; ValueError with the nearest one where there is none."""
+    """Return the strategy of a name; ValueError with the nearest one if there is none."""
     return entry_named(name, STRATEGIES, "--strategy")
 
 
@@ -178,7 +178,7 @@ def solve_all(
 
     The answers depend on seeds alone where no seconds are set; a clock ends what it ends. A problem whose
     prompt does not fit the context is refused, and the others are answered. ``judge``: another policy that
-    compares. ``on_answer`` gets the index of a problem and what came of it, in the order in which they end.
+    compares. ``on_answer`` gets the index of a problem and the result of it, in the order in which they end.
     """
     check_plan(plan, problems, judge and judge.protocol)
     return ask_all(

@@ -45,7 +45,7 @@ class Sweep(Settings):
     seeds: int | tuple[int, ...] = 3
     """The seeds that each arm is run with, as [7, 13]; or how many: the recipe's and those that follow it."""
     at_once: int = Field(default=1, ge=1, le=256)
-    """How many runs at a time, each in a process of its own."""
+    """How many runs at a time, each in its own process."""
     devices: tuple[str, ...] = ()
     """CUDA_VISIBLE_DEVICES of each of the runs at a time, as ["0", "1"]; it sets how many these are."""
     figures: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class Sweep(Settings):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """CUDA_VISIBLE_DEVICES of each of the runs at a time, "" where none is set."""
+        """CUDA_VISIBLE_DEVICES of each of the runs at a time, "" if none is set."""
         return self.devices or ("",) * self.at_once
 
     @field_validator("seeds")
@@ -185,7 +185,7 @@ def arms_of(sweep: Sweep, given: Sequence[str], where: str) -> list[Arm]:
 
 
 def _begins(table: Table, where: str) -> tuple[str, str, str]:
-    """Return an arm's own recipe, the arm that it begins after, and with which of its weights."""
+    """Return an arm's own recipe, the arm that it continues, and which of its weights."""
     for key in ("recipe", "after"):
         if not isinstance(table.get(key, ""), str):
             raise ConfigError(f"{where}.{key}: is a name (got {table[key]!r})")

@@ -110,7 +110,7 @@ def _at(evaluations: Sequence[HeldOut], step: int) -> HeldOut | None:
 
 
 def differences(before: Mapping[int, HeldOut], after: Mapping[int, HeldOut], name: str) -> Estimate | None:
-    """Return how much larger a figure is after than before, over the seeds that have both; None of none."""
+    """Return how much larger a figure is after than before, over the seeds that have both, or None."""
     pairs = [gains(before[seed], after[seed], name) for seed in after if seed in before]
     runs = [{problem: (value, 1.0) for problem, value in found.items()} for found in pairs]
     return crossed_mean(runs, signed=True, most=reach_of(name))
@@ -135,7 +135,7 @@ def _lines(run: SweepRun) -> list[dict[str, float | None]]:
 
 
 def passes_of(run: SweepRun) -> float:
-    """Return the tokens that went forward through the model in a run, and in those that it begins after."""
+    """Return the tokens that went forward through the model in a run and in the runs that it continues."""
     adapter, replies = run.config.model.lora_rank > 0, is_supervised(run.config)
     each = learner_passes(run.config.learner, adapter=adapter, replies=replies)
     own = sum(_sampled(line) + each * (line.get("read_tokens") or 0.0) for line in _lines(run))

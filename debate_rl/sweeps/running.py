@@ -1,4 +1,4 @@
-"""The runs of a sweep: each a ``debate train`` in a process of its own, several at a time if asked.
+"""The runs of a sweep: each a ``debate train`` in its own process, several at a time if asked.
 
 OUT/sweep.json keeps what is done, and a run that stopped resumes from its newest checkpoint: the same command
 finishes a sweep that was stopped or killed. Results depend neither on how many run at a time nor on their
@@ -96,7 +96,7 @@ class SweepRun:
 
 
 class State(Settings):
-    """OUT/sweep.json: what a sweep is and how far it has come; runs are named ARM/seed_N."""
+    """OUT/sweep.json: a sweep's plan and progress; runs are named ARM/seed_N."""
 
     recipe: str
     arms: dict[str, list[str]] = Field(default_factory=dict)
@@ -137,7 +137,7 @@ def runs_of(
 def open_state(sweep: Sweep, arms: Sequence[Arm]) -> Iterator[State]:
     """Yield the state of the sweep in its folder, whose lock is held until the end.
 
-    Arms and seeds may be added, and a run whose folder was removed is done again; ConfigError where one of
+    Arms and seeds may be added, and a run whose folder was removed is done again; ConfigError if one of
     its arms was another, or the state is damaged.
     """
     home = Path(sweep.out)
@@ -156,7 +156,7 @@ def open_state(sweep: Sweep, arms: Sequence[Arm]) -> Iterator[State]:
 
 
 def with_arms(state: State, sweep: Sweep, arms: Sequence[Arm]) -> State:
-    """Return the state with these arms; ConfigError where one of them was another."""
+    """Return the state with these arms; ConfigError if one of them was another."""
     head, end = f"out={sweep.out} holds a sweep", "choose another out="
     if state.recipe != sweep.recipe:
         raise ConfigError(f"{head} of {state.recipe}, and this one is of {sweep.recipe}; {end}")
@@ -183,7 +183,7 @@ def _refuse_changed(run: SweepRun) -> None:
 
 @dataclass
 class Child:
-    """A run in progress, in a process of its own on a device."""
+    """A run in progress, in its own process on a device."""
 
     process: subprocess.Popen[bytes]
     device: str
@@ -202,7 +202,7 @@ class Runner:
     def run(self, runs: Sequence[SweepRun]) -> None:
         """Run what is left. However it ends, those in progress save the steps they have finished.
 
-        ConfigError where a run that is done had other settings.
+        ConfigError if a run that is done had other settings.
         """
         for run in runs:
             if run.key in self.state.seconds:

@@ -169,7 +169,7 @@ def _learn(
     A step with a reward that is not finite is left out: the same rule gave the rewards of the other turns.
     """
     train, metrics = run.config.train, {"reward/not_finite": float(played.not_finite)}
-    if train.adaptive.chunk:
+    if train.adaptive:
         metrics |= adaptive_metrics(played.groups, played.of_learners(), train)
     if played.not_finite:
         return metrics | run.learner.skip()
@@ -242,7 +242,7 @@ def finish_step(
     run.tracker.log(step, {**metrics, **run.sampler.finish(step), **figures})
     run.step = done
     by_steps = train.save_every > 0 and done % train.save_every == 0
-    by_time = 0 < 60 * train.save_minutes <= run.clock() - run.saved_at
+    by_time = run.clock() - run.saved_at >= SAVED_WITHIN_S
     if _is_best(run, figures) or done == train.steps or by_steps or by_time or run.fault:
         run.save()
     run.refuse_wrong_engine()
@@ -289,13 +289,15 @@ def evaluates_first(run: Run) -> bool:
     return due and bool(run.data.held_out) and ("", 0) not in run.measured
 
 
+SAVED_WITHIN_S = 1800
+"""Seconds after the last checkpoint at which the next finished step saves one."""
 MAX_BAD_STEPS = 10
 """Consecutive steps without a finite gradient or reward that end a run."""
 DEBATES = Task(train_step, evaluate, evaluates_first)
 
 
 def reached_limit(run: Run, spent: float) -> End | None:
-    """Return why a run is at its end: its target or its hours; None where it is not.
+    """Return why a run ends now: its target or its hours; None if it does not.
 
     ``spent``: wall seconds of all starts.
     """
@@ -327,7 +329,7 @@ def _act(run: Run, raised: Sequence[Raised]) -> End | None:
 
 
 def _rolled_back(run: Run, since: int, why: str) -> End:
-    """Put away the checkpoints from after an alarm's step; where there is no way back, end the run.
+    """Rename the checkpoints after an alarm's step; if no checkpoint is left to return to, end the run.
 
     A rollback is a resume from an earlier checkpoint with a lower learning rate. run.json keeps the end of
     this start, and the run is opened again; killed at any point, it resumes to the same.

@@ -51,7 +51,7 @@ _LOCK = threading.Lock()  # parts of mpmath change the precision of their contex
 
 @cache
 def context() -> Any:
-    """Return mpmath's arithmetic in a context of its own, whose precision nobody else sets."""
+    """Return mpmath's arithmetic in its own context, so that nobody else changes its precision."""
     from mpmath.ctx_mp import MPContext
 
     mp = MPContext()
@@ -105,7 +105,7 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def _root(value: Any, degree: Any) -> Any:
-    """Return the real root where there is one, else the principal one."""
+    """Return the real root if there is one, else the principal one."""
     mp = context()
     if not mp.isint(degree) or not 2 <= degree.real <= 100:
         raise Unknown("the degree of a root")
@@ -228,7 +228,7 @@ def called(*texts: str) -> frozenset[str]:
 
 
 def parse_formula(text: str, functions: frozenset[str] = frozenset()) -> Node | None:
-    """Return the formula as a function of a point; None where it is not in the grammar."""
+    """Return the formula as a function of a point; None if it is not in the grammar."""
     tokens = tokens_of(text)
     if not tokens or len(tokens) > MAX_TOKENS:
         return None
@@ -532,7 +532,7 @@ def _same_at(claim: Node, truth: Node, point: int) -> bool | None:
 
 
 def is_close(left: Any, right: Any) -> bool | None:
-    """Return whether two values are equal to ninety digits; None where they are too near to tell."""
+    """Return whether two values are equal to ninety digits; None if they are too near to tell."""
     mp = context()
     scale, difference = max(abs(left), abs(right)), abs(left - right)
     if difference <= scale * mp.mpf(10) ** -90:
@@ -545,7 +545,7 @@ def is_close(left: Any, right: Any) -> bool | None:
 def differences_at(
     left: str, right: str, points: Sequence[int], functions: frozenset[str] = frozenset()
 ) -> list[Any] | None:
-    """Return the first formula's values minus the second's; None where one is not read or has no value."""
+    """Return the first formula's values minus the second's; None if one is not read or has no value."""
     with _LOCK:
         a, b = parse_formula(left, functions), parse_formula(right, functions)
         try:

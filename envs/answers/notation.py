@@ -235,7 +235,7 @@ def name_of(text: str) -> str:
 
 
 def statement(text: str) -> str:
-    """Return what the one "=" of a text stands behind, "" where it has none or several."""
+    """Return what the one "=" of a text stands behind, "" if it has none or several."""
     parts = _between_signs(text)
     return parts[0] if len(parts) == 2 else ""
 

@@ -82,7 +82,7 @@ def parts_of(text: str) -> Parts | None:
 
 
 def _spread(items: Sequence[str]) -> tuple[str, ...]:
-    """Return the items, each that holds one plus-minus as two."""
+    """Return the items, each with one plus-minus replaced by two."""
     spread: list[str] = []
     for item in items:
         signs = (("+", "-"), ("-", "+")) if item.count(r"\pm") == 1 else ((r"\pm", r"\mp"),)
@@ -176,7 +176,7 @@ def _split(text: str, separators: frozenset[str], *, numbers: bool = True) -> li
 
 
 def split_at(text: str, separators: frozenset[str], kept: Container[int] = ()) -> tuple[list[str], list[str]]:
-    """Return the pieces between separators outside all brackets, and the separators; ``kept`` are none."""
+    """Return the pieces between separators outside all brackets, and the separators; not ``kept``."""
     pieces, signs, depth, start = [], [], 0, 0
     for match in _TOKEN.finditer(text):
         token = match.group()

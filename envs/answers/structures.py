@@ -29,7 +29,7 @@ _INDEX = re.compile(r"_\{?\d\}?$", re.ASCII)
 
 
 def same_structure(answer: str, gold: str) -> bool | None:
-    r"""Return whether two answers (in the form of ``clean``) are equal; None where these rules cannot decide.
+    r"""Return whether two answers (in the form of ``clean``) are equal; None if these rules cannot decide.
 
     >>> same_structure("(1, 2)", "(1,2)"), same_structure("(2,1)", "(1,2)"), same_structure("2,1", "1, 2")
     (True, False, True)

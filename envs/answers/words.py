@@ -193,7 +193,7 @@ def same_text(answer: str, gold: str, *, verbatim: bool = False) -> bool:
 
 
 def same_time(answer: str, gold: str) -> bool | None:
-    """Return whether two times of day in plain notation are the same; None where the gold is not a time.
+    """Return whether two times of day in plain notation are the same; None if the gold is not a time.
 
     One of them must name the half of the day, by words or by an hour of 0 or above 12. A gold answer like
     "5am" may be letters of a formula: then the answer must be a time too. An answer that is not a time is

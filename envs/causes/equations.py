@@ -105,7 +105,7 @@ class _Unreadable(ValueError):
 
 
 def false_equation(text: str) -> Span | None:
-    r"""Return where the first equation of plain numbers stands that is false; None where none is found.
+    r"""Return where the first equation of plain numbers stands that is false; None if none is found.
 
     >>> text = "First 12 * 4 = 48. Then 48 + 17 = 55, so the answer is 55."
     >>> false_equation(text).of(text)
@@ -180,7 +180,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _term(tokens: Sequence[_Token]) -> Term | None:
-    """Return the value of a part; None where it is no expression of numbers, or too large a one."""
+    """Return the value of a part; None if it is no expression of numbers, or too large a one."""
     if len(tokens) > MOST_TOKENS:
         return None
     while tokens and tokens[0].kind in ("open", "close") and not _balanced(tokens):

@@ -1,4 +1,4 @@
-"""The cause of a wrong reply, by rules that say nothing where they cannot know.
+"""The cause of a wrong reply, by rules that say nothing if they cannot know.
 
 They are asked in this order, and the first that applies is the cause:
 
@@ -102,7 +102,7 @@ UNSEEN = "no visible fault"
 
 @dataclass(frozen=True, slots=True)
 class WrongReply:
-    """A reply that was graded wrong: its solution (after its thinking), ``missing`` where it has no answer.
+    """A reply that was graded wrong: its solution (after its thinking), ``missing`` if it has no answer.
 
     ``cut``: it ended at its token limit.
     """
@@ -115,7 +115,7 @@ class WrongReply:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a reply is wrong, and the part of its solution that shows it, where there is one."""
+    """Why a reply is wrong, and the part of its solution that shows it, if there is one."""
 
     name: CauseName
     where: Span | None = None

@@ -1,6 +1,6 @@
 r"""Read the gold answer of a row, and its options: one function for each place where data sets keep them.
 
-Each raises the row's error where there is none, or one that no reply could ever equal: a bad gold is reported
+Each raises the row's error if there is none, or one that no reply could ever equal: a bad gold is reported
 when it is loaded, not when a reply is rewarded.
 """
 
@@ -23,8 +23,8 @@ from envs.data import questions
 from envs.data.questions import any_tests
 from envs.data.records import Record, as_text
 from envs.errors import HALF_CHARACTER
-from envs.extraction.replies import last_box
 from envs.grading.limits import refusal
+from envs.grading.replies import last_box
 
 Choices: TypeAlias = tuple[str, ...]
 Gold: TypeAlias = Callable[[Record, Choices], str]
@@ -99,7 +99,7 @@ def gsm8k(row: Record, choices: Choices) -> str:
 
 
 def math(row: Record, choices: Choices) -> str:
-    """The last box of the solution, as published; the answer field where there is none, or where you name it.
+    """The last box of the solution, as published; the answer field if there is none, or where you name it.
 
     Copies of MATH have an answer field that was stripped for comparing strings: of matrices it keeps no rows.
     """
@@ -145,11 +145,11 @@ def expected(row: Record, choices: Choices) -> str:
 
 def aime(row: Record, choices: Choices) -> str:
     """An integer in 0..999 without leading zeros."""
-    text = row.text("answer", "answer", "expected_answer")
+    names = ("answer", "expected_answer")
+    text = row.text("answer", *names)
     digits = _AIME.fullmatch(text)
     if digits is None:
-        field = row.field("answer", "answer", "expected_answer")
-        raise row.error(field, "is not an AIME answer, an integer in 0..999", text)
+        raise row.error(row.field("answer", *names), "is not an AIME answer, an integer in 0..999", text)
     return str(int(digits[1]))
 
 
@@ -268,8 +268,9 @@ def choice_by_index(row: Record, choices: Choices) -> str:
     """The letter of the option whose index from 0 the row gives."""
     text = row.text("answer", "answer")
     if not re.fullmatch(r"\d", text) or int(text) >= len(choices):
-        field = row.field("answer", "answer")
-        raise row.error(field, f"is not an index into the {len(choices)} choices", text)
+        raise row.error(
+            row.field("answer", "answer"), f"is not an index into the {len(choices)} choices", text
+        )
     return LETTERS[int(text)]
 
 

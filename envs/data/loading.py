@@ -76,7 +76,7 @@ def load_problems(
 
 
 def entry_of(name: str, path: str | PathLike[str] | None) -> DataSet:
-    """Return the data set of a name, a hub id or a file of one's own; DataError where there is none."""
+    """Return the data set of a name, a hub id or a file of one's own; DataError if there is none."""
     if name in OWN_FILE_NAMES:
         if path is None:
             raise DataError(f"{name!r}: give path= the file to read")
@@ -224,7 +224,7 @@ def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool, seed: 
 
 
 def _own_text(entry: DataSet, row: Record, name: str) -> str | UnsetType:
-    """Return a text of a user's row for a verifier model; UNSET where it has none."""
+    """Return a text of a user's row for a verifier model; UNSET if it has none."""
     field = row.find(name, name) if entry.own else None
     return UNSET if field is None or field[1] is None else row.text(name, name)
 

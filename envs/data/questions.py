@@ -37,7 +37,7 @@ def question(row: Record) -> str:
 
 
 def last_of_user(value: object) -> str | None:
-    """Return the content of the last message of role "user"; None where there is none.
+    """Return the content of the last message of role "user"; None if there is none.
 
     >>> last_of_user([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "1+1?"}])
     '1+1?'

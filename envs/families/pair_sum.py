@@ -104,7 +104,7 @@ class PairSum(SyntheticFamily):
         return f" {attempt[0]} + {attempt[1]} = {sum(attempt)}. \\boxed{{ {attempt[0]} {attempt[1]}}}"
 
     def invent(self, problem: Problem, rng: random.Random) -> Pair | None:
-        """Return a pair with the right sum of which one number is not listed; None where there is none.
+        """Return a pair with the right sum of which one number is not listed; None if there is none.
 
         >>> sorted(PairSum().invent(Problem("p", "Target 7. Numbers 3 9 8."), random.Random(0)))
         [3, 4]

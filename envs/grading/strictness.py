@@ -69,7 +69,7 @@ _MINERVA_RULES = (  # of a line the first formula; commands without their braces
 
 
 def by_form(answer: str, gold: str, strictness: Strictness) -> tuple[bool, str] | None:
-    """Return the verdict and its name where a mode that wants one spelling decides; None where values count.
+    """Return the verdict and its name where a mode that wants one spelling decides; None if values count.
 
     Under "minerva" both are in Minerva's normal form.
     """
@@ -118,7 +118,7 @@ def same_spelling(answer: str, gold: str) -> bool:
 
 
 def math_spelling(text: str) -> str:
-    r"""Return the MATH repository's normal form; ValueError where its rules end in an error.
+    r"""Return the MATH repository's normal form; ValueError if its rules end in an error.
 
     >>> [math_spelling(t) for t in (r"\dfrac12", "0.5", "1/2", r"10\text{ units}", "x = 5", "9 cm")]
     ['\\frac{1}{2}', '\\frac{1}{2}', '\\frac{1}{2}', '10', '5', '9cm']

@@ -82,7 +82,7 @@ def first_phrase(value: object) -> str:
 
 
 def keyword(value: object) -> str:
-    """A short text, as a response may hold it many times."""
+    """A short text, since a response may contain it many times."""
     if len(text := phrase(value)) > _LONGEST_KEYWORD:
         raise Unfit(f"needs at most {_LONGEST_KEYWORD} characters")
     return text
@@ -135,6 +135,6 @@ ARGUMENTS: Mapping[str, Reader] = {
 
 
 def of(check: Callable[..., bool], /, **others: Reader) -> Instruction:
-    """Return an instruction by its check, whose parameters behind the response are the arguments."""
+    """Return an instruction by its check, whose parameters after the response are the arguments."""
     names = list(signature(check).parameters)[1:]
     return Instruction(check, {name: others.get(name) or ARGUMENTS[name] for name in names})

@@ -134,7 +134,7 @@ def _quotes(text: str) -> bool:
 
 
 def _options(text: str, options: Sequence[str]) -> bool:
-    """Case and punctuation around the option count only where they are a), b), c)."""
+    """Case and punctuation around the option count only if they are a), b), c)."""
     if re.match(r"\W*a\W*b\W*c\W*$", "".join(options[:3]), re.IGNORECASE):
         return text in options
     return text.strip(_ENDS).lower() in {option.strip(_ENDS).lower() for option in options}
@@ -220,7 +220,7 @@ def _csv_quotes(text: str) -> bool:
 
 
 def _csv_rows(text: str, delimiter: str, count: int) -> list[list[str]]:
-    """Return this many rows of five fields; none where the text is anything else.
+    """Return this many rows of five fields; none if the text is anything else.
 
     Python's reader refuses a field of 131,072 characters.
     """

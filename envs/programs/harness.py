@@ -133,7 +133,7 @@ def _said(ran: Ran) -> str:
 
 
 def code_of(reply: str, start: str = "") -> str:
-    r"""Return the program of a reply: its last block of Python, else the reply where it is Python.
+    r"""Return the program of a reply: its last block of Python, else the reply if it is Python.
 
     ``start``: a program that a reply without a block may go on from.
 

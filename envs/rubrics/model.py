@@ -45,7 +45,7 @@ MOST_FAILED = 24  # requests in a row to which nothing came: the verifier model 
 
 
 class VerifierError(ValueError):
-    """A verifier model that gives no verdicts; one line that says what came of the last requests."""
+    """A verifier model that gives no verdicts; one line with the result of the last requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class VerifierModel:
         return self._begin(self._label(prompt, labels))
 
     def check(self) -> None:
-        """Ask something small, once; VerifierError where nothing comes of it, so that no run begins."""
+        """Ask something small, once; VerifierError if nothing comes of it, so that no run begins."""
         if self._checked:
             return
         probe = score_prompt(Problem("probe", "What is 2 + 2?"), "4", rubric="The reply is correct.")
@@ -119,7 +119,7 @@ class VerifierModel:
         return tally
 
     def refuse_silent(self, tally: Mapping[str, int], most: float) -> None:
-        """VerifierError where more than this share of the replies, and 8 of them or more, have no verdict."""
+        """VerifierError if more than this share of the replies, and 8 of them or more, have no verdict."""
         faults = {fault: count for fault in FAULTS if (count := tally.get(fault, 0))}
         without, verdicts = sum(faults.values()), tally.get("verdicts", 0)
         if without >= 8 and without > most * (without + verdicts):
@@ -157,7 +157,7 @@ class VerifierModel:
         return label
 
     async def _failure(self, prompt: VerdictPrompt) -> str:
-        """Return why a prompt gets no answer at all; "" where it gets one, whatever it says."""
+        """Return why a prompt gets no answer at all; "" if it gets one, whatever it says."""
         try:
             await self._sample(prompt, 0, "probe")
         except TimeoutError:

@@ -33,14 +33,14 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,9}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})")
 
 
 class Stated(NamedTuple):
-    """The value of a verdict as it is written; None with the fault where there is none."""
+    """The value of a verdict as it is written; None with the fault if there is none."""
 
     value: str | None
     fault: str = ""
 
 
 class Verdict(NamedTuple):
-    """A score in [0, 1]; None with the fault where there is none."""
+    """A score in [0, 1]; None with the fault if there is none."""
 
     score: float | None
     fault: str = ""
@@ -202,7 +202,7 @@ _DECODER = msgspec.json.Decoder(Line)
 
 
 class VerdictCache:
-    """What was stated, by key. DataError where the path cannot be such a file."""
+    """What was stated, by key. DataError if the path cannot be such a file."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -235,7 +235,7 @@ class VerdictCache:
             )
 
     def get(self, key: str) -> Stated | None:
-        """Return what was stated before; None where nothing was."""
+        """Return what was stated before; None if nothing was."""
         return self._known.get(key)
 
     def put(self, line: Line) -> None:

@@ -31,7 +31,7 @@ PRELOADED = (
 """What a session has imported before its first program."""
 OLDEST_KERNEL = (5, 14)  # the first kernel that counts the processes of each user namespace apart
 SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
-"""Where libraries lie; of the first, only those of this machine's kind where they have a folder."""
+"""Where libraries lie; of the first, only those of this machine's kind if they have a folder."""
 DEVICES = ("null", "full", "random", "urandom")
 """Not zero: what is mapped of it is memory that no process need hold."""
 CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")

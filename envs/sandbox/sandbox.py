@@ -67,7 +67,7 @@ class Sandbox:
             await session.close()
 
     def close(self) -> None:
-        """End every session; a later use starts anew."""
+        """End every session; a later use restarts."""
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
@@ -80,7 +80,7 @@ class Sandbox:
         self.close()
 
     def _open(self) -> _Pool:
-        """Return what forks sessions; a new one where there is none, or it has died."""
+        """Return the process that forks sessions, a new one if there is none or it has died."""
         with self._lock:
             pool = self._pool
             if pool is None or not pool.is_usable():
@@ -126,14 +126,14 @@ class SandboxSession:
         return _ran(answer)
 
     async def close(self) -> None:
-        """End it, and wait until its processes are gone; a next program would begin anew."""
+        """End it, and wait until its processes are gone; the next program starts a new one."""
         box, self._box = self._box, None
         if box is not None:
             await box.end()
 
 
 def _ran(answer: dict[str, Any]) -> Ran:
-    """Return what came of a program: where it did not say itself how it ended, its output does."""
+    """Return the result of a program: where it did not say itself how it ended, its output does."""
     output, error = answer["output"], answer["error"]
     lines = [error] if error and not output.rstrip().endswith(error) else []
     lines += [] if answer["alive"] else [LOST]

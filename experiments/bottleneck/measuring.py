@@ -59,7 +59,7 @@ class Line:
 class Bottleneck:
     """What a reader made of some solutions.
 
-    ``own``: accuracy of the solutions' own answers; None where none was graded. ``left_out``: solutions that
+    ``own``: accuracy of the solutions' own answers; None if none was graded. ``left_out``: solutions that
     did not fit the reader's context in some form.
     """
 
@@ -95,7 +95,7 @@ def _last(record: Record, mode: Mode, *, whole: bool) -> Iterator[Solution]:
 def measure(
     solutions: Sequence[Solution], model: Any, tokenizer: Any, config: Config, *, seed: int = 0
 ) -> Bottleneck:
-    """Return what the model, as reader, makes of solutions; ValueError where none can be read."""
+    """Return what the model, as reader, makes of solutions; ValueError if none can be read."""
     reader = _Reader(model, tokenizer, config)
     ways = [("", 0.0), *((name, share) for name in CORRUPTIONS for share in SHARES)]
     shown = [(one, [corrupted(one, way, index, seed) for way in ways]) for index, one in enumerate(solutions)]
@@ -125,7 +125,7 @@ def corrupted(solution: Solution, way: tuple[str, float], index: int, seed: int)
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Of each solution: 1.0 where the reader's answer is right, and the gold answer's log-probability."""
+    """Of each solution: 1.0 if the reader's answer is right, and the gold answer's log-probability."""
 
     right: list[float]
     logprobs: list[float]

@@ -69,17 +69,17 @@ class Cell:
 
     @property
     def winner_gain(self) -> Estimate | None:
-        """The gain of the voted winner; None where nobody votes."""
+        """The gain of the voted winner; None if nobody votes."""
         return self._gain(WINNER)
 
     @property
     def judge_gain(self) -> Estimate | None:
-        """What judge accuracy gained; None where nobody votes."""
+        """What judge accuracy gained; None if nobody votes."""
         return self._gain(JUDGE)
 
     @property
     def jitter_sd(self) -> float | None:
-        """The standard deviation of the gain over jitters of one seed; None where no seed has two."""
+        """The standard deviation of the gain over jitters of one seed; None if no seed has two."""
         known = [variance(one.gains) for one in self.seeds.values() if len(one.gains) > 1]
         return sqrt(fmean(known)) if known else None
 

@@ -51,7 +51,7 @@ class Rule:
 
 
 Told = tuple[str, bool | None]
-"""A line about a cell, and whether it bears the rule out; None where its interval is too wide to say."""
+"""A line about a cell, and whether it bears the rule out; None if its interval is too wide to say."""
 
 
 def _rule(name: str, claim: str, lines: Sequence[Told]) -> Rule:
@@ -60,7 +60,7 @@ def _rule(name: str, claim: str, lines: Sequence[Told]) -> Rule:
 
 
 def above(found: Estimate) -> bool | None:
-    """Return whether a figure is above 0: None where its interval holds 0.
+    """Return whether a figure is above 0: None if its interval holds 0.
 
     >>> above(Estimate(0.1, 0.05, 0.15, 5, 5)), above(Estimate(0.1, -0.05, 0.25, 5, 5))
     (True, None)
@@ -217,7 +217,7 @@ class Call:
 
     @property
     def right(self) -> bool | None:
-        """Whether both are above 0, or neither is; None where the interval of the gain holds 0."""
+        """Whether both are above 0, or neither is; None if the interval of the gain holds 0."""
         return (self.forecast > 0) == (self.gain.value > 0) if self.gain.excludes_zero else None
 
     @property
@@ -361,7 +361,7 @@ def ttrl_of(cell: Cell, cells: Sequence[Cell]) -> Cell | None:
 
 
 def nothing(gain: Estimate) -> bool | None:
-    """Return whether a gain counts as none: its interval lies within .02 of 0; None where it only holds 0.
+    """Return whether a gain counts as none: its interval lies within .02 of 0; None if it only holds 0.
 
     >>> [nothing(Estimate(value, value - 0.01, value + 0.01, 5, 5)) for value in (0.005, -0.04)]
     [True, False]

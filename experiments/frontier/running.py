@@ -116,7 +116,7 @@ def planned(prior: Prior, names: Sequence[str]) -> list[Wanted]:
 
 
 def check_plan(plan: Plan) -> None:
-    """ValueError where arms could not be compared: no votes, no common start, nothing held out.
+    """ValueError if arms could not be compared: no votes, no common start, nothing held out.
 
     And where a recipe says itself what is learnt from, or where an arm or a seed cannot be.
     """

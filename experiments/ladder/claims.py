@@ -28,9 +28,9 @@ MANY = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim and what came of it.
+    """A claim and the result of it.
 
-    ``difference``: of shares, with its 95% interval; None where it was not tested. ``p``: adjusted for the
+    ``difference``: of shares, with its 95% interval; None if it was not tested. ``p``: adjusted for the
     number of claims tested [Holm 1979]. ``why``: what was seen, or why nothing was; ``change``: what would
     change it.
     """
@@ -99,7 +99,7 @@ def _less(one: Values, other: Values) -> Values:
 
 
 def _untested(ladder: Comparison, rung: str) -> str | None:
-    """Return why a rung tests nothing, None where it does."""
+    """Return why a rung tests nothing, None if it does."""
     if rung not in ladder.measured:
         return f"{rung}: {ladder.refused.get(rung, 'it was not asked for')}"
     one = ladder.measured[rung]
@@ -111,7 +111,7 @@ def _unanswered(name: str, missing: float) -> str | None:
 
 
 def _unjudged(one: Measured) -> str | None:
-    """Return why nobody was heard on which solution is best; None where somebody was, or none was to be."""
+    """Return why nobody was heard on which solution is best; None if somebody was, or none was to be."""
     if not one.comparisons:
         return f"{one.name}: nobody votes" if one.name == "debate_winner" else None
     unread = one.unread / one.comparisons
@@ -166,7 +166,7 @@ CLAIMS: Sequence[tuple[str, Test]] = (
 
 
 def claims_of(ladder: Comparison, steps: Steps) -> list[Claim]:
-    """Return what came of every claim; chances are adjusted for the number that was tested."""
+    """Return the result of every claim; chances are adjusted for the number that was tested."""
     found = {claim: test(ladder, steps) for claim, test in CLAIMS}
     tested = {claim: one for claim, one in found.items() if isinstance(one, Difference)}
     chances = holm([one.estimate.p or 0.0 for one in tested.values()])

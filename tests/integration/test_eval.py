@@ -58,6 +58,18 @@ def evaluate(home, debate_command, monkeypatch):
 
 
 @pytest.fixture
+def figures(evaluate, home):
+    """Return figures(*words) -> (stdout, the rows of --json) of an evaluation that ends well."""
+
+    def call(*words):
+        code, out, err = evaluate(*words, "--json", "f.json")
+        assert code == 0, err
+        return out, json.loads((home / "f.json").read_text())
+
+    return call
+
+
+@pytest.fixture
 def sums(home):
     """Arguments that name two data sets as files."""
     rows = [{"question": f"What is {i} + 2?", "answer": f"#### {i + 2}"} for i in range(2)]
@@ -67,10 +79,9 @@ def sums(home):
     return "--on", "gsm8k=gsm8k.jsonl", "--on", "svamp=svamp.jsonl"
 
 
-def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
-    code, out, _ = evaluate("run", "--weights", "newest", "--greedy", "--json", "f.json", "--table", "t.md")
-    assert code == 0
-    rows = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
+def test_one_run_has_every_mode_with_intervals_and_is_kept(figures, home):
+    out, found = figures("run", "--weights", "newest", "--greedy", "--table", "t.md")
+    rows = {row["name"]: row for row in found}
     assert set(rows) >= FIGURES
     bounded = [row for row in rows.values() if row["low"] is not None]  # not token counts that are all alike
     assert all(row["low"] <= row["value"] <= row["high"] for row in bounded)
@@ -100,25 +111,23 @@ def test_sampling_among_likely_tokens_is_another_evaluation_and_recorded_with_it
 
 
 @pytest.mark.slow
-def test_several_weights_are_one_table_with_gains(evaluate, home):
-    code, out, _ = evaluate("run", "--weights", "all", "--table", "t.tex", "--json", "g.json")
-    gains = {row["name"]: row for row in json.loads((home / "g.json").read_text()) if "minus" in row}
+def test_several_weights_are_one_table_with_gains(figures, home):
+    out, rows = figures("run", "--weights", "all", "--table", "t.tex")
+    gains = {row["name"]: row for row in rows if "minus" in row}
     kept = read_held_out(home / "run")  # this run was not evaluated in training
     assert [one.step for one in kept] == [0, 1, 2]
-    for name in COMPARED:
-        assert gain(kept[0], kept[-1], name).difference.value == pytest.approx(gains[name]["value"])
-    assert code == 0
+    found = {name: one for name in COMPARED if (one := gain(kept[0], kept[-1], name)) is not None}
+    assert WINNER in found
+    for name, one in found.items():
+        assert one.difference.value == pytest.approx(gains[name]["value"])
     assert "pair_sum, run" in out
-    assert out.index("after 1 step") < out.index("after 2 steps")
-    assert "gain" in out
-    assert "debate winner accuracy gain" in (home / "t.tex").read_text()
-    assert "\\bottomrule" in (home / "t.tex").read_text()
+    assert out.index("after 1 step") < out.index("after 2 steps") < out.index("gain")
+    tex = (home / "t.tex").read_text()
+    assert ("debate winner accuracy gain" in tex, "\\bottomrule" in tex) == (True, True)
 
 
-def test_a_recipe_is_its_model_as_it_is(evaluate, home, tiny_recipe):
-    code, out, _ = evaluate(tiny_recipe, "run", "held_out.limit=3", "--json", "f.json")
-    assert code == 0
-    rows = json.loads((home / "f.json").read_text())
+def test_a_recipe_is_its_model_as_it_is(figures, home, tiny_recipe):
+    out, rows = figures(tiny_recipe, "run", "held_out.limit=3")
     assert {row["evaluation"] for row in rows} == {tiny_recipe, "run@2"}
     assert [path.name[:6] for path in (home / "evaluations/debate").iterdir()] == ["model-"]
     assert "3 problems" in out
@@ -126,11 +135,10 @@ def test_a_recipe_is_its_model_as_it_is(evaluate, home, tiny_recipe):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("--direct",), ("debate.num_agents=1", "debate.num_rounds=1")])
-def test_without_debates_there_are_solutions_alone(evaluate, home, arguments):
+def test_without_debates_there_are_solutions_alone(figures, home, arguments):
     """Asked for, or where the protocol holds none."""
-    code, out, err = evaluate("run", *arguments, "--samples", "3", "--json", "d.json", "held_out.limit=3")
-    assert code == 0, err
-    names = {row["name"] for row in json.loads((home / "d.json").read_text())}
+    out, rows = figures("run", *arguments, "--samples", "3", "held_out.limit=3")
+    names = {row["name"] for row in rows}
     assert {"direct/accuracy", "direct/pass@2", "direct/cons@3", "direct/truncated"} <= names
     assert {name.partition("/")[0] for name in names} == {"direct"}
     assert "3 problems, graded as boxed; 3 direct solutions of each by one agent alone, and no debate." in out
@@ -190,19 +198,12 @@ grader.beside = ["lenient"]
 
 
 @pytest.mark.usefixtures("sums")
-def test_a_suite_is_one_table_with_roles_limits_and_what_was_trained_on(evaluate, home, tiny_recipe):
+def test_a_suite_is_one_table_with_roles_limits_and_what_was_trained_on(figures, home, tiny_recipe):
     Path("suite.toml").write_text(SUITE.format(tokens=7))
     rows = [{"question": f"What is {i} + 2?", "answer": f"{i + 2}"} for i in (5, 6, 7, 1)]
     Path("train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    trained_on = (
-        "env.kind=jsonl",
-        "env.path=train.jsonl",
-        "env.levels=none",
-    )  # two are held out
-    more = ("--suite", "suite.toml", "--json", "f.json", "--table", "t.md")
-    code, out, err = evaluate(tiny_recipe, *trained_on, *more)
-    assert code == 0, (out, err)
-    rows = json.loads((home / "f.json").read_text())
+    trained_on = "env.kind=jsonl", "env.path=train.jsonl", "env.levels=none"  # two are held out
+    out, rows = figures(tiny_recipe, *trained_on, "--suite", "suite.toml", "--table", "t.md")
     facts = {row["data"]: (row["role"], row["in training"]) for row in rows}
     assert facts == {"sums": ("train-like", "1, 1 the same"), "stories": ("held-out", "0")}
     assert out.count("train-like") == out.count("held-out") == 1
@@ -211,29 +212,14 @@ def test_a_suite_is_one_table_with_roles_limits_and_what_was_trained_on(evaluate
     assert "direct truncated" in out
     assert "direct/accuracy [lenient]" in {row["name"] for row in rows if row["data"] == "stories"}
     assert "train-like" in (home / "t.md").read_text()
-    assert limits(home / "evaluations") >= {7, 5}
-
-
-def limits(evaluations):
-    """Return the token limits of all direct solutions that are kept."""
-    kept = [record for path in evaluations.glob("**/direct") for record in read_records(path)]
-    return {record.debate.protocol.max_tokens for record in kept}
+    kept = [r for path in (home / "evaluations").glob("**/direct") for r in read_records(path)]
+    assert {record.debate.protocol.max_tokens for record in kept} >= {7, 5}
 
 
 @pytest.mark.slow
-def test_a_sweep_has_a_line_for_each_value_before_and_after(evaluate, home):
-    arguments = (
-        "run",
-        "--direct",
-        "held_out.limit=2",
-        "--sweep",
-        "debate.max_tokens=4,8",
-        "--json",
-        "f.json",
-    )
-    code, out, err = evaluate(*arguments)
-    assert code == 0, err
-    rows = [row for row in json.loads((home / "f.json").read_text()) if row["name"] == "direct/accuracy"]
+def test_a_sweep_has_a_line_for_each_value_before_and_after(figures):
+    out, rows = figures("run", "--direct", "held_out.limit=2", "--sweep", "debate.max_tokens=4,8")
+    rows = [row for row in rows if row["name"] == "direct/accuracy"]
     sets = [f"pair_sum, debate.max_tokens={value}" for value in (4, 8)]
     assert [(row["data"], row["evaluation"]) for row in rows if "minus" not in row] == [
         (data, f"run@{weights}") for data in sets for weights in ("start", 2)
@@ -251,34 +237,26 @@ def test_a_models_folder_is_evaluated_without_a_recipe(evaluate, home):
 
 
 @pytest.mark.slow
-def test_several_data_sets_are_a_table_each_and_one_of_all(evaluate, home, sums):
-    code, _, _ = evaluate("run", "--weights", "1,newest", *sums, "--json", "f.json", "--table", "t.md")
-    assert code == 0
-    found = json.loads((home / "f.json").read_text())
-    winners = [row for row in found if row["name"] == "debate/winner/accuracy" and "minus" not in row]
-    assert [(row["data"], row["evaluation"][-1], row["n"]) for row in winners] == [
-        *(("gsm8k", "1", 2), ("gsm8k", "2", 2)),
-        *(("svamp", "1", 3), ("svamp", "2", 3)),
+def test_several_data_sets_are_a_table_each_and_one_of_all(figures, home, sums):
+    _, found = figures("run", "--weights", "1,newest", *sums, "--table", "t.md")
+    rows = [row for row in found if row["name"] == WINNER]
+    assert [(row["data"], row["evaluation"], row["n"]) for row in rows if "minus" not in row] == [
+        (data, f"run@{step}", count) for data, count in (("gsm8k", 2), ("svamp", 3)) for step in (1, 2)
     ]
-    gains = [row for row in found if row["name"] == "debate/winner/accuracy" and "minus" in row]
-    assert [(row["data"], row["minus"]) for row in gains] == [
-        ("gsm8k", "run@1"),
-        ("svamp", "run@1"),
-    ]
+    gains = [row for row in rows if "minus" in row]
+    assert [(row["data"], row["minus"]) for row in gains] == [("gsm8k", "run@1"), ("svamp", "run@1")]
     assert all(0 <= row["p"] <= 1 for row in gains)
     first = (home / "t.md").read_text().split("\n\n")[0]
     assert first.count("| gsm8k ") == first.count("| svamp ") == 2
 
 
 @pytest.mark.slow
-def test_more_samples_are_asked_for_beside_those_that_are_there(evaluate, home, sums):
+def test_more_samples_are_asked_for_in_addition_to_those_that_are_there(figures, home, sums):
     rows = {}
     for count in (0, 20, 40):
-        arguments = ("run", "--weights", "2", *sums[:2], "--samples", str(count), "--json", "f.json")
-        assert evaluate(*arguments)[0] == 0
-        rows[count] = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
-    assert rows[20]["direct/accuracy"]["n"] == 2 * 20
-    assert rows[40]["direct/accuracy"]["n"] == 2 * 40
+        _, found = figures("run", "--weights", "2", *sums[:2], "--samples", str(count))
+        rows[count] = {row["name"]: row for row in found}
+    assert [rows[count]["direct/accuracy"]["n"] for count in (20, 40)] == [2 * 20, 2 * 40]
     assert {"direct/pass@32", "direct/pass@40", "direct/cons@32"} <= set(rows[40])
     majority = "direct/self_consistency"  # at equal tokens, whatever else is asked for
     assert rows[0][majority] == rows[20][majority] == rows[40][majority]
@@ -290,37 +268,26 @@ def test_more_samples_are_asked_for_beside_those_that_are_there(evaluate, home, 
 
 
 @pytest.mark.slow
-def test_kept_replies_are_graded_in_other_modes_without_asking(evaluate, home, sums, monkeypatch):
-    assert evaluate("run", *sums[:2])[0] == 0
+def test_kept_replies_are_graded_in_other_modes_and_by_another_grader(figures, home, sums, monkeypatch):
+    def rows(*words):
+        out, found = figures("run", *sums[:2], *words)
+        folders = (home / "run/evaluations").glob("*/held_out.jsonl")
+        newest = max(folders, key=lambda path: path.stat().st_mtime_ns)
+        return out, json.loads(newest.read_text())["series"], {row["name"]: row for row in found}
+
+    _, before, lenient = rows("grader.mode=lenient")
     monkeypatch.setattr("debate_rl.inference.local.LocalPolicy.sample", None)  # whoever asks fails
-    code, out, err = evaluate("run", *sums[:2], "--modes", "boxed,gsm8k_flexible_extract", "--json", "f.json")
-    assert code == 0, err
-    rows = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
-    assert rows["direct/accuracy [boxed]"]["n"] == rows["direct/accuracy"]["n"]
-    assert rows["direct/missing [boxed]"]["value"] == rows["direct/missing"]["value"]
-    assert 0 <= rows["direct/missing [gsm8k_flexible_extract]"]["value"] <= 1
-    assert rows["direct/pass@2 [boxed]"]["value"] == rows["direct/pass@2"]["value"]
-    for mode in ("boxed", "gsm8k_flexible_extract"):
-        assert f"│ direct accuracy [{mode}]" in out
-
-
-@pytest.mark.slow
-def test_another_grader_uses_the_same_replies_and_is_another_series(evaluate, home, sums, monkeypatch):
-    def rows(mode):
-        code, _, err = evaluate("run", *sums[:2], f"grader.mode={mode}", "--json", "f.json")
-        assert code == 0, err
-        newest = max(
-            (home / "run/evaluations").glob("*/held_out.jsonl"), key=lambda path: path.stat().st_mtime_ns
-        )
-        series = json.loads(newest.read_text())["series"]
-        return series, {row["name"]: row["value"] for row in json.loads((home / "f.json").read_text())}
-
-    before, lenient = rows("lenient")
-    monkeypatch.setattr("debate_rl.inference.local.LocalPolicy.sample", None)  # whoever asks fails
-    after, boxed = rows("boxed")
-    assert lenient["direct/missing"] <= boxed["direct/missing"]
+    _, after, boxed = rows("grader.mode=boxed")
+    assert lenient["direct/missing"]["value"] <= boxed["direct/missing"]["value"]
     assert before != after
-    assert (before, lenient) == rows("lenient")
+    assert rows("grader.mode=lenient")[1:] == (before, lenient)
+    out, _, found = rows("--modes", "boxed,gsm8k_flexible_extract")
+    for name in ("direct/accuracy", "direct/missing", "direct/pass@2"):
+        assert (found[f"{name} [boxed]"]["value"], found[f"{name} [boxed]"]["n"]) == (
+            *(found[name]["value"], found[name]["n"]),
+        )
+    assert 0 <= found["direct/missing [gsm8k_flexible_extract]"]["value"] <= 1
+    assert all(f"│ direct accuracy [{mode}]" in out for mode in ("boxed", "gsm8k_flexible_extract"))
 
 
 @pytest.mark.slow

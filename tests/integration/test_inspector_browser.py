@@ -332,7 +332,7 @@ def test_a_telephone_shows_every_column_of_replays(run, served, watched):
 
 @pytest.mark.slow
 def test_an_exported_file_works_alone(hostile_run, watched, tmp_path):
-    from debate_rl.inspector.web.export import export_html
+    from debate_rl.inspector.web.rendering import export_html
 
     path = tmp_path / "debates.html"
     with RunStore.open(hostile_run) as store:

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import debate.policy
-from debate_rl.config.own_code import OWN_CODE, named_code
-from debate_rl.config.recipes import ConfigError, read_run_config
+from debate_rl.config.recipes import OWN_CODE, ConfigError, named_code, read_run_config
 
 COMMANDS = {
     "train": ("train", "RUN"),

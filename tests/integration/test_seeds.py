@@ -54,7 +54,7 @@ def small(name: str, files, folder) -> Config:
         if whole.sft.data
         else []
     )
-    own += ["train.adaptive.chunk=2"] if whole.train.adaptive.chunk else []
+    own += ["train.adaptive.chunk=2"] if whole.train.adaptive else []
     return load_config(Config, name, [*SMALL, *data, *own, f"run.dir={folder}"])
 
 

@@ -121,6 +121,8 @@ def test_a_file_is_graded_and_summed_up(solver, tmp_path):
     assert {name: line["answer"] for name, line in lines.items()} == {f"n{n}": str(n + 2) for n in range(5)}
     assert "5 problems: 5 answered, 1.00 right of 5 graded" in err
     assert json.loads((tmp_path / "s.json").read_text())["right"]["value"] == 1.0
+    _, out, _, _ = solver("solve", "r.toml", "train.jsonl", "--strategy", "greedy", "--problems", "2")
+    assert [json.loads(line)["id"] for line in out.splitlines()] == ["n0", "n1"]
 
 
 @pytest.mark.parametrize(
@@ -130,9 +132,8 @@ def test_a_pipe_has_lines_or_rows(solver, text):
     code, out, _, policy = solver("solve", "r.toml", "-", "--strategy", "greedy", piped=text)
     assert code == 0
     assert [json.loads(line)["answer"] for line in out.splitlines()] == ["5", "6"][: 1 + ("4" in text)]
-    assert (
-        "\\boxed{answer}" in policy.requests[0].messages[-1].content
-    )  # asked for, with no gold answer known
+    asked = policy.requests[0].messages[-1].content
+    assert "\\boxed{answer}" in asked  # with no gold answer known
 
 
 def test_a_file_of_answers_goes_on_and_asks_nothing_twice(solver, tmp_path):
@@ -165,6 +166,7 @@ def test_a_file_of_answers_goes_on_and_asks_nothing_twice(solver, tmp_path):
         (["./mine"], "./mine: there is no such file"),
         (["empty.txt"], "empty.txt: is empty; it needs at least one problem"),
         (["-"], "standard input: is empty"),
+        (["x", "--out", "train.jsonl"], "train.jsonl: holds something else than answers of debate solve"),
         (["What is 1 + 2? " + "x" * 1_000_000], "its shortest prompt (opening) has 333"),
     ],
 )
@@ -178,12 +180,16 @@ def test_a_mistake_is_one_line(solver, tmp_path, words, line):
     assert before == (tmp_path / "train.jsonl").read_bytes()
 
 
-def test_answers_of_other_settings_are_refused(solver):
+def test_answers_of_other_settings_or_of_none_are_refused(solver, tmp_path):
     words = "solve", "r.toml", "train.jsonl", "--strategy", "greedy", "--out", "a.jsonl"
     assert solver(*words)[0] == 0
     code, _, err, _ = solver(*words, "--seed", "1")
     assert code == 2
     assert "a.jsonl: its answers are of seed = 0, and these would be of 1; choose another --out" in err
+    for line in ('{"format": 2}', "[]", '{"format": 1, "of": {}}'):
+        (tmp_path / "a.jsonl").write_text(f"{line}\n")
+        code, _, err, _ = solver(*words)
+        assert (code, err.count("\n"), "a.jsonl" in err) == (2, 1, True), err
 
 
 def test_a_problem_that_does_not_fit_is_refused_and_the_others_go_on(solver, tmp_path):

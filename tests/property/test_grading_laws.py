@@ -16,9 +16,9 @@ from envs.answers.numbers import _LARGE, _SMALL, _TENS, SCALES, parse_number, wi
 from envs.answers.parts import parts_of
 from envs.answers.structures import same_structure
 from envs.answers.words import letter_of, same_time
-from envs.extraction.replies import joined
 from envs.grading.exact import exact
 from envs.grading.limits import heavier, refusal
+from envs.grading.replies import joined
 from envs.grading.strictness import breaks_form, same_spelling
 from envs.types import MODES
 

@@ -48,7 +48,7 @@ class OpenDebate:
 
 
 def read_debate(run: OpenRun, id: str) -> OpenDebate:
-    """Read a debate by its id, or an evaluation's by its ref; TranscriptError where it cannot be shown."""
+    """Read a debate by its id, or an evaluation's by its ref; TranscriptError if it cannot be shown."""
     record = read(run.store, id)
     return OpenDebate(run, id, record, debate_view(id, record), vote_graphs(record))
 
@@ -182,7 +182,7 @@ class DebateScreen(RunScreen):
         self._open(self.id_shown)
 
     def _retitle(self) -> None:
-        """Say where this is, and how the debate ended."""
+        """Say if this is, and how the debate ended."""
         self.title = f"{self.run.name} › {self.matches.filter or 'all debates'} › {self.id_shown}"
         if self.debate is not None:
             view = self.debate.view

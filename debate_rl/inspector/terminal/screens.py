@@ -441,7 +441,7 @@ class Debates(ListScreen[DebateRow]):
         self.open_debate(self.run, event.item.id, self.matches, self._returned)
 
     def _returned(self, id: str | None) -> None:
-        """Put the cursor on the debate that was seen last, where it is in the list."""
+        """Put the cursor on the debate that was seen last, if it is in the list."""
         index = next((index for index, row in enumerate(self.list.items) if row.id == id), None)
         if index is not None:
             self.list.action_move(index - self.list.cursor)

@@ -198,7 +198,7 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     DEFAULT_CSS = "Listing { overflow-x: hidden; overflow-y: auto; scrollbar-gutter: stable; height: 1fr; }"
 
     class Chosen(Message):
-        """The item under the cursor is to be opened."""
+        """Message: open the item under the cursor."""
 
         def __init__(self, item: Any) -> None:
             super().__init__()
@@ -380,7 +380,7 @@ class Grid(Widget, can_focus=True):
         self.choose(self.chosen.agent + agents, self.chosen.round + rounds)
 
     def choose(self, agent: int, round_: int) -> None:
-        """Choose a turn, where there is one."""
+        """Choose a turn, if there is one."""
         view = self.view
         if view and 0 <= agent < view.agents and 0 <= round_ < len(view.turns[agent]):
             self.chosen = TurnId(agent, round_)

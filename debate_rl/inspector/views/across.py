@@ -95,17 +95,14 @@ class Across:
     notes: tuple[str, ...] = ()
 
 
-def across(
-    store: RunStore, problem_id: str, *, steps: tuple[int, int | None] | None = None, limit: int = 50
-) -> Across:
+def across(store: RunStore, problem_id: str, *, limit: int = 50) -> Across:
     """Return the debates of a problem, at most ``limit`` from training and as many from evaluations.
 
-    ``steps``: the first and the last step to look at. TranscriptError where there is no debate of it.
+    TranscriptError where there is no debate of it.
     """
     notes: list[str] = []
-    first, last = steps or (0, None)
     quoted = problem_id.replace('"', '""')
-    filter = f'problem:"{quoted}" step:{first}..{"" if last is None else last}'
+    filter = f'problem:"{quoted}"'
     debates: list[tuple[ProblemDebate, Record]] = []
     for row in store.debates(filter, limit=limit):
         try:
@@ -117,14 +114,12 @@ def across(
     evaluated = [
         (_of_problem(evaluation.step, f"{evaluation.name}:{id}", evaluation.name, record), record)
         for evaluation in evaluations(store.run, notes)
-        if first <= evaluation.step and (last is None or evaluation.step <= last)
         for id, record in _debates_on(evaluation, problem_id, notes)
     ]
     debates = sorted([*debates, *evaluated[:limit]], key=lambda debate: debate[0].step)
     if not debates:
-        within = "" if steps is None else " in these steps"
         note = f"; {notes[0]}" if notes else ""
-        raise TranscriptError(f"{store.run}: no debate of problem {problem_id!r}{within}{note}")
+        raise TranscriptError(f"{store.run}: no debate of problem {problem_id!r}{note}")
     problem, total = debates[0][1].debate.problem, store.count(filter) + len(evaluated)
     held = tuple(debate for debate, _ in debates)
     return Across(problem.id, problem.question, problem.answer, held, total, tuple(notes))
@@ -142,7 +137,7 @@ def _of_problem(step: int, ref: str, evaluation: str, record: Record) -> Problem
 
 
 def read(store: RunStore, ref: str, *, tokens: bool = False) -> Record:
-    """Return the debate that a ``ProblemDebate.ref`` names; TranscriptError where there is none.
+    """Return the debate that a ``ProblemDebate.ref`` names; TranscriptError if there is none.
 
     ``tokens``: with the token arrays, where it is one of training.
     """
@@ -236,7 +231,7 @@ def _lines(evaluation: Evaluation, notes: list[str]) -> Iterator[tuple[int, int,
 
 
 def _record(line: bytes) -> Record:
-    """Return the debate of a line; ValueError where it is not one."""
+    """Return the debate of a line; ValueError if it is not one."""
     record = from_line(line)
     check_record(record)
     return record
@@ -414,8 +409,11 @@ def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
     matcher = SequenceMatcher(None, *(((), ()) if cut else middle))
     opcodes = [("replace", 0, len(middle[0]), 0, len(middle[1]))] if cut else matcher.get_opcodes()
     for kind, i, j, k, m in opcodes:
-        equal = kind == "equal"
-        changes += [(" ", middle[0][i:j])] if equal else [("-", middle[0][i:j]), ("+", middle[1][k:m])]
+        if kind == "equal":
+            changes.append((" ", middle[0][i:j]))
+        else:
+            changes.append(("-", middle[0][i:j]))
+            changes.append(("+", middle[1][k:m]))
     changes.append((" ", a[len(a) - end :]))
     joined: list[TextPiece] = []
     for mark, group in groupby((one for one in changes if one[1]), key=lambda change: change[0]):

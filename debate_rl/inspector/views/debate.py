@@ -30,7 +30,7 @@ PieceKind: TypeAlias = Literal["thinking", "solution", "evaluation", "comparison
 Grade: TypeAlias = Literal["right", "wrong", "missing", "ungraded", ""]
 """Of an answer; "" for a final ballot, which has none."""
 StreamValues: TypeAlias = Mapping[str, float | None]
-"""By stream; None where the stream gave the turn no signal, which is not zero."""
+"""By stream; None if the stream gave the turn no signal, which is not zero."""
 ADVANTAGES = PARTS[:3]
 """Generator, judge and format, which tokens get; the rest of ``PARTS`` are parts of the generator's."""
 
@@ -53,7 +53,7 @@ class TurnView:
     """One turn. ``answer`` is as written; ``pieces`` cover ``text`` exactly, in order.
 
     ``shown``: the turns that its prompt showed, ``compared``: those it could be asked to compare. ``tokens``:
-    how many were generated, None where that is not known. ``cause``: why its solution is wrong, where rules
+    how many were generated, None if that is not known. ``cause``: why its solution is wrong, where rules
     can tell, with what shows it; else "". ``verdict``: that of a verifier model, in words, which is no grade.
     ``programs``: which of its programs ran, how each ended, and what only looks like an output, in words.
     ``targets``: the handles that a turn of criticism criticises, each once; None of any other turn.
@@ -86,11 +86,6 @@ class TurnView:
     compressed: str | None = None
     compression_failed: bool = False
 
-    def section(self, kind: PieceKind) -> str | None:
-        """Return what the pieces of a kind hold; None where there is none."""
-        texts = [piece.of(self.text) for piece in self.pieces if piece.kind == kind]
-        return "".join(texts) if texts else None
-
 
 @dataclass(frozen=True, slots=True)
 class SummaryView:
@@ -105,10 +100,10 @@ class SummaryView:
 
 @dataclass(frozen=True, slots=True)
 class DebateView:
-    """One debate. ``turns[agent][round]``, (N, R) or (N, R + 1) with a ballot; None where no turn was held.
+    """One debate. ``turns[agent][round]``, (N, R) or (N, R + 1) with a ballot; None if no turn was held.
 
     ``winner``: the winner's turn, None without votes; ``tied``: the turns of equal score that it was drawn
-    among by lot, () where one had the best; ``judged_round``: the last round that votes were about.
+    among by lot, () if one had the best; ``judged_round``: the last round that votes were about.
     ``scored``: whether rewards were stored; without them the winner is that of the margins.
     ``rounds_saved``: as in ``Debate``, 0 for one that did not stop.
     """
@@ -159,7 +154,7 @@ class DebateView:
         return f"{self.who(turn.agent)}, {self.round_name(turn.round)}"
 
     def handle(self, turn: TurnId, round_: int | None = None) -> str:
-        """Return the handle of a turn, with its round where it is another than is expected."""
+        """Return the handle of a turn, with its round unless it is the expected one."""
         return self.handles[turn.agent] if round_ in (None, turn.round) else self.placed(turn)
 
     def lot(self) -> str:
@@ -168,7 +163,7 @@ class DebateView:
         return f"drawn among {handles}" if handles else ""
 
     def turn(self, turn: TurnId) -> TurnView | None:
-        """Return a turn by its id; None where there is none."""
+        """Return a turn by its id; None if there is none."""
         inside = 0 <= turn.agent < len(self.turns) and 0 <= turn.round < len(self.turns[turn.agent])
         return self.turns[turn.agent][turn.round] if inside else None
 
@@ -179,7 +174,7 @@ class DebateView:
 
 
 def debate_view(id: str, record: Record) -> DebateView:
-    """Return the view of a debate; ValueError where it is not one (``check_record``)."""
+    """Return the view of a debate; ValueError if it is not one (``check_record``)."""
     check_record(record)
     debate, protocol = record.debate, record.debate.protocol
     turns = {turn.id: turn_view(record, turn) for turn in debate.turns}
@@ -254,7 +249,7 @@ def turn_view(record: Record, turn: Turn) -> TurnView:
 
 
 def verdict_text(record: Record, turn: TurnId) -> str:
-    """Return what a verifier model says of a solution, marked as no truth; "" where it was not asked."""
+    """Return a verifier model's verdict on a solution, marked as no ground truth; "" if it was not asked."""
     if record.verdicts is UNSET:
         return ""
     score, by = value_of(record.verdicts.scores, turn), f"by the verifier model {record.verdicts.verifier}"
@@ -277,7 +272,7 @@ def programs_text(completion: Completion) -> str:
 
 
 def cause_text(record: Record, turn: Turn) -> str:
-    """Return why a solution is wrong and what shows it, "" where it is not, or no rule can tell."""
+    """Return why a solution is wrong and what shows it, "" if it is not, or no rule can tell."""
     reply = wrong_reply(record, turn)
     cause = None if reply is None else cause_of(reply)
     if reply is None or cause is None or cause.name == "not_known":
@@ -292,11 +287,12 @@ def grade_name(grade: Truth) -> Grade:
     >>> grade_name(True), grade_name("missing"), grade_name(None)
     ('right', 'missing', 'ungraded')
     """
-    return {None: "ungraded", "missing": "missing", True: "right", False: "wrong"}[grade]
+    names: dict[Truth, Grade] = {None: "ungraded", "missing": "missing", True: "right", False: "wrong"}
+    return names[grade]
 
 
 def generated(completion: Completion) -> int | None:
-    """Return how many tokens were generated, None where that is not known."""
+    """Return how many tokens were generated, None if that is not known."""
     return token_counts(completion)[1] or completion.token_count
 
 
@@ -366,7 +362,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionView:
-    """``cells[agent][round]``, (N, R), None where no turn was held; ``numbers``: how many answers differ."""
+    """``cells[agent][round]``, (N, R), None if no turn was held; ``numbers``: how many answers differ."""
 
     cells: tuple[tuple[AdoptionCell | None, ...], ...]
     copies: tuple[Copy, ...]
@@ -374,7 +370,7 @@ class AdoptionView:
 
 
 def adoption_view(record: Record) -> AdoptionView:
-    """Return the answers of a debate; ValueError where it is not one (``check_record``).
+    """Return the answers of a debate; ValueError if it is not one (``check_record``).
 
     Answers are equal where the judgment measures take them for the same.
     """

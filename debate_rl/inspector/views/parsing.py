@@ -74,7 +74,7 @@ class Excerpt:
 class FailureView:
     """One failure. ``offset`` counts the characters of the text from 0; ``line`` and ``column`` count from 1.
 
-    All three and the excerpt are None where a section is missing: there is nothing to point at.
+    All three and the excerpt are None if a section is missing: there is nothing to point at.
     """
 
     reason: FailureReason

@@ -25,10 +25,10 @@ TOKENIZER = "tokenizer.json"
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """What a turn read: its messages; () where the record does not determine them, and ``why`` in one line.
+    """What a turn read: its messages; () if the record does not determine them, and ``why`` in one line.
 
-    ``tokens``: how many the engine counted, 0 where it did not. ``text``: the prompt exactly as it was
-    sent, with the marks of the chat template or of the prompt set; "" where the run does not have what that
+    ``tokens``: how many the engine counted, 0 if it did not. ``text``: the prompt exactly as it was
+    sent, with the marks of the chat template or of the prompt set; "" if the run does not have what that
     takes.
     """
 
@@ -40,7 +40,7 @@ class PromptView:
 
 
 class DebatePrompts:
-    """The prompts of a debate; ``run`` is the folder of its run, None where it was held here and now.
+    """The prompts of a debate; ``run`` is the folder of its run, None if it was held here and now.
 
     ``note`` is about all of them: where they are from if the record does not tell, or why there are none.
     Texts are decoded from the prompts' tokens where the debate was read with them.
@@ -74,7 +74,7 @@ class DebatePrompts:
         return self.of(TurnId(SUMMARIZER, round_))
 
     def _sent(self, turn: TurnId, messages: tuple[Message, ...]) -> tuple[int, str]:
-        """Return the number of tokens of a prompt and its text as sent; 0 and "" where they are not known."""
+        """Return the number of tokens of a prompt and its text as sent; 0 and "" if they are not known."""
         said = self._said.get(turn)
         count = token_counts(said)[0] if said else 0
         tokenizer = self._tokenizer if said and said.prompt_tokens else None
@@ -133,7 +133,7 @@ def _tokenizer_file(run: Path, model: Mapping[str, Any]) -> Path | None:
 
 
 def _require_known(name: str, run: Path) -> str:
-    """Return a note on the prompt set of a run's debate; PromptUnknownError where it is another today.
+    """Return a note on the prompt set of a run's debate; PromptUnknownError if it is another today.
 
     The user's own file is read only where its checksum is the one that the run recorded.
     """

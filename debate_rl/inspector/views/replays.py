@@ -76,7 +76,7 @@ class TurnChange:
 class DebateReplay:
     """A debate under both schemes. ``differs``: what is stored is not what the run's own scheme gives.
 
-    ``rounds``: R, None where an earlier version did not say.
+    ``rounds``: R, None if an earlier version did not say.
     """
 
     id: str
@@ -134,7 +134,7 @@ class ReplayFacts(Value, frozen=True, forbid_unknown_fields=False):
     """replay.json: the figures by stream and by cell, and the debates that changed most.
 
     ``checked`` debates had something stored, and ``differ`` of them something else than the run's own scheme
-    gives. ``rounds``: a round of this number is the final ballot; None where an earlier version did not say.
+    gives. ``rounds``: a round of this number is the final ballot; None if an earlier version did not say.
     """
 
     overrides: tuple[str, ...]
@@ -163,7 +163,7 @@ class StoredReplay:
         return self.folder.name
 
     def debate(self, id: str) -> DebateReplay | None:
-        """Return one debate, None where the replay did not show it; ReplayError where it is damaged.
+        """Return one debate, None if the replay did not show it; ReplayError if it is damaged.
 
         The first call goes through the file once to see where each debate begins.
         """
@@ -210,7 +210,7 @@ def _listed(run: Path, name: str) -> ReplayName:
 def read_replay(run: Path, name: str) -> StoredReplay:
     """Return a replay of a run by its name, or at a path of its own (``--out``).
 
-    ReplayError, in one line, where it is not there, damaged or of a newer schema.
+    ReplayError, in one line, if it is not there, damaged or of a newer schema.
     """
     known = [path.name for path in (run / "replays").glob("*")]
     folder = run / "replays" / name if name in known else Path(name)

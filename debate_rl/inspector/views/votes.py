@@ -48,7 +48,7 @@ class Arrow:
     """One vote as cast; of a tie, ``winner`` and ``loser`` are ``left`` and ``right``, in reading order.
 
     ``truth``: whether it is for the right side of a pair of which exactly one side is right, a tie being
-    wrong; "undecidable" else. ``dropped``: why it does not count ("" where it does), as the reward rules
+    wrong; "undecidable" else. ``dropped``: why it does not count ("" if it does), as the reward rules
     name it. ``in_cycle``: it counts and goes with a majority of a cycle. ``line``: the judge's words.
     """
 

@@ -51,11 +51,11 @@ SOURCES: Final = {
     "win_rate": "(won + ties / 2) / (won + lost + ties)",
     "net_wins": "won - lost",
     "copeland": "mean over opponents of the sign of won less lost",
-    "bradley_terry": "log-strengths of a connected part are centred: less the sum of the others'",
+    "bradley_terry": "log-strengths of a connected part are centred: minus the sum of the others'",
     "shaping": "new, copied, the length of the reply, and a better revision",
-    "likelihood": "log-probability of a token of the gold answer after the reasoning, less the baseline's",
-    "persuasion": "of each target its score by the others less that of its revision",
-    "help": "of each target the score of its revision by the others less that of its solution",
+    "likelihood": "log-probability of a token of the gold answer after the reasoning, minus the baseline's",
+    "persuasion": "of each target its score by the others minus that of its revision",
+    "help": "of each target the score of its revision by the others minus that of its solution",
     "group": "mean of the group",
     "rloo": "mean of the others in the group",
     "scale group": f"standard deviation of the group; divides, {GROUP_STD_EPS:g} added",
@@ -73,7 +73,7 @@ class Number:
 
     ``value``: as computed again; None without signal, or where nothing was computed. ``formula``: arithmetic
     with its figures in full that gives the value, or "". ``stored``: what the transcript has. ``matches``:
-    whether both are equal but for rounding; None without both. ``source``: where it comes from, or why not.
+    whether both are equal up to rounding; None without both. ``source``: where it comes from, or why not.
     """
 
     value: float | None = None
@@ -101,8 +101,8 @@ class Why:
     """Why a turn was rewarded as it was.
 
     ``sentence`` sums up what the tokens get. ``peer`` and ``truth`` are None for a final ballot, which has no
-    solution; ``streams`` is empty where nothing was computed again, and ``notes`` say why. ``matches``:
-    every number that can be compared is as stored; None where there is none.
+    solution; ``streams`` is empty if nothing was computed again, and ``notes`` say why. ``matches``:
+    every number that can be compared is as stored; None if there is none.
     """
 
     id: str
@@ -142,7 +142,7 @@ def _numbers(part: object) -> Iterator[Number]:
 def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: str = "") -> Why:
     """Return the explanation of a turn; without a configuration it has stored numbers alone.
 
-    ``note``: why there is no configuration, if there is none. TranscriptError where there is no such debate
+    ``note``: why there is no configuration, if there is none. TranscriptError if there is no such debate
     or turn, or where its turns do not fit its protocol.
     """
     record = store.debate(id)
@@ -194,7 +194,7 @@ def _notes(
 ) -> Iterator[str]:
     if config is not None and config.train.control != "none":
         drawn = config.train.draws_rewards
-        what = "a coin stands for truth" if drawn else "votes are not what the judges' lines say"
+        what = "a coin replaces truth" if drawn else "votes are not what the judges' lines say"
         yield f"train.control = {config.train.control_and_share[0]}: {what}"
     if record.rewards is None:
         yield "no rewards are stored with this debate"
@@ -254,7 +254,7 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
 
 
 class _Case:
-    """A turn with its record, and its step as computed again; None where it was not.
+    """A turn with its record, and its step as computed again; None if it was not.
 
     ``cast``: the votes of its debate, each with why it does not count; without a scheme, own work counts if
     it was asked for.
@@ -296,7 +296,7 @@ class _Case:
         """Return the votes on the turn, its results against each opponent, and the peer reward."""
         turn, rule = self.turn, "" if self.scheme is None else self.scheme.peer
         row, votes = results_by_opponent(self.counted).get(turn, {}), list[Facts]()
-        results = dict(zip(("won", "lost", "ties"), total(row), strict=True))
+        results: dict[str, int] = dict(zip(("won", "lost", "ties"), total(row), strict=True))
         for vote, _, said in self.votes():
             if turn in (vote.left, vote.right):
                 preferred = (vote.outcome == "left") == (vote.left == turn)
@@ -368,7 +368,7 @@ class _Case:
         }
 
     def _graded_by(self) -> str:
-        """Return what stood for the gold answer in the turn's grade; "" where nothing did."""
+        """Return what stood for the gold answer in the turn's grade; "" if nothing did."""
         kind, labels, round_ = self.credit.truth, self.credit.labels, self.turn.round
         if kind in ("truth", "coin"):
             return "" if kind == "truth" else "a coin"
@@ -376,7 +376,7 @@ class _Case:
         return NO_LABEL if said is None else f"the pseudo-label {said} ({kind})"
 
     def _instructions(self, answer: str | None) -> list[tuple[str, bool]]:
-        """Return each instruction and whether the answer follows it; [] where none is known."""
+        """Return each instruction and whether the answer follows it; [] if none is known."""
         problem = self.debate.problem
         if problem.kind != "instructions" or problem.answer is None or answer is None:
             return []
@@ -435,13 +435,14 @@ class _Case:
         step = self.step
         if step is None:
             return {part: self._advantage(part, "as stored", "", known=False) for part in PARTS}
-        config, (peer, truth) = step.scheme.advantages, step.advantages.weights
+        config = step.scheme.advantages
         of = {name: stream.advantages[step.index] for name, stream in step.advantages.streams.items()}
-        weights: dict[StreamName, float] = dict.fromkeys(of, 1.0) | {"peer": peer, "truth": truth}
+        weights: dict[StreamName, float] = dict.fromkeys(of, 1.0)
+        weights["peer"], weights["truth"] = step.advantages.weights
         weights["likelihood"] = number(step.scheme.rewards.likelihood_weight)
-        summed = [name for name in ("mixed", "peer", "truth", *BESIDE) if name in of]
-        parts = {"generator": summed, "judge": ["judge"], "format": ["format"]}
-        parts |= {name: [name] for name in ("peer", "truth", *BESIDE) if name not in BESIDE or name in of}
+        summed: list[StreamName] = [name for name in ("mixed", "peer", "truth", *BESIDE) if name in of]
+        parts: dict[str, list[StreamName]] = {"generator": summed, "judge": ["judge"], "format": ["format"]}
+        parts |= {"peer": ["peer"], "truth": ["truth"], **{name: [name] for name in BESIDE if name in of}}
         parts |= {"critic": ["persuasion"]} if of.get("persuasion") is not None else {}
         found: dict[str, Number] = {}
         for part, names in parts.items():
@@ -467,7 +468,7 @@ class _Case:
 
 
 def written(value: float | None) -> str:
-    """Return a number in full, in parentheses where it is negative; "" for None.
+    """Return a number in full, in parentheses if it is negative; "" for None.
 
     >>> written(0.1), written(-1), written(None)
     ('0.1', '(-1)', '')
@@ -495,10 +496,10 @@ def _worth(worth: VoteValue, weight: float | None) -> Number:
 
 
 def _streams(case: _Case) -> Iterator[Facts]:
-    """Yield how each stream's value becomes the turn's advantage; nothing where nothing was computed again.
+    """Yield how each stream's value becomes the turn's advantage; nothing if nothing was computed again.
 
     ``members``: the turns of the baseline group. ``centre`` is taken off the value, and ``spread`` is the
-    standard deviation that divides; None where nothing does.
+    standard deviation that divides; None if nothing does.
     """
     step = case.step
     if step is None:
@@ -510,7 +511,7 @@ def _streams(case: _Case) -> Iterator[Facts]:
         group = stream.groups.get(stream.keys[step.index])
         compares = settings.baseline in ("group", "rloo") or settings.scale == "group"
         own = group if value is not None else None
-        centre = None if own is None or own.centre is None else _centre(step, name, own)
+        centre = None if own is None else _centre(step, name, own)
         spread = own and own.std
         formula = written(value) if centre is None else f"({written(value)} - {written(centre.value)})"
         formula += f" / {written(own.divisor)}" if own is not None and own.divisor is not None else ""
@@ -548,8 +549,10 @@ def _members(step: Step, group: GroupParts) -> Iterator[Facts]:
         yield {**where, "value": value, "right": right, "this": index == step.index}
 
 
-def _centre(step: Step, name: StreamName, group: GroupParts) -> Number:
-    """Return what is taken off the value."""
+def _centre(step: Step, name: StreamName, group: GroupParts) -> Number | None:
+    """Return what is taken off the value; None if nothing is."""
+    if group.centre is None:
+        return None
     baseline, key = getattr(step.scheme.advantages, name).baseline, step.advantages.streams[name].key
     if baseline == "rae" and not step.means_known:
         return Number(source=f"the persona's running mean is not shown: {step.means_source}")
@@ -567,7 +570,7 @@ def _centre(step: Step, name: StreamName, group: GroupParts) -> Number:
 
 
 def _value(case: _Case, step: Step, name: StreamName) -> Number:
-    """Return the reward of a stream with its parts, where it has any."""
+    """Return the reward of a stream with its parts, if it has any."""
     rewards, formula, source = step.scheme.rewards, None, SOURCES.get(name, f"the {name} reward")
     if name in turns.CREDIT and (step.scheme.advantages.discount or name == "mixed"):
         return _returned(step, name)

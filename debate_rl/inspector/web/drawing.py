@@ -44,7 +44,7 @@ class DrawnChart(NamedTuple):
 
 
 def draw_chart(chart: Chart) -> DrawnChart | None:
-    """Return the drawing, None where there are fewer than two steps or no value."""
+    """Return the drawing, None if there are fewer than two steps or no value."""
     steps = [step for series in chart.series for step, _ in series.points]
     shown = [series for series in chart.series if any(value is not None for _, value in series.points)]
     if not shown or min(steps) == max(steps):
@@ -72,7 +72,7 @@ def _drawn(series: Series, first: int, last: int, low: float, high: float) -> Dr
 
 
 def binned(points: Sequence[tuple[int, float | None]], most: int) -> list[tuple[float, float | None]]:
-    """Return at most ``most`` points: means of neighbours, None where none of them has a value.
+    """Return at most ``most`` points: means of neighbours, None if none of them has a value.
 
     >>> binned([(0, 1.0), (1, 0.0), (2, None), (3, None), (4, 0.5)], 3)
     [(0.5, 0.5), (2.5, None), (4.0, 0.5)]

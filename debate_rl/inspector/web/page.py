@@ -128,12 +128,12 @@ class PageRequest:
         return self.site.look(self.name, self.links.filter, key, work)
 
     def whole_number(self, key: str) -> int | None:
-        """Return a number of the query; None where it is not there or not a number."""
+        """Return a number of the query; None if it is not there or not a number."""
         text = self.query.get(key, "")
         return int(text) if text.isdecimal() and len(text) < 12 else None
 
     def turn(self, key: str = "turn") -> TurnId | None:
-        """Return the turn of the query as AGENT.ROUND, None without; NotFound where it is not a turn."""
+        """Return the turn of the query as AGENT.ROUND, None without; NotFound if it is not a turn."""
         text = self.query.get(key, "")
         if not text:
             return None

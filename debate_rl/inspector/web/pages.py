@@ -253,7 +253,7 @@ def _next(request: PageRequest, *, newest: bool) -> str | None:
 
 
 def _chosen(request: PageRequest, view: DebateView) -> TurnId:
-    """Return the turn of the address, or the winner's, or the first; NotFound where there is no such turn."""
+    """Return the turn of the address, or the winner's, or the first; NotFound if there is no such turn."""
     turn = request.turn() or view.winner or next((turn.id for turn in view.spoken()), None)
     if turn is None or view.turn(turn) is None:
         missing = "there is no turn in it" if turn is None else f"no turn {named(turn)} in it"

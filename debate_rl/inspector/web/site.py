@@ -66,7 +66,7 @@ class Site:
         self.is_one_run = run_at(path, self.runs()) is not None  # says now what is wrong with the path
 
     def runs(self) -> tuple[FoundRun, ...]:
-        """Return the runs there are; TranscriptError where the path has none (any more)."""
+        """Return the runs there are; TranscriptError if the path has none (any more)."""
         with self._lock:
             if time.monotonic() - self._looked >= FRESH_S:
                 self._runs = tuple(find_runs(self._path))
@@ -74,7 +74,7 @@ class Site:
             return self._runs
 
     def run(self, name: str) -> FoundRun:
-        """Return a run by its name, as it is now; NotFound where none is called so."""
+        """Return a run by its name, as it is now; NotFound if none is called so."""
         with self._lock:
             known = self._seen.get(name)
         if known is None or time.monotonic() - known[0] >= FRESH_S:
@@ -124,7 +124,7 @@ class Site:
     def searchable(self, name: str, filter: str) -> RunStore:
         """Return the store once it can answer a filter: Busy while the words of a large run are indexed.
 
-        FilterError where the filter cannot be read.
+        FilterError if the filter cannot be read.
         """
         store = self.store(name)
         if not compile_filter(filter).words:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import kernel, program
-from .processes import Processes, send
+from .kernel import Processes, send
 from .program import read_output
 
 MB = 1 << 20

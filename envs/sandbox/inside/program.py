@@ -75,7 +75,7 @@ def serve(work: socket.socket, output: int) -> None:
 
 
 def receive(work: socket.socket) -> str | None:
-    """Return the next program; None where there is none left."""
+    """Return the next program; None if there is none left."""
     head = _exactly(work, 4)
     body = _exactly(work, int.from_bytes(head)) if head is not None else None
     return None if body is None else body.decode("utf-8", "replace")
@@ -100,7 +100,7 @@ def _seed() -> None:
 
 
 def _open_streams(output: int) -> None:
-    """Give the program the two streams anew, one line at a time, whatever the one before did to them."""
+    """Give the program fresh streams, one line at a time, whatever the previous program did to them."""
     for name in ("stdout", "stderr"):
         raw = io.FileIO(output, "a", closefd=False)
         stream = io.TextIOWrapper(

@@ -37,7 +37,7 @@ def recipe(folder, *stages, **tables):
 
 
 class Trainer:
-    """Stands for training: of each run so many right answers at each step; None where it is killed."""
+    """Stands for training: of each run so many right answers at each step; None if it is killed."""
 
     def __init__(self, *right):
         self.right, self.configs = list(right), []

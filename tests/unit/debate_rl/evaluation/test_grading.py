@@ -31,12 +31,8 @@ class Fixed:
         return (PROBLEM,)
 
     def grade(self, problem, answer):
-        known = {
-            None: GradeStatus.MISSING,
-            "2": GradeStatus.CORRECT,
-            "t": GradeStatus.TIMEOUT,
-            "c": GradeStatus.CRASH,
-        }
+        known = {None: GradeStatus.MISSING, "2": GradeStatus.CORRECT, "t": GradeStatus.TIMEOUT}
+        known["c"] = GradeStatus.CRASH
         method = "math_verify: killed" if answer == "t" else "fixed"
         return Grade(known.get(answer, GradeStatus.WRONG), method, answer, seconds=0.002)
 
@@ -44,6 +40,12 @@ class Fixed:
 def held(script, problem=PROBLEM, **config):
     policy = ScriptedPolicy(script, default="")
     return asyncio.run(hold_debate(problem, policy, DebateConfig(**config), seed=0))
+
+
+def spoken(solutions, problem, **config):
+    """Return a debate of one round in which the agents write these solutions."""
+    script = {(agent, 0): text for agent, text in enumerate(solutions)}
+    return held(script, problem, num_agents=len(script), num_rounds=1, final_ballot=False, **config)
 
 
 def solution(answer):
@@ -59,19 +61,14 @@ def test_every_verdict_stands_at_its_agent_and_round():
     assert table == ((True, None), (False, None), ("missing", True))
     counts = {"correct": 2, "wrong": 1, "missing": 1, "timeout": 1, "crash": 1}
     assert tally == counts | {"symbolic": 1, "microseconds": 6 * 2000}
-
-
-def test_an_open_problem_has_no_table():
     debate = held({(0, 0): solution("2")}, Problem("o", "Why?", kind="open"), num_agents=1, num_rounds=1)
     assert grade_debate(Fixed(), debate) == (debate, None)
 
 
 def test_a_debate_that_was_graded_leniently_is_graded_by_its_box_as_if_it_had_not_been():
-    replies = {
-        (0, 0): "<solution>The answer is 2.</solution>",
-        (1, 0): "<solution>2, or \\boxed{3}</solution>",
-    }
-    debate = held(replies, num_agents=2, num_rounds=1, final_ballot=False)
+    debate = spoken(
+        ["<solution>The answer is 2.</solution>", "<solution>2, or \\boxed{3}</solution>"], PROBLEM
+    )
     own = environment_of(PROBLEM)
     lenient, right = grade_debate(own, debate, mode="lenient")
     again, boxed = grade_debate(own, lenient)
@@ -114,13 +111,6 @@ DATA = load_environment("gsm8k")
 NUMBER = Problem("p", "How many?", "1200", kind="number")
 
 
-def spoken(solutions, problem, **config):
-    """The turns of a round in which the agents write these solutions."""
-    settings = DebateConfig(num_agents=len(solutions), num_rounds=1, final_ballot=False, **config)
-    policy = ScriptedPolicy(lambda request: solutions[request.turn.agent])
-    return asyncio.run(hold_debate(problem, policy, settings, seed=0))
-
-
 @pytest.mark.parametrize(
     ("answers", "problem", "expected"),
     [
@@ -134,7 +124,7 @@ def spoken(solutions, problem, **config):
     ],
 )
 def test_boxes_agree_where_a_majority_counts_them_together(answers, problem, expected):
-    debate = spoken([f"<solution>\\boxed{{{answer}}}</solution>" for answer in answers], problem)
+    debate = spoken(map(solution, answers), problem)
     assert agreement(DATA)(problem, debate.turns) is expected
     assert agreement(Mixture({"a": DATA}, {problem.id: "a"}))(problem, debate.turns) is expected
 

@@ -88,8 +88,9 @@ def test_summaries_and_sections_are_there(circle):
     view = debate_view("5.0", replace(circle, debate=replace(circle.debate, summaries=(summary,))))
     assert [(one.round, one.text, one.shown) for one in view.summaries] == [(1, "in short", (TurnId(0, 0),))]
     turn = view.turns[0][1]
-    assert turn.section("comparison") == "Q2 > M4"
-    assert turn.section("thinking") is None
+    texts = {piece.kind: piece.of(turn.text) for piece in turn.pieces}
+    assert texts["comparison"] == "Q2 > M4"
+    assert "thinking" not in texts
 
 
 SPANS = st.builds(Span, st.integers(-3, 40), st.integers(-3, 40))

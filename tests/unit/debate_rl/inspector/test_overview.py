@@ -111,6 +111,8 @@ def test_whatever_lies_there_the_list_is_shown(tmp_path, text):
     (tmp_path / "run" / "evaluations").write_text("")
     [one] = overviews(find_runs(tmp_path))
     assert (one.planned, one.alarms) == (None, None)
+    written(tmp_path / "stages" / "one")  # of no curriculum
+    assert overviews(find_runs(tmp_path / "stages"))[0].stage == ""
     (tmp_path / "run/metrics.jsonl").unlink()
     (tmp_path / "run/metrics.jsonl").mkdir()
     assert overviews(find_runs(tmp_path))[0].alarms is None

@@ -8,7 +8,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
@@ -58,20 +57,16 @@ def test_the_prompts_of_a_run_are_known_by_the_checksum_of_its_prompt_set(tmp_pa
     assert [prompts.of(one.turn).messages for one in requests] == [one.messages for one in requests]
 
 
-@pytest.mark.parametrize(
-    ("facts", "changed", "words"),
-    [
-        ({"prompts: default": "other"}, (), "is not what it was for the run"),
-        (None, ("data: prompts: default",), "was changed while the run was made"),
-    ],
-)
-def test_a_prompt_set_that_is_another_today_is_not_shown(tmp_path, facts, changed, words):
+def test_a_prompt_set_that_is_another_today_is_not_shown(tmp_path):
     debate, _ = held()
     known = {"prompts: default": prompts_checksum("default")}
-    run = run_with(tmp_path, known if facts is None else facts, changed)
-    prompts = DebatePrompts(debate, run)
-    assert words in prompts.note
-    assert prompts.of(TurnId(0, 0)).messages == ()
+    for facts, changed, words in (
+        ({"prompts: default": "other"}, (), "is not what it was for the run"),
+        (known, ("data: prompts: default",), "was changed while the run was made"),
+    ):
+        prompts = DebatePrompts(debate, run_with(tmp_path, facts, changed))
+        assert words in prompts.note
+        assert prompts.of(TurnId(0, 0)).messages == ()
 
 
 def test_without_a_record_of_it_a_shipped_set_is_shown_with_a_note(tmp_path):
@@ -101,11 +96,11 @@ def test_an_own_prompt_set_is_read_only_where_the_run_knows_its_checksum(tmp_pat
     assert "cannot be read here" in DebatePrompts(debate, run_with(tmp_path, known)).note
 
 
-@pytest.mark.parametrize("text", ["", "[1]", '{"data": 3, "starts": {"a": 1}}', '{"starts": [7]}'])
-def test_any_run_json_is_survived(tmp_path, text):
+def test_any_run_json_is_survived(tmp_path):
     debate, _ = held()
-    (tmp_path / "run.json").write_text(text)
-    assert "does not record which version" in DebatePrompts(debate, tmp_path).note
+    for text in ("", "[1]", '{"data": 3, "starts": {"a": 1}}', '{"starts": [7]}'):
+        (tmp_path / "run.json").write_text(text)
+        assert "does not record which version" in DebatePrompts(debate, tmp_path).note
 
 
 def test_plain_lines_have_each_prompt_before_its_reply():

@@ -1,4 +1,4 @@
-"""Stored replies graded anew, as they were sampled and cut at stop strings, against numbers by hand."""
+"""Stored replies graded again, as they were sampled and cut at stop strings, against numbers by hand."""
 
 from __future__ import annotations
 

@@ -367,17 +367,6 @@ def test_the_words_of_a_large_run_are_indexed_while_the_page_tells_how_far(serve
     assert client.get("/run/run/debates?filter=text:boxed").status_code == 200
 
 
-def test_across_compares_two_debates_of_a_problem(serve, tmp_path, step_records):
-    folder = tmp_path / "twice"
-    for step in range(2):
-        write_step(folder / "transcripts", step, step_records(step), tokens=False)
-    client = serve(folder)
-    page = client.get("/run/twice/across", params={"problem": "sum/1", "a": "0.1", "b": "1.1"})
-    assert page.status_code == 200
-    assert 'data-testid="comparison"' in page.text
-    assert client.get("/run/twice/across", params={"problem": "none"}).status_code == 404
-
-
 def test_a_run_of_a_newer_version_is_refused_on_its_page_and_others_are_shown(serve, run):
     newer = run.with_name("newer") / "transcripts"
     newer.mkdir(parents=True)
@@ -428,14 +417,6 @@ def test_mathematics_is_typeset_and_can_be_read_as_written(serve, tmp_path):
     assert typeset.count(half.replace("<mfrac>", "<mrow><mfrac>")) == 18  # 3 rounds, the grid and the cards
     assert written.count("<code>\\frac{1}{2}</code>") == 18
     assert 'data-testid="gold"><code>5</code></span>' in typeset
-
-
-def test_a_winner_by_lot_is_told(serve, tied, circle, tmp_path):
-    write_step(tmp_path / "run/transcripts", 5, [tied, circle])
-    client = serve(tmp_path / "run")
-    drawn, voted = (client.get(f"/run/run/debate/5.{index}").text for index in (0, 1))
-    assert drawn.count("drawn among K7, Q2, M4") == 2
-    assert "drawn among" not in voted
 
 
 def test_one_legend_explains_all_graphs_of_a_page(serve, tmp_path, circle):

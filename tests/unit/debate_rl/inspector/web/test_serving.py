@@ -83,7 +83,7 @@ def test_the_command_serves_until_it_is_interrupted(run, host):
 @pytest.mark.slow
 def test_pages_load_no_torch():
     code = (
-        "import sys, debate_rl.inspector.web.app, debate_rl.inspector.web.export\n"
+        "import sys, debate_rl.inspector.web.app, debate_rl.inspector.web.rendering\n"
         "from debate_rl.inspector.web import warm\nwarm()\n"
         "print([name for name in ('torch', 'transformers', 'textual', 'matplotlib') if name in sys.modules])"
     )

@@ -247,7 +247,7 @@ def _core(text: str, span: Span) -> Span:
 
 
 def _only_number(text: str, span: Span) -> Span:
-    """Return the one number or formula of a sentence; the span where there is none, or words that matter."""
+    """Return the one number or formula of a sentence; the span if there is none, or words that matter."""
     sentence = span.of(text)
     if len(sentence) > MAX_PROSE or not _SENTENCE.search(sentence) or _matters(sentence):
         return span

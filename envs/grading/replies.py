@@ -21,7 +21,7 @@ from typing import TypeAlias
 from debate.types import Span
 from envs.answers.notation import RELATION, in_ascii
 from envs.answers.words import LETTERS, letter_of, texts_of
-from envs.extraction.statements import last_match, stated, trimmed, widened
+from envs.grading.statements import last_match, stated, trimmed, widened
 from envs.types import MODES, Extraction, Mode
 
 Rule: TypeAlias = tuple[str, Callable[[str], Span | None]]

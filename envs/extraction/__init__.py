@@ -1,1 +1,0 @@
-"""The answer in a text: its place in each mode."""
