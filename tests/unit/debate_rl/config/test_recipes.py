@@ -79,26 +79,6 @@ def test_a_page_with_commands_for_a_gpu_says_that_none_has_run_them():
     assert silent == set()
 
 
-def test_the_recipes_of_the_project_are_shipped():
-    expected = {f"{stage}_qwen3_8b_1gpu" for stage in ("gsm8k", "math", "aime")}
-    cards = ("1b7_24gb", "4b_48gb", "1b7_full_80gb", "4b_full_141gb")
-    expected |= {f"gsm8k_qwen3_{card}" for card in cards}
-    expected |= {f"rlvr/math_qwen3_{model}" for model in ("1b7_base", "1b7_instruct")}
-    expected |= {f"rlvr/math_qwen3_4b_instruct_{part}" for part in ("all", "hard")}
-    bases = ("gsm8k_qwen3_1b7", "instructions_qwen3_1b7", "mixed_qwen3_1b7", "overfit_qwen3_1b7")
-    expected |= {f"rlvr/{base}_base" for base in bases} | {"rlvr/gsm8k_qwen3_1b7_dr_grpo"}
-    expected |= {"curriculum/tiny", "curriculum/gsm8k_to_aime_qwen3_8b"}
-    expected |= {f"sft/{name}" for name in ("tiny", "math_qwen3_4b_instruct", "numinamath_qwen3_4b_base")}
-    expected |= {f"aimo3/{name}" for name in ("cot", "tir", "rl", "full", "tiny")}
-    expected |= {"rlvr/gpu", "rlvr/tiny", "rlvr/overfit_tiny", "writing/qwen3_4b"}
-    expected |= {f"math_{model}_1b7_80gb" for model in ("qwen3", "smollm2")}
-    expected |= {"quickstart", "quickstart_words", "gsm8k_smoke", "zero_sum_tiny"}
-    of_the_notes = {name for name in shipped_recipes() if name.startswith("seeds/")}  # test_reproducing.py
-    assert expected | of_the_notes == shipped_recipes().keys()
-    assert "seeds/grpo_v3" in of_the_notes
-    assert {find_recipe(name) for name in expected} == {shipped_recipes()[name] for name in expected}
-
-
 def test_a_recipe_is_found_by_path_by_name_and_under_configs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shipped = shipped_recipes()["quickstart"]
@@ -367,3 +347,36 @@ def test_a_value_is_refused_by_its_key_without_the_names_of_types(override, said
     with pytest.raises(ConfigError) as raised:
         load_config(Config, "quickstart", [override])
     assert f": {said}" in str(raised.value)
+
+
+NAMED = '[model]\ntiny = {}\n[run]\ndir = "runs/{recipe}-{seed}"\n'
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    path = tmp_path / "words.toml"
+    path.write_text(NAMED)
+    return str(path)
+
+
+def test_a_run_has_the_name_of_its_recipe_and_the_values_of_keys(recipe):
+    assert load_config(Config, recipe, ["seed=7"]).run.dir == "runs/words-7"
+    assert load_config(Config, recipe, ["run.dir=a/{learner.loss}"]).run.dir == "a/grpo"
+    assert load_config(Config, recipe, ["run.dir=plain"]).run.dir == "plain"
+
+
+def test_a_value_makes_no_folder_of_its_own(recipe):
+    named = ["run.dir=runs/{debate.prompts}", "debate.prompts=../../etc"]
+    assert load_config(Config, recipe, named).run.dir == "runs/..-..-etc"
+
+
+@pytest.mark.parametrize("key", ["nothing", "learner", "learner.lr.real", "__class__", ""])
+def test_what_is_no_key_with_a_value_is_refused(recipe, key):
+    with pytest.raises(ConfigError, match="is neither recipe nor a key with one value"):
+        load_config(Config, recipe, [f"run.dir=runs/{{{key}}}"])
+
+
+def test_the_folder_of_a_run_keeps_its_name(tmp_path):
+    (tmp_path / "config.toml").write_text('[model]\ntiny = {}\n[run]\ndir = "{recipe}"\n')
+    (tmp_path / "run.json").write_text("{}")
+    assert load_config(Config, str(tmp_path / "config.toml")).run.dir == "{recipe}"
