@@ -145,11 +145,11 @@ def expected(row: Record, choices: Choices) -> str:
 
 def aime(row: Record, choices: Choices) -> str:
     """An integer in 0..999 without leading zeros."""
-    text = row.text("answer", "answer", "expected_answer")
+    names = ("answer", "expected_answer")
+    text = row.text("answer", *names)
     digits = _AIME.fullmatch(text)
     if digits is None:
-        field = row.field("answer", "answer", "expected_answer")
-        raise row.error(field, "is not an AIME answer, an integer in 0..999", text)
+        raise row.error(row.field("answer", *names), "is not an AIME answer, an integer in 0..999", text)
     return str(int(digits[1]))
 
 
@@ -268,8 +268,9 @@ def choice_by_index(row: Record, choices: Choices) -> str:
     """The letter of the option whose index from 0 the row gives."""
     text = row.text("answer", "answer")
     if not re.fullmatch(r"\d", text) or int(text) >= len(choices):
-        field = row.field("answer", "answer")
-        raise row.error(field, f"is not an index into the {len(choices)} choices", text)
+        raise row.error(
+            row.field("answer", "answer"), f"is not an index into the {len(choices)} choices", text
+        )
     return LETTERS[int(text)]
 
 
