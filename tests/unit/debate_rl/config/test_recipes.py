@@ -347,36 +347,3 @@ def test_a_value_is_refused_by_its_key_without_the_names_of_types(override, said
     with pytest.raises(ConfigError) as raised:
         load_config(Config, "quickstart", [override])
     assert f": {said}" in str(raised.value)
-
-
-NAMED = '[model]\ntiny = {}\n[run]\ndir = "runs/{recipe}-{seed}"\n'
-
-
-@pytest.fixture
-def recipe(tmp_path):
-    path = tmp_path / "words.toml"
-    path.write_text(NAMED)
-    return str(path)
-
-
-def test_a_run_has_the_name_of_its_recipe_and_the_values_of_keys(recipe):
-    assert load_config(Config, recipe, ["seed=7"]).run.dir == "runs/words-7"
-    assert load_config(Config, recipe, ["run.dir=a/{learner.loss}"]).run.dir == "a/grpo"
-    assert load_config(Config, recipe, ["run.dir=plain"]).run.dir == "plain"
-
-
-def test_a_value_makes_no_folder_of_its_own(recipe):
-    named = ["run.dir=runs/{debate.prompts}", "debate.prompts=../../etc"]
-    assert load_config(Config, recipe, named).run.dir == "runs/..-..-etc"
-
-
-@pytest.mark.parametrize("key", ["nothing", "learner", "learner.lr.real", "__class__", ""])
-def test_what_is_no_key_with_a_value_is_refused(recipe, key):
-    with pytest.raises(ConfigError, match="is neither recipe nor a key with one value"):
-        load_config(Config, recipe, [f"run.dir=runs/{{{key}}}"])
-
-
-def test_the_folder_of_a_run_keeps_its_name(tmp_path):
-    (tmp_path / "config.toml").write_text('[model]\ntiny = {}\n[run]\ndir = "{recipe}"\n')
-    (tmp_path / "run.json").write_text("{}")
-    assert load_config(Config, str(tmp_path / "config.toml")).run.dir == "{recipe}"
