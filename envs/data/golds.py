@@ -90,8 +90,7 @@ def plain(row: Record, choices: Choices) -> str:
 def gsm8k(row: Record, choices: Choices) -> str:
     """The number after the last ``####``, without commas; a bare number serves as well."""
     text = row.text("answer", "answer")
-    match = _AFTER_HASHES.search(text)
-    answer = (match[1] if match else text).replace(",", "")
+    answer = (match[1] if (match := _AFTER_HASHES.search(text)) else text).replace(",", "")
     if parse_number(answer) is None:
         fault = "has no number after '####'; is it of another data set?"
         raise row.error(row.field("answer", "answer"), fault, text)
@@ -207,7 +206,7 @@ def _unpacked(value: object) -> object:
 
 
 def _literal(text: str) -> object:
-    """Return the value of a literal, nothing being run; the text itself where it is none."""
+    """Return the value of a literal without running code; the text itself if it is no literal."""
     for read in (json.loads, literal_eval) if len(text) <= _LONGEST else ():
         with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError), catch_warnings():
             simplefilter("ignore")  # of the parser, about what the text holds
