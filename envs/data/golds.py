@@ -206,7 +206,7 @@ def _unpacked(value: object) -> object:
 
 
 def _literal(text: str) -> object:
-    """Return the value of a literal, nothing being run; the text itself where it is none."""
+    """Return the value of a literal without running code; the text itself if it is no literal."""
     for read in (json.loads, literal_eval) if len(text) <= _LONGEST else ():
         with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError), catch_warnings():
             simplefilter("ignore")  # of the parser, about what the text holds

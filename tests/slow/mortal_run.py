@@ -1,4 +1,4 @@
-"""A tiny training run in a process of its own that is killed, or finds its disk full, at a chosen call.
+"""A tiny training run in its own process that is killed, or finds its disk full, at a chosen call.
 
 Imported by the process that starts it and, through multiprocessing's fork server, by the one that runs.
 """
