@@ -84,7 +84,7 @@ def weights_of(session: Run) -> dict[str, torch.Tensor]:
 
 
 def frozen_of(session: Run) -> dict[str, torch.Tensor]:
-    return dict(engine_of(session.policy)._frozen.weights)  # type: ignore[attr-defined]
+    return dict(engine_of(session.policy)._frozen[0])  # type: ignore[attr-defined]
 
 
 def test_frozen_weights_are_those_of_the_start_and_only_learning_seats_are_learnt_from(tmp_path, asked):
@@ -140,7 +140,7 @@ def test_an_evaluation_has_the_same_seats_and_weights(tmp_path, asked, debate_co
     session = trained(config)
     policy = open_policy(config, newest_weights(tmp_path / "run"))
     opened = engine_of(policy)
-    assert all(torch.equal(value, frozen_of(session)[name]) for name, value in opened._frozen.weights.items())  # type: ignore[attr-defined]
+    assert all(torch.equal(value, frozen_of(session)[name]) for name, value in opened._frozen[0].items())  # type: ignore[attr-defined]
     code, out, err = debate_command("eval", tmp_path / "run")
     assert code == 0, err
     assert "debate seat frozen accuracy" in out
