@@ -20,7 +20,7 @@ from scipy.signal import lfilter
 
 from debate_rl.metrics import intervals
 from debate_rl.metrics.intervals import apart, wilson
-from debate_rl.reports.measures import change
+from debate_rl.reports.run import change
 
 Numbers = NDArray[np.float64]
 Drawn = tuple[float, float, float]

@@ -25,9 +25,8 @@ from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.runs.export import export_run
 from debate_rl.runs.weights import newest_weights
 from debate_rl.sampling.problems import load_held_out
-from debate_rl.strategies.ladder import BUDGETS, Climbed, climb, gap
-from debate_rl.strategies.solving import SolvePlan
-from debate_rl.strategies.work import Judge
+from debate_rl.strategies.equal_cost import BUDGETS, CONTENDERS, Measured, compare_strategies, gap
+from debate_rl.strategies.work import Judge, SolvePlan
 from debate_rl.training.loop import train
 
 SELECTED = ("best_of_n", "swiss")
@@ -97,17 +96,21 @@ def trained(run: Path, seed: int, more: Sequence[str]) -> Path:
     return run
 
 
-def climbed(run: Path, judge: Path | None, problems: int, names: Sequence[str]) -> Mapping[str, Climbed]:
+def climbed(run: Path, judge: Path | None, problems: int, names: Sequence[str]) -> Mapping[str, Measured]:
     """Return the rungs of a run's newest weights; ``judge``: the folder of another one that compares."""
     _, config = open_run_or_recipe(str(run), [f"held_out.limit={problems}"])
     environment, held_out = load_held_out(config)
-    plan = SolvePlan.of(config, "majority", environment)
+    plan, contenders = (
+        SolvePlan.of(config, "majority", environment),
+        {name: CONTENDERS[name] for name in names},
+    )
     with KeptReplies(open_policy(config, newest_weights(run)), run / "selector.jsonl", stay=True) as policy:
         if judge is None:
-            return climb(held_out, names, plan, policy).climbed
+            return compare_strategies(held_out, contenders, plan, policy).measured
         _, its = open_run_or_recipe(str(judge), ())
         with KeptReplies(open_policy(its, None), run / "selector_judge.jsonl", stay=True) as kept:
-            return climb(held_out, names, plan, policy, judge=Judge(kept, its.debate)).climbed
+            own = Judge(kept, its.debate)
+            return compare_strategies(held_out, contenders, plan, policy, judge=own).measured
 
 
 if __name__ == "__main__":

@@ -28,8 +28,9 @@ from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.intervals import Estimate
 from debate_rl.runs.weights import newest_weights
 from debate_rl.sampling.problems import load_held_out
-from debate_rl.strategies.equal_cost import Contender, StrategyRow, strategy_rows
-from debate_rl.strategies.solving import STRATEGIES, SolvePlan, solve_all
+from debate_rl.strategies.equal_cost import CONTENDERS, Measured, compare_strategies
+from debate_rl.strategies.solving import STRATEGIES, solve_all
+from debate_rl.strategies.work import SolvePlan
 
 REPEATS = 5
 
@@ -69,10 +70,10 @@ def main() -> None:
     def plan(name: str) -> SolvePlan:
         return SolvePlan.of(config, name, environment, samples=args.samples)
 
-    contenders = [Contender(plan(name), policy) for name in args.only]
+    contenders = {name: CONTENDERS[name] for name in args.only}
     figures: list[Figure] = []
-    for row in strategy_rows(problems, contenders, Contender(plan("majority"), policy)):
-        figures += of_row(row)
+    for one in compare_strategies(problems, contenders, plan("majority"), policy).measured.values():
+        figures += figures_of(one)
     for name in args.only:
         figures += beside_the_engine(name, plan(name), policy, engine, problems[: min(100, args.problems)])
     larger = open_policy(config.model_copy(update={"model": of_size(config.model)}), None)
@@ -89,25 +90,22 @@ def of_size(model: ModelConfig) -> ModelConfig:
     return model.model_copy(update={"tiny": model.tiny.model_copy(update=sizes)})
 
 
-def of_row(row: StrategyRow) -> list[Figure]:
-    """Return the figures of a strategy."""
+def figures_of(one: Measured) -> list[Figure]:
+    """Return the figures of a strategy; self-consistency has as many generated tokens."""
 
     def figure(name: str, estimate: Estimate) -> Figure:
-        return Figure(
-            f"{row.strategy}/{name}", estimate.value, "share", estimate.n, estimate.low, estimate.high
-        )
+        return Figure(f"{one.name}/{name}", estimate.value, "share", estimate.n, estimate.low, estimate.high)
 
-    n = row.accuracy.n
+    samples, worth, less = one.compared("generated")
+    unread, n = one.unread / one.comparisons if one.comparisons else 0.0, one.accuracy.n
     return [
-        figure("accuracy", row.accuracy),
-        figure("self_consistency", row.self_consistency),
-        figure("difference", row.difference),
-        Figure(f"{row.strategy}/equal_samples", row.samples, "solutions", n),
-        Figure(f"{row.strategy}/generated", row.generated, "tokens", n),
-        Figure(f"{row.strategy}/read", row.read, "tokens", n),
-        Figure(
-            f"{row.strategy}/unread", row.unread / row.comparisons if row.comparisons else 0.0, "share", n
-        ),
+        figure("accuracy", one.accuracy),
+        figure("self_consistency", worth),
+        figure("difference", less),
+        Figure(f"{one.name}/equal_samples", samples, "solutions", n),
+        Figure(f"{one.name}/generated", one.cost["generated"], "tokens", n),
+        Figure(f"{one.name}/read", one.read, "tokens", n),
+        Figure(f"{one.name}/unread", unread, "share", n),
     ]
 
 

@@ -96,8 +96,8 @@ def open_verifier(config: Config) -> VerifierModel | None:
     verifier = config.verifier
     if verifier.endpoint is None:
         return None
-    from envs.rubrics.cache import VerdictCache
     from envs.rubrics.model import Asking, VerifierModel
+    from envs.rubrics.verdicts import VerdictCache
 
     path = Path(verifier.cache) if verifier.cache else Path(config.run.dir).parent / "verdicts.jsonl"
     endpoint = config.endpoints[verifier.endpoint]
@@ -291,7 +291,7 @@ def _within(policy: Policy) -> Policy:
     """Return what generates the replies of a policy: itself, or the policy that it wraps."""
     if not hasattr(policy, "inner"):
         return policy
-    from debate_rl.inference.tools import engine_of
+    from debate_rl.inference.wrapped import engine_of
 
     return engine_of(policy)
 

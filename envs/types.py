@@ -27,6 +27,9 @@ GradeKind: TypeAlias = Literal[
     "auto", "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "code"
 ]
 Verdict: TypeAlias = bool | Literal["missing"] | None
+FAULTS = ("failed", "timeout", "truncated", "no_verdict", "several", "out_of_range")
+"""Why a verifier model gave no verdict: no reply came (in time); it was cut off, states none, or several; the
+value is not a score from 0 to 1, or not one of the labels."""
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 GRADE_KINDS: tuple[GradeKind, ...] = get_args(GradeKind)

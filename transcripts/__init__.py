@@ -1,13 +1,23 @@
-"""Transcripts: every debate of a run with its votes, rewards and advantages, as JSON lines."""
+"""Transcripts: every debate of a run with its votes, rewards and advantages, as JSON lines.
+
+Importing this package loads no database: the store of a run and its filters do when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from transcripts.codec import SCHEMA_VERSION
 from transcripts.errors import TornTailWarning, TranscriptError, TranscriptWriteError
-from transcripts.filters.compile import compile_filter
-from transcripts.filters.parse import FilterError
-from transcripts.index.rows import DebateRow, StepRow, turn_rows
-from transcripts.record import Record, Timing, TurnAdvantages
-from transcripts.run_store import RunStore
+from transcripts.record import Record, Timing, TurnAdvantages, turn_rows
 from transcripts.store import ShardWriter, read_records, write_step
+
+if TYPE_CHECKING:
+    from transcripts.filters.compile import compile_filter
+    from transcripts.filters.parse import FilterError
+    from transcripts.index.rows import DebateRow, StepRow
+    from transcripts.run_store import RunStore
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -27,3 +37,17 @@ __all__ = [
     "turn_rows",
     "write_step",
 ]
+
+_LATER = {
+    "compile_filter": "filters.compile",
+    "FilterError": "filters.parse",
+    "DebateRow": "index.rows",
+    "StepRow": "index.rows",
+    "RunStore": "run_store",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _LATER:
+        return getattr(import_module(f"transcripts.{_LATER[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType
 
 from debate.config import MOST_ROUNDS
+from debate.policy import token_counts
 from debate.prompting.shown import holds_solutions
 from debate.types import Debate, TurnId
 from debate.values import Value
 from rewards.labels import Credit
 from rewards.likelihood import Likelihoods
-from rewards.types import OPTIONAL_STREAMS, Rewards, Truth, Verdicts, stream_named
+from rewards.truth import GRADES, grade_of, of_truth_alone, score_of
+from rewards.types import (
+    NO_REWARDS,
+    OPTIONAL_STREAMS,
+    STREAMS,
+    Rewards,
+    Truth,
+    Verdicts,
+    stream_named,
+    value_of,
+)
 
 
 class TurnAdvantages(Value, frozen=True):
@@ -152,3 +163,34 @@ def named(turn: TurnId) -> str:
     '2.1'
     """
     return f"{turn.agent}.{turn.round}"
+
+
+def turn_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:
+    """Yield a flat row for each turn of a debate, as for a table of a notebook; agents and rounds from 0."""
+    advantages = {part.turn: part for part in record.advantages}
+    names = [persona.name for persona in record.debate.personas]
+    for turn in record.debate.turns:
+        agent, round_ = turn.id.agent, turn.id.round
+        prompt, generated = token_counts(turn.completion)
+        part = advantages.get(turn.id, TurnAdvantages(turn.id))
+        rewards = of_truth_alone(record.rewards or NO_REWARDS, record.correct, record.verdicts or None)
+        yield {
+            "debate": id,
+            "agent": agent,
+            "round": round_,
+            "persona": names[agent] if agent < len(names) else None,
+            "handle": turn.handle,
+            "text": turn.completion.text,
+            "answer": turn.parsed.answer,
+            "grade": None if turn.ballot else GRADES[grade_of(turn.id, record.correct)],
+            "stop_reason": turn.completion.stop_reason,
+            "prompt_tokens": prompt,
+            "tokens": generated,
+            "malformed": len(turn.parsed.failures),
+            "cut": turn.cut,
+            "ballot": turn.ballot,
+            "score": score_of(turn),
+            "verdict": record.verdicts.score(turn.id) if record.verdicts else None,
+            **{f"reward_{name}": value_of(getattr(rewards, name), turn.id) for name in STREAMS},
+            **{f"advantage_{name}": getattr(part, name) for name in PARTS},
+        }

@@ -13,7 +13,7 @@ import numpy as np
 
 from debate_rl.alarms.curves import Curves, Steps, joined
 from debate_rl.alarms.metrics_file import STREAMS
-from envs.causes.repetition import is_repeated
+from envs.causes.rules import is_repeated
 from rewards import ballot_box, valid_votes, voted_winner
 from rewards.peer import margins
 from rewards.truth import is_right, round_accuracy

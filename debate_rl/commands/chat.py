@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 import typer
 
+from debate import Message, Policy, SampleRequest
+from debate.concurrency import run_async
+from debate.parsing.sections import find_sections
+from debate.policy import context_limit, opens_thinking, token_counter
+from debate.seeds import derive_seed
+from debate.types import TurnId
+from debate.values import whole_text
 from debate_rl.commands.console import plain_console, printed, write_json
 from debate_rl.commands.options import JsonFile, Overrides, RecipeOrRun, SeedOption, WeightsOption
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.evaluation.asking import policy_of, weights_named
 from debate_rl.strategies.solving import with_tools
-from debate_rl.strategies.talk import Talk
 
 RESET, QUIT = "/reset", "/quit"
 
@@ -39,7 +46,8 @@ def chat(
             "debate inspect, give it a problem by debate solve play, or talk to a chat model"
         )
     with policy_of(with_tools(config, "none"), weights_named(run, weights, what)) as unopened:
-        talk = Talk(unopened.open(), system, max_tokens, temperature, top_p, seed)
+        usual = SampleRequest((), temperature, max_tokens, (), 0, "chat", TurnId(0, 0), top_p=top_p)
+        talk = Talk(unopened.open(), system, seed, usual)
         for text in _said():
             if text == RESET:
                 talk.messages.clear()
@@ -49,20 +57,56 @@ def chat(
         write_json(json, [{"role": one.role, "content": one.content} for one in talk.everything])
 
 
+@dataclass(slots=True)
+class Talk:
+    """A conversation with a policy; ``everything`` is all that was said, ``messages`` what is still known."""
+
+    policy: Policy
+    system: str
+    seed: int
+    usual: SampleRequest
+    messages: list[Message] = field(default_factory=list[Message])
+    everything: list[Message] = field(default_factory=list[Message])
+
+    def answer(self, text: str) -> str:
+        """Return the reply to a message; the oldest exchanges are forgotten where the context is full.
+
+        A message that does not fit alone is not said, and the reply says so.
+        """
+        limit, count, most = context_limit(self.policy), token_counter(self.policy), self.usual.max_tokens
+        own = Message("user", whole_text(text))
+        if limit is not None:
+            most = min(most, max(1, limit // 2))
+            while self.messages and count(self._shown([*self.messages, own])) > limit - most:
+                del self.messages[:2]
+            if (length := count(self._shown([own]))) > limit - most:
+                return f"(a message of {length:,} tokens is too long for the context of {limit:,}: not said)"
+        number, shown = len(self.everything) // 2, self._shown([*self.messages, own])
+        seed, turn = derive_seed(self.seed, "chat", number), TurnId(0, number)
+        request = replace(self.usual, messages=shown, max_tokens=most, seed=seed, turn=turn)
+        reply = run_async(self.policy.sample(request)).whole()
+        thinking = find_sections(reply.text, in_thinking=opens_thinking(self.policy, shown)).thinking
+        said = reply.text[thinking.end if thinking else 0 :].strip()
+        exchange = [own, Message("assistant", said)]
+        self.messages += exchange
+        self.everything += exchange
+        return said + (" [...]" if reply.stop_reason == "length" else "")
+
+    def _shown(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        return (*([Message("system", self.system)] if self.system else []), *messages)
+
+
 def _said() -> Iterator[str]:
     """Yield what is typed or piped, line by line, until the end or /quit; blank lines are nothing."""
     typed = sys.stdin.isatty() and sys.stdout.isatty()
     if typed:
         plain_console(stderr=True).print(f"{RESET} forgets what was said, {QUIT} ends")
     while True:
-        if typed:
-            try:
-                line = input("> ")
-            except EOFError:
-                return
-        elif not (line := sys.stdin.readline()):
+        try:
+            line = input("> ") + "\n" if typed else sys.stdin.readline()
+        except EOFError:
             return
-        if line.strip() == QUIT:
+        if not line or line.strip() == QUIT:
             return
         if line.strip():
             yield line.strip()

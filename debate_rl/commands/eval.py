@@ -12,19 +12,22 @@ from typing import Annotated
 import typer
 
 from debate_rl.commands.console import plain_console, progress_of
-from debate_rl.commands.eval_strategies import evaluate_strategies, strategies_named
 from debate_rl.commands.eval_tables import show
 from debate_rl.commands.options import (
     JsonFile,
     JudgeOption,
+    OnOption,
     OutFolder,
     ProblemsOption,
+    SeedOption,
     TableFile,
+    WeightsOption,
     limited,
     listed,
     named_and_set,
     positive,
 )
+from debate_rl.commands.strategies import SAMPLES, compare
 from debate_rl.evaluation.report import Results
 from debate_rl.evaluation.tasks import EvalOptions, EvalTask, Subject, eval_sets, perform
 from debate_rl.runs.checkpoint import step_of
@@ -37,14 +40,17 @@ STRATEGIES = "strategies="
 """What a word begins with that names strategies, as --strategies does."""
 
 
+Named = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN|CONFIG... [KEY=VALUE...]",
+        help="Folders of runs, or recipes (their model before training). held_out.* sets the problems.",
+    ),
+]
+
+
 def evaluate(
-    what: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN|CONFIG... [KEY=VALUE...]",
-            help="Folders of runs, or recipes (their model before training). held_out.* sets the problems.",
-        ),
-    ],
+    what: Named,
     weights: Annotated[
         str | None,
         typer.Option(
@@ -56,19 +62,12 @@ def evaluate(
         str | None,
         typer.Option(metavar="NAME|FILE", help="Evaluate on the sets of a suite (docs/evaluation.md)."),
     ] = None,
-    on: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[=FILE]",
-            help="Use this data set in place of held_out's, or this set of the suite. Repeat for more.",
-        ),
-    ] = None,
+    on: OnOption = None,
     problems: ProblemsOption = None,
+    seed: SeedOption = 0,
     seeds: Annotated[
         int,
-        typer.Option(
-            callback=positive, help="Hold this many debates on each problem, each with its own seed."
-        ),
+        typer.Option(callback=positive, help="Hold this many debates on each problem, from --seed on."),
     ] = 1,
     samples: Annotated[
         int, typer.Option(help="Sample at least this many direct solutions of each problem, for pass@k.")
@@ -97,16 +96,13 @@ def evaluate(
 ) -> None:
     """Compare direct solutions, debate and self-consistency at equal tokens; run it again to continue."""
     asked = next((word.partition("=")[2] for word in what if word.startswith(STRATEGIES)), strategies)
-    names, overrides = named_and_set([word for word in what if not word.startswith(STRATEGIES)])
-    overrides += limited(problems)
     options = EvalOptions(
-        tuple(on or ()), seeds, samples, greedy, tuple(listed(modes)), out, direct, suite, sweep
+        *(tuple(on or ()), seed, seeds, samples, greedy, tuple(listed(modes)), out, direct, suite, sweep)
     )
-    _refuse(names, weights, options, watch=watch)
-    subjects = [Subject(name, tuple(overrides)) for name in names]
+    words = [word for word in what if not word.startswith(STRATEGIES)]
+    subjects = subjects_of(words, problems, weights, options, watch=watch)
     if asked:
-        known = strategies_named(asked)
-        evaluate_strategies(_tasks(subjects, weights or "newest", options), known, judge=judge, json=json)
+        compare(tasks_of(subjects, weights or "newest", options), asked, judge=judge, json=json)
         return
     if judge is not None:
         raise ValueError(f"--judge {judge}: compares solutions with --strategies alone")
@@ -120,16 +116,39 @@ def evaluate(
         raise typer.Exit(1)
 
 
+def ladder(
+    what: Named,
+    rungs: Annotated[
+        str, typer.Option(metavar="A,B", help="Only these rungs (docs/solve.md); default: all.")
+    ] = "ladder",
+    samples: Annotated[int, typer.Option(min=1, help="Solutions that are selected from.")] = SAMPLES,
+    on: OnOption = None,
+    problems: ProblemsOption = None,
+    weights: WeightsOption = "newest",
+    judge: JudgeOption = None,
+    seed: SeedOption = 0,
+    out: OutFolder = None,
+    json: JsonFile = None,
+) -> None:
+    """Compare debate with cheaper methods at equal cost, as --strategies does; run it again to continue."""
+    options = EvalOptions(tuple(on or ()), seed, samples=samples, out=out)
+    subjects = subjects_of(what, problems, weights, options)
+    compare(tasks_of(subjects, weights, options), rungs, judge=judge, json=json)
+
+
 def _perform(tasks: Sequence[EvalTask], results: Results) -> None:
     perform(tasks, results, progress_of, plain_console(stderr=True).print)
 
 
-def _tasks(
+def tasks_of(
     subjects: Sequence[Subject], weights: str, options: EvalOptions, results: Results | None = None
 ) -> list[EvalTask]:
     """Return the evaluations of the named weights on each data set; damaged ones are failures."""
-    tasks: list[EvalTask] = []
-    results = results or Results()
+    if weights != "newest" and not any(subject.run for subject in subjects):
+        raise ValueError(
+            f"--weights {weights}: {subjects[0].name} is a recipe, the model as it is; name a run"
+        )
+    tasks, results = list[EvalTask](), results or Results()
     for subject in subjects:
         sets = eval_sets(subject, options)
         results.roles |= {one.name: one.role for one in sets}
@@ -144,22 +163,25 @@ def _tasks(
 
 def _evaluate_all(subjects: Sequence[Subject], weights: str | None, options: EvalOptions) -> Results:
     """Return the figures of the named weights on each data set; the first error is raised where all fail."""
-    runs = [subject.run for subject in subjects]
-    if weights not in (None, "newest") and not any(runs):
-        raise ValueError(
-            f"--weights {weights}: {subjects[0].name} is a recipe, the model as it is; name a run"
-        )
-    before_and_after = options.out is None and all(runs)
-    results = Results()
-    usual = "start,newest" if before_and_after else "newest"
-    _perform(_tasks(subjects, weights or usual, options, results), results)
+    before_and_after = options.out is None and all(subject.run for subject in subjects)
+    results, usual = Results(), "start,newest" if before_and_after else "newest"
+    _perform(tasks_of(subjects, weights or usual, options, results), results)
     if results.failures and not results.scores:
         raise next(iter(results.failures.values()))
     return results
 
 
-def _refuse(names: Sequence[str], weights: str | None, options: EvalOptions, *, watch: bool) -> None:
-    """Raise ValueError before minutes of work that could not be shown."""
+def subjects_of(
+    words: Sequence[str],
+    problems: int | None,
+    weights: str | None,
+    options: EvalOptions,
+    *,
+    watch: bool = False,
+) -> list[Subject]:
+    """Return the runs and recipes that words name; ValueError before work that could not be shown."""
+    names, overrides = named_and_set(words)
+    overrides += limited(problems)
     if not names:
         raise ValueError("eval: name the folder of a run, or a recipe, as in debate eval runs/debate")
     if not 0 <= options.samples <= MAX_SAMPLES:
@@ -172,6 +194,7 @@ def _refuse(names: Sequence[str], weights: str | None, options: EvalOptions, *, 
         raise ValueError("--out: is the folder of one evaluation; leave it out for several")
     if watch and (len(names) != 1 or weights is not None):
         raise ValueError("--watch: follows one run, and evaluates all its checkpoints")
+    return [Subject(name, tuple(overrides)) for name in names]
 
 
 def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Results], None]) -> None:

@@ -10,7 +10,7 @@ import typer
 from debate_rl.commands.console import plain_console, write_json
 from debate_rl.commands.options import JsonFile, Overrides, RunFolder
 from debate_rl.config.recipes import read_run_config
-from debate_rl.strategies.tournament import check_judge
+from debate_rl.strategies.selection import check_judge
 
 
 def export(

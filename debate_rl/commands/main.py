@@ -48,7 +48,7 @@ COMMANDS: dict[str, Entry] = {
     "traces": Entry("Train", "traces:traces", "right replies of a teacher, to learn from"),
     "export": Entry("Train", "export:export", "weights for transformers, peft and vLLM"),
     "eval": Entry("Evaluate", "eval:evaluate", "held-out figures with intervals"),
-    "eval ladder": Entry("Evaluate", "ladder:ladder", "debate and cheaper methods at equal cost"),
+    "eval ladder": Entry("Evaluate", "eval:ladder", "debate and cheaper methods at equal cost"),
     "eval passrate": Entry("Evaluate", "passrate:passrate", "how often a policy solves each problem"),
     "eval regrade": Entry("Evaluate", "regrade:regrade", "stored replies under other graders"),
     "solve": Entry("Ask", "solve:solve", "answers to problems by a strategy"),

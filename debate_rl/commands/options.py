@@ -81,8 +81,17 @@ TableFile = Annotated[
 OutFolder = Annotated[
     str | None, typer.Option("--out", metavar="FOLDER", help="Keep replies and figures in this folder.")
 ]
+OnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--on",
+        metavar="NAME[=FILE]",
+        help="Use this data set in place of held_out's, or this set of the suite. Repeat for more.",
+    ),
+]
 ProblemsOption = Annotated[
-    int | None, typer.Option("--problems", min=1, help="So many problems; default: held_out.limit.")
+    int | None,
+    typer.Option("--problems", min=1, help="At most so many problems; default: held_out.limit."),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all that is sampled.")]
 StepsOption = Annotated[

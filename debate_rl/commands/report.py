@@ -13,9 +13,9 @@ from debate.files import write_text
 from debate_rl.commands.console import plain_console, progress_bar, text_table, wide_console
 from debate_rl.commands.options import FilterOption, JsonFile
 from debate_rl.formatting import number
-from debate_rl.reports.document import Answer, Judged, Links, interval_of
+from debate_rl.reports.document import Answer, Judged, interval_of
 from debate_rl.reports.figures import Figure
-from debate_rl.reports.pages import MARK, as_html, as_json, refuse_missing
+from debate_rl.reports.pages import MARK, as_html, as_json, check_inspector, refuse_missing
 from debate_rl.reports.report import judge_run, stages_sections, whole_report, with_stages
 from debate_rl.reports.run import load_runs
 from debate_rl.runs.folder import write_whole
@@ -46,7 +46,7 @@ def report(
     """Report how well a policy judges and how training went, as a page and as JSON."""
     refuse_missing()
     compile_filter(filter)  # says what is wrong before anything is read or written
-    links = Links(inspector)
+    check_inspector(inspector)
     folder = Path(out or (Path(runs[0]) / "report" if len(runs) == 1 else "report"))
     refuse_foreign(folder)
     stages, names = stages_sections(runs), with_stages(runs)
@@ -54,7 +54,7 @@ def report(
     document = whole_report(judged, trained=load_runs([Path(name) for name in names]), more=stages)
     facts = as_json(document, judged)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in zip(FILES, (as_html(document, links), facts), strict=True):
+    for name, text in zip(FILES, (as_html(document, inspector), facts), strict=True):
         write_whole(folder / name, text.encode(errors="replace"))
     if json is not None:
         write_text(json, facts)

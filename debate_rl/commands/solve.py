@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
-from debate import Problem
 from debate_rl.commands.console import INTERRUPTED, Ended, one_line, plain_console, write_json
 from debate_rl.commands.options import (
     JsonFile,
     JudgeOption,
     KindOption,
     Overrides,
+    ProblemsOption,
     SeedOption,
     WeightsOption,
     positive,
@@ -27,13 +28,12 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.evaluation.asking import judge_of, policy_of, weights_named
 from debate_rl.evaluation.folder import identity
-from debate_rl.evaluation.grading import grade_turn
 from debate_rl.formatting import duration, safe_json
-from debate_rl.sampling.difficulty import question_checksum
-from debate_rl.strategies.answers_file import AnswersFile, Line, summary, summary_lines
-from debate_rl.strategies.posing import Posed, nothing_posed, pose
-from debate_rl.strategies.solving import Refused, SolvePlan, solve_all, strategy_named, with_tools
-from debate_rl.strategies.work import Answered, Judge
+from debate_rl.strategies.answers_file import AnswersFile, Line, line_of, summary, summary_lines
+from debate_rl.strategies.posing import Posed, pose
+from debate_rl.strategies.solving import Refused, check_plan, solve_all, strategy_named, with_tools
+from debate_rl.strategies.work import Answered, Judge, SolvePlan
+from envs import load_environment
 
 HOUR = 3600.0
 Model = tuple[Config, Path | None]
@@ -95,39 +95,48 @@ def solve(
         str | None,
         typer.Option(metavar="FILE", help="With --plan: take speed and tokens from what --json wrote."),
     ] = None,
-    problems: Annotated[int | None, typer.Option(min=1, help="With --plan: how many problems.")] = None,
+    problems: ProblemsOption = None,
     json: JsonFile = None,
 ) -> None:
     """Answer problems by a strategy, a JSON line each; with --out, run it again to continue."""
     entry, limit = strategy_named(strategy), _seconds(seconds, hours)
     if plan_only and problem is not None:  # a plan has no problem: the word is a setting
         overrides, problem = [problem, *(overrides or ())], None
-    if problem is None and not plan_only:
-        raise ValueError("solve: name a problem, a file of problems, or - for a pipe")
     run, config = open_run_or_recipe(what, overrides or ())
     if entry.tools:
         config = with_tools(config, "python")
-    piped = sys.stdin.read() if problem == "-" else None
-    posed = nothing_posed() if problem is None else pose(problem, piped, config, kind)
     budget = {"samples": samples, "tokens": tokens, "seconds": limit, "seed": seed, "at_once": at_once}
-    plan = SolvePlan.of(config, strategy, posed.environment, **budget)
     if plan_only:
         from debate_rl.forecast.deployment import deployment, deployment_of, plan_lines  # load torch
 
+        plan = SolvePlan.of(config, strategy, load_environment("gsm8k"), **budget)
         figures = deployment(config, plan, deployment_of(gpus, bits, speed, measured), problems=problems)
         plain_console().print(*plan_lines(figures), sep="\n")
         if json is not None:
             write_json(json, figures)
         return
+    if problem is None:
+        raise ValueError("solve: name a problem, a file of problems, or - for a pipe")
+    posed = pose(problem, sys.stdin.read() if problem == "-" else None, config, kind)
+    posed = replace(posed, problems=posed.problems[:problems])
+    plan = SolvePlan.of(config, strategy, posed.environment, **budget)
     path = weights_named(run, weights, what)
     if judge is not None and not entry.compares:
         raise ValueError(
             f"--judge {judge}: {strategy} asks no judge; leave it out, or choose another strategy"
         )
     judges = None if judge is None else judge_of(judge)
-    plan.check(posed.problems, judges and judges[0].debate)
-    with _answers(out, _settings(plan, config, path, judges)) as kept:
+    check_plan(plan, posed.problems, judges and judges[0].debate)
+    kept = None if out is None else AnswersFile(Path(out), _settings(plan, config, path, judges))
+    try:
         _solve(plan, posed, (config, path), judges, kept, json)
+    except KeyboardInterrupt as stop:
+        if kept is None:
+            raise
+        raise Ended(f"stopped; {out} keeps its answers; the same command resumes", INTERRUPTED) from stop
+    finally:
+        if kept is not None:
+            kept.close()
 
 
 def _seconds(seconds: float | None, hours: float | None) -> float | None:
@@ -153,21 +162,6 @@ def _settings(plan: SolvePlan, config: Config, weights: Path | None, judge: Mode
     return {**own, "grader": plan.mode, **of(config, weights), "judge": its}
 
 
-@contextmanager
-def _answers(out: str | None, of: dict[str, Any]) -> Iterator[AnswersFile | None]:
-    """Yield the file of answers; a command that is interrupted says what it leaves."""
-    if out is None:
-        yield None
-        return
-    file = AnswersFile(Path(out), of)
-    try:
-        yield file
-    except KeyboardInterrupt as stop:
-        raise Ended(f"stopped; {out} keeps its answers; the same command resumes", INTERRUPTED) from stop
-    finally:
-        file.close()
-
-
 def _solve(
     plan: SolvePlan,
     posed: Posed,
@@ -176,45 +170,45 @@ def _solve(
     kept: AnswersFile | None,
     json: str | None,
 ) -> None:
-    """Solve what has no answer yet; each line goes to the file, or to the standard output."""
+    """Solve what has no answer yet; each line goes to the file, or to the standard output.
+
+    What all of it was worth is said on the standard error.
+    """
     problems, say = posed.problems, plain_console(stderr=True).print
     lines = [] if kept is None else list(kept.lines)
-    todo = range(len(problems)) if kept is None else kept.missing(problems)
+    todo = problems if kept is None else kept.missing(problems)
     if lines:
         say(f"{len(lines)} answers are there; {len(todo)} problems are left")
-    begun = 0.0
 
     def told(number: int, found: Answered | Refused) -> None:
-        line = line_of(problems[todo[number]], found, posed)
+        line = line_of(todo[number], found, posed, plan.mode)
         lines.append(line)
         if kept is None:
-            typer.echo(safe_json(line.text()))
+            typer.echo(safe_json(msgspec.json.encode(line).decode()))
         else:
             kept.write(line)
-        say(_answer_in_words(line, f"{line.id}: " if len(problems) > 1 else ""))
+        say(_in_words(line, f"{line.id}: " if len(problems) > 1 else ""))
 
+    begun = time.perf_counter()
     if todo:
-        with policy_of(*model) as policy, policy_of(*judge) if judge else nullcontext() as compares:
-            judging = Judge(compares.open(), judge[0].debate) if judge and compares is not None else None
-            speaker, begun = policy.open(), time.perf_counter()
-            solve_all([problems[i] for i in todo], plan, speaker, judge=judging, told=told)
-    _end(plan, lines, time.perf_counter() - begun, len(todo), posed, json)
+        with ExitStack() as stack:
+            policy = stack.enter_context(policy_of(*model)).open()
+            compares = judge and Judge(stack.enter_context(policy_of(*judge)).open(), judge[0].debate)
+            begun = time.perf_counter()
+            solve_all(todo, plan, policy, judge=compares, told=told)
+    names = {problem.id for problem in problems}
+    here = [line for line in lines if line.id in names]
+    figures = summary(here, seconds=time.perf_counter() - begun, solved=len(todo))
+    if len(here) > 1:
+        ungraded = [f"answers are not graded: {posed.ungraded}"] if posed.ungraded else []
+        say(*summary_lines(figures), *ungraded, sep="\n")
+    if json is not None:
+        write_json(json, {"strategy": plan.strategy, "samples": plan.samples, **figures})
+    if here and all(line.refused for line in here):
+        raise ValueError(here[0].refused)
 
 
-def line_of(problem: Problem, found: Answered | Refused, posed: Posed) -> Line:
-    """Return the line of what came of a problem, graded where there is a gold answer."""
-    if isinstance(found, Refused):
-        return Line(problem.id, question_checksum(problem), problem.question, refused=found.reason)
-    right: bool | None = None
-    if not posed.ungraded:
-        right = False
-        if found.turn is not None:
-            verdict = grade_turn(posed.environment, problem, found.turn, posed.mode).verdict
-            right = None if verdict is None else verdict is True
-    return Line.of(problem, found, right)
-
-
-def _answer_in_words(line: Line, name: str) -> str:
+def _in_words(line: Line, name: str) -> str:
     if line.refused:
         return f"{line.id}: refused: {one_line(line.refused)}"
     mark = {True: ", right", False: ", wrong", None: ""}[line.right]
@@ -222,19 +216,3 @@ def _answer_in_words(line: Line, name: str) -> str:
     text = "no answer" if line.answer is None else one_line(line.answer) or "(empty)"
     spent = f"{line.tokens_generated:,} tokens, {duration(line.seconds)}"
     return f"{name}{text}{mark}{share}; {spent}, {line.ended}"
-
-
-def _end(
-    plan: SolvePlan, lines: Sequence[Line], seconds: float, solved: int, posed: Posed, json: str | None
-) -> None:
-    """Say on the standard error what all of it was worth; write the figures."""
-    names = {problem.id for problem in posed.problems}
-    here = [line for line in lines if line.id in names]
-    figures = summary(here, seconds=seconds, solved=solved)
-    if len(here) > 1:
-        ungraded = [f"answers are not graded: {posed.ungraded}"] if posed.ungraded else []
-        plain_console(stderr=True).print(*summary_lines(figures), *ungraded, sep="\n")
-    if json is not None:
-        write_json(json, {"strategy": plan.strategy, "samples": plan.samples, **figures})
-    if here and all(line.refused for line in here):
-        raise ValueError(here[0].refused)

@@ -11,8 +11,8 @@ import typer
 
 from debate_rl.commands.console import NO_GO, plain_console, write_json
 from debate_rl.commands.eval import evaluate
-from debate_rl.commands.eval_strategies import strategies_named
 from debate_rl.commands.options import JsonFile, Overrides, RecipeOrRun
+from debate_rl.commands.strategies import contenders_named
 from debate_rl.config import Config
 from debate_rl.config.recipes import open_run_or_recipe, parse_override
 from debate_rl.curriculum.record import after, read_curriculum, stage_folder
@@ -46,7 +46,7 @@ def train(
     only = next((word.removeprefix("stage=") for word in reversed(words) if word.startswith("stage=")), None)
     settings = settings_of(config, keys, starts=not plan)
     if settings.held_out.strategies:
-        strategies_named(",".join(settings.held_out.strategies))
+        contenders_named(",".join(settings.held_out.strategies))
     if only is not None and not settings.stages:
         raise ValueError(f"stage={only}: the recipe has no stages; leave it out")
     _do(settings, Path(config), plan=plan, memory=memory, json=json, only=only)

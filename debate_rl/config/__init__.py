@@ -12,7 +12,7 @@ from debate.config import DebateConfig
 from debate.ramps import settings_at
 from debate.seeds import derive_seed
 from debate.settings import Settings
-from debate_rl.config.data import EnvConfig, HeldOutConfig, SftConfig, ShotsConfig, check_judge_pairs
+from debate_rl.config.data import EnvConfig, HeldOutConfig, RunSize, SftConfig, ShotsConfig, check_judge_pairs
 from debate_rl.config.endpoints import EndpointConfig, RoleConfig, check_endpoint
 from debate_rl.config.ends import Action, TargetConfig
 from debate_rl.config.grader import GraderConfig
@@ -30,7 +30,7 @@ from debate_rl.config.reward_checks import (
 from debate_rl.config.sampling import AdaptiveConfig, SamplingConfig
 from debate_rl.config.sandbox import SandboxConfig
 from debate_rl.config.seats import check_seats
-from debate_rl.config.stages import GoalConfig, StageConfig, Table, check_stages, check_weights, merged
+from debate_rl.config.stages import StageConfig, Table, check_stages, check_weights, merged
 from debate_rl.config.verifier import VerifierConfig
 from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
 from envs.families import FAMILIES
@@ -60,7 +60,7 @@ class RunConfig(Settings):
     grow while ``learner.schedule`` is constant."""
 
 
-class TrainConfig(Settings):
+class TrainConfig(RunSize):
     """The size of a step and of the run."""
 
     renamed = {  # noqa: RUF012
@@ -69,12 +69,8 @@ class TrainConfig(Settings):
         "lookahead": "async_level",
     }
 
-    steps: int = Field(default=100, ge=0)
-    """Optimization steps. With ``epochs``, the maximum."""
-    epochs: float | None = Field(default=None, gt=0)
-    """Passes over the training problems, rounded to whole steps. None: as many as ``steps`` take."""
-    batch_size: int = Field(default=8, ge=1)
-    """Problems per step. Each is debated ``group_size`` times."""
+    steps: int = Field(default=100, ge=0)  # pyright: ignore[reportIncompatibleVariableOverride]
+    """Optimizer steps. With ``epochs``, the maximum."""
     group_size: int = Field(default=4, ge=1)
     """Debates per problem: the group of the baseline. ``train.adaptive.chunk`` may hold fewer."""
     adaptive: AdaptiveConfig = AdaptiveConfig()
@@ -102,7 +98,7 @@ class TrainConfig(Settings):
     """Held-out metric whose best checkpoint is kept as well, as ``checkpoints/best``. "" keeps only the
     newest."""
     target: TargetConfig | None = None
-    """A held-out metric that ends the run once its interval lies above a value. None: nothing does."""
+    """A held-out metric that ends the run once its interval lies above a value. None: none does."""
     hours: float | None = Field(default=None, gt=0)
     """Hours of wall time, over all starts and with loading, after which the run ends at the next step. None:
     no limit."""
@@ -148,6 +144,8 @@ def _named(table: Any) -> Any:
 class Config(Settings):
     """Everything a run needs, as written in a TOML recipe."""
 
+    renamed = {"goal": "train.target"}  # noqa: RUF012
+
     seed: int = 0
     """Seed of every random draw of the run."""
     run: RunConfig = RunConfig()
@@ -175,8 +173,6 @@ class Config(Settings):
     stages: tuple[StageConfig, ...] | None = Field(default=None, min_length=1)
     """A curriculum: tables [[stages]], each trained from the weights of the previous one. ``recipe = NAME``
     gives a stage the settings of that recipe."""
-    goal: GoalConfig | None = None
-    """What ends this run early as a stage of a curriculum."""
 
     @model_validator(mode="before")
     @classmethod
@@ -238,7 +234,7 @@ class Config(Settings):
         if self.stages is None:
             return
         check_stages(self.stages)
-        ends = {"goal": self.goal, "train.epochs": self.train.epochs, "train.target": self.train.target}
+        ends = {"train.epochs": self.train.epochs, "train.target": self.train.target}
         if key := next((key for key, value in ends.items() if value is not None), None):
             raise ValueError(f"{key}: stages say what ends them; leave it out")
         if self.sft.data:
@@ -257,7 +253,7 @@ class Config(Settings):
         tables = merged(self.model_dump(exclude_unset=True, exclude={"stages"}), stage.tables())
         goal = stage.goal(demotes=demotes)
         if goal is not None:
-            others["goal"] = goal.model_dump(exclude_none=True)
+            tables = merged(tables, {"train": {"target": goal.model_dump(exclude_none=True)}})
         try:
             return type(self).model_validate(tables | others)
         except ValidationError as error:

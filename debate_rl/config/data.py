@@ -35,6 +35,18 @@ class Files(_Split):
     """Names of the fields in a file of your own, e.g. {question = "problem", answer = "solution"}."""
 
 
+class RunSize(Settings):
+    """How long a run learns, and from how much at once."""
+
+    steps: int | None = Field(default=None, ge=0)
+    """Optimizer steps. With ``epochs``, the maximum."""
+    epochs: float | None = Field(default=None, gt=0)
+    """Passes over the training problems, or over the replies, rounded to whole steps. None: as many as
+    ``steps`` take."""
+    batch_size: int = Field(default=8, ge=1)
+    """Problems per step, each debated ``group_size`` times, or replies per step."""
+
+
 class Selection(_Split):
     """Some of the rows."""
 
@@ -273,7 +285,7 @@ class ShotsConfig(Files):
         return 0 if self.until else self.count
 
 
-class SftConfig(Selection):
+class SftConfig(Selection, RunSize):
     """Which replies are learnt, and how often; off without ``data``. The optimizer is that of [learner]."""
 
     data: tuple[str, ...] = ()
@@ -283,7 +295,7 @@ class SftConfig(Selection):
     """Maximum number of replies per problem; the first ones are kept."""
     max_tokens: int = Field(default=4096, ge=2)
     """Drop examples with more tokens, prompt and reply together. The number dropped is printed."""
-    epochs: float = Field(default=2.0, gt=0)
+    epochs: float = Field(default=2.0, gt=0)  # pyright: ignore[reportIncompatibleVariableOverride]
     """Passes over the replies, rounded to whole steps."""
     steps: int | None = Field(default=None, ge=1)
     """Maximum number of steps. None: as many as the epochs take."""

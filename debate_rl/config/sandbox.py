@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydantic import Field
 
 from debate.settings import Settings
-from envs.sandbox import Limits
+
+if TYPE_CHECKING:
+    from envs.sandbox import Limits
 
 
 class SandboxConfig(Settings):
@@ -25,4 +29,6 @@ class SandboxConfig(Settings):
         >>> SandboxConfig(seconds=2).limits().seconds
         2.0
         """
+        from envs.sandbox import Limits
+
         return Limits(**self.model_dump(exclude={"unsafe"}))

@@ -9,9 +9,9 @@ from typing import Any, Literal, Self, TypeAlias, cast
 from pydantic import Field, field_validator, model_validator
 
 from debate.settings import Settings
+from debate_rl.config.ends import TargetConfig
 from debate_rl.config.models import ModelConfig
 
-FIGURE = re.compile(r"([a-z][a-z0-9_]*/)?(direct|debate|judge)/[a-z0-9_@/]+")
 TABLES = (
     *("env", "sampling", "held_out", "debate", "shots", "grader", "verifier"),
     *("rewards", "advantages", "likelihood", "model", "warm_start", "sft", "learner", "train"),
@@ -20,33 +20,6 @@ TABLES = (
 OF_THE_WEIGHTS = ("name_or_path", "tiny", "chat", "dtype", "lora_rank", "lora_alpha")
 """Keys of ``model`` that decide what the weights are of: one for all stages."""
 Table: TypeAlias = dict[str, Any]
-
-
-class GoalConfig(Settings):
-    """What ends a run that is a stage of a curriculum. ``debate train`` sets it; see ``stages``."""
-
-    figure: str
-    """A held-out metric, as ``debate eval`` names it: "debate/winner/accuracy", "direct/accuracy";
-    "aime/direct/accuracy" for a set of ``held_out.more``."""
-    target: float = Field(gt=0, le=1)
-    """End the run once the lower end of the metric's interval reaches this."""
-    min_steps: int = Field(default=1, ge=1)
-    """Minimum number of steps."""
-    demote_below: float | None = Field(default=None, ge=0, lt=1)
-    """Also end once the upper end of the interval is below this. None: never."""
-
-    @field_validator("figure")
-    @classmethod
-    def _held_out(cls, value: str) -> str:
-        if not FIGURE.fullmatch(value):
-            raise ValueError(f'{value!r} is not a held-out figure; name one, as "debate/winner/accuracy"')
-        return value
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
-        if self.demote_below is not None and self.demote_below >= self.target:
-            raise ValueError(f"demote_below = {self.demote_below:g}: is not below target = {self.target:g}")
-        return self
 
 
 class StageConfig(Settings):
@@ -121,7 +94,7 @@ class StageConfig(Settings):
         """Whether it learns from replies, and not from debates."""
         return bool(self.sft.get("data"))
 
-    def goal(self, *, demotes: bool) -> GoalConfig | None:
+    def goal(self, *, demotes: bool) -> TargetConfig | None:
         """Return what ends a run of this stage, None where its steps alone do.
 
         ``demotes``: whether it may go back to the stage before.
@@ -129,8 +102,8 @@ class StageConfig(Settings):
         if self.figure is None or self.target is None:
             return None
         below = self.demote_below if demotes else None
-        return GoalConfig(
-            figure=self.figure, target=self.target, min_steps=self.min_steps, demote_below=below
+        return TargetConfig(
+            metric=self.figure, value=self.target, min_steps=self.min_steps, demote_below=below
         )
 
     def tables(self) -> dict[str, Table]:

@@ -158,7 +158,7 @@ class Driver:
         if steps is None:
             return None
         held_out = Path(config.run.dir) / "held_out.jsonl"
-        looked = look_at(config.goal, held_out, steps) if config.goal is not None else None
+        looked = look_at(target, held_out, steps) if (target := config.train.target) is not None else None
         return ended(visit, stage, steps, looked)
 
 
@@ -189,7 +189,7 @@ def stage_config(config: Config, visit: Visit) -> Config:
     run = Path(config.run.dir)
     allowed = config.run.allow_changes
     if "stages" in allowed:
-        allowed = (*allowed, "goal", *TABLES)
+        allowed = (*allowed, *TABLES)
     others: dict[str, Table | int] = {
         "seed": visit.seed,
         "run": {"dir": str(stage_folder(run, visit)), "allow_changes": allowed},

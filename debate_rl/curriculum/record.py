@@ -15,7 +15,8 @@ import msgspec
 
 from debate.files import read_plain
 from debate.values import Value
-from debate_rl.config.stages import GoalConfig, StageConfig
+from debate_rl.config.ends import TargetConfig
+from debate_rl.config.stages import StageConfig
 from debate_rl.formatting import counted, interval, share
 from debate_rl.metrics.held_out import evaluations_of
 from debate_rl.metrics.intervals import Estimate
@@ -138,9 +139,9 @@ def demotes(stage: int, visits: tuple[Visit, ...], stages: tuple[StageConfig, ..
 
 
 class Looked(NamedTuple):
-    """What an evaluation says of a goal after so many steps; ``outcome`` None: go on."""
+    """What an evaluation says of a target after so many steps; ``outcome`` None: go on."""
 
-    goal: GoalConfig
+    target: TargetConfig
     steps: int
     estimate: Estimate
     outcome: Outcome | None
@@ -148,42 +149,42 @@ class Looked(NamedTuple):
     @property
     def why(self) -> str:
         """The figure with its interval, and what it means, in words."""
-        goal, found = self.goal, self.estimate
+        target, found = self.target, self.estimate
         bounds = interval(found.low, found.high, share, none="no interval")
-        shown = f"{goal.figure} {share(found.value)} ({bounds}) after {counted(self.steps, 'step')}"
+        shown = f"{target.figure} {share(found.value)} ({bounds}) after {counted(self.steps, 'step')}"
         if self.outcome == "reached":
-            return f"{shown}: the lower end is at the target {share(goal.target)} or above"
+            return f"{shown}: the lower end is at the target {share(target.value)} or above"
         if self.outcome == "demoted":
-            return f"{shown}: the upper end is below {share(goal.demote_below or 0.0)}"
-        return f"{shown}: the lower end is below the target {share(goal.target)}"
+            return f"{shown}: the upper end is below {share(target.demote_below or 0.0)}"
+        return f"{shown}: the lower end is below the target {share(target.value)}"
 
 
-def look_at(goal: GoalConfig, held_out: Path, step: int) -> Looked | None:
+def look_at(target: TargetConfig, held_out: Path, step: int) -> Looked | None:
     """Return what a run's held-out file says after so many steps; None without an evaluation there.
 
     Reached: the lower end of the 95% interval is at the target or above. Demoted: the upper end is below
-    ``goal.demote_below``. A figure without an interval says neither.
+    ``target.demote_below``. A figure without an interval says neither.
     """
-    head, _, rest = goal.figure.partition("/")
-    data, name = ("", goal.figure) if head in ("direct", "debate", "judge") else (head, rest)
+    head, _, rest = target.figure.partition("/")
+    data, name = ("", target.figure) if head in ("direct", "debate", "judge") else (head, rest)
     found = [one for one in evaluations_of(held_out) if one.step == step and one.data == data]
     estimate = found[-1].estimate(name) if found else None
     if estimate is None:
         return None
-    return Looked(goal, step, estimate, outcome_of(goal, estimate, step))
+    return Looked(target, step, estimate, outcome_of(target, estimate, step))
 
 
-def outcome_of(goal: GoalConfig, estimate: Estimate, step: int) -> Outcome | None:
+def outcome_of(target: TargetConfig, estimate: Estimate, step: int) -> Outcome | None:
     """Return what an estimate means after so many steps.
 
-    >>> goal = GoalConfig(figure="direct/accuracy", target=0.6, min_steps=10, demote_below=0.2)
+    >>> target = TargetConfig(metric="direct/accuracy", value=0.6, min_steps=10, demote_below=0.2)
     >>> bounds = (0.7, 0.6, 0.8), (0.7, 0.59, 0.8), (0.1, 0.0, 0.19)
     >>> estimates = [Estimate(*three, 9, 9) for three in bounds]
-    >>> [outcome_of(goal, one, 10) for one in estimates], outcome_of(goal, estimates[0], 9)
+    >>> [outcome_of(target, one, 10) for one in estimates], outcome_of(target, estimates[0], 9)
     (['reached', None, 'demoted'], None)
     """
-    if step < goal.min_steps:
+    if step < target.min_steps:
         return None
-    if estimate.low >= goal.target:
+    if estimate.low >= target.value:
         return "reached"
-    return "demoted" if goal.demote_below is not None and estimate.high < goal.demote_below else None
+    return "demoted" if target.demote_below is not None and estimate.high < target.demote_below else None

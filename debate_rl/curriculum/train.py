@@ -60,7 +60,7 @@ def train_stages(config: Config, only: str | None, say: Say, tell: Say) -> tuple
         steps, end = session.step, session.end
         del session
         _free_memory()
-        if end is None or end.reason in ("steps", "goal"):
+        if end is None or end.reason in ("steps", "target"):
             return steps
         others.append(end)
         return None

@@ -16,7 +16,7 @@ from debate_rl.evaluation.scores import Scores, scores
 from debate_rl.metrics.answers import pass_at_k, powers_to
 from envs import DataError, Environment
 from envs.answers.keys import key_of
-from envs.rubrics.diagnosis import CAUSES, approach, cause
+from envs.rubrics.model import CAUSES, approach, cause
 from envs.rubrics.verdicts import Stated, Verdict
 from envs.types import Mode
 from transcripts import Record

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import UNSET, UnsetType
 
@@ -23,15 +23,16 @@ from debate_rl.config.verifier import VerifierConfig
 from debate_rl.engines import open_verifier
 from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
 from envs.answers.keys import key_of
-from envs.extraction.boxes import last_box
-from envs.mixture import Mixture
-from envs.registry import DataSetEnvironment
+from envs.extraction.replies import last_box
+from envs.registry import DataSetEnvironment, Mixture
 from envs.rubrics.model import VerifierModel
-from envs.rubrics.prompts import CORRECTNESS
-from envs.rubrics.verdicts import FAULTS, Verdict
-from envs.types import Mode
+from envs.types import FAULTS, Mode
 from rewards import Truth
 from rewards.types import Score, Verdicts
+
+if TYPE_CHECKING:
+    from envs.rubrics.model import VerifierModel
+    from envs.rubrics.verdicts import Verdict
 
 Grades = tuple[tuple[Truth, ...], ...]
 IN_A_BOX: Final[Mode] = "boxed"
@@ -239,6 +240,8 @@ class Verifying:
         """Have a debate's solutions scored while others are held; None where none of it is to be."""
         if not self.scores(debate.problem):
             return None
+        from envs.rubrics.verdicts import CORRECTNESS
+
         rubric = self.rubric or CORRECTNESS  # a problem of kind "rubric" has its own, or there is this one
         texts = {turn.id: solution_text(debate.problem, turn) for turn in debate.turns if not turn.ballot}
         futures = {

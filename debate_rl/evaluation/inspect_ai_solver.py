@@ -17,7 +17,7 @@ from debate.types import Kind
 from debate_rl.evaluation.grading import agreement
 from debate_rl.evaluation.scores import winner_of
 from debate_rl.inference.openai import restored
-from envs.answers.choices import LETTERS, letter_alone
+from envs.answers.words import LETTERS, letter_alone
 from envs.registry import environment_of
 from rewards import RewardConfig, score_debate
 

@@ -43,15 +43,16 @@ Say: TypeAlias = Callable[[str], None]
 class EvalOptions(NamedTuple):
     """How each set of weights is evaluated; the names are those of the command line."""
 
-    on: tuple[str, ...]
-    seeds: int
-    samples: int
-    greedy: bool
-    modes: tuple[str, ...]
-    out: str | None
-    direct: bool
-    suite: str | None
-    sweep: str
+    on: tuple[str, ...] = ()
+    seed: int = 0
+    seeds: int = 1
+    samples: int = 0
+    greedy: bool = False
+    modes: tuple[str, ...] = ()
+    out: str | None = None
+    direct: bool = False
+    suite: str | None = None
+    sweep: str = ""
 
     @property
     def compact(self) -> bool:
@@ -229,7 +230,7 @@ def evaluate_on(
         problems,
         environment,
         config.debate,
-        range(task.options.seeds),
+        range(task.options.seed, task.options.seed + task.options.seeds),
         config.train.max_live or MAX_LIVE,
         one.samples,
         one.greedy,

@@ -19,7 +19,8 @@ from debate_rl.forecast.memory import engine_memory, overhead_of, size
 from debate_rl.forecast.time import CARDS, Card
 from debate_rl.formatting import duration
 from debate_rl.models import sketch_model
-from debate_rl.strategies.solving import SolvePlan, strategy_named
+from debate_rl.strategies.solving import strategy_named
+from debate_rl.strategies.work import SolvePlan
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
 HOUR = 3600.0

@@ -20,7 +20,7 @@ from debate.programs import REFUSED, Program, find_program, output_block, shown_
 from debate.seeds import derive_seed
 from debate.tools import FENCE
 from debate.types import Call, CallStatus, Completion, Policy, SampleRequest, Span, StopReason
-from debate_rl.inference.wrapped import SeatedPolicy, WrappedPolicy
+from debate_rl.inference.wrapped import WrappedPolicy
 from debate_rl.inference.written import Written, written_by
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class ToolPolicy(WrappedPolicy):
     """
 
     runs_programs = True
+    unwrapped = True
 
     def __init__(self, inner: Policy, programs: Programs, *, calls: int = 4) -> None:
         super().__init__(inner)
@@ -62,13 +63,6 @@ class ToolPolicy(WrappedPolicy):
             with hold_at(self.inner):
                 await stack.aclose()
         return reply.completion()
-
-
-def engine_of(policy: Policy) -> Policy:
-    """Return what generates the replies of a policy: itself, or the one within."""
-    while isinstance(policy, ToolPolicy | SeatedPolicy):
-        policy = policy.inner
-    return policy
 
 
 class _Reply:

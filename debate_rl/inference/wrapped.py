@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from debate.types import Completion, Policy, SampleRequest
 
@@ -12,6 +12,8 @@ class WrappedPolicy:
 
     version: int
     """The inner policy's."""
+    unwrapped: ClassVar[bool] = False
+    """Whether ``engine_of`` looks inside."""
 
     def __init__(self, inner: Policy) -> None:
         self.inner = inner
@@ -36,6 +38,8 @@ class SeatedPolicy(WrappedPolicy):
     Weights and all else are the inner policy's.
     """
 
+    unwrapped = True
+
     def __init__(self, inner: Policy, remote: Policy) -> None:
         super().__init__(inner)
         self.remote = remote
@@ -43,3 +47,10 @@ class SeatedPolicy(WrappedPolicy):
     async def sample(self, request: SampleRequest) -> Completion:
         """Have a request answered by whom its seat names."""
         return await (self.remote if request.seat == "remote" else self.inner).sample(request)
+
+
+def engine_of(policy: Policy) -> Policy:
+    """Return what generates the replies of a policy: the innermost one."""
+    while isinstance(policy, WrappedPolicy) and policy.unwrapped:
+        policy = policy.inner
+    return policy

@@ -17,7 +17,7 @@ from msgspec import UNSET
 from debate.types import Call, Debate, Turn
 from debate_rl.metrics.answers import mean_of
 from debate_rl.metrics.intervals import Estimate, Numbered, interval, mean
-from envs.rubrics.verdicts import FAULTS
+from envs.types import FAULTS
 from rewards import Correct, Credit, Rewards, ballot_box, valid_votes
 from rewards.judging import decidable_votes
 from rewards.likelihood import Likelihoods

@@ -20,7 +20,7 @@ from rewards import STREAMS
 from transcripts import Record
 from transcripts.append import LineFile, sync_folder
 from transcripts.errors import TranscriptWriteError
-from transcripts.index.rows import turn_rows
+from transcripts.record import turn_rows
 
 PHASES = ("rollout", "verify", "reward", "learn", "record")
 """The phases of a step. Other metrics in seconds are parts of these, or of the evaluation after the step."""

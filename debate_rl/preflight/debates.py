@@ -33,7 +33,7 @@ from debate_rl.sampling.problems import Problems
 from debate_rl.sampling.sampler import Draw
 from debate_rl.warm_start.training import warm_start
 from envs.answers.keys import key_of
-from envs.causes.repetition import is_incoherent
+from envs.causes.rules import is_incoherent
 from learner.advantages import TurnAdvantage, turn_advantages
 from learner.rows import make_rows
 from learner.types import Row, Transition

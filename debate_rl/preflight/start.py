@@ -78,7 +78,7 @@ def checked_problems(config: Config) -> tuple[Config, Problems]:
     if best not in ("", TrainConfig().keep_best):
         refuse_unmeasured(f"train.keep_best={best!r}", best, config, data)
     if target is not None:
-        refuse_unmeasured(f"train.target.metric = {target.metric!r}", target.metric, config, data)
+        refuse_unmeasured(f"train.target.metric = {target.metric!r}", f"eval/{target.figure}", config, data)
     refuse_blind_alarms(config, data)
     return config, data
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,41 +25,36 @@ BINS, MOST_VALUES = 20, 12
 
 
 def expanded(names: Sequence[str], sources: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return figures, one for each grading mode, round or source in the place of {mode}, {round}, {source}.
+    """Return figures, one for each grading mode, round or source in place of {mode}, {round}, {source}.
 
     >>> expanded(["loss", "accuracy/round_{round}"])[:3]
     ('loss', 'accuracy/round_0', 'accuracy/round_1')
     """
+    words: dict[str, Sequence[object]] = {"{mode}": MODES, "{round}": range(8), "{source}": sources}
     every: list[str] = []
     for name in names:
-        for word, values in (("mode", MODES), ("round", range(8)), ("source", sources), ("", ("",))):
-            if f"{{{word}}}" in name or not word:
-                every += [name.format(**{word or "none": value}) for value in values]
-                break
+        word = next((word for word in words if word in name), None)
+        every += [name.replace(word, str(value)) for value in words[word]] if word else [name]
     return tuple(every)
 
 
 def curves_section(runs: Sequence[Run]) -> Section:
     """Return the section of all curves that have a value."""
     parts = [chart for name, spec in TABLES["chart"].items() for chart in _charts(name, spec, runs)]
-    parts += [chart for index, run in enumerate(runs, start=1) for chart in _time_shares(run, index)]
+    parts += [chart for run in runs for chart in _time_shares(run)]
     return section_of("curves", parts, count=len(parts))
 
 
 def _charts(name: str, spec: dict[str, Any], runs: Sequence[Run]) -> list[Chart]:
     """Return the chart of a row of tables.toml; one for each figure where several runs make it crowded."""
     known = (name for run in runs for name in run.curves.values if "/source/" in name)
-    sources = sorted({name.rpartition("/")[2] for name in known})
-    figures = expanded(spec["figures"], sources)
+    figures = expanded(spec["figures"], sorted({name.rpartition("/")[2] for name in known}))
     needs = expanded(spec["needs"]) if "needs" in spec else figures
     runs = [run for run in runs if any(len(run.curves.of(name)[1]) for name in needs)]
     pairs = [(figure, run) for figure in figures for run in runs if len(run.curves.of(figure)[1])]
     held_out = [figure.startswith("eval/") for figure in figures]
     mixed = any(held_out) and not all(held_out)
-    labels = {
-        figure: title(figure) + (", held out" if mixed and figure.startswith("eval/") else "")
-        for figure in figures
-    }
+    labels = {f: title(f) + (", held out" if mixed and f.startswith("eval/") else "") for f in figures}
     if len(pairs) <= MOST_LINES or len(runs) == 1:
         tail = [f", {run.name}" if len(runs) > 1 else "" for _, run in pairs]
         lines = [(labels[one] + end, one, run) for (one, run), end in zip(pairs, tail, strict=True)]
@@ -97,27 +92,25 @@ def thinned(steps: Steps, values: Numbers, most: int = POINTS) -> tuple[tuple[fl
 
 
 def _band(figure: str, curves: Curves) -> tuple[tuple[float | None, ...], ...]:
-    """Return a deviation about the mean of a reward, the 95% interval of a held-out figure, or nothing."""
+    """Return one deviation around the mean of a reward, the 95% interval of a held-out figure, or nothing."""
     steps, values = curves.of(figure)
     if figure.startswith("reward/"):
         std = curves.dense(figure.replace("/mean", "/std"))[np.isfinite(curves.dense(figure))]
         ends = values - std, values + std
-    elif figure.startswith("eval/"):
-        ends = curves.bounds(figure)
     else:
-        return ()
-    if not np.isfinite(ends[0]).any():
+        ends = curves.bounds(figure)
+    if not figure.startswith(("reward/", "eval/")) or not np.isfinite(ends[0]).any():
         return ()
     thin = (thinned(steps, end)[1] for end in ends)
     return tuple(tuple(value if np.isfinite(value) else None for value in end) for end in thin)
 
 
-def _time_shares(run: Run, index: int) -> list[Chart]:
-    """Return the chart of the seconds of each phase, in up to 20 bins of steps; nothing without timings."""
+def _time_shares(run: Run) -> Iterator[Chart]:
+    """Yield the chart of the seconds of each phase, in up to 20 bins of steps; nothing without timings."""
     columns = {phase: np.nan_to_num(run.curves.dense(f"seconds/{phase}"), nan=0.0) for phase in PHASES}
     total = np.sum([*columns.values()], axis=0)
     if not len(total) or not total.any():
-        return []
+        return
     bins = [part for part in np.array_split(np.arange(len(total)), min(20, len(total))) if len(part)]
     x = tuple(float(run.curves.steps[part[0]]) for part in bins)
     series = tuple(
@@ -126,15 +119,16 @@ def _time_shares(run: Run, index: int) -> list[Chart]:
         if column.any()
     )
     note = "Share of the time of each phase, from the step at x on."
-    name, head = f"curves/time/{index}", f"Where the time went: {run.name}"
-    return [Chart(name, head, "step", "share of the time", series, "bars", note=note, behind=run.behind())]
+    name, head = f"curves/time/{run.index}", f"Where the time went: {run.name}"
+    yield Chart(name, head, "step", "share of the time", series, "bars", note=note, behind=run.behind())
 
 
 def distributions_section(runs: Sequence[Run]) -> Section:
     """Return the section of histograms of the rewards of single turns, early, middle and late."""
     parts: list[Part] = []
-    for index, run in enumerate(runs, start=1):
-        if run.sample is None or not any(run.sample.rewards.values()):
+    for run in runs:
+        rewards = run.sample.rewards if run.sample else {}
+        if not any(rewards.values()):
             parts.append(Paragraph(f"{run.name}: no stored rewards.", "warn"))
             continue
         text = f"{run.name}: all {run.debates:,} stored debates were read."
@@ -145,20 +139,19 @@ def distributions_section(runs: Sequence[Run]) -> Section:
             )
         parts.append(Paragraph(text, behind=run.behind()))
         for stream in STREAMS:
-            if rewards := run.sample.rewards[stream]:
-                parts.append(_histograms(run, index, stream, rewards))
+            if values := rewards.get(stream):
+                name, head = f"distributions/{run.index}/{stream}", f"Reward of a turn, {stream}: {run.name}"
+                behind = run.behind(f"reward.{stream}:<0 OR reward.{stream}:>=0")
+                bars = tuple(_histograms(run, values))
+                parts.append(Chart(name, head, "reward", "share of turns", bars, "bars", behind=behind))
     return section_of("distributions", parts)
 
 
-def _histograms(run: Run, index: int, stream: str, rewards: Sequence[tuple[int, float]]) -> Chart:
+def _histograms(run: Run, rewards: Sequence[tuple[int, float]]) -> Iterator[Series]:
     everything = np.array([value for _, value in rewards])
-    series: list[Series] = []
     for name, first, last in run.thirds:
         values = np.array([value for step, value in rewards if first <= step <= last])
-        series.append(Series(f"{name}: steps {first} to {last}", *histogram(values, everything)))
-    name, head = f"distributions/{index}/{stream}", f"Reward of a turn, {stream}: {run.name}"
-    behind = run.behind(f"reward.{stream}:<0 OR reward.{stream}:>=0")
-    return Chart(name, head, "reward", "share of turns", tuple(series), "bars", behind=behind)
+        yield Series(f"{name}: steps {first} to {last}", *histogram(values, everything))
 
 
 def histogram(values: Numbers, everything: Numbers) -> tuple[tuple[float, ...], tuple[float, ...]]:

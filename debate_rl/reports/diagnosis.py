@@ -1,29 +1,28 @@
-"""Signs of collapse, the eight questions, and five hypotheses on why training stalls. Words: tables.toml."""
+"""What a run's figures say: a verdict, the eight questions, and five hypotheses on why training stalls.
+
+tables.toml has the words, docs/report.md each rule with its source.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, combinations, product
+from math import inf
+from statistics import fmean
+from time import time
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from debate_rl.alarms import ANY, RUNS, STEPS, Reading, alarms
+from debate_rl.alarms import alarms
 from debate_rl.alarms.settings import open_advice
-from debate_rl.formatting import percent, short
-from debate_rl.reports import measures
-from debate_rl.reports.document import (
-    Cell,
-    Paragraph,
-    Part,
-    Section,
-    Tone,
-    bounds_text,
-    row,
-    section_of,
-    table_of,
-)
-from debate_rl.reports.figures import TABLES
-from debate_rl.reports.run import TEST_TIME, Run
+from debate_rl.formatting import counted, short
+from debate_rl.metrics.intervals import thirds
+from debate_rl.reports.document import Cell, Part, Section, Tone, bounds_text, row, section_of
+from debate_rl.reports.figures import TABLES, accuracy_figures, cascade_figures, winner_figures
+from debate_rl.reports.findings import KINDS
+from debate_rl.reports.run import LEAST, TEST_TIME, Change, Run
+from debate_rl.runs.folder import ends_by, starts_of, time_words
 
 Word = Literal["good", "warn", "bad", "unknown"]
 Answer = tuple[Word, str]
@@ -31,17 +30,149 @@ Answer = tuple[Word, str]
 UNKNOWN = "the run does not say"
 LEAST_VOTES = 100
 """Votes on decidable pairs below which nothing is said of votes against truth."""
+LEAST_PROBLEMS, MOST_PROBLEMS = 5, 200
+"""Problems that must be met early and late, and the most that are looked at."""
+PROGRESS = {
+    "accuracy": "accuracy",
+    "reward/truth/mean": "the mean truth reward",
+    "judge/accuracy": "judge accuracy",
+}
+"""The figures that show progress, of which the first known counts, with their names in sentences."""
+NO_COLLAPSE = ("mismatch", "stall", "held_out", "format_only", "grader_drift", "hack_gap")
+"""Detectors whose alarm is a fault, and not yet a collapse of the policy."""
+GOING_S = 600.0
+ENDED = ("target", "hours", "alarm", "error")
+"""Reasons for which a start ends with steps left, as run.json has them."""
 Evidence = tuple[str, float | None, bool]
 """What was looked at, its value, and whether it speaks for the hypothesis."""
+
+
+def progress(run: Run) -> tuple[str, Change | None]:
+    """Return the figure that shows progress, and its change."""
+    changes = ((name, run.change(name)) for name in PROGRESS)
+    return next((found for found in changes if found[1]), ("accuracy", None))
+
+
+def verdict(run: Run) -> tuple[str, Tone, str]:
+    """Return the verdict on a run by the rule of docs/report.md: a word, its tone, and why."""
+    name, moved = progress(run)
+    text = ""
+    if moved is not None:
+        bounds = bounds_text(moved.low, moved.high)
+        parts = f"first and last third of {moved.n} steps{', difference' + bounds if bounds else ''}"
+        text = f"{PROGRESS[name]} went from {short(moved.early)} to {short(moved.late)} ({parts})"
+    fired = [reading for reading in alarms(run.readings) if reading.detector.name not in NO_COLLAPSE]
+    if fired and fired[0].alarm is not None:
+        names, first = ", ".join(dict.fromkeys(one.detector.name for one in fired)), fired[0].alarm
+        sentence = f"Signs of collapse from step {first.step} on: {first.why} (alarms: {names})"
+        if moved is None:
+            return "signs of collapse", "bad", f"{sentence}."
+        if moved.direction == "up":
+            return "learning, with alarms", "warn", f"{sentence}; {text}."
+        fell = moved.direction == "down" or (moved.n >= LEAST and moved.late < moved.early / 2)
+        return "collapsed" if fell else "signs of collapse", "bad", f"{sentence}; {text}."
+    if moved is None:
+        return "no figures", "warn", "No figure shows progress."
+    verdicts: dict[str, tuple[str, Tone, str]] = {
+        "up": ("learning", "good", f"No alarm; {text}."),
+        "flat": ("not learning", "warn", f"No alarm, and no change that stands out from noise: {text}."),
+        "down": ("getting worse", "bad", f"No alarm, but {text}."),
+    }
+    few = f"Of training alone {moved.n} steps tell nothing yet (from {LEAST} on); {text}."
+    return verdicts.get(moved.direction, ("too few steps", "", few))
+
+
+def status(run: Run, now: float | None = None) -> str:
+    """Return "finished", "still going" or "stopped", by the configured steps and the last line's time."""
+    wanted, steps, times = run.setting("train.steps", int), run.curves.steps, run.curves.of("time")[1]
+    reason = last_end(run).get("reason")
+    if not len(steps):
+        return "nothing done"
+    if reason in ENDED or wanted is None:
+        return f"ended: {reason}" if reason in ENDED else "unknown"
+    if int(steps[-1]) + 1 >= wanted:
+        return "finished"
+    usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
+    quiet = (time() if now is None else now) - float(times[-1]) if len(times) else inf
+    return "still going" if quiet < max(GOING_S, 5 * usual) else "stopped"
+
+
+def last_end(run: Run) -> Mapping[str, Any]:
+    """Return how the latest start of a run ended, as run.json has it; {} where it does not say."""
+    end = (starts_of(run.info) or [{}])[-1].get("end")
+    return end if isinstance(end, dict) and isinstance(end.get("reason"), str) else {}
+
+
+def ended_line(run: Run) -> str:
+    """Return a line of how the latest start of a run ended, and its wall time; "" where nothing says it."""
+    starts, end = starts_of(run.info), last_end(run)
+    count = ends_by(starts, "rollback")
+    back = f" {counted(count, 'rollback')} before." if count else ""
+    why = f"{run.name}: ended ({end.get('reason')}): {str(end.get('why'))[:300]}"
+    return f"{why}; {time_words(starts)}.{back}" if end else ""
+
+
+class JudgeFigures(NamedTuple):
+    """Right votes on decidable pairs, its interval in words; winner against right; first-listed excess.
+
+    ``follows``: do agents adopt the answer shown first, by a size and a number of cases that matter?
+    """
+
+    accuracy: float | None
+    bounds: str
+    correlation: float | None
+    followed: float | None
+    follows: bool
+
+
+def judge_figures(run: Run) -> JudgeFigures:
+    """Return the figures of the sample; the accuracy is that of all steps where metrics.jsonl has it."""
+    study = run.sample.study if run.sample else None
+    parts = (accuracy_figures, winner_figures, cascade_figures) if study and len(study.debates) else ()
+    found = {one.name: one.estimate for one in chain(*(part(study) for part in parts if study))}
+    names = ("judge/accuracy", "cascade/first_listed", "winner/correlation")
+    right, first, linked = map(found.get, names)
+    share, count = run.curves.dense("judge/accuracy"), run.curves.dense("judge/decidable_votes")
+    known = np.isfinite(share) & np.isfinite(count)
+    total, least = float(count[known].sum()), KINDS["cascade/first_listed"]
+    accuracy = float((share * count)[known].sum()) / total if total else right.value if right else None
+    return JudgeFigures(
+        accuracy,
+        bounds_text(right.low, right.high) if right else "",
+        linked.value if linked else None,
+        first.value if first else None,
+        first is not None and first.n >= least.cases and first.value >= least.size and first.low > 0,
+    )
+
+
+def changed_outputs(run: Run) -> tuple[float, float, int] | None:
+    """Return the mean distance of texts of a problem, early to late and among early ones, and the problems.
+
+    None with fewer than 5 problems met in the first and the last third.
+    """
+    if run.sample is None or run.stored is None:
+        return None
+    first, _, last = thirds(range(run.stored[0], run.stored[1] + 1))
+    between, before = list[float](), list[float]()
+    for texts in run.sample.texts.values():
+        early, late = (
+            [frozenset(text.split()) for step, text in texts if step in part][:4] for part in (first, last)
+        )
+        if len(early) > 1 and late and len(between) < MOST_PROBLEMS:
+            between.append(_mean_distance(product(early, late)))
+            before.append(_mean_distance(combinations(early, 2)))
+    return (fmean(between), fmean(before), len(between)) if len(between) >= LEAST_PROBLEMS else None
+
+
+def _mean_distance(pairs: Iterable[Sequence[frozenset[str]]]) -> float:
+    """Return the mean over pairs of sets of words of 1 - Jaccard's index, 0 for two empty ones."""
+    return fmean(1 - len(one & other) / len(one | other) if one | other else 0.0 for one, other in pairs)
 
 
 def worst(*words: Word) -> Word:
     """Return the worst of the words; of "unknown" alone "unknown"."""
     order: tuple[Word, ...] = ("bad", "warn", "good")
-    for word in order:
-        if word in words:
-            return word
-    return "unknown"
+    return next((word for word in order if word in words), "unknown")
 
 
 def rated(value: float | None, good: float, bad: float) -> Word:
@@ -53,8 +184,8 @@ def rated(value: float | None, good: float, bad: float) -> Word:
     return "good" if value >= good else "bad" if value < bad else "warn"
 
 
-def _above(value: float | None, least: float, otherwise: Word) -> Word:
-    return "unknown" if value is None else "good" if value > least else otherwise
+def _above(value: float | None, least: float) -> Word:
+    return "unknown" if value is None else "good" if value > least else "bad"
 
 
 def _listed(**numbers: float | None) -> str:
@@ -105,7 +236,7 @@ def _diversity(run: Run) -> Answer:
 
 
 def _votes_and_truth(run: Run) -> Answer:
-    judges = measures.judge_figures(run)
+    judges = judge_figures(run)
     accuracy, correlation = judges.accuracy, judges.correlation
     linked: Word = "unknown" if correlation is None else "good" if correlation >= 0.3 else "warn"
     lift = run.curves.late("winner/lift")
@@ -135,12 +266,11 @@ def _gradients(run: Run) -> Answer:
     silent = run.curves.late("advantage/zero_variance_share/truth")
     known = {f"{stream} reward std": value for stream, value in spreads.items()}
     known |= {"gradient's norm": norm, "groups without variance in truth, last third": silent}
-    return worst(spread, _above(norm, 0, "bad"), rated(silent, good=0.6, bad=0.95)), _listed(**known)
+    return worst(spread, _above(norm, 0), rated(silent, good=0.6, bad=0.95)), _listed(**known)
 
 
-def _progress(run: Run) -> Answer:
-    loss = measures.change_of(run, "loss")
-    gain = measures.change_of(run, "accuracy") or measures.change_of(run, "reward/truth/mean")
+def _learning(run: Run) -> Answer:
+    loss, gain = run.change("loss"), run.change("accuracy") or run.change("reward/truth/mean")
     lost = f"loss {short(loss.early)} to {short(loss.late)}" if loss else ""
     if gain is None:
         return "unknown", lost or UNKNOWN
@@ -154,7 +284,7 @@ def _progress(run: Run) -> Answer:
 
 def _updating(run: Run) -> Answer:
     updates, kl = run.curves.total("updates"), run.curves.late("kl_mean")
-    outputs = measures.changed_outputs(run)
+    outputs = changed_outputs(run)
     moved: Word = "unknown"
     text = _listed(updates=updates, **{"KL to the reference, last third": kl})
     if outputs is not None:
@@ -164,7 +294,7 @@ def _updating(run: Run) -> Answer:
             f"; words not shared by two texts of a problem in round 0: {apart:.2f} between the first "
             f"and the last third, {before:.2f} within the first ({problems} problems)"
         )
-    return worst(_above(updates, 0, "bad"), _above(kl, 1e-6, "bad"), moved), text
+    return worst(_above(updates, 0), _above(kl, 1e-6), moved), text
 
 
 def _overfitting(run: Run) -> Answer:
@@ -176,7 +306,7 @@ def _overfitting(run: Run) -> Answer:
     for reading in run.readings:
         if reading.detector.name == "held_out" and reading.alarm is not None:
             return "bad", f"{reading.alarm.why} (seen at step {reading.alarm.step})"
-    evaluated, less = measures.evaluations(run, direct), measures.gained(run, direct)
+    evaluated, less = run.evaluated(direct), run.gained(direct)
     if not evaluated:
         return "unknown", "no held-out evaluation during training"
     at_end, last = run.curves.late("accuracy/round_0"), evaluated[-1][1][0]
@@ -184,7 +314,7 @@ def _overfitting(run: Run) -> Answer:
     if less is None:
         return "unknown", f"{text}; one evaluation alone"
     text += f"; gained {short(less[0])}{bounds_text(less[1], less[2])} held out, after step {evaluated[0][0]}"
-    trained = measures.change_of(run, "accuracy/round_0")
+    trained = run.change("accuracy/round_0")
     if trained is None or trained.direction == "too few steps":
         word: Word = "good" if less[1] > 0 else "warn" if less[2] < 0 else "unknown"
         return word, f"{text}; what training gained cannot be told from so few steps"
@@ -199,7 +329,7 @@ QUESTIONS: dict[str, Callable[[Run], Answer]] = {
     "Q3": _diversity,
     "Q4": _votes_and_truth,
     "Q5": _gradients,
-    "Q6": _progress,
+    "Q6": _learning,
     "Q7": _updating,
     "Q8": _overfitting,
 }
@@ -207,151 +337,86 @@ QUESTIONS: dict[str, Callable[[Run], Answer]] = {
 
 
 class Hypothesis(NamedTuple):
-    """A hypothesis with its evidence; ``fix`` is what the source proposes, ``debates`` the filter."""
+    """A hypothesis with its signs; ``fix`` is what the source proposes, ``debates`` the filter."""
 
     name: str
     source: str
     fix: str
     debates: str
-    evidence: Sequence[Evidence]
+    signs: Sequence[Evidence]
 
     @property
     def known(self) -> int:
         """Signs whose value is known."""
-        return sum(value is not None for _, value, _ in self.evidence)
+        return sum(value is not None for _, value, _ in self.signs)
 
     @property
     def crossed(self) -> int:
         """Signs that speak for it."""
-        return sum(speaks for _, _, speaks in self.evidence)
+        return sum(speaks for _, _, speaks in self.signs)
 
     @property
     def text(self) -> str:
         """The known signs with their numbers, those that speak for it with an exclamation mark."""
-        known = [(name, short(value), speaks) for name, value, speaks in self.evidence if value is not None]
-        return (
-            ", ".join(f"{name} {value}{' (!)' if speaks else ''}" for name, value, speaks in known) or UNKNOWN
-        )
+        known = (one for one in self.signs if one[1] is not None)
+        return ", ".join(f"{n} {short(v)}{' (!)' if speaks else ''}" for n, v, speaks in known) or UNKNOWN
 
 
 def ranked(run: Run) -> list[Hypothesis]:
     """Return the hypotheses, those with the largest share of their signs first."""
-    signs = _signs(run)
-    every = [Hypothesis(**row, evidence=signs[key]) for key, row in TABLES["hypothesis"].items()]
-    return sorted(every, key=lambda one: -one.crossed / max(1, one.known))
-
-
-def _signs(run: Run) -> dict[str, list[Evidence]]:
-    curves, judges = run.curves, measures.judge_figures(run)
+    curves, judges = run.curves, judge_figures(run)
     cast, tied = curves.late("votes/valid"), curves.late("votes/ties")
-    form, right = measures.change_of(run, "format/valid"), measures.change_of(run, "accuracy")
+    form, right = run.change("format/valid"), run.change("accuracy")
     rose = form is not None and form.direction == "up" and form.value > 0.05
     instead = rose and right is not None and right.direction in ("flat", "down")
-    silent = curves.median("advantage/zero_variance_share/truth")
-    alike = [
-        _below("distinct completions, last third", curves.late("completions/distinct"), 0.3),
-        _over("agreement, last third", curves.late("agreement"), 0.9),
-        _over("ties among votes, last third", tied / cast if cast and tied is not None else None, 0.5),
-    ]
-    follows = "excess adoption of the agent shown first (interval above 0)"
-    return {
-        "too_hard": [
-            _below("accuracy, round 0", curves.beginning("accuracy/round_0"), 0.05),
-            _over("accuracy all wrong", curves.beginning("accuracy/all_wrong"), 0.5),
-        ],
-        "weak_signal": [
-            _below("correlation of winner and right", judges.correlation, 0.3),
-            _below("judge accuracy", judges.accuracy, 0.55),
-            _over("groups without variance in truth", silent, 0.6),
-            _below("peer reward std", curves.median("reward/peer/std"), 0.1),
-        ],
-        "low_exploration": [(name, value, speaks and not curves.solved) for name, value, speaks in alike],
-        "format_dominates": [
-            ("gain in format valid (above .05, accuracy flat)", form.value if form else None, instead),
-            ("gain in accuracy (flat, format rising)", right.value if right else None, instead),
-        ],
-        "cascades": [(follows, judges.followed, judges.follows)],
+    values = {
+        "accuracy, round 0": curves.beginning("accuracy/round_0"),
+        "accuracy all wrong": curves.beginning("accuracy/all_wrong"),
+        "correlation of winner and right": judges.correlation,
+        "judge accuracy": judges.accuracy,
+        "groups without variance in truth": curves.median("advantage/zero_variance_share/truth"),
+        "peer reward std": curves.median("reward/peer/std"),
+        "distinct completions, last third": curves.late("completions/distinct"),
+        "agreement, last third": curves.late("agreement"),
+        "ties among votes, last third": tied / cast if cast and tied is not None else None,
     }
-
-
-def _below(name: str, value: float | None, bound: float) -> Evidence:
-    return f"{name} (below {bound:g})".replace(" 0.", " ."), value, value is not None and value < bound
-
-
-def _over(name: str, value: float | None, bound: float) -> Evidence:
-    return f"{name} (above {bound:g})".replace(" 0.", " ."), value, value is not None and value > bound
+    found: list[Hypothesis] = []
+    for key, about in TABLES["hypothesis"].items():
+        evidence: list[Evidence] = []
+        for name, way, bound in about["signs"]:
+            value = values[name]
+            crossed = value is not None and (value < bound if way == "below" else value > bound)
+            speaks = crossed and not (key == "low_exploration" and curves.solved)
+            evidence.append((f"{name} ({way} {bound:g})".replace(" 0.", " ."), value, speaks))
+        if key == "format_dominates":
+            gained = "gain in format valid (above .05, accuracy flat)"
+            evidence.append((gained, form.value if form else None, instead))
+            evidence.append(
+                ("gain in accuracy (flat, format rising)", right.value if right else None, instead)
+            )
+        if key == "cascades":
+            follows = "excess adoption of the agent shown first (interval above 0)"
+            evidence.append((follows, judges.followed, judges.follows))
+        found.append(Hypothesis(**about | {"signs": evidence}))
+    return sorted(found, key=lambda one: -one.crossed / max(1, one.known))
 
 
 def questions_section(runs: Sequence[Run]) -> Section:
     """Return the section that answers Q1 to Q8 for each run, and ranks why it may have stalled."""
     parts: list[Part] = []
-    for index, run in enumerate(runs, start=1):
-        asked = (_question(run, name) for name in QUESTIONS)
-        parts.append(table_of("questions/{at}", asked, at=index, run=run.name))
-        stalled = (_hypothesis(run, one) for one in ranked(run))
-        parts.append(table_of("hypotheses/{at}", stalled, at=index, run=run.name))
+    for run in runs:
+        asked, stalled = list[tuple[Cell, ...]](), list[tuple[Cell, ...]]()
+        for name, answer in QUESTIONS.items():
+            about, (word, text) = TABLES["question"][name], answer(run)
+            said, verdict = Cell(text, behind=run.behind(about["debates"])), word if word != "unknown" else ""
+            asked.append(
+                row(name, about["text"], said, Cell(word, tone=verdict), about["rule"], about["source"])
+            )
+        for one in ranked(run):
+            signs = Cell(f"{one.crossed} of {one.known}", one.crossed, tone="warn" if one.crossed else "")
+            fix = open_advice(run.settings, one.fix) if one.crossed else "-"
+            stalled.append(
+                row(Cell(one.name, behind=run.behind(one.debates)), signs, one.text, fix, one.source)
+            )
+        parts += [run.table("questions/{at}", asked), run.table("hypotheses/{at}", stalled)]
     return section_of("questions", parts)
-
-
-def _question(run: Run, name: str) -> tuple[Cell, ...]:
-    about, (word, text) = TABLES["question"][name], QUESTIONS[name](run)
-    said, verdict = Cell(text, behind=run.behind(about["debates"])), word if word != "unknown" else ""
-    return row(name, about["text"], said, Cell(word, tone=verdict), about["rule"], about["source"])
-
-
-def _hypothesis(run: Run, one: Hypothesis) -> tuple[Cell, ...]:
-    signs = Cell(f"{one.crossed} of {one.known}", one.crossed, tone="warn" if one.crossed else "")
-    fix = open_advice(run.settings, one.fix) if one.crossed else "-"
-    return row(Cell(one.name, behind=run.behind(one.debates)), signs, one.text, fix, one.source)
-
-
-def alarms_section(runs: Sequence[Run]) -> Section:
-    """Return the section of the detectors: first the alarms, then what each one says, with its rate."""
-    text = (
-        f"Each detector was run on {RUNS:,} simulated healthy runs of {STEPS} steps; the share of "
-        f"them in which it fired is given with it. In {percent(ANY / RUNS)} of them some detector fired. "
-        "Sources without an address are unpublished notes on earlier runs."
-    )
-    parts: list[Part] = [Paragraph(text)]
-    for index, run in enumerate(runs, start=1):
-        fired = alarms(run.readings)
-        parts += [Paragraph(_sentence(one, run), "bad", run.behind(debates_of(one))) for one in fired]
-        if not fired:
-            quiet = sum(reading.status == "quiet" for reading in run.readings)
-            every = quiet == len(run.readings)
-            text = f"{run.name}: no alarm from {quiet} of {len(run.readings)} detectors"
-            text += "." if every else "; the others lack steps or figures."
-            parts.append(Paragraph(text, "good" if every else ""))
-        rows = (_reading(reading, run) for reading in run.readings)
-        parts.append(table_of("alarms/{at}", rows, at=index, run=run.name))
-    every_one = [reading for run in runs for reading in run.readings]
-    able = sum(reading.able for reading in every_one)
-    which = "fired" if able == len(every_one) else "that can fire yet"
-    return section_of("alarms", parts, fired=len(alarms(every_one)), able=able, which=which)
-
-
-def debates_of(reading: Reading) -> str:
-    """Return the filter of the debates at an alarm."""
-    return reading.detector.debates.format(step=reading.alarm.step if reading.alarm else 0)
-
-
-def _sentence(reading: Reading, run: Run) -> str:
-    alarm, name = reading.alarm, reading.detector.name
-    assert alarm is not None
-    kind = "A fault" if name in measures.NO_COLLAPSE else "A sign of collapse"
-    return (
-        f"{run.name}: {kind} at step {alarm.step}: {alarm.why} ({name} {short(alarm.value)}, threshold "
-        f"{short(alarm.threshold)}). Proposed: {open_advice(run.settings, reading.detector.fix)}."
-    )
-
-
-def _reading(reading: Reading, run: Run) -> tuple[Cell, ...]:
-    alarm, detector = reading.alarm, reading.detector
-    tones: dict[str, Tone] = {"alarm": "bad", "quiet": "good"}
-    status = Cell(reading.status, tone=tones.get(reading.status, ""))
-    found = (None, None, None)
-    if alarm is not None:
-        step = Cell(f"{alarm.step}", alarm.step, run.behind(debates_of(reading)))
-        found = step, alarm.value, alarm.threshold
-    rule = detector.rule.replace("`", "")
-    return row(detector.name, status, *found, rule, detector.source, detector.false_alarms)

@@ -27,6 +27,20 @@ class Behind:
     run: str
     filter: str = ""
 
+    @property
+    def command(self) -> str:
+        """The command that lists the debates."""
+        words = ["debate", "inspect", quote(printable(self.run)), "ls"]
+        return " ".join([*words, quote(printable(self.filter))] if self.filter else words)
+
+    def address(self, inspector: str) -> str | None:
+        """Return where a browser inspector shows the debates; None without one (``inspector`` "")."""
+        if not inspector:
+            return None
+        name = in_address(printable(Path(self.run).resolve().name), safe="")
+        filter = in_address(printable(self.filter), safe="")
+        return f"{inspector.rstrip('/')}/run/{name}/debates" + (f"?filter={filter}" if filter else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -36,6 +50,9 @@ class Cell:
     value: float | int | bool | None = None
     behind: Behind | None = None
     tone: Tone = ""
+
+
+Rows: TypeAlias = Iterable[tuple[Cell, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +82,8 @@ class Series:
 class Chart:
     """Curves, or bars at x; ``rules`` are horizontal lines with a name, such as 0.5, a coin.
 
-    ``ticks`` name x = 0, 1, 2, ... of bars, which then lie one below the other beside their names. ``table``
-    names the table behind the chart that has its numbers, "" where there is none and they are to be listed.
-    A ``small`` one stands beside a text.
+    ``ticks`` name x = 0, 1, 2, ... of horizontal bars. ``table`` names the table that has the numbers of the
+    chart; "": they are to be listed. A ``small`` chart stands next to a text.
     """
 
     name: str
@@ -82,6 +98,22 @@ class Chart:
     ticks: tuple[str, ...] = ()
     table: str = ""
     small: bool = False
+
+    def data(self) -> Table:
+        """Return the numbers that the chart draws, a row for each x."""
+        columns, drawn = [self.x_label], list[dict[float, float | None]]()
+        for series in self.series:
+            ends = (("low", series.low), ("high", series.high)) if series.low and series.high else ()
+            for name, values in ((self.y_label, series.y), *ends):
+                columns.append(f"{series.label}: {name}" if len(self.series) > 1 else name)
+                drawn.append(dict(zip(series.x, values, strict=True)))
+        every = sorted({x for series in self.series for x in series.x})
+        ticks = {float(x): tick for x, tick in enumerate(self.ticks)}
+        rows = (
+            (Cell(ticks.get(x, f"{x:g}")), *(Cell(figure(of.get(x)), of.get(x)) for of in drawn))
+            for x in every
+        )
+        return Table(f"{self.name}-data", self.title, tuple(columns), tuple(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +157,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A whole report: ``lead`` says what was read, ``answers`` come first, ``sections`` have all the rest.
+    """A whole report: ``lead`` says what was read, then come ``answers`` and ``sections``.
 
     ``findings``: everything that was looked for, as JSON has it.
     """
@@ -135,30 +167,6 @@ class Document:
     sections: tuple[Section, ...]
     answers: tuple[Answer, ...] = ()
     findings: tuple[Mapping[str, object], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Links:
-    """``inspector``: the address of a running browser inspector, "" where there is none."""
-
-    inspector: str = ""
-
-    def __post_init__(self) -> None:
-        if self.inspector and not self.inspector.startswith(("http://", "https://")):
-            raise ValueError(f"--inspector {self.inspector}: must begin with http:// or https://")
-
-    def command(self, behind: Behind) -> str:
-        """Return the command that lists the debates."""
-        words = ["debate", "inspect", quote(printable(behind.run)), "ls"]
-        return " ".join([*words, quote(printable(behind.filter))] if behind.filter else words)
-
-    def address(self, behind: Behind) -> str | None:
-        """Return where the inspector shows the debates."""
-        if not self.inspector:
-            return None
-        name = in_address(printable(Path(behind.run).resolve().name), safe="")
-        filter = in_address(printable(behind.filter), safe="")
-        return f"{self.inspector.rstrip('/')}/run/{name}/debates" + (f"?filter={filter}" if filter else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,26 +199,6 @@ def combined_filter(filter: str, other: str | None) -> str | None:
     return f"({filter}) {other}" if filter and other else filter or other
 
 
-def data_of(chart: Chart) -> Table:
-    """Return the numbers that a chart draws, a row for each x."""
-    columns, drawn = [chart.x_label], list[dict[float, float | None]]()
-    for series in chart.series:
-        ends = (("low", series.low), ("high", series.high)) if series.low and series.high else ()
-        for name, values in ((chart.y_label, series.y), *ends):
-            columns.append(f"{series.label}: {name}" if len(chart.series) > 1 else name)
-            drawn.append(dict(zip(series.x, values, strict=True)))
-    rows = tuple(
-        (Cell(_tick(chart, x)), *(Cell(figure(column.get(x)), column.get(x)) for column in drawn))
-        for x in sorted({x for series in chart.series for x in series.x})
-    )
-    return Table(f"{chart.name}-data", chart.title, tuple(columns), rows)
-
-
-def _tick(chart: Chart, x: float) -> str:
-    index = int(x) if x == int(x) else -1
-    return chart.ticks[index] if 0 <= index < len(chart.ticks) else f"{x:g}"
-
-
 def interval_of(estimate: Estimate, bounds: tuple[float, float] = (-1.0, 1.0)) -> str:
     """Return the 95% interval as far as the figure can go, "none" where it has none.
 
@@ -223,22 +211,12 @@ def interval_of(estimate: Estimate, bounds: tuple[float, float] = (-1.0, 1.0)) -
 
 
 def estimate_cell(figure: Figure, behind: Behind | None = None) -> Cell:
-    """Return the estimate with the debates behind it, marked where there is something to be warned of."""
+    """Return the estimate with the debates behind it, marked where it has a warning."""
     if figure.estimate is None:
         return Cell("none")
     text = number(figure.estimate.value, signed=figure.range[0] < 0)
     flagged = f"{text} ({figure.flag})" if figure.flag else text
     return Cell(flagged, figure.estimate.value, behind, "warn" if figure.flag else "")
-
-
-def count_cell(count: int) -> Cell:
-    """Return a cell with a whole number."""
-    return Cell(f"{count:,}", count)
-
-
-def number_cell(value: float | None, *, behind: Behind | None = None) -> Cell:
-    """Return a cell with a number."""
-    return Cell(short(value), value if value is not None and isfinite(value) else None, behind)
 
 
 def bounded(estimate: Estimate | None) -> Bounded | None:
@@ -247,35 +225,34 @@ def bounded(estimate: Estimate | None) -> Bounded | None:
 
 
 def row(*values: Cell | str | float | Bounded | None) -> tuple[Cell, ...]:
-    """Return cells of texts, numbers, numbers with the bounds of their interval, and None, which is "-".
+    """Return cells of texts, counts, numbers, numbers with the bounds of their interval, and None ("-").
 
-    >>> [cell.text for cell in row("a", 0.5, (0.5, 0.25, 0.75), None)]
-    ['a', '0.500', '0.500 [0.250, 0.750]', '-']
+    >>> [cell.text for cell in row("a", 0.5, 1000, (0.5, 0.25, 0.75), None)]
+    ['a', '0.500', '1,000', '0.500 [0.250, 0.750]', '-']
     """
-    return tuple(map(_cell, values))
+
+    def cell(value: Cell | str | float | Bounded | None) -> Cell:
+        if isinstance(value, Cell):
+            return value
+        if isinstance(value, str):
+            return Cell(value)
+        if isinstance(value, int):
+            return Cell(f"{value:,}", value)
+        if isinstance(value, tuple) and all(map(isfinite, value)):
+            found, low, high = map(number, value)
+            return Cell(f"{found} [{low}, {high}]", value[0])
+        value = value[0] if isinstance(value, tuple) else value
+        return Cell(short(value), value if value is not None and isfinite(value) else None)
+
+    return tuple(map(cell, values))
 
 
-def _cell(value: Cell | str | float | Bounded | None) -> Cell:
-    if isinstance(value, Cell):
-        return value
-    if isinstance(value, str):
-        return Cell(value)
-    if not isinstance(value, tuple):
-        return number_cell(value)
-    if not all(map(isfinite, value)):
-        return number_cell(value[0])
-    found, low, high = map(number, value)
-    return Cell(f"{found} [{low}, {high}]", value[0])
-
-
-def table_of(key: str, rows: Iterable[tuple[Cell, ...]], *more: str, **words: object) -> Table:
+def table_of(key: str, rows: Rows, *more: str, **words: object) -> Table:
     """Return a table of tables.toml with its words filled in; ``more``: further columns."""
     about = TABLES["table"][key]
-    columns = tuple(column.format(**words) for column in about["columns"])
-    note, folded = about.get("note", "").format(**words), about.get("folded", False)
-    return Table(
-        key.format(**words), about["title"].format(**words), columns + more, tuple(rows), note, folded
-    )
+    columns = (*(column.format(**words) for column in about["columns"]), *more)
+    name, title, note = (text.format(**words) for text in (key, about["title"], about.get("note", "")))
+    return Table(name, title, columns, tuple(rows), note, about.get("folded", False))
 
 
 def section_of(key: str, parts: Iterable[Part], **words: object) -> Section:
@@ -291,16 +268,15 @@ def bounds_text(low: float, high: float) -> str:
 
 def percent_of(estimate: Estimate) -> str:
     """Return a share in percent with its interval."""
-    text, low, high = percent(estimate.value), 100 * estimate.low, 100 * estimate.high
-    if not (isfinite(low) and isfinite(high)):
-        return text
-    return f"{text} (95% interval {interval(max(0.0, low), min(100.0, high), '{:.1f}'.format)})"
+    low, high = max(0.0, 100 * estimate.low), min(100.0, 100 * estimate.high)
+    known = isfinite(estimate.low) and isfinite(estimate.high)
+    bounds = f" (95% interval {interval(low, high, '{:.1f}'.format)})" if known else ""
+    return f"{percent(estimate.value)}{bounds}"
 
 
 def points_of(estimate: Estimate | None) -> str:
     """Return a difference of shares in percentage points with its interval."""
     if estimate is None:
         return "no cases"
-    text = f"{100 * estimate.value:+.1f} points"
     bounds = interval(100 * estimate.low, 100 * estimate.high, "{:+.1f}".format)
-    return f"{text} ({bounds})" if bounds else text
+    return f"{100 * estimate.value:+.1f} points" + (f" ({bounds})" if bounds else "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from io import StringIO
 from itertools import pairwise
@@ -29,7 +30,7 @@ INK = "#010203"
 SPACE = "http://www.w3.org"
 WIDTH, HEIGHT, BAR = 7.4, 2.5, 0.23
 SMALL = 4.2, 1.6
-"""A chart beside a text."""
+"""A chart next to a text."""
 LONGEST = 36
 LARGEST = 1e30
 """The ticks of an axis overflow long before the numbers do."""
@@ -40,6 +41,7 @@ COLOURED = ("axes.edgecolor", "axes.labelcolor", *(f"{p}.color" for p in ("text"
 def draw(chart: Chart) -> str:
     """Return the chart as an ``<svg>`` element; its texts are escaped and its own."""
     import matplotlib
+    from markupsafe import escape
     from matplotlib.figure import Figure
 
     rules = tuple(rule for rule in chart.rules if abs(rule[1]) <= LARGEST)
@@ -50,26 +52,30 @@ def draw(chart: Chart) -> str:
         warnings.simplefilter("ignore")  # letters that a font lacks are drawn as boxes
         figure = Figure(figsize=SMALL if chart.small else (WIDTH, height), layout="constrained")
         axes = figure.add_subplot()
-        for index, series in enumerate(chart.series):
-            colour = COLOURS[index % len(COLOURS)]
-            if chart.kind == "line":
-                _line(axes, series, colour, DASHES[index // 2 % len(DASHES)])
-            else:
-                _bars(axes, chart, index, colour)
+        for index in range(len(chart.series)):
+            (_line if chart.kind == "line" else _bars)(axes, chart, index, COLOURS[index % len(COLOURS)])
         _name(axes, chart)
         if len(chart.series) > 1:
             figure.legend(loc="outside upper left", ncols=4, fontsize=8)
         file = StringIO()
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(file, format="svg", transparent=True, metadata=nothing)
-    return _inline(file.getvalue(), chart)
+    svg = file.getvalue()  # without what a page has itself: header, style, names of groups, a fixed size
+    svg = svg[svg.index("<svg") :].strip()
+    svg = re.sub(r"<metadata>.*?</metadata>|<style [^>]*>.*?</style>", "", svg, count=2, flags=re.DOTALL)
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
+    view = re.search(r'viewBox="[0-9. -]+"', svg)
+    label = escape(f"Chart: {printable(chart.title)}. Its numbers are in the table below.")
+    head = f'<svg xmlns="{SPACE}/2000/svg" xmlns:xlink="{SPACE}/1999/xlink" {view[0] if view else ""} '
+    svg = f'{head}role="img" aria-label="{label}">' + svg[svg.index(">") + 1 :]
+    return svg.replace(INK, "currentColor")
 
 
 def _within(series: Series) -> Series:
     """Return the series without what no axis can hold, which stands in the table of its numbers."""
     inside = [index for index, x in enumerate(series.x) if abs(x) <= LARGEST]
 
-    def kept(values: tuple[float | None, ...]) -> tuple[float | None, ...]:
+    def kept(values: Sequence[float | None]) -> tuple[float | None, ...]:
         known = [v if v is not None and abs(v) <= LARGEST else None for v in values]
         return tuple(known[index] for index in inside) if values else ()
 
@@ -77,24 +83,23 @@ def _within(series: Series) -> Series:
     return Series(series.label, x, kept(series.y), kept(series.low), kept(series.high))
 
 
-def _line(axes: Axes, series: Series, colour: str, dash: str) -> None:
-    y = np.array(series.y, dtype=float)
-    marker = "o" if len(y) <= 40 else ""
+def _line(axes: Axes, chart: Chart, index: int, colour: str) -> None:
+    series = chart.series[index]
+    y, low, high = (np.array(values, dtype=float) for values in (series.y, series.low, series.high))
+    dash, marker = DASHES[index // 2 % len(DASHES)], "o" if len(y) <= 40 else ""
     axes.plot(series.x, y, dash, color=colour, marker=marker, ms=3, lw=1.4, label=_short(series.label))
-    if series.low and series.high:
-        low, high = np.array(series.low, dtype=float), np.array(series.high, dtype=float)
+    if len(low) and len(high):
         axes.fill_between(series.x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
 def _bars(axes: Axes, chart: Chart, index: int, colour: str) -> None:
-    """Draw one series of bars with its intervals; with ticks they lie beside the names of x = 0, 1, ..."""
+    """Draw one series of bars with its intervals; with ticks they are horizontal."""
     series, count, lying = chart.series[index], len(chart.series), bool(chart.ticks)
     step = min((b - a for a, b in pairwise(sorted(set(series.x)))), default=1.0)
     room = (0.68 if lying else step * 0.8) / count
-    at = [x + (index - (count - 1) / 2) * room for x in series.x]
-    draw_bars = axes.barh if lying else axes.bar
-    draw_bars(
-        at, np.array(series.y, dtype=float), room * 0.92, color=colour, alpha=0.75, label=_short(series.label)
+    at, y = [x + (index - (count - 1) / 2) * room for x in series.x], np.array(series.y, dtype=float)
+    (axes.barh if lying else axes.bar)(
+        at, y, room * 0.92, color=colour, alpha=0.75, label=_short(series.label)
     )
     for x, low, high in zip(at, series.low, series.high, strict=False):
         if low is not None and high is not None:
@@ -123,36 +128,15 @@ def _name(axes: Axes, chart: Chart) -> None:
     if not chart.ticks and all(x == int(x) for x in steps):
         if len(steps) == 1:  # else the only step stands between tenths of a step
             axes.set_xlim(min(steps) - 1, max(steps) + 1)
-        whole = MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True)  # there is no half step
-        axes.xaxis.set_major_locator(whole)
+        axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))  # whole steps
     for name, value in chart.rules:
         (axes.axvline if lying else axes.axhline)(value, color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
-        axes.annotate(
-            printable(name),
-            (value, 1.0) if lying else (1.0, value),
-            xycoords=("data", "axes fraction") if lying else ("axes fraction", "data"),
-            xytext=(2, 1) if lying else (-2, 2),
-            textcoords="offset points",
-            ha="left" if lying else "right",
-            va="bottom",
-            fontsize=7.5,
-        )
+        at, units = ((value, 1.0), ("data", "axes fraction"))
+        at, units, shift = (at, units, (2, 1)) if lying else (at[::-1], units[::-1], (-2, 2))
+        ends: Any = {"ha": "left" if lying else "right", "va": "bottom", "fontsize": 7.5}
+        axes.annotate(printable(name), at, xycoords=units, xytext=shift, textcoords="offset points", **ends)
 
 
 def _short(text: str) -> str:
     shown = printable(text).lstrip("_") or "-"  # a leading underscore would hide it from the legend
     return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
-
-
-def _inline(svg: str, chart: Chart) -> str:
-    """Return the element without what a page has itself: header, style, names of groups, a fixed size."""
-    from markupsafe import escape
-
-    svg = svg[svg.index("<svg") :].strip()
-    svg = re.sub(r"<metadata>.*?</metadata>|<style [^>]*>.*?</style>", "", svg, count=2, flags=re.DOTALL)
-    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
-    view = re.search(r'viewBox="[0-9. -]+"', svg)
-    label = escape(f"Chart: {printable(chart.title)}. Its numbers are in the table below.")
-    head = f'<svg xmlns="{SPACE}/2000/svg" xmlns:xlink="{SPACE}/1999/xlink" {view[0] if view else ""} '
-    svg = f'{head}role="img" aria-label="{label}">' + svg[svg.index(">") + 1 :]
-    return svg.replace(INK, "currentColor")

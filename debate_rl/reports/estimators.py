@@ -5,7 +5,7 @@ Intervals are clustered by problem; those of means are in ``debate_rl.metrics.in
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import combinations
 from math import comb, nan, sqrt
@@ -19,14 +19,15 @@ from debate_rl.metrics.intervals import Codes, Estimate, Numbers, interval, stud
 BLOCK = 1 << 16
 """Rows that a regression has in memory as floats at a time."""
 STEPS = 30
-Columns = Sequence[NDArray[Any]]
+Scored = Sequence[tuple[float, int]]
+"""The score of each solution, and 1 where it is right, 0 where it is wrong."""
 
 
 class NotEstimable(ValueError):
     """The data do not decide the coefficients; the message says why."""
 
 
-def logistic(columns: Columns, y: NDArray[Any], clusters: Codes) -> list[Estimate]:
+def logistic(columns: Sequence[NDArray[Any]], y: NDArray[Any], clusters: Codes) -> list[Estimate]:
     """Return the coefficients of logit P(y = 1) on ``columns``, each (n,); an intercept is a column of ones.
 
     Newton's method (iteratively reweighted least squares) and the sandwich H^-1 (sum_c s_c s_c') H^-1 of the
@@ -36,52 +37,43 @@ def logistic(columns: Columns, y: NDArray[Any], clusters: Codes) -> list[Estimat
     exists [Albert and Anderson 1984].
     """
     indices = np.unique(clusters, return_inverse=True)[1]
-    count = int(indices.max()) + 1 if len(indices) else 0
-    if count <= len(columns):
-        raise NotEstimable(f"{count} problems are too few for {len(columns)} coefficients")
+    count, k = int(indices.max()) + 1 if len(indices) else 0, len(columns)
+    if count <= k:
+        raise NotEstimable(f"{count} problems are too few for {k} coefficients")
     if len(np.unique(y)) < 2:
         raise NotEstimable("every vote has the same outcome")
-    beta = _maximum(columns, y)
-    inverse = np.linalg.inv(_slopes(columns, y, beta)[1])
-    sums = np.zeros((count, len(columns)))
-    for where, x, p in _blocks(columns, y, beta):
-        scores = x * (y[where] - p)[:, None]
-        for column in range(len(columns)):
-            sums[:, column] += np.bincount(indices[where], weights=scores[:, column], minlength=count)
-    covariance = inverse @ (sums.T @ sums) @ inverse * count / (count - 1)
-    errors = [sqrt(max(0.0, float(covariance[i, i]))) for i in range(len(columns))]
-    return [student(b, e, len(y), count) for b, e in zip(beta.tolist(), errors, strict=True)]
 
+    def slopes(beta: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """Return gradient (k,), information (k, k) and the scores of each cluster (count, k)."""
+        gradient, information, sums = np.zeros(k), np.zeros((k, k)), np.zeros((count, k))
+        for start in range(0, len(y), BLOCK):
+            where = slice(start, start + BLOCK)
+            x = np.stack([column[where].astype(float) for column in columns], axis=1)
+            p = 1.0 / (1.0 + np.exp(-np.clip(x @ beta, -500, 500)))
+            scores = x * (y[where] - p)[:, None]
+            for column in range(k):
+                sums[:, column] += np.bincount(indices[where], weights=scores[:, column], minlength=count)
+            gradient += x.T @ (y[where] - p)
+            information += (x * (p * (1 - p))[:, None]).T @ x
+        return gradient, information, sums
 
-def _maximum(columns: Columns, y: NDArray[Any]) -> Numbers:
-    beta = np.zeros(len(columns))
+    beta = np.zeros(k)
     for _ in range(STEPS):
-        gradient, hessian = _slopes(columns, y, beta)
+        gradient, hessian, _ = slopes(beta)
         if np.linalg.cond(hessian) > 1e12:
             same = not beta.any()
             raise NotEstimable("a column is a combination of others" if same else "the votes are separated")
         step = np.linalg.solve(hessian, gradient)
         beta = beta + step
         if float(np.abs(step).max()) < 1e-9:
-            return beta
-    raise NotEstimable("the votes are separated: some combination of the columns predicts every outcome")
-
-
-def _blocks(columns: Columns, y: NDArray[Any], beta: Numbers) -> Iterator[tuple[slice, Numbers, Numbers]]:
-    """Yield (where, X, P(y = 1)) of some rows at a time."""
-    for start in range(0, len(y), BLOCK):
-        where = slice(start, start + BLOCK)
-        x = np.stack([column[where].astype(float) for column in columns], axis=1)
-        yield where, x, 1.0 / (1.0 + np.exp(-np.clip(x @ beta, -500, 500)))
-
-
-def _slopes(columns: Columns, y: NDArray[Any], beta: Numbers) -> tuple[Numbers, Numbers]:
-    """Return gradient (k,) and information (k, k) of the log-likelihood."""
-    gradient, information = np.zeros(len(columns)), np.zeros((len(columns), len(columns)))
-    for where, x, p in _blocks(columns, y, beta):
-        gradient += x.T @ (y[where] - p)
-        information += (x * (p * (1 - p))[:, None]).T @ x
-    return gradient, information
+            break
+    else:
+        raise NotEstimable("the votes are separated: some combination of the columns predicts every outcome")
+    _, hessian, sums = slopes(beta)
+    inverse = np.linalg.inv(hessian)
+    covariance = inverse @ (sums.T @ sums) @ inverse * count / (count - 1)
+    errors = [sqrt(max(0.0, float(covariance[i, i]))) for i in range(k)]
+    return [student(b, e, len(y), count) for b, e in zip(beta.tolist(), errors, strict=True)]
 
 
 def slope(x: ArrayLike, y: ArrayLike, clusters: Codes) -> Estimate | None:
@@ -115,25 +107,21 @@ def correlation(sums: Numbers, clusters: Codes) -> Estimate | None:
     return interval(r, (both - r / 2 * squares) / count, clusters, round(count), signed=True)
 
 
-def auc(scored: Sequence[tuple[float, int]]) -> float:
+def auc(scored: Scored) -> float:
     """Return the chance that a right solution has the higher score than a wrong one, equal ones count half.
 
-    ``scored``: (score, 1 right or 0 wrong). nan without both [Hanley and McNeil 1982].
+    nan without both [Hanley and McNeil 1982].
     """
-    right = [score for score, grade in scored if grade]
-    wrong = [score for score, grade in scored if not grade]
+    right, wrong = ([score for score, grade in scored if grade == which] for which in (1, 0))
     pairs = [(r > w) + 0.5 * (r == w) for r in right for w in wrong]
     return sum(pairs) / len(pairs) if pairs else nan
 
 
-def kendall_tau_b(scored: Sequence[tuple[float, int]]) -> float:
+def kendall_tau_b(scored: Scored) -> float:
     """Return Kendall's tau-b of score and truth [Kendall 1945]; nan where either is all alike."""
-    concordant = by_score = by_truth = 0
-    for (a, x), (b, y) in combinations(scored, 2):
-        order, truth = (a > b) - (a < b), x - y
-        concordant += order * truth
-        by_score += order != 0
-        by_truth += truth != 0
+    orders = [((a > b) - (a < b), x - y) for (a, x), (b, y) in combinations(scored, 2)]
+    by_score, by_truth = (sum(pair[place] != 0 for pair in orders) for place in (0, 1))
+    concordant = sum(order * truth for order, truth in orders)
     return concordant / sqrt(by_score * by_truth) if by_score and by_truth else nan
 
 
@@ -143,13 +131,10 @@ def circular_triads(edges: Collection[tuple[int, int]]) -> tuple[int, int]:
     >>> circular_triads({(0, 1), (1, 2), (2, 0)}), circular_triads({(0, 1), (1, 2)})
     ((1, 1), (0, 0))
     """
-    circular = decided = 0
-    for triple in combinations(sorted({agent for edge in edges for agent in edge}), 3):
-        inside = [edge for edge in edges if edge[0] in triple and edge[1] in triple]
-        if len(inside) == 3:
-            decided += 1
-            circular += len({winner for winner, _ in inside}) == 3
-    return circular, decided
+    triples = combinations(sorted({agent for edge in edges for agent in edge}), 3)
+    inside = ([winner for winner, loser in edges if winner in t and loser in t] for t in triples)
+    decided = [len(set(winners)) for winners in inside if len(winners) == 3]
+    return decided.count(3), len(decided)
 
 
 def kendall_zeta(edges: Collection[tuple[int, int]], agents: int) -> float:
@@ -168,21 +153,17 @@ def kendall_zeta(edges: Collection[tuple[int, int]], agents: int) -> float:
 
 @lru_cache(maxsize=1 << 14)
 def slater_distance(edges: frozenset[tuple[int, int]]) -> int:
-    """Return the fewest edges to turn round so that no cycle is left [Slater 1961].
+    """Return the fewest edges to reverse so that no cycle is left [Slater 1961].
 
-    The best order is built from the top: what a set of agents costs is known from its subsets, 2^n n steps.
+    The best order is built from the top: the cost of a set of agents is known from its subsets, 2^n n steps.
 
     >>> slater_distance(frozenset({(0, 1), (1, 2), (2, 0)})), slater_distance(frozenset({(0, 1)}))
     (1, 0)
     """
     agents = sorted({agent for edge in edges for agent in edge})
     beaten_by = [sum(1 << agents.index(w) for w, lost in edges if lost == agent) for agent in agents]
-    everyone = (1 << len(agents)) - 1
-    cost = [0] + [len(edges)] * everyone
-    for placed in range(1, everyone + 1):
-        cost[placed] = min(
-            cost[placed ^ 1 << last] + (beaten_by[last] & ~placed).bit_count()
-            for last in range(len(agents))
-            if placed >> last & 1
-        )
-    return cost[everyone]
+    cost = [0]
+    for placed in range(1, 1 << len(agents)):
+        last = (i for i in range(len(agents)) if placed >> i & 1)
+        cost.append(min(cost[placed ^ 1 << i] + (beaten_by[i] & ~placed).bit_count() for i in last))
+    return cost[-1]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from debate_rl.metrics import intervals
 from debate_rl.metrics.intervals import Codes, Estimate, Numbered, Numbers
 from debate_rl.reports.estimators import NotEstimable, correlation, logistic, slope
-from debate_rl.reports.rows import NO_VOTE, Rows, Study, gather
+from debate_rl.reports.rows import NO_VOTE, Rows, Study
 from transcripts import Record
 
 TABLES: dict[str, Any] = tomllib.loads(
@@ -58,7 +58,7 @@ class Figure:
     @property
     def about(self) -> dict[str, Any]:
         """What it is, in a line, and where it is from ("-": from nowhere else): a row of tables.toml."""
-        return _row_of(self.name)
+        return about(self.name)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -67,7 +67,8 @@ class Figure:
         return low, high
 
 
-def _row_of(name: str) -> dict[str, Any]:
+def about(name: str) -> dict[str, Any]:
+    """Return the row of tables.toml of a figure."""
     name = re.sub(rf"^(judge/\w+)/({'|'.join(GROUPS)})/.*$", r"\1/<group>/<label>", name, flags=re.DOTALL)
     name = re.sub(r"^(regression/persona)/.*$", r"\1/<label>", name, flags=re.DOTALL)
     return TABLES["meaning"][name]
@@ -75,19 +76,20 @@ def _row_of(name: str) -> dict[str, Any]:
 
 def judgment_figures(records: Iterable[Record]) -> list[Figure]:
     """Return every figure of docs/report.md, in its order, from records that are read once."""
-    return figures_of(gather(records))
+    return figures_of(Study(records))
 
 
 def figures_of(study: Study) -> list[Figure]:
     """Return every figure of the rows read so far."""
-    measures = (accuracy_figures, _biases, winner_figures, cascade_figures, _graphs, _collusion)
-    return [figure for measure in measures for figure in measure(study)]
+    parts = (accuracy_figures, _biases, _regression, winner_figures, cascade_figures, _graphs, _collusion)
+    return [figure for part in parts for figure in part(study)]
 
 
 def _figure(name: str, estimate: Estimate | None, *, why: str = "", flag: str = "") -> Figure:
-    about = _row_of(name)
-    missing = "" if estimate else why or about.get("why", "no such cases")
-    return Figure(name, estimate, about.get("debates"), missing, flag)
+    row = about(name)
+    return Figure(
+        name, estimate, row.get("debates"), "" if estimate else why or row.get("why", "no such cases"), flag
+    )
 
 
 def pair_rows(study: Study) -> dict[str, Rows]:
@@ -116,7 +118,7 @@ def accuracy_figures(study: Study) -> Iterator[Figure]:
 
 
 def _groups(study: Study) -> Iterator[tuple[str, Where, str | None]]:
-    """Yield each group of the decidable pairs: its name, which pairs are in it, the filter of its debates."""
+    """Yield each group of the decidable pairs: its name, its pairs, the filter of its debates."""
     table, decidable = study.pairs, study.pairs["better"] != 0
     level, source, step = (study.of_debate(name, table)[decidable] for name in ("level", "source", "step"))
     # "persona:" finds debates in which one took part, whether or not it was its vote
@@ -127,21 +129,17 @@ def _groups(study: Study) -> Iterator[tuple[str, Where, str | None]]:
         yield from ((f"{kind}/{number}", numbers == number, None) for number in np.unique(numbers).tolist())
     bins = np.digitize((table["length"] * table["better"])[decidable], LENGTH_EDGES)
     yield from ((f"length/{LENGTHS[index]}", bins == index, None) for index in np.unique(bins).tolist())
-    low = int(step.min()) if len(step) else 0
-    width = -(-(int(step.max()) - low + 1) // STEP_BINS) if len(step) else 1
+    low, high = (int(step.min()), int(step.max())) if len(step) else (0, 0)
+    width = -(-(high - low + 1) // STEP_BINS)
     for start in range(low, low + STEP_BINS * width, width):
-        inside, end = (
-            (step >= start) & (step < start + width),
-            min(start + width - 1, int(step.max(initial=0))),
-        )
+        inside, end = (step >= start) & (step < start + width), min(start + width - 1, high)
         label = f"{start}..{end}" if end > start else str(start)
         if inside.any():
             yield f"step/{label}", inside, f"step:{label} {DECIDED}"
     yield from _labelled("level", [*study.levels], level, "level")
     subjects = Numbered()  # what follows the first slash of a source
     of_source = np.array([subjects[text.partition("/")[2]] for text in study.sources], dtype=np.int64)
-    found = list(_labelled("subject", [*subjects], of_source[source]))
-    for name, inside, _ in found:
+    for name, inside, _ in _labelled("subject", [*subjects], of_source[source]):
         texts = [text for text in study.sources if text.partition("/")[2] == name.partition("/")[2]]
         terms = " OR ".join(f"source:{_quoted(text)}" for text in texts)
         yield name, inside, f"({terms}) {DECIDED}" if len(texts) > 1 else f"{terms} {DECIDED}"
@@ -150,7 +148,6 @@ def _groups(study: Study) -> Iterator[tuple[str, Where, str | None]]:
 def _labelled(
     kind: str, texts: list[str], codes: NDArray[np.signedinteger], field: str = ""
 ) -> Iterator[tuple[str, Where, str | None]]:
-    """Yield the groups of the texts with the most pairs, in the order of the texts."""
     counts = np.bincount(codes, minlength=len(texts))
     for code in sorted(np.argsort(-counts, kind="stable")[:MOST_LABELS].tolist(), key=texts.__getitem__):
         if counts[code] and texts[code]:
@@ -160,12 +157,6 @@ def _labelled(
 
 def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
-
-
-def equal_in_truth(study: Study) -> Where:
-    """Return which pairs have a decided vote, and two right or two wrong solutions."""
-    table = study.pairs
-    return (np.abs(table["outcome"]) == 1) & (table["first"] == table["second"]) & (table["first"] >= 0)
 
 
 def less_half(chosen: Where, clusters: Codes) -> Estimate | None:
@@ -190,7 +181,8 @@ def own_work(study: Study) -> tuple[Where, Where, Codes]:
 
 def _biases(study: Study) -> Iterator[Figure]:
     """Yield the biases on pairs equal in truth, the swapped pairs, and the coefficients of the regression."""
-    table, equal = study.pairs, equal_in_truth(study)
+    table = study.pairs
+    equal = (np.abs(table["outcome"]) == 1) & (table["first"] == table["second"]) & (table["first"] >= 0)
     clusters, won, length = study.clusters(table)[equal], table["outcome"][equal] == 1, table["length"][equal]
     yield _figure("bias/position", less_half(won, clusters))
     longer, apart = won == (length > 0), length != 0
@@ -199,7 +191,6 @@ def _biases(study: Study) -> Iterator[Figure]:
     kind, clusters = study.swaps["kind"], study.clusters(study.swaps)
     for name, value in (("consistency", 0), ("primacy", 1), ("recency", -1)):
         yield _figure(f"swaps/{name}", intervals.mean(kind == value, clusters))
-    yield from _regression(study)
 
 
 def _regression(study: Study) -> Iterator[Figure]:

@@ -1,4 +1,4 @@
-"""What a report may state as found: cases enough, a size that matters, and not the luck of so many looks.
+"""What a report may state as found: cases enough, a size that matters, and not the luck of many looks.
 
 A page looks at a dozen things, and of twenty intervals of 95% one misses the truth. So the p-values of all
 looks of a page are adjusted together [Holm 1979]: of a hundred pages at most two state anything that is not
@@ -25,12 +25,11 @@ from debate_rl.reports.document import (
     Judged,
     Paragraph,
     Tone,
-    count_cell,
     interval_of,
     percent_of,
     points_of,
-    row,
 )
+from debate_rl.reports.document import row as cells
 from debate_rl.reports.figures import TABLES, less_half, own_work, pair_rows
 from debate_rl.reports.rows import NO_VOTE, Rows
 
@@ -58,7 +57,7 @@ class Kind:
 
 
 KINDS = {name: Kind(name, **row) for name, row in TABLES["kind"].items()}
-"""By name, in the order in which findings are told."""
+"""By name, in the order in which findings are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A look with what it came to; ``p`` is adjusted for all looks of the page, None with too few cases."""
+    """The result of a look; ``p`` is adjusted for all looks of the page, None with too few cases."""
 
     look: Look
     p: float | None
@@ -104,13 +103,13 @@ class Finding:
 
     @property
     def words(self) -> tuple[str, Tone]:
-        """The name of what the difference is, if it is one, and how it is to be taken."""
+        """The name of the difference, if it is one, and its tone."""
         value = self.look.estimate.value if self.look.estimate else 0.0
         return self.look.about.up if value > 0 else self.look.about.down
 
     @property
     def tone(self) -> Tone:
-        """How the finding is to be taken; "" where nothing was found."""
+        """The tone of the finding; "" where nothing was found."""
         return self.words[1] if self.state == "found" else ""
 
     @property
@@ -130,7 +129,7 @@ class Finding:
         return Paragraph(text, self.tone, self.look.behind)
 
     def plain(self) -> dict[str, object]:
-        """Return the look and what it came to, as JSON has it."""
+        """Return the look and its result, as JSON has them."""
         look, estimate = self.look, self.look.estimate
         return {
             "run": look.run,
@@ -148,21 +147,17 @@ class Finding:
     def row(self) -> tuple[Cell, ...]:
         """Return the row of the table of looks."""
         look, kind, estimate = self.look, self.look.about, self.look.estimate
-        return row(
-            Cell(kind.name, behind=look.behind),
-            Cell(number(estimate.value, signed=True), estimate.value) if estimate else "none",
+        value = Cell(number(estimate.value, signed=True), estimate.value) if estimate else "none"
+        bounds, least = (
             interval_of(estimate) if estimate else "none",
-            count_cell(look.cases),
-            count_cell(look.problems),
-            self.p,
             f"{kind.cases}, {kind.problems}, {kind.size:g}",
-            Cell(self.state, tone=self.tone),
-            kind.what,
         )
+        name, state = Cell(kind.name, behind=look.behind), Cell(self.state, tone=self.tone)
+        return cells(name, value, bounds, look.cases, look.problems, self.p, least, state, kind.what)
 
 
 def findings(looks: Sequence[Look]) -> tuple[Finding, ...]:
-    """Return what all looks of a page came to, in the order of the kinds."""
+    """Return the results of all looks of a page, in the order of the kinds."""
     ordered = sorted(looks, key=lambda look: [*KINDS].index(look.kind))
     counted = [look for look in ordered if look.enough and look.estimate is not None]
     adjusted = iter(holm([chance(look.estimate) for look in counted]))
@@ -181,15 +176,12 @@ def judgment_looks(judged: Judged) -> Iterator[Look]:
     votes = rows.of(rows.counted)
     counts = {name: study.flips[name].astype(float) for name in ("cc", "cw", "wc", "ww")}
     flips = counts["wc"] - counts["cw"], sum(counts.values()), study.clusters(study.flips)
-    # the slope is over 100 steps; what matters is what it comes to over the run
+    # the slope is over 100 steps; what matters is the change over the run
     steps, trend = study.debates["step"], figures["collusion/gap_trend"]
     by = float(np.ptp(steps)) / 100 if len(steps) else 0.0
-    found = {
-        "judge/coin": less_half(votes.values, votes.clusters),
-        "flip/net": intervals.ratio(*flips, signed=True),
-        "collusion/gap": trend
-        and replace(trend, value=trend.value * by, low=trend.low * by, high=trend.high * by),
-    }
+    over_run = trend and replace(trend, value=trend.value * by, low=trend.low * by, high=trend.high * by)
+    found = {"judge/coin": less_half(votes.values, votes.clusters), "collusion/gap": over_run}
+    found |= {"flip/net": intervals.ratio(*flips, signed=True)}
     found |= {kind: figures[kind] for kind in KINDS if figures.get(kind)}
     for kind, about in KINDS.items():
         if about.detail:
@@ -214,22 +206,19 @@ def _change(judged: Judged, rows: Rows, votes: Rows) -> Iterator[Look]:
         return
     inside, side = np.isin(step, early) | np.isin(step, late), np.isin(step, late)
     right, side = votes.values[inside], side[inside]
+    first, last = (f"step {of[0]}" if len(of) == 1 else f"steps {of[0]} to {of[-1]}" for of in (early, late))
     text = (
-        f"right in {percent(float(right[~side].mean()))} of {int((~side).sum()):,} votes in {_steps(early)}, "
-        f"in {percent(float(right[side].mean()))} of {int(side.sum()):,} in {_steps(late)}"
+        f"right in {percent(float(right[~side].mean()))} of {int((~side).sum()):,} votes in {first}, "
+        f"in {percent(float(right[side].mean()))} of {int(side.sum()):,} in {last}"
     )
     filter = f"step:{late[0]}..{late[-1]} {WRONG_VOTES}"
     yield _compared(judged, "judge/change", (right, side, votes.clusters[inside]), text, filter)
 
 
-def _steps(steps: NDArray[np.int64]) -> str:
-    return f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
-
-
 def _weakest_fault(judged: Judged, rows: Rows, votes: Rows) -> Look:
     """Return the look at the kind of wrong solution on which votes are worst, against those on all others.
 
-    Its p is that of the worst of so many kinds [Bonferroni].
+    Its p is that of the worst of all these kinds [Bonferroni].
     """
     study = judged.study
     codes = study.pairs["fault"][study.pairs["better"] != 0][rows.counted]

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import isfinite
 from statistics import fmean
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from debate_rl.formatting import round_name
 from debate_rl.metrics import intervals
-from debate_rl.metrics.intervals import Bounded, Codes, Estimate, Numbered
+from debate_rl.metrics.intervals import Bounded, Estimate, Numbered
 from debate_rl.reports.document import (
     Cell,
     Chart,
@@ -23,7 +21,6 @@ from debate_rl.reports.document import (
     Section,
     Series,
     bounded,
-    count_cell,
     estimate_cell,
     interval_of,
     row,
@@ -40,9 +37,7 @@ MAIN = (
     *("winner/accuracy", "winner/lift", "winner/oracle_gap", "winner/correlation"),
     *("cascade/vulnerability", "cascade/recovery", "graph/cycles"),
 )
-"""What runs are compared by."""
-ByLabel: TypeAlias = dict[str, dict[str, Figure]]
-"""By label: the figure of each measure."""
+"""The figures by which runs are compared."""
 
 
 def read_text(judged: Judged) -> Paragraph:
@@ -51,8 +46,7 @@ def read_text(judged: Judged) -> Paragraph:
     count, problems = len(study.debates), len(study.problems)
     if not count:
         return Paragraph(f"{judged.run}: no debates are found", "warn")
-    steps = study.debates["step"]
-    low, high = int(steps.min()), int(steps.max())
+    low, high = (int(end) for end in (study.debates["step"].min(), study.debates["step"].max()))
     range_ = f"step {low}" if low == high else f"steps {low} to {high}"
     damage = f"; {judged.damaged:,} damaged lines" if judged.damaged else ""
     filtered = f", found by {judged.filter}" if judged.filter else ""
@@ -81,30 +75,31 @@ def _figures(judged: Judged, stem: str) -> Iterator[tuple[Cell, ...]]:
         if head != stem and (stem != "accuracy" or head != "judge" or slash):
             continue
         name = f"{first} {label}" if slash else first.replace("_", " ")
-        about, estimate = figure.about, figure.estimate
-        source = "" if about["source"] == "-" else f" [{about['source']}]"
-        text = about["text"].replace("`", "") + source
-        if estimate is None:
+        about, one = figure.about, figure.estimate
+        text = about["text"].replace("`", "") + ("" if about["source"] == "-" else f" [{about['source']}]")
+        if one is None:
             yield row(name, "none", "", "", "", f"{text}. No value: {figure.why}")
         else:
             found = estimate_cell(figure, judged.behind(figure.filter))
-            counts = count_cell(estimate.n), count_cell(estimate.clusters)
-            yield row(name, found, interval_of(estimate, figure.range), *counts, text)
+            yield row(name, found, interval_of(one, figure.range), one.n, one.clusters, text)
 
 
 def group_parts(judged: Judged) -> list[Part]:
     """Return for each kind of group a chart of the accuracy, where there are two groups, and a table."""
-    kinds: dict[str, ByLabel] = {}
+    kinds: dict[str, dict[str, dict[str, Figure]]] = {}
     for figure in judged.figures:
         head, measure, kind, label = (*figure.name.split("/", 3), "", "", "")[:4]
         if head == "judge" and kind in GROUPS:
             kinds.setdefault(kind, {}).setdefault(label, {})[measure] = figure
     parts: list[Part] = []
     for kind in sorted(kinds, key=("step", *GROUPS).index):
-        parts += [_chart(judged, kind, kinds[kind])] if len(kinds[kind]) > 1 else []
-        rows = (_group(judged, kind, label, of) for label, of in kinds[kind].items())
+        groups = {_label(kind, label, judged.study.num_rounds): of for label, of in kinds[kind].items()}
+        accuracies = [of["accuracy"].estimate for of in groups.values()]
+        at = [fmean(map(int, label.split(".."))) for label in kinds[kind]] if kind == "step" else None
+        parts += [_chart(judged, kind, list(groups), accuracies, at)] if len(groups) > 1 else []
+        rows = (_group(judged, label, of) for label, of in groups.items())
         table = table_of("by-{at}", rows, at=kind, note=TABLES["group_note"].get(kind, ""))
-        parts.append(replace(table, folded=len(kinds[kind]) > 1))
+        parts.append(replace(table, folded=len(groups) > 1))
     return parts
 
 
@@ -116,42 +111,35 @@ def _label(kind: str, label: str, rounds: int | None) -> str:
     return f"agent {label}" if kind == "agent" else label
 
 
-def _group(judged: Judged, kind: str, label: str, of: dict[str, Figure]) -> tuple[Cell, ...]:
+def _group(judged: Judged, label: str, of: dict[str, Figure]) -> tuple[Cell, ...]:
     accuracy, votes, due = of["accuracy"], of["accuracy"].estimate, of["coverage"].estimate
-    return row(
-        _label(kind, label, judged.study.num_rounds),
-        estimate_cell(accuracy, judged.behind(accuracy.filter)),
-        interval_of(votes, accuracy.range) if votes else accuracy.why,
-        count_cell(votes.n if votes else 0),
-        estimate_cell(of["strict_accuracy"]),
-        estimate_cell(of["coverage"]),
-        count_cell(due.n if due else 0),
-        count_cell(due.clusters if due else 0),
-    )
+    value = estimate_cell(accuracy, judged.behind(accuracy.filter))
+    bounds = interval_of(votes, accuracy.range) if votes else accuracy.why
+    rest = estimate_cell(of["strict_accuracy"]), estimate_cell(of["coverage"])
+    counts = due.n if due else 0, due.clusters if due else 0
+    return row(label, value, bounds, votes.n if votes else 0, *rest, *counts)
 
 
-def _chart(judged: Judged, kind: str, groups: ByLabel) -> Chart:
+def _chart(
+    judged: Judged, kind: str, labels: list[str], found: list[Estimate | None], middles: list[float] | None
+) -> Chart:
+    """Return the chart of the accuracies; ``middles`` of ranges of steps, or None for bars."""
+
     def end(value: float | None) -> float | None:
         return min(1.0, max(0.0, value)) if value is not None and isfinite(value) else None
 
-    line, labels = kind == "step", list(groups)
-    found = [groups[label]["accuracy"].estimate for label in labels]
-    at = tuple(map(float, range(len(labels))))
-    if line:  # the middles of ranges of steps
-        at = tuple(fmean(map(int, label.split(".."))) for label in labels)
-    y, low, high = (
-        tuple(getattr(one, part) if one else None for one in found) for part in ("value", "low", "high")
-    )
+    at = tuple(middles or map(float, range(len(labels))))
+    y, low, high = ([getattr(one, part, None) for one in found] for part in ("value", "low", "high"))
     return Chart(
         f"accuracy-by-{kind}",
         f"Judge accuracy by {kind}",
         kind,
         "judge accuracy",
-        (Series("accuracy", at, y, tuple(map(end, low)), tuple(map(end, high))),),
-        "line" if line else "bars",
+        (Series("accuracy", at, tuple(y), tuple(map(end, low)), tuple(map(end, high))),),
+        "line" if middles else "bars",
         (("a coin", 0.5),),
         behind=judged.behind(DECIDED),
-        ticks=() if line else tuple(_label(kind, label, judged.study.num_rounds) for label in labels),
+        ticks=() if middles else tuple(labels),
         table=f"by-{kind}",
     )
 
@@ -164,8 +152,7 @@ def comparison_section(runs: Sequence[Judged]) -> Section:
         cells: list[Cell | Bounded | None] = []
         for run, figures in zip(runs, by_name, strict=True):
             cells.append(estimate_cell(figures[name], run.behind(figures[name].filter)))
-            less = difference(run.study, base.study, name) if run is not base else None
-            cells += [] if run is base else [bounded(less)]
+            cells += [] if run is base else [bounded(difference(run.study, base.study, name))]
         rows.append(row(name, *cells))
     heads = (base.run, *(head for run in runs[1:] for head in (run.run, "less the first")))
     problems = base.study.problems.keys()
@@ -180,12 +167,11 @@ def difference(study: Study, base: Study, name: str) -> Estimate | None:
     difference is paired by them, where they do not it is that of independent runs.
     """
     both = Numbered()  # by the problems' names, so that a problem is one cluster in both runs
-    values, clusters, first = list[NDArray[Any]](), list[Codes](), list[NDArray[np.bool_]]()
-    for one in (study, base):
-        if (rows := (pair_rows(one) | winner_rows(one)).get(name)) is None:
-            return None
-        rows = rows.of(rows.counted)
-        values.append(rows.values)
-        clusters.append(np.array([both[problem] for problem in one.problems])[rows.clusters])
-        first.append(np.full(len(rows.values), one is study))
-    return intervals.difference(np.concatenate(values), np.concatenate(first), np.concatenate(clusters))
+    found = [(pair_rows(one) | winner_rows(one)).get(name) for one in (study, base)]
+    rows = [one.of(one.counted) for one in found if one is not None]
+    if len(rows) < 2:
+        return None
+    codes = [np.array([both[problem] for problem in one.problems]) for one in (study, base)]
+    clusters = np.concatenate([code[one.clusters] for code, one in zip(codes, rows, strict=True)])
+    values = np.concatenate([one.values for one in rows])
+    return intervals.difference(values, np.arange(len(values)) < len(rows[0].values), clusters)

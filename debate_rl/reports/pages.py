@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,12 @@ from debate_rl.reports.document import (
     Chart,
     Document,
     Judged,
-    Links,
     Paragraph,
     Part,
-    Section,
     Table,
     combined_filter,
-    data_of,
 )
 from debate_rl.reports.drawing import draw
-
-__all__ = ["Links", "as_html", "as_json", "refuse_missing"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 SCHEMA = 1
@@ -43,14 +38,18 @@ def refuse_missing() -> None:
     import matplotlib  # noqa: F401  # first: no other extra has it, so that the error can name this one
 
 
-def as_html(document: Document, links: Links | None = None) -> str:
-    """Return the page. Every text of the document is escaped; charts are drawn here."""
+def check_inspector(address: str) -> None:
+    """ValueError for an address to which no page may link."""
+    if address and not address.startswith(("http://", "https://")):
+        raise ValueError(f"--inspector {address}: must begin with http:// or https://")
+
+
+def as_html(document: Document, inspector: str = "") -> str:
+    """Return the page, with links to a running browser inspector, if any; every text is escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    def shown(value: object) -> object:
-        """Texts have no characters that cannot be seen; what the page itself is made of stays."""
-        return printable(value) if type(value) is str else value
+    check_inspector(inspector)
 
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -58,42 +57,33 @@ def as_html(document: Document, links: Links | None = None) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=shown,
+        finalize=lambda value: printable(value) if type(value) is str else value,  # Markup stays
     )
+    anchors: list[str] = []  # each one word and no other section's
+    for index, section in enumerate(document.sections):
+        name = re.sub(r"[^a-zA-Z0-9_-]+", "-", section.name) or "section"
+        anchors.append(name if name not in anchors else f"{name}-{index}")
     return environment.get_template("report.html").render(
         mark=MARK,
         style=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
         document=document,
-        sections=list(zip(_anchors(document.sections), document.sections, strict=True)),
-        links=links or Links(),
+        sections=list(zip(anchors, document.sections, strict=True)),
+        inspector=inspector,
         kind=lambda part: type(part).__name__.lower(),
         draw=lambda chart: Markup(draw(chart)),
-        data_of=data_of,
         looks=_looks,
     )
 
 
 def _looks(table: Table) -> list[str]:
     """Return for each column "num" where it holds numbers, and "long" where it holds sentences."""
-    columns = [[row[index].text for row in table.rows] for index in range(len(table.columns))]
-    right = [
-        bool(texts) and all(t in ("", "none", "-") or t.lstrip("+-.")[:1].isdigit() for t in texts)
-        for texts in columns
-    ]
-    long = [index > 0 and max(map(len, texts), default=0) > 40 for index, texts in enumerate(columns)]
-    return [
-        ("num" if number else "") + ("long" if words else "")
-        for number, words in zip(right, long, strict=True)
-    ]
-
-
-def _anchors(sections: Sequence[Section]) -> list[str]:
-    """Return a name for each section that is one word and no other section's."""
-    anchors: list[str] = []
-    for index, section in enumerate(sections):
-        name = re.sub(r"[^a-zA-Z0-9_-]+", "-", section.name) or "section"
-        anchors.append(name if name not in anchors else f"{name}-{index}")
-    return anchors
+    looks: list[str] = []
+    for index in range(len(table.columns)):
+        texts = [row[index].text for row in table.rows]
+        numbers = (text in ("", "none", "-") or text.lstrip("+-.")[:1].isdigit() for text in texts)
+        long = index > 0 and max(map(len, texts), default=0) > 40
+        looks.append(("num" if texts and all(numbers) else "") + ("long" if long else ""))
+    return looks
 
 
 def as_json(document: Document, runs: Sequence[Judged] = ()) -> str:
@@ -118,42 +108,39 @@ def as_json(document: Document, runs: Sequence[Judged] = ()) -> str:
     return json.dumps(facts, indent=1, allow_nan=False) + "\n"
 
 
-def _figures(judged: Judged) -> Iterator[Mapping[str, object]]:
-    for figure in judged.figures:
-        estimate, about = figure.estimate, figure.about
-        yield {
+def _figures(judged: Judged) -> list[dict[str, object]]:
+    return [
+        {
             "run": judged.run,
             "name": figure.name,
-            "estimate": json_number(estimate.value) if estimate else None,
-            **{name: json_number(getattr(estimate, name, None)) for name in ("low", "high", "p")},
-            "n": estimate.n if estimate else 0,
-            "problems": estimate.clusters if estimate else 0,
+            "estimate": json_number(figure.estimate.value) if figure.estimate else None,
+            **{name: json_number(getattr(figure.estimate, name, None)) for name in ("low", "high", "p")},
+            "n": figure.estimate.n if figure.estimate else 0,
+            "problems": figure.estimate.clusters if figure.estimate else 0,
             "filter": combined_filter(judged.filter, figure.filter),
             "why": figure.why,
             "flag": figure.flag,
-            "meaning": about["text"],
-            "source": about["source"],
+            "meaning": figure.about["text"],
+            "source": figure.about["source"],
         }
+        for figure in judged.figures
+    ]
 
 
 def _answer(answer: Answer) -> dict[str, object]:
     """Return the answer in a word and in sentences, with the commands to type and the picture."""
-    texts = [part.text for part in answer.text]
-    commands = [part.command for part in answer.text if part.command]
-    facts = {"question": answer.question, "word": answer.word, "tone": answer.tone, "text": texts}
-    picture = _part(answer.picture) if answer.picture else None
-    return _plain(facts | {"commands": commands}) | {"picture": picture}
+    facts = {"question": answer.question, "word": answer.word, "tone": answer.tone}
+    facts |= {"text": [part.text for part in answer.text]}
+    facts |= {"commands": [part.command for part in answer.text if part.command]}
+    return _plain(facts) | {"picture": _part(answer.picture) if answer.picture else None}
 
 
 def _part(part: Part) -> dict[str, object]:
     kind = type(part).__name__.lower()
     if isinstance(part, Paragraph | Chart):
         return {"type": kind, **_plain(asdict(part))}
-    cells = ([_plain(asdict(cell)) for cell in row] for row in part.rows)
-    rows = [
-        [{n: v for n, v in cell.items() if v not in (None, "") or n == "text"} for cell in row]
-        for row in cells
-    ]
+    cells = ([_plain(asdict(cell)).items() for cell in row] for row in part.rows)
+    rows = [[{n: v for n, v in cell if v not in (None, "") or n == "text"} for cell in row] for row in cells]
     about = {"name": part.name, "title": part.title, "columns": list(part.columns), "note": part.note}
     return {"type": kind, **about, "rows": rows}
 
@@ -162,6 +149,4 @@ def _plain(value: Any) -> Any:
     """Return a value as JSON has it, all the way down."""
     if isinstance(value, dict):
         return {printable(str(name)): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
-    return json_number(value)
+    return [_plain(inner) for inner in value] if isinstance(value, (list, tuple)) else json_number(value)

@@ -14,24 +14,35 @@ from typing import TypeAlias
 
 from debate_rl.alarms import alarms
 from debate_rl.alarms.settings import open_advice
-from debate_rl.curriculum.record import Visit, read_curriculum, stage_runs
+from debate_rl.curriculum.record import read_curriculum, stage_runs
 from debate_rl.formatting import counted, interval, printable, share, short
-from debate_rl.metrics.held_out import DIRECT, FIGURES, JUDGE, WINNER, before_after, sentence
+from debate_rl.metrics.held_out import DIRECT, FIGURES, JUDGE, WINNER, sentence
 from debate_rl.metrics.intervals import Estimate
-from debate_rl.reports import document
-from debate_rl.reports.diagnosis import debates_of, ranked
-from debate_rl.reports.document import Answer, Behind, Chart, Judged, Links, Paragraph, Section, percent_of
+from debate_rl.reports.diagnosis import ranked
+from debate_rl.reports.document import (
+    Answer,
+    Behind,
+    Cell,
+    Chart,
+    Document,
+    Judged,
+    Paragraph,
+    Section,
+    Series,
+    percent_of,
+    row,
+    table_of,
+)
 from debate_rl.reports.figures import TABLES, figures_of
 from debate_rl.reports.findings import WRONG_VOTES, WRONG_WINNER, Finding, Look, findings, judgment_looks
 from debate_rl.reports.judgment import comparison_section, group_parts, judgment_sections, read_text
-from debate_rl.reports.measures import LEAST, change_of
 from debate_rl.reports.rows import Study
-from debate_rl.reports.run import Run
-from debate_rl.reports.training import sections_of
+from debate_rl.reports.run import LEAST, Run
+from debate_rl.reports.training import debates_of, sections_of
 from transcripts import RunStore, TranscriptError
 
 MALFORMED = (LookupError, ValueError)
-"""What a record raises whose turns or tables do not fit its protocol."""
+"""The errors of a record whose turns or tables do not fit its protocol."""
 MOST_ADVICE = 2
 LATE_WRONG = "accuracy.last_round:0"
 URGENCY = ("bad", "warn", "", "good")
@@ -42,7 +53,7 @@ Found: TypeAlias = Mapping[str, Finding]
 
 
 def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = lambda total: None) -> Judged:
-    """Return the debates of a run that a filter finds; ``tell`` gets after each how many there are in all.
+    """Return the debates of a run that a filter finds; ``tell`` gets their total number after each.
 
     TranscriptError where there is no run, none of its debates is found, or one of them cannot be read.
     """
@@ -64,18 +75,18 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
 
 def whole_report(
     runs: Sequence[Judged], *, trained: Sequence[Run] = (), more: Sequence[Section] = ()
-) -> document.Document:
+) -> Document:
     """Return the report of one run or several; ``trained``: those that were; ``more`` comes last."""
     of_run = {str(run.path): run for run in trained}
     paths = {judged.run: of_run[str(Path(judged.run))] for judged in runs if str(Path(judged.run)) in of_run}
-    found = findings([look for judged in runs for look in _looks(judged, paths.get(judged.run))])
-    several = len(runs) > 1
+    looks = [look for judged in runs for look in judgment_looks(judged)]
+    looks += [look for name, run in paths.items() for look in training_looks(run, name)]
+    found, several = findings(looks), len(runs) > 1
     sections: list[Section] = [comparison_section(runs)] if several else []
     for index, judged in enumerate(runs, start=1):
         sections += judgment_sections(judged, found, prefix=f"run-{index}-" if several else "")
-    title = f"{len(runs)} runs" if several else runs[0].run
-    return document.Document(
-        f"Report on {title}",
+    return Document(
+        f"Report on {len(runs)} runs" if several else f"Report on {runs[0].run}",
         tuple(map(read_text, runs)),
         (*sections, *(sections_of(trained) if trained else ()), *more),
         answers(runs, paths, found),
@@ -83,14 +94,8 @@ def whole_report(
     )
 
 
-def _looks(judged: Judged, run: Run | None) -> Iterator[Look]:
-    yield from judgment_looks(judged)
-    if run is not None:
-        yield from training_looks(run, judged.run)
-
-
 def with_stages(names: Sequence[str]) -> list[str]:
-    """Return the folders of runs, those of its stages in the place of a curriculum that has begun one."""
+    """Return the folders of runs, those of its stages in place of a curriculum that has begun one."""
     begun = ([str(one) for one in stage_runs(Path(n)) if (one / "config.toml").is_file()] for n in names)
     return [run for name, stages in zip(names, begun, strict=True) for run in (stages or [name])]
 
@@ -99,21 +104,20 @@ def stages_sections(names: Sequence[str]) -> list[Section]:
     """Return a section for each curriculum among some folders: a row for every visit of a stage."""
     sections: list[Section] = []
     for number, name in enumerate(names, start=1):
+        rows: list[tuple[Cell, ...]] = []
         record = read_curriculum(Path(name))
+        for visit in record.visits if record is not None else ():
+            began = visit.start.rpartition("/")[2] or "the recipe's weights"
+            steps = str(visit.steps) if visit.end else "under way"
+            held_out = share(visit.value), interval(visit.low, visit.high, share, none="none")
+            rows.append(
+                row(visit.folder, began, steps, visit.figure, *held_out, visit.end or "not yet", visit.why)
+            )
         if record is not None:
-            table = document.table_of("stages-{at}", map(_visit, record.visits), at=number, run=name)
+            table = table_of("stages-{at}", rows, at=number, run=name)
             about = "each trained from the weights of another; in order"
             sections.append(Section(f"curriculum-{number}", f"Curriculum {name}", (table,), about))
     return sections
-
-
-def _visit(visit: Visit) -> tuple[document.Cell, ...]:
-    began = visit.start.rpartition("/")[2] or "the recipe's weights"
-    steps = str(visit.steps) if visit.end else "under way"
-    held_out = share(visit.value), interval(visit.low, visit.high, share, none="none")
-    return document.row(
-        visit.folder, began, steps, visit.figure, *held_out, visit.end or "not yet", visit.why
-    )
 
 
 def answers(
@@ -137,8 +141,8 @@ def answers(
         }
         return tuple(Answer(name, TABLES["answer"][name], "", text) for name, text in lines.items())
     run = trained.get(runs[0].run)
-    charts = (part for part in group_parts(runs[0]) if isinstance(part, Chart))
-    judge = next((chart for chart in charts if chart.name == "accuracy-by-step"), None)
+    charts = {part.name: part for part in group_parts(runs[0]) if isinstance(part, Chart)}
+    judge = charts.get("accuracy-by-step")
     pictures = {"learned": run and learning_chart(run)}
     pictures["judge"] = judge and replace(judge, name="judge", small=True, behind=None)
     return tuple(
@@ -149,35 +153,32 @@ def answers(
 
 def training_looks(run: Run, name: str) -> Iterator[Look]:
     """Yield the looks at held-out figures and at accuracy in training, of the run of this name."""
-    changed = before_after(run.held_out)
+
+    def late(filter: str) -> Behind | None:
+        """Return the link to debates of the last third of the stored steps, of two steps of the last."""
+        if not run.thirds:
+            return None
+        _, first, last = run.thirds[-1]
+        return run.behind(f"step:{first if len(run.thirds) > 1 else last}..{last} {filter}")
+
     kinds = (("judge/held_out", JUDGE, WRONG_VOTES), ("learned/held_out", DIRECT, LATE_WRONG))
     for kind, figure, filter in kinds:
-        gained = changed.gains.get(figure) if changed else None
+        gained = run.paired(figure)
         if gained is not None:
             numbers = sentence(run.held_out, figure).split(": ")[1]
             text = f"on held-out problems {numbers.removesuffix('.')}"
             found = gained.difference
-            yield Look(kind, name, found, gained.values, found.clusters, text, _late(run, filter))
-    moved = change_of(run, "accuracy")
+            yield Look(kind, name, found, gained.values, found.clusters, text, late(filter))
+    moved = run.change("accuracy")
     if moved is not None:
         known = Estimate(moved.value, moved.low, moved.high, moved.n, moved.n, moved.p)
         text = _training_text(run)
-        yield Look("learned/training", name, known, moved.n, moved.n, text, _late(run, LATE_WRONG))
-
-
-def _late(run: Run, filter: str) -> Behind | None:
-    """Return the link to debates of the last third of the stored steps."""
-    if not run.thirds:
-        return None
-    _, first, last = run.thirds[-1]
-    if len(run.thirds) == 1:  # of two steps the last
-        first = last
-    return run.behind(f"step:{first}..{last} {filter}")
+        yield Look("learned/training", name, known, moved.n, moved.n, text, late(LATE_WRONG))
 
 
 def _training_text(run: Run) -> str:
     """Return how accuracy on the problems trained on moved, without a verdict."""
-    moved = change_of(run, "accuracy")
+    moved = run.change("accuracy")
     if moved is None:
         return "accuracy in training is not known"
     text = f"accuracy in training went from {short(moved.early)} in the first third of {moved.n} steps to "
@@ -199,9 +200,7 @@ def learned(judged: Judged, run: Run | None, found: Found) -> Said:
         second = Paragraph(f"{text[:1].upper()}{text[1:]}.", said.tone if said else "", run.behind())
         return "not known", [first, second, *whole]
     parts = [Paragraph(sentence(run.held_out), told.tone, run.behind())]
-    changed = before_after(run.held_out)
-    if changed and WINNER in changed.gains:
-        parts.append(Paragraph(sentence(run.held_out, WINNER)))
+    parts += [Paragraph(sentence(run.held_out, WINNER))] if run.paired(WINNER) else []
     if told.state == "found":
         word = "yes" if told.tone == "good" else "no, it got worse"
     elif told.state == "too few":
@@ -213,28 +212,23 @@ def learned(judged: Judged, run: Run | None, found: Found) -> Said:
 
 def learning_chart(run: Run) -> Chart | None:
     """Return the small chart of held-out accuracy by step, or else that of training; None of neither."""
-    series = tuple(found for name in (DIRECT, WINNER) if (found := _held_out(run, name)) is not None)
-    if series:
-        title, x_label, note = "Held-out accuracy", "after steps", "Band: 95% interval."
-    else:
+    series: list[Series] = []
+    for name in (DIRECT, WINNER):
+        points = [(one.step, found) for one in run.held_out if (found := one.estimate(name)) is not None]
+        low, high = (
+            tuple(end if isfinite(end) else None for end in ends)
+            for ends in ([max(0.0, e.low) for _, e in points], [min(1.0, e.high) for _, e in points])
+        )
+        x, y = tuple(float(step) for step, _ in points), tuple(found.value for _, found in points)
+        series += [Series(FIGURES[name], x, y, low, high)] if len(points) > 1 else []
+    title, x_label, note = "Held-out accuracy", "after steps", "Band: 95% interval."
+    if not series:
         steps, values = run.curves.of("accuracy")
         if len(values) < 2:
             return None
         title, x_label, note = "Accuracy on the problems trained on", "step", ""
-        series = (document.Series("accuracy", tuple(map(float, steps)), tuple(map(float, values))),)
-    return Chart("learned", title, x_label, "accuracy", series, note=note, small=True)
-
-
-def _held_out(run: Run, name: str) -> document.Series | None:
-    points = [(one.step, found) for one in run.held_out if (found := one.estimate(name)) is not None]
-    if len(points) < 2:
-        return None
-    low, high = (
-        tuple(end if isfinite(end) else None for end in ends)
-        for ends in ([max(0.0, e.low) for _, e in points], [min(1.0, e.high) for _, e in points])
-    )
-    x, y = tuple(float(step) for step, _ in points), tuple(found.value for _, found in points)
-    return document.Series(FIGURES[name], x, y, low, high)
+        series = [Series("accuracy", tuple(map(float, steps)), tuple(map(float, values)))]
+    return Chart("learned", title, x_label, "accuracy", tuple(series), note=note, small=True)
 
 
 def _judge(judged: Judged, found: Found) -> Said:
@@ -244,11 +238,8 @@ def _judge(judged: Judged, found: Found) -> Said:
     if estimate is None:
         return "not known", [Paragraph(f"There is {figure.why}.", "warn")]
     share = f"{percent_of(estimate)} of {counted(estimate.n, 'vote')} on pairs with exactly one right side"
-    behind = judged.behind(figure.filter)
-    parts = [
-        Paragraph(f"Judges are right in {share}.", coin.tone or "warn", behind),
-        change := _change(found),
-    ]
+    right = Paragraph(f"Judges are right in {share}.", coin.tone or "warn", judged.behind(figure.filter))
+    parts = [right, change := _change(found)]
     if coin.state == "found":
         word = "better than a coin" if estimate.value > 0.5 else "no"
     elif coin.state == "too few":
@@ -287,14 +278,14 @@ def _next(judged: Judged, run: Run | None, found: Found) -> list[Paragraph]:
         first = next(one for one in wrong if one.words[0] == words)
         behind = first.look.behind or Behind(judged.run, judged.filter)
         text = f"{words}: {open_advice(settings, first.look.about.advice)}."
-        advice.append(Paragraph(text, first.tone, None, Links().command(behind)))
+        advice.append(Paragraph(text, first.tone, None, behind.command))
     advice.sort(key=lambda part: URGENCY.index(part.tone))
     if not advice:
         won = any(figure.name == "winner/accuracy" and figure.estimate for figure in judged.figures)
         which, filter = "without a right answer", "accuracy:0"
         if won:
             which, filter = "whose winner is wrong although a right answer was there", WRONG_WINNER
-        command = Links().command(Behind(judged.run, filter))
+        command = Behind(judged.run, filter).command
         advice = [Paragraph(f"Nothing stands out. Read debates {which}.", "", None, command)]
     return advice[:MOST_ADVICE]
 
@@ -306,17 +297,16 @@ def _training_advice(run: Run, found: Found) -> Iterator[Paragraph]:
         alarm, fix = reading.alarm, open_advice(run.settings, reading.detector.fix)
         assert alarm is not None
         text = f"Alarm at step {alarm.step}: {alarm.why}. Proposed: {fix}."
-        yield Paragraph(text, "bad", None, Links().command(Behind(str(run.path), debates_of(reading))))
+        yield Paragraph(text, "bad", None, Behind(str(run.path), debates_of(reading)).command)
     if told is None and run.settings:
         text = "Find out whether it learned: evaluate what was kept, from the start on."
         yield Paragraph(text, "warn", None, f"debate eval {quote(printable(str(run.path)))} --weights all")
     elif told is not None and told.tone == "bad":
         advice = open_advice(run.settings, told.look.about.advice)
-        command = Links().command(told.look.behind) if told.look.behind else ""
+        command = told.look.behind.command if told.look.behind else ""
         yield Paragraph(f"{advice[:1].upper()}{advice[1:]}.", "bad", None, command)
     told, first = told or found.get("learned/training"), ranked(run)[0]
     if told is not None and told.tone != "good" and first.crossed:
-        text = (
-            f"{first.name} ({first.crossed} of {first.known} signs): {open_advice(run.settings, first.fix)}."
-        )
-        yield Paragraph(text, "", None, Links().command(Behind(str(run.path), first.debates)))
+        fix = open_advice(run.settings, first.fix)
+        text = f"{first.name} ({first.crossed} of {first.known} signs): {fix}."
+        yield Paragraph(text, "", None, Behind(str(run.path), first.debates).command)

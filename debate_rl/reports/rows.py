@@ -48,7 +48,7 @@ class JudgedDebate:
     """A debate as the measures see it: who could compare what, which votes count, and who won.
 
     ``due``: every pair that a judge could compare; ``edges``: (winner, loser) of each strict majority;
-    ``peer`` (N, R): peer rewards, or the margins where the debate was not scored.
+    ``peer`` (N, R): peer rewards, or margins where the debate was not scored.
     """
 
     def __init__(self, record: Record) -> None:
@@ -58,10 +58,9 @@ class JudgedDebate:
         self.solutions = {turn.id: turn for turn in debate.turns if not turn.ballot}
         self.box = ballot_box(debate)
         self.votes = valid_votes(self.box)
-        self.due = due_pairs(self.box, self.votes)
-        self.edges = majorities(self.votes)
-        margin = margins(self.votes, self.agents, self.rounds)
-        self.peer: Stream = record.rewards.peer if record.rewards else margin
+        self.due, self.edges = due_pairs(self.box, self.votes), majorities(self.votes)
+        peer = record.rewards.peer if record.rewards else margins(self.votes, self.agents, self.rounds)
+        self.peer: Stream = peer
         self.winner = voted_winner(self.peer, seed=debate.seed)
 
     def grade(self, turn: TurnId) -> int:
@@ -104,11 +103,10 @@ class Columns:
     def __init__(self, types: str) -> None:
         pairs = (pair.split(":") for pair in types.split())
         self._columns: dict[str, array[Any]] = {name: array(code) for name, code in pairs}
-        self._arrays = tuple(self._columns.values())
 
     def add(self, *values: float) -> None:
         """Add a row, in the order of the columns."""
-        for column, value in zip(self._arrays, values, strict=True):
+        for column, value in zip(self._columns.values(), values, strict=True):
             column.append(value)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -117,7 +115,7 @@ class Columns:
         return np.array(column, dtype=np.dtype(column.typecode))
 
     def __len__(self) -> int:
-        return len(self._arrays[0])
+        return len(next(iter(self._columns.values())))
 
 
 class Rows(NamedTuple):
@@ -141,7 +139,7 @@ class Study:
     About 20 bytes for a vote and 100 for a debate: a hundred thousand debates need some tens of megabytes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, records: Iterable[Record] = ()) -> None:
         self.problems, self.personas, self.levels, self.sources = (Numbered() for _ in range(4))
         self.faults, self.ids = Numbered(), list[str]()
         self.debates = Columns("problem:i step:i level:i source:i final:b")
@@ -156,6 +154,8 @@ class Study:
         self.rounds = Columns("debate:i circular:i triads:i zeta:f slater:f")
         self.talk = Columns("debate:i entropy:f given:f dyads:h")
         self._rounds: set[int] = set()
+        for record in records:
+            self.add(record)
 
     def add(self, record: Record, id: str = "") -> None:
         """Add the rows of a record."""
@@ -167,18 +167,19 @@ class Study:
         self._rounds.add(judged.rounds)
         self.debates.add(self.problems[problem.id], record.step, level, source, final)
         self.ids.append(id)
-        for table, rows in (
-            (self.pairs, _pairs(judged, personas, self.faults)),
-            (self.swaps, _swaps(judged)),
-            (self.winners, _winner(judged)),
-            (self.flips, _flips(judged)),
-            (self.adoptions, _adoptions(judged)),
-            (self.graphs, _graph(judged)),
-            (self.rounds, _rounds(judged)),
-            (self.talk, _talk(judged)),
-        ):
-            for row in rows:
+        for row in _pairs(judged, personas, self.faults):
+            self.pairs.add(index, *row)
+        tables = (self.swaps, self.winners, self.adoptions, self.rounds, self.talk)
+        for table, rows in zip(tables, (_swaps, _winner, _adoptions, _rounds, _talk), strict=True):
+            for row in rows(judged):
                 table.add(index, *row)
+        counts = flips(grades_of_solutions(record.debate, record.correct))
+        if any(counts.values()):  # an agent was graded in two rounds in a row
+            self.flips.add(index, *counts.values())
+        last = last_voted_round(judged.votes)
+        if last is not None:
+            best = condorcet_winner(judged.edges, last, judged.agents)
+            self.graphs.add(index, bool(cycles(judged.edges)), best is not None)
 
     @property
     def num_rounds(self) -> int | None:
@@ -194,14 +195,6 @@ class Study:
         return self.debates[name][table["debate"]]
 
 
-def gather(records: Iterable[Record]) -> Study:
-    """Return the rows of the records, read once; problems without answers serve where no truth is needed."""
-    result = Study()
-    for record in records:
-        result.add(record)
-    return result
-
-
 def _pairs(debate: JudgedDebate, personas: list[int], faults: Numbered) -> Iterator[Row]:
     """Yield the due pairs: ``length`` is ln(first / second), ``self`` the grade of the judge's answer.
 
@@ -210,7 +203,7 @@ def _pairs(debate: JudgedDebate, personas: list[int], faults: Numbered) -> Itera
     """
     seen: dict[TurnId, int] = {}
     for pair in debate.due:
-        agent, round_ = pair.judge.agent, pair.judge.round
+        agent, round_ = pair.judge
         better = better_side(pair.first, pair.second, debate.record.correct)
         wrong = {1: pair.second, -1: pair.first}.get(better)
         if wrong is not None and wrong not in seen:
@@ -253,11 +246,8 @@ def _winner(debate: JudgedDebate) -> Iterator[Row]:
     round_ = winner.round
     grades = [debate.grade(TurnId(agent, round_)) for agent in range(debate.agents)]
     scores = [row[round_] for row in debate.peer]
-    known = [
-        (score, grade)
-        for score, grade in zip(scores, grades, strict=True)
-        if grade >= 0 and score is not None
-    ]
+    pairs = zip(scores, grades, strict=True)
+    known = [(score, grade) for score, grade in pairs if grade >= 0 and score is not None]
     answers = [answer for at, answer in graded_answers(record.debate, record.correct) if at == round_]
     score = scores[winner.agent]
     yield (
@@ -272,20 +262,13 @@ def _winner(debate: JudgedDebate) -> Iterator[Row]:
     )
 
 
-def _flips(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield how often an agent went from right or wrong to right or wrong, where one was graded twice."""
-    counts = flips(grades_of_solutions(debate.record.debate, debate.record.correct))
-    if any(counts.values()):
-        yield tuple(counts.values())
-
-
 def _adoptions(debate: JudgedDebate) -> Iterator[Row]:
     """Yield each answer taken over from some, and not all, of the others that the prompt showed.
 
     ``excess``: did the first shown give it, less the share of all.
     """
     for turn, shown in debate.box.comparable.items():
-        agent, round_ = turn.agent, turn.round
+        agent, round_ = turn
         others = [debate.answer(other) for other in shown if other.agent != agent]
         if not 0 < round_ < debate.rounds or len(others) < 2:
             continue
@@ -293,14 +276,6 @@ def _adoptions(debate: JudgedDebate) -> Iterator[Row]:
         share = fmean(other == now for other in others)
         if now is not None and now != before and 0 < share < 1:
             yield ((others[0] == now) - share,)
-
-
-def _graph(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield whether the majority graph has a cycle, and a Condorcet winner, of a debate with votes."""
-    last = last_voted_round(debate.votes)
-    if last is not None:
-        best = condorcet_winner(debate.edges, last, debate.agents)
-        yield bool(cycles(debate.edges)), best is not None
 
 
 def _rounds(debate: JudgedDebate) -> Iterator[Row]:

@@ -1,14 +1,16 @@
-"""One run as the training report sees it: whatever of it there is, and what is missing."""
+"""One run as the training report sees it: what there is of it, what is missing, how its figures changed."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from debate import Problem
 from debate.files import read_plain, read_toml
@@ -17,9 +19,11 @@ from debate_rl.alarms.curves import joined
 from debate_rl.alarms.metrics_file import STREAMS, finite, parsed, read_metrics
 from debate_rl.alarms.settings import flat, group_size, setting
 from debate_rl.alarms.stored import read_stored
-from debate_rl.metrics.held_out import HeldOut, read_held_out
-from debate_rl.metrics.intervals import Bounded, thirds
-from debate_rl.reports.document import Behind
+from debate_rl.metrics import intervals
+from debate_rl.metrics.held_out import Gain, HeldOut, gain, read_held_out
+from debate_rl.metrics.intervals import Bounded, Numbers, apart, thirds
+from debate_rl.reports.document import Behind, Rows, Table, bounded, table_of
+from debate_rl.reports.findings import LEVEL, chance
 from debate_rl.reports.rows import Study
 from envs.causes.rules import CauseName, cause_of
 from transcripts import Record
@@ -28,10 +32,14 @@ from transcripts.causes import wrong_replies
 EVALUATIONS = 200
 """The most folders of evaluations that are read."""
 MOST_WRONG = 20
-"""Debates of a step of which one wrong solution is asked for its cause."""
+"""Debates of a step from which one wrong solution is taken to find its cause."""
+MOST_TEXTS, LONGEST_TEXT = 20, 1000
 NO_METRICS = "no metrics.jsonl: figures are those of the stored debates"
 TEST_TIME = "env.test_time_learning"
 """The setting that declares that held-out problems are trained on."""
+LEAST = 12
+"""Values below which a change is not judged: four in each third."""
+BLOCKS = 6
 
 
 class WrongSolution(NamedTuple):
@@ -61,12 +69,12 @@ class Sample:
         self._asked = Counter[int]()
 
     def look(self, step: int, id: str, record: Record) -> None:
-        """Take what a debate says."""
+        """Add a debate."""
         self.study.add(record)
         problem = record.debate.problem
         for turn in record.debate.turns:
-            if turn.id.round == 0 and len(self.texts[problem.id]) < 20:
-                self.texts[problem.id].append((step, turn.completion.text[:1000]))
+            if turn.id.round == 0 and len(self.texts[problem.id]) < MOST_TEXTS:
+                self.texts[problem.id].append((step, turn.completion.text[:LONGEST_TEXT]))
         for stream in STREAMS if record.rewards else ():
             values = (value for row in getattr(record.rewards, stream) for value in row)
             self.rewards[stream] += [(step, float(v)) for v in values if v is not None and isfinite(v)]
@@ -79,13 +87,68 @@ class Sample:
             self._asked[step] += 1
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Means of the first, middle and last third of a figure, and the last less the first with its interval.
+
+    With fewer than 12 values the bounds are infinite; ``p``: that nothing changed.
+    """
+
+    early: float
+    middle: float
+    late: float
+    low: float
+    high: float
+    n: int
+    p: float = 1.0
+
+    @property
+    def value(self) -> float:
+        """The last third less the first."""
+        return self.late - self.early
+
+    @property
+    def gain(self) -> Bounded:
+        """The last third less the first, with its interval."""
+        return self.value, self.low, self.high
+
+    @property
+    def direction(self) -> str:
+        """One of "up", "down", "flat", "too few steps": up and down as sure as a finding has to be."""
+        if self.n < LEAST:
+            return "too few steps"
+        return "flat" if self.p > LEVEL else "up" if self.value > 0 else "down"
+
+
+@np.errstate(over="ignore", invalid="ignore")  # figures of a foreign file may be of any size
+def change(values: Numbers) -> Change | None:
+    """Return the change over values in the order of the steps; None of nothing.
+
+    The interval is Welch's on means of up to 6 blocks of neighbouring steps in each third.
+    """
+    if not len(values):
+        return None
+    early, middle, late = thirds(values)
+    found = None
+    if len(values) >= LEAST:
+        after, before = (
+            np.array([part.mean() for part in np.array_split(third, min(BLOCKS, len(third)))])
+            for third in (late, early)
+        )
+        order = np.arange(len(after) + len(before))
+        found = intervals.difference(np.concatenate([after, before]), order < len(after), order)
+    low, high, p = (found.low, found.high, chance(found)) if found else (-inf, inf, 1.0)
+    return Change(float(early.mean()), float(middle.mean()), float(late.mean()), low, high, len(values), p)
+
+
 @dataclass(slots=True)
 class Run:
     """A run: figures by step, settings by dotted key, run.json, a sample of debates, and what detectors say.
 
-    ``stored``: the steps whose debates are there, lowest and highest; ``debates`` are stored, ``read`` of
-    them were read. ``held_out``: evaluations by step that can be compared by problem; ``evaluations``: those
-    made apart from training, by label, figures by name. ``notes``: what is missing or damaged.
+    ``index`` counts the runs of a report from 1. ``stored``: the steps whose debates are there, lowest and
+    highest; ``debates`` are stored, ``read`` of them were read. ``held_out``: evaluations by step that can be
+    compared by problem; ``evaluations``: those made apart from training, by label, figures by name.
+    ``notes``: what is missing or damaged.
     """
 
     path: Path
@@ -93,6 +156,7 @@ class Run:
     curves: Curves
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     info: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    index: int = 1
     sample: Sample | None = None
     debates: int = 0
     read: int = 0
@@ -110,6 +174,10 @@ class Run:
         """Return a setting of this kind (float takes whole numbers too); None where there is none."""
         return setting(self.settings, key, kind)
 
+    def table(self, key: str, rows: Rows, *more: str, **words: object) -> Table:
+        """Return a table of tables.toml about this run."""
+        return table_of(key, rows, *more, at=self.index, run=self.name, **words)
+
     @property
     def thirds(self) -> list[tuple[str, int, int]]:
         """(name, first step, last step) of each third of the stored steps; fewer than 3 steps are one."""
@@ -118,25 +186,54 @@ class Run:
         low, high = self.stored
         if high - low < 2:
             return [("all", low, high)]
-        names = ("early", "middle", "late")
-        parts = thirds(range(low, high + 1))
-        return [(name, part[0], part[-1]) for name, part in zip(names, parts, strict=True)]
+        parts = zip(("early", "middle", "late"), thirds(range(low, high + 1)), strict=True)
+        return [(name, part[0], part[-1]) for name, part in parts]
+
+    def change(self, name: str) -> Change | None:
+        """Return how a figure changed; None of one that is not known."""
+        return change(self.curves.of(name)[1])
+
+    def evaluated(self, name: str) -> list[tuple[int, Bounded]]:
+        """Return (steps learnt from, (value, low, high)) of each held-out evaluation, of a metric's name.
+
+        They are those that can be compared by problem, or else those of metrics.jsonl.
+        """
+        kept = [(one.step, bounded(one.estimate(name.removeprefix("eval/")))) for one in self.held_out]
+        if any(found for _, found in kept):
+            return [(step, found) for step, found in kept if found is not None]
+        steps, values = self.curves.of(name)
+        known = zip(values.tolist(), *(ends.tolist() for ends in self.curves.bounds(name)), strict=True)
+        return list(zip((steps + 1).tolist(), known, strict=True))
+
+    def paired(self, name: str) -> Gain | None:
+        """Return the gain over the problems with a value in the first and last evaluation; None of none."""
+        if len(self.held_out) < 2:
+            return None
+        return gain(self.held_out[0], self.held_out[-1], name.removeprefix("eval/"))
+
+    def gained(self, name: str) -> Bounded | None:
+        """Return the last evaluation less the first, paired by problem where that can be; None of one."""
+        evaluated = self.evaluated(name)
+        if len(evaluated) < 2:
+            return None
+        found = self.paired(name)
+        return bounded(found.difference) if found else apart(evaluated[-1][1], evaluated[0][1])
 
 
 def load_runs(paths: Sequence[Path]) -> list[Run]:
     """Return the runs, each with a name of its own."""
     names = [path.resolve().name for path in paths]
-    twice = {name for name in names if names.count(name) > 1}
-    shown = [f"{n} ({path})" if n in twice else n for n, path in zip(names, paths, strict=True)]
-    return [load_run(path, name) for path, name in zip(paths, shown, strict=True)]
+    shown = [f"{n} ({p})" if names.count(n) > 1 else n for n, p in zip(names, paths, strict=True)]
+    return [
+        load_run(path, name, at) for at, (path, name) in enumerate(zip(paths, shown, strict=True), start=1)
+    ]
 
 
-def load_run(path: Path, name: str = "") -> Run:
+def load_run(path: Path, name: str = "", index: int = 1) -> Run:
     """Return what there is of a run; what is missing, damaged or foreign becomes a note. Changes nothing."""
-    notes: list[str] = []
     metrics = path / "metrics.jsonl"
-    curves, wrong = read_metrics(metrics) if metrics.is_file() else (Curves(), [])
-    notes += wrong or ([] if len(curves.steps) else [NO_METRICS])
+    curves, notes = read_metrics(metrics) if metrics.is_file() else (Curves(), list[str]())
+    notes = notes or ([] if len(curves.steps) else [NO_METRICS])
     settings, wrong = read_config(path / "config.toml")
     notes += wrong
     if settings.get(TEST_TIME) is True:
@@ -146,8 +243,8 @@ def load_run(path: Path, name: str = "") -> Run:
     agents, debates = setting(settings, "debate.num_agents", int), group_size(settings)
     curves = joined([curves, stored.curves], agents * debates if agents and debates else None)
     info = _read_json(path / "run.json")
-    run = Run(path, name or path.name, curves, settings, info if isinstance(info, dict) else {})
-    run.evaluations = _read_evaluations(path / "evaluations")
+    run = Run(path, name or path.name, curves, settings, info if isinstance(info, dict) else {}, index)
+    run.evaluations = _read_evaluations(sorted((path / "evaluations").glob("*/figures.json"))[:EVALUATIONS])
     run.notes = notes + stored.notes
     if stored.steps is not None:
         run.sample, run.debates, run.read, run.stored = sample, stored.debates, stored.read, stored.steps
@@ -169,17 +266,16 @@ def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _read_json(path: Path) -> Any:
-    """Return what a file of JSON says; None where there is none."""
     try:
         return parsed(read_plain(path))
     except OSError:
         return None
 
 
-def _read_evaluations(folder: Path) -> dict[str, dict[str, Bounded]]:
+def _read_evaluations(paths: Iterable[Path]) -> dict[str, dict[str, Bounded]]:
     """Return the figures of the evaluations that were made afterwards, by their label."""
     figures: dict[str, dict[str, Bounded]] = defaultdict(dict)
-    for path in sorted(folder.glob("*/figures.json"))[:EVALUATIONS] if folder.is_dir() else ():
+    for path in paths:
         rows = _read_json(path)
         for row in rows if isinstance(rows, list) else ():
             if not isinstance(row, dict) or not isinstance(row.get("name"), str):

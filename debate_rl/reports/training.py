@@ -1,4 +1,4 @@
-"""How training went, from what a run left: verdicts, final figures, causes, phases, settings.
+"""How training went, from what a run left: verdicts, alarms, final figures, causes, phases, settings.
 
 Everything but metrics.jsonl or the transcripts may be missing; a report is made from what there is, and says
 what is not there. docs/report.md has each rule with its source, tables.toml the words.
@@ -7,40 +7,38 @@ what is not there. docs/report.md has each rule with its source, tables.toml the
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from math import comb
-from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from debate_rl.alarms.settings import risky
-from debate_rl.formatting import counted, printable, title
+from debate_rl.alarms import ANY, RUNS, STEPS, Reading, alarms
+from debate_rl.alarms.settings import open_advice, risky
+from debate_rl.formatting import counted, percent, printable, short, title
 from debate_rl.metrics.held_out import DIRECT, HeldOut, on_problems
 from debate_rl.metrics.intervals import Bounded, Estimate, Numbered, apart, holm, mean, ratio
-from debate_rl.reports import measures
 from debate_rl.reports.charts import curves_section, distributions_section, expanded
-from debate_rl.reports.diagnosis import alarms_section, questions_section
+from debate_rl.reports.diagnosis import NO_COLLAPSE, ended_line, progress, questions_section, status, verdict
 from debate_rl.reports.document import (
     Cell,
     Paragraph,
     Part,
+    Rows,
     Section,
-    Table,
     bounded,
-    number_cell,
     row,
     section_of,
     table_of,
 )
 from debate_rl.reports.figures import TABLES
 from debate_rl.reports.findings import LEVEL
-from debate_rl.reports.run import MOST_WRONG, TEST_TIME, Run, WrongSolution, load_runs
+from debate_rl.reports.run import MOST_WRONG, TEST_TIME, Run, WrongSolution
 from debate_rl.sampling.difficulty import BANDS
-from envs.causes.rules import CAUSES, CauseName
+from envs.causes.rules import CAUSES
 
 HELD_OUT = expanded(TABLES["figures"]["held_out"])
 EXAMPLES, LONGEST = 3, 120
@@ -52,13 +50,8 @@ MOST_SAMPLES = 1000
 """Samples of a problem up to which it is split into strata."""
 
 
-def training_sections(runs: Sequence[Path]) -> list[Section]:
-    """Return the sections of the training analysis, over the folders of one or many runs."""
-    return sections_of(load_runs(runs))
-
-
 def sections_of(runs: Sequence[Run]) -> list[Section]:
-    """Return the sections of runs that were read, in the order of the report."""
+    """Return the sections of the training analysis of one or many runs, in the order of the report."""
     sections = (
         overview_section,
         alarms_section,
@@ -76,27 +69,27 @@ def sections_of(runs: Sequence[Run]) -> list[Section]:
 
 def overview_section(runs: Sequence[Run]) -> Section:
     """Return the section that names the runs, their state, their verdict and what is missing."""
-    verdicts = [measures.verdict(run) for run in runs]
-    rows, said = list[tuple[Cell, ...]](), list[Part]()
-    for run, (word, tone, sentence) in zip(runs, verdicts, strict=True):
-        (name, moved), best, wanted = measures.progress(run), best_step(run), run.setting("train.steps", int)
+    rows, said, words = list[tuple[Cell, ...]](), list[Part](), list[str]()
+    for run in runs:
+        word, tone, sentence = verdict(run)
+        (name, moved), best, wanted = progress(run), best_step(run), run.setting("train.steps", int)
         steps = len(run.curves.steps)
         rows.append(
             row(
                 Cell(run.name, behind=run.behind()),
                 Cell(f"{steps} of {wanted}" if wanted is not None else f"{steps}", steps),
-                measures.status(run),
+                status(run),
                 Cell(word, tone=tone),
                 name if moved else "-",
                 *((moved.early, moved.late, moved.gain) if moved else (None, None, None)),
                 Cell(f"{best[1]}", best[1]) if best else None,
             )
         )
+        words.append(word)
         said.append(Paragraph(f"{run.name}: {sentence}", tone, run.behind()))
-        said += [Paragraph(line)] if (line := measures.ended_line(run)) else []
+        said += [Paragraph(line)] if (line := ended_line(run)) else []
     notes = [Paragraph(f"{run.name}: {note}", "warn") for run in runs for note in run.notes]
-    words = "; ".join(word for word, _, _ in verdicts)
-    return section_of("runs", (table_of("runs/table", rows), *said, *notes), words=words)
+    return section_of("runs", (table_of("runs/table", rows), *said, *notes), words="; ".join(words))
 
 
 def best_step(run: Run) -> tuple[str, int, float] | None:
@@ -109,44 +102,95 @@ def best_step(run: Run) -> tuple[str, int, float] | None:
     return name, int(steps[best]), float(values[best])
 
 
+def alarms_section(runs: Sequence[Run]) -> Section:
+    """Return the section of the detectors: first the alarms, then what each one says, with its rate."""
+    text = (
+        f"Each detector was run on {RUNS:,} simulated healthy runs of {STEPS} steps; the share of "
+        f"them in which it fired is given with it. In {percent(ANY / RUNS)} of them some detector fired. "
+        "Sources without an address are unpublished notes on earlier runs."
+    )
+    parts: list[Part] = [Paragraph(text)]
+    for run in runs:
+        for reading in alarms(run.readings):
+            alarm, name = reading.alarm, reading.detector.name
+            assert alarm is not None
+            kind = "A fault" if name in NO_COLLAPSE else "A sign of collapse"
+            fix = open_advice(run.settings, reading.detector.fix)
+            text = (
+                f"{run.name}: {kind} at step {alarm.step}: {alarm.why} ({name} {short(alarm.value)}, "
+                f"threshold {short(alarm.threshold)}). Proposed: {fix}."
+            )
+            parts.append(Paragraph(text, "bad", run.behind(debates_of(reading))))
+        if not alarms(run.readings):
+            quiet = sum(reading.status == "quiet" for reading in run.readings)
+            every = quiet == len(run.readings)
+            text = f"{run.name}: no alarm from {quiet} of {len(run.readings)} detectors"
+            text += "." if every else "; the others lack steps or figures."
+            parts.append(Paragraph(text, "good" if every else ""))
+        parts.append(run.table("alarms/{at}", (_reading(reading, run) for reading in run.readings)))
+    every_one = [reading for run in runs for reading in run.readings]
+    able = sum(reading.able for reading in every_one)
+    which = "fired" if able == len(every_one) else "that can fire yet"
+    return section_of("alarms", parts, fired=len(alarms(every_one)), able=able, which=which)
+
+
+def debates_of(reading: Reading) -> str:
+    """Return the filter of the debates at an alarm."""
+    return reading.detector.debates.format(step=reading.alarm.step if reading.alarm else 0)
+
+
+def _reading(reading: Reading, run: Run) -> tuple[Cell, ...]:
+    alarm, detector, state, found = reading.alarm, reading.detector, reading.status, (None, None, None)
+    if alarm is not None:
+        step = Cell(f"{alarm.step}", alarm.step, run.behind(debates_of(reading)))
+        found = step, alarm.value, alarm.threshold
+    status = Cell(state, tone="bad" if alarm else "good" if state == "quiet" else "")
+    rule = detector.rule.replace("`", "")
+    return row(detector.name, status, *found, rule, detector.source, detector.false_alarms)
+
+
 def finals_section(runs: Sequence[Run]) -> Section:
     """Return the section of held-out figures: first, highest and last, the gain, runs compared."""
     parts: list[Part] = []
-    for index, run in enumerate(runs, start=1):
-        known = {name: found for name in HELD_OUT if (found := measures.evaluations(run, name))}
+    for run in runs:
+        known = {name: found for name in HELD_OUT if (found := run.evaluated(name))}
         steps = sorted({step for found in known.values() for step, _ in found})
-        rows = [_final(run, name, found, steps) for name, found in known.items()]
+        rows = [_final(run, name, dict(found), steps) for name, found in known.items()]
         if rows:
-            parts.append(table_of("final/{at}", rows, at=index, run=run.name, note=_final_note(run)))
+            parts.append(run.table("final/{at}", rows, note=_final_note(run)))
         else:
             text = "no held-out evaluation during training, so nothing is said of other problems."
             parts.append(Paragraph(f"{run.name}: {text}", "warn"))
-        parts += [*_by_pass_rate(run, index), *_afterwards(run, index)]
-    return section_of("final", [*parts, *([_beside(runs)] if len(runs) > 1 else [])])
+        if found := strata(run.held_out[0], run.held_out[-1]) if len(run.held_out) > 1 else []:
+            rows = [row(*one[:4], bounded(one.gain)) for one in found]
+            first, last = (counted(one.step, "step") for one in (run.held_out[0], run.held_out[-1]))
+            parts.append(run.table("final/{at}/strata", rows, first=first, last=last))
+        if run.evaluations:  # made apart from training
+            shown = ("direct/accuracy", "direct/self_consistency", "debate/winner/accuracy", "judge/accuracy")
+            names = [name for name in shown if any(name in of for of in run.evaluations.values())]
+            rows = [row(label, *map(of.get, names)) for label, of in run.evaluations.items()]
+            parts.append(run.table("final/{at}/apart", rows, *map(title, names)))
+    return section_of("final", [*parts, *([_compared(runs)] if len(runs) > 1 else [])])
 
 
-def _final(
-    run: Run, name: str, evaluated: Sequence[tuple[int, Bounded]], steps: Sequence[int]
-) -> tuple[Cell, ...]:
+def _final(run: Run, name: str, by_step: dict[int, Bounded], steps: Sequence[int]) -> tuple[Cell, ...]:
     """Return the row of a figure; what the first or the last evaluation of the run has no value of is "-"."""
-    by_step, less = dict(evaluated), measures.gained(run, name)
     top = max(by_step, key=lambda step: by_step[step][0])
-    first, last = by_step.get(steps[0]), by_step.get(steps[-1])
+    first, last, less = by_step.get(steps[0]), by_step.get(steps[-1]), run.gained(name)
     gain = less if less and first and last else "one evaluation"
     return row(title(name), first, by_step[top], Cell(f"{top}", top), last, gain)
 
 
 def _final_note(run: Run) -> str:
     said, best, count = TABLES["final_note"], best_step(run), run.curves.of("eval/problems")[1]
-    gains = {title(name): found for name in HELD_OUT if (found := measures.paired(run, name)) is not None}
+    gains = {title(name): found for name in HELD_OUT if (found := run.paired(name)) is not None}
     parts = [f"{int(count[-1])} problems."] if len(count) else []
     parts.append(said["paired" if gains else "apart"])
     for name, found in gains.items():
         parts += [said["of_some"].format(name=name, problems=on_problems(found))] if found.left_out else []
     parts += [said["test_time"]] if run.setting(TEST_TIME) is True else []
     parts.append(said["highest"])
-    if best:
-        parts.append(said["best"].format(name=best[0], after=best[1] + 1, step=best[1]))
+    parts += [said["best"].format(name=best[0], after=best[1] + 1, step=best[1])] if best else []
     return " ".join(parts)
 
 
@@ -176,7 +220,16 @@ def strata(first: HeldOut, last: HeldOut, figure: str = DIRECT) -> list[Stratum]
             for weight, rate, other in splits(round(right), count):
                 band = next(name for most, name in BANDS if rate <= most)
                 parts[band].append((problem, weight, other, after[id]))
-    return [_stratum(name, rows) for name, rows in parts.items() if rows]
+    found: list[Stratum] = []
+    for name, rows in parts.items():
+        if rows:
+            problems, weights, old, new = map(np.array, zip(*rows, strict=True))
+            gain, total = ratio(weights * (new - old), weights, problems, signed=True), float(weights.sum())
+            assert gain is not None  # no split has a chance of 0
+            found.append(
+                Stratum(name, total, float(weights @ old) / total, float(weights @ new) / total, gain)
+            )
+    return found
 
 
 def splits(right: int, count: int) -> list[tuple[float, float, float]]:
@@ -189,36 +242,11 @@ def splits(right: int, count: int) -> list[tuple[float, float, float]]:
     ]
 
 
-def _stratum(name: str, rows: Sequence[tuple[int, float, float, float]]) -> Stratum:
-    problems, weights, before, after = map(np.array, zip(*rows, strict=True))
-    gain, total = ratio(weights * (after - before), weights, problems, signed=True), float(weights.sum())
-    assert gain is not None  # no split has a chance of 0
-    return Stratum(name, total, float(weights @ before) / total, float(weights @ after) / total, gain)
-
-
-def _by_pass_rate(run: Run, index: int) -> Iterator[Table]:
-    """Yield the table of gains by the pass rate at first; nothing without samples to split."""
-    found = strata(run.held_out[0], run.held_out[-1]) if len(run.held_out) > 1 else []
-    if found:
-        rows = [row(*one[:4], bounded(one.gain)) for one in found]
-        first, last = (counted(one.step, "step") for one in (run.held_out[0], run.held_out[-1]))
-        yield table_of("final/{at}/strata", rows, at=index, run=run.name, first=first, last=last)
-
-
-def _afterwards(run: Run, index: int) -> Iterator[Table]:
-    """Yield the table of the evaluations made apart from training; nothing without any."""
-    shown = ("direct/accuracy", "direct/self_consistency", "debate/winner/accuracy", "judge/accuracy")
-    names = [name for name in shown if any(name in figures for figures in run.evaluations.values())]
-    if run.evaluations:
-        rows = [row(label, *map(of.get, names)) for label, of in run.evaluations.items()]
-        yield table_of("final/{at}/apart", rows, *map(title, names), at=index, run=run.name)
-
-
-def _beside(runs: Sequence[Run]) -> Part:
+def _compared(runs: Sequence[Run]) -> Part:
     """Return the table of the last evaluations of all runs, each less that of the first run."""
     rows: list[tuple[Cell, ...]] = []
     for name in HELD_OUT:
-        last = [evaluated[-1][1] if (evaluated := measures.evaluations(run, name)) else None for run in runs]
+        last = [evaluated[-1][1] if (evaluated := run.evaluated(name)) else None for run in runs]
         if sum(bounded is not None for bounded in last) > 1:
             base = last[0]
             gains = (apart(bounded, base) if bounded and base else None for bounded in last[1:])
@@ -232,38 +260,31 @@ def _beside(runs: Sequence[Run]) -> Part:
 def causes_section(runs: Sequence[Run]) -> Section:
     """Return why wrong solutions are wrong, early and late, with examples, from the sampled debates."""
     parts: list[Part] = []
-    for index, run in enumerate(runs, start=1):
-        if run.sample and run.sample.wrong:
-            parts.append(_causes(run, index, run.sample.wrong))
-            examples = _examples(run, run.sample.wrong)
-            parts.append(table_of("causes/{at}/examples", examples, at=index, run=run.name))
-        else:
+    for run in runs:
+        wrong = run.sample.wrong if run.sample else []
+        if not wrong:
             text = f"{run.name}: no wrong solution among the debates that were read."
             parts.append(Paragraph(text, "warn"))
+            continue
+        spans = [run.thirds[0], run.thirds[-1]] if len(run.thirds) > 1 else []
+        of_span = [[one for one in wrong if first <= one.step <= last] for _, first, last in spans]
+        rows: list[tuple[Cell, ...]] = []
+        for cause in CAUSES:
+            count = sum(one.cause == cause for one in wrong)
+            found = Cell(f"{count:,}", count, run.behind(f"cause:{cause}") if count else None)
+            shares: list[Bounded | None] = []
+            for some in (wrong, *of_span):
+                problems = np.array([*map(Numbered().__getitem__, (one.problem.id for one in some))])
+                one = mean([float(one.cause == cause) for one in some], problems)
+                shares.append((one.value, max(0.0, one.low), min(1.0, one.high)) if one else None)
+            rows.append(row(cause.replace("_", " "), TABLES["cause"][cause], found, *shares))
+        columns = (f"{name}: steps {first} to {last}" for name, first, last in spans)
+        parts.append(run.table("causes/{at}", rows, *columns, count=f"{len(wrong):,}", most=MOST_WRONG))
+        parts.append(run.table("causes/{at}/examples", _examples(run, wrong)))
     return section_of("causes", parts)
 
 
-def _causes(run: Run, index: int, wrong: Sequence[WrongSolution]) -> Table:
-    spans = [run.thirds[0], run.thirds[-1]] if len(run.thirds) > 1 else []
-    parts = [[one for one in wrong if first <= one.step <= last] for _, first, last in spans]
-    rows: list[tuple[Cell, ...]] = []
-    for cause in CAUSES:
-        count = sum(one.cause == cause for one in wrong)
-        found = number_cell(count, behind=run.behind(f"cause:{cause}") if count else None)
-        shares = (_share(cause, part) for part in (wrong, *parts))
-        rows.append(row(cause.replace("_", " "), TABLES["cause"][cause], found, *shares))
-    columns = (f"{name}: steps {first} to {last}" for name, first, last in spans)
-    about = {"at": index, "run": run.name, "count": f"{len(wrong):,}", "most": MOST_WRONG}
-    return table_of("causes/{at}", rows, *columns, **about)
-
-
-def _share(cause: CauseName, wrong: Sequence[WrongSolution]) -> Bounded | None:
-    problems = np.array([*map(Numbered().__getitem__, (one.problem.id for one in wrong))])
-    found = mean([float(one.cause == cause) for one in wrong], problems)
-    return (found.value, max(0.0, found.low), min(1.0, found.high)) if found else None
-
-
-def _examples(run: Run, wrong: Sequence[WrongSolution]) -> Iterator[tuple[Cell, ...]]:
+def _examples(run: Run, wrong: Sequence[WrongSolution]) -> Rows:
     """Yield the newest wrong solutions of each cause, one of a problem."""
     for cause in CAUSES:
         newest: dict[str, WrongSolution] = {}
@@ -281,30 +302,27 @@ def _examples(run: Run, wrong: Sequence[WrongSolution]) -> Iterator[tuple[Cell, 
 
 
 def phases_section(runs: Sequence[Run]) -> Section:
-    """Return the section with the means of the first, middle and last third of each figure, and aspects."""
+    """Return the section with the means of the first, middle and last third of each figure, and aspects.
+
+    Aspects are what a solution is made of; of one without a figure it says why.
+    """
     parts: list[Part] = []
-    for index, run in enumerate(runs, start=1):
-        found = {
-            name: moved for name in TABLES["figures"]["phases"] if (moved := measures.change_of(run, name))
-        }
+    for run in runs:
+        found = {name: moved for name in TABLES["figures"]["phases"] if (moved := run.change(name))}
         adjusted = holm([moved.p for moved in found.values()])
         rows = [
             row(title(name), one.early, one.middle, one.late, one.gain, replace(one, p=p).direction)
             for (name, one), p in zip(found.items(), adjusted, strict=True)
         ]
-        parts.append(table_of("phases/{at}", rows, at=index, run=run.name, level=LEVEL))
-        parts.append(table_of("phases/{at}/aspects", _aspects(run), at=index, run=run.name))
-        word, tone, sentence = measures.verdict(run)
+        aspects: list[tuple[Cell, ...]] = []
+        for name, figure, why in TABLES["figures"]["aspects"]:
+            moved = run.change(figure) if figure else None
+            known = (moved.early, moved.late, moved.gain, "") if moved else (None, None, None, why)
+            aspects.append(row(name, figure or "-", *known))
+        word, tone, sentence = verdict(run)
+        parts += [run.table("phases/{at}", rows, level=LEVEL), run.table("phases/{at}/aspects", aspects)]
         parts.append(Paragraph(f"{run.name}: {word}. {sentence}", tone, run.behind()))
     return section_of("phases", parts)
-
-
-def _aspects(run: Run) -> Iterator[tuple[Cell, ...]]:
-    """Yield what a solution is made of, early and late; of an aspect without a figure it says why."""
-    for name, figure, why in TABLES["figures"]["aspects"]:
-        moved = measures.change_of(run, figure) if figure else None
-        known = (moved.early, moved.late, moved.gain, "") if moved else (None, None, None, why)
-        yield row(name, figure or "-", *known)
 
 
 def settings_section(runs: Sequence[Run]) -> Section:
@@ -335,7 +353,5 @@ def settings_section(runs: Sequence[Run]) -> Section:
 
 def setting_text(value: Any, there: bool = True) -> str:
     """Return a setting as text, cut to 160 characters."""
-    if not there:
-        return "-"
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    text = "-" if not there else value if isinstance(value, str) else json.dumps(value, default=str)
     return text if len(text) <= LONGEST_SETTING else text[: LONGEST_SETTING - 3] + "..."

@@ -21,7 +21,7 @@ from debate_rl.engines import open_summarizer, with_remote, with_tools
 from debate_rl.evaluation.grading import open_verifying
 from debate_rl.inference.engine_pool import EnginePool, engine_client
 from debate_rl.inference.remote import Gone, Remote, RemoteProcess, new_address
-from debate_rl.inference.tools import engine_of
+from debate_rl.inference.wrapped import engine_of
 from debate_rl.rollouts.worker import Clock, Rollout, RolloutWorker
 from debate_rl.sampling.problems import load_run_problems
 from debate_rl.sampling.sampler import Draw

@@ -27,7 +27,7 @@ from envs.data.decontamination import WORDS, Overlap, overlap_line, overlaps, wi
 from envs.data.shots import load_shots, same_question, with_shots
 from envs.errors import DataWarning
 from envs.families import FAMILIES
-from envs.mixture import Mixture
+from envs.registry import Mixture
 
 NAMED_BY_BOTH = ("levels", "subjects", "fields")
 """Keys of ``env`` that ``held_out`` has as well."""

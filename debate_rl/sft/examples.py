@@ -23,7 +23,7 @@ from envs.data.loading import entry_of, normal_level, problem_of, question_hash,
 from envs.data.records import Record, as_text, files_of, read_files
 from envs.data.shots import plain_solution
 from envs.errors import DataError
-from envs.extraction.boxes import last_box
+from envs.extraction.replies import last_box
 from envs.families import FAMILIES
 
 Levels: TypeAlias = Sequence[str | int] | None

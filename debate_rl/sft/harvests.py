@@ -30,7 +30,7 @@ from debate_rl.evaluation.grading import Graded
 from debate_rl.runs.folder import plain_config, write_whole
 from debate_rl.runs.provenance import checksum, prompts_checksum, prompts_key
 from debate_rl.sft.examples import chosen_by, examples_of
-from debate_rl.strategies.selecting import check_selection, longest_list, selection_prompt, selection_reply
+from debate_rl.strategies.selection import check_selection, longest_list, selection_prompt, selection_reply
 from debate_rl.strategies.work import Solution
 from envs.data.loading import normal_level, question_hash
 from envs.data.records import read_files

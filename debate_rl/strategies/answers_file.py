@@ -14,20 +14,27 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from debate import Problem
 from debate.files import plain_lines
 from debate.values import Value
-from debate_rl.formatting import counted, duration, share
+from debate_rl.evaluation.grading import grade_turn
+from debate_rl.formatting import counted, duration, share, shorten
 from debate_rl.metrics.intervals import clustered_mean
 from debate_rl.sampling.difficulty import question_checksum
+from debate_rl.strategies.posing import Posed
+from debate_rl.strategies.solving import Refused
 from debate_rl.strategies.work import Answered
 from envs import DataError
+from envs.types import Mode
 from transcripts.append import LineFile
 
 FORMAT = 2
 HOUR = 3600.0
-COUNTS = ("samples", "comparisons", "unread", "cut_off", "tokens_read", "tokens_generated")
+SAME = ("answer", "ended", "solution", "samples", "comparisons", "unread", "cut_off")
+SAME += ("tokens_read", "tokens_generated")
+"""What a line takes over from what a strategy answered."""
 
 
 class Head(Value, frozen=True):
@@ -60,25 +67,24 @@ class Line(Value, frozen=True):
     solution: str = ""
     refused: str = ""
 
-    @classmethod
-    def of(cls, problem: Problem, answered: Answered, right: bool | None) -> Line:
-        """Return the line of an answer."""
-        return cls(
-            id=problem.id,
-            checksum=question_checksum(problem),
-            question=problem.question,
-            answer=answered.answer,
-            right=right,
-            shares=tuple((one.answer, round(one.share, 6)) for one in answered.shares),
-            ended=answered.ended,
-            seconds=round(answered.seconds, 3),
-            solution=answered.solution,
-            **{name: getattr(answered, name) for name in COUNTS},
-        )
 
-    def text(self) -> str:
-        """Return the line as JSON."""
-        return msgspec.json.encode(self).decode()
+def line_of(problem: Problem, found: Answered | Refused, posed: Posed, mode: Mode) -> Line:
+    """Return the line of what came of a problem, graded where there is a gold answer."""
+    line = Line(problem.id, question_checksum(problem), problem.question)
+    if isinstance(found, Refused):
+        return replace(line, refused=found.reason)
+    right: bool | None = None
+    if not posed.ungraded:
+        turn = found.turn
+        verdict = turn is not None and grade_turn(posed.environment, problem, turn, mode).verdict
+        right = None if verdict is None else verdict is True
+    return replace(
+        line,
+        right=right,
+        shares=tuple((one.answer, round(one.share, 6)) for one in found.shares),
+        seconds=round(found.seconds, 3),
+        **{name: getattr(found, name) for name in SAME},
+    )
 
 
 class AnswersFile:
@@ -91,9 +97,9 @@ class AnswersFile:
         self.lines = _read(path, of)
         self._file = LineFile(path)
         if self._file.end == 0:
-            self._file.write(msgspec.json.encode(Head(FORMAT, dict(of))))
+            self.write(Head(FORMAT, dict(of)))
 
-    def write(self, line: Line) -> None:
+    def write(self, line: Head | Line) -> None:
         """Add the answer to a problem."""
         self._file.write(msgspec.json.encode(line))
 
@@ -101,19 +107,19 @@ class AnswersFile:
         """Bring all lines to the disk."""
         self._file.close()
 
-    def missing(self, problems: Sequence[Problem]) -> list[int]:
-        """Return the indices of the problems that have no answer yet.
+    def missing(self, problems: Sequence[Problem]) -> list[Problem]:
+        """Return the problems that have no answer yet.
 
         DataError where the file has an answer to another problem of the same id.
         """
         known = {line.id: line.checksum for line in self.lines}
         for problem in problems:
             if known.get(problem.id, question_checksum(problem)) != question_checksum(problem):
+                path = self._file.path
                 raise DataError(
-                    f"{self._file.path}: has an answer to another problem {problem.id!r}; "
-                    "choose another --out"
+                    f"{path}: has an answer to another problem {problem.id!r}; choose another --out"
                 )
-        return [index for index, problem in enumerate(problems) if problem.id not in known]
+        return [problem for problem in problems if problem.id not in known]
 
 
 def _read(path: Path, of: Mapping[str, Any]) -> list[Line]:
@@ -126,18 +132,16 @@ def _read(path: Path, of: Mapping[str, Any]) -> list[Line]:
     except msgspec.DecodeError as error:
         if not first.endswith(b"\n") and first.startswith(b'{"format":'):
             return []  # torn as it was written
-        raise DataError(
-            f"{path}: holds something else than answers of debate solve; choose another --out"
-        ) from error
+        what = "holds something else than answers of debate solve"
+        raise DataError(f"{path}: {what}; choose another --out") from error
     if head.format != FORMAT:
         raise DataError(f"{path}: has format {head.format}, and this version reads {FORMAT}")
     wanted = msgspec.json.decode(msgspec.json.encode(dict(of)))
     for name in sorted({*head.of, *wanted}):
         if head.of.get(name) != wanted.get(name):
-            raise DataError(
-                f"{path}: its answers are of {name} = {_short(head.of.get(name))}, and these would be of "
-                f"{_short(wanted.get(name))}; choose another --out"
-            )
+            old, new = (shorten(str(one.get(name)), 80) for one in (head.of, wanted))
+            what = f"its answers are of {name} = {old}, and these would be of {new}"
+            raise DataError(f"{path}: {what}; choose another --out")
     lines: list[Line] = []
     for number, row in enumerate(rows, start=2):
         try:
@@ -148,11 +152,6 @@ def _read(path: Path, of: Mapping[str, Any]) -> list[Line]:
                     f"{path}, line {number}: is not an answer of debate solve ({error})"
                 ) from error
     return lines
-
-
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) < 80 else f"{text[:77]}..."
 
 
 def summary(lines: Sequence[Line], *, seconds: float, solved: int) -> dict[str, Any]:

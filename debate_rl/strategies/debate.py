@@ -1,49 +1,57 @@
-"""One debate as a strategy: its winner by its votes, or the majority of its last round."""
+"""One debate as a strategy, by its winner or the majority of its last round; and self-correction.
+
+In self-correction agents each revise their own solution, as often as in a debate, and read nobody else's.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
-from debate import Debate, Message
+from debate import Debate, DebateConfig, Message
 from debate.compression import TRIES
-from debate.hold import debate_in_seat
+from debate.early_stop import stops
+from debate.hold import debate_in_seat, read_turn, turn_request
+from debate.policy import opens_thinking
+from debate.prompting.fitting import context_budget
+from debate.prompting.prompt import agent_prompt
+from debate.prompting.rendering import Entry
+from debate.prompting.seating import Seating, public_entries, seat_debate
 from debate.prompting.shown import holds_solutions, rounds_held
 from debate.protocols import GAMES
-from debate.types import Summary, Turn
+from debate.seeds import derive_seed
+from debate.types import Summary, Turn, TurnId
 from debate_rl.evaluation.grading import agreement
 from debate_rl.evaluation.play import CountedReplies, summarizer_of
 from debate_rl.evaluation.scores import winner_of
-from debate_rl.strategies.work import Answered, Asked, Tally, Work, need
+from debate_rl.strategies.work import Answered, Tally, Work, of_one_round
 from rewards import RewardConfig, score_debate
 
 
-def check_debate(asked: Asked) -> None:
+def check_debate(work: Work) -> None:
     """ValueError where there is no debate, or no budget for its turns and summaries at their longest."""
-    if asked.protocol.num_agents == 1:
+    if work.plan.protocol.num_agents == 1:
         raise ValueError("debate.num_agents = 1 holds no debate; use majority")
-    config = asked.protocol.of_level(asked.problem.level)
+    config = work.protocol
     behind = rounds_held(config) - 1
     more = behind * (config.summary.max_tokens + config.summary_thinking) if config.summary.enabled else 0
     if config.compress.over is not None:
         each = TRIES * (config.compress.max_tokens + config.compress_thinking)
         more += behind * config.num_agents * each
-    need(asked, config.num_agents * rounds_held(config), "one debate", more=more)
+    work.need(config.num_agents * rounds_held(config), "one debate", more=more)
 
 
-async def debate_winner(asked: Asked) -> Answered:
+async def debate_winner(work: Work) -> Answered:
     """Return the answer of the winner of one debate; without any vote an agent of the last round is drawn.
 
     The shares are of the last round's answers. Turns that were to compare count as comparisons, those without
     a vote as unread. The clock ends it with the majority of the newest solutions.
     """
-    work = Work(asked)
     debate = await held(work)
     if debate is None:
-        tally = work.counted()
-        return _answered(work, tally, tally.best(), debate)
-    rewards = score_debate(debate, None, RewardConfig(judge_own=debate.protocol.judge_own))
-    winner = winner_of(debate, rewards)
+        return _majority(work, debate)
+    winner = winner_of(debate, score_debate(debate, None, RewardConfig(judge_own=debate.protocol.judge_own)))
     last = debate.protocol.num_rounds - 1
     turns = [turn for turn in debate.turns if turn.id.round == last or turn.id == winner]
     tally = work.tally()
@@ -51,26 +59,29 @@ async def debate_winner(asked: Asked) -> Answered:
         work.take(turn)
         if turn.id.round == last:
             tally.add(index, work.solutions[index])
-    chosen = next(index for index, turn in enumerate(turns) if turn.id == winner)
     due = [turn.id for turn in debate.turns if len(turn.compared) > 1]
     work.comparisons, work.unread = len(due), len({*due} - {vote.judge for vote in debate.votes})
-    return _answered(work, tally, chosen, debate)
+    return _answered(work, tally, [turn.id for turn in turns].index(winner), debate)
 
 
-async def debate_majority(asked: Asked) -> Answered:
+async def debate_majority(work: Work) -> Answered:
     """Return the most frequent answer of a debate's last round; ties are drawn by the seed.
 
     No final ballot is held, since it changes nothing here; but for that of a game, without which it would be
     none. The clock ends it with the newest solutions.
     """
-    if asked.protocol.protocol not in GAMES:
-        asked = replace(asked, protocol=asked.protocol.model_copy(update={"final_ballot": False}))
-    work = Work(asked)
+    if (protocol := work.plan.protocol).protocol not in GAMES:
+        protocol = protocol.model_copy(update={"final_ballot": False})
+    work = replace(work, plan=replace(work.plan, protocol=protocol))
     debate = await held(work)
     if debate is not None:
         for turn in debate.turns:
             if turn.id.round == debate.protocol.num_rounds - 1:
                 work.take(turn)
+    return _majority(work, debate)
+
+
+def _majority(work: Work, debate: Debate | None) -> Answered:
     tally = work.counted()
     return _answered(work, tally, tally.best(), debate)
 
@@ -84,29 +95,135 @@ def _answered(work: Work, tally: Tally, chosen: int | None, debate: Debate | Non
 
 async def held(work: Work) -> Debate | None:
     """Return the debate on a problem; None where the clock ended it, and then the work has its solutions."""
-    asked = work.asked
-    policy, turns = CountedReplies(asked.policy, work.count), list[Turn]()
+    plan, policy, turns = work.plan, CountedReplies(work.policy, work.count), list[Turn]()
 
     def heard(said: Turn | Summary, _: tuple[Message, ...]) -> None:
         if isinstance(said, Turn):
             turns.append(said)
 
-    summarizer = summarizer_of(asked.protocol, asked.summarizer)
+    summarizer = summarizer_of(plan.protocol, plan.summarizer)
     writer = policy if summarizer is None else CountedReplies(summarizer, work.count)
-    agreed = agreement(asked.environment, asked.mode)
-    clock = asyncio.timeout(asked.seconds)
+    agreed = agreement(plan.environment, plan.mode)
+    clock = asyncio.timeout(work.seconds)
     try:
         async with clock:
             return await debate_in_seat(
-                asked.problem, policy, asked.protocol, asked.seed, asked.name, writer, agreed, heard
+                work.problem, policy, plan.protocol, work.seed, work.name, writer, agreed, heard
             )
     except TimeoutError:
         if not clock.expired():
             raise
     work.spent = "seconds"
-    config = asked.protocol.of_level(asked.problem.level)
-    solved = [turn for turn in turns if holds_solutions(config, turn.id.round)]
+    solved = [turn for turn in turns if holds_solutions(work.protocol, turn.id.round)]
     newest = {turn.id.agent: turn for turn in sorted(solved, key=lambda turn: turn.id.round)}
     for turn in newest.values():
         work.take(turn)
     return None
+
+
+def check_revisions(work: Work) -> None:
+    """ValueError where nothing is revised, or the budget of tokens is too small for all solutions."""
+    config = work.protocol
+    rounds = len(solution_rounds(config))
+    if rounds < 2:
+        raise ValueError(f"debate.num_rounds = {config.num_rounds} has nobody revise anything; use majority")
+    work.need(config.num_agents * rounds, f"{config.num_agents} agents with {rounds} solutions each")
+
+
+async def self_correction(work: Work) -> Answered:
+    """Return the most frequent last answer of agents that each revised their own solution.
+
+    As many agents, with the same personas, write as many solutions as in a debate, fewer too where they agree
+    (``debate.min_rounds``); what a debate adds to it is the work of others [the isolated arm of arXiv
+    2605.00914].
+    """
+    config = work.protocol
+    revisers: list[Reviser] = []
+    for agent in range(config.num_agents):
+        alone = of_one_round(
+            config,
+            protocol="debate",
+            num_agents=1,
+            num_rounds=len(solution_rounds(config)),
+            ask_swapped=False,
+            final_ballot=False,
+            history_rounds=config.history_rounds or 1,
+            tools=config.tools,
+            personas=config.agent_personas[agent : agent + 1],
+        )
+        seed = derive_seed(work.seed, "alone", agent)
+        revisers.append(Reviser(seat_debate(work.problem, alone, seed), 0, seed))
+    return await revised(work, revisers, config, lambda _, __, own: [own])
+
+
+def solution_rounds(config: DebateConfig) -> list[int]:
+    """Return the rounds of a debate in which agents write solutions.
+
+    >>> [solution_rounds(DebateConfig(protocol=name, num_rounds=3)) for name in ("debate", "critique")]
+    [[0, 1, 2], [0, 2]]
+    """
+    return [round_ for round_ in range(config.num_rounds) if holds_solutions(config, round_)]
+
+
+@dataclass(slots=True)
+class Reviser:
+    """An agent that revises its own work: where it sits, its ``seat`` there, its seed, and what it was shown.
+
+    ``past``: what its prompts may show of the rounds so far, (round, agents of the seating).
+    """
+
+    seating: Seating
+    seat: int
+    seed: int
+    past: list[list[Entry]] = field(default_factory=list["list[Entry]"])
+
+
+Shown = Callable[[Reviser, int, Entry], list[Entry]]
+"""What a reviser is shown of a round behind it, (agents of its seating), given its own entry of it."""
+
+
+async def revised(work: Work, revisers: Sequence[Reviser], protocol: DebateConfig, shown: Shown) -> Answered:
+    """Return the most frequent answer of the last round in which the revisers wrote solutions.
+
+    There are as many rounds of solutions as in a debate by the ``protocol``, and fewer where its agents would
+    agree early enough. A round in which the budget leaves any turn out is left out as a whole. Ties are drawn
+    by the seed.
+    """
+    said, numbers = list[list[Turn]](), solution_rounds(protocol)
+    agreed = agreement(work.plan.environment, work.plan.mode)
+    for round_, number in enumerate(numbers):
+        turns = await _round(work, revisers, round_, shown)
+        if turns is None:
+            break
+        said.append(turns)
+        there = [replace(turn, id=turn.id._replace(round=number)) for turn in turns]
+        if stops(protocol, work.problem, there, agreed):
+            break
+    for turn in said[-1] if said else ():
+        work.take(turn)
+    tally = work.counted()
+    ended = "settled" if len(said) < len(numbers) else "done"
+    return work.answered(tally, tally.best(), ended, turns=[turn for turns in said for turn in turns])
+
+
+async def _round(work: Work, revisers: Sequence[Reviser], round_: int, shown: Shown) -> list[Turn] | None:
+    """Return the turns of a round in the order of the revisers; None where the budget ended any of them."""
+    policy = work.policy
+    asked = []
+    for one in revisers:
+        budget = context_budget(policy, one.seating.config)
+        prompt = agent_prompt(one.seating, one.past, one.seat, round_, budget)
+        request = turn_request(one.seating, prompt, TurnId(one.seat, round_), one.seed, work.name)
+        asked.append((prompt, replace(request, seat="learning")))
+    numbered = [replace(request, turn=TurnId(at, round_)) for at, (_, request) in enumerate(asked)]
+    replies = await work.replies(policy, numbered)
+    turns: list[Turn] = []
+    for one, (prompt, request), reply in zip(revisers, asked, replies, strict=True):
+        if reply is None:
+            return None
+        in_thinking = opens_thinking(policy, request.messages)
+        turn = read_turn(one.seating, request, prompt, reply, in_thinking=in_thinking)
+        [own] = public_entries(one.seating, [turn], [])
+        one.past.append(shown(one, round_, own))
+        turns.append(replace(turn, id=TurnId(len(turns), round_)))
+    return turns

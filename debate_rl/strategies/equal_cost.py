@@ -1,24 +1,34 @@
-"""Self-consistency at the cost of anything: many solutions of each problem, and what a majority is worth.
+"""Strategies compared with self-consistency at the same cost.
 
-Intervals are clustered by problem and differences paired by problem. All have the
-same seed, so those that ask for solutions alone draw the same ones.
+Of each problem many solutions by one agent alone are drawn, and what a majority of some of them is worth is
+computed. Intervals are clustered by problem and differences paired by problem. All strategies have the same
+seed, so those that ask for solutions alone draw the same ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from math import floor
+from math import ceil, floor
 from statistics import fmean
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple, TypeAlias
 
-from debate import Policy, Problem, Turn
+from debate import DebateConfig, Policy, Problem, Turn
 from debate_rl.evaluation.grading import answer_of, grade_turn
+from debate_rl.evaluation.report import plain_estimate
 from debate_rl.metrics.intervals import Estimate, clustered_mean
-from debate_rl.strategies.solving import Refused, SolvePlan, answered_of, ask_all, solve_all
-from debate_rl.strategies.work import Answered, Asked, Judge, Solution, Tally, Work, spent_on
+from debate_rl.strategies.solving import (
+    STRATEGIES,
+    Refused,
+    answered_of,
+    ask_all,
+    check_plan,
+    solve_all,
+)
+from debate_rl.strategies.work import Answered, Judge, Solution, SolvePlan, Tally, Work, spent_on
 from envs import DataError, Environment
 from envs.types import Mode
 from rewards import Truth
@@ -29,28 +39,58 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 """Called with what is asked, the problems that it has answered, and how many there are."""
 Solve: TypeAlias = Callable[..., list[Answered | Refused]]
 """How problems are solved, as ``solve_all``."""
+Budget: TypeAlias = Literal["generated", "total"]
+BUDGETS: Final[Mapping[Budget, str]] = {
+    "generated": "generated tokens",
+    "total": "tokens read and generated",
+}
+"""What self-consistency is given the same of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A strategy with the policy that it asks, and who judges; None is that policy."""
+    """A way to an answer that is compared: a strategy, and how the plan is ``adapted`` to it.
 
-    plan: SolvePlan
-    policy: Policy
-    judge: Judge | None = None
+    ``solve``: as ``solve_all``. ``refuses``: why the plan or the problems do not allow it, or None.
+    """
 
-    def answers(
-        self, problems: Sequence[Problem], progress: Progress, name: str = "", solve: Solve = solve_all
-    ) -> list[Answered]:
-        """Return the answers to problems; DataError for one that could not be asked."""
-        done, name = count(1), name or self.plan.strategy
-        progress(name, 0, len(problems))
+    strategy: str
+    adapted: Callable[[SolvePlan], SolvePlan] = lambda plan: plan
+    solve: Solve = solve_all
+    refuses: Callable[[SolvePlan, Sequence[Problem]], str | None] = lambda *_: None
 
-        def told(*_: object) -> None:
-            progress(name, next(done), len(problems))
+    @property
+    def tools(self) -> bool:
+        """Whether its solutions run programs, whatever the recipe says."""
+        return STRATEGIES[self.strategy].tools
 
-        found = solve(problems, self.plan, self.policy, judge=self.judge, told=told)
-        return [answered_of(one, DataError) for one in found]
+    def plan(self, plan: SolvePlan) -> SolvePlan:
+        """Return the plan of the contender."""
+        own = replace(plan, strategy=self.strategy)
+        tools = own.protocol.model_copy(update={"tools": "python"})
+        return self.adapted(replace(own, protocol=tools) if self.tools else own)
+
+    def why_not(
+        self, plan: SolvePlan, problems: Sequence[Problem], judge: DebateConfig | None = None
+    ) -> str | None:
+        """Return why it cannot be asked these problems; None where it can. ``judge``: another's protocol."""
+        try:
+            check_plan(self.plan(plan), problems, judge)
+        except ValueError as error:
+            return str(error)
+        return self.refuses(plan, problems)
+
+
+CONTENDERS: Mapping[str, Contender] = MappingProxyType(
+    {
+        "single": Contender("majority", lambda plan: replace(plan, samples=1)),
+        **{name: Contender(name) for name in STRATEGIES},
+    }
+)
+"""Every strategy, and one solution as it is sampled."""
+SELECTION = ("best_of_n", "swiss", "genselect")
+LADDER = ("single", "greedy", "majority", *SELECTION, "self_correction", "debate_majority", "debate_winner")
+"""What a debate is compared with, the cheaper ways first."""
 
 
 class Grader:
@@ -98,17 +138,13 @@ class Pool:
         total = generated + sum(into for into, _ in spent)
         self.cost = {"generated": generated / each, "total": total / each}
         for problem, group in zip(self.problems, groups, strict=True):
-            self._take(problem, group)
+            tally = Tally(problem, self._plan.environment, 0)
+            indices = [None if one.answer is None else tally.index_of(one.answer) for one in group]
+            firsts = (group[indices.index(at)].turn for at in range(len(tally.answers)))
+            self._answers[problem.id] = indices
+            self._grades[problem.id] = [self._grader.grade(problem, turn) for turn in firsts]
         if not self.right(1):
             raise DataError(f"self-consistency: the grader gave no verdict on any of {len(found)} problems")
-
-    def _take(self, problem: Problem, group: Sequence[Solution]) -> None:
-        tally = Tally(problem, self._plan.environment, 0)
-        indices = [None if one.answer is None else tally.index_of(one.answer) for one in group]
-        self._answers[problem.id] = indices
-        self._grades[problem.id] = [
-            self._grader.grade(problem, group[indices.index(at)].turn) for at in range(len(tally.answers))
-        ]
 
     @property
     def missing(self) -> float:
@@ -126,16 +162,14 @@ class Pool:
         if part:
             low, high = self.right(below), self.right(below + 1)
             return {id: (1 - part) * low[id] + part * high[id] for id in low if id in high}
-        starts = range(0, self.size - below + 1, below)
-        sets = [self.right_of(slice(start, start + below)) for start in starts]
-        return {id: fmean(each[id] for each in sets) for id in sets[0] if all(id in each for each in sets)}
-
-    def right_of(self, drawn: slice) -> Values:
-        """Return the chance that the majority of these solutions is right, by problem."""
-        chances = {
-            id: majority_chance(answers[drawn], self._grades[id]) for id, answers in self._answers.items()
-        }
-        return {id: chance for id, chance in chances.items() if chance is not None}
+        found: dict[str, float] = {}
+        for id, answers in self._answers.items():
+            sets = (answers[start : start + below] for start in range(0, self.size - below + 1, below))
+            chances = [majority_chance(one, self._grades[id]) for one in sets]
+            known = [chance for chance in chances if chance is not None]
+            if len(known) == len(chances):
+                found[id] = fmean(known)
+        return found
 
 
 def majority_chance(answers: Sequence[int | None], grades: Sequence[Truth]) -> float | None:
@@ -154,83 +188,199 @@ def majority_chance(answers: Sequence[int | None], grades: Sequence[Truth]) -> f
     return fmean(grade is True for grade in leading) if leading else 0.0
 
 
-async def _solutions(asked: Asked, size: int) -> list[Solution]:
-    work = Work(asked)
+async def _solutions(work: Work, size: int) -> list[Solution]:
     await work.solve(size)
     return work.solutions
 
 
-@dataclass(frozen=True, slots=True)
-class StrategyRow:
-    """One strategy over all problems. ``self_consistency``: of ``samples`` solutions, of as many tokens.
+class Equal(NamedTuple):
+    """Self-consistency at the cost of a strategy: of ``samples`` solutions, right by problem."""
 
-    ``difference``: accuracy minus self-consistency, paired by problem. Tokens and comparisons are means
-    over the problems; ``settled`` is the share of problems on which it stopped early.
+    samples: float
+    right: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A strategy over all problems, by the id of each: whether it was right, what it cost and how it went.
+
+    ``cost``: a mean for each budget; ``read``, ``comparisons``, ``unread``: means; ``settled``: the share of
+    problems on which it stopped early. ``oracle``: whether any of its solutions was right. ``missing``: the
+    share of the newest solutions that give no answer. Problems on which the grader gave no verdict on any
+    solution are left out of right and oracle. ``answers``: to each problem.
     """
 
-    strategy: str
-    accuracy: Estimate
-    samples: int
-    self_consistency: Estimate
-    difference: Estimate
-    generated: float
+    name: str
+    right: Values
+    oracle: Values
+    cost: Mapping[Budget, float]
     read: float
     comparisons: float
     unread: float
     settled: float
+    missing: float
+    answers: Sequence[Answered]
+    equal: Mapping[Budget, Equal]
+
+    @property
+    def accuracy(self) -> Estimate:
+        """The share of problems that it is right on."""
+        return clustered_mean([*self.right.values()], [*self.right])
+
+    @property
+    def oracle_gap(self) -> Estimate:
+        """The share of problems with any right solution, less its accuracy."""
+        return gap(self.oracle, self.right)
+
+    def compared(self, budget: Budget) -> tuple[float, Estimate, Estimate]:
+        """Return how many solutions have its cost, what their majority is worth, and the strategy less it."""
+        samples, right = self.equal[budget]
+        return samples, clustered_mean([*right.values()], [*right]), gap(self.right, right)
 
     def plain(self) -> dict[str, object]:
-        """Return the row for a JSON file."""
-        return asdict(self)
-
-
-def strategy_rows(
-    problems: Sequence[Problem],
-    contenders: Sequence[Contender],
-    sampler: Contender,
-    *,
-    progress: Progress = lambda *_: None,
-) -> list[StrategyRow]:
-    """Return a row for each strategy; ``sampler`` samples the solutions of self-consistency.
-
-    The generated tokens of a strategy, its mean over the problems, are divided by those of one solution and
-    rounded: so many solutions, at least one, are those of self-consistency. A problem on which the grader
-    gave no verdict on an answer that counts is left out of the row. DataError where that leaves none.
-    """
-    grader = Grader(sampler.plan.environment, sampler.plan.mode)
-    found = {one.plan.strategy: one.answers(problems, progress) for one in contenders}
-    pool = Pool(problems, sampler.plan, sampler.policy, grader)
-    pool.draw(sampler.plan.samples)
-    each = pool.cost["generated"]
-    generated = {name: mean_of(of, "tokens_generated") for name, of in found.items()}
-    sizes = {name: max(1, round(spent / each)) if each else 1 for name, spent in generated.items()}
-    pool.draw(max(sizes.values()))
-    rows: list[StrategyRow] = []
-    for name, answers in found.items():
-        grades: dict[str, Truth] = {
-            problem.id: False if one.turn is None else grader.grade(problem, one.turn)
-            for problem, one in zip(problems, answers, strict=True)
+        """Return the figures for a JSON file."""
+        equal: dict[str, object] = {}
+        for budget in self.equal:
+            samples, worth, less = self.compared(budget)
+            figures = {"self_consistency": plain_estimate(worth), "difference": plain_estimate(less)}
+            equal[budget] = {"samples": samples, **figures}
+        means = {
+            name: getattr(self, name) for name in ("read", "comparisons", "unread", "settled", "missing")
         }
-        right = {id: float(grade is True) for id, grade in grades.items() if grade is not None}
-        majority = pool.right_of(slice(sizes[name]))
-        ids = [id for id in right if id in majority]
-        if not ids:
-            raise DataError(f"{name}: the grader gave no verdict on any of {len(problems)} problems")
-        gaps = [right[id] - majority[id] for id in ids]
-        costs = ("tokens_generated", "tokens_read", "comparisons", "unread")
-        row = StrategyRow(
-            name,
-            clustered_mean([right[id] for id in ids], ids),
-            sizes[name],
-            clustered_mean([majority[id] for id in ids], ids),
-            clustered_mean(gaps, ids, signed=True),
-            *(mean_of(answers, cost) for cost in costs),
-            settled=fmean(one.ended == "settled" for one in answers),
-        )
-        rows.append(row)
-    return rows
+        return {
+            "strategy": self.name,
+            "accuracy": plain_estimate(self.accuracy),
+            "generated": self.cost["generated"],
+            **{name: getattr(self, name) for name in means},
+            "oracle_gap": plain_estimate(self.oracle_gap),
+            "equal": equal,
+        }
 
 
-def mean_of(answers: Sequence[Answered], name: str) -> float:
-    """Return the mean of a field over answers."""
-    return fmean(getattr(one, name) for one in answers)
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Strategies on the same problems by name, and why others were left out.
+
+    ``each``: the cost of one solution; ``missing``: the share of self-consistency's that give no answer.
+    """
+
+    problems: Sequence[Problem]
+    measured: Mapping[str, Measured]
+    refused: Mapping[str, str]
+    each: Mapping[str, float]
+    seed: int
+    samples: int
+    grader: Grader
+    missing: float = 0.0
+
+    def plain(self) -> dict[str, object]:
+        """Return the figures for a JSON file."""
+        return {
+            "problems": len(self.problems),
+            "seed": self.seed,
+            "samples": self.samples,
+            "one_solution": {**self.each, "missing": self.missing},
+            "strategies": [one.plain() for one in self.measured.values()],
+            "refused": dict(self.refused),
+        }
+
+
+def compare_strategies(
+    problems: Sequence[Problem],
+    contenders: Mapping[str, Contender],
+    plan: SolvePlan,
+    policy: Policy,
+    *,
+    judge: Judge | None = None,
+    programs: Policy | None = None,
+    progress: Progress = lambda *_: None,
+) -> Comparison:
+    """Return the contenders on the problems, each with self-consistency at its cost.
+
+    The cost of a contender, its mean over the problems, divided by that of one solution says how many
+    solutions self-consistency has: 1 at least, and between two whole numbers the larger one on a share of the
+    problems. ``programs``: the policy of those that run programs, where it is another one. DataError for a
+    problem that cannot be asked, or where the grader gives no verdict on any.
+    """
+    grader = Grader(plan.environment, plan.mode)
+    refused, found = dict[str, str](), dict[str, Measured]()
+    for name, one in contenders.items():
+        if why := one.why_not(plan, problems, judge and judge.protocol):
+            refused[name] = why
+            continue
+        done = count(1)
+        progress(name, 0, len(problems))
+
+        def told(*_: object, name: str = name, done: count[int] = done) -> None:
+            progress(name, next(done), len(problems))
+
+        speaker = programs if one.tools and programs is not None else policy
+        came = one.solve(problems, one.plan(plan), speaker, judge=judge, told=told)
+        found[name] = _measured(name, problems, [answered_of(each, DataError) for each in came], grader)
+    pool = Pool(problems, CONTENDERS["majority"].plan(plan), policy, grader)
+    pool.draw(plan.samples)
+    each, missing = pool.cost, pool.missing
+    sizes = {
+        name: {budget: equal_samples(one.cost[budget], each[budget]) for budget in BUDGETS}
+        for name, one in found.items()
+    }
+    progress("self-consistency", 0, len(problems))
+    pool.draw(ceil(max((size for of in sizes.values() for size in of.values()), default=1.0)))
+    progress("self-consistency", len(problems), len(problems))
+    measured = {
+        name: replace(one, equal={at: Equal(size, pool.right(size)) for at, size in sizes[name].items()})
+        for name, one in found.items()
+    }
+    return Comparison(problems, measured, refused, each, plan.seed, plan.samples, grader, missing)
+
+
+def equal_samples(cost: float, each: float) -> float:
+    """Return how many solutions have a cost, 1 at least.
+
+    >>> equal_samples(35.0, 10.0), equal_samples(5.0, 10.0), equal_samples(5.0, 0.0)
+    (3.5, 1.0, 1.0)
+    """
+    return max(1.0, cost / each) if each else 1.0
+
+
+def _measured(
+    name: str, problems: Sequence[Problem], answers: Sequence[Answered], grader: Grader
+) -> Measured:
+    right, oracle, newest = dict[str, float](), dict[str, float](), list[bool]()
+    for problem, answered in zip(problems, answers, strict=True):
+        grades: list[Truth] = [grader.grade(problem, turn) for turn in answered.turns]
+        grade = False if answered.turn is None else grader.grade(problem, answered.turn)
+        if None in (grade, *grades):
+            continue
+        right[problem.id] = float(grade is True)
+        oracle[problem.id] = float(any(one is True for one in grades))
+        last = max((turn.id.round for turn in answered.turns), default=0)
+        graded = zip(answered.turns, grades, strict=True)
+        newest += [one == "missing" for turn, one in graded if turn.id.round == last]
+    if not right:
+        raise DataError(f"{name}: the grader gave no verdict on any of {len(answers)} problems")
+    generated, read = (
+        fmean(one.tokens_generated for one in answers),
+        fmean(one.tokens_read for one in answers),
+    )
+    return Measured(
+        name,
+        right,
+        oracle,
+        {"generated": generated, "total": generated + read},
+        read,
+        comparisons=fmean(one.comparisons for one in answers),
+        unread=fmean(one.unread for one in answers),
+        settled=fmean(one.ended == "settled" for one in answers),
+        missing=fmean(newest) if newest else 1.0,
+        answers=answers,
+        equal={},
+    )
+
+
+def gap(one: Values, other: Values) -> Estimate:
+    """Return the mean difference over the problems with a value in both; DataError where there are none."""
+    values = {id: one[id] - other[id] for id in one if id in other}
+    if not values:
+        raise DataError("no problem has a verdict of the grader on what is compared")
+    return clustered_mean(list(values.values()), list(values), signed=True)

@@ -13,11 +13,9 @@ from debate import Problem
 from debate.types import Kind
 from debate.values import whole_text
 from debate_rl.config import Config
-from debate_rl.evaluation.grading import IN_A_BOX
 from envs import DataError, Environment, load_environment, load_problems
 from envs.data.loading import question_hash
 from envs.families import FAMILIES
-from envs.types import Mode
 
 ROWS = (".jsonl", ".json", ".parquet")
 """Files of problems as the data sets have them; any other file has a problem on each line."""
@@ -37,12 +35,6 @@ class Posed:
     problems: tuple[Problem, ...]
     environment: Environment
     ungraded: str = ""
-    mode: Mode = IN_A_BOX
-
-
-def nothing_posed() -> Posed:
-    """Return no problems at all: a plan needs none."""
-    return Posed((), load_environment("gsm8k"))
 
 
 def pose(what: str, piped: str | None, config: Config, kind: Kind | None = None) -> Posed:
@@ -51,10 +43,14 @@ def pose(what: str, piped: str | None, config: Config, kind: Kind | None = None)
     DataError where there are none. Without a gold answer a problem asks for a final answer all the same.
     """
     if what == "-":
-        return _of_text(piped or "", config, kind)
-    path = _path(what)
-    if path is None or not path.is_file():
-        if path is not None and path.exists() and " " not in what:
+        return _of_pipe(piped or "", config, kind)
+    try:
+        path = Path(what).expanduser()
+        there = path.exists()
+    except (OSError, ValueError, RuntimeError):  # a text that can be no path, however long
+        path, there = Path(), False
+    if not there or not path.is_file():
+        if there and " " not in what:
             raise DataError(f"{what}: is not a plain file; name one, or give - and a pipe")
         if _FILE.fullmatch(what):
             raise DataError(f"{what}: there is no such file")
@@ -80,22 +76,12 @@ def pose_texts(
         for text in known
     )
     family = family_named(problems, config.env.kind)
-    if family is not None:
-        problems = tuple(replace(one, answer=None) for one in problems)
-    return _graded(problems, family, config, "no gold answers")
+    if family is None:
+        return Posed(problems, load_environment("gsm8k"), "no gold answers")
+    return Posed(tuple(replace(one, answer=None) for one in problems), family)
 
 
-def _path(what: str) -> Path | None:
-    """Return the path of a name; None for a text that can be none, however long."""
-    try:
-        path = Path(what).expanduser()
-        path.exists()
-    except (OSError, ValueError, RuntimeError):
-        return None
-    return path
-
-
-def _of_text(text: str, config: Config, kind: Kind | None) -> Posed:
+def _of_pipe(text: str, config: Config, kind: Kind | None) -> Posed:
     """Return the problems of a piped text: rows of JSON, or lines."""
     name = "standard input"
     if not text.lstrip().startswith("{"):
@@ -119,15 +105,8 @@ def _of_rows(path: Path, name: str, config: Config, kind: Kind | None) -> Posed:
         rows = load_problems("open", path=path, split="all")
         ungraded = f"{name} has no gold answers"
         problems = tuple(replace(one, answer="", kind=kind or "expression") for one in rows)
-    return _graded(tuple(problems), family_named(problems, config.env.kind), config, ungraded)
-
-
-def _graded(
-    problems: tuple[Problem, ...], family: Environment | None, config: Config, ungraded: str
-) -> Posed:
-    """Return problems with what grades them: a synthetic family's own rule, or the grader of mathematics."""
-    environment = family or load_environment("gsm8k")
-    return Posed(problems, environment, "" if family else ungraded, config.grader.final)
+    family = family_named(problems, config.env.kind)
+    return Posed(tuple(problems), family or load_environment("gsm8k"), "" if family else ungraded)
 
 
 def _is_without_answers(path: Path) -> bool:

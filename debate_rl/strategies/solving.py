@@ -6,11 +6,9 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache, partial
 from math import ceil, log2
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar, cast
+from typing import Literal, TypeVar, cast
 
 from debate import DebateConfig, Policy, Problem
 from debate.concurrency import run_async, stops_released, together
@@ -21,23 +19,28 @@ from debate.prompting.shown import rounds_held
 from debate.seeds import derive_seed
 from debate.settings import did_you_mean
 from debate_rl.config import Config
-from debate_rl.config.models import ENGINES
 from debate_rl.config.recipes import open_run_or_recipe
-from debate_rl.engines import end_engines, open_policy, open_summarizer
-from debate_rl.evaluation.grading import IN_A_BOX
-from debate_rl.strategies.debate import check_debate, debate_majority, debate_winner
+from debate_rl.evaluation.asking import judge_of, policy_of, weights_named
+from debate_rl.strategies.debate import (
+    check_debate,
+    check_revisions,
+    debate_majority,
+    debate_winner,
+    self_correction,
+)
 from debate_rl.strategies.posing import pose_texts
-from debate_rl.strategies.revising import check_revisions, self_correction
-from debate_rl.strategies.selecting import LONGEST, check_list, genselect
-from debate_rl.strategies.tournament import best_of_n, check_ballots, swiss
+from debate_rl.strategies.selection import (
+    LONGEST,
+    best_of_n,
+    check_ballots,
+    check_list,
+    genselect,
+    swiss,
+)
 from debate_rl.strategies.voting import check_solutions, greedy, logprob_vote, majority
-from debate_rl.strategies.work import Answered, Asked, Judge
-from envs import Environment
-from envs.types import Mode
+from debate_rl.strategies.work import Answered, Judge, SolvePlan, Work
 
 T = TypeVar("T")
-AT_ONCE = 128
-"""Replies that are asked for at once of an engine that says nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,9 @@ class Strategy:
     solutions at most; None where no judge compares. ``tools``: whether solutions run programs.
     """
 
-    run: Callable[[Asked], Awaitable[Answered]]
+    run: Callable[[Work], Awaitable[Answered]]
     speakers: Literal["one", "samples", "agents"]
-    check: Callable[[Asked], None] = check_solutions
+    check: Callable[[Work], None] = check_solutions
     comparisons: Callable[[int], int] | None = None
     tools: bool = False
 
@@ -68,10 +71,6 @@ class Strategy:
         return solutions + (self.comparisons(samples) if self.comparisons else 0)
 
 
-def _swiss_ballots(k: int) -> int:
-    return k // 2 * ceil(log2(max(k, 2)))
-
-
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
     {
         "greedy": Strategy(greedy, "one"),
@@ -79,7 +78,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
         "logprob_vote": Strategy(logprob_vote, "samples"),
         "best_of_n": Strategy(best_of_n, "samples", check_ballots, lambda k: k),
         "genselect": Strategy(genselect, "samples", check_list, lambda k: ceil(k / (LONGEST - 1))),
-        "swiss": Strategy(swiss, "samples", check_ballots, _swiss_ballots),
+        "swiss": Strategy(swiss, "samples", check_ballots, lambda k: k // 2 * ceil(log2(max(k, 2)))),
         "self_correction": Strategy(self_correction, "agents", check_revisions),
         "debate_winner": Strategy(debate_winner, "agents", check_debate),
         "debate_majority": Strategy(debate_majority, "agents", check_debate),
@@ -90,21 +89,17 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 """What each answers: docs/solve.md. Tool-integrated reasoning (tir) after ToRA [arXiv 2309.17452]."""
 
 
+def entry_named(name: str, table: Mapping[str, T], option: str) -> T:
+    """Return what a table has of a name; ValueError with the nearest one where there is none."""
+    if name not in table:
+        hint = did_you_mean(name, table, f"valid: {', '.join(table)}")
+        raise ValueError(f"{option} {name}: is not known; {hint}")
+    return table[name]
+
+
 def strategy_named(name: str) -> Strategy:
     """Return the strategy of a name; ValueError with the nearest one where there is none."""
-    if name not in STRATEGIES:
-        valid = ", ".join(STRATEGIES)
-        raise ValueError(
-            f"--strategy {name}: is not known; {did_you_mean(name, STRATEGIES, f'valid: {valid}')}"
-        )
-    return STRATEGIES[name]
-
-
-def check_asked(name: str, asked: Asked) -> None:
-    """ValueError, before anything is sampled, for what a strategy cannot do: protocol, judge, budget."""
-    if asked.samples < 1:
-        raise ValueError(f"--samples {asked.samples}: needs 1 or more")
-    strategy_named(name).check(asked)
+    return entry_named(name, STRATEGIES, "--strategy")
 
 
 def with_tools(config: Config, tools: Literal["python", "none"]) -> Config:
@@ -112,77 +107,35 @@ def with_tools(config: Config, tools: Literal["python", "none"]) -> Config:
     return config.model_copy(update={"debate": config.debate.model_copy(update={"tools": tools})})
 
 
-@dataclass(frozen=True, slots=True)
-class SolvePlan:
-    """How problems are solved. ``tokens``: of each problem; ``seconds``: of all problems together.
+def lanes(plan: SolvePlan, problems: int) -> int:
+    """Return how many of so many problems are open at a time.
 
-    ``requests``: replies that are sampled together, from which comes how many problems are open at a time
-    unless ``at_once`` says it. ``summarizer``: as in ``Asked``.
+    Under a clock as many as fill the engine with all their solutions, so that what one leaves is soon
+    another's. Without one, as many as fill it with a reply each: their later waves are small.
+
+    >>> from dataclasses import replace
+    >>> from envs import load_environment
+    >>> plan = SolvePlan("majority", DebateConfig(), load_environment("words"), samples=16, requests=144)
+    >>> lanes(plan, 500), lanes(replace(plan, seconds=60.0), 500), lanes(plan, 3)
+    (144, 9, 3)
     """
+    samples = plan.samples if plan.seconds is not None else 1
+    speak = {"one": 1, "samples": samples, "agents": plan.protocol.num_agents}
+    each = speak[strategy_named(plan.strategy).speakers]
+    return max(1, min(problems, plan.at_once or plan.requests // each))
 
-    strategy: str
-    protocol: DebateConfig
-    environment: Environment
-    samples: int = 16
-    tokens: int | None = None
-    seconds: float | None = None
-    seed: int = 0
-    mode: Mode = IN_A_BOX
-    requests: int = AT_ONCE
-    at_once: int | None = None
-    summarizer: Callable[[], Policy | None] | None = None
 
-    @classmethod
-    def of(cls, config: Config, strategy: str, environment: Environment, **budget: Any) -> SolvePlan:
-        """Return the plan of a configuration: its protocol, grader's mode, engine and summariser.
+def check_plan(plan: SolvePlan, problems: Sequence[Problem], judge: DebateConfig | None = None) -> None:
+    """ValueError, before anything is sampled, for what the strategy cannot do: protocol, judge, budget.
 
-        ``budget``: further fields. The summariser is opened once.
-        """
-        return cls(
-            strategy,
-            config.debate,
-            environment,
-            mode=config.grader.final,
-            requests=AT_ONCE if config.model.policy in ENGINES else config.train.sample_batch_size,
-            summarizer=cache(partial(open_summarizer, config)),
-            **budget,
-        )
-
-    def lanes(self, problems: int) -> int:
-        """Return how many of so many problems are open at a time.
-
-        Under a clock as many as fill the engine with all their solutions, so that what one leaves is soon
-        another's. Without one, as many as fill it with a reply each: their later waves are small.
-
-        >>> from dataclasses import replace
-        >>> from envs import load_environment
-        >>> plan = SolvePlan("majority", DebateConfig(), load_environment("words"), samples=16, requests=144)
-        >>> plan.lanes(500), replace(plan, seconds=60.0).lanes(500), plan.lanes(3)
-        (144, 9, 3)
-        """
-        samples = self.samples if self.seconds is not None else 1
-        speak = {"one": 1, "samples": samples, "agents": self.protocol.num_agents}
-        each = speak[strategy_named(self.strategy).speakers]
-        return max(1, min(problems, self.at_once or self.requests // each))
-
-    def check(self, problems: Sequence[Problem], judge: DebateConfig | None = None) -> None:
-        """ValueError for what the strategy cannot do on these problems; a level may have its own protocol.
-
-        ``judge``: the protocol of another model that compares.
-        """
-        nobody = cast(Policy, None)
-        judged = None if judge is None else Judge(nobody, judge)
-        for problem in {problem.level: problem for problem in problems}.values():
-            check_asked(self.strategy, self.asked(0, problem, nobody, judged))
-
-    def asked(
-        self, number: int, problem: Problem, policy: Policy, judge: Judge | None, seconds: float | None = None
-    ) -> Asked:
-        """Return one problem as the strategy is asked it; its seed depends on its id alone."""
-        same = {name: getattr(self, name) for name in ("samples", "tokens", "mode", "summarizer")}
-        seed, name = derive_seed(self.seed, "solve", problem.id), debate_name(number, problem.id)
-        fields = {"seconds": seconds, "seed": seed, "judge": judge, "name": name, **same}
-        return Asked(problem, policy, self.protocol, self.environment, **fields)
+    A level of the problems may have its own protocol. ``judge``: the protocol of another model that compares.
+    """
+    if plan.samples < 1:
+        raise ValueError(f"--samples {plan.samples}: needs 1 or more")
+    nobody = cast(Policy, None)
+    judged = None if judge is None else Judge(nobody, judge)
+    for problem in {problem.level: problem for problem in problems}.values():
+        strategy_named(plan.strategy).check(Work(plan, problem, nobody, judge=judged))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +181,7 @@ def solve_all(
     each problem as it asks. ``told`` is called with the index of a problem and what came of it, in the order
     in which they end.
     """
-    plan.check(problems, judge and judge.protocol)
+    check_plan(plan, problems, judge and judge.protocol)
     return ask_all(problems, plan, policy, strategy_named(plan.strategy).run, judge=judge, told=told)
 
 
@@ -236,32 +189,36 @@ def ask_all(
     problems: Sequence[Problem],
     plan: SolvePlan,
     policy: Policy,
-    run: Callable[[Asked], Awaitable[T]],
+    run: Callable[[Work], Awaitable[T]],
     *,
     judge: Judge | None = None,
     told: Callable[[int, T | Refused], None] = lambda *_: None,
 ) -> list[T | Refused]:
-    """Return what ``run`` makes of each problem, several at a time, as ``solve_all`` does of a strategy."""
+    """Return what ``run`` makes of each problem, several at a time, as ``solve_all`` does of a strategy.
+
+    The seed of a problem depends on its id alone.
+    """
     if not problems:
         return []
     found: dict[int, T | Refused] = {}
-    lanes = plan.lanes(len(problems))
-    clock = Clock(plan.seconds, lanes, len(problems), time.perf_counter())
-    waiting = iter(range(len(problems)))
+    count = lanes(plan, len(problems))
+    clock = Clock(plan.seconds, count, len(problems), time.perf_counter())
+    waiting = iter(enumerate(problems))
 
     async def lane(seat: ExitStack) -> None:
         with seat:
-            for number in waiting:
+            for number, problem in waiting:
                 seconds = clock.take(time.perf_counter())
+                seed, name = derive_seed(plan.seed, "solve", problem.id), debate_name(number, problem.id)
                 try:
-                    found[number] = await run(plan.asked(number, problems[number], policy, judge, seconds))
+                    found[number] = await run(Work(plan, problem, policy, seed, judge, seconds, name))
                 except PromptTooLongError as error:
                     found[number] = Refused(str(error))
                 told(number, found[number])
 
     async def all_lanes() -> None:
         with stops_released(), ExitStack() as seats:  # every seat is taken before the first request
-            taken = [seats.enter_context(taken_seat(policy)) for _ in range(lanes)]
+            taken = [seats.enter_context(taken_seat(policy)) for _ in range(count)]
             await together([lane(seat) for seat in taken])
 
     run_async(all_lanes())
@@ -290,13 +247,11 @@ def solve(
     posed = pose_texts([problems] if isinstance(problems, str) else list(problems), config)
     budget = {"samples": samples, "tokens": tokens, "seconds": seconds, "seed": seed}
     plan = SolvePlan.of(config, strategy, posed.environment, **budget)
-    of_judge, its = (None, None) if judge is None else open_run_or_recipe(judge, ())
-    plan.check(posed.problems, its and its.debate)
+    its = None if judge is None else judge_of(judge)
+    check_plan(plan, posed.problems, its and its[0].debate)
     with ExitStack() as stack:
-        policy, compares = _opened(stack, run, config), None
-        if its is not None:
-            its = with_tools(its, "none")
-            compares = Judge(_opened(stack, of_judge, its), its.debate)
+        policy = stack.enter_context(policy_of(config, weights_named(run, "newest", what))).open()
+        compares = its and Judge(stack.enter_context(policy_of(*its)).open(), its[0].debate)
         found = solve_all(posed.problems, plan, policy, judge=compares)
     return [answered_of(one, ValueError) for one in found]
 
@@ -306,14 +261,3 @@ def answered_of(found: T | Refused, error: type[ValueError]) -> T:
     if isinstance(found, Refused):
         raise error(found.reason)
     return found
-
-
-def _opened(stack: ExitStack, run: Path | None, config: Config) -> Policy:
-    weights = None
-    if run is not None:
-        from debate_rl.runs.weights import newest_weights  # loads torch; a server's model needs none
-
-        weights = newest_weights(run)
-    policy = open_policy(config, weights)
-    stack.callback(end_engines, policy)
-    return policy

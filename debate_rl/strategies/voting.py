@@ -7,51 +7,49 @@ from math import exp, floor
 from statistics import fmean
 
 from debate import Completion
-from debate_rl.strategies.work import Answered, Asked, End, Solution, Work, need
+from debate_rl.strategies.work import Answered, End, Solution, Work
 
 
-def check_solutions(asked: Asked) -> None:
+def check_solutions(work: Work) -> None:
     """ValueError where the budget has no room for one solution."""
-    need(asked, 1, "one solution")
+    work.need(1, "one solution")
 
 
-async def greedy(asked: Asked) -> Answered:
+async def greedy(work: Work) -> Answered:
     """Return the answer of one solution by one agent alone, at temperature 0."""
-    work = Work(asked)
     await work.solve(1, greedy=True)
     tally = work.counted()
     return work.answered(tally, tally.best(), "done")
 
 
-async def majority(asked: Asked) -> Answered:
-    """Return the most frequent answer of ``asked.samples`` solutions [self-consistency, arXiv 2203.11171]."""
-    return await _vote(asked, lambda _: 1.0)
+async def majority(work: Work) -> Answered:
+    """Return the most frequent answer of the planned solutions [self-consistency, arXiv 2203.11171]."""
+    return await _vote(work, lambda _: 1.0)
 
 
-async def logprob_vote(asked: Asked) -> Answered:
+async def logprob_vote(work: Work) -> Answered:
     """Return the answer that weighs most, a solution's weight being exp(mean log p) of its tokens.
 
     That is the weight of self-consistency, normalised by length [arXiv 2203.11171, eq. 1]. ValueError where
     the engine gives no log-probabilities.
     """
-    return await _vote(asked, mean_probability)
+    return await _vote(work, mean_probability)
 
 
-async def _vote(asked: Asked, weight: Callable[[Solution], float]) -> Answered:
-    """Return the answer that weighs most among ``asked.samples`` solutions; ties are drawn by the seed.
+async def _vote(work: Work, weight: Callable[[Solution], float]) -> Answered:
+    """Return the answer that weighs most among the planned solutions; ties are drawn by the seed.
 
     Solutions are asked for in waves, each of as many as must come before the lead may be out of reach: so
     no more are asked for than one by one, in about log2 waves. Weights are in [0, 1].
     """
-    work = Work(asked)
     tally = work.tally()
     ended: End = "done"
-    while work.spent is None and (left := asked.samples - len(work.solutions)):
+    while work.spent is None and (left := work.plan.samples - len(work.solutions)):
         before = len(work.solutions)
         await work.solve(fewest_to_settle(lead_of(tally.weights), left))
         for index, solution in enumerate(work.solutions[before:], start=before):
             tally.add(index, solution, weight(solution))
-        left = asked.samples - len(work.solutions)
+        left = work.plan.samples - len(work.solutions)
         if left and lead_of(tally.weights) > left:
             ended = "settled"
             break

@@ -1,4 +1,4 @@
-r"""One problem as a strategy is asked it, the work on it within a budget, and the answer.
+r"""How problems are solved, the work of a strategy on one of them within a budget, and the answer.
 
 Answers are the same where their keys are (``envs.answers.keys``), and in mathematics also where the grader
 finds that they mean the same: ``\sqrt{8}`` and ``2\sqrt{2}`` are one answer.
@@ -10,9 +10,10 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from math import inf
 from random import Random
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from debate import Completion, DebateConfig, Policy, Problem, SampleRequest, Turn
 from debate.concurrency import together
@@ -24,8 +25,11 @@ from debate.prompting.prompt import Prompt, agent_prompt
 from debate.prompting.seating import Seating, seat_debate
 from debate.seeds import derive_seed
 from debate.types import TurnId
+from debate_rl.config import Config
+from debate_rl.engines import open_summarizer
+from debate_rl.evaluation.asking import requests_at_once
 from debate_rl.evaluation.grading import IN_A_BOX, answer_of, own_environment
-from debate_rl.inference.tools import engine_of
+from debate_rl.inference.wrapped import engine_of
 from envs import Environment
 from envs.answers.keys import key_of
 from envs.registry import DataSetEnvironment
@@ -46,39 +50,40 @@ class Judge:
     protocol: DebateConfig
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One problem as a strategy is asked it.
+AT_ONCE = 128
+"""Replies that are asked for at once of an engine that says nothing else."""
 
-    ``protocol``: how solutions are asked for, and debates held. ``samples``: solutions at most. ``tokens``:
-    generated tokens at most, the judge's among them; ``seconds``: wall time. None: no limit. ``judge``: who
-    compares; None is the policy itself. ``summarizer`` returns who writes the summaries of debates; None: the
-    policy. ``environment`` and ``mode`` say which answer a solution gives and which answers are the same.
-    ``name``: what requests call the problem, unique among those that share the policy at a time.
+
+@dataclass(frozen=True, slots=True)
+class SolvePlan:
+    """How problems are solved.
+
+    ``protocol``: how solutions are asked for, and debates held. ``samples``: solutions of a problem at most.
+    ``tokens``: generated tokens of a problem at most, the judge's among them; ``seconds``: of all problems
+    together; None: no limit. ``environment`` and ``mode`` decide which answer a solution gives and which
+    answers are the same. ``requests``: replies that are sampled together; it decides how many problems are
+    open at a time where ``at_once`` does not. ``summarizer`` returns who writes the summaries of debates;
+    None: the policy.
     """
 
-    problem: Problem
-    policy: Policy
+    strategy: str
     protocol: DebateConfig
     environment: Environment
     samples: int = 16
     tokens: int | None = None
     seconds: float | None = None
     seed: int = 0
-    judge: Judge | None = None
     mode: Mode = IN_A_BOX
+    requests: int = AT_ONCE
+    at_once: int | None = None
     summarizer: Callable[[], Policy | None] | None = None
-    name: str = "000000:"
 
-    @property
-    def judged_by(self) -> Judge:
-        """Who compares solutions; no programs run in what it writes."""
-        return self.judge or Judge(engine_of(self.policy), self.protocol)
-
-    @property
-    def comparison_tokens(self) -> int:
-        """The most tokens of one reply of the judge, thinking among them."""
-        return longest_reply(self.judged_by.protocol)
+    @classmethod
+    def of(cls, config: Config, strategy: str, environment: Environment, **budget: Any) -> SolvePlan:
+        """Return the plan of a configuration; ``budget``: further fields. The summariser is opened once."""
+        own = {"mode": config.grader.final, "requests": requests_at_once(config) or AT_ONCE}
+        own |= {"summarizer": cache(partial(open_summarizer, config))}
+        return cls(strategy, config.debate, environment, **own | budget)
 
 
 class Solution(NamedTuple):
@@ -192,28 +197,64 @@ def drawn(candidates: Sequence[int], seed: int) -> int:
 
 @dataclass(slots=True)
 class Work:
-    """What was asked about one problem so far, and what it cost."""
+    """The work of a strategy on one problem: the plan, whom it asks, and what was asked and spent so far.
 
-    asked: Asked
-    begun: float = field(default_factory=time.perf_counter)
-    read: int = 0
-    generated: int = 0
-    solutions: list[Solution] = field(default_factory=list[Solution])
-    comparisons: int = 0
-    unread: int = 0
-    cut_off: int = 0
-    spent: End | None = None
-    stage: int = 0
+    ``seed``: of all requests; ``seconds``: wall time, None for no limit. ``judge``: who compares; None is the
+    policy itself. ``name``: of the problem in requests, unique among those that share the policy at a time.
+    """
+
+    plan: SolvePlan
+    problem: Problem
+    policy: Policy
+    seed: int = 0
+    judge: Judge | None = None
+    seconds: float | None = None
+    name: str = "000000:"
+    begun: float = field(default_factory=time.perf_counter, init=False)
+    read: int = field(default=0, init=False)
+    generated: int = field(default=0, init=False)
+    solutions: list[Solution] = field(default_factory=list[Solution], init=False)
+    comparisons: int = field(default=0, init=False)
+    unread: int = field(default=0, init=False)
+    cut_off: int = field(default=0, init=False)
+    spent: End | None = field(default=None, init=False)
+    stage: int = field(default=0, init=False)
     """The round of the newest requests: 0 is of solutions, and each stage of comparisons has its own."""
-    _opening: tuple[Seating, Prompt, SampleRequest, bool] | None = None
+    _opening: tuple[Seating, Prompt, SampleRequest, bool] | None = field(default=None, init=False)
 
-    def seconds(self) -> float:
+    @property
+    def protocol(self) -> DebateConfig:
+        """The protocol of debates on problems of this level."""
+        return self.plan.protocol.of_level(self.problem.level)
+
+    @property
+    def judged_by(self) -> Judge:
+        """Who compares solutions; no programs run in what it writes."""
+        return self.judge or Judge(engine_of(self.policy), self.plan.protocol)
+
+    @property
+    def comparison_tokens(self) -> int:
+        """The most tokens of one reply of the judge, thinking among them."""
+        return longest_reply(self.judged_by.protocol)
+
+    def need(self, replies: int, what: str, *, more: int = 0) -> None:
+        """ValueError where the tokens are too few for so many replies at their longest and ``more``."""
+        protocol = self.plan.protocol
+        least = replies * longest_reply(protocol) + more
+        if self.plan.tokens is not None and self.plan.tokens < least:
+            of = "debate.max_tokens" + (" and thinking_tokens" if protocol.thinking_tokens else "")
+            raise ValueError(
+                f"--tokens {self.plan.tokens}: is too small for {what}, which may have {least:,} ({of}); "
+                "raise it, or lower those"
+            )
+
+    def elapsed(self) -> float:
         """Return the seconds since the work began."""
         return time.perf_counter() - self.begun
 
     def room(self, each: int, keep: int = 0) -> float:
         """Return how many replies of at most ``each`` tokens the budget has left beside ``keep`` tokens."""
-        most = self.asked.tokens
+        most = self.plan.tokens
         return inf if most is None else max(0, (most - self.generated - keep) // each)
 
     async def replies(
@@ -235,8 +276,7 @@ class Work:
         async def one(index: int) -> None:
             got[index] = await policy.sample(requests[index])
 
-        limit = self.asked.seconds
-        left = None if limit is None else share * limit - self.seconds()
+        left = None if self.seconds is None else share * self.seconds - self.elapsed()
         if left is not None and left <= 0:
             self.spent = "seconds"
             return got
@@ -265,44 +305,43 @@ class Work:
 
         Each has a seed of its own, whatever was asked before.
         """
-        asked = self.asked
         if self._opening is None:
-            alone = asked.protocol.one_round(alone=True)
-            seating = seat_debate(asked.problem, alone, asked.seed)
-            prompt = agent_prompt(seating, (), 0, 0, context_budget(asked.policy, alone))
-            plain = turn_request(seating, prompt, TurnId(0, 0), asked.seed, asked.name)
-            self._opening = seating, prompt, plain, opens_thinking(asked.policy, plain.messages)
+            alone = self.plan.protocol.one_round(alone=True)
+            seating = seat_debate(self.problem, alone, self.seed)
+            prompt = agent_prompt(seating, (), 0, 0, context_budget(self.policy, alone))
+            plain = turn_request(seating, prompt, TurnId(0, 0), self.seed, self.name)
+            self._opening = seating, prompt, plain, opens_thinking(self.policy, plain.messages)
         seating, prompt, plain, in_thinking = self._opening
         if greedy:
             plain = replace(plain, temperature=0.0)
         first = len(self.solutions)
         requests = [
-            replace(plain, seed=derive_seed(asked.seed, "solution", number), turn=TurnId(number, 0))
+            replace(plain, seed=derive_seed(self.seed, "solution", number), turn=TurnId(number, 0))
             for number in range(first, first + count)
         ]
-        for reply in await self.replies(asked.policy, requests, keep=keep, share=share):
+        for reply in await self.replies(self.policy, requests, keep=keep, share=share):
             if reply is not None:
                 self.take(read_turn(seating, plain, prompt, reply, in_thinking=in_thinking))
 
     async def solve_all(self) -> Tally:
         """Ask for all solutions, where comparisons follow, as the budget allows; return them counted."""
-        while self.spent is None and (left := self.asked.samples - len(self.solutions)):
-            await self.solve(left, keep=self.asked.comparison_tokens, share=FOR_SOLUTIONS)
-        if len(self.solutions) == self.asked.samples:
+        while self.spent is None and (left := self.plan.samples - len(self.solutions)):
+            await self.solve(left, keep=self.comparison_tokens, share=FOR_SOLUTIONS)
+        if len(self.solutions) == self.plan.samples:
             self.spent = None
         return self.counted()
 
     def take(self, turn: Turn) -> None:
         """Keep the solution of a turn."""
-        asked, span = self.asked, turn.parsed.solution
+        span = turn.parsed.solution
         text = "" if span is None else span.of(turn.completion.text).strip()
-        answer = answer_of(asked.environment, asked.problem, turn, asked.mode)
+        answer = answer_of(self.plan.environment, self.problem, turn, self.plan.mode)
         given = (answer or "").strip() or None  # an empty box states nothing
         self.solutions.append(Solution(turn, text, given))
 
     def tally(self) -> Tally:
         """Return a tally of nothing."""
-        return Tally(self.asked.problem, self.asked.environment, self.asked.seed)
+        return Tally(self.problem, self.plan.environment, self.seed)
 
     def counted(self) -> Tally:
         """Return the tally of all solutions, each of the same weight."""
@@ -326,7 +365,7 @@ class Work:
             samples=len(self.solutions),
             tokens_read=self.read,
             tokens_generated=self.generated,
-            seconds=self.seconds(),
+            seconds=self.elapsed(),
             ended=self.spent or ended,
             turn=None if one is None else one.turn,
             turns=tuple(solution.turn for solution in self.solutions) if turns is None else tuple(turns),
@@ -362,14 +401,3 @@ def of_one_round(protocol: DebateConfig, /, **changes: object) -> DebateConfig:
 def longest_reply(protocol: DebateConfig) -> int:
     """Return the most tokens that one reply may have, thinking among them."""
     return protocol.max_tokens + protocol.thinking_tokens
-
-
-def need(asked: Asked, replies: int, what: str, *, more: int = 0) -> None:
-    """ValueError where the tokens are too few for so many replies at their longest and ``more``."""
-    least = replies * longest_reply(asked.protocol) + more
-    if asked.tokens is not None and asked.tokens < least:
-        of = "debate.max_tokens" + (" and thinking_tokens" if asked.protocol.thinking_tokens else "")
-        raise ValueError(
-            f"--tokens {asked.tokens}: is too small for {what}, which may have {least:,} ({of}); raise it, "
-            "or lower those"
-        )

@@ -93,7 +93,8 @@ def _end_of_steps(run: Run, task: Task) -> End:
         read_judgments(run.folder.path, 0)  # a damaged file is named before a step is lost
     steps, guards = run.config.train.steps, Guards(run.config, run.folder)
     opened = wall_seconds(run.folder.starts) + time.monotonic() - run.began - run.clock()
-    end = reached_limit(run, evaluate_first(run, task), opened + run.clock())
+    evaluate_first(run, task)
+    end = reached_limit(run, opened + run.clock())
     with StallWatch(run.tracker.say) as watch:
         for step in range(run.step, steps):
             if end is not None:
@@ -102,10 +103,10 @@ def _end_of_steps(run: Run, task: Task) -> End:
             with run.stops.deferred():
                 metrics = task.step(run, step, watch.lap)
                 check_first_mismatch(run, metrics)
-                figures = finish_step(run, step, metrics, task)
+                finish_step(run, step, metrics, task)
                 _refuse_stuck(run)
                 raised = guards.look(step, run.learner.worst, run.tokenizer.decode)
-                end = _act(run, raised) or reached_limit(run, figures, opened + run.clock())
+                end = _act(run, raised) or reached_limit(run, opened + run.clock())
     if end is None or (run.step == steps and end.reason == "hours"):
         return End("steps", f"{counted(steps, 'step')} done, as many as train.steps")
     if end.reason != "rollback":
@@ -291,23 +292,18 @@ def evaluates_first(run: Run) -> bool:
 DEBATES = Task(train_step, evaluate, evaluates_first)
 
 
-def reached_limit(run: Run, figures: Mapping[str, float], spent: float) -> End | None:
-    """Return why a run is at its end: its goal, its target or its hours; None where it is not.
+def reached_limit(run: Run, spent: float) -> End | None:
+    """Return why a run is at its end: its target or its hours; None where it is not.
 
-    ``figures``: the held-out figures of this step; ``spent``: wall seconds of all starts.
+    ``spent``: wall seconds of all starts.
     """
-    train, goal = run.config.train, run.config.goal
-    if goal is not None:
+    train = run.config.train
+    if train.target is not None:
         from debate_rl.curriculum.record import look_at
 
-        looked = look_at(goal, run.folder.held_out, run.step)
+        looked = look_at(train.target, run.folder.held_out, run.step)
         if looked is not None and looked.outcome is not None:
-            return End("goal", looked.why)
-    if (target := train.target) is not None:
-        low, value = figures.get(f"{target.metric}/low", nan), figures.get(target.metric, nan)
-        if low >= target.value:
-            shown = f"{target.metric} is {value:.3f}, its interval from {low:.3f}"
-            return End("target", f"{shown} on, at or above train.target.value = {target.value:g}")
+            return End("target", looked.why)
     if train.hours is not None and spent >= train.hours * HOUR_S:
         return End("hours", f"{duration(spent)} are spent, of train.hours = {train.hours:g}")
     return None

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from debate_rl.training.canary import Canary
     from debate_rl.training.ranks import RankedLearner, RankGroup
 
-Reason: TypeAlias = Literal["steps", "target", "goal", "hours", "alarm", "rollback", "signal", "error"]
+Reason: TypeAlias = Literal["steps", "target", "hours", "alarm", "rollback", "signal", "error"]
 BY_ALARM: tuple[Reason, ...] = ("alarm", "rollback")
 """Reasons for which a command's exit code is 1: steps are left to do."""
 LOWER = 0.5

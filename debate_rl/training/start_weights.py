@@ -11,7 +11,7 @@ from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.engines import local_settings
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.inference.tools import engine_of
+from debate_rl.inference.wrapped import engine_of
 from debate_rl.metrics.progress import parts_shown
 from debate_rl.runs.checkpoint import (
     WARM_START,

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from debate.types import WHOLE_RESPONSE, Problem
-from envs.answers.choices import letter_of
 from envs.answers.notation import MAX_CHARS, clean, sides, spelling
 from envs.answers.numbers import parse_number
-from envs.answers.texts import normal_text
+from envs.answers.words import letter_of, normal_text
 
 AnswerKey: TypeAlias = Callable[[Problem, str], str]
 """From a problem and an answer to a text that is equal for equal answers. Never raises."""

@@ -15,8 +15,7 @@ from envs.answers.formulas import same_rounded, same_value
 from envs.answers.notation import sides, spelling
 from envs.answers.numbers import measure_at_end, parse_number, without_unit
 from envs.answers.parts import ASSIGNMENT, Parts, parts_of, tuple_of
-from envs.answers.regions import region_of
-from envs.answers.relations import matched, relations_of, same_relations
+from envs.answers.relations import matched, region_of, relations_of, same_relations
 
 MAX_PARTS = 24
 _TWO = re.compile(r"[1-9]\d{0,2}(?:,[1-9]\d{2})+", re.ASCII)
@@ -44,7 +43,15 @@ def same_structure(answer: str, gold: str) -> bool | None:
         left = Parts("list", (answer,), "commas")
     if left is None or right is None:
         interval = left and left.bracketed and len(left.items) == 2 and _RELATION.search(gold)
-        return None if interval else _one_and_several(gold if left else answer, left or right)
+        one, parts = (gold, left) if left else (answer, right)
+        assert parts is not None
+        if interval or _NAMED_SET.search(one) or parts.kind.startswith("matrix"):
+            return None  # both may name a set, or a matrix
+        if parts.kind == "list" and _RELATION.search(one):
+            inner = [(item, parts_of(item)) for item in parts.items]
+            regions = all(_RELATION.search(item) or (each and each.bracketed) for item, each in inner)
+            return None if regions else False
+        return False if len(parts.items) > 1 else None  # one formula is never several
     if max(len(left.items), len(right.items)) > MAX_PARTS:
         return None if left.kind == right.kind and len(right.items) > MAX_PARTS else False
     if left.kind == right.kind == "list":
@@ -68,18 +75,6 @@ def out_of_order(answer: str, gold: str) -> bool:
     spelled = {spelling(item) for item in right.items}
     verdicts = ((item, _same_item(item, truth)) for item, truth in zip(left.items, right.items, strict=True))
     return any(same is False or (same is None and spelling(item) in spelled) for item, same in verdicts)
-
-
-def _one_and_several(one: str, parts: Parts | None) -> bool | None:
-    """Return False, as one formula is never several; None where both may name a set, or a matrix."""
-    assert parts is not None
-    if _NAMED_SET.search(one) or parts.kind.startswith("matrix"):
-        return None
-    if parts.kind == "list" and _RELATION.search(one):
-        inner = [(item, parts_of(item)) for item in parts.items]
-        regions = all(_RELATION.search(item) or (each and each.bracketed) for item, each in inner)
-        return None if regions else False
-    return False if len(parts.items) > 1 else None
 
 
 def _as_tuple(left: Parts, brackets: str) -> Parts | None:
@@ -135,22 +130,19 @@ def _same_lists(left: Parts, right: Parts) -> bool | None:
             (each := parts_of(item)) and each.joined == "set" for item in union.items
         ):
             return False  # points are not intervals
-    one_or = "or" in (left.joined, right.joined) and left.joined != right.joined
-    if one_or and _are_claims((*left.items, *right.items)):
-        return False
-    named = _by_name(left, right)
-    if named is not None:
+    items = (*left.items, *right.items)
+    if "or" in (left.joined, right.joined) and left.joined != right.joined:
+        # "and" is not "or" between relations that are not the values of one name
+        assigned = [ASSIGNMENT.fullmatch(item) for item in items]
+        names = {match[1].strip() for match in assigned if match}
+        names = {letter if (letter := _INDEX.sub("", name)) in names else name for name in names}
+        relations = all("=" in item or _RELATION.search(item) for item in items)
+        if relations and (len(names) != 1 or not all(assigned)):
+            return False
+    if (named := _by_name(left, right)) is not None:
         return named
     several = min(len(left.items), len(right.items)) > 1
     return matched(*((left.items, right.items) if several else _apart(left.items, right.items)), _same_item)
-
-
-def _are_claims(items: Sequence[str]) -> bool:
-    """Whether all are relations, and not the values of one name: then "and" is not "or"."""
-    names = {match[1].strip() for item in items if (match := ASSIGNMENT.fullmatch(item))}
-    names = {letter if (letter := _INDEX.sub("", name)) in names else name for name in names}
-    relations = all("=" in item or _RELATION.search(item) for item in items)
-    return relations and (len(names) != 1 or not all(ASSIGNMENT.fullmatch(item) for item in items))
 
 
 def _by_name(left: Parts, right: Parts) -> bool | None:
@@ -160,17 +152,16 @@ def _by_name(left: Parts, right: Parts) -> bool | None:
         if not all(match for side in matches for match in side):
             continue
         a, b = ({spelling(match[key]): match[value] for match in side if match} for side in matches)
-        if pattern is ASSIGNMENT and not _same_names(a, b):
-            return False
+        if pattern is ASSIGNMENT:  # names in either case; x_1 and x_2 are x where the other side has x
+            names = [{"".join(sorted(name.casefold())) for name in side} for side in (a, b)]
+            ours, theirs = (
+                {_without_index(name, other) for name in own} for own, other in (names, names[::-1])
+            )
+            if ours != theirs:
+                return False
         once = pattern is _COUNT or (len(a) == len(left.items) and len(b) == len(right.items))
         return _all(_same_item(a[name], b[name]) for name in a) if a.keys() == b.keys() and once else None
     return None
-
-
-def _same_names(left: Iterable[str], right: Iterable[str]) -> bool:
-    """Whether names are of the same things, in either case; x_1 and x_2 are x where the other side has x."""
-    a, b = ({"".join(sorted(name.casefold())) for name in names} for names in (left, right))
-    return {_without_index(name, b) for name in a} == {_without_index(name, a) for name in b}
 
 
 def _without_index(name: str, others: Container[str]) -> str:

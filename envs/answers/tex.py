@@ -79,16 +79,13 @@ def plain_tex(text: str) -> str:
         return text
     nodes = _tree(_TOKEN.findall(text))
     shown = [node for node in nodes if not _is_blank(node)]
-    if len(shown) == 1 and isinstance(shown[0], list) and not _is_set(list(_flat(shown[0]))):
-        nodes = shown[0]
+    if len(shown) == 1 and isinstance(shown[0], list):
+        tokens = list(_flat(shown[0]))  # a list in braces, without a relation and other brackets, keeps them
+        related = {"=", "<", ">", r"\le", r"\ge", r"\leq", r"\geq"} & set(tokens)
+        first = next((token for token in tokens if not token.isspace()), "")
+        if not {",", ";"} & set(tokens) or related or first in ("(", "[", "]", r"\left"):
+            nodes = shown[0]
     return _written(nodes)
-
-
-def _is_set(tokens: Sequence[str]) -> bool:
-    """Whether what stands in braces is a list, with commas and no relation, and not in other brackets."""
-    related = {"=", "<", ">", r"\le", r"\ge", r"\leq", r"\geq"} & set(tokens)
-    first = next((token for token in tokens if not token.isspace()), "")
-    return bool({",", ";"} & set(tokens)) and not related and first not in ("(", "[", "]", r"\left")
 
 
 def _tree(tokens: Sequence[str]) -> list[Node]:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from debate.types import Kind
-from envs.data import code_sets, golds, questions
+from envs.data import golds, questions
 from envs.data.golds import Choices, Gold
 from envs.data.records import Record
 from envs.types import Mode
@@ -72,7 +72,7 @@ def _read(name: str, table: Mapping[str, Any]) -> DataSet:
 
 
 def _function(name: str) -> Callable[..., Any]:
-    return next(vars(module)[name] for module in (golds, code_sets, questions) if name in vars(module))
+    return next(vars(module)[name] for module in (golds, questions) if name in vars(module))
 
 
 DATA_SETS: Mapping[str, DataSet] = MappingProxyType(

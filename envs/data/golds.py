@@ -15,18 +15,15 @@ from typing import TypeAlias, cast, get_args
 from warnings import catch_warnings, simplefilter
 
 from debate.types import Kind
-from envs.answers.choices import LETTERS, letter_alone, letter_of, texts_of
 from envs.answers.notation import clean, sides, spelling
 from envs.answers.numbers import parse_number
-from envs.answers.texts import normal_text, tokens_of
+from envs.answers.words import LETTERS, letter_alone, letter_of, normal_text, texts_of, tokens_of
 from envs.data import questions
-from envs.data.code_sets import any_tests
+from envs.data.questions import any_tests
 from envs.data.records import Record, as_text
 from envs.errors import HALF_CHARACTER
-from envs.extraction.boxes import last_box
+from envs.extraction.replies import last_box
 from envs.grading.limits import refusal
-from envs.instructions import ConstraintError
-from envs.instructions.constraints import FIELDS, write_constraints
 
 Choices: TypeAlias = tuple[str, ...]
 Gold: TypeAlias = Callable[[Record, Choices], str]
@@ -207,6 +204,8 @@ def _constraints(row: Record, field: str) -> str:
     pair = (named.get("instruction_id"), named.get("kwargs"))
     if "func_name" in named:
         pair = ([named.pop("func_name")], [named])
+    from envs.instructions.constraints import ConstraintError, write_constraints
+
     try:
         return write_constraints(*pair)
     except ConstraintError as fault:
@@ -360,7 +359,7 @@ def own_kind(row: Record) -> Kind | None:
     if named is None and "kind" in row.renamed:
         raise row.error(row.renamed["kind"], "is missing")
     if named is None or named[1] is None:
-        return "instructions" if row.values.get(FIELDS[0]) is not None else None
+        return "instructions" if row.values.get("instruction_id_list") is not None else None
     if named[1] not in KINDS:
         valid = f"valid: {', '.join(KINDS)}; or read it as something else, fields={{'subject': 'kind'}}"
         raise row.error(named[0], f"is not a kind of problem; {valid}", named[1])
@@ -417,6 +416,8 @@ def _texts(row: Record, fault_of: Callable[[str], str | None]) -> list[str]:
 
 def instructions(row: Record, choices: Choices) -> str:
     """IFEval's two fields as one text; each instruction and each of its arguments is checked."""
+    from envs.instructions.constraints import FIELDS, ConstraintError, write_constraints
+
     given = [row.value(field, field) for field in FIELDS]
     try:
         return write_constraints(*given)

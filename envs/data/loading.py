@@ -14,9 +14,9 @@ from msgspec import UNSET, UnsetType
 
 from debate.seeds import derive_seed
 from debate.types import WITHOUT_TRUTH, Kind, Problem
-from envs.answers.choices import LETTERS
 from envs.answers.notation import clean, sides
 from envs.answers.numbers import parse_number
+from envs.answers.words import LETTERS
 from envs.data import golds
 from envs.data.catalog import DATA_SETS, OWN_FILE, DataSet, find_data_set
 from envs.data.records import Record, as_text, files_of, of_split, read_files, read_hub

@@ -15,10 +15,9 @@ from collections import Counter
 from envs.answers.formulas import GREEK, ROUNDED, called, constant_of, same_rounded, same_value
 from envs.answers.notation import BOUND, clean, sides, spelling, value_stated
 from envs.answers.numbers import Number, other_notation, parse_number, without_unit, words_value
-from envs.answers.regions import region_of
-from envs.answers.relations import names_differ, relations_of, same_relations
+from envs.answers.relations import names_differ, region_of, relations_of, same_relations
 from envs.answers.structures import same_structure
-from envs.answers.texts import same_time
+from envs.answers.words import same_time
 from envs.grading.limits import refusal
 from envs.types import Grade, GradeStatus
 

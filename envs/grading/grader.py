@@ -15,12 +15,10 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple, Self, TypedDict, Unpack
 
-from envs.answers.choices import LETTERS, letter_of
 from envs.answers.notation import clean
 from envs.answers.parts import parts_of
-from envs.answers.texts import OVERLAP_RIGHT, same_text, token_f1
-from envs.extraction.boxes import joined, last_run
-from envs.extraction.replies import extract, extract_parts, extract_response, extract_text
+from envs.answers.words import LETTERS, OVERLAP_RIGHT, letter_of, same_text, token_f1
+from envs.extraction.replies import extract, extract_parts, extract_response, extract_text, joined, last_run
 from envs.grading.exact import decided, exact, may_decide, pairs_to_check
 from envs.grading.limits import heavier, refusal
 from envs.grading.processes import LIMIT_S, Pool

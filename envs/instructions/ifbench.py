@@ -54,35 +54,15 @@ _PRODUCTS = ["ProductID", "Category", "Brand", "Price", "Stock"]
 _STUDENTS = ["StudentID", "Subject", "Grade", "Semester", "Score"]
 
 
-def _stop_words(text: str, percentage: int) -> bool:
-    tokens = _RUN.findall(text.lower())
-    return bool(tokens) and 100 * sum(token in _STOP_WORDS for token in tokens) <= percentage * len(tokens)
-
-
 def _sentences_ending_in(text: str, marks: str) -> list[int]:
     ends = Counter(sentence.rstrip(_CLOSING)[-1:] for sentence in sentences(text))
     return [ends[mark] for mark in marks]
-
-
-def _sentence_type(text: str) -> bool:
-    declarative, interrogative = _sentences_ending_in(text, ".?")
-    return declarative == 2 * interrogative
-
-
-def _conjunctions(text: str, small_n: int) -> bool:
-    """Each spelling of a conjunction counts as one more."""
-    return len({word for word in text.split() if word.strip(_ENDS).lower() in _CONJUNCTIONS}) >= small_n
 
 
 def _pronouns(text: str, N: int) -> bool:
     # "she/her" are two, and the "I" of "I'm" is one
     tokens = (re.split("['’]", word)[0] for word in words(text.lower().replace("/", " ")))
     return sum(token in _PRONOUNS for token in tokens) >= N
-
-
-def _trigram_overlap(text: str, reference_text: str, percentage: int) -> bool:
-    own, others = _trigrams(text), _trigrams(reference_text)
-    return bool(own) and abs(100 * len(own & others) / len(own) - percentage) <= 2
 
 
 def _trigrams(text: str) -> set[str]:
@@ -94,41 +74,10 @@ def _punctuation_marks(text: str) -> bool:
     return used is not None and set(".,!?;:") <= set(text.replace(used, "", 1))
 
 
-def _words_japanese(text: str, N: int) -> bool:
-    due = (word.strip(_ENDS) for word in text.split()[N - 1 :: N])
-    return all(_JAPANESE.search(word) for word in due if word and not word.isdigit())
-
-
-def _keywords_multiple(
-    text: str, keyword1: str, keyword2: str, keyword3: str, keyword4: str, keyword5: str
-) -> bool:
-    wanted = zip((keyword1, keyword2, keyword3, keyword4, keyword5), (1, 2, 3, 5, 7), strict=True)
-    return all(text.lower().count(word.strip().lower()) == times for word, times in wanted)
-
-
 def _alphabet(text: str) -> bool:
     firsts = [ascii_lowercase.find(word[0].lower()) for word in bare_words(text)]
     start = firsts[0] if firsts else -1
     return start >= 0 and all(first == (start + i) % 26 for i, first in enumerate(firsts))
-
-
-def _palindromes(text: str) -> int:
-    return sum(len(word) >= 5 and word == word[::-1] for word in bare_words(text.lower()))
-
-
-def _syllables_alternate(text: str) -> bool:
-    parities = [syllables(word) % 2 for word in bare_words(text)]
-    return all(one != two for one, two in pairwise(parities))
-
-
-def _last_first(text: str) -> bool:
-    spoken = [words(sentence.lower()) for sentence in sentences(text)]
-    return all(one and two and one[-1] == two[0] for one, two in pairwise(spoken))
-
-
-def _lines_end_as_they_begin(text: str) -> bool:
-    lines = [line.strip(_ENDS).split() for line in text.lower().split("\n")]
-    return all(line[0] == line[-1] for line in lines if line)
 
 
 def keyword_at(text: str, keyword: str, n: int, m: int) -> bool:
@@ -138,16 +87,6 @@ def keyword_at(text: str, keyword: str, n: int, m: int) -> bool:
     return len(at) >= m and at[m - 1].lower() == keyword.strip().lower()
 
 
-def _words_position(text: str, keyword: str) -> bool:
-    spoken = words(text.lower())
-    return len(spoken) > 1 and spoken[1] == spoken[-2] == keyword.strip().lower()
-
-
-def _alliteration_increment(text: str) -> bool:
-    counts = [_alliterative(sentence) for sentence in sentences(text)]
-    return all(one < two for one, two in pairwise(counts))
-
-
 def _alliterative(sentence: str) -> int:
     """Count the words next to one with their first letter."""
     firsts = [word[0] for raw in sentence.lower().split() if (word := raw.lstrip(_ENDS))]
@@ -155,21 +94,10 @@ def _alliterative(sentence: str) -> int:
     return sum(before or behind for before, behind in pairwise(same))
 
 
-def _sentence_increment(text: str, small_n: int) -> bool:
-    lengths = [len(bare_words(sentence)) for sentence in sentences(text)]
-    return all(two - one == small_n for one, two in pairwise(lengths))
-
-
 def _sentence_keyword(text: str, word: str, N: int) -> bool:
     spoken = sentences(text)
     apart = rf"(?<!\w){re.escape(word)}(?!\w)"
     return len(spoken) >= N and re.search(apart, spoken[N - 1], re.IGNORECASE) is not None
-
-
-def _sentence_words(text: str) -> bool:
-    """Three sentences of equal length in characters; that their words differ is not looked at."""
-    spoken = sentences(text)
-    return len(spoken) == 3 and len(set(map(len, spoken))) == 1
 
 
 def _parentheses(text: str) -> bool:
@@ -212,10 +140,6 @@ def _options(text: str, options: Sequence[str]) -> bool:
     return text.strip(_ENDS).lower() in {option.strip(_ENDS).lower() for option in options}
 
 
-def _newline(text: str) -> bool:
-    return bool(bare_words(text)) and all(len(bare_words(line)) <= 1 for line in text.split("\n"))
-
-
 def _emoji(text: str) -> bool:
     """Each sentence ends with an emoji, before or behind its mark."""
     marks = str.maketrans("", "", punctuation)
@@ -224,11 +148,6 @@ def _emoji(text: str) -> bool:
         any(map(is_emoji, sentence[-2:])) or any(map(is_emoji, behind[:1]))
         for sentence, behind in zip(bare, [*bare[1:], ""], strict=False)
     )
-
-
-def _line_indent(text: str) -> bool:
-    indents = [len(line) - len(line.lstrip(" ")) for line in text.split("\n") if line.strip()]
-    return all(one < two for one, two in pairwise(indents))
 
 
 def _quote_unquote(text: str) -> bool:
@@ -258,14 +177,6 @@ def _bullets_behind(text: str) -> bool:
     return before >= 2 and sum(starred) >= 2 and all(starred[first:])
 
 
-def _repeat_change(text: str, prompt_to_repeat: str) -> bool:
-    return text != prompt_to_repeat and text.split()[1:] == prompt_to_repeat.split()[1:]
-
-
-def _repeat_span(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> bool:
-    return text.strip().lower() == prompt_to_repeat[n_start : n_end + 1].strip().lower()
-
-
 def _multiple_choice(text: str) -> bool:
     """Four questions with five options each, each question longer than the one before."""
     asked = [part.strip() for part in _QUESTION.split(text) if part.strip()]
@@ -293,15 +204,6 @@ def _countries_of_africa(text: str) -> bool:
 
 def _ascii(text: str) -> str:
     return normalize("NFKD", text).encode("ascii", "ignore").decode()
-
-
-def _european_capitals(text: str) -> bool:
-    return [city.strip() for city in _ascii(text).split(",") if city.strip()] == list(WORDS["capitals"])
-
-
-def _csv_cities(text: str) -> bool:
-    rows = _csv_rows(text, ",", 8)
-    return bool(rows) and rows[0] == _CITIES
 
 
 def _csv_special_character(text: str) -> bool:
@@ -343,25 +245,66 @@ IFBENCH: Instructions = {
     "count:unique_word_count": of(
         lambda text, N: len({word.strip(_ENDS) for word in text.lower().split()}) >= N
     ),
-    "count:conjunctions": of(_conjunctions),
+    "count:conjunctions": of(  # each spelling of one counts
+        lambda text, small_n: (
+            len({word for word in text.split() if word.strip(_ENDS).lower() in _CONJUNCTIONS}) >= small_n
+        )
+    ),
     "count:person_names": of(lambda text, N: len(_NAMES.intersection(_RUN.findall(text))) >= N),
     "count:pronouns": of(_pronouns),
     "count:numbers": of(lambda text, N: len(re.findall(r"\d+", " ".join(bare_words(text)))) == N),
     "count:punctuation": of(_punctuation_marks),
-    "count:words_japanese": of(_words_japanese, N=read.ordinal),
-    "count:keywords_multiple": of(_keywords_multiple),
-    "ratio:stop_words": of(_stop_words),
-    "ratio:sentence_type": of(_sentence_type),
+    "count:words_japanese": of(
+        lambda text, N: all(
+            _JAPANESE.search(bare)
+            for word in text.split()[N - 1 :: N]
+            if (bare := word.strip(_ENDS)) and not bare.isdigit()
+        ),
+        N=read.ordinal,
+    ),
+    "count:keywords_multiple": of(
+        lambda text, keyword1, keyword2, keyword3, keyword4, keyword5: (
+            [
+                text.lower().count(k.strip().lower())
+                for k in (keyword1, keyword2, keyword3, keyword4, keyword5)
+            ]
+            == [1, 2, 3, 5, 7]
+        )
+    ),
+    "ratio:stop_words": of(
+        lambda text, percentage: (
+            bool(tokens := _RUN.findall(text.lower()))
+            and 100 * sum(token in _STOP_WORDS for token in tokens) <= percentage * len(tokens)
+        )
+    ),
+    "ratio:sentence_type": of(
+        lambda text: (ends := _sentences_ending_in(text, ".?"))[0] == 2 * ends[1]  # statements and questions
+    ),
     "ratio:sentence_balance": of(lambda text: len(set(_sentences_ending_in(text, ".?!"))) == 1),
-    "ratio:overlap": of(_trigram_overlap),
-    "ratio:sentence_words": of(_sentence_words),
-    "sentence:alliteration_increment": of(_alliteration_increment),
-    "sentence:increment": of(_sentence_increment),
+    "ratio:overlap": of(
+        lambda text, reference_text, percentage: (
+            bool(own := _trigrams(text))
+            and abs(100 * len(own & _trigrams(reference_text)) / len(own) - percentage) <= 2
+        )
+    ),
+    "ratio:sentence_words": of(  # of equal length in characters; that their words differ is not checked
+        lambda text: len(spoken := sentences(text)) == 3 and len(set(map(len, spoken))) == 1
+    ),
+    "sentence:alliteration_increment": of(
+        lambda text: all(one < two for one, two in pairwise(map(_alliterative, sentences(text))))
+    ),
+    "sentence:increment": of(
+        lambda text, small_n: all(
+            len(bare_words(two)) - len(bare_words(one)) == small_n for one, two in pairwise(sentences(text))
+        )
+    ),
     "sentence:keyword": of(_sentence_keyword, N=read.ordinal),
     "words:alphabet": of(_alphabet),
     "words:vowel": of(lambda text: "\n" not in text.strip() and len(set(text.lower()) & set("aeiou")) <= 3),
     "words:consonants": of(lambda text: all(map(_CLUSTER.search, text.lower().split()))),
-    "words:palindrome": of(lambda text: _palindromes(text) >= 10),
+    "words:palindrome": of(
+        lambda text: sum(len(word) >= 5 and word == word[::-1] for word in bare_words(text.lower())) >= 10
+    ),
     "words:prime_lengths": of(lambda text: all(len(word) in _PRIMES for word in bare_words(text))),
     "words:repeats": of(
         lambda text, small_n: max(Counter(bare_words(text.lower())).values(), default=0) <= small_n
@@ -369,18 +312,44 @@ IFBENCH: Instructions = {
     "words:no_consecutive": of(
         lambda text: all(one[0] != two[0] for one, two in pairwise(bare_words(text.lower())))
     ),
-    "words:odd_even_syllables": of(_syllables_alternate),
+    "words:odd_even_syllables": of(
+        lambda text: all(
+            one != two for one, two in pairwise(syllables(word) % 2 for word in bare_words(text))
+        )
+    ),
     "words:start_verb": of(lambda text: is_verb(next(iter(words(text)), ""))),
-    "words:last_first": of(_last_first),
-    "words:paragraph_last_first": of(_lines_end_as_they_begin),
+    "words:last_first": of(
+        lambda text: all(
+            one and two and one[-1] == two[0]
+            for one, two in pairwise(words(sentence.lower()) for sentence in sentences(text))
+        )
+    ),
+    "words:paragraph_last_first": of(
+        lambda text: all(
+            line[0] == line[-1] for part in text.lower().split("\n") if (line := part.strip(_ENDS).split())
+        )
+    ),
     "words:keywords_specific_position": of(keyword_at),
-    "words:words_position": of(_words_position),
+    "words:words_position": of(
+        lambda text, keyword: (
+            len(spoken := words(text.lower())) > 1 and spoken[1] == spoken[-2] == keyword.strip().lower()
+        )
+    ),
     "format:parentheses": of(_parentheses),
     "format:quotes": of(_quotes),
     "format:options": of(_options),
-    "format:newline": of(_newline),
+    "format:newline": of(
+        lambda text: bool(bare_words(text)) and all(len(bare_words(line)) <= 1 for line in text.split("\n"))
+    ),
     "format:emoji": of(_emoji),
-    "format:line_indent": of(_line_indent),
+    "format:line_indent": of(
+        lambda text: all(
+            one < two
+            for one, two in pairwise(
+                len(line) - len(line.lstrip(" ")) for line in text.split("\n") if line.strip()
+            )
+        )
+    ),
     "format:quote_unquote": of(_quote_unquote),
     "format:list": of(lambda text, sep: text.count(sep) >= 2),
     "format:thesis": of(_thesis),
@@ -391,9 +360,17 @@ IFBENCH: Instructions = {
     ),
     "format:output_template": of(lambda text: all(part in text for part in _TEMPLATE)),
     "format:no_whitespace": of(lambda text: not any(map(str.isspace, text))),
-    "repeat:repeat_change": of(_repeat_change),
+    "repeat:repeat_change": of(
+        lambda text, prompt_to_repeat: (
+            text != prompt_to_repeat and text.split()[1:] == prompt_to_repeat.split()[1:]
+        )
+    ),
     "repeat:repeat_simple": of(lambda text: text.strip().lower() == _REQUEST),
-    "repeat:repeat_span": of(_repeat_span),
+    "repeat:repeat_span": of(
+        lambda text, prompt_to_repeat, n_start, n_end: (
+            text.strip().lower() == prompt_to_repeat[n_start : n_end + 1].strip().lower()
+        )
+    ),
     "custom:multiples": of(
         lambda text: re.findall(r"\d+", text) == [str(number) for number in range(14, 50, 7)]
     ),
@@ -404,8 +381,12 @@ IFBENCH: Instructions = {
     "custom:sentence_alphabet": of(
         lambda text: "".join(sentence[0].lower() for sentence in sentences(text)) == ascii_lowercase
     ),
-    "custom:european_capitals_sort": of(_european_capitals),
-    "custom:csv_city": of(_csv_cities),
+    "custom:european_capitals_sort": of(
+        lambda text: (
+            [city.strip() for city in _ascii(text).split(",") if city.strip()] == list(WORDS["capitals"])
+        )
+    ),
+    "custom:csv_city": of(lambda text: bool(rows := _csv_rows(text, ",", 8)) and rows[0] == _CITIES),
     "custom:csv_special_character": of(_csv_special_character),
     "custom:csv_quotes": of(_csv_quotes),
     "custom:date_format_list": of(

@@ -17,7 +17,7 @@ from pathlib import Path
 from debate.concurrency import run_async
 from debate.tools import Programs, Ran, Session
 from envs.grading.exact import decided
-from envs.programs.gold import ProgramTests, read_tests
+from envs.programs import ProgramTests, read_tests
 from envs.sandbox import Limits, Sandbox
 from envs.types import Grade
 

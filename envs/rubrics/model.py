@@ -16,16 +16,29 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from hashlib import sha256
 from statistics import fmean
+from types import MappingProxyType
 from typing import TypeVar
 
 from debate.policy import opens_thinking, token_counts
 from debate.seeds import derive_seed
 from debate.types import Completion, Policy, Problem, SampleRequest, TurnId
 from debate.values import whole_text
+from envs.causes.rules import WrongReply, cause_of
 from envs.errors import one_line
-from envs.rubrics.cache import LONGEST_SAID, Line, VerdictCache
-from envs.rubrics.prompts import VerdictPrompt, label_prompt, score_prompt
-from envs.rubrics.verdicts import FAULTS, Stated, Verdict, label_of, score_of, stated
+from envs.rubrics.verdicts import (
+    LONGEST_SAID,
+    Line,
+    Stated,
+    Verdict,
+    VerdictCache,
+    VerdictPrompt,
+    label_of,
+    label_prompt,
+    score_of,
+    score_prompt,
+    stated,
+)
+from envs.types import FAULTS
 
 T = TypeVar("T")
 MOST_FAILED = 24
@@ -267,3 +280,39 @@ def _timed_out(error: BaseException | None) -> bool:
 
 def _in_words(error: Exception) -> str:
     return one_line(str(error) or type(error).__name__)[:300]
+
+
+APPROACH = (
+    "Only the approach counts: whether the method of the reply, carried out without slips, would answer the "
+    "question. Give 1 for a valid method even where arithmetic or the final answer is wrong, 0 for a method "
+    "that cannot work, for a guess, and for a reply without any reasoning, and a value between for a method "
+    "with a gap."
+)
+CAUSES = MappingProxyType(
+    {
+        "misread": "it answers another question: a number, unit or condition of the problem is taken wrongly",
+        "arithmetic": "the method is right, and a calculation or an algebraic step is wrong",
+        "method": "the method cannot give the answer, or leaves a case out",
+        "incoherent": "it goes in circles, contradicts itself or is not about the problem",
+        "cut_off": "it ends before it reaches an answer",
+        "extraction": "the right answer is there, in another form or place than it is looked for",
+        "other": "none of these",
+    }
+)
+"""Why a solution is wrong, with what each means."""
+QUESTION = "The reply was graded wrong. What is the first thing that makes it so?"
+
+
+def approach(model: VerifierModel, problem: Problem, solution: str) -> Future[Verdict]:
+    """Begin to score whether a solution's approach is valid, whatever its answer."""
+    return model.score(problem, solution, rubric=APPROACH, fixed=True)
+
+
+def cause(model: VerifierModel, reply: WrongReply) -> Future[Stated]:
+    """Begin to ask why a solution is wrong; what the rules know is not asked."""
+    known = cause_of(reply).name
+    if known != "not_known":
+        ready: Future[Stated] = Future()
+        ready.set_result(Stated(known))
+        return ready
+    return model.label(reply.problem, reply.solution, question=QUESTION, labels=CAUSES)

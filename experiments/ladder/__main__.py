@@ -9,14 +9,32 @@ from typing import Annotated
 
 import typer
 
-from debate_rl.commands.console import plain_console, print_table, text_table, wide_console, with_interval
-from debate_rl.commands.ladder import climbed, show_tables, write_figures
+from debate_rl.commands.console import (
+    plain_console,
+    print_table,
+    text_table,
+    wide_console,
+    with_interval,
+    write_json,
+)
+from debate_rl.commands.eval import Named, subjects_of, tasks_of
 from debate_rl.commands.main import run_alone
-from debate_rl.commands.options import JsonFile
+from debate_rl.commands.options import (
+    JsonFile,
+    JudgeOption,
+    OnOption,
+    OutFolder,
+    ProblemsOption,
+    SeedOption,
+    WeightsOption,
+)
+from debate_rl.commands.strategies import SAMPLES, compared, contenders_named, show
+from debate_rl.evaluation.folder import FIGURES
 from debate_rl.evaluation.report import plain_estimate
+from debate_rl.evaluation.tasks import EvalOptions
 from debate_rl.metrics.intervals import Estimate
 from experiments.ladder.claims import Claim, claims_of, plain_claim
-from experiments.ladder.controls import EVERY
+from experiments.ladder.controls import CLIMBED, EVERY
 from experiments.ladder.rounds import round_figures, rounds_by_problem
 
 ROUNDS = ("rung", "corrected", "misled", "conformity")
@@ -24,31 +42,27 @@ CARD = ("claim", "outcome", "difference", "p", "what would change it")
 
 
 def claims(
-    what: Annotated[
-        list[str],
-        typer.Argument(metavar="RUN|RECIPE [KEY=VALUE...]", help="As of debate eval ladder."),
-    ],
+    what: Named,
     rungs: Annotated[str, typer.Option(metavar="A,B", help="Only these rungs; default: all.")] = "",
-    samples: Annotated[int, typer.Option(min=1, help="Solutions that are selected from.")] = 16,
-    on: Annotated[
-        str | None, typer.Option(metavar="NAME[=FILE]", help="Use this data set in place of held_out's.")
-    ] = None,
-    problems: Annotated[int | None, typer.Option(min=1, help="So many problems.")] = None,
-    weights: Annotated[str, typer.Option(help="Of a run: newest, best, start, or a step.")] = "newest",
-    judge: Annotated[
-        str | None, typer.Option(metavar="RUN|RECIPE|JUDGE", help="Who compares solutions.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all that is sampled.")] = 0,
-    out: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Keep replies and figures in this folder.")
-    ] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Solutions that are selected from.")] = SAMPLES,
+    on: OnOption = None,
+    problems: ProblemsOption = None,
+    weights: WeightsOption = "newest",
+    judge: JudgeOption = None,
+    seed: SeedOption = 0,
+    out: OutFolder = None,
     json: JsonFile = None,
 ) -> None:
     """Climb the ladder with its controls, and say which claims hold: experiments/ladder/README.md."""
-    found, folder = climbed(what, rungs, on, problems, samples, weights, judge, seed, out, EVERY)
-    steps = {name: rounds_by_problem(found, one) for name, one in found.climbed.items()}
+    contenders = contenders_named(rungs or ",".join(CLIMBED), EVERY)
+    options = EvalOptions(tuple(on or ()), seed, samples=samples, out=out)
+    tasks = tasks_of(subjects_of(what, problems, weights, options), weights, options)
+    if len(tasks) != 1:
+        raise ValueError("ladder: name one run or recipe, and one data set")
+    found, folder = compared(tasks[0], contenders, judge)
+    steps = {name: rounds_by_problem(found, one) for name, one in found.measured.items()}
     card, rounds = claims_of(found, steps), {name: round_figures(each) for name, each in steps.items()}
-    show_tables(found)
+    show(found)
     lines = [(name, *map(_share, each.values())) for name, each in rounds.items() if any(each.values())]
     if lines:
         print_table([ROUNDS, *lines], "rounds")
@@ -61,9 +75,9 @@ def claims(
         rung: {name: one and plain_estimate(one) for name, one in each.items()}
         for rung, each in rounds.items()
     }
-    write_figures(
-        found.plain() | {"rounds": plain, "claims": [plain_claim(one) for one in card]}, folder, json
-    )
+    figures = found.plain() | {"rounds": plain, "claims": [plain_claim(one) for one in card]}
+    for file in (folder / FIGURES, *([json] if json is not None else [])):
+        write_json(file, figures)
 
 
 def _share(one: Estimate | None) -> str:

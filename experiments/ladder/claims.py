@@ -12,8 +12,7 @@ from scipy.stats import norm
 from debate_rl.evaluation.report import plain_estimate
 from debate_rl.formatting import counted, percent
 from debate_rl.metrics.intervals import Estimate, clustered_mean, holm
-from debate_rl.strategies.equal_cost import Values
-from debate_rl.strategies.ladder import BUDGETS, Budget, Climbed, Ladder
+from debate_rl.strategies.equal_cost import BUDGETS, Budget, Comparison, Measured, Values
 from experiments.ladder.rounds import Rounds
 
 Outcome: TypeAlias = Literal["holds", "not shown", "fails", "not tested"]
@@ -54,17 +53,17 @@ class Difference:
 
 Steps: TypeAlias = Mapping[str, Mapping[str, Rounds]]
 """Steps of agents, by rung and problem."""
-Test: TypeAlias = Callable[[Ladder, Steps], Difference | str]
+Test: TypeAlias = Callable[[Comparison, Steps], Difference | str]
 """Returns the difference that a claim says is above 0, or why it is not tested."""
 
 
 def _over(rung: str, budget: Budget) -> Test:
     """Test a rung against self-consistency at the same cost."""
 
-    def test(ladder: Ladder, steps: Steps) -> Difference | str:
+    def test(ladder: Comparison, steps: Steps) -> Difference | str:
         if why := _untested(ladder, rung) or _unanswered("self-consistency", ladder.missing):
             return why
-        one = ladder.climbed[rung]
+        one = ladder.measured[rung]
         return difference(_less(one.right, one.equal[budget].right))
 
     return test
@@ -73,9 +72,9 @@ def _over(rung: str, budget: Budget) -> Test:
 def _than(rung: str, other: str) -> Test:
     """Test a rung against another one."""
 
-    def test(ladder: Ladder, steps: Steps) -> Difference | str:
+    def test(ladder: Comparison, steps: Steps) -> Difference | str:
         why = _untested(ladder, rung) or _untested(ladder, other)
-        return why or difference(_less(ladder.climbed[rung].right, ladder.climbed[other].right))
+        return why or difference(_less(ladder.measured[rung].right, ladder.measured[other].right))
 
     return test
 
@@ -83,7 +82,7 @@ def _than(rung: str, other: str) -> Test:
 def _corrected(rung: str) -> Test:
     """Test whether agents of a rung are corrected from round to round more often than misled."""
 
-    def test(ladder: Ladder, steps: Steps) -> Difference | str:
+    def test(ladder: Comparison, steps: Steps) -> Difference | str:
         if why := _untested(ladder, rung):
             return why
         rounds = {id: each.flips for id, each in steps[rung].items() if sum(each.flips.values())}
@@ -99,11 +98,11 @@ def _less(one: Values, other: Values) -> Values:
     return {id: one[id] - other[id] for id in one if id in other}
 
 
-def _untested(ladder: Ladder, rung: str) -> str | None:
+def _untested(ladder: Comparison, rung: str) -> str | None:
     """Return why a rung tests nothing, None where it does."""
-    if rung in ladder.refused:
-        return f"{rung}: {ladder.refused[rung]}"
-    one = ladder.climbed[rung]
+    if rung not in ladder.measured:
+        return f"{rung}: {ladder.refused.get(rung, 'it was not asked for')}"
+    one = ladder.measured[rung]
     return _unanswered(rung, one.missing) or _unjudged(one)
 
 
@@ -111,7 +110,7 @@ def _unanswered(name: str, missing: float) -> str | None:
     return f"{name}: {percent(missing, 0)} of its solutions give no answer" if missing > SILENT else None
 
 
-def _unjudged(one: Climbed) -> str | None:
+def _unjudged(one: Measured) -> str | None:
     """Return why nobody was heard on which solution is best; None where somebody was, or none was to be."""
     if not one.comparisons:
         return f"{one.name}: nobody votes" if one.name == "debate_winner" else None
@@ -166,7 +165,7 @@ CLAIMS: Sequence[tuple[str, Test]] = (
 """What each claim says is above 0, in the order of the card."""
 
 
-def claims_of(ladder: Ladder, steps: Steps) -> list[Claim]:
+def claims_of(ladder: Comparison, steps: Steps) -> list[Claim]:
     """Return what came of every claim; chances are adjusted for the number that was tested."""
     found = {claim: test(ladder, steps) for claim, test in CLAIMS}
     tested = {claim: one for claim, one in found.items() if isinstance(one, Difference)}

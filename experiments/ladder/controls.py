@@ -18,11 +18,10 @@ from debate.prompting.seating import seat_debate
 from debate.prompting.shown import public_turn
 from debate.seeds import derive_seed
 from debate.types import TurnId
-from debate_rl.strategies.debate import held
-from debate_rl.strategies.ladder import RUNGS, Rung
-from debate_rl.strategies.revising import Reviser, revised
-from debate_rl.strategies.solving import Refused, SolvePlan, ask_all
-from debate_rl.strategies.work import Answered, Asked, Judge, Work
+from debate_rl.strategies.debate import Reviser, held, revised
+from debate_rl.strategies.equal_cost import CONTENDERS, LADDER, Contender
+from debate_rl.strategies.solving import Refused, ask_all
+from debate_rl.strategies.work import Answered, Judge, SolvePlan, Work
 
 NO_OTHER = "needs two problems or more whose debates are of one size"
 
@@ -66,19 +65,19 @@ def donors(debates: Sequence[Debate | Refused], seed: int) -> list[Debate | None
     return drawn
 
 
-async def _debate(asked: Asked) -> Debate:
-    protocol = asked.protocol.model_copy(update={"final_ballot": False})
-    debate = await held(Work(replace(asked, protocol=protocol, tokens=None, seconds=None)))
+async def _debate(work: Work) -> Debate:
+    protocol = work.plan.protocol.model_copy(update={"final_ballot": False})
+    debate = await held(replace(work, plan=replace(work.plan, protocol=protocol, tokens=None), seconds=None))
     assert debate is not None  # no clock ends it
     return debate
 
 
-async def _noisy(asked: Asked, others: Mapping[str, Debate | None]) -> Answered:
-    other = others[asked.problem.id]
+async def _noisy(work: Work, others: Mapping[str, Debate | None]) -> Answered:
+    other = others[work.problem.id]
     if other is None:
         raise ValueError(f"noise_debate: {NO_OTHER}")
-    config = asked.protocol.of_level(asked.problem.level).model_copy(update={"final_ballot": False})
-    seating = seat_debate(asked.problem, config, asked.seed)
+    config = work.protocol.model_copy(update={"final_ballot": False})
+    seating = seat_debate(work.problem, config, work.seed)
     said = {turn.id: turn for turn in other.turns}
     rounds = other.protocol.num_rounds  # a debate that stopped early has its last texts also later
 
@@ -87,8 +86,8 @@ async def _noisy(asked: Asked, others: Mapping[str, Debate | None]) -> Answered:
         entries = [_entry(one, turn, round_) for turn in strange]
         return [own if agent == one.seat else entry for agent, entry in enumerate(entries)]
 
-    revisers = [Reviser(seating, agent, asked.seed) for agent in range(config.num_agents)]
-    return await revised(asked, revisers, config, shown)
+    revisers = [Reviser(seating, agent, work.seed) for agent in range(config.num_agents)]
+    return await revised(work, revisers, config, shown)
 
 
 def _entry(one: Reviser, turn: Turn, round_: int) -> Entry:
@@ -136,15 +135,17 @@ def _one_kind(plan: SolvePlan, _: Sequence[Problem]) -> str | None:
     return None
 
 
-CONTROLS: Mapping[str, Rung] = MappingProxyType(
+CONTROLS: Mapping[str, Contender] = MappingProxyType(
     {
-        "noise_debate": Rung("debate_majority", solve=noise_debates, refuses=no_noise),
-        "one_persona": Rung(
+        "noise_debate": Contender("debate_majority", solve=noise_debates, refuses=no_noise),
+        "one_persona": Contender(
             "debate_majority",
             lambda plan: replace(plan, protocol=one_persona(plan.protocol)),
             refuses=_one_kind,
         ),
     }
 )
-EVERY: Mapping[str, Rung] = MappingProxyType({**RUNGS, **CONTROLS})
-"""Every rung by name: those of the ladder, and the controls."""
+EVERY: Mapping[str, Contender] = MappingProxyType({**CONTENDERS, **CONTROLS})
+"""Everything that can be compared, by name."""
+CLIMBED = (*LADDER, *CONTROLS)
+"""The ladder with its controls."""

@@ -12,8 +12,7 @@ import numpy as np
 from debate import Problem, Turn
 from debate.types import TurnId
 from debate_rl.metrics.intervals import Estimate, ratio
-from debate_rl.strategies.equal_cost import Grader
-from debate_rl.strategies.ladder import Climbed, Ladder
+from debate_rl.strategies.equal_cost import Comparison, Grader, Measured
 from debate_rl.strategies.work import Tally
 from rewards import Truth
 from rewards.truth import FLIPS, flips
@@ -32,7 +31,7 @@ class Rounds(NamedTuple):
     followed: int
 
 
-def rounds_by_problem(ladder: Ladder, one: Climbed) -> dict[str, Rounds]:
+def rounds_by_problem(ladder: Comparison, one: Measured) -> dict[str, Rounds]:
     """Return the steps of the agents of a rung, by the id of each problem that has verdicts."""
     found: dict[str, Rounds] = {}
     for problem, answered in zip(ladder.problems, one.answers, strict=True):

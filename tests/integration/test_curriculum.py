@@ -216,15 +216,15 @@ def left_by(run):
 def test_a_goal_that_is_reached_ends_the_stage_and_is_seen_again_by_a_resume(tmp_path):
     tables = RECIPE | {"run": {"dir": str(tmp_path / "run")}}
     del tables["stages"]
-    goal = {"figure": "direct/accuracy", "target": 1e-6, "min_steps": 1}
-    own = Config.model_validate(tables | {"goal": goal, "train": RECIPE["train"] | {"steps": 9}})
+    target = {"metric": "eval/direct/accuracy", "value": 1e-6, "min_steps": 1}
+    own = Config.model_validate(tables | {"train": RECIPE["train"] | {"steps": 9, "target": target}})
     session = train(own)
     found = evaluations_of(session.folder.held_out)
     reached = [one.step for one in found if one.step and one.estimate("direct/accuracy").low >= 1e-6]
     assert session.step == reached[0] < 9
-    assert session.end.reason == "goal"
+    assert session.end.reason == "target"
     again = train(own)
-    assert (again.step, again.end.reason, again.end.why) == (session.step, "goal", session.end.why)
+    assert (again.step, again.end.reason, again.end.why) == (session.step, "target", session.end.why)
 
 
 @pytest.mark.slow

@@ -19,7 +19,8 @@ from debate_rl.judge_attack.pairs import (
 )
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.reports.training import training_sections
+from debate_rl.reports.run import load_runs
+from debate_rl.reports.training import sections_of
 from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.training.loop import train
 
@@ -110,7 +111,7 @@ def test_a_run_that_goes_on_asks_the_start_judge_no_more(run, tmp_path):
 
 @pytest.mark.slow
 def test_report_and_inspector_show_the_pairs(run, debate_command):
-    sections = {section.name: section for section in training_sections([run])}
+    sections = {section.name: section for section in sections_of(load_runs([run]))}
     assert any(part.name == "curves/hack_gap" for part in sections["curves"].parts)
     code, out, _ = debate_command("inspect", str(run), "pairs")
     assert code == 0

@@ -70,8 +70,8 @@ def climber(tmp_path, monkeypatch, debate_command):
 def test_a_ladder_has_every_rung_at_equal_cost(climber, tmp_path):
     code, out, err, first = climber("r.toml", "--samples", "4", "--json", "l.json")
     assert code == 0, err
-    found = json.loads((tmp_path / "l.json").read_text())
-    rungs = {rung["rung"]: rung for rung in found["rungs"]}
+    [found] = json.loads((tmp_path / "l.json").read_text())
+    rungs = {rung["strategy"]: rung for rung in found["strategies"]}
     assert len(rungs) == 9
     assert rungs["debate_majority"]["accuracy"]["value"] > rungs["majority"]["accuracy"]["value"]
     for rung in rungs.values():
@@ -79,7 +79,7 @@ def test_a_ladder_has_every_rung_at_equal_cost(climber, tmp_path):
             cost = rung["generated"] + (rung["read"] if budget == "total" else 0)
             assert compared["samples"] == pytest.approx(max(1, cost / found["one_solution"][budget]))
     [folder] = (tmp_path / "evaluations").glob("*/model-*")
-    assert json.loads((folder / "figures.json").read_text()) == found
+    assert json.loads((folder / "figures.json").read_text()).items() <= found.items()
     code, again, _, policy = climber("r.toml", "--samples", "4")
     assert (again, policy.requests) == (out, [])  # the replies are kept
     lines = (folder / "replies.jsonl").read_text().splitlines()
@@ -94,13 +94,13 @@ def test_a_ladder_that_was_stopped_goes_on_and_asks_nothing_twice(climber, tmp_p
     assert "l keeps " in err
     code, _, _, rest = climber(*words)
     assert code == 0
-    stopped = json.loads((tmp_path / "l.json").read_text())
+    [stopped] = json.loads((tmp_path / "l.json").read_text())
     climber(*words[:-4], "--out", "other", "--json", "l.json")
-    straight = json.loads((tmp_path / "l.json").read_text())
+    [straight] = json.loads((tmp_path / "l.json").read_text())
     asked = [json.loads(line)["request"] for line in (tmp_path / "l/replies.jsonl").read_text().splitlines()]
     assert len(asked) == len(set(asked)) == 20 + len(rest.requests)
-    for one, other in zip(stopped["rungs"], straight["rungs"], strict=True):
-        same = ("rung", "accuracy", "generated", "read", "oracle_gap")
+    for one, other in zip(stopped["strategies"], straight["strategies"], strict=True):
+        same = ("strategy", "accuracy", "generated", "read", "oracle_gap")
         assert {name: one[name] for name in same} == {name: other[name] for name in same}
         for budget in ("generated", "total"):
             assert one["equal"][budget] == other["equal"][budget]
@@ -110,19 +110,19 @@ def test_rungs_that_the_protocol_does_not_allow_are_said_and_not_climbed(climber
     words = ("r.toml", "debate.num_agents=2", "debate.num_rounds=1", "debate.final_ballot=false")
     code, out, _, _ = climber(*words, "--problems", "2", "--samples", "2", "--json", "l.json")
     assert code == 0
-    found = json.loads((tmp_path / "l.json").read_text())
-    assert {rung["rung"] for rung in found["rungs"]} == {
+    [found] = json.loads((tmp_path / "l.json").read_text())
+    assert {rung["strategy"] for rung in found["strategies"]} == {
         *("single", "greedy", "majority", "genselect", "debate_majority", "debate_winner")
     }
-    assert "self_correction: not climbed: debate.num_rounds = 1 has nobody revise anything" in out
+    assert "self_correction: left out: debate.num_rounds = 1 has nobody revise anything" in out
     assert found["problems"] == 2
 
 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["r.toml", "--rungs", "swis"], "--rungs swis: is not known; did you mean 'swiss'?"),
-        (["r.toml", "r.toml"], "ladder: name one run or recipe"),
+        (["r.toml", "--rungs", "swis"], "--strategies swis: is not known; did you mean 'swiss'?"),
+        (["r.toml", "r.toml"], "r.toml: is named twice"),
         (["r.toml", "--weights", "best"], "--weights best: r.toml is a recipe"),
         (["r.toml", "--on", "gsm8k=none.jsonl"], "none.jsonl"),
         (["r.toml", "--out", "train.jsonl"], "train.jsonl"),

@@ -12,7 +12,7 @@ from benchmarks.known_judges import Judges, known_records, made_solutions
 from debate import DebateConfig
 from debate.personas import PERSONAS
 from debate_rl.reports.document import Chart, Document, Section, Series
-from debate_rl.reports.pages import Links, as_html
+from debate_rl.reports.pages import as_html
 from debate_rl.reports.report import judge_run, whole_report
 from transcripts import write_step
 
@@ -65,7 +65,7 @@ def page_file(tmp_path_factory):
     report: Document = whole_report([judged, replace(judged, run="b")], more=[drawn()])
     (folder / "report.html").write_text(as_html(report), encoding="utf-8")
     (folder / "one.html").write_text(as_html(whole_report([judged])), encoding="utf-8")
-    (folder / "linked.html").write_text(as_html(report, Links("http://127.0.0.1:1")), encoding="utf-8")
+    (folder / "linked.html").write_text(as_html(report, "http://127.0.0.1:1"), encoding="utf-8")
     return folder / "report.html"
 
 

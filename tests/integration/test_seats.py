@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.engines import open_policy, with_remote
-from debate_rl.inference.tools import engine_of
+from debate_rl.inference.wrapped import engine_of
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.weights import newest_weights
 from debate_rl.training.loop import finish_step, train_step, train_steps

@@ -190,7 +190,7 @@ def test_a_problem_that_does_not_fit_is_refused_and_the_others_go_on(solver, tmp
 
 def test_python_solves_in_one_line(solver, monkeypatch):
     policy = Adds()
-    monkeypatch.setattr("debate_rl.strategies.solving.open_policy", lambda *_: policy)
+    monkeypatch.setattr("debate_rl.evaluation.asking.open_policy", lambda *_: policy)
     answers = debate_rl.solve("r.toml", ["What is 3 + 2?", "What is 4 + 2?"], strategy="greedy")
     assert [one.answer for one in answers] == ["5", "6"]
 
@@ -206,13 +206,15 @@ def test_a_table_has_strategies_beside_self_consistency_at_equal_tokens(solver, 
         "5",
     )
     code, out, _, _ = solver(*words)
-    rows = {row["strategy"]: row for row in json.loads((tmp_path / "e.json").read_text())}
+    [found] = json.loads((tmp_path / "e.json").read_text())
+    rows = {row["strategy"]: row for row in found["strategies"]}
+    equal = {name: row["equal"]["generated"] for name, row in rows.items()}
     assert code == 0
     assert "self-consistency" in out
-    assert rows["greedy"]["samples"] == 1
-    assert (rows["majority"]["samples"], rows["majority"]["settled"]) == (3, 1.0)  # 3 of 5 agree
-    assert rows["debate_majority"]["samples"] == 3  # three agents, no ballot
-    assert rows["majority"]["accuracy"]["value"] == rows["majority"]["self_consistency"]["value"] == 1.0
+    assert equal["greedy"]["samples"] == 1
+    assert (equal["majority"]["samples"], rows["majority"]["settled"]) == (3, 1.0)  # 3 of 5 agree
+    assert equal["debate_majority"]["samples"] == 3  # three agents, no ballot
+    assert rows["majority"]["accuracy"]["value"] == equal["majority"]["self_consistency"]["value"] == 1.0
     _, again, _, policy = solver(*words)
     assert (again, policy.requests) == (out, [])  # the replies are kept
 

@@ -10,14 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from envs import Grader, extract
-from envs.answers.choices import letter_of
 from envs.answers.formulas import MAX_BITS, NO_VALUE, parse_formula, same_value
 from envs.answers.notation import clean, in_latex, sides, spelling
 from envs.answers.numbers import _LARGE, _SMALL, _TENS, SCALES, parse_number, without_unit, words_value
 from envs.answers.parts import parts_of
 from envs.answers.structures import same_structure
-from envs.answers.texts import same_time
-from envs.extraction.boxes import joined
+from envs.answers.words import letter_of, same_time
+from envs.extraction.replies import joined
 from envs.grading.exact import exact
 from envs.grading.limits import heavier, refusal
 from envs.grading.strictness import breaks_form, same_spelling

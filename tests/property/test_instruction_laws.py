@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envs.answers.texts import normal_text, same_text
+from envs.answers.words import normal_text, same_text
 from envs.instructions.ifeval import bullets
 
 TEXT = st.text(st.characters() | st.sampled_from("*-<>[].?!\"'\n ,pPsS"))

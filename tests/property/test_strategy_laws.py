@@ -8,22 +8,21 @@ from hypothesis import strategies as st
 from debate import DebateConfig, Problem
 from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
-from debate_rl.strategies.selecting import selected, selection_reply
+from debate_rl.strategies.selection import paired, selected, selection_reply
 from debate_rl.strategies.solving import Clock
-from debate_rl.strategies.tournament import paired
 from debate_rl.strategies.voting import fewest_to_settle, lead_of, majority
-from debate_rl.strategies.work import Asked
+from debate_rl.strategies.work import SolvePlan, Work
 from envs import load_environment
 
 ANSWERS = st.lists(st.sampled_from("12345"), min_size=1, max_size=20)
 NUMBERS = load_environment("gsm8k")
 
 
-def asked_of(answers, **settings):
+def asked_of(answers, seed=0, **plan):
     policy = ScriptedPolicy(lambda request: f"\\boxed{{{answers[request.turn.agent]}}}", tokens=True)
     problem = Problem("p", "?", answer="1", kind="number")
     config = DebateConfig(max_tokens=20)
-    return policy, Asked(problem, policy, config, NUMBERS, samples=len(answers), **settings)
+    return policy, Work(SolvePlan("majority", config, NUMBERS, len(answers), **plan), problem, policy, seed)
 
 
 @given(ANSWERS, st.integers(0, 9))

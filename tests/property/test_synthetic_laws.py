@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envs import load_problems
-from envs.extraction.boxes import last_box
+from envs.extraction.replies import last_box
 from envs.families import FAMILIES, pair_sum, products, sorting, words
 
 seeds = st.integers(0, 10**6)

@@ -1,20 +1,15 @@
-"""The rows of lists: debates and steps, read from the index alone, and the turns of a debate."""
+"""The rows of lists: debates and steps, read from the index alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from debate.policy import token_counts
 from rewards import STREAMS
-from rewards.truth import GRADES, grade_of, of_truth_alone, score_of
-from rewards.types import NO_REWARDS, value_of
 from transcripts.index.database import MOST_DEBATES, id_of
 from transcripts.index.facts import WINNERS, Facts, ProblemFacts
-from transcripts.record import PARTS, Record, TurnAdvantages
 
 COLUMNS = ", ".join(
     [
@@ -121,34 +116,3 @@ def step_row(values: tuple[Any, ...]) -> StepRow:
     step, debates, first, last, winner, judge, *sums_and_rewards = values
     sums = [int(value) for value in sums_and_rewards[:5]]
     return StepRow(step, debates, first, last, winner, judge, *sums, *sums_and_rewards[5:])
-
-
-def turn_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:
-    """Yield a flat row for each turn of a debate, as for a table of a notebook; agents and rounds from 0."""
-    advantages = {part.turn: part for part in record.advantages}
-    names = [persona.name for persona in record.debate.personas]
-    for turn in record.debate.turns:
-        agent, round_ = turn.id.agent, turn.id.round
-        prompt, generated = token_counts(turn.completion)
-        part = advantages.get(turn.id, TurnAdvantages(turn.id))
-        rewards = of_truth_alone(record.rewards or NO_REWARDS, record.correct, record.verdicts or None)
-        yield {
-            "debate": id,
-            "agent": agent,
-            "round": round_,
-            "persona": names[agent] if agent < len(names) else None,
-            "handle": turn.handle,
-            "text": turn.completion.text,
-            "answer": turn.parsed.answer,
-            "grade": None if turn.ballot else GRADES[grade_of(turn.id, record.correct)],
-            "stop_reason": turn.completion.stop_reason,
-            "prompt_tokens": prompt,
-            "tokens": generated,
-            "malformed": len(turn.parsed.failures),
-            "cut": turn.cut,
-            "ballot": turn.ballot,
-            "score": score_of(turn),
-            "verdict": record.verdicts.score(turn.id) if record.verdicts else None,
-            **{f"reward_{name}": value_of(getattr(rewards, name), turn.id) for name in STREAMS},
-            **{f"advantage_{name}": getattr(part, name) for name in PARTS},
-        }

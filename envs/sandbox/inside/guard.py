@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import kernel, program
-from .output import read_output
 from .processes import Processes, send
+from .program import read_output
 
 MB = 1 << 20
 TICK_S = 0.02

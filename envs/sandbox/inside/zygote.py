@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from . import guard, kernel
-from .output import open_output
 from .processes import plain_processes
+from .program import open_output
 
 IDLE_S, SESSIONS = 0.2, 8
 """A module is imported when nobody has asked for so long, or so many sessions have been forked."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from debate_rl.metrics.intervals import Estimate
-from debate_rl.strategies.ladder import BUDGETS, Climbed, Equal, Ladder
+from debate_rl.strategies.equal_cost import BUDGETS, Comparison, Equal, Measured
 from experiments.ladder.claims import CLAIMS, claims_of, difference, problems_needed
-from experiments.ladder.controls import EVERY
 from experiments.ladder.rounds import Rounds
 
 IDS = [f"p{n}" for n in range(40)]
@@ -20,15 +19,14 @@ def rung(name, right, *, beside=0.5, missing=0.0, comparisons=4.0, unread=0.0):
     cost = dict.fromkeys(BUDGETS, 1.0)
     compared = {budget: Equal(1.0, other) for budget in BUDGETS}
     votes = comparisons, unread
-    return Climbed(name, values, values, cost, 1.0, *votes, missing, [], compared)
+    return Measured(name, values, values, cost, 1.0, *votes, 0.0, missing, [], compared)
 
 
 def card(*rungs, missing=0.0, flips=(0, 0, 0, 0)):
     climbed = {one.name: one for one in rungs}
-    refused = {name: "it was not asked for" for name in EVERY if name not in climbed}
     rounds = Rounds(dict(zip(("cc", "cw", "wc", "ww"), flips, strict=True)), 0, 0)
     steps = dict.fromkeys(climbed, dict.fromkeys(IDS, rounds))
-    found = claims_of(Ladder([], climbed, refused, {}, 0, 16, None, missing), steps)
+    found = claims_of(Comparison([], climbed, {}, {}, 0, 16, None, missing), steps)
     assert [claim.claim for claim in found] == [claim for claim, _ in CLAIMS]
     return {claim.claim: claim for claim in found}
 

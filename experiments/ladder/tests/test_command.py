@@ -74,7 +74,7 @@ def test_every_rung_is_climbed_and_the_card_has_every_claim(command, tmp_path):
     code, out, _ = command("r.toml", "--samples", "4", "--json", "l.json")
     assert code == 0
     found = json.loads((tmp_path / "l.json").read_text())
-    rungs = {rung["rung"]: rung["accuracy"]["value"] for rung in found["rungs"]}
+    rungs = {rung["strategy"]: rung["accuracy"]["value"] for rung in found["strategies"]}
     assert len(rungs) == 11
     assert rungs["debate_majority"] > rungs["noise_debate"]
     assert all(claim["claim"][:30] in out for claim in found["claims"])

@@ -8,7 +8,8 @@ import pytest
 
 from debate import DebateConfig, Problem
 from debate.policies.scripted import ScriptedPolicy
-from debate_rl.strategies.solving import SolvePlan, solve_all
+from debate_rl.strategies.solving import solve_all
+from debate_rl.strategies.work import SolvePlan
 from envs import load_environment
 from experiments.ladder.controls import CONTROLS, donors, no_noise, noise_debates, one_persona
 

@@ -14,8 +14,7 @@ from rewards.types import Verdicts
 from transcripts import Record
 from transcripts.codec import from_line, to_line
 from transcripts.index.facts import facts_of
-from transcripts.index.rows import turn_rows
-from transcripts.record import check_record
+from transcripts.record import check_record, turn_rows
 
 VERDICTS = Verdicts("m", 0.5, ((0.75,), ("missing",), (None,)))
 

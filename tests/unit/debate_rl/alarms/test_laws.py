@@ -11,7 +11,7 @@ from scipy import stats
 from benchmarks.simulated_runs import COLLAPSES, collapsed_run, healthy_run, reward_fell_at
 from debate_rl.alarms import DETECTORS, FIRST_SEED, RUNS, STEPS, Curves, readings
 from debate_rl.metrics.intervals import wilson
-from debate_rl.reports.measures import change
+from debate_rl.reports.run import change
 
 NAMES = sorted({name for one in DETECTORS.values() for name in one.reads})
 NAMES += [

@@ -12,7 +12,7 @@ from debate.prompting.shown import asks_pairs
 from debate_rl.config.judges import judge_files
 from debate_rl.config.models import ModelConfig
 from debate_rl.config.recipes import ConfigError, open_run_or_recipe
-from debate_rl.strategies.tournament import entry_of, judging_protocol, seats_of
+from debate_rl.strategies.selection import entry_of, judging_protocol, seats_of
 
 SETTINGS = [
     {},

@@ -77,7 +77,11 @@ def test_each_stage_begins_with_the_weights_of_the_one_before(tmp_path):
     assert (second.run.dir, second.train.steps) == (str(tmp_path / "run/stages/02_hard"), 20)
     assert (second.debate.max_tokens, second.sampling.levels) == (64, ((0, (2,)),))
     assert second.stages is None
-    assert (second.goal.figure, second.goal.target, second.goal.demote_below) == (FIGURE, 0.5, 0.1)
+    assert (second.train.target.figure, second.train.target.value, second.train.target.demote_below) == (
+        FIGURE,
+        0.5,
+        0.1,
+    )
     # 40 of 50: .80 - 2.01 * .4 / 7 = .685
     assert visits[0].value == 0.8
     assert visits[0].low == pytest.approx(0.685, abs=0.003)
@@ -126,7 +130,7 @@ def test_a_stage_of_replies_is_followed_by_one_of_debates_and_ends_after_its_epo
         ("02_rl", "done", "after 7 steps", "stages/01_cot@28"),
     ]
     assert [bool(one.sft.data) for one in configs] == [True, False]
-    assert (configs[0].sft.epochs, configs[0].goal, configs[1].train.steps) == (3, None, 7)
+    assert (configs[0].sft.epochs, configs[0].train.target, configs[1].train.steps) == (3, None, 7)
     assert [one.rewards.truth_wrong == -0.5 for one in configs] == [False, True]
     assert "stage 1 of 2, cot: from the recipe's own weights" in said[0]
     assert said[0].endswith(": its epochs of replies")
@@ -165,7 +169,7 @@ def test_a_demoted_stage_goes_back_to_the_weights_that_it_began_with(tmp_path):
         ("03_easy", "reached", "stages/01_easy@10", False),
         ("04_hard", "limit", "stages/03_easy@7", False),  # one demotion is all it may have
     ]
-    assert configs[3].goal.demote_below is None
+    assert configs[3].train.target.demote_below is None
     assert configs[0].seed == configs[1].seed == config.seed
     assert len({own.seed for own in configs[1:]}) == 3
 

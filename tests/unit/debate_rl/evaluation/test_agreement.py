@@ -10,7 +10,7 @@ from debate import DebateConfig, Problem, hold_debate
 from debate.policies import ScriptedPolicy
 from debate_rl.evaluation.grading import agreement, grade_debate
 from envs import load_environment
-from envs.mixture import Mixture
+from envs.registry import Mixture
 
 DATA = load_environment("gsm8k")
 NUMBER = Problem("p", "How many?", "1200", kind="number")

@@ -9,10 +9,11 @@ import pytest
 
 from debate_rl.alarms import DETECTORS, readings
 from debate_rl.alarms.settings import NOTHING_LEFT, open_advice
-from debate_rl.reports.diagnosis import QUESTIONS, alarms_section, ranked
+from debate_rl.reports.diagnosis import QUESTIONS, ranked
 from debate_rl.reports.figures import TABLES
 from debate_rl.reports.findings import KINDS
 from debate_rl.reports.run import Run, load_run
+from debate_rl.reports.training import alarms_section
 
 
 @pytest.fixture

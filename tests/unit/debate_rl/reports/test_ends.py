@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from debate_rl.reports.measures import ended_line, status
+from debate_rl.reports.diagnosis import ended_line, status
 from debate_rl.reports.run import load_run
 
 

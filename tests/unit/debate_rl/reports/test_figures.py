@@ -9,7 +9,7 @@ import pytest
 
 from debate_rl.reports import judgment_figures
 from debate_rl.reports.figures import figures_of
-from debate_rl.reports.rows import gather
+from debate_rl.reports.rows import Study
 from rewards import Rewards
 
 ENTROPY = (2 / 3 * log(3 / 2) + 1 / 3 * log(3)) / log(3)
@@ -180,7 +180,7 @@ def test_the_longer_solution(make_debate):
 
 def test_rewards_of_the_record_decide_the_winner(ordered):
     rewards = Rewards(((None, -1.0), (None, 0.0), (None, 0.25)), (), (), ())
-    rows = gather([replace(ordered, rewards=rewards)])
+    rows = Study([replace(ordered, rewards=rewards)])
     assert rows.winners["right"].tolist() == [0]
     assert rows.winners["score"].tolist() == [0.25]
     [lift] = [f for f in figures_of(rows) if f.name == "winner/lift"]

@@ -9,7 +9,7 @@ from debate_rl.reports.document import Judged
 from debate_rl.reports.figures import figures_of, pair_rows
 from debate_rl.reports.findings import KINDS, Look, findings, judgment_looks
 from debate_rl.reports.report import answers, whole_report
-from debate_rl.reports.rows import Study, gather
+from debate_rl.reports.rows import Study
 from transcripts import compile_filter
 
 
@@ -74,7 +74,7 @@ def votes(make_debate, rights, step=0, problem="p", first=None):
 
 
 def judged(debates):
-    study = gather(debates)
+    study = Study(debates)
     return Judged("run", study, figures_of(study))
 
 

@@ -9,7 +9,6 @@ import pytest
 from debate_rl.metrics.held_out import DIRECT, JUDGE, WINNER, HeldOut, append_held_out
 from debate_rl.reports.document import Judged
 from debate_rl.reports.findings import findings
-from debate_rl.reports.measures import gained
 from debate_rl.reports.report import judge_run, learned, learning_chart, training_looks, whole_report
 from debate_rl.reports.rows import Study
 from debate_rl.reports.run import load_run
@@ -126,7 +125,7 @@ def test_a_judge_that_gets_worse_on_held_out_problems_is_a_finding(evaluated):
 
 def test_held_out_gains_are_paired_and_drawn(evaluated):
     run = evaluated(evaluation(0, 1), evaluation(14, 3))
-    value, low, high = gained(run, "eval/direct/accuracy")
+    value, low, high = run.gained("eval/direct/accuracy")
     assert value == pytest.approx(0.5)
     assert high - low < 0.15  # every problem gains the same; unpaired it would be wider
     chart = learning_chart(run)

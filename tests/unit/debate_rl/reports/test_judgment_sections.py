@@ -8,11 +8,11 @@ from debate_rl.reports.document import Chart, Judged, Table
 from debate_rl.reports.figures import figures_of
 from debate_rl.reports.judgment import comparison_section, difference, judgment_sections
 from debate_rl.reports.report import whole_report
-from debate_rl.reports.rows import gather
+from debate_rl.reports.rows import Study
 
 
 def judged(debates, run="runs/a", **about):
-    study = gather(debates)
+    study = Study(debates)
     return Judged(run, study, figures_of(study), **about)
 
 
@@ -96,15 +96,15 @@ def votes(make_debate, rights, problems):
 def test_differences_are_paired_by_problem(make_debate):
     """Half of the problems right in both runs, half wrong in both: no difference, and no doubt about it."""
     rights, problems = [True, False] * 10, [f"p{n}" for n in range(20)]
-    one, other = (gather(votes(make_debate, rights, problems)) for _ in range(2))
+    one, other = (Study(votes(make_debate, rights, problems)) for _ in range(2))
     same = difference(one, other, "judge/accuracy")
     assert (same.value, same.n, same.clusters) == (0.0, 40, 20)
-    apart = gather(votes(make_debate, rights, [f"q{n}" for n in range(20)]))
+    apart = Study(votes(make_debate, rights, [f"q{n}" for n in range(20)]))
     unpaired = difference(one, apart, "judge/accuracy")
     # two means of 20 with variance 1/4: sqrt(2 * 1/80) with the factor 20 / 19, on 38 degrees of freedom
     assert unpaired.clusters == 40
     assert unpaired.high == pytest.approx(2.0244 * (2 / 80 * 20 / 19) ** 0.5, abs=1e-3)
-    better = gather(votes(make_debate, [True] * 10 + [True, False] * 5, problems))
+    better = Study(votes(make_debate, [True] * 10 + [True, False] * 5, problems))
     assert difference(better, one, "judge/accuracy").value == pytest.approx(0.25)
 
 

@@ -24,7 +24,7 @@ from debate_rl.reports.document import (
     Table,
 )
 from debate_rl.reports.drawing import draw
-from debate_rl.reports.pages import Links, as_html, as_json
+from debate_rl.reports.pages import as_html, as_json
 
 HOSTILE = (
     '</td></style></svg><script>alert(1)</script><img src=x onerror="alert(1)">{{ 7*7 }}${x}$\x1b[2J\u202e|`'
@@ -81,7 +81,7 @@ def document(text="a", behind=None):
 
 
 def test_hostile_text_is_text():
-    page = Page(as_html(document(HOSTILE, Behind(HOSTILE, HOSTILE)), Links("http://h/" + "x")))
+    page = Page(as_html(document(HOSTILE, Behind(HOSTILE, HOSTILE)), "http://h/x"))
     assert page.tags <= TAGS | DRAWN
     assert not [name for name in page.attributes if name.startswith("on")]
     assert printable(HOSTILE) in page.texts
@@ -122,14 +122,14 @@ def test_the_debates_behind_a_number():
     plain = as_html(one)
     assert "debate inspect &#39;runs/a b&#39; ls &#39;winner:wrong step:&gt;3&#39;" in plain
     assert 'href="http' not in plain
-    linked = as_html(one, Links("http://127.0.0.1:8000/"))
+    linked = as_html(one, "http://127.0.0.1:8000/")
     assert 'href="http://127.0.0.1:8000/run/a%20b/debates?filter=winner%3Awrong%20step%3A%3E3"' in linked
 
 
 @pytest.mark.parametrize("address", ["javascript:alert(1)", "127.0.0.1:8000", "file:///x"])
 def test_only_web_addresses_are_linked(address):
     with pytest.raises(ValueError, match="must begin with http:// or https://"):
-        Links(address)
+        as_html(document("a", Behind("a")), address)
 
 
 def test_a_report_is_the_same_each_time_and_needs_nothing():

@@ -16,11 +16,11 @@ from debate_rl.formatting import title
 from debate_rl.metrics.intervals import apart
 from debate_rl.reports import judgment_figures
 from debate_rl.reports.charts import histogram
+from debate_rl.reports.diagnosis import changed_outputs, status, verdict
 from debate_rl.reports.document import Chart, Paragraph, Table
 from debate_rl.reports.figures import TABLES
-from debate_rl.reports.measures import change, changed_outputs, status, verdict
-from debate_rl.reports.run import NO_METRICS, load_run
-from debate_rl.reports.training import training_sections
+from debate_rl.reports.run import NO_METRICS, change, load_run, load_runs
+from debate_rl.reports.training import sections_of
 from rewards import RewardConfig, score_debate
 from transcripts import Record, RunStore, compile_filter, write_step
 
@@ -48,7 +48,7 @@ def links(sections):
 
 
 def test_a_whole_run(whole):
-    sections = training_sections([whole])
+    sections = sections_of(load_runs([whole]))
     names = [section.name for section in sections]
     assert names == [
         *("runs", "alarms", "questions", "final", "causes", "phases", "settings", "curves", "distributions")
@@ -80,7 +80,7 @@ def test_a_whole_run(whole):
 
 
 def test_every_filter_is_one_and_every_link_is_to_the_run(whole):
-    found = [link for link in links(training_sections([whole])) if link is not None]
+    found = [link for link in links(sections_of(load_runs([whole]))) if link is not None]
     assert found
     for link in found:
         compile_filter(link.filter)
@@ -88,7 +88,7 @@ def test_every_filter_is_one_and_every_link_is_to_the_run(whole):
 
 
 def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced):
-    sections = training_sections([traced])
+    sections = sections_of(load_runs([traced]))
     told = [part.text for section in sections for part in section.parts if isinstance(part, Paragraph)]
     assert f"traced: {NO_METRICS}" in told
     assert "traced: no config.toml: settings are not known" in told
@@ -100,7 +100,7 @@ def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced):
 
 def test_an_empty_folder_and_none_are_told(tmp_path):
     for path in (tmp_path, tmp_path / "none"):
-        sections = training_sections([path])
+        sections = sections_of(load_runs([path]))
         assert rows_of(parts(sections, Table)["runs/table"])[path.name][2] == "no figures"
 
 
@@ -109,7 +109,7 @@ def test_two_runs_are_set_beside_each_other(whole, tmp_path):
     shutil.copytree(whole, other)
     text = (other / "config.toml").read_text().replace("lr = 5e-5", "lr = 1e-5")
     (other / "config.toml").write_text(text)
-    sections = training_sections([whole, other])
+    sections = sections_of(load_runs([whole, other]))
     tables = parts(sections, Table)
     assert rows_of(tables["settings/differing"]) == {"learner.lr": ["5e-05", "1e-05"]}
     assert rows_of(tables["final/beside"])["direct accuracy"][-1] == "0.000 [-0.057, 0.057]"
@@ -231,7 +231,7 @@ def test_many_figures_that_only_fluctuate_have_no_direction(whole):
     with (whole / "metrics.jsonl").open("w") as file:
         for step in range(60):
             file.write(json.dumps({"step": step} | {name: 0.5 + rng.normal() / 50 for name in names}) + "\n")
-    [section] = [one for one in training_sections([whole]) if one.name == "phases"]
+    [section] = [one for one in sections_of(load_runs([whole])) if one.name == "phases"]
     rows = {row[0].text: row[5].text for row in section.parts[0].rows}
     assert len(rows) >= len(names)
     alone = {name: change(load_run(whole).curves.of(name)[1]) for name in names}
@@ -253,7 +253,7 @@ def caused(tmp_path):
 
 
 def test_causes_of_wrong_answers_early_and_late_with_what_shows_them(caused):
-    tables = parts(training_sections([caused]), Table)
+    tables = parts(sections_of(load_runs([caused])), Table)
     found = rows_of(tables["causes/1"])
     assert {name: cells[1] for name, cells in found.items()} == {
         **{"extraction": "0", "incoherent": "0", "cut off": "0", "arithmetic": "2", "not known": "2"}
@@ -274,13 +274,13 @@ def test_causes_of_wrong_answers_early_and_late_with_what_shows_them(caused):
 def test_graders_share_a_chart_and_so_do_the_forms_in_training_and_held_out(whole):
     path = whole / "metrics.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    charts = parts(training_sections([whole]), Chart)
+    charts = parts(sections_of(load_runs([whole])), Chart)
     assert "curves/graders" not in charts  # there is one grader
     for line in lines:
         line |= {"accuracy [boxed]": 0.1, "missing [boxed]": 0.9, "missing": 0.2}
         line |= {f"eval/direct/{name}": value for name, value in (("missing", 0.3), ("missing [boxed]", 0.8))}
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    charts = parts(training_sections([whole]), Chart)
+    charts = parts(sections_of(load_runs([whole])), Chart)
     assert {"accuracy", "accuracy [boxed]"} <= {one.label for one in charts["curves/graders"].series}
     labels = [one.label for one in charts["curves/missing"].series]
     assert labels[:2] == ["missing", "missing [boxed]"]
@@ -288,7 +288,7 @@ def test_graders_share_a_chart_and_so_do_the_forms_in_training_and_held_out(whol
 
 
 def test_every_aspect_of_a_solution_has_a_figure_or_says_why_not(whole):
-    rows = rows_of(parts(training_sections([whole]), Table)["phases/1/aspects"])
+    rows = rows_of(parts(sections_of(load_runs([whole])), Table)["phases/1/aspects"])
     assert list(rows) == [
         *("form", "no final answer", "final answer right", "approach", "partial credit", "judgment")
     ]

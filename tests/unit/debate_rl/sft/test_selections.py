@@ -11,7 +11,7 @@ from debate.prompting.fitting import ContextBudget
 from debate_rl.evaluation.grading import graded
 from debate_rl.sft.examples import examples_of
 from debate_rl.sft.harvests import selections
-from debate_rl.strategies.selecting import selected
+from debate_rl.strategies.selection import selected
 from envs import load_environment
 from envs.data.records import Record
 

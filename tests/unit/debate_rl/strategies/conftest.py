@@ -1,4 +1,4 @@
-"""A policy that writes what a test says, problem by problem, and what a strategy is asked with."""
+"""A policy that writes what a test says, problem by problem, and what a strategy works on."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ import pytest
 from debate import DebateConfig, Problem
 from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
-from debate_rl.strategies.work import Asked
+from debate_rl.strategies.work import SolvePlan, Work
 from envs import load_environment
 
 PROBLEM = Problem("p", "What is 2 + 2?", answer="4", kind="expression")
-PROTOCOL = DebateConfig(num_agents=3, num_rounds=2, max_tokens=100)
-
-
-def solution(answer: str) -> str:
-    return f"<solution>It is \\boxed{{{answer}}}.</solution>"
 
 
 class Author:
@@ -34,7 +29,8 @@ class Author:
     def __call__(self, request):
         text = request.messages[-1].content
         if "Work shown to you" not in text:
-            return solution(self.answers[request.turn.agent % len(self.answers)])
+            answer = self.answers[request.turn.agent % len(self.answers)]
+            return f"<solution>It is \\boxed{{{answer}}}.</solution>"
         self.judged.append(text)
         if self.say is not None:
             return self.say
@@ -49,15 +45,26 @@ class Author:
         return f"<evaluation>-</evaluation><comparison>\n{left} {sign} {right}: so\n</comparison>"
 
 
+@pytest.fixture(scope="session")
+def work_on():
+    """Return work_on(policy, protocol, problem=, seed=, judge=, seconds=, **fields of the plan)."""
+
+    def work(policy, protocol=None, *, problem=PROBLEM, seed=0, judge=None, seconds=None, **plan):
+        planned = SolvePlan("majority", protocol or DebateConfig(), load_environment("gsm8k"), **plan)
+        return Work(planned, problem, policy, seed, judge, seconds, "0:p")
+
+    return work
+
+
 @pytest.fixture
-def ask():
+def ask(work_on):
     """Return ask(strategy, answers, worth, say=..., **settings) -> (answered, author, policy)."""
 
-    def run(strategy, answers, worth=None, *, say=None, problem=PROBLEM, protocol=PROTOCOL, **settings):
+    def run(strategy, answers, worth=None, *, say=None, num_rounds=2, **settings):
         author = Author(answers, worth, say)
         policy = ScriptedPolicy(author, tokens=True)
-        settings = {"samples": len(answers)} | settings
-        asked = Asked(problem, policy, protocol, load_environment("gsm8k"), name="0:p", **settings)
-        return run_async(strategy(asked)), author, policy
+        protocol = DebateConfig(num_agents=3, num_rounds=num_rounds, max_tokens=100)
+        work = work_on(policy, protocol, **{"samples": len(answers)} | settings)
+        return run_async(strategy(work)), author, policy
 
     return run

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from debate import Problem
-from envs.causes.repetition import is_incoherent
-from envs.causes.rules import CAUSES, UNSEEN, WrongReply, cause_of, fault_of
+from envs.causes.rules import CAUSES, UNSEEN, WrongReply, cause_of, fault_of, is_incoherent
 
 SUM = Problem("p", "What is 12 * 4 + 17?", answer="65", kind="number")
 DATA = Path(os.environ.get("DEBATE_TEST_DATA", "nowhere"))

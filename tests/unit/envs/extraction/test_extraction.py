@@ -1,8 +1,7 @@
 import pytest
 
 from envs import extract
-from envs.extraction.boxes import boxes, last_box
-from envs.extraction.replies import counted
+from envs.extraction.replies import boxes, counted, last_box
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 import pytest
 
 from envs import Grader, extract
-from envs.extraction.boxes import joined, last_run
-from envs.extraction.replies import formulas
+from envs.extraction.replies import formulas, joined, last_run
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 import pytest
 
 from envs import Grade, Grader, GradeStatus, grade, same_answer
-from envs.answers.choices import letter_of
-from envs.answers.texts import same_time
+from envs.answers.words import letter_of, same_time
 from envs.grading.limits import refusal
 
 NO_FORMULAS = ["wrong", "million", "tenths", "divided by two", "below", "is false"]

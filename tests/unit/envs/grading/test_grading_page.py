@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envs import Grader
-from envs.answers.choices import letter_of
+from envs.answers.words import letter_of
 from envs.instructions.constraints import TYPES, write_constraints
 from envs.instructions.ifeval import DETECTED
 from envs.types import MODES

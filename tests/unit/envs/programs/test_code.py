@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from envs import DataError, load_problems
 from envs.grading.grader import Grader
-from envs.programs.gold import ProgramTests, read_tests, write_tests
+from envs.programs import ProgramTests, read_tests, write_tests
 from envs.programs.harness import grade_code, same_output, shared_sandbox
 from envs.programs.remote import Answering, Asking, decode, encode
 from envs.sandbox import SandboxRefused

@@ -15,9 +15,8 @@ import pytest
 from debate import Problem
 from debate.policies.scripted import ScriptedPolicy
 from envs.errors import DataError, DataWarning
-from envs.rubrics.cache import Line, VerdictCache
 from envs.rubrics.model import MOST_FAILED, Asking, VerifierError, VerifierModel
-from envs.rubrics.verdicts import Stated
+from envs.rubrics.verdicts import Line, Stated, VerdictCache
 
 PROBLEM = Problem("1", "Write a haiku.", kind="rubric")
 
@@ -231,7 +230,7 @@ def test_a_file_of_something_else_is_refused(line, tmp_path):
 WRITER = """
 import sys
 from pathlib import Path
-from envs.rubrics.cache import Line, VerdictCache
+from envs.rubrics.verdicts import Line, VerdictCache
 with VerdictCache(Path(sys.argv[1])) as cache:
     for n in range(300):
         cache.put(Line(f"{sys.argv[2]}-{n}", "m", "0.5", said="x" * 3000))

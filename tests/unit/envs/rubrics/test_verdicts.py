@@ -9,8 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate import Problem
-from envs.rubrics.prompts import CODE_LENGTH, label_prompt, score_prompt
-from envs.rubrics.verdicts import FAULTS, Stated, label_of, score_of, stated
+from envs.rubrics.verdicts import (
+    CODE_LENGTH,
+    Stated,
+    label_of,
+    label_prompt,
+    score_of,
+    score_prompt,
+    stated,
+)
+from envs.types import FAULTS
 
 CODE = "K7Q2MX"
 PROBLEM = Problem("1", "Write a haiku.", kind="rubric")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envs.sandbox.inside.guard import read_report
-from envs.sandbox.inside.output import open_output, read_output
+from envs.sandbox.inside.program import open_output, read_output
 
 STATUSES = {"ok", "error", "timeout", "memory", "died"}
 pytestmark = pytest.mark.slow
