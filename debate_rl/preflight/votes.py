@@ -95,10 +95,7 @@ def votes_by_round(
 
 
 def _majorities(
-    debates: Sequence[Debate],
-    correct: Sequence[Correct | None],
-    key: AnswerKey,
-    groups: Sequence[Hashable],
+    debates: Sequence[Debate], correct: Sequence[Correct | None], key: AnswerKey, groups: Sequence[Hashable]
 ) -> Iterator[tuple[int, str, float]]:
     """Yield round, problem and the share of right ones among the commonest answers, of each graded group."""
     right, problem_of = set[tuple[Hashable, int, str]](), dict[Hashable, str]()

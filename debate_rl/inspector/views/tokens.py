@@ -14,8 +14,7 @@ from msgspec import UNSET
 from debate.types import Completion, Turn, TurnId
 from debate_rl.inspector.views.debate import PieceKind, pieces_of
 from learner.advantages import Author, TurnAdvantage
-from learner.rows import token_advantages
-from learner.tokens import first_characters, token_streams
+from learner.rows import first_characters, token_advantages, token_streams
 from transcripts import Record
 from transcripts.record import named
 
