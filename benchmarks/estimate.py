@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from report import Figure, parser, report
 
-BLOCK = {"hidden_size": 256, "layers": 4, "intermediate_size": 768, "heads": 8, "kv_heads": 4}
+BLOCK = {"hidden_size": 256, "layers": 4, "intermediate_size": 768, "heads": 8}
 SHAPES: dict[str, dict[str, Any]] = {
     "learning": {"tiny": BLOCK, "learner": {"micro_batch_tokens": 8192}},
     "learning, layers computed again": {
@@ -34,7 +34,7 @@ SHAPES: dict[str, dict[str, Any]] = {
         "learner": {"micro_batch_tokens": 4096, "beta": 0.01},
     },
     "sampling, long prompts": {
-        "tiny": BLOCK | {"layers": 3, "kv_heads": 8},
+        "tiny": BLOCK | {"layers": 3},
         "learner": {"micro_batch_tokens": 512},
         "prompt": 448,
         "replies": 64,

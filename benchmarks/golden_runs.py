@@ -2,16 +2,15 @@
 
 Each case trains a tiny model and leaves what a run produced as plain text in ``--out``: metrics without
 times, figures of evaluations, debates with tokens, log-probabilities, rewards and advantages, and a digest of
-every tensor of every checkpoint. Run it once with each version on the same machine, then compare:
+every tensor of every checkpoint. Run the script of each version on the same machine, then compare:
 
-    .venv/bin/python benchmarks/golden_runs.py --tree OLD --out golden/old
-    .venv/bin/python benchmarks/golden_runs.py --tree NEW --out golden/new
+    .venv/bin/python OLD/benchmarks/golden_runs.py --tree OLD --out golden/old
+    .venv/bin/python NEW/benchmarks/golden_runs.py --tree NEW --out golden/new
     diff -r golden/old golden/new && echo equal
 
-``--tree`` is a checkout; its packages are imported in place of the installed ones. In an older
-one ``debate sft`` learns from replies. ``killed`` is the case
-``quickstart``, ended by kill -9 in its second step and resumed: their folders are equal too. Seven minutes
-on one core.
+``--tree`` is a checkout; its packages are imported in place of the installed ones. ``killed`` is the case
+``quickstart``, ended by kill -9 in its second step and resumed: their folders are equal too. Seven minutes on
+one core.
 """
 
 from __future__ import annotations
@@ -39,9 +38,8 @@ QUICKSTART = ("train", "quickstart", *SHORT, "held_out.every=2", "train.save_eve
 Command = Sequence[str]
 
 
-def cases(recipes: Path, tree: Path) -> dict[str, list[Command]]:
+def cases(recipes: Path) -> dict[str, list[Command]]:
     """Return the commands of each case, which run in a folder of its own."""
-    learn = "sft" if (tree / "debate_rl/commands/sft.py").is_file() else "train"
     small = ("held_out.limit=20",)
     return {
         "quickstart": [QUICKSTART],
@@ -52,7 +50,7 @@ def cases(recipes: Path, tree: Path) -> dict[str, list[Command]]:
         ],
         "sft": [
             ("traces", "../rlvr/run", "env.limit=80", "--samples", "4", "--out", "traces.jsonl"),
-            (learn, "sft/tiny", "sft.data=['traces.jsonl']", "sft.epochs=2", "sft.held_back=2", *small),
+            ("train", "sft/tiny", "sft.data=['traces.jsonl']", "sft.epochs=2", "sft.held_back=2", *small),
         ],
         "curriculum": [("train", str(shortened(recipes, "curriculum/tiny", 2)), *small)],
         "aimo3": [("train", str(shortened(recipes, "aimo3/tiny", 3)), *small, "train.batch_size=2")],
@@ -90,7 +88,7 @@ def main() -> None:
         "OMP_NUM_THREADS": "1",
         "TOKENIZERS_PARALLELISM": "false",
     }
-    for name, commands in cases(out / "work" / "recipes", args.tree).items():
+    for name, commands in cases(out / "work" / "recipes").items():
         if args.only and name not in args.only:
             continue
         folder, started = out / "work" / name, time.monotonic()

@@ -20,7 +20,7 @@ from report import Figure, parser, report
 GIB = {"A10G": 24, "L40S": 48, "H100 SXM": 80, "H200 SXM": 141}
 PLACED = (
     *("env.kind=pair_sum", "env.mix=none", "env.path=none", "env.levels=none", "env.split=train"),
-    *("env.limit=1", "env.difficulty=none", "env.test_time_learning=false", "env.decontaminate=none"),
+    *("env.limit=1", "env.difficulty=none", "env.decontaminate=none"),
     *("held_out.kind=none", "held_out.levels=none", "held_out.more=none"),
 )
 """What a recipe has in place of its data sets."""

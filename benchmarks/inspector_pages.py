@@ -23,9 +23,8 @@ from report import Figure, parser, report
 from starlette.testclient import TestClient
 from synthetic_run import make_run
 
-from debate_rl.inspector.web.access import AccessPolicy
-from debate_rl.inspector.web.app import make_app
-from debate_rl.inspector.web.serving import warm
+from debate_rl.inspector.web import warm
+from debate_rl.inspector.web.app import AccessPolicy, make_app
 from debate_rl.inspector.web.site import Site
 from transcripts import RunStore
 

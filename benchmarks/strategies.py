@@ -86,7 +86,7 @@ def main() -> None:
 def of_size(model: ModelConfig) -> ModelConfig:
     """Return a model of about 10 M parameters in the place of the quick-start's."""
     assert model.tiny is not None
-    sizes = {"hidden_size": 384, "layers": 6, "heads": 6, "kv_heads": 6, "intermediate_size": 1024}
+    sizes = {"hidden_size": 384, "layers": 6, "heads": 6, "intermediate_size": 1024}
     return model.model_copy(update={"tiny": model.tiny.model_copy(update=sizes)})
 
 

@@ -40,7 +40,6 @@ chat = true
 hidden_size = 16
 layers = 1
 heads = 2
-kv_heads = 1
 intermediate_size = 24
 context_tokens = 512
 fallback = "bytes"
@@ -164,8 +163,7 @@ def page_files() -> Figure:
 def _page_of(run: Path) -> Callable[[], None]:
     from starlette.testclient import TestClient
 
-    from debate_rl.inspector.web.access import AccessPolicy
-    from debate_rl.inspector.web.app import make_app
+    from debate_rl.inspector.web.app import AccessPolicy, make_app
     from debate_rl.inspector.web.site import Site
 
     def page() -> None:

@@ -36,7 +36,7 @@ BLOCK = 32
 DEBATES = 64
 CONFIG = DebateConfig(num_agents=3, num_rounds=3, max_tokens=512)
 TINY = TinyConfig(
-    hidden_size=64, layers=1, heads=2, kv_heads=1, intermediate_size=96, init_std=0.3, context_tokens=CONTEXT
+    hidden_size=64, layers=1, heads=2, intermediate_size=96, init_std=0.3, context_tokens=CONTEXT
 )
 MEDIAN_TOKENS, SPREAD = 60, 0.5
 """Of the log-normal lengths of replies."""

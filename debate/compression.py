@@ -48,7 +48,7 @@ class Compressor:
     name: str
 
     async def compress(self, turns: Sequence[Turn]) -> tuple[Compression, ...]:
-        """Return what is shown in the place of each long solution of a round, in the order of the turns."""
+        """Return what is shown instead of each long solution of a round, in the order of the turns."""
         long = [turn for turn in turns if self._is_long(turn)]
         tried: dict[TurnId, tuple[Completion, ...]] = {turn.id: () for turn in long}
         texts: dict[TurnId, str] = {}
@@ -103,7 +103,7 @@ class Compressor:
         return (await self.policy.sample(request)).whole()
 
     def _read(self, turn: Turn, reply: Completion) -> str | None:
-        """Return the shorter text of a reply, its box kept; None where it is none, or answers otherwise."""
+        """Return the shorter text of a reply, its box kept; None if it is none, or answers otherwise."""
         public = self._public(turn)
         text = _written(reply.text, in_thinking=opens_thinking(self.policy, self._messages(turn)))
         if text.count("\\boxed") > 1:
@@ -147,7 +147,7 @@ def solution_tokens(turn: Turn) -> int:
 
 
 def _written(reply: str, *, in_thinking: bool) -> str:
-    """Return what a reply has behind its thinking: the inside of a solution's tags, if it wrote them."""
+    """Return what a reply has after its thinking: the inside of a solution's tags, if it wrote them."""
     solution = parse_turn(reply, handles=(), own=None, due=False, in_thinking=in_thinking).solution
     if solution is not None:
         return without_private(clean(solution.of(reply))).strip()

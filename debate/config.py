@@ -31,19 +31,24 @@ class WriterConfig(Settings):
     """Its maximum thinking tokens. None uses ``debate.thinking_tokens``."""
 
 
-class SummaryConfig(WriterConfig):
-    """An auxiliary model's summary instead of the history."""
-
+class _Enabled(Settings):
     enabled: bool = False
     """Show agents one summary of the others' turns, the same for all, in place of the turns."""
 
 
-class CompressionConfig(WriterConfig):
-    """Long solutions shortened by a model for those who read them."""
-
+class _Over(Settings):
     over: int | None = Field(default=None, ge=1)
     """Shorten solutions longer than this many tokens (3000, for instance) before others read them. None
     shortens none."""
+
+
+class SummaryConfig(WriterConfig, _Enabled):  # the fields of the second base come first
+    """An auxiliary model's summary instead of the history."""
+
+
+class CompressionConfig(WriterConfig, _Over):
+    """Long solutions shortened by a model for those who read them."""
+
     temperature: float = Field(default=0.3, ge=0)
     """Sampling temperature of the model that shortens."""
 
@@ -51,7 +56,7 @@ class CompressionConfig(WriterConfig):
     def _shorter(self) -> Self:
         if self.over is not None and self.max_tokens > self.over:
             raise ValueError(
-                f"over: {self.over}, but what is shown in the place of such a solution may have max_tokens = "
+                f"over: {self.over}, but what is shown instead of such a solution may have max_tokens = "
                 f"{self.max_tokens}; lower max_tokens, or raise over"
             )
         return self
@@ -80,6 +85,8 @@ class LevelConfig(Settings):
 
 class DebateConfig(Settings):
     """The protocol: who speaks, how often, what is shown to whom."""
+
+    same = dict.fromkeys(("max_tokens", "temperature", "thinking_tokens"), WriterConfig)
 
     protocol: Literal["debate", "critique", "zero_sum", "consultancy"] = "debate"
     """What the rounds are. "debate": every agent solves and judges. "critique": solutions, criticism,
@@ -267,7 +274,7 @@ class DebateConfig(Settings):
         for index, one in enumerate(self.by_level):
             where = f"by_level.{index} (level {one.level!r})"
             if one.level in levels[:index]:
-                raise ValueError(f"{where}: stands there twice; leave one of them out")
+                raise ValueError(f"{where}: is listed twice; leave one of them out")
             changes = one.changes()
             if not changes:
                 raise ValueError(f"{where}: changes nothing; set num_agents or num_rounds")

@@ -54,7 +54,7 @@ def solutions_saved(debate: Debate) -> list[int]:
 
 
 def is_of_protocol(debate: Debate, config: DebateConfig) -> bool:
-    """Return whether a debate was held by this protocol, to its end or stopped where that may be."""
+    """Return whether a debate was held by this protocol, to its end or to an allowed early stop."""
     config = config.of_level(debate.problem.level)
     if debate.rounds_saved is UNSET:
         return debate.protocol == config

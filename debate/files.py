@@ -78,7 +78,7 @@ def plain_lines(path: Path, longest: int = LARGEST) -> Iterator[bytes]:
 
 
 def read_json(path: Path) -> Any:
-    """Return what a file of JSON holds; OSError, or ValueError with the path where it is not JSON."""
+    """Return what a file of JSON holds; OSError, or ValueError with the path if it is not JSON."""
     try:
         return _shallow(json.loads, read_plain(path))
     except ValueError as error:
@@ -86,7 +86,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file; OSError, or ValueError where it is not TOML."""
+    """Return the tables of a TOML file; OSError, or ValueError if it is not TOML."""
     text = read_plain(path, LARGEST_TOML).decode()
     if _DEEP_KEY.search(text):
         raise ValueError(f"a key has more than {DEEPEST} parts")
@@ -94,7 +94,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _shallow(parse: Callable[[T], Any], text: T) -> Any:
-    """Return what a parser makes of a text; ValueError where its tables and lists are nested too deeply."""
+    """Return what a parser makes of a text; ValueError if its tables and lists are nested too deeply."""
     try:
         level = [value := parse(text)]
     except RecursionError:
@@ -114,7 +114,7 @@ def _inside(value: Any) -> Iterable[Any]:
 
 @contextmanager
 def naming(path: Path | str) -> Generator[None]:
-    """Give an OSError that names no file the name of the one that is written: a full disk says not where."""
+    """Give an OSError without a file the name of the file being written: a full disk names none."""
     try:
         yield
     except OSError as error:

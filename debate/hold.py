@@ -1,4 +1,4 @@
-"""Hold a debate: one readable function of the protocol."""
+"""Hold one debate by the protocol."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ OnSaid: TypeAlias = Callable[[Turn | Summary, tuple[Message, ...]], None]
 
 
 def unheard(said: Turn | Summary, read: tuple[Message, ...]) -> None:
-    """Do nothing with what was said."""
+    """Ignore the reply."""
 
 
 async def hold_debate(
@@ -223,7 +223,7 @@ def _turn_prompt(
 async def _summarize(
     seating: Seating, past: Past, round_: int, policy: Policy, on_said: OnSaid, *, seed: int, name: str
 ) -> Summary | None:
-    """Return the summary of what this round shows, one for all; None where nothing is shown, or none wanted.
+    """Return the summary of what this round shows, one for all; None if nothing is shown, or none wanted.
 
     The summariser sees what the agents would: the problem and public, anonymous texts. It is not an agent,
     and nothing that it writes is trained.

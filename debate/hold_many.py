@@ -1,4 +1,4 @@
-"""Hold many debates at the same time; each goes on as soon as its own round is complete."""
+"""Hold many debates at the same time; each continues as soon as its own round is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy may have beside the protocol, what is assumed of one that lacks it, and policies of your own.
+"""What a policy may have in addition to the protocol, the defaults without it, and policies of your own.
 
 A policy may have:
 
@@ -8,10 +8,10 @@ A policy may have:
 ``count_tokens(messages)``: the length of a prompt;
 ``hold()``, a context manager: a policy that batches samples nothing meanwhile (a program of a reply runs);
 ``written(text)``, ``read(tokens)`` and ``is_end(token)``: the ids of a text within a reply, the text and the
-offsets of ids, and whether an id ends a reply. A policy that has them, and gives tokens, goes on from the
+offsets of ids, and whether an id ends a reply. A policy that has them, and gives tokens, continues from the
 tokens of ``SampleRequest.begun``; any other from its text;
 ``runs_programs`` (True): programs of a reply run as it is written (``debate_rl.inference.tools``);
-``count_continuation(messages)``: how many tokens messages add behind a reply. A policy that has it begins a
+``count_continuation(messages)``: how many tokens messages add after a reply. A policy that has it begins a
 prompt with the ``prefix`` of a request, and can hold conversations (``debate.conversation``).
 ``remote`` (Policy): who answers the requests of seats that are "remote", and counts their tokens;
 ``freeze()``: have requests of seats that are "frozen" answered by the weights of this moment from now on,
@@ -53,20 +53,20 @@ def runs_programs(policy: Policy) -> bool:
 
 
 def speaker_at(policy: Policy, seat: Seat) -> Policy:
-    """Return who speaks at a seat, as far as prompts are counted and read; ValueError where nobody does."""
+    """Return who speaks at a seat, as far as prompts are counted and read; ValueError if nobody does."""
     if seat != "remote":
         return policy
     remote: Policy | None = getattr(policy, "remote", None)
     if remote is None:
         raise ValueError(
-            'debate.seats: "remote", but this policy has no other model beside it; name one in the table '
+            'debate.seats: "remote", but this policy has no other model; name one in the table '
             "remote.endpoint, or wrap the policy in debate_rl.inference.wrapped.SeatedPolicy"
         )
     return remote
 
 
 def freeze(policy: Policy) -> None:
-    """Have frozen seats answered by today's weights from now on; ValueError where a policy cannot."""
+    """Have frozen seats answered by today's weights from now on; ValueError if a policy cannot."""
     keep: Callable[[], None] | None = getattr(policy, "freeze", None)
     if keep is None:
         raise ValueError(
@@ -98,7 +98,7 @@ def token_counter(policy: Policy) -> Callable[[tuple[Message, ...]], int]:
 
 
 def continuation_counter(policy: Policy) -> Callable[[tuple[Message, ...]], int]:
-    """Return how the policy counts what messages add behind a reply; ValueError where it cannot go on so."""
+    """Return how the policy counts what messages add after a reply; ValueError if it cannot go on so."""
     count: Callable[[tuple[Message, ...]], int] | None = getattr(policy, "count_continuation", None)
     if count is None:
         raise ValueError(
@@ -127,7 +127,7 @@ def _a_third_of_the_characters(messages: tuple[Message, ...]) -> int:
 def own_policy(path: str, key: str = KEY) -> Callable[..., Policy]:
     """Return the factory of that path; what it makes is checked against ``Policy``. ``key`` named it.
 
-    ValueError where there is no such factory, where it does not take what it is called with, and where what
+    ValueError if there is no such factory, where it does not take what it is called with, and where what
     it makes is not a policy.
     """
     factory = load_factory(path, key=key, methods=("sample", "update"))

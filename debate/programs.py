@@ -1,4 +1,4 @@
-r"""Programs in a reply: a block that opens with ```python, and the ```output block behind it.
+r"""Programs in a reply: a block that opens with ```python, and the ```output block after it.
 
 The form is that of NuminaMath-TIR. An opening ends its line, and a closing fence has one of its own. What a
 program printed is made harmless before it enters a reply: it can neither close its block nor form a tag.
@@ -58,9 +58,9 @@ def find_program(text: str, start: int = 0) -> Program | None:
 
 
 def output_spans(text: str) -> tuple[Span, ...]:
-    r"""Return where a text that no sandbox wrote has outputs: blocks right behind the programs.
+    r"""Return where a text that no sandbox wrote has outputs: blocks right after the programs.
 
-    Each goes from its opening to the line break behind its closing fence, or to the end of the text.
+    Each goes from its opening to the line break after its closing fence, or to the end of the text.
 
     >>> text = "```python\nprint(2)\n```\n```output\n2\n```\nSo 2."
     >>> [span.of(text) for span in output_spans(text)]
@@ -80,7 +80,7 @@ def output_spans(text: str) -> tuple[Span, ...]:
 
 
 def output_block(output: str, *, most: int | None = None) -> str:
-    r"""Return an output as it stands in a reply, with at most so many characters of it: its ends are kept.
+    r"""Return an output as it stands in a reply, with at most this many characters of it: its ends are kept.
 
     >>> output_block("4\n"), output_block("")
     ('```output\n4\n```\n', '```output\n```\n')
@@ -94,7 +94,7 @@ def output_block(output: str, *, most: int | None = None) -> str:
 
 
 def shown_output(ran: Ran) -> str:
-    """Return what a reply is told of a program: what it wrote, and what ended it where that does not say."""
+    """Return a program's output as its reply gets it: what it wrote, and why it ended unless that says so."""
     told = ran.error and ran.error not in ran.output
     return f"{ran.output.rstrip()}\n{ran.error}".lstrip("\n") if told else ran.output
 

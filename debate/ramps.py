@@ -63,7 +63,7 @@ def _step_of(point: Any) -> int:
 
 
 def _checked(value: float, low: float, high: float) -> float:
-    """Return the value as a float; ValueError where it is not finite, or outside its bounds."""
+    """Return the value as a float; ValueError if it is not finite, or outside its bounds."""
     if not isfinite(value):
         raise ValueError(f"should be a finite number, got {value}")
     if value < low:
@@ -95,6 +95,15 @@ Penalty: TypeAlias = Annotated[float | Points, Within(le=0)]
 """A ramp of 0 or less."""
 
 
+def check_steps(steps: Sequence[int]) -> None:
+    """ValueError unless the steps at which a setting changes begin with 0 and ascend."""
+    for before, after in pairwise(steps):
+        if after <= before:
+            raise ValueError(f"the steps must ascend, got {after} after {before}")
+    if not steps or steps[0] != 0:
+        raise ValueError(f"begins with step 0, got {steps[0] if steps else 'none'}")
+
+
 def value_at(ramp: Ramp, step: int) -> float:
     """Return the value at a step.
 
@@ -111,7 +120,7 @@ def value_at(ramp: Ramp, step: int) -> float:
 
 
 def number(ramp: Ramp) -> float:
-    """Return a ramp that is a number; ValueError for points, which have none until their step is known.
+    """Return a ramp that is a number; ValueError for points, whose value depends on the step.
 
     >>> number(0.5)
     0.5
@@ -131,7 +140,7 @@ def values_of(ramp: Ramp) -> tuple[float, ...]:
 
 
 def settings_at(settings: S, step: int) -> S:
-    """Return the settings of a step: a number in the place of every ramp."""
+    """Return the settings of a step: a number instead of every ramp."""
     values = {name: value_at(points, step) for name, points in ramps_of(settings).items()}
     return settings.model_copy(update=values) if values else settings
 

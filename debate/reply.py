@@ -22,7 +22,7 @@ class Untagged(NamedTuple):
 
 
 def untagged_rule(config: DebateConfig, texts: PromptTexts, round_: int) -> Untagged | None:
-    """Return how replies of a round are read that have no tags; None where such a reply has no solution."""
+    """Return how replies of a round are read that have no tags; None if such a reply has no solution."""
     if not reads_untagged(config, round_):
         return None
     return Untagged((*config.stop, *(texts.stop if config.prompt_stops else ())), due=texts.sections)
@@ -42,7 +42,7 @@ def read_reply(
 ) -> ParsedTurn:
     """Return what ``parse_turn`` reads from a reply, as the problem's kind and the round's task want it.
 
-    ``untagged``: what makes a reply without a solution's tags the solution as a whole; None where it is none.
+    ``untagged``: what makes a reply without a solution's tags the solution as a whole; None if it is none.
     ``critic``: the author's own handle in a round of criticism.
     """
     text = completion.stated
@@ -68,7 +68,7 @@ def _with_criticisms(text: str, parsed: ParsedTurn, handles: Iterable[str], own:
 
 
 def whole_reply(text: str, parsed: ParsedTurn, untagged: Untagged, *, cut: bool) -> ParsedTurn:
-    """Return a reply without a solution's tags with all behind its thinking as the solution, if there is any.
+    """Return a reply without a solution's tags with all after its thinking as the solution, if there is any.
 
     The stop string that ended it is left out. ``cut``: the reply ended at its limit.
     """

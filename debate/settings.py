@@ -24,6 +24,8 @@ class Settings(BaseModel):
     )
     renamed: ClassVar[Mapping[str, str]] = {}
     """Former keys, with what replaces them: a former key is refused by a line that says both."""
+    same: ClassVar[Mapping[str, type[BaseModel]]] = {}
+    """Keys that mean the same in another model: they are listed together with it."""
 
     @model_validator(mode="before")
     @classmethod
@@ -48,6 +50,13 @@ class Settings(BaseModel):
         return data
 
 
+class Seeded(Settings):
+    """Settings of random draws."""
+
+    seed: int = 0
+    """Seed of random draws."""
+
+
 def _items(data: object) -> list[tuple[str, object]]:
     return list(cast("dict[str, object]", data).items()) if isinstance(data, dict) else []
 
@@ -63,7 +72,7 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def load_dotted(path: str, *, key: str) -> object:
-    """Return the object at "package.module:NAME", running the module's code; ValueError where there is none.
+    """Return the object at "package.module:NAME", running the module's code; ValueError if there is none.
 
     ``key`` is the configuration's key that has the path. Python's own modules are refused, before they are
     imported, and so is what others have from them: none of it is made for a debate, and much of it acts when
@@ -111,7 +120,7 @@ def _of_python(module: str) -> bool:
 
 
 def load_function(path: str, *, key: str) -> Callable[..., Any]:
-    """Return the function (or object that can be called) at a path; ValueError where it is none, or a class.
+    """Return the callable at a path; ValueError if it is not callable, or a class.
 
     >>> load_function("debate.personas:PRESETS", key="rewards.peer")
     Traceback (most recent call last):
@@ -145,7 +154,7 @@ def load_factory(path: str, *, key: str, methods: Sequence[str]) -> Callable[...
 
 
 def _returned(function: object) -> object:
-    """Return what a function is annotated to return, None where that is not known."""
+    """Return what a function is annotated to return, None if that is not known."""
     try:
         return get_type_hints(function).get("return")
     except Exception:  # an annotation is any expression, of names that may not be there

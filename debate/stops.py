@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def end_of_stop(text: str, stop: Sequence[str], begin: int) -> int | None:
-    """Return where the stop string that comes first behind a character ends; None where none comes.
+    """Return where the stop string that comes first after a character ends; None if none comes.
 
     >>> end_of_stop("a</s>b</s>", ("</s>",), 2), end_of_stop("a", ("</s>",), 0)
     (10, None)

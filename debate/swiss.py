@@ -29,7 +29,7 @@ def next_pairs(answers: Sequence[int], said: Mapping[int, Result], *, seed: int)
 
     ``answers``: (N,), equal numbers for solutions of the same answer. ``said``: the results so far, by judge.
     Solutions that nobody compared come first, then those of the best mean result; a pair has two answers
-    where that is possible, and never the judge's own work. Judges whose own work leads vote first: later they
+    if that is possible, and never the judge's own work. Judges whose own work leads vote first: later they
     would stand between those that lead. A stage compares no solution twice. Needs 3 agents.
 
     >>> next_pairs([0, 0, 1], {}, seed=1)

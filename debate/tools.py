@@ -1,4 +1,4 @@
-"""Tools of a turn: what runs the programs of a reply, and what came of each.
+"""Tools of a turn: what runs the programs of a reply, and the result of each.
 
 The protocol that a sandbox keeps (``envs.sandbox`` has ours) and that ``debate.policies`` speaks to.
 """
@@ -17,10 +17,10 @@ RunStatus: TypeAlias = Literal["ok", "error", "timeout", "memory", "died"]
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What came of one program.
+    """The result of one program.
 
     ``output``: what it wrote, standard output and error in order, as text that is cut at the sandbox's limit
-    and says so. ``error``: the last line of its traceback, or what ended it; "" where it is "ok".
+    and says so. ``error``: the last line of its traceback, or what ended it; "" if it is "ok".
     ``seconds``: wall time, which no result depends on.
     """
 
@@ -41,7 +41,7 @@ class Session(Protocol):
 class Programs(Protocol):
     """Where programs run: a sandbox, which keeps sessions ready.
 
-    A turn keeps its session while the model goes on with the reply. So taking one never waits until another
+    A turn keeps its session while the model continues the reply. So taking one never waits until another
     is given back; only programs that run at a moment may wait for one another. Time is measured where a
     program runs: the event loop here may stand still while a model computes.
     """

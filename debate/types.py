@@ -54,7 +54,7 @@ class Problem(Value, frozen=True):
     constraints on the whole response (``envs.instructions``), kind "overlap" a text that it is to be near,
     and then the response is the answer; kind "code" has the tests of a program (``envs.programs``).
     ``shots``: the examples that prompts of the first round show before it.
-    ``rubric``: what a verifier model scores a response by, in the place of the recipe's rubric;
+    ``rubric``: what a verifier model scores a response by, instead of the recipe's rubric;
     ``reference``: a good response that it is shown.
     """
 
@@ -105,10 +105,10 @@ class SampleRequest:
     and ``turn`` sort requests in an order that does not depend on timing. A thinking model gets
     ``thinking_tokens`` for its thinking; ``max_tokens`` and ``stop`` are about what follows ``</think>``.
     ``prefix``: the tokens that the prompt begins with, those of an earlier prompt and of the reply to it; the
-    messages come behind them. ``top_p`` in (0, 1] and ``top_k`` (0: all) keep the likely tokens alone, as in
+    messages come after them. ``top_p`` in (0, 1] and ``top_k`` (0: all) keep the likely tokens alone, as in
     ``DebateConfig``; at temperature 0 they change nothing.
-    ``begun``: what the reply has said so far, its thinking among it. The completion goes on from there and
-    holds what comes behind it alone; its prompt ends with these tokens.
+    ``begun``: what the reply has said so far, its thinking among it. The completion continues from there and
+    holds what comes after it alone; its prompt ends with these tokens.
     ``seat``: who is to answer (``debate.seats``).
     """
 
@@ -128,7 +128,7 @@ class SampleRequest:
 
 
 class Call(Value, frozen=True):
-    """A program of a reply that ran where it stands, and what came of it.
+    """A program of a reply that ran at its place, and its result.
 
     ``block``: the program and its output with their fences; ``code``: the program as written; ``output``:
     what the reply has of its output, escaped. How long it took is not kept: it would differ from run to run.
@@ -141,7 +141,7 @@ class Call(Value, frozen=True):
 
 
 class Completion(Value, frozen=True):
-    """What the engine answered. Token fields are empty where an engine gives no tokens.
+    """What the engine answered. Token fields are empty if an engine gives no tokens.
 
     ``prompt_tokens`` (P,), ``tokens`` (T,) with the end token, ``logprobs`` (T,) in nats of the
     distribution that was sampled (temperature, top_p and top_k applied), ``offsets`` (T,): the index in
@@ -167,7 +167,7 @@ class Completion(Value, frozen=True):
 
     @property
     def stated(self) -> str:
-        r"""The text without what programs say: each that ran is line breaks, up to the end of its output.
+        r"""The text without programs: each that ran, with its output, is replaced by line breaks.
 
         Sections, answers and votes are read in it, at their places in ``text``. So nothing that a program
         prints is an answer or a vote: an agent states these itself.
@@ -258,7 +258,7 @@ class ParsedTurn(Value, frozen=True):
     kind (or of the last unfinished one); ``comparison_block`` includes the tags, ``thinking`` is the
     leading think block. ``answer`` is the last balanced ``\boxed{}`` of the solution, as written; in a debate
     on instructions, all of a solution that the reply's end did not cut off. Where a grader reads it in
-    another way, it is what the grader's mode finds in the solution. ``untagged``: True where the solution is
+    another way, it is what the grader's mode finds in the solution. ``untagged``: True if the solution is
     a reply without tags. ``criticisms``: of a turn of criticism alone, those that name another agent's work.
     """
 
@@ -293,7 +293,7 @@ class Turn(Value, frozen=True):
     ``cut`` counts the history texts that were shortened or left out to fit the context; where any was
     shortened, ``cut_length`` is the characters that each may have, -1 where nothing but the mark of the cut
     was left, -2 where it also stands for texts that are shorter, missing or unreadable. ``ballot`` is True in
-    rounds without solutions: every token of the turn is then the judge's, but for criticism. ``score``, in
+    rounds without solutions: every token of the turn is then the judge's, except for criticism. ``score``, in
     [0, 1]: how much of the solution is right, where the problem's kind measures that (parts of it, or an
     overlap) and it was graded.
     """
@@ -327,7 +327,7 @@ class Summary(Value, frozen=True):
 
 
 class Compression(Value, frozen=True):
-    """What was shown in the place of a long solution: ``text``, not yet escaped; its turn keeps all of it.
+    """What was shown instead of a long solution: ``text``, not yet escaped; its turn keeps all of it.
 
     ``completions``: what the model wrote, one for each try, without token ids. ``failed``: none of it could
     be shown, and the text is the solution, cut. Nobody learns from it.
@@ -383,7 +383,7 @@ class Debate(Value, frozen=True):
     swapped: tuple[Swapped, ...] | UnsetType = UNSET
 
     def auxiliary(self) -> list[Completion]:
-        """Return what was written beside the turns: summaries, tries of a compression, second ballots."""
+        """Return what was written outside of turns: summaries, tries of a compression, second ballots."""
         tries = (reply for one in self.compressions or () for reply in one.completions)
         again = (one.completion for one in self.swapped or ())
         return [*(summary.completion for summary in self.summaries), *tries, *again]

@@ -51,7 +51,7 @@ class Span(NamedTuple):
 
 
 def blanked(text: str, spans: Iterable[Span], lead: str = "") -> str:
-    r"""Return a text in which line breaks stand in the place of spans, behind ``lead`` in each; none moves.
+    r"""Return a text whose spans are replaced by ``lead`` and line breaks of the same length.
 
     Of spans that are not in order, or not within the text, what is.
 

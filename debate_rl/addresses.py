@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 
 def checked_url(url: str, key: str = "base_url") -> str:
-    """Return the URL without a slash at its end; ValueError where it is not one, or holds a secret.
+    """Return the URL without a slash at its end; ValueError if it is not one, or holds a secret.
 
     ``key``: what the error calls it.
 

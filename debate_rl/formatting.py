@@ -20,7 +20,7 @@ _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u18
 """Letters and marks that are printable by the book and show nothing."""
 _MAYBE = re.compile(r"[^\n\t\x20-\x7e]+")
 _CODES = 3
-"""Of a long run of unseen characters so many are named."""
+"""How many of a long run of unseen characters are named."""
 
 
 def fixed(value: float | None, form: str = ".3f", *, none: str = "–") -> str:
@@ -36,7 +36,7 @@ def fixed(value: float | None, form: str = ".3f", *, none: str = "–") -> str:
 
 
 def number(value: float | None, *, signed: bool = False, none: str = "–") -> str:
-    """Return a number with three digits behind the point, none from 1000 on; zero has no sign.
+    """Return a number with three digits after the point, none from 1000 on; zero has no sign.
 
     >>> number(0.71234), number(0.05, signed=True), number(1234.5), number(-0.0001, signed=True), number(None)
     ('0.712', '+0.050', '1,234', '0.000', '–')
@@ -65,7 +65,7 @@ def short(value: float | None, digits: int = 3, *, none: str = "-") -> str:
 
 
 def figure(value: float | None) -> str:
-    """Return a number to four digits, "none" where there is none.
+    """Return a number to four digits, "none" if there is none.
 
     >>> figure(0.123456), figure(3.0), figure(None)
     ('0.1235', '3', 'none')
@@ -183,7 +183,7 @@ def is_unseen(character: str) -> bool:
 
 
 class _Signs(dict[int, str]):
-    """What stands for each character in one line, made when the character is first met."""
+    """The replacement of each character in one line, made when the character first occurs."""
 
     def __init__(self, blanks: str, unseen: Callable[[str], str]) -> None:
         super().__init__(dict.fromkeys(map(ord, blanks), " "))
@@ -212,7 +212,7 @@ def printable(text: str) -> str:
 
 
 def safe(text: str) -> str:
-    r"""Return a foreign text as one line that may be printed: what is unseen is written as no LaTeX is.
+    r"""Return a foreign text as one printable line; marks of invisible characters are no LaTeX.
 
     >>> safe("a\x1b[2J\u202eb\r\n\tc")
     'a<U+001B>[2J<U+202E>b<U+000D><U+000A> c'
@@ -265,7 +265,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def padded(text: str, width: int, *, left: bool = True, dots: str = "…") -> str:
-    """Return a text in exactly so many cells of a terminal: cut with dots, or filled with blanks.
+    """Return a text in exactly this many cells of a terminal: cut with dots, or filled with blanks.
 
     >>> padded("abcdef", 4), padded("ab", 4, left=False), padded("日本語", 5, dots="..")
     ('abc…', '  ab', '日 ..')

@@ -41,7 +41,7 @@ def loads_by_name(name: str | None) -> TypeGuard[str]:
 
 
 def refuse_no_reader(file: Path) -> None:
-    """ImportError where the package that reads GGUF is missing."""
+    """ImportError if the package that reads GGUF is missing."""
     if find_spec("gguf") is None:
         raise ImportError(
             f"model.name_or_path: {file} takes the package 'gguf', which is not installed: "
@@ -59,7 +59,7 @@ def read_gguf(file: Path) -> tuple[Any, Any]:
 
 
 def refuse_more_layers_than_tensors(file: Path) -> None:
-    """ValueError where a header names more layers than tensors: settings of 2^31 layers take all memory.
+    """ValueError if a header names more layers than tensors: settings of 2^31 layers take all memory.
 
     Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
     """

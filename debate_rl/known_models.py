@@ -15,7 +15,7 @@ CHARACTERS = 4
 
 
 class Shape(NamedTuple):
-    """Settings of a model: ``head`` is the size of a head, 0 where it is the width over the heads."""
+    """Settings of a model: ``head`` is the size of a head, 0 if it is the width over the heads."""
 
     kind: str
     width: int

@@ -2,8 +2,8 @@ r"""Mathematics in texts: where it stands, and as MathML, made here and of known
 
 A formula stands between ``$`` and ``$``, ``$$`` and ``$$``, ``\(`` and ``\)``, ``\[`` and ``\]``, in an
 environment such as ``align*``, or is a ``\boxed{}``. Dollars are money too. So a single one opens a formula
-as in pandoc, with no blank behind it, and it is closed by one with no blank before it and no digit behind it;
-it does not open behind a letter or a digit; and what begins as an amount does is no formula where it ends in
+as in pandoc, with no blank after it, and it is closed by one with no blank before it and no digit after it;
+it does not open after a letter or a digit; and what begins as an amount does is no formula where it ends in
 an operator or holds a word, as in "$5 each so 3*5=$".
 
 What cannot be read stays as it is written. Nothing of a formula becomes markup by itself: elements and
@@ -51,7 +51,7 @@ _COMMENT = re.compile(r"(?<!\\)%")
 
 
 def _braces(levels: int) -> str:
-    """Return a pattern for braces that hold so many levels of braces."""
+    """Return a pattern for braces that hold this many levels of braces."""
     inner = "|" + _braces(levels - 1) if levels else ""
     return rf"\{{(?:[^{{}}\\]|\\.{inner})*+\}}"
 
@@ -115,7 +115,7 @@ def _between_dollars(text: str, start: int) -> Formula | None:
 
 
 def _is_money(inside: str) -> bool:
-    """Return whether what stands between two dollars is rather an amount and the words behind it.
+    """Return whether the text between two dollars is rather an amount and the words after it.
 
     >>> [_is_money(inside) for inside in ("5 each so 3*5=", "5", "1 - x = 2", "2 to Ann, who gave 3", "x=")]
     [True, False, False, True, False]
@@ -145,7 +145,7 @@ def _environment(text: str, start: int, name: str) -> Formula | None:
 def with_mathematics(text: str, write: Callable[[str], str], most: int | None = None) -> str:
     """Return a text as markup, its formulas as MathML and all else by ``write``, which must escape it.
 
-    ``most``: characters of MathML, None for any number; what comes behind them stays as written. The title of
+    ``most``: characters of MathML, None for any number; what comes after them stays as written. The title of
     a formula is what was written.
 
     >>> with_mathematics("so <b> $x$", escape)
@@ -201,7 +201,7 @@ def _differs(tex: str, shown: str) -> bool:
 
 
 def _signs(text: str) -> Counter[str]:
-    """Return how often each letter and digit stands in a text, in whatever style it is written."""
+    """Return how often each letter and digit occurs in a text, in whatever style it is written."""
     plain = unicodedata.normalize("NFKC", text)
     return Counter(sign for sign in plain if sign.isascii() and sign.isalnum())
 
@@ -256,7 +256,7 @@ def _inside(element: Element, depth: int) -> str:
 
 
 def _checked(key: str, value: str) -> str:
-    """Return the value of an attribute; ValueError where it has not the form of its kind."""
+    """Return the value of an attribute; ValueError if it has not the form of its kind."""
     forms = _WORDS_FORM if key in _WORDS else _SIZES_FORM if key in _SIZES else None
     if forms is None or not forms.fullmatch(value):
         raise ValueError(f"attribute {key}={value!r}")

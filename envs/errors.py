@@ -8,8 +8,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-HALF_CHARACTER = re.compile("[\ud800-\udfff]")
-"""A lone surrogate: no file and no tokenizer can hold it."""
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # a lone surrogate: no file and no tokenizer can hold it
 
 
 def one_line(text: str) -> str:

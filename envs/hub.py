@@ -15,8 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-LIMIT_S = 3.0
-"""Seconds in which the hub, or the proxy before it, must take a connection."""
+LIMIT_S = 3.0  # seconds in which the hub, or the proxy before it, must take a connection
 
 
 @cache

@@ -13,9 +13,9 @@ from envs.answers.keys import key_of, key_of_kind
 from envs.data.catalog import DATA_SETS, find_data_set
 from envs.data.loading import OWN_FILE_NAMES, load_problems
 from envs.errors import EnvironmentSpecError, shorten
-from envs.extraction.replies import extract
 from envs.families import FAMILIES
 from envs.grading.grader import Grader, default_grader, find_answer
+from envs.grading.replies import extract
 from envs.types import GRADE_KINDS, Grade, GradeKind, GradeStatus, Mode
 
 
@@ -82,7 +82,7 @@ class DataSetEnvironment:
         return self.grader.grade(text, gold, kind=kind, mode=mode, choices=problem.choices)
 
     def find_answer(self, problem: Problem, text: str, *, mode: Mode) -> str | None:
-        """Return the answer that ``grade_reply`` compares; None where there is none."""
+        """Return the answer that ``grade_reply`` compares; None if there is none."""
         return find_answer(text, _grade_kind(problem), mode, problem.choices).answer
 
     def answer_key(self, problem: Problem, answer: str) -> str:

@@ -95,7 +95,7 @@ class Grade:
 
     @property
     def verdict(self) -> Verdict:
-        """The grade as rewards use it: True, False, "missing", or None where nothing was graded.
+        """The grade as rewards use it: True, False, "missing", or None if nothing was graded.
 
         >>> [Grade(status, "").verdict for status in GradeStatus]
         [True, False, 'missing', None, None]

@@ -17,6 +17,9 @@ from rewards.pseudo import Pseudo
 class RewardConfig(Settings):
     """The reward scheme. A turn without signal has None whatever is set here, never a number."""
 
+    renamed = {"verdict_credit": "truth_credit"}  # noqa: RUF012
+    same = {"judge_own": DebateConfig}  # noqa: RUF012
+
     peer: str = "margin"
     """Peer rule: "margin", "copeland", "bradley_terry", "win_rate", "net_wins", or your own as
     "module:function" (rewards.peer)."""
@@ -46,12 +49,10 @@ class RewardConfig(Settings):
     """Truth reward of a wrong answer."""
     truth_missing: float = 0.0
     """Truth reward of a turn without a readable answer."""
-    truth_credit: Literal["whole", "partial"] = "whole"
-    """For graded scores (instructions followed, F1). "whole": reward pass or fail. "partial": reward the
-    score, scaled from ``truth_wrong`` to ``truth_correct``."""
-    verdict_credit: Literal["partial", "whole"] = "partial"
-    """For problems of kind "rubric", scored by a verifier model. "partial": reward the score, scaled from
-    ``truth_wrong`` to ``truth_correct``. "whole": reward pass or fail."""
+    truth_credit: Literal["auto", "whole", "partial"] = "auto"
+    """For graded scores (instructions followed, F1, verdicts). "whole": reward pass or fail. "partial":
+    reward the score, scaled from ``truth_wrong`` to ``truth_correct``. "auto": "partial" for problems of kind
+    "rubric", scored by a verifier model, and "whole" for others."""
     form: Form = "boxed"
     """The answer format that ``form_bonus`` rewards: a box, a sentence with "the answer is", or a line after
     ####."""
@@ -70,7 +71,7 @@ class RewardConfig(Settings):
     learns from a stronger one until a schedule fades it out (docs/rewards.md)."""
     swap_weight: Weight = 0.0
     """Added to the judge reward of a final ballot, times its agreement in [-1, 1] with a second ballot in the
-    other order. Needs ``debate.ask_swapped`` (rewards.consistency)."""
+    other order. Needs ``debate.ask_swapped`` (rewards.judging)."""
     judge_own: bool = False
     """Count votes on the judge's own work. Must equal ``debate.judge_own``, which asks for them."""
     novelty_bonus: Weight = 0.0
@@ -126,7 +127,7 @@ class RewardConfig(Settings):
         return value
 
     def at_step(self, step: int) -> Self:
-        """Return the scheme of a step: a number in the place of every ramp.
+        """Return the scheme of a step: a number instead of every ramp.
 
         >>> scheme = RewardConfig(form_bonus=[[0, 0.1], [4, 0.0]])
         >>> [scheme.at_step(step).form_bonus for step in (0, 1, 4, 9)]
@@ -198,7 +199,7 @@ def check_scheme(
     """Return None, or a warning of what will have no signal; ValueError for a scheme that cannot teach.
 
     ``verifiable`` tells whether the problems have answers, ``verdicts`` whether a verifier model scores them:
-    that rewards the generator, and judges only with ``judge_verdict_weight``. ``coins``: stand for truth.
+    that rewards the generator, and judges only with ``judge_verdict_weight``. ``coins`` replace truth.
 
     >>> check_scheme(DebateConfig(num_agents=3), RewardConfig(), verifiable=True)
     >>> print(check_scheme(DebateConfig(num_agents=4), RewardConfig(), verifiable=False))

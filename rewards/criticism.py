@@ -43,7 +43,7 @@ class Criticised(NamedTuple):
 
     @property
     def drop(self) -> float | None:
-        """How far the score fell, below 0 where it rose; None without both scores."""
+        """How far the score fell, below 0 if it rose; None without both scores."""
         return None if self.before is None or self.after is None else self.before - self.after
 
     def worth(self, rule: Literal["persuasion", "help"]) -> float | None:

@@ -18,7 +18,7 @@ Edge: TypeAlias = tuple[TurnId, TurnId]
 
 
 class Results(NamedTuple):
-    """How the votes on a turn went."""
+    """Wins, losses and ties of a turn."""
 
     won: int = 0
     lost: int = 0
@@ -114,7 +114,7 @@ def cycles(edges: Collection[Edge]) -> tuple[tuple[TurnId, ...], ...]:
 
 
 def _without_ends(edges: Collection[Edge]) -> Collection[Edge]:
-    """Return the edges left after taking away turns that beat nobody; none where there is no cycle."""
+    """Return the edges left after taking away turns that beat nobody; none if there is no cycle."""
     while edges:
         winners = {winner for winner, _ in edges}
         kept = [edge for edge in edges if edge[1] in winners]
@@ -125,7 +125,7 @@ def _without_ends(edges: Collection[Edge]) -> Collection[Edge]:
 
 
 def condorcet_winner(edges: Collection[Edge], round_: int, num_agents: int) -> TurnId | None:
-    """Return the turn of a round that beats those of all other agents; None where there is none.
+    """Return the turn of a round that beats those of all other agents; None if there is none.
 
     >>> a, b, c = (TurnId(agent, 0) for agent in range(3))
     >>> condorcet_winner([(b, a), (b, c)], 0, 3) == b, condorcet_winner([(b, a)], 0, 3)

@@ -1,4 +1,4 @@
-"""How well judges vote: against the truth, and against the consensus of the other judges.
+"""How well judges vote: against the truth, the consensus of the other judges, and themselves.
 
 The consensus is leave-one-out. A consensus that holds the judge's own vote rewards a judge for agreeing with
 itself: with one judge to a pair a coin flip would always be right. Left out, a coin flip earns 0 on average.
@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
 from debate.ramps import number
-from debate.types import TurnId, Vote
+from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
 from rewards.graph import Results, results_by_opponent
 from rewards.truth import is_right
-from rewards.types import Correct, Verdicts, value_of
-from rewards.votes import FOR_LEFT, DuePair, pair_of, sign, verdict
+from rewards.types import Correct, Stream, Verdicts, value_of
+from rewards.votes import FOR_LEFT, DuePair, ballot_box, pair_of, sign, valid_votes, verdict
 
 Ties: TypeAlias = Literal["zero", "reward"]
 
@@ -46,7 +48,7 @@ def by_truth(vote: Vote, correct: Correct, *, ties: Ties = "zero") -> int | None
 
 
 def votes_of_others(vote: Vote, table: Mapping[TurnId, Mapping[TurnId, Results]]) -> int:
-    """Return the other judges' votes on the pair: those for its left side less those for its right.
+    """Return the other judges' votes on the pair: those for its left side minus those for its right.
 
     ``table``: the ``results_by_opponent`` of the votes of all, this one included.
     """
@@ -56,7 +58,7 @@ def votes_of_others(vote: Vote, table: Mapping[TurnId, Mapping[TurnId, Results]]
 def by_consensus(vote: Vote, others: int, *, count: int = 0) -> int | None:
     """Return +1 with the other judges' majority, -1 against it, 0 for an own tie; None when they balance.
 
-    ``others`` as from ``votes_of_others``; 0 also where there are none. ``count``: how many others there are
+    ``others`` as from ``votes_of_others``; 0 also if there are none. ``count``: how many others there are
     whose balance is to count, which gives a tie 1 and a decision 0.
     """
     if others:
@@ -67,7 +69,7 @@ def by_consensus(vote: Vote, others: int, *, count: int = 0) -> int | None:
 def by_verdicts(vote: Vote, verdicts: Verdicts) -> int | None:
     """Return +1 for the side that a verifier model scores higher, -1 for the other, 0 for a tie.
 
-    None where it scores both alike, or has no score for one. An answer that is missing scores 0.
+    None if it scores both alike, or has no score for one. An answer that is missing scores 0.
     """
     left, right = _scored(vote.left, verdicts), _scored(vote.right, verdicts)
     if left is None or right is None or left == right:
@@ -104,8 +106,8 @@ def vote_values(
 ) -> list[VoteValue]:
     """Return the value of each of the valid votes, in order.
 
-    ``truth_weight`` in [0, 1] is the share of truth beside the consensus, and ``verdict_weight`` that of the
-    verifier model's preference beside both.
+    ``truth_weight`` in [0, 1] is the share of truth against the consensus, and ``verdict_weight`` that of the
+    verifier model's preference against both.
 
     >>> judge, a, b = TurnId(2, 1), TurnId(0, 0), TurnId(1, 0)
     >>> vote_values([Vote(judge, a, b, "tie")], [[True], [False], [True]], truth_weight=1.0)
@@ -202,3 +204,43 @@ def judge_counts(pairs: Sequence[DuePair], correct: Correct) -> JudgeCounts:
     """Return how the judges of a debate did on the pairs that they could compare."""
     votes = decidable_votes(pairs, correct)
     return JudgeCounts(votes.count(True), len(votes) - votes.count(None), len(votes))
+
+
+def consistencies(debate: Debate, *, judge_own: bool = False) -> dict[TurnId, float]:
+    """Return whether a judge says the same when the sides of a pair are swapped: a reward without labels.
+
+    The consistency of each ballot in [-1, 1] is the mean over the pairs voted on both times of +1 for the
+    same side, else -1; a tie is 0, so a judge that never decides earns nothing [SERL, arXiv 2511.07922]. No
+    entry without such a pair. It removes the habit of a position and nothing else: a judge that always
+    prefers the longer solution is as consistent as one that is right.
+    """
+    if not debate.swapped:
+        return {}
+    votes = tuple(vote for one in debate.swapped for vote in one.votes)
+    first, second = (
+        {
+            (vote.judge, *pair_of(vote)): verdict(vote)
+            for vote in valid_votes(ballot_box(held, judge_own=judge_own))
+        }
+        for held in (debate, replace(debate, votes=votes))
+    )
+    agreed: dict[TurnId, list[int]] = {}
+    for pair in second:
+        if pair in first:
+            agreed.setdefault(pair[0], []).append(first[pair] * second[pair])
+    return {turn: sum(values) / len(values) for turn, values in agreed.items()}
+
+
+def with_consistency(judge: Stream, debate: Debate, weight: float, *, judge_own: bool) -> Stream:
+    """Return the judge stream (N, R + 1) with ``weight`` times its consistency added to each ballot.
+
+    A ballot that truth and the others say nothing of has the consistency alone.
+    """
+    found = consistencies(debate, judge_own=judge_own) if weight else {}
+    return tuple(
+        tuple(
+            value if (share := found.get(TurnId(agent, round_))) is None else (value or 0.0) + weight * share
+            for round_, value in enumerate(row)
+        )
+        for agent, row in enumerate(judge)
+    )

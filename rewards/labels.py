@@ -1,4 +1,4 @@
-"""What rewards a debate in the place of truth: its grades, a pseudo-label's, or nothing, seen by the group.
+"""What rewards a debate instead of truth: its grades, a pseudo-label's, or nothing, seen by the group.
 
 A problem is labelled by a hash of the run's seed and its id, so that the problems of a smaller share are
 among those of a greater one, and a replay deals as training did. Grades of other problems reward nothing.
@@ -87,7 +87,7 @@ def credits_of(
 ) -> list[Credit]:
     """Return what each debate is rewarded by.
 
-    Entry i of each argument is about debate i; those of a group stand together. ``seed``: the run's.
+    Entry i of each argument is about debate i; those of a group are adjacent. ``seed``: the run's.
     ``coins``: whether a coin for each solution stands for its grade, in the truth stream.
     """
     if not hides_any(config) and not coins:

@@ -2,7 +2,7 @@
 
     R = mean over the gold answer's tokens of log p(token | reasoning, tokens before)  -  that of a baseline
 
-The question is hidden, so what the reader needs has to stand in the reasoning [Markovian training, arXiv
+The question is hidden, so what the reader needs must be in the reasoning [Markovian training, arXiv
 2404.18988]. The mean over tokens is the source's: a long answer is no less likely for its length. The values
 are measured where the model is (``debate_rl.likelihood``) and stored with the debate.
 """
@@ -20,7 +20,7 @@ from rewards.types import Rewards, Stream
 class Likelihoods(Value, frozen=True):
     """What a reader gives the gold answer, in nats for each of its tokens, the question hidden.
 
-    ``logprobs`` (N, R): behind the reasoning of each solution; None where it did not fit the context.
+    ``logprobs`` (N, R): after the reasoning of each solution; None if it did not fit the context.
     ``baseline``: behind the baseline of the problem; None without one.
     """
 
@@ -29,7 +29,7 @@ class Likelihoods(Value, frozen=True):
 
 
 def likelihood_stream(likelihoods: Likelihoods) -> Stream:
-    """Return each solution's log-probability less the baseline's, (N, R).
+    """Return each solution's log-probability minus the baseline's, (N, R).
 
     >>> likelihood_stream(Likelihoods(((-0.5, None),), -2.0))
     ((1.5, None),)

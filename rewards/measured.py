@@ -38,7 +38,7 @@ _PREFIX = "measured/"
 
 
 class JudgedPair(NamedTuple):
-    """A due pair of which exactly one side is right: its debate's index, whether the vote is, and the crowd.
+    """A due pair with exactly one right side: its debate's index, whether the vote is, and the crowd.
 
     ``vote``: None without a valid one. ``crowd``: one half where both answers are as common.
     """
@@ -167,7 +167,7 @@ def measured(state: Mapping[str, float]) -> Measured | None:
 
 
 def vote_weight(found: Measured | None) -> float:
-    """Return the share of their weight that votes have: twice the bound, in [0, 1]; 0 where none is known.
+    """Return the share of their weight that votes have: twice the bound, in [0, 1]; 0 if none is known.
 
     >>> [vote_weight(Measured(0.9, low)) for low in (-0.1, 0.2, 0.5)], vote_weight(None)
     ([0.0, 0.4, 1.0], 0.0)
@@ -188,7 +188,7 @@ def stream_weights(config: RewardConfig, state: Mapping[str, float]) -> tuple[fl
 
 
 def measured_metrics(state: Mapping[str, float]) -> dict[str, float]:
-    """Return the weight of a step's votes, and the figures behind it where they are known."""
+    """Return the weight of a step's votes, and the figures behind it if they are known."""
     found = measured(state)
     metrics = {"labels/vote_weight": vote_weight(found)}
     return (

@@ -169,7 +169,7 @@ def peer_rule(name: str) -> PeerRule:
 def peer_scores(name: str, votes: Sequence[Vote], *, alpha: float) -> Mapping[TurnId, float]:
     """Return a score for each turn that valid votes name, by the rule of this name.
 
-    ValueError where a rule of one's own returns something else; a score may be infinite or not a number.
+    ValueError if a rule of one's own returns something else; a score may be infinite or not a number.
     """
     scores = peer_rule(name)(votes, alpha=alpha)
     if name not in PEER_RULES:
@@ -221,7 +221,7 @@ def voted_winner(
 def best_voted(peer: Sequence[Sequence[float | None]], round: int | None = None) -> tuple[TurnId, ...]:
     """Return the turns with the best peer score (N, R) of a round (None: the last judged); () without votes.
 
-    The winner is drawn by lot where there are several.
+    The winner is drawn by lot if there are several.
 
     >>> best_voted(((0.5,), (0.5,), (-1.0,)))
     (TurnId(agent=0, round=0), TurnId(agent=1, round=0))

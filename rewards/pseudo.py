@@ -1,7 +1,7 @@
 """Labels of problems that have none, from what a group's debates said and how they voted.
 
 A rule scores the answers of a group, the K debates of one problem, for each round of its solutions; the label
-of a round is the answer with the highest score, and none where there is no score. Nobody's grade is read.
+of a round is the answer with the highest score, and none if there is no score. Nobody's grade is read.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def last_majority(group: Answered) -> list[Scores]:
 
 
 def voted(group: Answered) -> list[Scores]:
-    """Return each answer's wins less losses in the votes of all debates and rounds; the label of all rounds.
+    """Return each answer's wins minus losses in the votes of all debates and rounds; the label of all rounds.
 
     Votes between equal answers say nothing of answers. Only sums above 0 count; without one there is no
     label. The sum is not divided by the number of comparisons: half of all rare wrong answers win the one

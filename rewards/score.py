@@ -15,10 +15,9 @@ from msgspec.structs import replace
 from debate.ramps import number
 from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
-from rewards.consistency import with_consistency
 from rewards.criticism import criticised, persuasions
 from rewards.form import formed_turns
-from rewards.judging import judge_rewards, values_of_votes
+from rewards.judging import judge_rewards, values_of_votes, with_consistency
 from rewards.labels import OF_TRUTH, Credit, credits_of
 from rewards.likelihood import Likelihoods, with_likelihood
 from rewards.peer import peer_scores
@@ -43,9 +42,9 @@ def score_debate(
 
     ``correct[agent][round]`` (N, R) is True, False, None (not graded) or "missing"; None for open problems.
     With ``config.truth_credit = "partial"`` the ``score`` of a turn that has one is rewarded in its place.
-    ``verdicts`` of a verifier model count for the generator where there is no truth, in the place of it; and
+    ``verdicts`` of a verifier model count for the generator if there is no truth, instead of it; and
     for judges with ``config.judge_verdict_weight``. ``likelihoods``: of the gold answer, where they were
-    measured. ``key``: which answers are the same, for what is new. ``credit``: what rewards in the place of
+    measured. ``key``: which answers are the same, for what is new. ``credit``: what rewards instead of
     ``correct``, of which then the counters alone tell (rewards.labels).
     """
     check_correct(correct, debate.protocol.num_agents, debate.protocol.num_rounds)
@@ -82,7 +81,7 @@ def score_debates(
 ) -> tuple[list[Rewards], list[Credit]]:
     """Return the rewards of a step's debates, and what each was rewarded by.
 
-    Entry i of each argument is about debate i; those of a group, the debates of a problem, stand together.
+    Entry i of each argument is about debate i; those of a group, the debates of a problem, are adjacent.
     ``seed``: the run's, which deals labels (rewards.labels); ``coins``: as ``credits_of``.
     """
     credits = credits_of(debates, correct, groups, config, seed=seed, key=key, verdicts=verdicts, coins=coins)

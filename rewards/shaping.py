@@ -1,11 +1,15 @@
-"""Shaping rewards of solutions: what is new, what is copied, what is long; beside votes and truth.
+"""Shaping rewards of solutions: what is new, what is copied, what is long; in addition to votes and truth.
 
 Two texts are compared by their shingles, the sets of their runs of four words and signs [Broder 1997]: how
 much of one stands in another is the share of its shingles that are the other's (containment), in [0, 1].
 
     shaping = novelty_bonus [new] + copy_penalty [copied] + length_penalty * tokens / limit
-            + the penalty near the limit [rewards.overlong]
+            + the penalty near the limit
             + self_correction [a revision that the others score higher: rewards.criticism]
+
+The penalty of replies near their token limit is the soft overlong punishment of DAPO [arXiv 2503.14476]: 0 up
+to limit - buffer, then falling linearly to the whole penalty at the limit. It begins early so that
+a policy can learn to stop in time.
 
 They are a stream of their own, with a baseline of its own, so that they change neither the votes' winner nor
 what truth says. A new answer may be wrong: a bonus for it pays for being wrong in one's own way.
@@ -19,10 +23,9 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from debate.policy import token_counts
 from debate.ramps import number
-from debate.types import Debate, Problem, Turn, TurnId
+from debate.types import Completion, Debate, Problem, Turn, TurnId
 from rewards.config import RewardConfig
 from rewards.criticism import corrected_turns
-from rewards.overlong import overlong_penalties
 from rewards.votes import ballot_box, valid_votes
 
 T = TypeVar("T")
@@ -58,7 +61,7 @@ def same_spelling(problem: Problem, answer: str) -> str:
 
 
 def shaping_of(debate: Debate, config: RewardConfig, key: AnswerKey = same_spelling) -> dict[TurnId, Shaping]:
-    """Return the parts of the shaping reward of every solution turn, in order; {} where the scheme has none.
+    """Return the parts of the shaping reward of every solution turn, in order; {} if the scheme has none.
 
     ``key`` says which answers are the same. A turn without a solution is neither new nor copied, and as long
     as it is.
@@ -142,3 +145,26 @@ def containment(own: Shingles, others: Iterable[Shingles]) -> float:
     0.5
     """
     return max((len(own & other) / len(own) for other in others), default=0.0)
+
+
+def overlong_penalties(debate: Debate, config: RewardConfig) -> dict[TurnId, float]:
+    """Return the penalty of each turn that has one; none unless ``config.overlong`` is "penalize"."""
+    if config.overlong != "penalize":
+        return {}
+    limit = debate.protocol.max_tokens + debate.protocol.thinking_tokens
+    penalties = {turn.id: overlong_penalty(turn.completion, limit, config) for turn in debate.turns}
+    return {turn: penalty for turn, penalty in penalties.items() if penalty}
+
+
+def overlong_penalty(completion: Completion, limit: int, config: RewardConfig) -> float:
+    """Return the penalty of a reply; all of it where the reply was cut off, however many tokens are known.
+
+    >>> config = RewardConfig(overlong="penalize", overlong_tokens=4, overlong_penalty=-0.5)
+    >>> replies = [Completion((), (), (), "", "stop", 0, token_count=n) for n in (6, 7, 9, 10)]
+    >>> [overlong_penalty(reply, 10, config) for reply in replies]
+    [0.0, -0.125, -0.375, -0.5]
+    """
+    if completion.stop_reason == "length":
+        return config.overlong_penalty
+    beyond = token_counts(completion)[1] - (limit - config.overlong_tokens)
+    return config.overlong_penalty * min(max(beyond / config.overlong_tokens, 0.0), 1.0) or 0.0  # never -0.0

@@ -114,12 +114,12 @@ def truth_reward(grade: Truth, config: RewardConfig, score: float | None = None)
 
 
 def counts_partly(grade: Truth, config: RewardConfig, score: float | None) -> bool:
-    """Return whether a score is rewarded in the place of the grade."""
+    """Return whether a score is rewarded instead of the grade."""
     return config.truth_credit == "partial" and score is not None and isinstance(grade, bool)
 
 
 def score_of(turn: Turn) -> float | None:
-    """Return how much of a turn's solution is right, in [0, 1]; None where only its grade is known."""
+    """Return how much of a turn's solution is right, in [0, 1]; None if only its grade is known."""
     return None if turn.score is UNSET else turn.score
 
 
@@ -129,19 +129,19 @@ def verdict_reward(verdicts: Verdicts, turn: TurnId, config: RewardConfig) -> fl
     >>> verdicts = Verdicts("m", 0.5, ((0.75, "missing", None),))
     >>> [verdict_reward(verdicts, TurnId(0, round_), RewardConfig()) for round_ in range(3)]
     [0.75, 0.0, None]
-    >>> verdict_reward(verdicts, TurnId(0, 0), RewardConfig(verdict_credit="whole"))
+    >>> verdict_reward(verdicts, TurnId(0, 0), RewardConfig(truth_credit="whole"))
     1.0
     """
     score = value_of(verdicts.scores, turn)
     if score is None or isinstance(score, str):
         return truth_reward(score, config)
-    if config.verdict_credit == "whole":
+    if config.truth_credit == "whole":
         return truth_reward(score >= verdicts.threshold, config)
     return _between(score, config)
 
 
 def of_truth_alone(rewards: Rewards, correct: Correct, verdicts: Verdicts | None) -> Rewards:
-    """Return the rewards without a truth stream where a verifier model's verdicts stand in its place.
+    """Return the rewards without a truth stream where a verifier model's verdicts replace it.
 
     >>> given, verdicts = Rewards((), ((0.75,),), (), ()), Verdicts("m", 0.5, ((0.75,),))
     >>> of_truth_alone(given, None, verdicts).truth, of_truth_alone(given, [[True]], verdicts).truth

@@ -24,7 +24,7 @@ Stream: TypeAlias = tuple[tuple[float | None, ...], ...]
 """``stream[agent][round]``; None means that the turn has no signal, which is not zero."""
 
 Score: TypeAlias = float | Literal["missing"] | None
-"""A score in [0, 1] by a verifier model, "missing" without an answer, None where it gave no verdict."""
+"""A score in [0, 1] by a verifier model, "missing" without an answer, None if it gave no verdict."""
 
 
 class Verdicts(Value, frozen=True):
@@ -38,12 +38,12 @@ class Verdicts(Value, frozen=True):
     scores: tuple[tuple[Score, ...], ...]
 
     def score(self, turn: TurnId) -> float | None:
-        """Return the score of a solution; None where it has none."""
+        """Return the score of a solution; None if it has none."""
         score = value_of(self.scores, turn)
         return None if score is None or isinstance(score, str) else score
 
     def passes(self, turn: TurnId) -> bool | None:
-        """Return whether a solution passes; None where it has no score.
+        """Return whether a solution passes; None if it has no score.
 
         >>> Verdicts("m", 0.5, ((0.5, "missing"),)).passes(TurnId(0, 0))
         True
@@ -90,7 +90,7 @@ class Rewards(Value, frozen=True):
 
 
 def stream_named(rewards: Rewards | None, name: str) -> Stream:
-    """Return a stream by its name; () where the rewards, or the stream, are not there.
+    """Return a stream by its name; () if the rewards, or the stream, are not there.
 
     >>> stream_named(Rewards(((1.0,),), (), (), ()), "peer"), stream_named(NO_REWARDS, "shaping")
     (((1.0,),), ())
@@ -104,7 +104,7 @@ NO_REWARDS = Rewards((), (), (), ())
 
 
 def stream_of(values: Mapping[TurnId, float | None], num_agents: int, num_rounds: int) -> Stream:
-    """Return the values by turn as ``[agent][round]``; None where there is no value.
+    """Return the values by turn as ``[agent][round]``; None if there is no value.
 
     >>> stream_of({TurnId(1, 0): 0.5}, 2, 1)
     ((None,), (0.5,))

@@ -1,4 +1,4 @@
-"""Who could vote on what, and which votes count. Everything that scores votes reads the same valid ones.
+"""Which votes were possible and which count. Everything that scores votes reads the same valid ones.
 
 A vote is valid when the judge was shown both sides and neither is its own; a judge has one vote for each
 unordered pair: identical repeats collapse, contradictions void both. What is dropped is counted by reason.
@@ -160,7 +160,7 @@ def split_votes(box: BallotBox) -> tuple[tuple[Vote, ...], Counter[str]]:
 
 
 def drop_reasons(box: BallotBox) -> list[str]:
-    """Return for each vote as cast why it does not count, one of ``DROPPED``; "" where it does.
+    """Return for each vote as cast why it does not count, one of ``DROPPED``; "" if it does.
 
     >>> a, b, judge = TurnId(0, 0), TurnId(1, 0), TurnId(2, 1)
     >>> votes = (Vote(judge, a, b, "left"), Vote(judge, b, a, "right"), Vote(judge, a, a, "tie"))

@@ -84,7 +84,7 @@ def corpus() -> list[str]:
 
 @pytest.fixture
 def files_of_at_most():
-    """Return a context in which no file of this process grows beyond so many bytes, as on a full disk."""
+    """Return a context in which no file of this process grows beyond this many bytes, as on a full disk."""
 
     @contextmanager
     def limited(size):
@@ -119,7 +119,7 @@ def make_tiny():
     from debate_rl.models import load_model
 
     def make(pieces=(), *, fallback="bytes", lora_rank=0, seed=0, **sizes):
-        small = {"hidden_size": 32, "layers": 2, "heads": 4, "kv_heads": 2, "intermediate_size": 48}
+        small = {"hidden_size": 32, "layers": 2, "heads": 4, "intermediate_size": 48}
         tiny = TinyConfig(fallback=fallback, init_std=0.3, **(small | sizes))
         config = ModelConfig(tiny=tiny, device="cpu", lora_rank=lora_rank)
         return load_model(config, vocabulary=pieces, seed=seed)

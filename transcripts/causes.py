@@ -21,9 +21,9 @@ def wrong_replies(record: Record) -> Iterator[tuple[Turn, WrongReply]]:
 
 
 def wrong_reply(record: Record, turn: Turn) -> WrongReply | None:
-    """Return a turn's solution as one that was graded wrong or missing; None where it was not.
+    """Return a turn's solution as one that was graded wrong or missing; None if it was not.
 
-    A turn without a solution section has all of its reply behind the thinking as its solution.
+    A turn without a solution section has all of its reply after the thinking as its solution.
     """
     grade = None if turn.ballot else grade_of(turn.id, record.correct)
     if grade is True or grade is None:
@@ -41,7 +41,7 @@ def causes(record: Record) -> frozenset[str]:
 
 
 def causes_in(line: bytes) -> frozenset[str]:
-    """Return the causes of a debate by its line; none where the line is not one."""
+    """Return the causes of a debate by its line; none if the line is not one."""
     try:
         return causes(from_line(line))
     except (FieldError, LookupError, ValueError):

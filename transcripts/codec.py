@@ -35,7 +35,7 @@ SCHEMA_VERSION = 1
 """Of a line. A change that lines written before do not fit raises it."""
 BEYOND = re.compile(r"[^\x00-\x7f]+")
 TokensAt: TypeAlias = Callable[[int], bytes]
-"""Returns the token line that begins at a byte; b"" where there is none."""
+"""Returns the token line that begins at a byte; b"" if there is none."""
 T = TypeVar("T")
 ARRAYS = ("prompt_tokens", "tokens", "logprobs", "offsets", "forced")
 """The token arrays of a completion."""
@@ -103,7 +103,7 @@ class _Schema(msgspec.Struct):
 def to_line(record: Record, tokens_at: int | None = None) -> bytes:
     """Return all but the token arrays as one line of JSON in ASCII, without newline.
 
-    ``tokens_at``: where the arrays are. FieldError where a value would not be read back as it is.
+    ``tokens_at``: where the arrays are. FieldError if a value would not be read back as it is.
     """
     record = without_tokens(record)
     values = {one.name: getattr(record, one.name) for one in dataclasses.fields(record)}
@@ -133,7 +133,7 @@ def in_ascii(data: bytes) -> bytes:
 def from_line(line: bytes, tokens_at: TokensAt | None = None) -> Record:
     """Return the record of a line, with its token arrays where ``tokens_at`` finds them.
 
-    FieldError where the line is not a record, with an empty field where it is not JSON at all.
+    FieldError if the line is not a record, with an empty field if it is not JSON at all.
     """
     try:
         decoded = DECODER.decode(line)
@@ -170,7 +170,7 @@ def check_schema(line: bytes) -> None:
 
 
 def decode(data: bytes, kind: type[T]) -> T:
-    """Return JSON as a type; FieldError with the field that does not fit, "" where it is not JSON.
+    """Return JSON as a type; FieldError with the field that does not fit, "" if it is not JSON.
 
     >>> decode(b"[0, 2]", tuple[int, int])
     (0, 2)
@@ -260,7 +260,7 @@ TOKEN_DECODER = msgspec.json.Decoder(TokenLine)
 
 
 def token_line(debate: Debate) -> bytes | None:
-    """Return the line of a debate, without newline; None where no completion has any token.
+    """Return the line of a debate, without newline; None if no completion has any token.
 
     FieldError for what is not a token id or not a finite log-probability.
     """
@@ -283,7 +283,7 @@ def _packed(completion: Completion, where: str) -> Arrays | None:
 
 
 def pack(values: Sequence[float], *, real: bool, where: str = "") -> str:
-    """Return numbers as a string; FieldError where one is of another type, not finite or beyond 64 bits.
+    """Return numbers as a string; FieldError if one is of another type, not finite or beyond 64 bits.
 
     >>> pack((1, 2), real=False)
     'u2:AQACAA=='
@@ -305,7 +305,7 @@ def pack(values: Sequence[float], *, real: bool, where: str = "") -> str:
 
 
 def unpack(text: str, where: str = "") -> list[int] | list[float]:
-    """Return the numbers of a packed string; FieldError where it is not one.
+    """Return the numbers of a packed string; FieldError if it is not one.
 
     >>> unpack("u2:AQACAA==")
     [1, 2]
@@ -326,7 +326,7 @@ def unpack(text: str, where: str = "") -> list[int] | list[float]:
 
 
 def with_tokens(debate: Debate, line: bytes) -> Debate:
-    """Return the debate with the arrays of its token line; FieldError where they are another debate's."""
+    """Return the debate with the arrays of its token line; FieldError if they are another debate's."""
     try:
         decoded = TOKEN_DECODER.decode(line)
     except msgspec.ValidationError as error:

@@ -71,7 +71,7 @@ class PlainFile:
 
 
 class SealedFile(PlainFile):
-    """Reads a sealed file. ``size``: bytes of the unpacked text. TranscriptError where it is damaged."""
+    """Reads a sealed file. ``size``: bytes of the unpacked text. TranscriptError if it is damaged."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         super().__init__(path, file)
@@ -162,7 +162,7 @@ def open_file(path: Path) -> PlainFile:
 
     The plain one goes first: where both are there it is whole. A path that names neither a shard nor its seal
     is read as it is. TranscriptError for what is not a plain file (a pipe would be waited for),
-    FileNotFoundError where there is none.
+    FileNotFoundError if there is none.
     """
     if path.suffix not in (".jsonl", SEALED):
         return PlainFile(path, _opened(path))
@@ -202,7 +202,7 @@ class OpenFiles:
         self._open: OrderedDict[Path, PlainFile] = OrderedDict()
 
     def line(self, path: Path, start: int) -> bytes:
-        """Return the line that begins at a byte; FileNotFoundError where the file is gone."""
+        """Return the line that begins at a byte; FileNotFoundError if the file is gone."""
         if path not in self._open:
             self._open[path] = open_file(path)
             if len(self._open) > MOST_OPEN:
@@ -211,7 +211,7 @@ class OpenFiles:
         return self._open[path].line(start)
 
     def token_line(self, shard: Path, start: int) -> bytes:
-        """Return a line of a shard's token arrays, b"" where none begins; FieldError below byte 0."""
+        """Return a line of a shard's token arrays, b"" if none begins; FieldError below byte 0."""
         if start < 0:
             raise FieldError("tokens", f"{start} is not a byte of a file")
         try:

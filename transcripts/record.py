@@ -29,10 +29,10 @@ from rewards.types import (
 
 
 class TurnAdvantages(Value, frozen=True):
-    """What one turn's tokens were weighted with; None where the stream gave the turn no signal.
+    """What one turn's tokens were weighted with; None if the stream gave the turn no signal.
 
     ``peer`` and ``truth``, weights included, add up to ``generator``; None as well where the rewards were
-    mixed before the baseline. ``critic``: that of criticism, where there was any signal for it.
+    mixed before the baseline. ``critic``: that of criticism, if there was any signal for it.
     """
 
     turn: TurnId
@@ -60,11 +60,11 @@ class Record:
     """One debate of one training step.
 
     ``group`` names the problem's group within the step (its K debates share it); ``correct`` is (N, R),
-    or None for a problem without an answer; ``rewards`` is None where nothing was scored. ``timing`` differs
+    or None for a problem without an answer; ``rewards`` is None if nothing was scored. ``timing`` differs
     from one run to the next and takes no part in ``==``. ``mode``: the grader's, where the answers of the
     turns are what it found, and not the boxes of their sections. ``verdicts``: those of a verifier model,
-    where one scored; they are not ground truth. ``likelihoods``: of the gold answer behind each solution,
-    where a scheme rewards them. ``credit``: what the debate was rewarded by, where that was not ``correct``
+    where one scored; they are not ground truth. ``likelihoods``: of the gold answer after each solution,
+    where a scheme rewards them. ``credit``: what the debate was rewarded by, if that was not ``correct``
     alone.
     """
 

@@ -69,7 +69,7 @@ class RunStore:
     def open(cls, run: Path | str, *, refresh: bool = True, tell: Tell = tell_nobody) -> RunStore:
         """Open a run by its folder, or by that of its shards, and bring the index up to date.
 
-        ``tell`` is called with how many shards are taken in, and of how many. TranscriptError where there is
+        ``tell`` is called with how many shards are taken in, and of how many. TranscriptError if there is
         no run, or one that this version cannot read; nothing is written then.
         """
         home, shards = run_and_shards(Path(run))
@@ -120,7 +120,7 @@ class RunStore:
         return added
 
     def _refuse_cleared(self) -> None:
-        """Raise DatabaseError where somebody has cleared the cache: then the index is built again."""
+        """Raise DatabaseError if somebody has cleared the cache: then the index is built again."""
         if not (self.folder / INDEX).exists():
             raise sqlite3.DatabaseError("the index is gone")
 
@@ -182,7 +182,7 @@ class RunStore:
     def debate(self, id: str, *, tokens: bool = False) -> Record:
         """Return one debate by its id (step and index in the step, as 12.3), with token arrays if asked for.
 
-        TranscriptError where there is none of that id.
+        TranscriptError if there is none of that id.
         """
         key = self._key(id)
         rows = self._rows("SELECT start FROM debates WHERE key = ?", (key,))

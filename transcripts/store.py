@@ -72,7 +72,7 @@ class ShardWriter:
         self._file.write(line)
 
     def _arrays_of(self, record: Record) -> bytes | None:
-        """Return the line of token arrays; None without any, and, with a warning, where it is too long."""
+        """Return the line of token arrays; None without any, and, with a warning, if it is too long."""
         arrays = token_line(record.debate)
         if arrays is not None and len(arrays) >= LARGEST:
             left_out = f"the token arrays of problem {record.group} are left out: {len(arrays):,} bytes"

@@ -21,7 +21,7 @@ def parse_turn(
 ) -> ParsedTurn:
     r"""Return what can be read from one reply.
 
-    ``handles`` are the labels of all agents, ``own`` is the author's (None where it may compare its own
+    ``handles`` are the labels of all agents, ``own`` is the author's (None if it may compare its own
     work); matching ignores case. ``in_thinking``: the prompt itself opened a think block. Failures:
     MISSING_SECTION for an absent solution, and for an absent evaluation or comparison when ``due``;
     UNCLOSED_SECTION for a section (or thinking) that was opened and never closed; then, once per line of the
@@ -65,7 +65,7 @@ def last_boxed(text: str) -> str | None:
     >>> last_boxed(r"\boxed{\{1, 2\}}")
     '\\{1, 2\\}'
     """
-    open_braces: list[int | None] = []  # index behind the brace for a box, None for a plain brace
+    open_braces: list[int | None] = []  # index after the brace for a box, None for a plain brace
     best: tuple[int, int] | None = None
     for token in _BOX_OR_BRACE.finditer(text):
         if token[1]:

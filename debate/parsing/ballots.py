@@ -2,7 +2,7 @@
 
 A line votes only if, after bullets, numbering and a few lead-in words, it *begins* with a comparison: two
 handles with nothing but an operator (or "is better than" and the like) between them. ``A > B`` means that
-A wins, always. Everything behind the last handle of the chain is the reason and never votes, whatever
+A wins, always. Everything after the last handle of the chain is the reason and never votes, whatever
 handles and operators it names. A line without any reason may list comparisons with ``;``, ``,`` or "and".
 
 Chains: ``A > B = C`` implies each of its pairs once, adjacent ones first. A chain that points both ways
@@ -128,7 +128,7 @@ def _comparisons(reader: Grammar, line: str) -> list[_Chain]:
 
 
 def _first(reader: Grammar, line: str) -> _Chain | None:
-    """Return the comparison at the beginning of a line, behind bullets and lead-in words."""
+    """Return the comparison at the beginning of a line, after bullets and lead-in words."""
     start = BULLET.match(line)
     for _ in range(_LEADS):
         if start is None:

@@ -1,7 +1,7 @@
 """Read criticism: what an evaluation says of each solution that it names as a target.
 
 A criticism begins with ``<target>K7</target>`` and goes to the next target or to the section's end. Labels
-match whole and in any case; "agent" may stand before one. What stands before the first target is about
+match whole and in any case; "agent" may stand before one. Text before the first target is about
 nobody.
 """
 

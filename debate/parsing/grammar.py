@@ -85,7 +85,7 @@ LEAD = re.compile(
     r"conclusion|therefore|thus|so|hence|think|believe|say|judge|view|opinion|that)(?![^\W_])\s*+){1,5}"
     rf"(?:\d{{1,3}}\s*+)?[:,.-]?){_BULLET}"
 )
-"""What may stand before a comparison beside bullets: a number, a letter, or a few harmless words."""
+"""What may precede a comparison in addition to bullets: a number, a letter, or a few harmless words."""
 BULLET = re.compile(_BULLET)
 SYMBOL = re.compile(rf"{_D}*+([<>=~≈≃≅≡∼≻≺≽≼≫≪≥≤≧≦⩾⩽＞＜＝≠!]++)")
 SYMBOLS: dict[str, Outcome] = {
@@ -128,9 +128,9 @@ _GOES_ON = re.compile(rf"[^\W_]|[-_][^\W_]|\.\d|{_MARK}")
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """What stands on one side of a comparison: a handle as the debate spells it, None for another word.
+    """One side of a comparison: a handle as the debate spells it, None for another word.
 
-    ``end`` is where the text behind it begins.
+    ``end`` is where the text after it begins.
     """
 
     handle: str | None
@@ -152,7 +152,7 @@ class Grammar:
         return self.names.get(_key(label))
 
     def operand(self, line: str, at: int) -> Operand | None:
-        """Return the handle, or else the word, that stands here with what may surround it."""
+        """Return the handle, or else the word, at this place, with what may surround it."""
         if known := self.known(line, at):
             return known
         other = _STRANGER.match(line, at)

@@ -1,4 +1,4 @@
-"""Whether a reply is well-formed XML: stricter than the tolerant parser, and reported beside it."""
+"""Whether a reply is well-formed XML: stricter than the tolerant parser; both are reported."""
 
 from __future__ import annotations
 

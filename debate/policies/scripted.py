@@ -29,12 +29,12 @@ END_TOKEN = 0x110000
 
 
 class ScriptedPolicy:
-    """Answers each request from a script, as an engine would: nothing is generated behind a stop string.
+    """Answers each request from a script, as an engine would: nothing is generated after a stop string.
 
     A table that lacks the turn falls back on ``default``; without one that is a KeyError. With
     ``tokens=True`` every character is a token (its code point) of log-probability 0, ``max_tokens`` holds
     (with ``thinking_tokens``, their sum), and a reply that no stop string ended has the end token.
-    ``requests`` keeps the requests, in order. A reply that has begun (``SampleRequest.begun``) goes on with
+    ``requests`` keeps the requests, in order. A reply that has begun (``SampleRequest.begun``) continues with
     what the script says to that request.
 
     >>> import asyncio
@@ -92,7 +92,7 @@ def _look_up(
 
 
 def _until_stop(text: str, request: SampleRequest) -> tuple[str, bool]:
-    """Return the text up to the end of the first stop string behind its thinking, and if there was one."""
+    """Return the text up to the end of the first stop string after its thinking, and if there was one."""
     begin = max(0, text.find("</think>")) if request.thinking_tokens else 0
     end = end_of_stop(text, request.stop, begin)
     return text[:end], end is not None

@@ -10,7 +10,7 @@ A shown text cannot open or close a tag, carry a chat control token, or hide cha
 - ``[`` becomes ``&#91;`` before the bracketed control words of chat templates, as in ``[INST]``.
 
 Mathematics stays as it is: ``x < 5``, ``x < y``, ``0<x<1``, ``a & b`` and ``[ABC]``. Only a letter right
-after ``<`` with a space or more letters behind it, as in ``n<m holds``, is taken for a possible tag and
+after ``<`` with a space or more letters after it, as in ``n<m holds``, is taken for a possible tag and
 becomes ``n&lt;m``. The prompt files see to it that escaped text cannot look like a new entry of the history
 either: an entry opens with a tag, or a shown text never starts a line (``line_break``).
 """

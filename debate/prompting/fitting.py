@@ -31,7 +31,7 @@ class PromptTooLongError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ContextBudget:
-    """Tokens that a prompt may take beside its reply's (None: no limit), and how they are counted.
+    """Tokens that a prompt may take in addition to its reply's (None: no limit), and how they are counted.
 
     ``reply`` tokens are kept free; ``kept`` says for what.
     """

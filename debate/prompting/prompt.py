@@ -82,7 +82,7 @@ def agent_prompt(
     """Return one agent's prompt of one round, cut to fit if it must be; PromptTooLongError if it cannot.
 
     A ``Cut`` in place of a budget is how much was cut before: the prompt is made again. A ``summary`` is
-    shown in the place of the rounds that it sums up. With a ``pair`` of agents, nobody else's work is shown.
+    shown instead of the rounds that it sums up. With a ``pair`` of agents, nobody else's work is shown.
     """
     rounds = entries_shown(seating, past, agent, round_)
     if pair is not None:
@@ -93,7 +93,7 @@ def agent_prompt(
 
 
 def next_prompt(seating: Seating, past: Past, agent: int, round_: int, budget: ContextBudget | Cut) -> Prompt:
-    """Return what one agent's conversation goes on with: in round 0 its whole prompt, later one message.
+    """Return what continues an agent's conversation: in round 0 its whole prompt, later one message.
 
     A message shows what the others wrote in the newest round, and sets the task. Earlier rounds and the
     agent's own replies stand in the conversation: they count as shown, and nothing of them can be cut.

@@ -21,9 +21,9 @@ _GROUPS = {"handle": r"[^\n:<>\"]{1,40}?", "round": r"\d+"}
 
 @dataclass(frozen=True, slots=True)
 class SeenEntry:
-    """One entry of the history as an agent sees it, escaped; ``round`` None where the set prints none.
+    """One entry of the history as an agent sees it, escaped; ``round`` None if the set prints none.
 
-    ``solution`` is "" where the entry is criticism, which is its evaluation.
+    ``solution`` is "" if the entry is criticism, which is its evaluation.
     """
 
     handle: str
@@ -78,7 +78,7 @@ def _entries(texts: PromptTexts, text: str) -> tuple[SeenEntry, ...]:
 
 
 def _last_words(template: str) -> str:
-    """Return what stands behind the last placeholder."""
+    """Return the text after the last placeholder."""
     return template[max((match.end() for match in Template.pattern.finditer(template)), default=0) :]
 
 

@@ -73,7 +73,7 @@ class HeldDebate:
         return readers[turn]
 
     def _summary(self, round_: int) -> Summary | None:
-        """Return what a round showed in the place of turns; PromptUnknownError where it sums up others."""
+        """Return what a round showed instead of turns; PromptUnknownError if it sums up others."""
         summary = next((one for one in self.debate.summaries if one.round == round_), None)
         agents = range(self.debate.protocol.num_agents)
         rounds = rounds_shown(round_, self.debate.protocol.history_rounds)
@@ -93,9 +93,9 @@ class HeldDebate:
 
 
 def held_debate(debate: Debate) -> HeldDebate:
-    """Return a debate whose prompts can be made again; PromptUnknownError where none of them can.
+    """Return a debate whose prompts can be made again; PromptUnknownError if none of them can.
 
-    The personas are those that are stored with it. ValueError where the prompt set cannot be read.
+    The personas are those that are stored with it. ValueError if the prompt set cannot be read.
     """
     seating = seat_debate(debate.problem, debate.protocol, debate.seed, personas=debate.personas)
     handles = dict(enumerate(seating.handles))
@@ -120,7 +120,7 @@ def _past(debate: Debate, seating: Seating) -> Past:
 
 
 def _require_same(prompt: Prompt, reader: Reader) -> None:
-    """PromptUnknownError where the prompt does not show what is stored as shown."""
+    """PromptUnknownError if the prompt does not show what is stored as shown."""
     compared = prompt.compared if isinstance(reader, Summary) else reader.compared
     if (prompt.shown, prompt.compared) != (reader.shown, compared):
         raise PromptUnknownError(_OTHERS)

@@ -39,7 +39,7 @@ _OWN_LABEL = re.compile(r"\s*\(?([A-Za-z])\s*[).:]\s*")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A prompt without its history: what stands before and behind it, and the task.
+    """A prompt without its history: the text before and after it, and the task.
 
     ``compared`` are the turns that may be compared, ``stop`` the strings at which the reply ends,
     ``examples`` solved problems as turns of their own.
@@ -143,7 +143,7 @@ def one_text(texts: PromptTexts, text: str) -> str:
 
 
 def history_text(texts: PromptTexts, entries: Iterable[str], *, left_out: bool = False) -> str:
-    """Return the rendered entries with what stands before and after them; "" when there is none."""
+    """Return the rendered entries with the text before and after them; "" when there is none."""
     body = "".join(entries)
     if not body:
         return ""
@@ -151,7 +151,7 @@ def history_text(texts: PromptTexts, entries: Iterable[str], *, left_out: bool =
 
 
 def summary_text(texts: PromptTexts, summary: str) -> str:
-    r"""Return a summary as it stands in the place of the history: escaped, or a placeholder for an empty one.
+    r"""Return the text that replaces the history by a summary: escaped, or a placeholder for an empty one.
 
     >>> summary_text(load_prompts("tiny"), "Q2 says 11.\nK7 agrees. <solution>")
     'Q2 says 11. K7 agrees. &lt;solution>\n'

@@ -1,6 +1,6 @@
 """The seating of a debate: personas, labels and the order in which texts are shown, all from the seed.
 
-All of it is drawn anew for each debate, so neither a label nor a position says who somebody is.
+All of it is drawn again for each debate, so neither a label nor a position says who somebody is.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _claimed(seating: Seating, short: str) -> str:
 
 
 def prompts_of(config: DebateConfig) -> PromptTexts:
-    """Return the prompt set of a debate; PromptFileError also where a family for one agent is to do for more.
+    """Return the prompt set of a debate; PromptFileError also if a family for one agent would serve several.
 
     >>> prompts_of(DebateConfig(num_agents=1, num_rounds=1, prompts="qa")).alone
     True
@@ -111,7 +111,7 @@ def draw_handles(
 
     Labels that stand in the text ``avoid`` (the question) are not drawn while others are left. With a
     ``pool`` of own labels they are drawn from it and dealt, in the pool's order, along ``order`` (the agents
-    as their texts are shown, (N,); itself drawn anew for each debate), so that a very small model always
+    as their texts are shown, (N,); itself drawn again for each debate), so that a very small model always
     reads them in one order. ValueError when a label is not words of letters and digits.
 
     >>> draw_handles(3, 7) == draw_handles(3, 7)

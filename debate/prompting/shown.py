@@ -59,7 +59,7 @@ def reads(config: DebateConfig, reader: TurnId, author: TurnId) -> bool:
 def groups_shown(config: DebateConfig, round_: int, agent: int = PROPOSER) -> list[range]:
     """Return the rounds that a prompt of ``round_`` shows; those of a group are cut together.
 
-    A critique counts rounds of solutions: with each comes the round of criticism behind it. In a game the
+    A critique counts rounds of solutions: with each comes the round of criticism after it. In a game the
     critic is shown the round that it speaks in, which the proposer began.
 
     >>> critique = DebateConfig(protocol="critique", num_agents=4, num_rounds=3)
@@ -76,7 +76,7 @@ def groups_shown(config: DebateConfig, round_: int, agent: int = PROPOSER) -> li
 
 
 def holds_criticism(config: DebateConfig, round_: int) -> bool:
-    """Return whether a round holds criticism in the place of solutions.
+    """Return whether a round holds criticism instead of solutions.
 
     >>> critique = DebateConfig(protocol="critique", num_rounds=5)
     >>> [round_ for round_ in range(-1, 6) if holds_criticism(critique, round_)]
@@ -91,7 +91,7 @@ def holds_solutions(config: DebateConfig, round_: int) -> bool:
 
 
 def solved_before(config: DebateConfig, round_: int) -> int:
-    """Return the number of the round of solutions before another one; below 0 where there is none."""
+    """Return the number of the round of solutions before another one; below 0 if there is none."""
     return round_ - (2 if config.protocol == "critique" else 1)
 
 

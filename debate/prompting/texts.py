@@ -42,7 +42,7 @@ _PLACEHOLDERS: Mapping[str, tuple[set[str], set[str]]] = {
     "raw_user": ({"content"}, set()),
     "raw_reply": ({"content"}, set()),
 }
-"""Which placeholders a piece must have, and which it may have beside; the other pieces have none."""
+"""The placeholders that a piece must have, and those that it may have; other pieces have none."""
 
 Fill = Callable[..., str]
 """A piece with placeholders, as a function of their values by keyword."""
@@ -110,7 +110,7 @@ class PromptTexts:
 
 
 Values: TypeAlias = dict[str, str | bool | list[str]]
-"""What stands in a prompt file."""
+"""The content of a prompt file."""
 _CRITIQUE = (
     *("system_critique", "critique", "critique_unranked", "revision", "entry_criticism", "no_criticism"),
 )
@@ -174,7 +174,7 @@ def load_prompts(name: str) -> PromptTexts:
 
 
 def _check_family(name: str, texts: Values) -> None:
-    """PromptFileError where a file has neither the pieces of a debate nor those of a prompt family."""
+    """PromptFileError if a file has neither the pieces of a debate nor those of a prompt family."""
     missing = [key for key in _FAMILY_NEEDS if key not in texts]
     if missing:
         raise PromptFileError(
@@ -184,7 +184,7 @@ def _check_family(name: str, texts: Values) -> None:
 
 
 def _stop_strings(name: str, value: object) -> tuple[str, ...]:
-    """Return the stop strings of a file; PromptFileError where one is none."""
+    """Return the stop strings of a file; PromptFileError if one is invalid."""
     strings = cast("list[object]", value)
     if not all(isinstance(string, str) and string for string in strings):
         raise PromptFileError(f"{name}: stop must be a list of texts, none of them empty, got {value!r}")

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from debate_rl.alarms import rules
-from debate_rl.alarms.curves import Alarm, Curves
-from debate_rl.alarms.metrics_file import GRADERS
+from debate_rl.alarms.curves import GRADERS, Alarm, Curves
 from debate_rl.alarms.settings import TABLE
 from debate_rl.formatting import percent
 from debate_rl.metrics.intervals import wilson
@@ -20,7 +19,7 @@ from debate_rl.metrics.intervals import wilson
 __all__ = ["DETECTORS", "Alarm", "Curves", "Detector", "Reading", "alarms", "readings"]
 
 RUNS, FIRST_SEED, STEPS, ANY = (TABLE["measured"][name] for name in ("runs", "first_seed", "steps", "any"))
-"""The simulated healthy runs of which rates are measured, and in how many of them some detector fired."""
+"""The simulated healthy runs that rates are measured on, and in how many of them some detector fired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +45,19 @@ class Detector:
         return "{} [{}, {}]".format(*map(percent, (share, *wilson(share, RUNS))))
 
 
-def _detector(name: str, row: dict[str, object]) -> Detector:
-    detect = getattr(rules, "format_collapse" if name == "format" else name)
-    reads = GRADERS[1:] if row["reads"] == ["accuracy [mode]"] else tuple(row["reads"])  # type: ignore[arg-type]
-    return Detector(name, detect, **(row | {"reads": reads}))  # type: ignore[arg-type]
-
-
-DETECTORS = {name: _detector(name, row) for name, row in TABLE["detector"].items()}
+DETECTORS: dict[str, Detector] = {}
 """By name, in the order of the report."""
+for _name, _row in TABLE["detector"].items():
+    _reads = GRADERS[1:] if _row["reads"] == ["accuracy [mode]"] else tuple(_row["reads"])
+    _detect = getattr(rules, "format_collapse" if _name == "format" else _name)
+    DETECTORS[_name] = Detector(_name, _detect, **(_row | {"reads": _reads}))
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one detector says of a run: an alarm, or that it is quiet, or cannot say anything yet.
+    """What one detector reports on a run: an alarm, quiet, or too few values.
 
-    ``values``: how many values the best known of its figures has.
+    ``values``: the number of values of the best known of its figures.
     """
 
     detector: Detector
@@ -72,9 +69,8 @@ class Reading:
         """One of "alarm", "quiet", "too few steps", "no data"."""
         if self.alarm is not None:
             return "alarm"
-        if self.values == 0:
-            return "no data"
-        return "quiet" if self.values >= self.detector.least else "too few steps"
+        few = "too few steps" if self.values else "no data"
+        return "quiet" if self.values >= max(1, self.detector.least) else few
 
     @property
     def able(self) -> bool:

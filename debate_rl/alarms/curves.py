@@ -1,16 +1,24 @@
-"""Figures of a run by step, and the shapes of them that detectors look for."""
+"""Figures of a run by step, read from metrics.jsonl, and the shapes of them that detectors look for."""
 
 from __future__ import annotations
 
+import json
+from array import array
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from debate.files import plain_lines
 from debate_rl.metrics.intervals import Numbers, thirds
+from envs.types import MODES
 
 Steps = NDArray[np.int64]
 Where = NDArray[np.bool_]
@@ -18,14 +26,19 @@ SOLVED = 0.9
 """The share of right answers above which solutions may well be alike."""
 BASE = 10
 """Values at the beginning of a run that later ones are compared with."""
+STREAMS = ("truth", "peer", "judge", "format")
+GRADERS = ("accuracy", *(f"accuracy [{mode}]" for mode in MODES))
+"""Shares of right solutions: by the grader that rewards, and by each of the others."""
+FORMS = ("missing", *(f"missing [{mode}]" for mode in MODES))
+"""Shares of solutions in which the same graders find no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Columns (n,) over rising ``steps`` (n,); nan where there is no value.
+    """Columns (n,) over rising ``steps`` (n,); nan if there is no value.
 
     ``broken`` names the steps at which a figure was there and no finite number. ``group`` is K N, the
-    answers to a problem in round 0 of a step, where it is known.
+    answers to a problem in round 0 of a step, if it is known.
 
     >>> curves = Curves(np.array([0, 1, 2]), {"loss": np.array([1.0, np.nan, 3.0])})
     >>> curves.of("loss")
@@ -44,16 +57,16 @@ class Curves:
         return self.steps[known], column[known]
 
     def dense(self, name: str) -> Numbers:
-        """Return a column (n,), nan where there is no value."""
+        """Return a column (n,), nan if there is no value."""
         return self.values[name] if name in self.values else np.full(len(self.steps), np.nan)
 
     def bounds(self, name: str) -> tuple[Numbers, Numbers]:
-        """Return the interval of each value of a held-out figure, nan where it has none."""
+        """Return the interval of each value of a held-out figure, nan if it has none."""
         known = np.isfinite(self.dense(name))
         return self.dense(f"{name}/low")[known], self.dense(f"{name}/high")[known]
 
     def beginning(self, name: str) -> float | None:
-        """Return the mean of the first 5 values of a figure; None where it has none."""
+        """Return the mean of the first 5 values of a figure; None if it has none."""
         return _reduced(np.mean, self.of(name)[1][:5])
 
     def late(self, name: str) -> float | None:
@@ -84,12 +97,75 @@ def joined(parts: Sequence[Curves], group: int | None = None) -> Curves:
     values: dict[str, Numbers] = {}
     broken: dict[str, tuple[int, ...]] = {}
     for part in reversed(parts):
-        at = np.searchsorted(steps, part.steps)
         for name, column in part.values.items():
             values[name] = np.full(len(steps), np.nan)
-            values[name][at] = column
+            values[name][np.searchsorted(steps, part.steps)] = column
         broken.update(part.broken)
     return Curves(steps, values, broken, group)
+
+
+def read_metrics(path: Path) -> tuple[Curves, list[str]]:
+    """Return the figures of a metrics.jsonl by step, and a line for each kind of thing that was wrong.
+
+    The file may be torn, doubled or foreign: nothing in it raises. Of a step that is there twice the later
+    line counts. Null, NaN and infinite numbers are broken values.
+    """
+    steps, wrong = array("q"), list[str]()
+    columns: dict[str, tuple[array[int], array[float]]] = defaultdict(lambda: (array("q"), array("d")))
+    broken: dict[str, set[int]] = defaultdict(set)
+    try:
+        for number, line in enumerate(plain_lines(path), start=1):
+            row = parsed(line) if line.strip() else {}
+            step = row.get("step") if isinstance(row, dict) else None
+            if type(step) is not int or not 0 <= step < 1 << 53:
+                why = "no JSON object" if line.endswith(b"\n") else "the line has no end, as of a killed run"
+                if isinstance(row, dict):
+                    why = f"step is {repr(row.get('step'))[:40]}, not a whole number from 0"
+                wrong += [f"line {number}: {why}"] if line.strip() else []
+                continue
+            for name, value in row.items():
+                if type(value) not in (int, float, type(None)):
+                    continue
+                if (known := finite(value)) is None:
+                    broken[name].add(step)
+                else:
+                    columns[name][0].append(len(steps))
+                    columns[name][1].append(known)
+            steps.append(step)
+    except OSError as error:
+        return Curves(), [f"{path.name}: {error.strerror or 'cannot be read'}"]
+    notes = [f"{path.name}: {len(wrong)} lines left out (first in {wrong[0]})"] if wrong else []
+    rising, newest = np.unique(np.array(steps, dtype=np.int64)[::-1], return_index=True)
+    latest = len(steps) - 1 - newest
+    if twice := len(steps) - len(latest):
+        notes.append(f"{path.name}: {twice} lines are of steps done again; the later line of a step counts")
+    values: dict[str, Numbers] = {}
+    for name, (rows, numbers) in columns.items():
+        column = np.full(len(steps), np.nan)
+        column[np.array(rows, dtype=np.int64)] = numbers
+        values[name] = column[latest]
+    return Curves(rising, values, {name: tuple(sorted(at)) for name, at in broken.items()}), notes
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number that was read; None if it is not a number, infinite or too large."""
+    try:
+        number = float(value) if value is not None else None
+    except OverflowError:
+        return None
+    return number if number is not None and isfinite(number) else None
+
+
+def parsed(text: bytes) -> Any:
+    """Return the value of a JSON text, which may have NaN and Infinity; None if it is not JSON."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +186,13 @@ def first(steps: Steps, fires: Where, values: Numbers, threshold: float, why: st
 
 def earliest(*alarms: Alarm | None) -> Alarm | None:
     """Return the alarm of the lowest step; of equal ones the first."""
-    fired = [alarm for alarm in alarms if alarm is not None]
-    return min(fired, key=lambda alarm: alarm.step, default=None)
+    return min((alarm for alarm in alarms if alarm), key=lambda alarm: alarm.step, default=None)
 
 
 def ends_from(known: int, count: int, width: int = 1) -> Where:
     """Return (count,): does each trailing window of ``width`` end at index ``known`` or later?
 
-    What is compared with the first values of a run can only be judged once these are all there.
+    A comparison with the first values of a run can only be made once these are all there.
     """
     return np.arange(count) + width - 1 >= known
 
@@ -144,7 +219,7 @@ def trailing_mean(values: Numbers, width: int) -> Numbers:
 
 
 def gained(values: Numbers, width: int = BASE) -> Numbers:
-    """Return the trailing means less the first of them, (n - width + 1,)."""
+    """Return the trailing means minus the first of them, (n - width + 1,)."""
     means = trailing_mean(values, width)
     return means - means[0]
 
@@ -162,10 +237,8 @@ def trailing_share(wins: Numbers, votes: Numbers, least: float) -> Numbers:
     >>> trailing_share(np.array([1.0, 0.0, 4.0]), np.array([2.0, 2.0, 4.0]), least=4)
     array([ nan, 0.25, 1.  ])
     """
-    won = np.concatenate([[0.0], np.cumsum(wins)])
-    cast = np.concatenate([[0.0], np.cumsum(votes)])
+    won, cast = (np.concatenate([[0.0], np.cumsum(counts)]) for counts in (wins, votes))
     begin = np.searchsorted(cast, cast[1:] - least, side="right") - 1
-    enough = begin >= 0
-    begin = np.maximum(begin, 0)
+    enough, begin = begin >= 0, np.maximum(begin, 0)
     counted = np.maximum(cast[1:] - cast[begin], 1e-12)
     return np.where(enough, (won[1:] - won[begin]) / counted, np.nan)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from debate_rl.alarms.curves import (
     BASE,
+    FORMS,
+    GRADERS,
     SOLVED,
+    STREAMS,
     Alarm,
     Curves,
     Steps,
+    Where,
     earliest,
     ends_from,
     first,
@@ -23,7 +27,6 @@ from debate_rl.alarms.curves import (
     trailing_median,
     trailing_share,
 )
-from debate_rl.alarms.metrics_file import FORMS, GRADERS, STREAMS
 from debate_rl.metrics.intervals import Numbers
 
 LONG = 2 * BASE  # of figures that jump with the problems of a step
@@ -35,10 +38,23 @@ SPLIT = {
     **{"tokens/generated": "tokens", "tokens/completion_max": "longest reply"},
     **{f"seconds/{phase}": phase for phase in (*PHASES, "grade")},
 }
-"""What a slow step is split into, with its name in the alarm."""
+"""The parts of a slow step, with their names in the alarm; longer replies are no slower machine."""
 WATCHED = ("loss", "grad_norm", "ratio_mean", "kl_mean", "entropy_mean")
 APART, STANDS = 0.15, 0.02
 """By how much one grader's figure leaves another's, and how far the other stands still."""
+
+
+def _medians(curves: Curves, name: str, width: int = 5) -> tuple[Steps, Numbers]:
+    """Return the trailing medians of a figure, and the steps at which their windows end."""
+    steps, values = curves.of(name)
+    return steps[width - 1 :], trailing_median(values, width)
+
+
+def _together(curves: Curves, *names: str, width: int = 1) -> tuple[Steps, list[Numbers]]:
+    """Return the steps that have all of these figures, and their trailing means there."""
+    columns = [curves.dense(name) for name in names]
+    known = np.isfinite(columns).all(axis=0)
+    return curves.steps[known][width - 1 :], [trailing_mean(column[known], width) for column in columns]
 
 
 def ratio(curves: Curves) -> Alarm | None:
@@ -54,11 +70,11 @@ def ratio(curves: Curves) -> Alarm | None:
 
 def entropy(curves: Curves) -> Alarm | None:
     low, fast, high = 0.1, 0.25, 3.0
-    steps, values = curves.of("entropy_mean")
+    values = curves.of("entropy_mean")[1]
     if len(values) < BASE + 5:
         return None
-    base = max(float(np.median(values[:BASE])), 1e-12)
-    level, steps = trailing_median(values, 5) / base, steps[4:]
+    steps, level = _medians(curves, "entropy_mean")
+    level = level / max(float(np.median(values[:BASE])), 1e-12)
     late = ends_from(BASE + 4, len(level), 5)
     before = np.concatenate([np.full(min(20, len(level)), np.inf), level[:-20]])
     falls = np.isfinite(before) & (level < fast * before)
@@ -75,7 +91,7 @@ def logprob(curves: Curves) -> Alarm | None:
         return None
     threshold = 2 * min(0.0, float(np.median(values[:3]))) - 1.0
     crashed = (values < threshold) & ends_from(2, len(values))
-    return first(steps, crashed, values, threshold, "the log-probability of what is said crashed")
+    return first(steps, crashed, values, threshold, "the log-probability of sampled tokens crashed")
 
 
 def gradient(curves: Curves) -> Alarm | None:
@@ -93,33 +109,28 @@ def gradient(curves: Curves) -> Alarm | None:
 
 
 def not_finite(curves: Curves) -> Alarm | None:
-    alarms = [
-        Alarm(curves.broken[name][0], np.inf, 0.0, f"{name} is not finite")
-        for name in WATCHED
-        if curves.broken.get(name)
-    ]
+    broken = {name: curves.broken[name] for name in WATCHED if curves.broken.get(name)}
+    alarms = [Alarm(at[0], np.inf, 0.0, f"{name} is not finite") for name, at in broken.items()]
     steps, values = curves.of("bad_steps")
     return earliest(*alarms, first(steps, values >= 3, values, 3, "3 steps in a row without an update"))
 
 
 def kl(curves: Curves) -> Alarm | None:
     high, token, at_first = 0.5, 1000.0, 100.0
-    steps, values = curves.of("kl_mean")
-    mean = trailing_median(values, 5)
+    steps, mean = _medians(curves, "kl_mean")
     at, largest = curves.of("kl_max")
     begun, far = trailing_median(largest[:3], 3), sustained(largest > token, 4, 5)
     return earliest(
         first(at[2:], begun > at_first, begun, at_first, "the reference is not where training began"),
-        first(steps[4:], mean > high, mean, high, "the policy is far from its reference"),
+        first(steps, mean > high, mean, high, "the policy is far from its reference"),
         first(at, far, largest, token, "single tokens are far from the reference"),
     )
 
 
 def mismatch(curves: Curves) -> Alarm | None:
-    steps, values = curves.of("mismatch_kl")
-    level = trailing_median(values, 5)
+    steps, level = _medians(curves, "mismatch_kl")
     why = "sampler and trainer give different probabilities: temperature, model or numeric type"
-    return first(steps[4:], level > MISMATCH, level, MISMATCH, why)
+    return first(steps, level > MISMATCH, level, MISMATCH, why)
 
 
 def stall(curves: Curves) -> Alarm | None:
@@ -128,28 +139,18 @@ def stall(curves: Curves) -> Alarm | None:
     steps, values = curves.steps[total > 0], total[total > 0]
     if len(values) <= BASE:
         return None
-    usual = running_median(values)
-    slow = (np.arange(len(values)) >= BASE) & (values > STALL_S) & (values > STALL * usual)
+    slow = (np.arange(len(values)) >= BASE) & (values > STALL_S) & (values > STALL * running_median(values))
     alarm = first(steps, slow, values, STALL_S, "")
     if alarm is None:
         return None
     row = int(np.flatnonzero(curves.steps == alarm.step)[0])
-    phase = PHASES[int(np.argmax([column[row] for column in columns]))]
-    return replace(alarm, why=f"the step hung, most of it in {phase}{_slower(curves, row)}")
-
-
-def _slower(curves: Curves, row: int) -> str:
-    """Return how many times its median of the 50 steps before each part of a step took.
-
-    Tokens are among the parts: replies that grew longer are no slower machine.
-    """
-    parts: list[str] = []
+    why = f"the step hung, most of it in {PHASES[int(np.argmax([column[row] for column in columns]))]}"
+    parts: list[str] = []  # times the median of the 50 steps before
     for name, label in SPLIT.items():
         column = np.nan_to_num(curves.dense(name), nan=0.0)
         usual = float(np.median(column[max(0, row - 50) : row]))
-        if usual > 0:
-            parts.append(f"{label} x{column[row] / usual:.1f}")
-    return f" (against the steps before: {', '.join(parts)})" if parts else ""
+        parts += [f"{label} x{column[row] / usual:.1f}"] if usual > 0 else []
+    return replace(alarm, why=why + (f" (against the steps before: {', '.join(parts)})" if parts else ""))
 
 
 def repetition(curves: Curves) -> Alarm | None:
@@ -166,31 +167,29 @@ def repetition(curves: Curves) -> Alarm | None:
 
 def length(curves: Curves) -> Alarm | None:
     low, cut = 0.2, 0.5
-    steps, values = curves.of("tokens/completion")
-    at, truncated = curves.of("truncated")
-    half = trailing_median(truncated, 5)
-    alarm = first(at[4:], half > cut, half, cut, "half of the replies are truncated")
+    at, half = _medians(curves, "truncated")
+    alarm = first(at, half > cut, half, cut, "half of the replies are truncated")
+    values = curves.of("tokens/completion")[1]
     if len(values) < BASE:
         return alarm
-    level = trailing_median(values, 5) / max(float(np.median(values[:BASE])), 1e-12)
+    steps, level = _medians(curves, "tokens/completion")
+    level = level / max(float(np.median(values[:BASE])), 1e-12)
     short = (level < low) & ends_from(BASE, len(level), 5)
-    return earliest(first(steps[4:], short, level, low, "replies became very short"), alarm)
+    return earliest(first(steps, short, level, low, "replies became very short"), alarm)
 
 
 def format_collapse(curves: Curves) -> Alarm | None:
     fallen, hardly, missing, nothing = 0.35, 0.1, 0.5, 0.2
-    steps, values = curves.of("format/valid")
-    level, lately = trailing_median(values, 5), trailing_mean(values, 2 * BASE)
+    steps, level = _medians(curves, "format/valid")
     fall = np.maximum.accumulate(level) - level
-    at, parsed = curves.of("judge/parsed_share")
-    votes = trailing_median(parsed, 5)
+    late, (lately,) = _together(curves, "format/valid", width=LONG)
+    at, votes = _medians(curves, "judge/parsed_share")
     had = np.maximum.accumulate(votes) >= missing
     looks, empty = curves.of("sample/empty")
-    never = lately <= hardly
     return earliest(
-        first(steps[4:], fall > fallen, fall, fallen, "the form of replies got worse"),
-        first(steps[2 * BASE - 1 :], never, lately, hardly, "hardly any reply has the form"),
-        first(at[4:], had & (votes < missing), votes, missing, "most due comparisons are missing"),
+        first(steps, fall > fallen, fall, fallen, "the form of replies got worse"),
+        first(late, lately <= hardly, lately, hardly, "hardly any reply has the form"),
+        first(at, had & (votes < missing), votes, missing, "most due comparisons are missing"),
         first(looks, sustained(empty > nothing, 2, 3), empty, nothing, "sections hold N/A or nothing"),
     )
 
@@ -232,34 +231,26 @@ def constant_truth(curves: Curves) -> Alarm | None:
 
 
 def one_sided(curves: Curves) -> Alarm | None:
-    share = 0.9
-    alarms = [_lopsided(curves, "sample/first", "the solution shown first", share)]
-    alarms += [_lopsided(curves, f"sample/agent_{a}", f"agent {a}", share, low=False) for a in range(8)]
+    most, least_votes, alarms = 0.9, 100, list[Alarm | None]()
+    whom = {
+        "sample/first": "the solution shown first",
+        **{f"sample/agent_{a}": f"agent {a}" for a in range(8)},
+    }
+    for name, words in whom.items():
+        steps, votes = curves.of(f"{name}/votes")
+        wins = curves.dense(f"{name}/wins")[np.isfinite(curves.dense(f"{name}/votes"))]
+        share = trailing_share(np.nan_to_num(wins, nan=0.0), votes, least_votes)
+        alarms.append(first(steps, share > most, share, most, f"nearly all votes are for {words}"))
+        if name == "sample/first":
+            alarms.append(first(steps, share < 1 - most, share, 1 - most, f"nearly no vote is for {words}"))
     valid, ties = curves.dense("votes/valid"), curves.dense("votes/ties")
     tied = np.where(valid > 0, ties / np.maximum(valid, 1.0), np.nan)
     known = np.isfinite(tied)
     unsolved = (np.nan_to_num(curves.dense("accuracy"), nan=0.0) <= SOLVED)[known]
-    often = sustained((tied[known] > share) & unsolved, 5, 5)
-    alarms.append(first(curves.steps[known], often, tied[known], share, "nearly all votes are ties"))
-    return earliest(*alarms)
-
-
-def _lopsided(curves: Curves, name: str, whom: str, most: float, *, low: bool = True) -> Alarm | None:
-    """Return the alarm of wins / votes over trailing windows of at least 100 sampled votes."""
-    steps, votes = curves.of(f"{name}/votes")
-    wins = curves.dense(f"{name}/wins")[np.isfinite(curves.dense(f"{name}/votes"))]
-    share = trailing_share(np.nan_to_num(wins, nan=0.0), votes, 100)
-    high = first(steps, share > most, share, most, f"nearly all votes are for {whom}")
-    never = first(steps, share < 1 - most, share, 1 - most, f"nearly no vote is for {whom}")
-    return earliest(high, never if low else None)
-
-
-def circular(curves: Curves) -> Alarm | None:
-    return _risen(curves, "graph/cycles", 0.2, 0.3, "votes go in circles")
-
-
-def wrong_consensus(curves: Curves) -> Alarm | None:
-    return _risen(curves, "wrong_consensus", 0.25, 0.4, "all agents agree, and are wrong")
+    often = sustained((tied[known] > most) & unsolved, 5, 5)
+    return earliest(
+        *alarms, first(curves.steps[known], often, tied[known], most, "nearly all votes are ties")
+    )
 
 
 def _risen(curves: Curves, name: str, rise: float, least: float, why: str) -> Alarm | None:
@@ -268,9 +259,14 @@ def _risen(curves: Curves, name: str, rise: float, least: float, why: str) -> Al
     if len(values) < LONG:
         return None
     level = trailing_mean(values, BASE)
-    fires = (level - level[0] >= rise) & (level >= least)
-    fires[:BASE] = False
+    fires = (level - level[0] >= rise) & (level >= least) & ends_from(BASE, len(level))
     return first(steps[BASE - 1 :], fires, level, least, why)
+
+
+circular = partial(_risen, name="graph/cycles", rise=0.2, least=0.3, why="votes go in circles")
+wrong_consensus = partial(
+    _risen, name="wrong_consensus", rise=0.25, least=0.4, why="all agents agree, and are wrong"
+)
 
 
 def peer_truth(curves: Curves) -> Alarm | None:
@@ -278,69 +274,51 @@ def peer_truth(curves: Curves) -> Alarm | None:
     steps, (peer, right) = _together(curves, "sample/winner_peer", "sample/winner_accuracy")
     if len(steps) < LONG:
         return None
-    praise, truth = gained(peer), gained(right)
-    gap = praise - truth
-    fires = (gap > parting) & (truth < -fallen)
-    fires[:BASE] = False
+    truth = gained(right)
+    gap = gained(peer) - truth
+    fires = (gap > parting) & (truth < -fallen) & ends_from(BASE, len(gap))
     return first(steps[BASE - 1 :], fires, gap, parting, "the winner's praise grew and its truth fell")
 
 
 def votes_against_truth(curves: Curves) -> Alarm | None:
-    least_lift, least_right = -0.15, 0.4
-    steps, lift = curves.of("winner/lift")
-    lifts = trailing_mean(lift, BASE)
+    least_lift, least_right, least_votes = -0.15, 0.4, 100
+    steps, (lifts,) = _together(curves, "winner/lift", width=BASE)
     at, (right, decided) = _together(curves, "judge/accuracy", "judge/decidable_votes")
     rows = np.searchsorted(curves.steps, at)
     hits, cast = trailing_mean(right * decided, BASE), trailing_mean(decided, BASE)
     valid, ties = np.nan_to_num(curves.dense("votes/valid")[rows]), curves.dense("votes/ties")[rows]
     tied = trailing_mean(np.nan_to_num(ties) / np.maximum(valid, 1.0), BASE)
     share = hits / np.maximum(cast, 1e-12) + tied
-    wrong = (cast * BASE >= 100) & (share < least_right)
-    worse = "votes choose worse than a draw"
+    wrong = (cast * BASE >= least_votes) & (share < least_right)
     return earliest(
-        first(steps[BASE - 1 :], lifts < least_lift, lifts, least_lift, worse),
+        first(steps, lifts < least_lift, lifts, least_lift, "votes choose worse than a draw"),
         first(at[BASE - 1 :], wrong, share, least_right, "votes are mostly for the wrong side"),
     )
 
 
-def _together(curves: Curves, *names: str, width: int = 1) -> tuple[Steps, list[Numbers]]:
-    """Return the steps that have all of these figures, and their trailing means there."""
-    columns = [curves.dense(name) for name in names]
-    known = np.isfinite(columns).all(axis=0)
-    return curves.steps[known][width - 1 :], [trailing_mean(column[known], width) for column in columns]
-
-
 def held_out(curves: Curves) -> Alarm | None:
-    figures = ("eval/direct/accuracy", "eval/debate/winner/accuracy")
-    return earliest(*(_parted(curves, name) for name in figures))
-
-
-def _parted(curves: Curves, name: str) -> Alarm | None:
-    gain = 0.05
-    steps, values = curves.of(name)
-    low, high = curves.bounds(name)
-    low, high = np.where(np.isfinite(low), low, values - 0.1), np.where(np.isfinite(high), high, values + 0.1)
-    trained = _lately(curves, "accuracy", steps)
-    best, below = 0, 0
-    for index in range(len(values)):
-        if values[index] > values[best]:
-            best = index
-        apart = high[index] < low[best] and trained[index] >= trained[best] + gain
-        below = below + 1 if apart else 0
-        if below == 2:
-            where = f"at step {steps[best]}, where the curves part"
-            why = f"{name} was best {where}, and fell while training accuracy rose"
-            return Alarm(int(steps[index]), float(values[index]), float(low[best]), why)
-    return None
-
-
-def _lately(curves: Curves, name: str, steps: Steps) -> Numbers:
-    """Return the mean of the last 10 values at each step; nan before there is one."""
-    at, values = curves.of(name)
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    end = np.searchsorted(at, steps, side="right")
-    begin = np.maximum(end - BASE, 0)
-    return np.where(end > begin, (sums[end] - sums[begin]) / np.maximum(end - begin, 1), np.nan)
+    gain, alarms = 0.05, list[Alarm | None]()
+    at, accuracy = curves.of("accuracy")
+    sums = np.concatenate([[0.0], np.cumsum(accuracy)])
+    for name in ("eval/direct/accuracy", "eval/debate/winner/accuracy"):
+        steps, values = curves.of(name)
+        low, high = curves.bounds(name)
+        low = np.where(np.isfinite(low), low, values - 0.1)
+        high = np.where(np.isfinite(high), high, values + 0.1)
+        end = np.searchsorted(at, steps, side="right")
+        begin = np.maximum(end - BASE, 0)  # the mean of the last 10 values; nan before there is one
+        trained = np.where(end > begin, (sums[end] - sums[begin]) / np.maximum(end - begin, 1), np.nan)
+        best, below = 0, 0
+        for index in range(len(values)):
+            best = index if values[index] > values[best] else best
+            apart = high[index] < low[best] and trained[index] >= trained[best] + gain
+            below = below + 1 if apart else 0
+            if below == 2:
+                where = f"at step {steps[best]}, where the curves part"
+                why = f"{name} was best {where}, and fell while training accuracy rose"
+                alarms.append(Alarm(int(steps[index]), float(values[index]), float(low[best]), why))
+                break
+    return earliest(*alarms)
 
 
 def format_only(curves: Curves) -> Alarm | None:
@@ -355,7 +333,11 @@ def format_only(curves: Curves) -> Alarm | None:
 
 
 def grader_drift(curves: Curves) -> Alarm | None:
-    graders, forms = _known(curves, GRADERS), _known(curves, FORMS)
+    changed = len(np.unique(curves.of("grader/strict")[1])) > 1  # the grader that rewards, on the way
+    graders, forms = (
+        [n for n in names if len(curves.of(n)[1]) >= LONG and (n.endswith("]") or not changed)]
+        for names in (GRADERS, FORMS)
+    )
     if not any(name.endswith("]") for name in graders):
         return None
     pairs = [(one, other) for one in graders for other in graders if one != other]
@@ -365,24 +347,16 @@ def grader_drift(curves: Curves) -> Alarm | None:
     return earliest(*alarms)
 
 
-def _known(curves: Curves, names: Sequence[str]) -> list[str]:
-    """Return the figures that are known, without that of a grader which was changed on the way."""
-    known = [name for name in names if len(curves.of(name)[1]) >= LONG]
-    changed = len(np.unique(curves.of("grader/strict")[1])) > 1
-    return [name for name in known if name.endswith("]") or not changed]
-
-
 def _climbs_alone(curves: Curves, one: str, other: str) -> Alarm | None:
     steps, (above, below) = _together(curves, one, other, width=BASE)
     if len(steps) <= BASE:
         return None
     apart = (above - above[0]) - (below - below[0])
-    fires = (apart >= APART) & (below - below[0] <= STANDS) & (above > below)
-    fires &= ends_from(BASE, len(fires))
+    fires = (apart >= APART) & (below - below[0] <= STANDS) & (above > below) & ends_from(BASE, len(apart))
     return first(steps, fires, apart, APART, f"{one} climbed and {other} did not")
 
 
-def _form_falls(curves: Curves, form: str, graders: Sequence[str]) -> Alarm | None:
+def _form_falls(curves: Curves, form: str, graders: list[str]) -> Alarm | None:
     steps, (missing, *right) = _together(curves, form, *graders, width=BASE)
     if len(steps) <= BASE:
         return None
@@ -393,8 +367,7 @@ def _form_falls(curves: Curves, form: str, graders: Sequence[str]) -> Alarm | No
 
 
 def _parted_held_out(curves: Curves, one: str, other: str) -> Alarm | None:
-    steps, above = curves.of(f"eval/direct/{one}")
-    at, below = curves.of(f"eval/direct/{other}")
+    (steps, above), (at, below) = curves.of(f"eval/direct/{one}"), curves.of(f"eval/direct/{other}")
     low, high = curves.bounds(f"eval/direct/{other}")
     if len(steps) < 2 or not np.array_equal(steps, at):
         return None
@@ -403,38 +376,23 @@ def _parted_held_out(curves: Curves, one: str, other: str) -> Alarm | None:
 
 
 def likelihood(curves: Curves) -> Alarm | None:
-    return earliest(_crashed(curves), _gamed(curves), _blind(curves))
-
-
-def _crashed(curves: Curves) -> Alarm | None:
-    steps, values = curves.of("likelihood/logprob")
-    if len(values) < BASE + 5:
-        return None
-    threshold = 2 * min(0.0, float(np.median(values[:BASE]))) - 2.0
-    level = trailing_median(values, 5)
-    fires = (level < threshold) & ends_from(BASE + 4, len(level), 5)
-    why = "the gold answer's likelihood behind the reasoning crashed"
-    return first(steps[4:], fires, level, threshold, why)
-
-
-def _gamed(curves: Curves) -> Alarm | None:
-    likelier, less_right = 0.3, 0.1
+    likelier, less_right, half, alarms = 0.3, 0.1, 0.5, list[Alarm | None]()
+    values = curves.of("likelihood/logprob")[1]
+    if len(values) >= BASE + 5:
+        steps, level = _medians(curves, "likelihood/logprob")
+        threshold = 2 * min(0.0, float(np.median(values[:BASE]))) - 2.0
+        fires: Where = (level < threshold) & ends_from(BASE + 4, len(level), 5)
+        why = "the gold answer's likelihood after the reasoning crashed"
+        alarms.append(first(steps, fires, level, threshold, why))
     steps, (read, right) = _together(curves, "likelihood/logprob", "accuracy")
-    if len(steps) < 2 * LONG:
-        return None
-    more, fell = gained(read, LONG), -gained(right, LONG)
-    fires = (more >= likelier) & (fell >= less_right)
-    fires[:LONG] = False
-    why = "the reader finds the gold answer likelier, and fewer are right"
-    return first(steps[LONG - 1 :], fires, more, likelier, why)
-
-
-def _blind(curves: Curves) -> Alarm | None:
-    half = 0.5
-    steps, values = curves.of("likelihood/auc")
-    means = trailing_mean(values, LONG)
-    why = "the reader finds the gold answer likelier behind wrong solutions than behind right ones"
-    return first(steps[LONG - 1 :], means < half, means, half, why)
+    if len(steps) >= 2 * LONG:
+        more, fell = gained(read, LONG), -gained(right, LONG)
+        fires = (more >= likelier) & (fell >= less_right) & ends_from(LONG, len(more))
+        why = "the reader finds the gold answer likelier, and fewer are right"
+        alarms.append(first(steps[LONG - 1 :], fires, more, likelier, why))
+    steps, (means,) = _together(curves, "likelihood/auc", width=LONG)
+    why = "the reader finds the gold answer likelier after wrong solutions than after right ones"
+    return earliest(*alarms, first(steps, means < half, means, half, why))
 
 
 def hack_gap(curves: Curves) -> Alarm | None:

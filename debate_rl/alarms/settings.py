@@ -1,4 +1,4 @@
-"""A run's settings by dotted key: what a source warns of, and advice less what is set already."""
+"""A run's settings by dotted key: what a source warns of, and advice without what is set already."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def flat(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def setting(settings: Settings, key: str, kind: type = object) -> Any:
-    """Return a setting of this kind (float takes whole numbers too); None where there is none."""
+    """Return a setting of this kind (float takes whole numbers too); None if there is none."""
     value = settings.get(key)
     if type(value) is int and abs(value) > 1 << 53:  # no count of ours, and too large for a float
         return None
@@ -44,7 +44,7 @@ def setting(settings: Settings, key: str, kind: type = object) -> Any:
 
 
 def group_size(settings: Settings) -> int | None:
-    """Return how many debates each problem has, at least; None where it is not known."""
+    """Return how many debates each problem has, at least; None if it is not known."""
     chunk: int | None = setting(settings, "train.adaptive.chunk", int)
     return chunk or setting(settings, "train.group_size", int)
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from debate_rl.alarms.curves import Curves, Steps, joined
-from debate_rl.alarms.metrics_file import STREAMS
+from debate_rl.alarms.curves import STREAMS, Curves, Steps, joined
 from envs.causes.rules import is_repeated
 from rewards import ballot_box, valid_votes, voted_winner
 from rewards.peer import margins
@@ -27,10 +26,10 @@ INDEXED = {
     **{"votes/valid": "votes", "votes/ties": "ties"},
     **{f"reward/{stream}/mean": f"reward_{stream}" for stream in STREAMS},
 }
-"""Figures with the facts of the index that they are means, or of votes sums, of."""
+"""Figures with the facts of the index of which they are the means, or of votes the sums."""
 SUMS = ("votes/", "sample/first/", "sample/agent_")
 DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
-"""What a damaged or foreign record raises when it is looked at."""
+"""The errors of a damaged or foreign record."""
 Look = Callable[[int, str, Record], None]  # takes the step and the id of a debate, and the debate
 NOTHING = frozenset(("", "n/a", "na", "none", "nothing", "null", "-", "...", "…", "tbd"))
 
@@ -58,10 +57,15 @@ def read_stored(path: Path, look: Look | None = None) -> Stored:
     stored = Stored()
     try:
         with RunStore.open(path) as store:
-            indexed = _indexed(store, stored)
+            means, after = _Means(), None
+            while page := store.debates(after=after, limit=PAGE):
+                for row in page:
+                    _add_row(means, row)
+                stored.debates, after = stored.debates + len(page), page[-1].id
             if not stored.debates:
                 stored.notes.append("no stored debates: what is counted from them is left out")
                 return stored
+            indexed = means.curves()
             stored.steps = int(indexed.steps[0]), int(indexed.steps[-1])
             stored.curves = joined([indexed, _sampled(store, indexed.steps, stored, look)])
             if store.damage:
@@ -78,36 +82,27 @@ class _Means:
     """Sums and counts of figures by step."""
 
     def __init__(self) -> None:
-        self._sums: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-        self._counts: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        self._values: dict[str, dict[int, tuple[float, int]]] = defaultdict(dict)
 
     def add(self, name: str, step: int, value: float | None) -> None:
         if value is not None and isfinite(value):
-            self._sums[name][step] += value
-            self._counts[name][step] += 1
+            total, count = self._values[name].get(step, (0.0, 0))
+            self._values[name][step] = total + value, count + 1
 
     def curves(self) -> Curves:
         """Return the means by step; of the names that begin with one of ``SUMS`` the sums."""
-        steps = sorted({step for counts in self._counts.values() for step in counts})
-        values = {name: np.full(len(steps), np.nan) for name in self._counts}
-        for name, counts in self._counts.items():
-            for row, at in enumerate(steps):
-                if at in counts:
-                    values[name][row] = self._sums[name][at] / (1 if name.startswith(SUMS) else counts[at])
+        steps = sorted({step for of_step in self._values.values() for step in of_step})
+        values = {name: np.full(len(steps), np.nan) for name in self._values}
+        for name, of_step in self._values.items():
+            for row, step in enumerate(steps):
+                if step in of_step:
+                    total, count = of_step[step]
+                    values[name][row] = total / (1 if name.startswith(SUMS) else count)
         return Curves(np.array(steps, dtype=np.int64), values)
 
 
-def _indexed(store: RunStore, stored: Stored) -> Curves:
-    """Return figures by step from the index alone, under the names of metrics.jsonl."""
-    means, after = _Means(), None
-    while page := store.debates(after=after, limit=PAGE):
-        for row in page:
-            _add_row(means, row)
-        stored.debates, after = stored.debates + len(page), page[-1].id
-    return means.curves()
-
-
 def _add_row(means: _Means, row: DebateRow) -> None:
+    """Add figures of the index, under the names of metrics.jsonl."""
     facts, step = row.facts, row.step
     for name, fact in INDEXED.items():
         means.add(name, step, getattr(facts, fact))
@@ -124,7 +119,9 @@ def _add_row(means: _Means, row: DebateRow) -> None:
 
 
 def _sampled(store: RunStore, steps: Steps, stored: Stored, look: Look | None) -> Curves:
-    means, chosen = _Means(), _evenly(steps)
+    means, chosen = _Means(), steps
+    if len(steps) > MOST_STEPS:  # evenly, first and last among them
+        chosen = steps[np.unique(np.linspace(0, len(steps) - 1, MOST_STEPS).round().astype(int))]
     most = max(1, MOST_DEBATES // max(1, len(chosen)))
     for step in chosen.tolist():
         try:
@@ -137,17 +134,14 @@ def _sampled(store: RunStore, steps: Steps, stored: Stored, look: Look | None) -
                 if look is not None:
                     look(step, id, record)
                 stored.read += 1
-            _add_logprobs(means, step, store)
+            for row in store.debates(f"step:{step}", limit=1):
+                for completion in store.tokens(row.id).values():
+                    forced = set(completion.forced)
+                    for index, value in enumerate(completion.logprobs):
+                        means.add("sample/logprob", step, None if index in forced else value)
         except (TranscriptError, OSError, *DAMAGE):
             stored.skipped += 1
     return means.curves()
-
-
-def _evenly(steps: Steps, most: int = MOST_STEPS) -> Steps:
-    """Return at most ``most`` of the steps, evenly chosen, first and last among them."""
-    if len(steps) <= most:
-        return steps
-    return steps[np.unique(np.linspace(0, len(steps) - 1, most).round().astype(int))]
 
 
 def _add_votes(means: _Means, step: int, record: Record) -> None:
@@ -156,11 +150,11 @@ def _add_votes(means: _Means, step: int, record: Record) -> None:
     votes = valid_votes(box)
     for pair in due_pairs(box, votes):
         if pair.verdict:
-            means.add("sample/first/votes", step, 1.0)
-            means.add("sample/first/wins", step, float(pair.verdict > 0))
-            for agent, won in ((pair.first.agent, pair.verdict > 0), (pair.second.agent, pair.verdict < 0)):
-                means.add(f"sample/agent_{agent}/votes", step, 1.0)
-                means.add(f"sample/agent_{agent}/wins", step, float(won))
+            first, second = pair.verdict > 0, pair.verdict < 0
+            agents = (f"agent_{pair.first.agent}", first), (f"agent_{pair.second.agent}", second)
+            for whom, won in (("first", first), *agents):
+                means.add(f"sample/{whom}/votes", step, 1.0)
+                means.add(f"sample/{whom}/wins", step, float(won))
     rewards = record.rewards
     peer = rewards.peer if rewards else margins(votes, protocol.num_agents, protocol.num_rounds)
     winner = voted_winner(peer, seed=record.debate.seed)
@@ -173,15 +167,6 @@ def _add_votes(means: _Means, step: int, record: Record) -> None:
     if praise is not None:
         means.add("sample/winner_peer", step, (1.0 + praise) / 2)
         means.add("sample/winner_accuracy", step, float(right))
-
-
-def _add_logprobs(means: _Means, step: int, store: RunStore) -> None:
-    """Add the mean log-probability of the sampled tokens of a debate of the step."""
-    for row in store.debates(f"step:{step}", limit=1):
-        for completion in store.tokens(row.id).values():
-            forced = set(completion.forced)
-            for index, value in enumerate(completion.logprobs):
-                means.add("sample/logprob", step, None if index in forced else value)
 
 
 def is_empty(section: str) -> bool:

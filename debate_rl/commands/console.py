@@ -43,7 +43,7 @@ EXTRAS: dict[str, str] = dict.fromkeys(("torch", "transformers", "peft", "safete
 EXTRAS |= {"pyarrow": "train", "httpx": "openai", "vllm": "vllm", "bitsandbytes": "quantize"}
 EXTRAS |= dict.fromkeys(("jinja2", "starlette", "textual", "uvicorn"), "inspect") | {"matplotlib": "report"}
 STDOUT_NAME = "-"
-"""In the place of a file: the standard output."""
+"""Instead of a file: the standard output."""
 STDOUT = "standard output"
 PIPE_CLOSED = 141
 """The exit code of a command whose reader went away: 128 and SIGPIPE."""
@@ -53,7 +53,7 @@ class PlainConsole(Console):
     """Prints text as it is: no markup, no colour, no line broken, and no terminal control sequence."""
 
     def print(self, *objects: Any, **settings: Any) -> None:
-        """Print texts with what cannot be printed in them marked, and anything else as rich does."""
+        """Print texts with unprintable characters marked, and anything else as rich does."""
         super().print(*(printed(one) if isinstance(one, str) else one for one in objects), **settings)
 
 
@@ -97,7 +97,7 @@ def text_table(
 def print_table(lines: Lines, title: str | None = None, *, fixed: int = 1, align: str = "") -> None:
     """Print a table, its heads first, in parts below each other where the terminal is narrower.
 
-    ``fixed``: so many first columns are in each part; ``align``: as for ``text_table``.
+    ``fixed``: this many first columns are in each part; ``align``: as for ``text_table``.
     """
     width = max(len(title or ""), sum(map(max, _widths(lines))) + 1)
     console = wide_console(width)
@@ -129,14 +129,14 @@ def _parts(lines: Lines, width: int, fixed: int) -> Iterator[Lines]:
 
 
 def with_interval(estimate: Estimate, *, signed: bool = False, none: str = "") -> str:
-    """Return a share, or a difference of shares, with its interval; ``none`` where it has no interval."""
+    """Return a share, or a difference of shares, with its interval; ``none`` if it has no interval."""
     write, least = (signed_share, -1.0) if signed else (share, 0.0)
     bounds = interval(max(least, estimate.low), min(1.0, estimate.high), write, none=none)
     return f"{write(estimate.value)} ({bounds})" if bounds else write(estimate.value)
 
 
 def progress_bar() -> Progress:
-    """Return a bar on stderr, where that is a terminal, until it is done; names are not read as markup."""
+    """Return a bar on stderr, if that is a terminal, until it is done; names are not read as markup."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
@@ -200,7 +200,7 @@ def refuse_windows(platform: str) -> None:
 
 
 def refuse_torchrun(words: Sequence[str], environment: Mapping[str, str]) -> None:
-    """ValueError where torchrun has started several processes of a command that is not made for them.
+    """ValueError if torchrun has started several processes of a command that is not made for them.
 
     Others set WORLD_SIZE too, for programs of their own.
 
@@ -213,24 +213,24 @@ def refuse_torchrun(words: Sequence[str], environment: Mapping[str, str]) -> Non
 
 
 def refuse_shadows(home: Path = HOME) -> None:
-    """ImportError when a folder or file of the user's own stands in the way of one of our packages."""
+    """ImportError when a folder or file of the user's own hides one of our packages."""
     for name in PACKAGES:
         spec = find_spec(name)
         file = Path(spec.origin).resolve() if spec and spec.origin else None
         if file is None:
             raise ImportError(
-                f"the package {name!r} is missing beside {home / 'debate_rl'}; install debate-rl again"
+                f"the package {name!r} is missing next to {home / 'debate_rl'}; install debate-rl again"
             )
         if file != (home / name / "__init__.py").resolve():
             owner = file.parent if file.name == "__init__.py" else file
             raise ImportError(
-                f"{owner} stands in the way of debate-rl's own package {name!r}; rename it, "
+                f"{owner} hides debate-rl's own package {name!r}; rename it, "
                 "or take its folder out of PYTHONPATH and run from elsewhere"
             )
 
 
 def take_any_encoding() -> None:
-    """Have what an encoding lacks printed as its escape, and nothing where a stream is closed."""
+    """Have what an encoding lacks printed as its escape, and nothing if a stream is closed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

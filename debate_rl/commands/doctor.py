@@ -22,9 +22,7 @@ from debate_rl.sampling.problems import Problems, load_run_problems
 def doctor(
     config: RecipeOrRun,
     overrides: Overrides = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Look at the inputs alone, and sample nothing.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Check the inputs only, without sampling.")] = False,
     problems: Annotated[int, typer.Option(min=1, help="Hold debates on this many problems.")] = 50,
     json: JsonFile = None,
 ) -> None:

@@ -28,16 +28,21 @@ from debate_rl.commands.options import (
     positive,
 )
 from debate_rl.commands.strategies import SAMPLES, compare
-from debate_rl.evaluation.report import Results
-from debate_rl.evaluation.tasks import EvalOptions, EvalTask, Subject, eval_sets, perform
+from debate_rl.evaluation.tasks import (
+    EvalOptions,
+    EvalTask,
+    Evaluated,
+    Subject,
+    eval_sets,
+    perform,
+    tasks_of,
+)
 from debate_rl.runs.checkpoint import step_of
 from debate_rl.runs.weights import named_weights
 
 WATCH_S = 10.0
 """Seconds between looks for a new checkpoint."""
 MAX_SAMPLES = 10_000
-STRATEGIES = "strategies="
-"""What a word begins with that names strategies, as --strategies does."""
 
 
 Named = Annotated[
@@ -83,7 +88,7 @@ def evaluate(
         str, typer.Option(metavar="A,B", help="Also grade direct solutions in these modes (docs/grading.md).")
     ] = "",
     sweep: Annotated[
-        str, typer.Option(metavar="KEY=A,B", help="Evaluate with each of these values, as shots.count=0,4,8.")
+        str, typer.Option(metavar="KEY=A,B", help="Evaluate each of these values, e.g. shots.count=0,4,8.")
     ] = "",
     strategies: Annotated[
         str, typer.Option(metavar="A,B", help="Compare these strategies instead, or all (docs/solve.md).")
@@ -95,14 +100,12 @@ def evaluate(
     watch: Annotated[bool, typer.Option("--watch", help="Evaluate checkpoints as they appear.")] = False,
 ) -> None:
     """Compare direct solutions, debate and self-consistency at equal tokens; run it again to continue."""
-    asked = next((word.partition("=")[2] for word in what if word.startswith(STRATEGIES)), strategies)
     options = EvalOptions(
         *(tuple(on or ()), seed, seeds, samples, greedy, tuple(listed(modes)), out, direct, suite, sweep)
     )
-    words = [word for word in what if not word.startswith(STRATEGIES)]
-    subjects = subjects_of(words, problems, weights, options, watch=watch)
-    if asked:
-        compare(tasks_of(subjects, weights or "newest", options), asked, judge=judge, json=json)
+    subjects = subjects_of(what, problems, weights, options, watch=watch)
+    if strategies:
+        compare(tasks_of(subjects, weights or "newest", options), strategies, judge=judge, json=json)
         return
     if judge is not None:
         raise ValueError(f"--judge {judge}: compares solutions with --strategies alone")
@@ -112,7 +115,7 @@ def evaluate(
         return
     results = _evaluate_all(subjects, weights, options)
     shown(results)
-    if results.failures:
+    if any(one.error is not None for one in results):
         raise typer.Exit(1)
 
 
@@ -121,7 +124,7 @@ def ladder(
     rungs: Annotated[
         str, typer.Option(metavar="A,B", help="Only these rungs (docs/solve.md); default: all.")
     ] = "ladder",
-    samples: Annotated[int, typer.Option(min=1, help="Solutions that are selected from.")] = SAMPLES,
+    samples: Annotated[int, typer.Option(min=1, help="Number of solutions to select from.")] = SAMPLES,
     on: OnOption = None,
     problems: ProblemsOption = None,
     weights: WeightsOption = "newest",
@@ -136,39 +139,18 @@ def ladder(
     compare(tasks_of(subjects, weights, options), rungs, judge=judge, json=json)
 
 
-def _perform(tasks: Sequence[EvalTask], results: Results) -> None:
-    perform(tasks, results, progress_of, plain_console(stderr=True).print)
-
-
-def tasks_of(
-    subjects: Sequence[Subject], weights: str, options: EvalOptions, results: Results | None = None
-) -> list[EvalTask]:
-    """Return the evaluations of the named weights on each data set; damaged ones are failures."""
-    if weights != "newest" and not any(subject.run for subject in subjects):
-        raise ValueError(
-            f"--weights {weights}: {subjects[0].name} is a recipe, the model as it is; name a run"
-        )
-    tasks, results = list[EvalTask](), results or Results()
-    for subject in subjects:
-        sets = eval_sets(subject, options)
-        results.roles |= {one.name: one.role for one in sets}
-        for path, damage in subject.weights(weights).items():
-            here = [EvalTask(subject, one, path, options) for one in sets]
-            if damage is None:
-                tasks += here
-            else:
-                results.failures |= {(task.one.name, task.label): ValueError(damage) for task in here}
-    return tasks
-
-
-def _evaluate_all(subjects: Sequence[Subject], weights: str | None, options: EvalOptions) -> Results:
+def _evaluate_all(subjects: Sequence[Subject], weights: str | None, options: EvalOptions) -> list[Evaluated]:
     """Return the figures of the named weights on each data set; the first error is raised where all fail."""
     before_and_after = options.out is None and all(subject.run for subject in subjects)
-    results, usual = Results(), "start,newest" if before_and_after else "newest"
-    _perform(tasks_of(subjects, weights or usual, options, results), results)
-    if results.failures and not results.scores:
-        raise next(iter(results.failures.values()))
+    usual = "start,newest" if before_and_after else "newest"
+    results = _performed(tasks_of(subjects, weights or usual, options))
+    if results[0].error is not None and all(one.error is not None for one in results):
+        raise results[0].error
     return results
+
+
+def _performed(tasks: Sequence[EvalTask]) -> list[Evaluated]:
+    return perform(tasks, progress_of, plain_console(stderr=True).print)
 
 
 def subjects_of(
@@ -197,16 +179,15 @@ def subjects_of(
     return [Subject(name, tuple(overrides)) for name in names]
 
 
-def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Results], None]) -> None:
+def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Sequence[Evaluated]], None]) -> None:
     """Evaluate every checkpoint of a run as it appears, until that of its last step; Ctrl-C ends it."""
     run, steps = subject.run, subject.config.train.steps
     if run is None:
         raise ValueError(f"--watch: {subject.name} is not the folder of a run")
-    results, sets, last = Results(), eval_sets(subject, options), -1
-    results.roles |= {one.name: one.role for one in sets}
+    sets, last, results = eval_sets(subject, options), -1, list[Evaluated]()
     seen: set[Path | None] = {None} if subject.begins_as_it_is else set()
     if subject.begins_as_it_is:
-        _perform([EvalTask(subject, one, None, options) for one in sets], results)
+        results += _performed([EvalTask(subject, one, None, options) for one in sets])
     while last < steps:
         try:
             new = [weights for weights in named_weights(run, "all") if weights not in seen]
@@ -214,12 +195,13 @@ def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Results], No
             new = []
         for weights in new:
             seen.add(weights)
-            _perform([EvalTask(subject, one, weights, options) for one in sets], results)
+            found = _performed([EvalTask(subject, one, weights, options) for one in sets])
             if not weights.exists():
-                results.forget(subject.label(weights))
                 continue  # the run has removed it: train.keep_last
-            if results.failures:
-                raise next(iter(results.failures.values()))
+            results += found
+            for one in results:
+                if one.error is not None:
+                    raise one.error
             shown(results)
             if weights.parent.name == "checkpoints":
                 last = max(last, step_of(weights))

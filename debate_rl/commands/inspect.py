@@ -74,7 +74,7 @@ def inspect(
         typer.Option(
             metavar="FILE",
             callback=writable,
-            help="Write debates to one HTML file: 200, or as many as --limit says.",
+            help="Write debates to one HTML file: 200, or --limit.",
         ),
     ] = None,
 ) -> None:
@@ -109,10 +109,10 @@ def inspect(
 
 def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: bool) -> None:
     """Write the debates of a filter to one file and print how many it holds."""
-    from debate_rl.inspector.web.serving import need_packages
+    from debate_rl.inspector.web import need_packages
 
     need_packages()
-    from debate_rl.inspector.web.export import LIMIT, export_html
+    from debate_rl.inspector.web.rendering import LIMIT, export_html
 
     with opened(one_run(run)) as store:
         index_text(store, filter)
@@ -123,7 +123,7 @@ def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: 
 
 
 def _refuse_unknown(words: Sequence[str], command: Any) -> None:
-    """Raise ValueError for a word that is written as an option and is none; a filter has one dash at most."""
+    """Raise ValueError for a word that looks like an option but is none; a filter has one dash at most."""
     known = [name for param in command.params for name in param.opts if name.startswith("--")]
     for word in words:
         if word.startswith("--"):

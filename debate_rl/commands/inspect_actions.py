@@ -13,27 +13,36 @@ from typing import NamedTuple
 from debate_rl.commands.console import one_line, progress_bar
 from debate_rl.commands.options import turn_of
 from debate_rl.formatting import counted
+from debate_rl.inspector.blocks import Line
 from debate_rl.inspector.plain import (
     Printer,
-    print_across,
-    print_comparison,
+    json_of,
     print_debate,
-    print_debate_replay,
     print_evaluations,
     print_figures,
     print_list,
+    print_matches,
+    print_pairs,
     print_replay,
     print_replays,
     print_runs,
+    print_view,
     print_why,
     printer_for,
+    search_filter,
 )
 from debate_rl.inspector.runs import config_of, find_runs, run_at
-from debate_rl.inspector.searching import print_matches, search_filter
-from debate_rl.inspector.views.across import across, evaluation_parts, evaluations, read
-from debate_rl.inspector.views.compared import compare
+from debate_rl.inspector.views.across import (
+    across,
+    across_blocks,
+    compare,
+    comparison_blocks,
+    evaluation_parts,
+    evaluations,
+    read,
+)
 from debate_rl.inspector.views.prompts import DebatePrompts
-from debate_rl.inspector.views.replays import read_replay, replays
+from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replays
 from debate_rl.inspector.views.why import why
 from transcripts import RunStore, compile_filter
 
@@ -73,7 +82,7 @@ def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
     """Do an action, ls by default; of a folder of runs, without an action or options, list these."""
     printer, runs = printer_for(sys.stdout), find_runs(options.run)
     if not name and not options.given() and run_at(options.run, runs) is None:
-        from debate_rl.inspector.overview import overviews  # loads scipy
+        from debate_rl.inspector.runs import overviews  # loads scipy
 
         print_runs(overviews(runs), printer, as_json=options.json)
         return
@@ -86,7 +95,7 @@ def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
 
 
 def one_run(name: str) -> Path:
-    """Return the folder of the run at a path; ValueError where there are several."""
+    """Return the folder of the run at a path; ValueError if there are several."""
     runs = find_runs(name)
     if len(runs) > 1:
         named = ", ".join(run.name for run in runs[:5]) + (", ..." if len(runs) > 5 else "")
@@ -116,7 +125,7 @@ def index_text(store: RunStore, filter: str) -> None:
 
 @contextmanager
 def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Give a function that takes what is done and what there is: a bar on stderr, if that is a terminal."""
+    """Give a function of the work done and the total: a progress bar on stderr, if that is a terminal."""
     progress = progress_bar()
     task = progress.add_task(name, total=None)
 
@@ -157,7 +166,7 @@ def _next(options: LineOptions, filter: str, last: str) -> str:
 
 
 def _both(filter: str, words: Sequence[str]) -> str:
-    """Return the filter of --filter and the one behind the action, each of which may be empty; checked.
+    """Return the filter of --filter and the one after the action, each of which may be empty; checked.
 
     >>> _both("winner:wrong OR step:3", ["votes:0", "cycle:yes"])
     '(winner:wrong OR step:3) (votes:0 cycle:yes)'
@@ -204,13 +213,19 @@ def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
         raise ValueError("same: name a problem, and perhaps two of its debates: same PROBLEM [ID ID]")
     if len(rest) == 1:
         limit = PAGE if options.limit is None else options.limit
-        print_across(across(store, rest[0], limit=limit), printer, as_json=options.json)
+        found = across(store, rest[0], limit=limit)
+        left = f"{len(found.held)} of {found.total} debates; --limit shows more"
+        more = [Line(left)] if found.total > len(found.held) else []
+        print_view(found, printer, lambda: [*across_blocks(found), *more], as_json=options.json)
         return
     before, after = (read(store, ref) for ref in rest[1:])
     for ref, record in zip(rest[1:], (before, after), strict=True):
         if record.debate.problem.id != rest[0]:
             raise ValueError(f"same: debate {ref} is of problem {record.debate.problem.id}")
-    print_comparison(compare(before, after, (rest[1], rest[2])), printer, as_json=options.json)
+    both = compare(before, after, (rest[1], rest[2]))
+    value = json_of(both) | {"votes": [json_of(vote) | {"kind": vote.kind} for vote in both.votes]}
+    title = f"{both.before} -> {both.after}"
+    print_view(value, printer, lambda: comparison_blocks(both), title=title, as_json=options.json)
 
 
 def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
@@ -222,14 +237,14 @@ def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer
         debate = read_replay(store.run, rest[0]).debate(rest[1])
         if debate is None:
             raise ValueError(f"replays: {rest[0]} holds no debate {rest[1]!r}")
-        print_debate_replay(debate, printer, as_json=options.json)
+        print_view(debate, printer, lambda: debate_replay_blocks(debate), as_json=options.json)
     else:
         raise ValueError("replays: name a replay, and perhaps one debate: replays [NAME [ID]]")
 
 
 def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     if rest:
-        raise ValueError("evaluations: takes nothing behind it; each part that it lists opens as a run does")
+        raise ValueError("evaluations: takes no arguments; each part that it lists opens as a run does")
     notes: list[str] = []
     found = [(one, evaluation_parts(one, notes)) for one in evaluations(store.run, notes)]
     print_evaluations(options.run, found, printer, as_json=options.json)
@@ -238,7 +253,6 @@ def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, pri
 
 
 def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain import print_pair, print_pairs  # load scipy
     from debate_rl.judge_attack.pairs import hack_gaps, watched_judge
 
     if len(rest) > 1 or not all(word.isdecimal() for word in rest):
@@ -246,10 +260,8 @@ def _pairs(rest: Sequence[str], options: LineOptions, store: RunStore, printer: 
     watched = watched_judge(store.run)
     if watched is None:
         raise ValueError(f"{store.run}: no judge was watched; held_out.judge_pairs = 100 does so in training")
-    if rest:
-        print_pair(watched, int(rest[0]), printer, as_json=options.json)
-    else:
-        print_pairs(watched, hack_gaps(store.run), printer, as_json=options.json)
+    pair = int(rest[0]) if rest else None
+    print_pairs(watched, hack_gaps(store.run), printer, pair=pair, as_json=options.json)
 
 
 ACTIONS: Mapping[str, Action] = {

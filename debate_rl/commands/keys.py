@@ -51,7 +51,7 @@ def keys(
 
 
 def _plain(name: str, key: Key) -> dict[str, object]:
-    """Return a key as JSON has it; a default as the command line takes it, None where there is none."""
+    """Return a key as JSON has it; a default as the command line takes it, None if there is none."""
     default = None if key.default is PydanticUndefined else _value(key.default)
     return {"name": name, "default": default, "type": _kind(key.field.annotation), "meaning": _meaning(key)}
 
@@ -93,7 +93,7 @@ def _value(default: object) -> str:
 
 
 def _bounds(key: Key) -> list[str]:
-    """Return what bounds a field, itself or in a type that it may have beside none."""
+    """Return what bounds a field, itself or in a type that it may have except None."""
     inner = (part for option in get_args(key.field.annotation) for part in get_args(option))
     signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
     found = (

@@ -121,7 +121,7 @@ MOVED = {
 
 
 def named(words: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the command that words begin with, and the words behind it; ValueError where there is none.
+    """Return the command that words begin with, and the words after it; ValueError if there is none.
 
     >>> named(["eval", "ladder", "RUN"]), named(["eval", "RUN"])
     (('eval ladder', ['RUN']), ('eval', ['RUN']))

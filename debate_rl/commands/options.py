@@ -20,7 +20,7 @@ from debate_rl.training.stops import Stopped
 def writable(option: typer.CallbackParam, name: str | None) -> str | None:
     """Return the name of a file that an option is to write.
 
-    ValueError where it cannot be written, before the minutes of work whose figures it would hold.
+    ValueError if it cannot be written, before the minutes of work whose figures it would hold.
     """
     if name is None or name == STDOUT_NAME:
         return name
@@ -86,14 +86,14 @@ OnOption = Annotated[
     typer.Option(
         "--on",
         metavar="NAME[=FILE]",
-        help="Use this data set in place of held_out's, or this set of the suite. Repeat for more.",
+        help="Use this data set instead of held_out's, or this set of the suite. May be repeated.",
     ),
 ]
 ProblemsOption = Annotated[
     int | None,
-    typer.Option("--problems", min=1, help="At most so many problems; default: held_out.limit."),
+    typer.Option("--problems", min=1, help="At most N problems; default: held_out.limit, or all."),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all that is sampled.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all sampling.")]
 StepsOption = Annotated[
     str, typer.Option("--steps", metavar="A..B", help="Only these steps of training, counted from 0.")
 ]
@@ -109,7 +109,7 @@ JudgeOption = Annotated[
     typer.Option(
         "--judge",
         metavar="RUN|RECIPE|JUDGE",
-        help="Who compares solutions; JUDGE: a folder by debate export --judge; default: the same model.",
+        help="The model that compares solutions; JUDGE: a folder by debate export --judge; default: itself.",
     ),
 ]
 
@@ -130,7 +130,7 @@ def listed(text: str) -> list[str]:
 
 
 def turn_of(text: str) -> TurnId:
-    """Return the turn that --turn names; ValueError where it names none.
+    """Return the turn that --turn names; ValueError if it names none.
 
     >>> turn_of("2.1")
     TurnId(agent=2, round=1)
@@ -185,7 +185,7 @@ class Command(TyperCommand):
 def as_command(
     function: Callable[..., None], examples: Sequence[str], kind: type[Command] = Command, **context: Any
 ) -> Any:
-    """Return a function as a command, with its examples below its page."""
+    """Return a function as a command whose help ends with its examples."""
     commands = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     settings = {"help_option_names": ["-h", "--help"], **context}
     commands.command(cls=kind, epilog=example_lines(examples), context_settings=settings)(function)

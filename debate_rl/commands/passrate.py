@@ -1,26 +1,38 @@
-"""``debate eval passrate RECIPE|RUN``: how often a policy solves each problem, in a file."""
+"""``debate eval passrate RECIPE|RUN``: how often a policy solves each problem, alone, in a file."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from debate_rl.commands.console import plain_console, print_table, progress_of, write_json
+from debate_rl.commands.console import (
+    plain_console,
+    print_table,
+    progress_of,
+    with_interval,
+    write_json,
+)
 from debate_rl.commands.options import JsonFile, Overrides, RecipeOrRun, WeightsOption, writable
+from debate_rl.config import Config
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.evaluation.asking import kept_folder, policy_of, requests_at_once, weights_named
 from debate_rl.evaluation.folder import identity, open_folder
-from debate_rl.evaluation.pass_rates import (
-    measure,
-    measured_of,
-    pass_rate_plan,
-    problems_to_measure,
-    summary,
+from debate_rl.evaluation.play import EvalPlan, Tell, Unopened, play
+from debate_rl.formatting import counted, share
+from debate_rl.metrics.intervals import Estimate, clustered_mean
+from debate_rl.runs.provenance import checksum
+from debate_rl.sampling.difficulty import (
+    HELD_OUT_KEY,
+    KEY,
+    Difficulty,
+    question_checksum,
+    write_difficulty,
 )
-from debate_rl.formatting import counted, interval, share
-from debate_rl.sampling.difficulty import HELD_OUT_KEY, KEY, write_difficulty
+from debate_rl.sampling.problems import Problems, load_held_out, load_run_problems
+from envs import DataError
 
 MAX_SAMPLES = 1024
 FILE = "difficulty.jsonl"
@@ -62,11 +74,11 @@ def passrate(
     cells = [
         (
             f"{name}: {found['problems']}",
-            f"{share(found['pass_rate'])} ({interval(found['low'], found['high'], share)})",
+            with_interval(pass_rate),
             *(str(found[key]) for key in ("never", "sometimes", "always")),
             share(found["missing"]),
         )
-        for name, found in figures.items()
+        for name, (pass_rate, found) in figures.items()
     ]
     print_table([HEADS, *cells])
     say, file = plain_console().print, Path(out) if out else folder / FILE
@@ -74,4 +86,89 @@ def passrate(
         say(f"{counted(without, 'problem')} without any verdict of the grader left out")
     say(f"difficulty file: {file}; {HELD_OUT_KEY if held_out else KEY}={file} reads it")
     if json is not None:
-        write_json(json, {"file": str(file), "of": of, "figures": figures})
+        plain = {name: found for name, (_, found) in figures.items()}
+        write_json(json, {"file": str(file), "of": of, "figures": plain})
+
+
+def problems_to_measure(config: Config, *, held_out: bool = False) -> Problems:
+    """Return the problems that a run trains on, before any are left out for their measured difficulty.
+
+    ``held_out``: the held-out ones instead. DataError if there are none.
+    """
+    if held_out:
+        environment, problems = load_held_out(config)
+        if not problems:
+            raise DataError("held_out.limit: there are no held-out problems to measure")
+        return Problems(environment, problems, (), {}, environment)
+    env = config.env.model_copy(update={"difficulty": None})
+    return load_run_problems(config.model_copy(update={"env": env}))
+
+
+def pass_rate_plan(config: Config, data: Problems, *, samples: int, requests: int | None) -> EvalPlan:
+    """Return the evaluation that measures them: this many solutions of each problem, and no debates.
+
+    DataError for problems that have no truth.
+    """
+    if known := next((problem.id for problem in data.train if problem.kind in ("open", "rubric")), None):
+        raise DataError(f"{known}: has no gold answer, and so no pass rate; choose other problems")
+    more = {"requests": requests, "direct": True, "mode": config.grader.final, "tokens": False}
+    live = config.train.max_live
+    return EvalPlan(data.train, data.environment, config.debate, (0,), live, samples, **more)
+
+
+def measure(
+    plan: EvalPlan, policy: Unopened, folder: Path, *, tell: Tell = lambda *_: None
+) -> list[Difficulty]:
+    """Return how often each problem was solved, in their order, those without any verdict left out.
+
+    What ``folder`` holds already is not sampled again; a kill loses the replies that had not come.
+    """
+    found: list[Difficulty] = []
+    played = play(plan, policy, folder, tell=tell)
+    for problem, solutions in zip(plan.problems, played.opening, strict=True):
+        grades = [grade for one in solutions for row in one.correct for grade in row if grade is not None]
+        right, missing = grades.count(True), grades.count("missing")
+        if grades:
+            found.append(Difficulty(problem.id, question_checksum(problem), right, len(grades), missing))
+    return found
+
+
+def measured_of(config: Config, weights: Path | None, *, samples: int) -> dict[str, str | int | float]:
+    """Return what the head of a difficulty file says: everything that decides a pass rate, and no date."""
+    own = {} if weights is None else {"sha256": checksum(weights / "manifest.json")}
+    return {
+        "model": config.model.name_or_path or "tiny",
+        "weights": "model" if weights is None else weights.name,
+        **own,
+        "prompts": config.debate.prompts,
+        "grader": config.grader.final,
+        "temperature": config.debate.agent_personas[0].temperature,
+        "max_tokens": config.debate.max_tokens,
+        "samples": samples,
+    }
+
+
+def summary(
+    rows: Sequence[Difficulty], levels: Mapping[str, str]
+) -> dict[str, tuple[Estimate, dict[str, float | int]]]:
+    """Return the pass rate and figures of all problems and of each level; ``levels``: by problem id.
+
+    >>> rows = [Difficulty("p", "", 0, 4, 4), Difficulty("q", "", 4, 4), Difficulty("r", "", 2, 4)]
+    >>> _, found = summary(rows, {"p": "", "q": "", "r": ""})["all"]
+    >>> [found[name] for name in ("problems", "pass_rate", "never", "sometimes", "always")]
+    [3, 0.5, 1, 1, 1]
+    """
+    names = sorted(set(levels.values()))
+    groups = {"all": list(rows)}
+    if len(names) > 1:
+        groups |= {f"level {name or 'none'}": [r for r in rows if levels[r.id] == name] for name in names}
+    found: dict[str, tuple[Estimate, dict[str, float | int]]] = {}
+    for name, group in groups.items():
+        if group:
+            estimate = clustered_mean([row.pass_rate for row in group], [row.id for row in group])
+            never, always = (sum(row.pass_rate == end for row in group) for end in (0, 1))
+            bounds = {"pass_rate": estimate.value, "low": estimate.low, "high": estimate.high}
+            counts = {"never": never, "sometimes": len(group) - never - always, "always": always}
+            missing = sum(row.missing for row in group) / sum(row.samples for row in group)
+            found[name] = estimate, {"problems": len(group), **bounds, **counts, "missing": missing}
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from json import loads
@@ -12,24 +12,24 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.panel import Panel
+from rich.text import Text
 
-from debate import Debate, Problem, Turn, hold_debate
+from debate import Debate, Message, Persona, Problem, Turn, hold_debate
 from debate.concurrency import run_async
 from debate.hold import debate_name
 from debate.hold_many import debate_seed
-from debate.types import WITHOUT_TRUTH, Kind
+from debate.types import WITHOUT_TRUTH, Kind, Summary
 from debate.values import whole_text
-from debate_rl.commands.console import plain_console, text_table, write_json
+from debate_rl.commands.console import plain_console, printed, text_table, write_json
 from debate_rl.commands.options import JsonFile, KindOption, Overrides, RecipeOrRun, SeedOption
-from debate_rl.commands.stage import Stage, plain_text, show_end, show_verdicts
 from debate_rl.config import Config
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import open_summarizer, refuse_no_gpu
 from debate_rl.evaluation.asking import policy_of
 from debate_rl.evaluation.grading import agreement, grade_debate, grade_turn, opened_verifying
 from debate_rl.evaluation.play import CountedReplies, turns_of
-from debate_rl.formatting import counted, fixed
-from debate_rl.metrics.criticism import segments
+from debate_rl.formatting import GRADE_SIGNS, counted, fixed
+from debate_rl.metrics.features import segments
 from debate_rl.metrics.progress import parts_shown
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
 from debate_rl.runs.folder import open_run
@@ -39,10 +39,16 @@ from envs import DataError, Environment, load_environment
 from envs.data.loading import question_hash
 from envs.instructions import constraints_of
 from envs.registry import key_by_itself
-from rewards import Truth, score_debates
+from rewards import STREAMS, Rewards, Truth, score_debates, voted_winner
+from rewards.peer import best_voted
+from rewards.truth import GRADES
+from rewards.types import OPTIONAL_STREAMS, stream_named, value_of
 from transcripts import Record, ShardWriter
 from transcripts.codec import to_line, without_tokens
 from transcripts.names import shard_paths, shard_step
+
+COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "white")
+SIGNS = {"left": ">", "right": "<", "tie": "="}
 
 
 def play(
@@ -78,7 +84,7 @@ def play(
         verdicts = pending.verdicts() if pending else None
         debate, correct = grade_debate(environment, debate, mode=settings.grader.final)
         [rewards], _ = score_debates(
-            *([debate], [correct], [debate.problem.id], settings.rewards),
+            *([debate], [correct], [debate.problem.id], settings.rewards.at_step(0)),
             seed=settings.seed,
             verdicts=[verdicts],
             key=key_by_itself,
@@ -96,7 +102,15 @@ def play(
         heads = ("segment", "stream", "weight", "mean reward", "turns")
         Console().print(text_table(heads, rows, title="segments (blank: no signal)"))
     if verdicts is not None:
-        show_verdicts(debate, verdicts)
+        solved = [turn for turn in debate.turns if not turn.ballot]
+        scores = [(verdicts.score(turn.id), verdicts.passes(turn.id)) for turn in solved]
+        passed = {True: "yes", False: "no", None: ""}
+        rows = [
+            (f"{turn.id.agent}.{turn.id.round}", "none" if score is None else f"{score:g}", passed[passes])
+            for turn, (score, passes) in zip(solved, scores, strict=True)
+        ]
+        Console().print(plain_text(f"verdicts of {verdicts.verifier}: no ground truth"))
+        Console().print(text_table(("turn", "score", "passes"), rows))
     if json is not None:
         write_json(json, loads(to_line(without_tokens(record))))
 
@@ -145,7 +159,7 @@ def _held(
 
 @contextmanager
 def _folder(name: str, settings: Config) -> Iterator[ShardWriter]:
-    """Hold a folder of played debates of one configuration; RunFolderError where it is something else.
+    """Hold a folder of played debates of one configuration; RunFolderError if it is something else.
 
     Each debate is a step of its own.
     """
@@ -190,3 +204,94 @@ def _truth(
     if known == "instructions":
         constraints_of(answer or "")  # raises where they cannot be checked
     return environment, replace(problem, kind=known)
+
+
+class Stage:
+    """Prints what is said in a debate as it comes, with the prompt that it read if ``prompts``.
+
+    Model text is printed as plain text: no markup and no terminal control sequence of it takes effect.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        personas: Sequence[Persona],
+        grade: Callable[[Turn], Truth] | None,
+        *,
+        prompts: bool,
+    ) -> None:
+        self._console, self._personas = console, personas
+        self._grade, self._prompts = grade, prompts
+
+    def show(self, said: Turn | Summary, read: Sequence[Message]) -> None:
+        """Print a turn, or a summary, and before it what it read."""
+        for message in read if self._prompts else ():
+            self._panel(message.content, f"prompt, {message.role}", "dim")
+        if isinstance(said, Summary):
+            self._panel(said.text, "summary shown to all")
+        else:
+            self._show_turn(said)
+
+    def _panel(self, text: str, title: str, style: str = "none") -> None:
+        panel = Panel(plain_text(text), title=plain_text(title), title_align="left", border_style=style)
+        self._console.print(panel)
+
+    def _show_turn(self, turn: Turn) -> None:
+        """Print a turn, with one line in place of its thinking."""
+        persona = self._personas[turn.id.agent]
+        grade = self._grade(turn) if self._grade is not None and not turn.ballot else None
+        mark = "" if grade is None else f" {GRADE_SIGNS[GRADES[grade]]}"
+        who = f"{turn.handle} · {persona.name} · temperature {persona.temperature:g}{mark}"
+        text, thinking = turn.completion.text, turn.parsed.thinking
+        if thinking is not None:
+            count = thinking.end - thinking.start
+            rest = text[thinking.end :].lstrip()
+            text = f"{text[: thinking.start]}(thinking, {count} characters)\n{rest}"
+        self._panel(text, f"{_round_of(turn)} · {who}", COLOURS[turn.id.agent % len(COLOURS)])
+
+
+def show_end(debate: Debate, rewards: Rewards, console: Console) -> None:
+    """Print the votes and the rewards of every turn of a debate that was shown."""
+    handles = {turn.id.agent: turn.handle for turn in debate.turns}
+    votes = [
+        (
+            handles[vote.judge.agent],
+            str(vote.left.round),
+            f"{handles[vote.left.agent]} {SIGNS[vote.outcome]} {handles[vote.right.agent]}",
+        )
+        for vote in debate.votes
+    ]
+    if votes:
+        console.print(text_table(("judge", "on round", "vote"), votes, align="l", title="votes"))
+    winner, line = voted_winner(rewards.peer, seed=debate.seed), "winner: none, no vote is valid"
+    if winner is not None:
+        best = [debate.turn(turn).handle for turn in best_voted(rewards.peer)]
+        lot = f", drawn among {', '.join(best)}" if len(best) > 1 else ""
+        name = f"{handles[winner.agent]} {debate.personas[winner.agent].name}"
+        line = f"winner: {name}, round {winner.round}{lot}"
+    console.print(plain_text(line), soft_wrap=True)
+    names = (*STREAMS, *(name for name in OPTIONAL_STREAMS if stream_named(rewards, name)))
+    rows = [
+        (
+            f"{turn.handle} {_round_of(turn)}",
+            *(fixed(value_of(stream_named(rewards, name), turn.id), "+.2f", none="") for name in names),
+        )
+        for turn in debate.turns
+    ]
+    console.print(text_table(("turn", *names), rows, title="rewards (blank: no signal)"))
+
+
+def _round_of(turn: Turn) -> str:
+    """Return what a turn's round is called."""
+    if turn.parsed.targets is not None:
+        return f"round {turn.id.round}, criticism of {', '.join(turn.parsed.targets) or 'nobody'}"
+    return "final ballot" if turn.ballot else f"round {turn.id.round}"
+
+
+def plain_text(text: str) -> Text:
+    r"""Return the text without control characters, so that a model cannot drive the terminal.
+
+    >>> plain_text("a\tb [red]\x1b[2J\u202e").plain
+    'a b [red]�[2J�'
+    """
+    return Text(printed(text))

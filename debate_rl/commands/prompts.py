@@ -31,7 +31,8 @@ def prompts(
         typer.Option(metavar="FILE", help="Also compare with what each set of this suite asks."),
     ] = None,
     question: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Ask this; else the first problem that is trained on.")
+        str | None,
+        typer.Option(metavar="TEXT", help="Use this problem; default: the first training problem."),
     ] = None,
     tokens: Annotated[bool, typer.Option("--tokens", help="Also print every token with its id.")] = False,
     json: JsonFile = None,
@@ -78,13 +79,13 @@ def _others(first: Subject, names: Sequence[str], suite: str | None) -> Iterator
 
 
 def _problem(config: Config, question: str | None) -> tuple[Problem, str]:
-    """Return what is asked: a question as given, or the first problem; and a note where one stands in."""
+    """Return what is asked: a question as given, or the first problem; and a note if it is a sample."""
     if question is not None:
         return Problem("preview", question, "12"), ""
     try:
         return load_trained(config)[0], ""
     except (ValueError, OSError, ImportError) as error:
-        note = f"the data cannot be read here ({one_line(error)}); a question stands in"
+        note = f"the data cannot be read here ({one_line(error)}); a sample question is used"
         return Problem("preview", "What is 7 + 5?", "12"), note
 
 

@@ -63,7 +63,7 @@ def quickstart(
 
 
 def _config_of(family: str, seed: int, overrides: Sequence[str]) -> Config:
-    """Return the configuration of the run; ValueError for an unknown family, or where it has no figures."""
+    """Return the configuration of the run; ValueError for an unknown family, or if it has no figures."""
     if family not in RECIPES:
         raise ValueError(f"--family {family}: unknown; valid: {', '.join(RECIPES)}")
     folder = f"run.dir=runs/quickstart-{family}-{seed}"

@@ -54,7 +54,7 @@ class Snapshot(NamedTuple):
 
 
 def measured_run(config: Config, name: str, console: Console) -> dict[str, Any]:
-    """Warm-start, evaluate, train, evaluate again; a finished run in the folder is only evaluated anew."""
+    """Warm-start, evaluate, train, evaluate again; a finished run in the folder is only evaluated again."""
     started = time.process_time()
     with open_training(config) as session:
         plain = partial(console.print, soft_wrap=True, markup=False)
@@ -104,7 +104,7 @@ def _snapshot_before(session: Run) -> Snapshot:
 
 
 def figures_of(before: Snapshot, after: Snapshot, cpu_seconds: float) -> Figures:
-    """Return name -> {"value", "unit", "n", "low", "high"}; accuracies at T = 1 but for judges."""
+    """Return name -> {"value", "unit", "n", "low", "high"}; accuracies at T = 1 except for judges."""
     found: dict[str, Estimate] = {}
     tokens: Figures = {}
     for when, suffix, shot in (("before", "_before", before), ("after", "", after)):
@@ -189,7 +189,7 @@ def _in_words(figures: Figures, before: Snapshot, after: Snapshot) -> str:
     """Return what the figures say, gain or no gain."""
     moved = difference(after.scores, FIRST, before.scores, FIRST)
     assert moved is not None  # both are of the same problems
-    change = "debate RL moved it by" if moved.told else "no change by debate RL can be told:"
+    change = "debate RL moved it by" if moved.excludes_zero else "no clear change by debate RL:"
     first = _beside("one agent in round 0", after.of(WINNER, FIRST))
     majority = _beside("a majority at equal generated tokens", after.of(WINNER, MAJORITY))
     return (
@@ -200,10 +200,10 @@ def _in_words(figures: Figures, before: Snapshot, after: Snapshot) -> str:
 
 
 def _beside(other: str, lead: Estimate) -> str:
-    """Return how much more often the winner is right than another; a direction only where it can be told."""
-    if lead.told:
+    """Return how much more often the winner is right than another; a direction only where it is clear."""
+    if lead.excludes_zero:
         return f"{'more' if lead.value > 0 else 'less'} often than {other}, by {_gain(lead)}"
-    return f"as often as {other}, as far as can be told: {_gain(lead)}"
+    return f"about as often as {other}: {_gain(lead)}"
 
 
 def _gain(estimate: Estimate) -> str:

@@ -3,7 +3,6 @@ r"""``debate eval regrade``: stored replies under other graders and cut at stop 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -14,29 +13,13 @@ from debate_rl.commands.console import plain_console, print_table, progress_bar,
 from debate_rl.commands.eval_tables import write_tables
 from debate_rl.commands.options import FilterOption, JsonFile, StepsOption, TableFile, listed, steps_of
 from debate_rl.metrics.intervals import Estimate
-from debate_rl.replay.regrading import (
-    FAMILY,
-    Gain,
-    Line,
-    Sheet,
-    gain_table,
-    gains_of,
-    lines_of,
-    modes_named,
-    own_environment,
-    plain,
-    sources_of,
-    stop_strings,
-    stops_of,
-    stored_mode_of,
-    table_of,
-)
-from debate_rl.replay.regrading import regrade as grade_again
+from debate_rl.replay import regrading
+from debate_rl.replay.regrading import Row, Sheet, modes_named, plain, sources_of, stop_strings
 from envs.types import Mode
 from transcripts import compile_filter
 
 MODES: tuple[Mode, ...] = ("boxed", "lenient")
-"""Beside the mode of the stored grades: the strictest and the most lenient of our own."""
+"""In addition to the mode of the stored grades: the strictest and the most lenient of our own."""
 _SET = "the prompt set's stop strings"
 
 
@@ -70,63 +53,60 @@ def regrade(
 ) -> None:
     """Grade stored replies again in other modes, and cut at stop strings; no model is loaded.
 
-    With --clip, one table has every part as sampled beside clipped, and another how much of a gain between
+    With --clip, one table has every part as sampled and clipped, and another how much of a gain between
     the first weights and others is a better answer, and how much a better end.
     """
     compile_filter(filter)  # says what is wrong before anything is read
-    graders, stops, wanted = modes_named(listed(modes)), stops_of(clip), steps_of(steps)
+    graders, stops, wanted = modes_named(listed(modes)), regrading.stops_of(clip), steps_of(steps)
     if modes and not graders:
         raise ValueError("--modes: name at least one mode (docs/grading.md)")
     found = [
-        (source, own_environment(Path(name)))
+        (source, regrading.own_environment(Path(name)))
         for name in what
         for source in sources_of(Path(name), filter=filter, steps=wanted)
     ]
-    graders = graders or modes_named(dict.fromkeys((*(stored_mode_of(one) for one, _ in found), *MODES)))
+    graders = graders or modes_named(
+        dict.fromkeys((*(regrading.stored_mode_of(one) for one, _ in found), *MODES))
+    )
     sheets: list[Sheet] = []
     for source, own in found:
         with progress_bar() as progress:
             tell = partial(progress.advance, progress.add_task(source.name, total=None))
-            sheets += grade_again(source, graders, stops, own=own, tell=tell)
-    if not any(sheet.clusters for sheet in sheets):
+            sheets += regrading.regrade(source, graders, stops, own=own, tell=tell)
+    if not any(sheet.problems for sheet in sheets):
         raise ValueError(f"{what[0]}: no replies with a truth to grade against are stored")
-    lines = [line for sheet in sheets for line in lines_of(sheet, clip=bool(clip))]
-    gains = list(gains_of(sheets)) if clip else []
-    tables = {"": table_of(lines, clip=bool(clip))} | ({"gains": gain_table(gains)} if gains else {})
+    lines = [line for sheet in sheets for line in regrading.lines_of(sheet, clip=bool(clip))]
+    gains = list(regrading.gains_of(sheets)) if clip else []
+    tables = {"": regrading.table_of(lines, clip=bool(clip))} | (
+        {"gains": regrading.gain_table(gains)} if gains else {}
+    )
     for rows in tables.values():
         print_table(rows, align="llllr")
     for note in _notes(gains, sheets, clip):
         plain_console().print(note)
     if json is not None:
-        rows = {"lines": [*map(_plain, lines)], "gains": [*map(_plain, gains)]}
+        found = {"lines": lines, "gains": gains}
+        rows = {name: [_plain(row) for row in of] for name, of in found.items()}
         write_json(json, {"schema": 1, "clip": clip, **rows})
     if table is not None:
         write_tables(table, tables)
 
 
-def _notes(gains: Sequence[Gain], sheets: Sequence[Sheet], clip: str) -> Iterator[str]:
+def _notes(gains: Sequence[Row], sheets: Sequence[Sheet], clip: str) -> Iterator[str]:
     yield "Shares of replies, with 95% intervals clustered by problem. 'stored': the grades they came with."
     if clip:
         named = ", ".join(map(repr, stop_strings(clip)))
-        is_family = clip.partition(":")[0] == FAMILY
+        is_family = clip.partition(":")[0] == regrading.FAMILY
         yield f"Clipped at the first of {_SET if is_family else named}; nothing was sampled."
     if gains:
-        yield "'of it stopping': the gain as sampled less the gain clipped."
-    if any(not gain.paired for gain in gains):
+        yield "'of it stopping': the gain as sampled minus the gain clipped."
+    if any(not gain["paired"] for gain in gains):
         yield "Gains between other problems, as of early and late steps, are not paired."
     if count := sum(sheet.open for sheet in sheets):
         yield f"{count} replies to open problems are left out: there is no truth to grade against."
-    regraded = (
-        values
-        for sheet in sheets
-        for columns in (sheet.sampled, sheet.clipped)
-        for mode, values in columns.items()
-        if mode != "stored"
-    )
-    if ungraded := sum(value is None for values in regraded for value in values):
+    if ungraded := sum(sheet.ungraded.total() for sheet in sheets):
         yield f"{ungraded} grades are left out: the grader gave no verdict."
 
 
-def _plain(one: Line | Gain) -> dict[str, object]:
-    values = {field.name: getattr(one, field.name) for field in fields(one)}
-    return {name: plain(v) if isinstance(v, Estimate) else v for name, v in values.items()}
+def _plain(row: Row) -> Row:
+    return {name: plain(value) if isinstance(value, Estimate) else value for name, value in row.items()}

@@ -62,7 +62,11 @@ def replay(
     path = Path(run)
     own, other = (scheme_of(read_run_config(path, overridden)) for overridden in ((), changes))
     first, last = steps_of(steps)
-    question = {"own": _plain(own), "scheme": _plain(other), "filter": filter, "steps": [first, last]}
+    question: dict[str, object] = {}
+    for name, scheme in (("own", own), ("scheme", other)):
+        tables = {key: getattr(scheme, key).model_dump(mode="json") for key in MAY_CHANGE}
+        question[name] = tables | {"group_size": scheme.group_size}
+    question |= {"filter": filter, "steps": [first, last]}
     folder = None
     if own != other or out is not None:
         folder = Path(out or path / "replays" / replay_name(changes, question))
@@ -98,14 +102,6 @@ def refuse_other_keys(overrides: Iterable[str]) -> None:
         except ValueError as error:
             raise ConfigError(str(error)) from error
         raise ConfigError(f"{text}: a replay changes rewards.* and advantages.* only")
-
-
-def _plain(scheme: Scheme) -> dict[str, object]:
-    return {
-        "rewards": scheme.rewards.model_dump(mode="json"),
-        "advantages": scheme.advantages.model_dump(mode="json"),
-        "group_size": scheme.group_size,
-    }
 
 
 def _replay(
@@ -150,10 +146,9 @@ def show(run: str, summary: Summary, *, damage: int, only_check: bool) -> None:
 def _table(title: str, parts: tuple[str, ...], summary: Summary, caption: str | None = None) -> Table:
     heads = (*parts, "turns", "sign", "gained", "lost", "old", "new", "moved")
     rows: list[list[str]] = []
-    for key, tally in summary.by(*parts).items():
+    for key, figures in summary.by(*parts).items():
         names = [one if isinstance(one, str) else round_number(one, summary.rounds) for one in key]
-        figures = tally.figures()
         shares = [percent(figures[name]) for name in ("sign_changed", "gained", "lost")]
         means = [fixed(figures[name], "+.3f") for name in ("old", "new")]
-        rows.append([*names, str(tally.turns), *shares, *means, fixed(figures["moved"])])
+        rows.append([*names, str(figures["turns"]), *shares, *means, fixed(figures["moved"])])
     return text_table(heads, rows, align="l" * len(parts) + "r", title=title, caption=caption, **NARROW)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from debate.files import write_text
 from debate_rl.commands.console import plain_console, progress_bar, text_table, wide_console
@@ -50,7 +50,11 @@ def report(
     folder = Path(out or (Path(runs[0]) / "report" if len(runs) == 1 else "report"))
     refuse_foreign(folder)
     stages, names = stages_sections(runs), with_stages(runs)
-    judged = [_judge(name, filter) for name in names]
+    judged: list[Judged] = []
+    for name in names:
+        with progress_bar() as progress:
+            tell = partial(progress.update, progress.add_task(name, total=None), advance=1)
+            judged.append(judge_run(name, filter, tell=lambda total, tell=tell: tell(total=total)))
     document = whole_report(judged, trained=load_runs([Path(name) for name in names]), more=stages)
     facts = as_json(document, judged)
     folder.mkdir(parents=True, exist_ok=True)
@@ -62,14 +66,8 @@ def report(
     plain_console().print(f"Report: {folder / FILES[0]} ({FILES[1]} next to it)")
 
 
-def _judge(name: str, filter: str) -> Judged:
-    with progress_bar() as progress:
-        task = progress.add_task(name, total=None)
-        return judge_run(name, filter, tell=lambda total: progress.update(task, total=total, advance=1))
-
-
 def refuse_foreign(folder: Path) -> None:
-    """Raise ValueError where a file that a report would replace was not written by one."""
+    """Raise ValueError if a file that a report would replace was not written by one."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is not a folder; choose another --out")
     for name in FILES:
@@ -93,20 +91,17 @@ def _show(runs: Sequence[Judged], answers: Sequence[Answer]) -> None:
             say(f"  {part.text}")
             if part.command:
                 say(f"      {part.command}")
-    if any(figure.estimate for judged in runs for figure in judged.figures if figure.name in SHOWN):
-        wide_console(30 + 40 * len(runs)).print(_main_figures(runs))
 
+    def shown(figure: Figure) -> str:
+        if figure.estimate is None:
+            return "none"
+        text = number(figure.estimate.value, signed=figure.range[0] < 0)
+        return f"{text} ({interval_of(figure.estimate, figure.range)})"
 
-def _main_figures(runs: Sequence[Judged]) -> Table:
-    heads = ("figure", *(judged.run for judged in runs))
     by_name = [{figure.name: figure for figure in judged.figures} for judged in runs]
-    rows = ((name, *(_with_interval(figures[name]) for figures in by_name)) for name in SHOWN)
-    caption = "with 95% intervals clustered by problem"
-    return text_table(heads, rows, caption=caption, caption_justify="left")
-
-
-def _with_interval(figure: Figure) -> str:
-    if figure.estimate is None:
-        return "none"
-    text = number(figure.estimate.value, signed=figure.range[0] < 0)
-    return f"{text} ({interval_of(figure.estimate, figure.range)})"
+    if any(figures[name].estimate for figures in by_name for name in SHOWN):
+        heads = ("figure", *(judged.run for judged in runs))
+        rows = ((name, *(shown(figures[name]) for figures in by_name)) for name in SHOWN)
+        caption = "with 95% intervals clustered by problem"
+        table = text_table(heads, rows, caption=caption, caption_justify="left")
+        wide_console(30 + 40 * len(runs)).print(table)

@@ -41,7 +41,7 @@ Model = tuple[Config, Path | None]
 
 def solve(
     what: Annotated[
-        str, typer.Argument(metavar="RUN|RECIPE", help="Whose model answers: a run, or a recipe as it is.")
+        str, typer.Argument(metavar="RUN|RECIPE", help="A run, or a recipe (its untrained model).")
     ],
     problem: Annotated[
         str | None,
@@ -53,14 +53,14 @@ def solve(
     ] = None,
     overrides: Overrides = None,
     strategy: Annotated[
-        str, typer.Option(metavar="NAME", help="How to come to one answer (docs/solve.md lists all).")
+        str, typer.Option(metavar="NAME", help="How an answer is selected (docs/solve.md lists all).")
     ] = "majority",
-    samples: Annotated[int, typer.Option(help="Solutions of each problem, at most.")] = 16,
+    samples: Annotated[int, typer.Option(help="Maximum solutions per problem.")] = 16,
     tokens: Annotated[
         int | None,
         typer.Option(
             callback=positive,
-            help="Generated tokens of each problem, at most.",
+            help="Maximum generated tokens per problem.",
             show_default="no limit",
         ),
     ] = None,
@@ -84,7 +84,7 @@ def solve(
         ),
     ] = None,
     plan_only: Annotated[
-        bool, typer.Option("--plan", help="Say whether it fits --gpus and how fast it is; ask nothing.")
+        bool, typer.Option("--plan", help="Say whether it fits --gpus and how fast it is; sample nothing.")
     ] = False,
     gpus: Annotated[str, typer.Option(metavar="NxNAME", help="With --plan: the GPUs, as 4xL4.")] = "1xL4",
     bits: Annotated[int, typer.Option(help="With --plan: bits of a weight, 16, 8 or 4.")] = 16,
@@ -140,7 +140,7 @@ def solve(
 
 
 def _seconds(seconds: float | None, hours: float | None) -> float | None:
-    """Return the seconds of all problems; ValueError for two limits, or one that is none."""
+    """Return the seconds of all problems; ValueError for two limits, or an invalid one."""
     if seconds is not None and hours is not None:
         raise ValueError("--seconds and --hours: give one of them")
     limit = seconds if hours is None else hours * HOUR
@@ -180,14 +180,14 @@ def _solve(
     if lines:
         say(f"{len(lines)} answers are there; {len(todo)} problems are left")
 
-    def told(number: int, found: Answered | Refused) -> None:
+    def on_answer(number: int, found: Answered | Refused) -> None:
         line = line_of(todo[number], found, posed, plan.mode)
         lines.append(line)
         if kept is None:
             typer.echo(safe_json(msgspec.json.encode(line).decode()))
         else:
             kept.write(line)
-        say(_in_words(line, f"{line.id}: " if len(problems) > 1 else ""))
+        say(_in_words(line, f"{line['id']}: " if len(problems) > 1 else ""))
 
     begun = time.perf_counter()
     if todo:
@@ -195,24 +195,24 @@ def _solve(
             policy = stack.enter_context(policy_of(*model)).open()
             compares = judge and Judge(stack.enter_context(policy_of(*judge)).open(), judge[0].debate)
             begun = time.perf_counter()
-            solve_all(todo, plan, policy, judge=compares, told=told)
+            solve_all(todo, plan, policy, judge=compares, on_answer=on_answer)
     names = {problem.id for problem in problems}
-    here = [line for line in lines if line.id in names]
+    here = [line for line in lines if line["id"] in names]
     figures = summary(here, seconds=time.perf_counter() - begun, solved=len(todo))
     if len(here) > 1:
         ungraded = [f"answers are not graded: {posed.ungraded}"] if posed.ungraded else []
         say(*summary_lines(figures), *ungraded, sep="\n")
     if json is not None:
         write_json(json, {"strategy": plan.strategy, "samples": plan.samples, **figures})
-    if here and all(line.refused for line in here):
-        raise ValueError(here[0].refused)
+    if here and all(line["refused"] for line in here):
+        raise ValueError(here[0]["refused"])
 
 
 def _in_words(line: Line, name: str) -> str:
-    if line.refused:
-        return f"{line.id}: refused: {one_line(line.refused)}"
-    mark = {True: ", right", False: ", wrong", None: ""}[line.right]
-    share = f" ({line.shares[0][1]:.0%} of the weight)" if line.shares else ""
-    text = "no answer" if line.answer is None else one_line(line.answer) or "(empty)"
-    spent = f"{line.tokens_generated:,} tokens, {duration(line.seconds)}"
-    return f"{name}{text}{mark}{share}; {spent}, {line.ended}"
+    if line["refused"]:
+        return f"{line['id']}: refused: {one_line(line['refused'])}"
+    mark = {True: ", right", False: ", wrong", None: ""}[line["right"]]
+    share = f" ({line['shares'][0][1]:.0%} of the weight)" if line["shares"] else ""
+    text = "no answer" if line["answer"] is None else one_line(line["answer"]) or "(empty)"
+    spent = f"{line['tokens_generated']:,} tokens, {duration(line['seconds'])}"
+    return f"{name}{text}{mark}{share}; {spent}, {line['ended']}"

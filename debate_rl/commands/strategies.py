@@ -30,7 +30,7 @@ from debate_rl.strategies.work import Judge, SolvePlan
 SAMPLES = 16
 """Solutions of each problem where ``--samples`` says no other number."""
 GROUPS = {"all": [name for name, one in STRATEGIES.items() if not one.tools], "ladder": LADDER}
-HEADS = ("strategy", "accuracy", "equal generated", "less it", "equal total", "less it")
+HEADS = ("strategy", "accuracy", "equal generated", "minus it", "equal total", "minus it")
 HEADS += ("oracle gap", "no answer", "generated", "read", "compared")
 
 
@@ -52,6 +52,9 @@ def compare(tasks: Sequence[EvalTask], names: str, *, judge: str | None, json: s
     """Print one table for each evaluation, and write all of them as JSON."""
     contenders, rows = contenders_named(names), list[dict[str, object]]()
     for task in tasks:
+        if task.damage is not None:
+            plain_console().print(f"{task.label}: left out: {task.damage}")
+            continue
         found, folder = compared(task, contenders, judge)
         show(found, f"{task.one.name}, {task.label}")
         write_json(folder / FIGURES, found.plain())

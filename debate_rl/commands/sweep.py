@@ -24,18 +24,18 @@ def sweep(
     config: Annotated[
         str,
         typer.Argument(
-            metavar="RECIPE|SWEEP", help="A recipe, or a TOML file of a sweep, one's own or shipped."
+            metavar="RECIPE|SWEEP", help="A recipe or a sweep: a shipped one, or your own TOML file."
         ),
     ],
     changes: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="KEY=A,B",
-            help="A key of the recipe: with several values each is an arm, with one it holds for all. Or a "
+            help="A key of the recipe: several values make an arm each, one value applies to all. Or a "
             'key of the sweep: seeds=5, at_once=2, devices=["0","1"], figures, out=FOLDER.',
         ),
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Tell the runs, and start nothing.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="List the runs, and start nothing.")] = False,
     table: TableFile = None,
     json: JsonFile = None,
 ) -> None:
@@ -81,7 +81,7 @@ def sweep(
 
 def _figure_tables(figures: Sequence[ArmFigure], arms: Sequence[Arm]) -> dict[str, list[tuple[str, ...]]]:
     """Return a table of each figure, the arms below each other."""
-    heads = ("arm", "after step", "seeds", "value", "gained", f"less {arms[0].name}", "p, adjusted")
+    heads = ("arm", "after step", "seeds", "value", "gained", f"minus {arms[0].name}", "p, adjusted")
     tables: dict[str, list[tuple[str, ...]]] = {}
     for row in figures:
         p = "" if row.p is None else f"{row.p:.3g}"
@@ -104,7 +104,7 @@ def _text(estimate: Estimate | None, *, signed: bool = False) -> str:
 
 
 def _notes(settings: Sweep, runner: Runner, arms: Sequence[Arm]) -> Iterator[str]:
-    """Yield what the tables' intervals are of, what failed, and how to look further."""
+    """Yield notes on the tables' intervals, on what failed, and on what to do next."""
     if (count := len(settings.seeds_from(0))) > 1:
         yield f"95% intervals over {count} seeds and held-out problems; differences are by seed and problem."
     else:

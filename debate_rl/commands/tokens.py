@@ -41,7 +41,7 @@ def tokens(
     kept = weights_of_version(path, config, version)
     model, tokenizer = load_kept(config, kept.path)
     try:
-        from debate_rl.inspector.views.token_table import token_table  # torch takes seconds to load
+        from debate_rl.inspector.views.tokens import token_table  # torch takes seconds to load
 
         rows = token_table(record, turn_id, model, tokenizer, config)
     except ValueError as error:

@@ -53,19 +53,17 @@ def traces(
     seed: SeedOption = 0,
     weights: WeightsOption = "newest",
     take_winners: Annotated[
-        bool, typer.Option("--winners", help="Take the winning solutions of the debates that runs kept.")
+        bool, typer.Option("--winners", help="Take the winning solutions of the stored debates of runs.")
     ] = False,
     debates: Annotated[
         bool,
-        typer.Option(
-            "--debates", help="Take every turn of the debates that runs kept that truth finds right."
-        ),
+        typer.Option("--debates", help="Take every right turn of the stored debates of runs."),
     ] = False,
     genselect: Annotated[
         bool,
         typer.Option(
             "--genselect",
-            help="Take lists of its solutions, right and wrong ones, and name a right one.",
+            help="Take lists of right and wrong solutions, and replies that name a right one.",
         ),
     ] = False,
     per_problem: Annotated[
@@ -131,7 +129,7 @@ def traces(
 
 
 def _say_style(kept: Sequence[Trace], own: Sequence[Trace], against: str) -> dict[str, object]:
-    """Print how long the traces are beside those of the model that is to learn; return the medians."""
+    """Print how long the traces are compared with those of the model that is to learn; return the medians."""
     figures: dict[str, object] = {"file": against}
     for name, theirs, ours, apart in foreign(kept, own):
         warning = "; a foreign style, which may cost what the model can do" if apart else ""

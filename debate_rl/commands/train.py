@@ -26,10 +26,10 @@ def train(
     config: RecipeOrRun,
     overrides: Overrides = None,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Tell what memory, time and disk it needs, and start nothing.")
+        bool, typer.Option("--plan", help="Print memory, time and disk, and start nothing.")
     ] = False,
     memory: Annotated[
-        float | None, typer.Option("--memory", metavar="GIB", help="With --plan: for a GPU with so much.")
+        float | None, typer.Option("--memory", metavar="GIB", help="With --plan: the memory of the GPU.")
     ] = None,
     json: JsonFile = None,
 ) -> None:
@@ -81,7 +81,7 @@ def _do(
 
 
 def _last_run(settings: Config) -> Path | None:
-    """Return the run whose weights are the end of all; None where stages are still to come."""
+    """Return the run whose weights are the end of all; None if stages are still to come."""
     run = Path(settings.run.dir)
     if not settings.stages:
         return run

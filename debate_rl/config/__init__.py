@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, TypeAlias, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
 from debate.config import DebateConfig
 from debate.ramps import settings_at
 from debate.seeds import derive_seed
-from debate.settings import Settings
-from debate_rl.config.data import EnvConfig, HeldOutConfig, RunSize, SftConfig, ShotsConfig, check_judge_pairs
+from debate.settings import Seeded, Settings
+from debate_rl.config.data import (
+    AdaptiveConfig,
+    EnvConfig,
+    HeldOutConfig,
+    RunSize,
+    SamplingConfig,
+    SftConfig,
+    ShotsConfig,
+    check_judge_pairs,
+)
 from debate_rl.config.endpoints import EndpointConfig, RoleConfig, check_endpoint
-from debate_rl.config.ends import Action, TargetConfig
 from debate_rl.config.grader import GraderConfig
 from debate_rl.config.keys import check_key
 from debate_rl.config.likelihood import LikelihoodConfig
@@ -26,11 +34,18 @@ from debate_rl.config.reward_checks import (
     check_likelihood,
     check_returns,
     check_rewards,
+    check_seats,
 )
-from debate_rl.config.sampling import AdaptiveConfig, SamplingConfig
 from debate_rl.config.sandbox import SandboxConfig
-from debate_rl.config.seats import check_seats
-from debate_rl.config.stages import StageConfig, Table, check_stages, check_weights, merged
+from debate_rl.config.stages import (
+    Action,
+    StageConfig,
+    Table,
+    TargetConfig,
+    check_stages,
+    check_weights,
+    merged,
+)
 from debate_rl.config.verifier import VerifierConfig
 from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
 from envs.families import FAMILIES
@@ -39,9 +54,8 @@ from learner.update.config import LearnerConfig
 from rewards import RewardConfig, check_scheme
 
 Stream: TypeAlias = Literal["peer", "truth", "judge", "format"]
-Control: TypeAlias = Literal[
-    "none", "random_judge", "shuffled_votes", "own_answer", "flipped_votes", "shared_errors", "random_reward"
-]
+Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer", "random_reward"]
+SharedControl: TypeAlias = Literal["flipped_votes", "shared_errors"]
 RAMPED = ("debate", "rewards", "advantages")
 """The tables whose numbers may change with the step."""
 DATA = "data"
@@ -67,13 +81,15 @@ class TrainConfig(RunSize):
         "problems_per_step": "batch_size",
         "debates_per_problem": "group_size",
         "lookahead": "async_level",
+        "control_share": "control = {flipped_votes = 0.3}",
     }
 
     steps: int = Field(default=100, ge=0)  # pyright: ignore[reportIncompatibleVariableOverride]
     """Optimizer steps. With ``epochs``, the maximum."""
     group_size: int = Field(default=4, ge=1)
     """Debates per problem: the group of the baseline. ``train.adaptive.chunk`` may hold fewer."""
-    adaptive: AdaptiveConfig = AdaptiveConfig()
+    adaptive: AdaptiveConfig | None = None
+    """Fewer debates for a problem once enough are right and wrong. None holds all at once."""
     dynamic_sampling: int = Field(default=0, ge=0)
     """Maximum number of extra problems per step that replace those without a learning signal [DAPO]."""
     dynamic_sampling_streams: tuple[Stream, ...] | None = Field(default=None, min_length=1)
@@ -87,9 +103,7 @@ class TrainConfig(RunSize):
     max_live: int | None = Field(default=None, ge=1)
     """Maximum number of debates in progress at once. None: all of a step."""
     save_every: int = Field(default=50, ge=0)
-    """Steps between checkpoints. 0: only by ``save_minutes`` and at the end."""
-    save_minutes: float = Field(default=30.0, ge=0)
-    """Minutes after the last checkpoint at which the next finished step saves one. 0: never by time."""
+    """Steps between checkpoints; one is also saved every 30 minutes and at the end. 0: only these."""
     over_memory: bool = False
     """Start even if the run would not fit in memory with every reply at its token limit."""
     keep_last: int = Field(default=3, ge=1)
@@ -109,21 +123,29 @@ class TrainConfig(RunSize):
     max_first_mismatch: float | None = Field(default=0.1, gt=0)
     """Largest ``mismatch_kl`` of the first step in nats. Above it sampler and trainer differ in model,
     temperature or data type, and the run ends without saving. None: no limit."""
-    control: Control = "none"
+    control: Control | dict[SharedControl, Annotated[float, Field(ge=0, le=1)]] = "none"
     """A control condition that replaces the outcomes of votes. "random_judge": a coin per pair.
     "shuffled_votes": the step's outcomes, permuted. "own_answer": the solution with the judge's own answer
-    wins. "flipped_votes", "shared_errors": a fraction ``control_share`` of votes, or of pairs of answers, is
+    wins. {flipped_votes = 0.3}, {shared_errors = 0.3}: a fraction of votes, or of pairs of answers, is
     inverted. "random_reward": votes stay, and a coin per solution replaces truth."""
-    control_share: float | None = Field(default=None, ge=0, le=1)
-    """Fraction that "flipped_votes" or "shared_errors" inverts at random."""
     jitter: int = Field(default=0, ge=0)
     """Above 0: perturb the start weights by about a millionth of their size, seeded by this number. Runs that
     differ only in it show the effect of rounding. 0: off."""
 
     @property
+    def chunk(self) -> int:
+        """How many debates of a problem are held at a time, at most."""
+        return self.adaptive.chunk if self.adaptive else self.group_size
+
+    @property
     def draws_rewards(self) -> bool:
-        """Whether coins stand for truth."""
+        """Whether coins replace truth."""
         return self.control == "random_reward"
+
+    @property
+    def control_and_share(self) -> tuple[str, float]:
+        """The control, and the fraction that it inverts."""
+        return (self.control, 0.0) if isinstance(self.control, str) else next(iter(self.control.items()))
 
 
 S = TypeVar("S", bound=Settings)
@@ -141,7 +163,7 @@ def _named(table: Any) -> Any:
     return table.model_dump(exclude_unset=True) if isinstance(table, Settings) else table
 
 
-class Config(Settings):
+class Config(Seeded):
     """Everything a run needs, as written in a TOML recipe."""
 
     renamed = {"goal": "train.target"}  # noqa: RUF012
@@ -176,6 +198,16 @@ class Config(Settings):
 
     @model_validator(mode="before")
     @classmethod
+    def _large_batches_for_vllm(cls, data: Any) -> Any:
+        """A run that vLLM samples learns on a GPU: rows share prompts, and a forward pass is larger."""
+        tables = data if isinstance(data, dict) else {}
+        model, learner = (_named(tables.get(name, {})) for name in ("model", "learner"))
+        if not isinstance(model, dict) or not isinstance(learner, dict) or model.get("policy") != "vllm":
+            return data
+        return tables | {"learner": {"share_prefixes": True, "micro_batch_tokens": 16384} | learner}
+
+    @model_validator(mode="before")
+    @classmethod
     def _no_division_for_dr_grpo(cls, data: Any) -> Any:
         """Dr. GRPO divides by no standard deviation, unless a scale is named."""
         tables = data if isinstance(data, dict) else {}
@@ -202,7 +234,7 @@ class Config(Settings):
                 raise ValueError(f"run.allow_changes: {error}") from error
         if self.rewards.judge_own != self.debate.judge_own:
             raise ValueError("rewards.judge_own and debate.judge_own must be equal")
-        check_labels(self.rewards, self.verifier, self.train.control, self.train.control_share)
+        check_labels(self.rewards, self.verifier, self.train.control)
         for protocol in self.debate.protocols():  # what open problems need: open_training
             check_scheme(protocol, self.rewards, verifiable=True, coins=self.train.draws_rewards)
         check_rewards(self.rewards, self.advantages, self.verifier)
@@ -210,23 +242,13 @@ class Config(Settings):
         check_keys(self.debate, self.advantages)
         if self.rewards.reads_likelihood:
             check_likelihood(self.learner, dynamic_sampling=self.train.dynamic_sampling)
-        summed = self.debate.summary.enabled or self.debate.compress.over is not None
         for role in ("verifier", "summarizer", "remote"):
             check_endpoint(f"{role}.endpoint", getattr(self, role).endpoint, self.endpoints)
-        if self.summarizer.endpoint is not None and not summed:
-            raise ValueError(
-                "summarizer.endpoint: is not used; set debate.summary.enabled = true or debate.compress.over"
-            )
         check_judge_pairs(self.held_out, self.debate)
         check_seats(self.debate, self.remote, self.model, self.warm_start)
-        self._refuse_mixed_streams()
         self._refuse_warm_start()
-        self._refuse_lookahead()
-        self._refuse_unused_vllm()
-        self._refuse_sleep()
-        self._refuse_adaptive()
-        self._refuse_both_ways()
-        self._refuse_unknown_difficulty()
+        for message in self._contradictions():
+            raise ValueError(message)
         self._refuse_impossible_stages()
         return self
 
@@ -245,7 +267,7 @@ class Config(Settings):
             check_weights(index, self.of_stage(index).model, self.model)
 
     def of_stage(self, index: int, *, demotes: bool = False, **others: Table | int) -> Self:
-        """Return the configuration of a run of a stage, with ``others`` beside what the stage changes.
+        """Return the configuration of a run of a stage, with ``others`` besides what the stage changes.
 
         ``demotes``: whether it may go back to the stage before. ValueError names the stage and the key.
         """
@@ -262,94 +284,72 @@ class Config(Settings):
             message = first["msg"].removeprefix("Value error, ")
             raise ValueError(f"stages.{index} ({stage.name}): {key}{': ' if key else ''}{message}") from error
 
-    def _refuse_unknown_difficulty(self) -> None:
-        """Refuse gates without what they look at, and a mixture without held-out problems of its own."""
-        if self.sampling.by_measured and self.env.difficulty is None:
-            raise ValueError(
-                "sampling.measured_at_least and measured_at_most: are about measured pass rates; name the "
-                "file of them as env.difficulty.path"
-            )
-        if self.sampling.remembers and self.train.async_level:
-            raise ValueError(
-                f"train.async_level = {self.train.async_level}: draws the problems of later steps before "
-                "the debates have ended that sampling.towards_half, rest_steps and retry_steps look at; set "
-                "it to 0"
+    def _contradictions(self) -> Iterator[str]:
+        """Yield what is wrong with keys of several tables, and a way out."""
+        train, vllm = self.train, self.model.vllm
+        ahead, oldest, on_vllm = train.async_level, self.learner.max_staleness, self.model.policy == "vllm"
+        if self.sampling.remembers and ahead:
+            yield (
+                f"train.async_level = {ahead}: draws the problems of later steps before the debates have "
+                "ended that sampling.towards_half, rest_steps and retry_steps look at; set it to 0"
             )
         if self.env.mix and self.held_out.limit and self.held_out.kind is None:
-            raise ValueError(
+            yield (
                 "held_out.kind: with env.mix there is no one data set to hold out from; name one, or set "
                 "held_out.limit = 0"
             )
-
-    def _refuse_both_ways(self) -> None:
-        if self.env.test_time_learning and self.env.decontaminate:
-            raise ValueError(
-                f"env.test_time_learning = true trains on held-out problems, and env.decontaminate = "
-                f'"{self.env.decontaminate}" leaves them out; leave out one of them'
-            )
-
-    def _refuse_adaptive(self) -> None:
-        """Refuse what is not asked for, or is more than a problem can have; of one agent nothing is both."""
-        adaptive, most = self.train.adaptive, self.train.group_size
-        for key, enough in (("right", adaptive.right), ("wrong", adaptive.wrong)):
-            if not adaptive.chunk and enough != AdaptiveConfig.model_fields[key].default:
-                raise ValueError(
-                    f"train.adaptive.{key} = {enough}: counts with train.adaptive.chunk alone, which is 0; "
-                    f"set that, or leave out train.adaptive.{key}"
-                )
-        wanted = {key: getattr(adaptive, key) for key in ("chunk", "right", "wrong")}
-        if self.debate.num_agents == 1:
-            wanted["right + train.adaptive.wrong"] = adaptive.right + adaptive.wrong
-        for key, count in wanted.items():
-            if adaptive.chunk and count > most:
-                raise ValueError(
-                    f"train.adaptive.{key} = {count}: a problem has at most train.group_size = "
-                    f"{most} debates; raise that, or lower train.adaptive.{key}"
-                )
-
-    def _refuse_lookahead(self) -> None:
-        ahead, oldest = self.train.async_level, self.learner.max_staleness
-        if ahead and self.model.policy != "vllm":
-            raise ValueError(
+        if ahead and not on_vllm:
+            yield (
                 f"train.async_level = {ahead}: needs an engine that samples; set "
                 'model.policy = "vllm", or train.async_level = 0'
             )
         if oldest is not None and oldest < ahead:
-            raise ValueError(
+            yield (
                 f"train.async_level = {ahead} gives rows up to {ahead} steps old, and "
                 f"learner.max_staleness = {oldest} would drop them; make it {ahead} or more"
             )
-
-    def _refuse_unused_vllm(self) -> None:
-        vllm = self.model.vllm
         for key in ("engines", "servers", "adapter_folder", "sleep"):
             value = getattr(vllm, key)
-            if value and value != "auto" and self.model.policy != "vllm":
-                raise ValueError(
+            if value and value != "auto" and not on_vllm:
+                yield (
                     f"model.vllm.{key} = {json.dumps(value)}: is for vLLM alone; set model.policy = "
                     f'"vllm", or leave out model.vllm.{key}'
                 )
         if vllm.adapter_folder is not None and not vllm.servers:
-            raise ValueError(
+            yield (
                 f"model.vllm.adapter_folder = {json.dumps(vllm.adapter_folder)}: is for servers that run "
                 "already; name them in model.vllm.servers, or leave out model.vllm.adapter_folder"
             )
-
-    def _refuse_sleep(self) -> None:
-        if self.model.vllm.sleep is True and not self.vllm_within:
-            raise ValueError(
+        if vllm.sleep is True and not self.vllm_within:
+            yield (
                 "model.vllm.sleep = true: an engine sleeps only within the learner's process, in turn with "
                 'it; set it to "auto", or leave out train.async_level, model.vllm.engines and servers'
             )
-
-    def _refuse_mixed_streams(self) -> None:
-        if self.rewards.mix == "rewards" and {"peer", "truth"} & set(
-            self.train.dynamic_sampling_streams or ()
-        ):
-            raise ValueError(
+        if self.rewards.mix == "rewards" and {"peer", "truth"} & {*(train.dynamic_sampling_streams or ())}:
+            yield (
                 'train.dynamic_sampling_streams: with rewards.mix = "rewards" peer and truth have no '
                 'advantages apart; leave the key out, or set rewards.mix = "advantages"'
             )
+        if self.summarizer.endpoint is not None and not (
+            self.debate.summary.enabled or self.debate.compress.over is not None
+        ):
+            yield "summarizer.endpoint: is not used; set debate.summary.enabled or debate.compress.over"
+        yield from self._impossible_groups()
+
+    def _impossible_groups(self) -> Iterator[str]:
+        """Yield what no group of debates can have; of one agent no debate is both right and wrong."""
+        adaptive, most = self.train.adaptive, self.train.group_size
+        if adaptive is None:
+            return
+        wanted = adaptive.model_dump()
+        if self.debate.num_agents == 1:
+            wanted["right + train.adaptive.wrong"] = adaptive.right + adaptive.wrong
+        for key, count in wanted.items():
+            if count > most:
+                yield (
+                    f"train.adaptive.{key} = {count}: a problem has at most train.group_size = "
+                    f"{most} debates; raise that, or lower train.adaptive.{key}"
+                )
 
     def _refuse_warm_start(self) -> None:
         if not self.warm_start.steps:
@@ -395,12 +395,12 @@ class Config(Settings):
         return "" if name is None else self.endpoints[name].name
 
     def at_step(self, step: int) -> Self:
-        """Return the configuration of a step: a number in the place of every ramp."""
+        """Return the configuration of a step: a number instead of every ramp."""
         tables = {name: settings_at(getattr(self, name), step) for name in RAMPED}
         return self.model_copy(update=tables)
 
     def with_chosen(self, chosen: Mapping[str, bool | float]) -> Self:
-        """Return the configuration with these values at their keys, in the place of "auto"."""
+        """Return the configuration with these values at their keys, instead of "auto"."""
         config = self
         for key, value in chosen.items():
             config = _replaced(config, key.split("."), value)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from math import ceil
-from typing import Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
 from debate.config import DebateConfig
 from debate.prompting.shown import rounds_held
-from debate.ramps import Points, Ramp, Weight, value_at
-from debate.settings import Settings
+from debate.ramps import Points, Ramp, Share, Weight, Within, check_steps, value_at, values_of
+from debate.settings import Seeded, Settings
 
 Order: TypeAlias = Literal["random", "easy_first", "hard_first", "format_first"]
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -47,13 +47,18 @@ class RunSize(Settings):
     """Problems per step, each debated ``group_size`` times, or replies per step."""
 
 
-class Selection(_Split):
+class Levels(Settings):
+    """Some of the problems."""
+
+    levels: tuple[str | int, ...] | None = None
+    """Keep only these levels."""
+
+
+class Selection(_Split, Levels):
     """Some of the rows."""
 
     limit: int | None = Field(default=None, ge=1)
     """Maximum number, drawn with the run's seed."""
-    levels: tuple[str | int, ...] | None = None
-    """Keep only these levels."""
 
 
 class ProblemSet(Selection, Files):
@@ -109,10 +114,10 @@ class DifficultyConfig(Settings):
 
     path: str
     """A file written by ``debate eval passrate``."""
-    at_least: float = Field(default=0.0, ge=0, le=1)
-    """Drop problems with a lower pass rate, such as those never solved."""
-    at_most: float = Field(default=1.0, ge=0, le=1)
-    """Drop problems with a higher pass rate, such as those always solved."""
+    at_least: Share = 0.0
+    """Drop problems with a lower pass rate, such as those never solved. May change with the step."""
+    at_most: Share = 1.0
+    """Drop problems with a higher pass rate, such as those always solved. May change with the step."""
     most_missing: float = Field(default=1.0, ge=0, le=1)
     """Drop problems if a larger fraction of samples had no readable answer."""
     order: Order = "random"
@@ -123,33 +128,46 @@ class DifficultyConfig(Settings):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.at_least > self.at_most:
-            raise ValueError(
-                f"env.difficulty.at_least = {self.at_least:g} is above at_most = {self.at_most:g}; no "
-                "problem has such a pass rate"
-            )
+        for step in knots((self.at_least, self.at_most)):
+            low, high = value_at(self.at_least, step), value_at(self.at_most, step)
+            if low > high:
+                raise ValueError(
+                    f"env.difficulty.at_least = {low:g} is above at_most = {high:g} at step {step}; no "
+                    "problem has such a pass rate"
+                )
         return self
+
+    @property
+    def changes(self) -> bool:
+        """Whether its bounds change with the step."""
+        return isinstance(self.at_least, Points) or isinstance(self.at_most, Points)
 
 
 class EnvConfig(ProblemSet):
     """Which problems, and the truth about them."""
 
+    renamed = {"test_time_learning": 'decontaminate = "never"'}  # noqa: RUF012
+
     kind: str = "gsm8k"  # pyright: ignore[reportIncompatibleVariableOverride]
     """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
-    decontaminate: Literal["exact", "ngram"] | None = None
+    decontaminate: Literal["exact", "ngram", "never"] | None = None
     """Drop training problems that equal held-out ones up to case, spaces and dollar signs ("exact"), or that
-    also share 13 consecutive words with one ("ngram"). None keeps all, with a warning."""
+    also share 13 consecutive words with one ("ngram"). None refuses equal ones, and warns of such words.
+    "never" trains on held-out problems on purpose (test-time learning): the startup message, run.json,
+    evaluations and reports then say so."""
     max_prompt_tokens: int | None = Field(default=None, ge=1)
     """Drop training problems whose first prompt has more tokens, or does not fit the context. The number
     dropped is printed. None drops none, and a problem that does not fit is an error at startup."""
-    test_time_learning: bool = False
-    """Allow training on held-out problems, which is refused otherwise. The startup message, run.json,
-    evaluations and reports then say so."""
     mix: tuple[MixedSet, ...] | None = Field(default=None, min_length=1)
     """Tables [[env.mix]]: several data sets in place of ``kind`` and ``path``, each with a weight that may
     change with the step."""
     difficulty: DifficultyConfig | None = None
     """Measured pass rates of the training problems: which to drop, and in which order to draw."""
+
+    @property
+    def test_time_learning(self) -> bool:
+        """Whether held-out problems are trained on, on purpose."""
+        return self.decontaminate == "never"
 
     @model_validator(mode="after")
     def _sets_or_one(self) -> Self:
@@ -166,7 +184,7 @@ OF_ONE_SET = tuple(ProblemSet.model_fields)
 """Keys of ``env`` that each set of a mixture has for itself."""
 
 
-class HeldOutSet(ProblemSet):
+class HeldOutSet(ProblemSet, Seeded):
     """Problems that are never trained on, and how they are evaluated."""
 
     kind: str | None = None
@@ -229,7 +247,7 @@ class HeldOutConfig(HeldOutSet):
 
 
 def check_judge_pairs(held_out: HeldOutConfig, debate: DebateConfig) -> None:
-    """ValueError where pairs are to be judged that no evaluation would show, or no agent could judge."""
+    """ValueError if pairs are to be judged that no evaluation would show, or no agent could judge."""
     if not held_out.judge_pairs:
         return
     ways = {
@@ -252,19 +270,20 @@ def check_judge_pairs(held_out: HeldOutConfig, debate: DebateConfig) -> None:
 class ShotsConfig(Files):
     """The solved examples that prompts of the first round show before a problem."""
 
-    count: int = Field(default=0, ge=0, le=64)
-    """Solved examples before each problem in the first round. 0: none."""
+    renamed = {"until": "a point of shots.count, as in [[0, 4], [100, 0]]"}  # noqa: RUF012
+
+    count: Annotated[float | Points, Within(0, 64)] = 0
+    """Solved examples before each problem in the first round. 0: none. Points such as [[0, 4], [100, 0]] fade
+    them out, rounded up; evaluations use the last number."""
     path: str | None = None
     """A file of rows with question, answer and solution, or a shipped one: "arithmetic", "mathematics". None
     takes ``split`` of the training data set."""
     draw: Literal["fixed", "each"] = "fixed"
     """The same examples for all problems, or new ones for each. Drawn with the run's seed."""
-    until: int = Field(default=0, ge=0)
-    """Step at which the number of examples has fallen to 0; evaluations then use none. 0 keeps all."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        for key in ("path", "until", "fields"):
+        for key in ("path", "fields"):
             if not self.count and getattr(self, key):
                 raise ValueError(f"{key}: {getattr(self, key)!r} counts with shots.count alone, which is 0")
         return self
@@ -272,17 +291,20 @@ class ShotsConfig(Files):
     def count_at(self, step: int) -> int:
         """Return how many examples a step of training shows.
 
-        >>> [ShotsConfig(count=4, until=8).count_at(step) for step in range(9)]
+        >>> [ShotsConfig(count=[[0, 4], [8, 0]]).count_at(step) for step in range(9)]
         [4, 4, 3, 3, 2, 2, 1, 1, 0]
         """
-        if not self.until:
-            return self.count
-        return ceil(self.count * max(0, self.until - step) / self.until)
+        return ceil(value_at(self.count, step) - 1e-9)
+
+    @property
+    def most(self) -> int:
+        """How many examples a step shows at most."""
+        return ceil(max(values_of(self.count)))
 
     @property
     def final(self) -> int:
         """How many examples evaluations show: the same before, during and after training."""
-        return 0 if self.until else self.count
+        return ceil(values_of(self.count)[-1])
 
 
 class SftConfig(Selection, RunSize):
@@ -313,3 +335,54 @@ class SftConfig(Selection, RunSize):
             if not name or value.count(name) > 1:
                 raise ValueError(f"{name!r} is {'empty' if not name else 'named twice'}")
         return value
+
+
+class AdaptiveConfig(Settings):
+    """How many debates a problem gets: until enough of them are right, and enough are wrong."""
+
+    chunk: int = Field(ge=1)
+    """Debates per problem held at a time, until the problem has enough right and wrong ones or
+    ``train.group_size`` in all."""
+    right: int = Field(default=2, ge=1)
+    """Enough right debates: those with a right solution in the last round."""
+    wrong: int = Field(default=2, ge=1)
+    """Enough wrong debates: those with a wrong or missing answer in the last round. A debate of several
+    agents can be both right and wrong."""
+
+
+class SamplingConfig(Settings):
+    """Gates that a training problem passes before a step draws it; none unless one is set."""
+
+    renamed = {  # noqa: RUF012
+        "measured_at_least": "env.difficulty.at_least",
+        "measured_at_most": "env.difficulty.at_most",
+    }
+
+    levels: tuple[tuple[int, tuple[str | int, ...]], ...] | None = Field(default=None, min_length=1)
+    """Levels by step, such as [[0, [1, 2]], [100, [3, 4, 5]]]: from each step on, only these. Problems
+    without a level always pass."""
+    towards_half: bool = False
+    """Admit a problem with probability max(0.1, 4 p (1 - p)), where p is its recent pass rate in this run
+    (exponential average with weight 0.5): problems solved half of the time come most often. Problems not
+    drawn yet always pass."""
+    rest_steps: int = Field(default=0, ge=0)
+    """Steps for which a drawn problem is not drawn again."""
+    retry_steps: int = Field(default=0, ge=0)
+    """Steps for which a problem is set aside if its last debates were all right or all wrong."""
+
+    @field_validator("levels")
+    @classmethod
+    def _ascending(
+        cls, value: tuple[tuple[int, tuple[str | int, ...]], ...] | None
+    ) -> tuple[tuple[int, tuple[str | int, ...]], ...] | None:
+        if value is not None:
+            check_steps([step for step, _ in value])
+        for step, levels in value or ():
+            if not levels:
+                raise ValueError(f"names no level from step {step} on")
+        return value
+
+    @property
+    def remembers(self) -> bool:
+        """Whether a gate looks at what earlier steps of the run came to."""
+        return self.towards_half or self.rest_steps > 0 or self.retry_steps > 0

@@ -63,7 +63,7 @@ class RoleConfig(Settings):
 
 
 def check_endpoint(key: str, name: str | None, endpoints: dict[str, EndpointConfig]) -> None:
-    """ValueError where ``key`` names an endpoint that [endpoints] lacks."""
+    """ValueError if ``key`` names an endpoint that [endpoints] lacks."""
     if name is not None and name not in endpoints:
         hint = did_you_mean(name, endpoints, f"add a table [endpoints.{name}] with model and base_url")
         raise ValueError(f"{key} = {name!r}: no endpoint has this name; {hint}")

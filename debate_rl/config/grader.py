@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Self
+from pydantic import field_validator
 
-from pydantic import Field, model_validator
-
+from debate.ramps import check_steps
 from debate.settings import Settings
 from envs.types import Mode
 
@@ -13,35 +12,39 @@ from envs.types import Mode
 class GraderConfig(Settings):
     """Where the answer of a solution is, and when it is right: the modes of docs/grading.md."""
 
-    mode: Mode = "boxed"
+    renamed = dict.fromkeys(
+        ("strict_mode", "strict_from"), 'mode, as in grader.mode = [[0, "lenient"], [100, "boxed"]]'
+    )
+
+    mode: Mode | tuple[tuple[int, Mode], ...] = "boxed"
     """How the answer is extracted and compared. "boxed" needs a box. "lenient" also reads stated answers and
-    the last number."""
-    strict_mode: Mode | None = None
-    """Mode from step ``strict_from`` on, and in every evaluation. None keeps ``mode``."""
-    strict_from: int = Field(default=0, ge=0)
-    """First step graded by ``strict_mode``. Requires ``strict_mode``."""
+    the last number. A list such as [[0, "lenient"], [100, "boxed"]] changes it at these steps; evaluations
+    use its last mode."""
     beside: tuple[Mode, ...] = ()
     """Additional modes that grade every solution. Their metrics are logged; they do not change rewards."""
 
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        if (self.strict_mode is None) != (self.strict_from == 0):
-            raise ValueError(
-                f"strict_mode and strict_from: belong together, got {self.strict_mode!r} and "
-                f"{self.strict_from}; name the mode and the first step (1 or more) that it grades"
-            )
-        return self
+    @field_validator("mode")
+    @classmethod
+    def _ascending(cls, value: Mode | tuple[tuple[int, Mode], ...]) -> Mode | tuple[tuple[int, Mode], ...]:
+        if not isinstance(value, str):
+            check_steps([step for step, _ in value])
+        return value
+
+    @property
+    def modes(self) -> tuple[tuple[int, Mode], ...]:
+        """Each mode with the first step that it grades."""
+        return ((0, self.mode),) if isinstance(self.mode, str) else self.mode
 
     def mode_at(self, step: int) -> Mode:
         """Return the mode that grades a step of training.
 
-        >>> grader = GraderConfig(mode="lenient", strict_mode="boxed", strict_from=10)
+        >>> grader = GraderConfig(mode=((0, "lenient"), (10, "boxed")))
         >>> grader.mode_at(9), grader.mode_at(10), grader.final
         ('lenient', 'boxed', 'boxed')
         """
-        return self.mode if self.strict_mode is None or step < self.strict_from else self.strict_mode
+        return next(mode for first, mode in reversed(self.modes) if first <= step)
 
     @property
     def final(self) -> Mode:
         """The mode of evaluations: the same before, during and after training, to compare them."""
-        return self.strict_mode or self.mode
+        return self.modes[-1][1]

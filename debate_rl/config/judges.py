@@ -1,4 +1,4 @@
-"""The judge of an exported model: the protocol whose ballots it knows, beside its weights.
+"""The judge of an exported model: its weights and the protocol whose ballots it knows.
 
 judge.toml      the tables [debate] and [model] of a recipe, as far as a ballot depends on them
 prompts.toml    the prompt set that it was trained with
@@ -33,13 +33,13 @@ DECIDE = (
     ),
     *("max_tokens", "thinking_tokens", "context_tokens", "top_p", "top_k"),
 )
-"""The keys of a protocol that decide a ballot, beside its prompts and personas."""
+"""The keys of a protocol that decide a ballot, in addition to its prompts and personas."""
 KEYS = {"debate": (*DECIDE, "personas"), "model": ("chat",)}
 """The keys of a judge's file, by table: no others are taken from a folder that anybody may have made."""
 
 
 def judge_files(protocol: DebateConfig, model: ModelConfig) -> dict[str, str]:
-    """Return the files that a judge's folder has beside its weights, by name.
+    """Return the files that a judge's folder has in addition to its weights, by name.
 
     ``protocol``: that of its debates; personas are written out as they sit, own code and presets too.
     """
@@ -54,7 +54,7 @@ def judge_files(protocol: DebateConfig, model: ModelConfig) -> dict[str, str]:
 
 
 def judge_tables(folder: Path) -> Mapping[str, Any]:
-    """Return the tables of the recipe that the judge in a folder is; {} where it holds none.
+    """Return a judge's folder as the tables of a recipe; {} if it holds none.
 
     OSError or ValueError for a file that is missing or not one.
     """

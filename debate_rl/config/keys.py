@@ -27,7 +27,7 @@ BASIC = (
 
 
 def key_type(model: type[Settings], path: Sequence[str]) -> Any:
-    """Return the type of the value at a key path, ``Any`` inside a free table; None where no such key is.
+    """Return the type of the value at a key path, ``Any`` inside a free table; None if no such key is.
 
     >>> from learner.update.config import LearnerConfig
     >>> key_type(LearnerConfig, ["lr"]), key_type(LearnerConfig, ["rl"])
@@ -118,7 +118,8 @@ def all_keys(model: type[Settings], settings: object = None) -> dict[str, Key]:
 def listed_keys(model: type[Settings]) -> dict[str, dict[str, Key]]:
     """Return each key that a reader needs to see once, with the same key of further tables; no tables.
 
-    The same key is one that tables have from one model, such as ``levels`` of ``env`` and ``held_out``.
+    The same key is one that tables have from one model, such as ``levels`` of ``env`` and ``held_out``, or
+    that they name as the ``same``.
 
     >>> from learner.advantages import AdvantageConfig
     >>> list(listed_keys(AdvantageConfig))[:4], list(listed_keys(AdvantageConfig)["peer.key"])[:2]
@@ -128,7 +129,8 @@ def listed_keys(model: type[Settings]) -> dict[str, dict[str, Key]]:
     for name, key in all_keys(model).items():
         last = name.rpartition(".")[2]
         if table_of(key.field.annotation) is None:
-            first = [one for one in key.table.__mro__ if last in getattr(one, "model_fields", ())][-1]
+            bases = key.table.same.get(last, key.table).__mro__
+            first = [one for one in bases if last in getattr(one, "model_fields", ())][-1]
             same.setdefault((first, last), {})[name] = key
     listed = {next(iter(keys)): keys for keys in same.values()}
     return {name: keys for name, keys in listed.items() if not any(k.startswith(f"{name}.") for k in listed)}

@@ -1,4 +1,4 @@
-"""How the likelihood reward is read: what of a solution, by which prompt, less what."""
+"""How the likelihood reward is read: which part of a solution, by which prompt, and its baseline."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LikelihoodConfig(Settings):
         return self
 
     def parts(self, reasoning: str, answer: str) -> tuple[str, str]:
-        r"""Return the text before the answer, and the answer with what follows it.
+        r"""Return the text before the answer, and the answer with the text after it.
 
         >>> LikelihoodConfig().parts("2 + 2 = 4", "4")
         ('Reasoning: 2 + 2 = 4\nAnswer: ', '4\n')

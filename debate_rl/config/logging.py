@@ -13,15 +13,16 @@ from debate.settings import Settings
 class LoggingConfig(Settings):
     """What a run writes and shows while it trains."""
 
+    renamed = {"verbose": 'progress = "verbose"'}  # noqa: RUF012
+
     wandb: str | None = None
     """W&B project to log to. None turns W&B off. Its environment variables have the rest: WANDB_API_KEY,
     WANDB_NAME, WANDB_ENTITY, WANDB_RUN_GROUP, WANDB_TAGS, WANDB_MODE (offline writes for ``wandb sync``)."""
     tensorboard: bool = False
     """Also write metrics to the folder tensorboard/ of the run."""
-    progress: Literal["auto", "bar", "lines", "none"] = "auto"
-    """A live bar, one line per step, or nothing. "auto" shows the bar in a terminal and lines in a pipe."""
-    verbose: bool = False
-    """Also print loss, gradient norm, ratio, entropy and KL of each step."""
+    progress: Literal["auto", "bar", "lines", "verbose", "none"] = "auto"
+    """A live bar, one line per step, or nothing. "auto" shows the bar in a terminal and lines in a pipe;
+    "verbose" also prints loss, gradient norm, ratio, entropy and KL of each step."""
     evaluation_transcripts: bool = True
     """Keep the transcripts of evaluations during training, in RUN/evaluations."""
     transcript_tokens: bool = True

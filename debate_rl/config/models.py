@@ -6,6 +6,7 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
+from debate.config import DebateConfig
 from debate.settings import Settings
 from debate_rl.addresses import checked_url
 
@@ -14,7 +15,7 @@ Fallback: TypeAlias = Literal["bytes", "ascii", "none"]
 
 
 ENGINES = ("openai", "vllm")
-"""What ``model.policy`` may name beside a dotted path."""
+"""What ``model.policy`` may name instead of a dotted path."""
 
 
 class ServerConfig(Settings):
@@ -36,7 +37,7 @@ class VLLMConfig(Settings):
     renamed = {"max_model_len": "debate.context_tokens"}  # noqa: RUF012
 
     engines: int = Field(default=0, ge=0, le=64)
-    """Engines in processes of their own, each with the whole model, on the GPUs after the learner's, or on
+    """Engines in their own processes, each with the whole model, on the GPUs after the learner's, or on
     its GPU if there is only one. 0: one engine in this process (with ``train.async_level``: in one of its
     own)."""
     servers: tuple[str, ...] = ()
@@ -67,7 +68,7 @@ class VLLMConfig(Settings):
     def _different_urls(self) -> Self:
         urls = [checked_url(url, "servers") for url in self.servers]
         if twice := next((url for url in urls if urls.count(url) > 1), None):
-            raise ValueError(f"servers: {twice} stands there twice; name each server once")
+            raise ValueError(f"servers: {twice} is listed twice; name each server once")
         return self
 
     @model_validator(mode="after")
@@ -83,14 +84,14 @@ class VLLMConfig(Settings):
 class TinyConfig(Settings):
     """A small Qwen3 model, built with random weights."""
 
+    same = {"context_tokens": DebateConfig}  # noqa: RUF012
+
     hidden_size: int = Field(default=128, ge=8, le=65_536)
     """Width of the model."""
     layers: int = Field(default=2, ge=1, le=1024)
     """Number of transformer blocks."""
     heads: int = Field(default=4, ge=1)
-    """Query heads. Must divide hidden_size."""
-    kv_heads: int = Field(default=2, ge=1)
-    """Key and value heads. Must divide heads."""
+    """Query heads. Must divide hidden_size. Half as many have keys and values, or one if odd."""
     intermediate_size: int = Field(default=256, ge=8, le=262_144)
     """Width of the MLPs."""
     init_std: float = Field(default=0.06, gt=0)
@@ -103,14 +104,17 @@ class TinyConfig(Settings):
     fallback: Fallback = "bytes"
     """Tokens for text outside the vocabulary: bytes, ASCII characters, or one unknown token."""
 
+    @property
+    def kv_heads(self) -> int:
+        """Key and value heads."""
+        return 1 if self.heads % 2 else self.heads // 2
+
     @model_validator(mode="after")
     def _divisible(self) -> Self:
         if self.hidden_size % self.heads or (self.hidden_size // self.heads) % 2:
             raise ValueError(
                 f"heads: {self.heads} must divide hidden_size {self.hidden_size} into even parts"
             )
-        if self.heads % self.kv_heads:
-            raise ValueError(f"kv_heads: {self.kv_heads} must divide heads {self.heads}")
         return self
 
 

@@ -18,12 +18,11 @@ from debate.settings import Settings
 from debate_rl.config import Config
 from debate_rl.config.judges import JUDGE, judge_tables
 from debate_rl.config.keys import key_type, table_of, takes_none_as_a_word
-from debate_rl.config.own_code import named_code
 from debate_rl.config.stages import merged, with_recipes
 
 S = TypeVar("S", bound=Settings)
 OF_A_RUN = ("run.json", "transcripts", "checkpoints")
-"""What lies beside the configuration of a run, and not beside a recipe."""
+"""Files next to the configuration of a run, but not next to a recipe."""
 
 
 CONFIGS = Path("configs")
@@ -37,6 +36,17 @@ _TYPE = re.compile(r"\[|^(constrained-.*|bool|float|int|str)$")
 """Parts of pydantic's locations that name a type, and no key."""
 _GOT = re.compile(r"\bgot ")
 """What a message has that says itself which value was given."""
+
+
+OWN_CODE = (
+    "env.kind",
+    "held_out.kind",
+    "debate.personas",
+    "rewards.peer",
+    "model.policy",
+    "learner.loss",
+)
+"""The keys that may name code of one's own."""
 
 
 class ConfigError(ValueError):
@@ -83,7 +93,7 @@ def _find(name: str, shipped: Mapping[str, Path], home: Path, what: str) -> Path
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the question which of the known names was meant, three at most; "" where none is like it.
+    """Return "did you mean ...?" with up to three known names; "" if none is similar.
 
     >>> nearest("gsm8k_smok", ["gsm8k_smoke", "words"]), nearest("ord", ["words"]), nearest("x", ["words"])
     ("did you mean 'gsm8k_smoke'? ", "did you mean 'words'? ", '')
@@ -390,7 +400,7 @@ def _missing(model: type[Settings], key: str) -> str:
 
 
 def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
-    """Return the configuration of a run; ConfigError, in one line, where it has none that can be read."""
+    """Return the configuration of a run; ConfigError, in one line, if it has none that can be read."""
     path = run / "config.toml"
     if not path.is_file():
         raise ConfigError(f"{run}: not the folder of a run (no config.toml in it)")
@@ -423,9 +433,47 @@ def _of_model(folder: str, overrides: Sequence[str]) -> Config:
 
 
 def _refuse_own_code(tables: Mapping[str, object], path: Path) -> None:
-    """Raise ConfigError where a configuration names code."""
+    """Raise ConfigError if a configuration names code."""
     for key, value in named_code(tables):
         raise ConfigError(
             f"{path}: {key}={value!r} names code. Code that a run names is not loaded, as the run may "
             "have been made elsewhere; DEBATE_OWN_CODE=1 loads it"
         )
+
+
+def named_code(tables: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield each key whose value names code, and that value."""
+    for key in _keys_of_code(tables):
+        value = _value_at(tables, key)
+        if isinstance(value, str) and ":" in value:
+            yield key, value
+
+
+def _keys_of_code(tables: Mapping[str, object]) -> list[str]:
+    """Return the keys that may name code, those of each stage of a curriculum among them."""
+    stages = _value_at(tables, "stages")
+    own = [*OWN_CODE, *_further_keys(tables)]
+    for index, stage in enumerate(cast("list[object]", stages) if isinstance(stages, list) else ()):
+        changed = cast("dict[str, object]", stage) if isinstance(stage, dict) else {}
+        own += [f"stages.{index}.{key}" for key in (*OWN_CODE, *_further_keys(changed))]
+    return own
+
+
+def _value_at(tables: Mapping[str, object], key: str) -> object:
+    """Return the value at a dotted key, in which lists are indexed by numbers; None if there is none."""
+    value: object = tables
+    for part in key.split("."):
+        if isinstance(value, list):
+            value = dict(enumerate(cast("list[object]", value))).get(int(part) if part.isdecimal() else -1)
+        else:
+            value = cast("dict[str, object]", value).get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _further_keys(tables: Mapping[str, object]) -> list[str]:
+    """Return the keys of code in tables with names: held-out sets, endpoints, and the sets of a mixture."""
+    more, mix = _value_at(tables, "held_out.more"), _value_at(tables, "env.mix")
+    kinds = [f"held_out.more.{name}.kind" for name in more] if isinstance(more, dict) else []
+    endpoints = _value_at(tables, "endpoints")
+    kinds += [f"endpoints.{name}.policy" for name in endpoints] if isinstance(endpoints, dict) else []
+    return kinds + [f"env.mix.{index}.kind" for index in range(len(mix) if isinstance(mix, list) else 0)]

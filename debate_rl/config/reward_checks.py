@@ -1,11 +1,16 @@
-"""What rewards, advantages and a verifier model must not say together."""
+"""What rewards, advantages, seats and a verifier model must not say together."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from debate.config import DebateConfig
 from debate.protocols import GAMES
 from debate.ramps import values_of
+from debate_rl.config.endpoints import RoleConfig
+from debate_rl.config.models import ModelConfig
 from debate_rl.config.verifier import VerifierConfig
+from debate_rl.config.warm_start import WarmStartConfig
 from learner.advantages import AdvantageConfig
 from learner.advantages.turns import CREDIT
 from learner.update.config import LearnerConfig
@@ -32,12 +37,8 @@ def keys_by_truth(advantages: AdvantageConfig) -> list[str]:
     return [f'advantages.{name}.key = "{key}"' for name, key in keys if key in ("pair", "context")]
 
 
-SHARED = ("flipped_votes", "shared_errors")
-"""The controls that have a share."""
-
-
-def check_labels(rewards: RewardConfig, verifier: VerifierConfig, control: str, share: float | None) -> None:
-    """Raise ValueError, with the key and a way out, for labels from nobody and controls without a share."""
+def check_labels(rewards: RewardConfig, verifier: VerifierConfig, control: object) -> None:
+    """Raise ValueError, with the key and a way out, for labels from nobody and several controls."""
     if rewards.pseudo == "verified" and (verifier.endpoint is None or not verifier.beside_truth):
         raise ValueError(
             'rewards.pseudo = "verified": keeps the labels that a verifier model agrees with; name one as '
@@ -48,13 +49,12 @@ def check_labels(rewards: RewardConfig, verifier: VerifierConfig, control: str, 
             'train.control = "random_reward": coins stand for truth, and so would rewards.pseudo = '
             f'"{rewards.pseudo}"; leave out one of them'
         )
-    if (control in SHARED) == (share is None):
-        needs = "needs train.control_share" if share is None else "takes no train.control_share"
-        raise ValueError(f'train.control = "{control}": {needs}; {" and ".join(SHARED)} have one')
+    if isinstance(control, Mapping) and len(control) != 1:
+        raise ValueError("train.control: needs one control with its share, as {flipped_votes = 0.3}")
 
 
 def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: AdvantageConfig) -> None:
-    """Raise ValueError where returns of truth would pay for disagreement: who stops has fewer rounds."""
+    """Raise ValueError if returns of truth would pay for disagreement: who stops has fewer rounds."""
     rewarded = max(values_of(rewards.truth_weight)) > 0 and rewards.truth_rounds == "all"
     if advantages.discount and debate.min_rounds is not None and rewarded:
         raise ValueError(
@@ -65,7 +65,7 @@ def check_returns(debate: DebateConfig, rewards: RewardConfig, advantages: Advan
 
 
 def check_keys(debate: DebateConfig, advantages: AdvantageConfig) -> None:
-    """Raise ValueError where the agents of one debate are to be compared, and no two of them can be."""
+    """Raise ValueError if the agents of a debate should be compared but no two of them can be."""
     named = [name for name, key in advantages.group_keys.items() if key == "debate"]
     for key in (f'advantages.{name}.key = "debate"' for name in named):
         if min(protocol.learners for protocol in debate.protocols()) < 2 or debate.protocol in GAMES:
@@ -82,7 +82,7 @@ def check_keys(debate: DebateConfig, advantages: AdvantageConfig) -> None:
 
 
 def check_likelihood(learner: LearnerConfig, *, dynamic_sampling: int) -> None:
-    """Raise ValueError where a likelihood reward has no frozen reader, or comes too late to be looked at."""
+    """Raise ValueError if a likelihood reward has no frozen reader, or comes too late to be looked at."""
     if not learner.needs_reference:
         raise ValueError(
             "rewards.likelihood_weight: reads by the frozen reference, and there is none (learner.beta = 0); "
@@ -136,4 +136,30 @@ def _refuse_wins_without_baseline(rewards: RewardConfig, advantages: AdvantageCo
         raise ValueError(
             'rewards.peer = "win_rate": is 1/2 on average, and without a baseline every solution would be '
             f'praised; set advantages.{name}.baseline = "group", or rewards.peer = "margin"'
+        )
+
+
+def check_seats(
+    debate: DebateConfig, remote: RoleConfig, model: ModelConfig, warm_start: WarmStartConfig
+) -> None:
+    """ValueError for seats that nobody can take, and for a remote model without a seat."""
+    if "remote" in debate.seats and remote.endpoint is None:
+        raise ValueError(
+            f'debate.seats: agent {debate.seats.index("remote")} is "remote", and nobody is named; set '
+            "remote.endpoint"
+        )
+    if remote.endpoint is not None and "remote" not in debate.seats:
+        raise ValueError('remote.endpoint: nobody asks it; set a seat of debate.seats to "remote"')
+    if "frozen" not in debate.seats or model.policy != "vllm":
+        return
+    ways = 'leave out model.policy, or name the model as remote.endpoint and set the seat to "remote"'
+    if not model.lora_rank:
+        raise ValueError(
+            'debate.seats: "frozen" with model.policy = "vllm" needs an adapter, since an engine holds whole '
+            f"weights once: set model.lora_rank, {ways}"
+        )
+    if warm_start.from_run is not None:
+        raise ValueError(
+            'debate.seats: "frozen" with model.policy = "vllm" is the base without an adapter, and '
+            f"warm_start.from_run = {warm_start.from_run!r} begins with one that has learnt: {ways}"
         )

@@ -9,7 +9,6 @@ from typing import Any, Literal, Self, TypeAlias, cast
 from pydantic import Field, field_validator, model_validator
 
 from debate.settings import Settings
-from debate_rl.config.ends import TargetConfig
 from debate_rl.config.models import ModelConfig
 
 TABLES = (
@@ -18,8 +17,42 @@ TABLES = (
 )
 """The tables in which a stage may have other settings."""
 OF_THE_WEIGHTS = ("name_or_path", "tiny", "chat", "dtype", "lora_rank", "lora_alpha")
-"""Keys of ``model`` that decide what the weights are of: one for all stages."""
+"""Keys of ``model`` that determine the weights' model, the same for all stages."""
+Action: TypeAlias = Literal["warn", "checkpoint", "stop", "rollback"]
+FIGURE = re.compile(r"(eval/)?([a-z][a-z0-9_]*/)?(direct|debate|judge)/[a-z0-9_@/]+")
 Table: TypeAlias = dict[str, Any]
+
+
+class TargetConfig(Settings):
+    """A held-out metric at which a run has learnt enough, or too little."""
+
+    metric: str
+    """A held-out metric with an interval, such as "eval/debate/accuracy/round_0" or "eval/direct/accuracy";
+    "eval/aime/direct/accuracy" for a set of ``held_out.more``."""
+    value: float
+    """End the run once the lower end of the metric's 95% interval reaches this."""
+    min_steps: int = Field(default=0, ge=0)
+    """Minimum number of steps."""
+    demote_below: float | None = Field(default=None, ge=0, lt=1)
+    """Also end once the upper end of the interval is below this. None: never."""
+
+    @property
+    def figure(self) -> str:
+        """The metric as ``debate eval`` names it."""
+        return self.metric.removeprefix("eval/")
+
+    @field_validator("metric")
+    @classmethod
+    def _held_out(cls, value: str) -> str:
+        if not FIGURE.fullmatch(value):
+            raise ValueError(f'{value!r} is not a held-out figure; name one, as "debate/winner/accuracy"')
+        return value
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.demote_below is not None and self.demote_below >= self.value:
+            raise ValueError(f"demote_below = {self.demote_below:g}: is not below target = {self.value:g}")
+        return self
 
 
 class StageConfig(Settings):
@@ -95,7 +128,7 @@ class StageConfig(Settings):
         return bool(self.sft.get("data"))
 
     def goal(self, *, demotes: bool) -> TargetConfig | None:
-        """Return what ends a run of this stage, None where its steps alone do.
+        """Return what ends a run of this stage, None if its steps alone do.
 
         ``demotes``: whether it may go back to the stage before.
         """
@@ -175,7 +208,7 @@ def check_stages(stages: Sequence[StageConfig]) -> None:
 
 
 def _beside_weights(index: int, own: Table, model: Table) -> Table:
-    """Return a stage's ``model`` without what its weights are of, which has to be as in ``model``."""
+    """Return a stage's ``model`` without those of its weights' model, which must equal those in ``model``."""
     fields = ModelConfig.model_fields
     for key in OF_THE_WEIGHTS:
         if key in own and own[key] != model.get(key, fields[key].default):
@@ -184,7 +217,7 @@ def _beside_weights(index: int, own: Table, model: Table) -> Table:
 
 
 def check_weights(index: int, own: ModelConfig, model: ModelConfig) -> None:
-    """ValueError for a stage whose weights would be of another model than those it goes on with."""
+    """ValueError for a stage whose weights would be of another model than those it continues with."""
     for key in OF_THE_WEIGHTS:
         if getattr(own, key) != getattr(model, key):
             raise _other_weights(index, key)

@@ -16,11 +16,12 @@ from envs.errors import DataError
 class VerifierConfig(RoleConfig, WriterConfig):
     """A verifier model, and what it scores. Problems of kind "rubric" are rewarded by its verdicts."""
 
+    renamed = {"rubric_file": 'rubric, as in verifier.rubric = "@FILE"'}  # noqa: RUF012
+
     rubric: str | None = Field(default=None, min_length=1)
     """The rubric that replies are scored by; a problem's own rubric comes first. None: for problems with a
-    gold answer, whether the final answer is correct; problems of kind "rubric" must bring one."""
-    rubric_file: str | None = None
-    """A text file with the rubric."""
+    gold answer, whether the final answer is correct; problems of kind "rubric" must bring one. "@FILE" reads
+    it from a text file."""
     beside_truth: bool = False
     """Also score solutions of problems with a gold answer, to measure the agreement with truth. Rewards do
     not use these scores, except ``rewards.judge_verdict_weight``."""
@@ -47,23 +48,26 @@ class VerifierConfig(RoleConfig, WriterConfig):
             fields = type(self).model_fields
             if changed := [name for name in fields if getattr(self, name) != fields[name].default]:
                 raise ValueError(f"{changed[0]}: is for a verifier model; name one as verifier.endpoint")
-        if self.rubric is not None and self.rubric_file is not None:
-            raise ValueError("rubric and rubric_file: are both set; leave out one")
         if self.samples > 1 and self.temperature == 0:
             raise ValueError(
                 f"samples = {self.samples}: at temperature 0 all are the same; set verifier.temperature, or 1"
             )
         return self
 
+    @property
+    def rubric_file(self) -> str | None:
+        """The file that has the rubric."""
+        return self.rubric[1:] if self.rubric is not None and self.rubric.startswith("@") else None
+
     def own_rubric(self) -> str | None:
-        """Return the rubric of the recipe; DataError where its file cannot be read."""
+        """Return the rubric of the recipe; DataError if its file cannot be read."""
         if self.rubric_file is None:
             return self.rubric
         try:
             text = read_plain(Path(self.rubric_file), LARGEST_TOML).decode().strip()
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
-            raise DataError(f"verifier.rubric_file={self.rubric_file}: {why}") from error
+            raise DataError(f"verifier.rubric=@{self.rubric_file}: {why}") from error
         if not text:
-            raise DataError(f"verifier.rubric_file={self.rubric_file}: is empty")
+            raise DataError(f"verifier.rubric=@{self.rubric_file}: is empty")
         return text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 from pydantic import Field, field_validator, model_validator
 
 from debate.protocols import GAMES
-from debate.settings import Settings
+from debate_rl.config.data import Levels
 
 if TYPE_CHECKING:
     from debate import DebateConfig
@@ -16,7 +16,7 @@ Kind: TypeAlias = Literal["solve", "debate", "ballot", "drill"]
 KINDS: tuple[Kind, ...] = ("solve", "debate", "drill", "ballot")
 
 
-class WarmStartConfig(Settings):
+class WarmStartConfig(Levels):
     """The warm start of a tiny model; off unless it has steps."""
 
     from_run: str | None = None

@@ -1,7 +1,7 @@
 """The driver of a curriculum: one stage after the other, from the weights of the one before.
 
 What comes next is a function of the configuration and of curriculum.json, and whether a stage is over one of
-its held-out file. So a driver that is killed goes on exactly where it was: the record is written before a
+its held-out file. So a killed driver resumes exactly where it was: the record is written before a
 stage begins and after it ended, and the run of a stage resumes as any run does.
 """
 
@@ -43,7 +43,7 @@ from debate_rl.warm_start.tokenizer import tiny_vocabulary
 LOOKED_AT = 256
 """Replies of each source of a supervised stage that are read before the first stage begins."""
 Train = Callable[[Config], int | None]
-"""Trains a run, or goes on with it, and returns after how many steps it ended; None where something else
+"""Trains a run, or resumes it, and returns after how many steps it ended; None if something else
 than its goal or its last step ended it, so that it is to be gone on with."""
 Tell = Callable[[str], None]
 Look = Callable[[Config, Problems], None]
@@ -75,9 +75,9 @@ class Driver:
         return self.config.stages
 
     def drive(self) -> Curriculum:
-        """Do what is left, until the curriculum is over or a run has to be gone on with; return the record.
+        """Run what is left, until the curriculum is over or a run must be resumed; return the record.
 
-        RunFolderError where the folder holds another curriculum, or where another process drives it.
+        RunFolderError if the folder holds another curriculum, or where another process drives it.
         """
         names = [stage.name for stage in self.stages]
         if self.only is not None and self.only not in names:
@@ -109,7 +109,7 @@ class Driver:
         return over | others
 
     def _wanted(self, visit: Visit, record: Curriculum) -> bool:
-        """Return whether a visit is to be done now; ValueError where ``only`` cannot be done yet."""
+        """Return whether a visit is to be done now; ValueError if ``only`` cannot be done yet."""
         if self.only is None or visit.name == self.only:
             return True
         if any(one.name == self.only and one.end for one in record.visits):
@@ -129,7 +129,7 @@ class Driver:
                 )
 
     def _next(self, visits: tuple[Visit, ...]) -> Visit | None:
-        """Return the visit that is under way, or the one to begin; None where the curriculum is over."""
+        """Return the visit that is under way, or the one to begin; None if the curriculum is over."""
         if not visits:
             return self._begun(visits, 0, "")
         if visits[-1].end is None:
@@ -146,7 +146,7 @@ class Driver:
         return Visit(stage, name, folder, seed, start, demotes(stage, visits, self.stages))
 
     def _trained(self, visit: Visit) -> Visit | None:
-        """Train the run of a visit to its end; return the visit as it ended, None where it has not."""
+        """Train the run of a visit to its end; return the visit as it ended, None if it has not."""
         stage = self.stages[visit.stage]
         config = stage_config(self.config, visit)
         begins = f"from {visit.start}" if visit.start else "from the recipe's own weights"
@@ -179,7 +179,7 @@ def _until(stage: StageConfig) -> str:
 
 
 def _with(record: Curriculum, visit: Visit) -> Curriculum:
-    """Return the record with a visit in the place of the one in its folder, or behind the others."""
+    """Return the record with a visit instead of the one in its folder, or behind the others."""
     others = tuple(one for one in record.visits if one.folder != visit.folder)
     return replace(record, visits=(*others, visit))
 

@@ -15,8 +15,7 @@ import msgspec
 
 from debate.files import read_plain
 from debate.values import Value
-from debate_rl.config.ends import TargetConfig
-from debate_rl.config.stages import StageConfig
+from debate_rl.config.stages import StageConfig, TargetConfig
 from debate_rl.formatting import counted, interval, share
 from debate_rl.metrics.held_out import evaluations_of
 from debate_rl.metrics.intervals import Estimate
@@ -106,7 +105,7 @@ def stage_runs(run: Path) -> list[Path]:
 
 
 def ended(visit: Visit, stage: StageConfig, steps: int, looked: Looked | None) -> Visit:
-    """Return a visit whose run has done its last step, with what it came to and why."""
+    """Return a visit whose run has done its last step, with its outcome and the reason."""
     if stage.figure is None:
         return msgspec.structs.replace(visit, steps=steps, end="done", why=f"after {counted(steps, 'step')}")
     end: End = (looked.outcome if looked else None) or "limit"
@@ -119,7 +118,7 @@ def ended(visit: Visit, stage: StageConfig, steps: int, looked: Looked | None) -
 
 
 def after(visit: Visit, stages: tuple[StageConfig, ...]) -> Next | None:
-    """Return what follows a visit that has ended; None where the curriculum is over.
+    """Return what follows a visit that has ended; None if the curriculum is over.
 
     A stage that was demoted is followed by the one before it, from the weights that the demoted one began
     with: what it unlearnt is not gone on with.
@@ -139,7 +138,7 @@ def demotes(stage: int, visits: tuple[Visit, ...], stages: tuple[StageConfig, ..
 
 
 class Looked(NamedTuple):
-    """What an evaluation says of a target after so many steps; ``outcome`` None: go on."""
+    """What an evaluation says of a target after this many steps; ``outcome`` None: continue."""
 
     target: TargetConfig
     steps: int
@@ -160,7 +159,7 @@ class Looked(NamedTuple):
 
 
 def look_at(target: TargetConfig, held_out: Path, step: int) -> Looked | None:
-    """Return what a run's held-out file says after so many steps; None without an evaluation there.
+    """Return what a run's held-out file says after this many steps; None without an evaluation there.
 
     Reached: the lower end of the 95% interval is at the target or above. Demoted: the upper end is below
     ``target.demote_below``. A figure without an interval says neither.
@@ -175,7 +174,7 @@ def look_at(target: TargetConfig, held_out: Path, step: int) -> Looked | None:
 
 
 def outcome_of(target: TargetConfig, estimate: Estimate, step: int) -> Outcome | None:
-    """Return what an estimate means after so many steps.
+    """Return what an estimate means after this many steps.
 
     >>> target = TargetConfig(metric="direct/accuracy", value=0.6, min_steps=10, demote_below=0.2)
     >>> bounds = (0.7, 0.6, 0.8), (0.7, 0.59, 0.8), (0.1, 0.0, 0.19)

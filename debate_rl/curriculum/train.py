@@ -1,6 +1,6 @@
 """What ``debate train`` does with a recipe: one run or its stages, planned or trained, RL or supervised.
 
-``say`` prints what came of it, ``tell`` what happens meanwhile.
+``say`` prints the result of it, ``tell`` what happens meanwhile.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def plan_stages(config: Config, gib: float | None, only: str | None) -> Iterator
 
 
 def plan_lines(config: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:
-    """Return what a run needs, on this machine or on a GPU of so many GiB."""
+    """Return what a run needs, on this machine or on a GPU of this many GiB."""
     there = None if gib is None else int(gib * 2**30)
     if config.sft.data:
         return [f"{_head(config)}; nothing is started", *_replies_lines(config, there)]
@@ -127,7 +127,7 @@ def _head(config: Config) -> str:
     if config.sft.data:
         return f"{config.run.dir}: supervised training"
     size = config.train
-    least = f"{size.adaptive.chunk} to " if size.adaptive.chunk else ""
+    least = f"{size.adaptive.chunk} to " if size.adaptive else ""
     debates = f"{size.batch_size} problems x {least}{size.group_size} debates"
     return f"{config.run.dir}: {size.steps} steps of {debates}"
 
@@ -174,7 +174,7 @@ def _trained_once(config: Config, ranks: Ranks, tell: Say) -> Run:
 
 def _say_start(session: Run, needs: list[Plan]) -> None:
     """Say where a run begins and how long it will take."""
-    config, say = session.config, session.tracker.say  # above the bar, where there is one
+    config, say = session.config, session.tracker.say  # above the bar, if there is one
     steps, replies = config.train.steps, bool(session.config.sft.data)
     left = session.step < steps
     if session.threads and left:

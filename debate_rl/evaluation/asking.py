@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from debate import Policy, Problem
@@ -13,7 +13,7 @@ from debate_rl.config import Config
 from debate_rl.config.models import ENGINES
 from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import end_engines, open_policy
-from debate_rl.evaluation.folder import KeptReplies, default_folder
+from debate_rl.evaluation.folder import default_folder
 from debate_rl.evaluation.play import Unopened
 from debate_rl.runs.weights import named_weights
 from debate_rl.sampling.problems import load_held_out
@@ -25,7 +25,7 @@ NO_PROBLEMS = "held_out: there are no problems to evaluate on; set held_out.limi
 
 
 def weights_named(run: Path | None, name: str, what: str) -> Path | None:
-    """Return the checkpoint of a name; ValueError where it is not one."""
+    """Return the checkpoint of a name; ValueError if it is not one."""
     if run is None:
         if name != "newest":
             raise ValueError(f"--weights {name}: {what} is a recipe, the model as it is; name a run")
@@ -88,18 +88,3 @@ def policy_of(config: Config, weights: Path | None) -> Iterator[Unopened]:
         gc.collect()  # the next weights need the room of these
         if "torch" in sys.modules:
             sys.modules["torch"].cuda.empty_cache()
-
-
-class KeptPolicies:
-    """Policies whose replies are kept in a folder, a file for each name; each is opened once."""
-
-    def __init__(self, stack: ExitStack, folder: Path) -> None:
-        self._stack, self._folder = stack, folder
-        self._open: dict[str, Policy] = {}
-
-    def of(self, name: str, policy: Policy) -> Policy:
-        """Return a policy that answers from its file what that holds."""
-        if name not in self._open:
-            kept = KeptReplies(policy, self._folder / f"{name}.jsonl", stay=True)
-            self._open[name] = self._stack.enter_context(kept)
-        return self._open[name]

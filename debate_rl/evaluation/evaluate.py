@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -50,15 +50,15 @@ def evaluate(
 
 
 def check_modes(modes: Sequence[Mode], problems: Sequence[Problem]) -> None:
-    """ValueError where these problems cannot be graded in one of the modes."""
+    """ValueError if these problems cannot be graded in one of the modes."""
     if "first_letter" in modes and any(problem.kind != "choice" for problem in problems):
         raise ValueError("--modes first_letter: is for multiple choice, and not all of these problems are")
 
 
 def with_modes(scores: Scores, played: Played, environment: Environment, modes: Sequence[Mode]) -> Scores:
-    """Return the scores with accuracy, missing, pass@k and greedy accuracy of each mode beside them.
+    """Return the scores with accuracy, missing, pass@k and greedy accuracy of each other mode.
 
-    What is graded is the whole reply behind its thinking, as other harnesses do, on the problems of the
+    What is graded is the whole reply after its thinking, as other harnesses do, on the problems of the
     scores; one of which a mode gives no verdict on some reply is left out under that mode.
     """
     known = {name for name, problem in scores.problems.items() if problem.kind not in WITHOUT_TRUTH}
@@ -92,7 +92,7 @@ def _replies(parts: Sequence[Graded]) -> list[tuple[Problem, str]]:
 
 
 def _behind_thinking(turn: Turn) -> str:
-    """Return a reply without its thinking: nothing where its end cut that off."""
+    """Return a reply without its thinking: nothing if its end cut that off."""
     start = turn.parsed.thinking.end if turn.parsed.thinking else 0
     return turn.completion.stated[start:]
 
@@ -102,9 +102,17 @@ def _with_diagnosis(scores: Scores, played: Played, verifying: Verifying) -> Sco
 
     Opinions by fixed rubrics. What the rules of ``envs.causes`` know of a wrong solution is not asked.
     """
-    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    parts = [one for group in played.opening for one in group if one.debate.problem.id in scores.problems]
-    asked = [ask for one in parts for ask in _questions(one, verifying)]  # all before the first answer
+    model, values = verifying.model, defaultdict[str, dict[str, list[float]]](lambda: defaultdict(list))
+    asked: list[tuple[str, Future[Verdict] | None, Future[Stated] | None]] = []  # all before the first answer
+    for one in (one for group in played.opening for one in group):
+        problem = one.debate.problem
+        if problem.id in scores.problems and one.truth is not None:
+            replies = wrong_replies(Record(one.debate, 0, problem.id, one.truth))
+            wrong = {turn.id: reply for turn, reply in replies}
+            for turn in one.debate.turns:
+                text = solution_text(problem, turn)
+                valid = approach(model, problem, text) if text else None
+                asked.append((problem.id, valid, cause(model, wrong[turn.id]) if turn.id in wrong else None))
     for id, valid, why in asked:
         score = valid.result().score if valid else None
         if score is not None:
@@ -113,18 +121,3 @@ def _with_diagnosis(scores: Scores, played: Played, verifying: Verifying) -> Sco
         for known in CAUSES if name is not None else ():
             values[f"verifier/direct/cause/{known}"][id].append(float(known == name))
     return replace(scores, values={**scores.values, **values})
-
-
-def _questions(
-    one: Graded, verifying: Verifying
-) -> Iterator[tuple[str, Future[Verdict] | None, Future[Stated] | None]]:
-    """Begin with each solution of a debate that has grades: is its approach valid, and why is it wrong?"""
-    debate, problem = one.debate, one.debate.problem
-    wrong = {turn.id: reply for turn, reply in wrong_replies(Record(debate, 0, problem.id, one.truth))}
-    for turn in debate.turns if one.truth is not None else ():
-        text = solution_text(problem, turn)
-        yield (
-            problem.id,
-            approach(verifying.model, problem, text) if text else None,
-            cause(verifying.model, wrong[turn.id]) if turn.id in wrong else None,
-        )

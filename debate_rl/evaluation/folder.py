@@ -1,9 +1,8 @@
-"""The folder of one evaluation: what it is of, a lock, and replies as they come."""
+"""The folder of one evaluation: its settings, a lock, and replies as they come."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,9 +32,9 @@ IDENTITY, FIGURES = "evaluation.json", "figures.json"
 OPEN_REPLIES = "open_replies.jsonl"
 """Replies of debates that are not yet over; the file goes once these are kept."""
 TRAINING = "training step"
-"""What an evaluation of training has in the place of weights: how many steps these had learnt from."""
+"""What an evaluation of training has instead of weights: how many steps these had learnt from."""
 BEGINNINGS = MODEL, START = "model", "start"
-"""What the folder is named by in the place of a checkpoint: the model of the recipe, the warm start."""
+"""What the folder is named by instead of a checkpoint: the model of the recipe, the warm start."""
 
 
 class EvaluationError(ValueError):
@@ -50,10 +49,10 @@ def identity(
     *,
     direct: bool = False,
 ) -> dict[str, object]:
-    """Return what decides what is said in an evaluation: protocol, prompts, model, weights, problems, seeds.
+    """Return what decides the replies of an evaluation: protocol, prompts, model, weights, problems, seeds.
 
     And whether debates are held, or one agent alone solves (``direct``). A model's own folder is known by the
-    names, sizes and times of its files; one that is built anew, by all that it is built from. The code of a
+    names, sizes and times of its files; one that is built again, by all that it is built from. The code of a
     policy of one's own is not looked at.
     """
     load_prompts(config.debate.prompts)  # says best what is wrong with the file
@@ -112,26 +111,21 @@ def training_folder(run: Path, step: int, data: str, what: Mapping[str, object])
     weights = f"step_{step:06d}" if step else START
     folder = run / "evaluations" / f"{weights}-training{f'_{data}' if data else ''}"
     if (folder / IDENTITY).is_file() and not folder.is_symlink():
-        _clear(folder)
+        for path in [path for path in folder.iterdir() if path.name != IDENTITY]:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        (folder / IDENTITY).unlink()  # last, as a kill may come at any point
     with open_folder(folder, what):
         yield folder
         for part in sorted(path for path in folder.iterdir() if path.is_dir()):
             seal_before(part, 1)  # nothing is added to it
 
 
-def _clear(folder: Path) -> None:
-    """Remove an evaluation; what says that it is one goes last, as a kill may come at any point."""
-    for path in [path for path in folder.iterdir() if path.name != IDENTITY]:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    (folder / IDENTITY).unlink()
-
-
 @contextmanager
 def open_folder(folder: Path, what: Mapping[str, object]) -> Iterator[Path]:
-    """Hold the folder of an evaluation; EvaluationError where it is of another one, or of something else."""
+    """Hold the folder of an evaluation; EvaluationError if it is of another one, or of something else."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _refuse_other(folder, what)
@@ -146,16 +140,12 @@ def open_folder(folder: Path, what: Mapping[str, object]) -> Iterator[Path]:
 
 
 def _refuse_other(folder: Path, what: Mapping[str, object]) -> None:
-    """Refuse what is another evaluation or none, links, which would be written through, and pipes."""
+    """EvaluationError if a folder holds another evaluation, or something else."""
     path = folder / IDENTITY
     begun = (LOCK, half_written(path).name)  # all that a start on a full disk leaves
     entries = sorted(entry.name for entry in folder.iterdir() if entry.name not in begun)
     if entries and IDENTITY not in entries:
         raise EvaluationError(f"{folder}: holds {entries[0]} and no evaluation; choose another --out")
-    for home, folders, files in os.walk(folder):
-        for inside in (Path(home) / name for name in (*folders, *files)):
-            if inside.is_symlink() or not (inside.is_file() or inside.is_dir()):
-                raise EvaluationError(f"{inside}: is not a file of an evaluation; choose another --out")
     if not entries:
         return
     try:
@@ -192,7 +182,7 @@ class KeptReplies(WrappedPolicy):
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Return the reply that was kept, or have one sampled and keep it."""
-        key = checksum_of(request)
+        key = sha256(repr(request).encode(errors="backslashreplace")).hexdigest()[:32]
         if key in self._lines:
             return msgspec.json.decode(self._file.read(*self._lines[key]), type=Reply).reply
         reply = (await self.inner.sample(request)).whole()
@@ -227,8 +217,3 @@ def _reply_lines(path: Path) -> dict[str, tuple[int, int]]:
         lines[kept.request] = begin, begin + len(line)
         begin += len(line)
     return lines
-
-
-def checksum_of(request: SampleRequest) -> str:
-    """Return a checksum of everything that decides a reply."""
-    return sha256(repr(request).encode(errors="backslashreplace")).hexdigest()[:32]

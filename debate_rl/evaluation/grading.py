@@ -23,7 +23,7 @@ from debate_rl.config.verifier import VerifierConfig
 from debate_rl.engines import open_verifier
 from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
 from envs.answers.keys import key_of
-from envs.extraction.replies import last_box
+from envs.grading.replies import last_box
 from envs.registry import DataSetEnvironment, Mixture
 from envs.rubrics.model import VerifierModel
 from envs.types import FAULTS, Mode
@@ -53,9 +53,9 @@ def grade_debate(
     beside: Sequence[Mode] = (),
     hidden: bool = False,
 ) -> tuple[Debate, Grades | None]:
-    """Return a debate with what ``mode`` finds as its answers and their scores, and its verdicts, (N, R).
+    """Return a debate with the answers that ``mode`` finds, their scores, and its verdicts, (N, R).
 
-    A verdict is True, False, "missing", or None where the grader gave none (time-out, crash); there are none
+    A verdict is True, False, "missing", or None if the grader gave none (time-out, crash); there are none
     for a problem of kind "open" or "rubric". ``tally`` counts what the table does not hold: statuses,
     verdicts of math-verify ("symbolic"), "microseconds", and for each mode of ``beside`` what it says of
     the same solutions, as "right [mode]". ``hidden``: nothing else may depend on the gold answer, which can
@@ -71,7 +71,10 @@ def grade_debate(
             grade = grade_turn(environment, problem, turn, mode)
             table[turn.id.agent][turn.id.round] = grade.verdict
             answer = answer_of(environment, problem, turn, mode) if hidden else grade.extracted
-            turns[index] = _with_grade(turn, grade, answer)
+            score = grade.score if grade.parts or grade.share is not None else None
+            if turn.parsed.answer != answer or score is not None or turn.score is not UNSET:
+                parsed = replace(turn.parsed, answer=answer)
+                turns[index] = replace(turn, parsed=parsed, score=UNSET if score is None else score)
             if tally is not None:
                 tally[GradeStatus(grade.status).value] += 1
                 tally["symbolic"] += any(
@@ -84,15 +87,6 @@ def grade_debate(
                     tally[f"missing [{other}]"] += verdict == "missing"
                     tally[f"graded [{other}]"] += verdict is not None
     return replace(debate, turns=tuple(turns)), tuple(map(tuple, table))
-
-
-def _with_grade(turn: Turn, grade: Grade, answer: str | None) -> Turn:
-    """Return the turn with its answer, and its score where the grade measures one."""
-    score = grade.score if grade.parts or grade.share is not None else None
-    if turn.parsed.answer == answer and score is None and turn.score is UNSET:
-        return turn
-    parsed = replace(turn.parsed, answer=answer)
-    return replace(turn, parsed=parsed, score=UNSET if score is None else score)
 
 
 def of_learners(debate: Debate, grades: Grades | None) -> Grades | None:
@@ -114,14 +108,14 @@ def grade_turn(environment: Environment, problem: Problem, turn: Turn, mode: Mod
 
 
 def answer_of(environment: Environment, problem: Problem, turn: Turn, mode: Mode) -> str | None:
-    """Return the answer that ``grade_turn`` compares; None where there is none. Nothing is graded."""
+    """Return the answer that ``grade_turn`` compares; None if there is none. Nothing is graded."""
     if _is_found_by_mode(problem, turn, mode):
         return answer_in(environment, problem, solution_of(turn), mode)
     return _tagged_answer(problem, turn)
 
 
 def answer_in(environment: Environment, problem: Problem, text: str, mode: Mode) -> str | None:
-    """Return the answer that a mode finds in a text; None where there is none. Nothing is graded."""
+    """Return the answer that a mode finds in a text; None if there is none. Nothing is graded."""
     own = own_environment(environment, problem)
     if isinstance(own, DataSetEnvironment):
         return own.find_answer(problem, text, mode=mode)
@@ -151,7 +145,7 @@ def _tagged_answer(problem: Problem, turn: Turn) -> str | None:
 
 
 def solution_of(turn: Turn) -> str:
-    """Return the text of a turn's solution; "" where it has none. Thinking and programs are no part of it."""
+    """Return the text of a turn's solution; "" if it has none. Thinking and programs are no part of it."""
     span = turn.parsed.solution
     return span.of(turn.completion.stated) if span is not None else ""
 
@@ -168,7 +162,7 @@ def stored_mode(mode: Mode) -> Mode | UnsetType:
 def reasoning_of(text: str, problem: Problem, mode: Mode = IN_A_BOX) -> str:
     r"""Return a solution up to where the grader's mode finds its answer, and without what leads to it.
 
-    All of it where there is no answer. What the reasoning states of the answer before stays: it is reasoning.
+    All of it if there is no answer. What the reasoning states of the answer before stays: it is reasoning.
 
     >>> reasoning_of(r"3 + 4 = 7. So the answer is \boxed{7}.", Problem("p", "3 + 4?", "7"))
     '3 + 4 = 7.'
@@ -217,7 +211,7 @@ class Pending:
     futures: Mapping[TurnId, Future[Verdict]]
 
     def verdicts(self) -> Verdicts:
-        """Return the table once all are there; VerifierError where the verifier model is gone."""
+        """Return the table once all are there; VerifierError if the verifier model is gone."""
         protocol = self.debate.protocol
         empty: list[Score] = [
             "missing" if holds_solutions(protocol, round_) else None for round_ in range(protocol.num_rounds)
@@ -237,7 +231,7 @@ class Verifying:
     rubric: str | None = None
 
     def begin(self, debate: Debate) -> Pending | None:
-        """Have a debate's solutions scored while others are held; None where none of it is to be."""
+        """Have a debate's solutions scored while others are held; None if none of it is to be."""
         if not self.scores(debate.problem):
             return None
         from envs.rubrics.verdicts import CORRECTNESS
@@ -256,14 +250,14 @@ class Verifying:
         return problem.kind == "rubric" or (self.config.beside_truth and problem.kind != "open")
 
     def checked_tally(self) -> Counter[str]:
-        """Return what was counted since the last call; VerifierError where too little came of it."""
+        """Return what was counted since the last call; VerifierError if too little came of it."""
         tally = self.model.take_tally()
         self.model.refuse_silent(tally, self.config.max_without)
         return tally
 
 
 def open_verifying(config: Config) -> Verifying | None:
-    """Return the verifier model of a configuration, not yet loaded; None where it has none."""
+    """Return the verifier model of a configuration, not yet loaded; None if it has none."""
     model = open_verifier(config)
     return None if model is None else Verifying(model, config.verifier, config.verifier.own_rubric())
 
@@ -282,7 +276,7 @@ def opened_verifying(config: Config, *, checked: bool = False) -> Iterator[Verif
 
 
 def asked_line(name: str, asked: Mapping[str, int]) -> str:
-    """Return in one line what a verifier model was asked and what came of it.
+    """Return in one line what a verifier model was asked and the result of it.
 
     >>> asked_line("m", {"requests": 8, "cached": 2, "tokens": 960, "verdicts": 9, "several": 1})[:70]
     'verifier model m (no ground truth): 8 requests, 2 answers cached, 960 '
@@ -298,7 +292,7 @@ def asked_line(name: str, asked: Mapping[str, int]) -> str:
 
 
 def solution_text(problem: Problem, turn: Turn) -> str:
-    """Return a turn's solution; "" without one, and where it is cut off and all of it is the answer."""
+    """Return a turn's solution; "" without one, and if it is cut off and all of it is the answer."""
     if problem.kind in WHOLE_RESPONSE:
         return (turn.parsed.answer or "").strip()
     span = turn.parsed.solution

@@ -91,7 +91,7 @@ class InspectPolicy:
         return Completion((), (), (), text, "length" if cut_off else "stop", 0, (), (), *counts)
 
     async def update(self, weights: object, version: int) -> None:
-        """Refuse: the model is not ours to change."""
+        """Refuse: this model cannot be changed here."""
         raise NotImplementedError("a model of Inspect AI is evaluated, and not trained")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from pathlib import Path
 from statistics import fmean
@@ -70,12 +71,12 @@ class Played:
 class EvalPlan:
     """What an evaluation plays: problems with their environment, the protocol, and the seeds of repetitions.
 
-    ``samples``: at least so many first-round solutions of each problem and seed; ``greedy``: one more of each
+    ``samples``: least number of first-round solutions of each problem and seed; ``greedy``: one more of each
     problem at temperature 0. ``max_live``: debates open at a time; ``requests``: replies that are sampled
-    together, and no more debates are open than ask for so many. ``direct``: no debates, and
+    together, which also limits the open debates. ``direct``: no debates, and
     ``samples`` solutions (at least one) of each problem and seed by one agent alone, the first persona.
     ``mode``: the grader's. ``tokens``: whether token ids and log-probabilities are kept too. ``verifying``: a
-    verifier model that scores beside the grader, or in its place. ``summarizer`` returns who writes
+    verifier model that scores in addition to the grader, or instead of it. ``summarizer`` returns who writes
     the summaries, and is called once something is to be summarised; None: the policy.
     """
 
@@ -106,57 +107,39 @@ def play(
 
     EnvironmentSpecError for an open problem, which has no gold answer.
     """
-    alone = plan.protocol.one_round(alone=True)  # the first persona, which speaks once
-    greedy: list[Graded] = []
+    hold = partial(_part, policy=policy, folder=folder, tell=tell)
+    alone, count = plan.protocol.one_round(alone=True), len(plan.problems)  # the first persona speaks once
+    debates, greedy, opening = list[Graded](), list[Graded](), list[tuple[Graded, ...]]()
+
+    def in_turn(single: EvalPlan, name: str, seed: int, times: int) -> list[tuple[Graded, ...]]:
+        """Return solutions of each problem; all are solved in turn, so that more can be added later."""
+        found = hold(single, name=name, seed=seed, problems=[*plan.problems] * times)
+        return [tuple(found[start::count]) for start in range(count)]
+
     if plan.direct:
-        count = max(1, plan.samples)
-        single = replace(plan, protocol=alone)
-        debates, opening, samples = list[Graded](), list[tuple[Graded, ...]](), count
+        samples = solutions = max(1, plan.samples)
         for seed in plan.seeds:
-            solutions = _part(single, policy, "direct", seed, _again(plan, count), folder, tell)
-            opening += _in_turn(solutions, plan)
+            opening += in_turn(replace(plan, protocol=alone), "direct", seed, samples)
     else:
-        debates, opening, samples, count = _play_debates(plan, policy, folder, tell)
+        for seed in plan.seeds:
+            debates += hold(plan, name="debates", seed=seed, problems=plan.problems)
+        samples = max(1, round(solutions_of_a_debate([graded.debate for graded in debates])))
+        solutions = max(samples, plan.samples)
+        single, agents = replace(plan, protocol=plan.protocol.one_round()), plan.protocol.num_agents
+        copies = ceil(samples / agents)
+        more = max(0, ceil(plan.samples / agents) - copies)
+        repeated = [problem for problem in plan.problems for _ in range(copies)]
+        for seed in plan.seeds:
+            found = hold(single, name="self-consistency", seed=seed, problems=repeated)
+            groups = [tuple(found[start : start + copies]) for start in range(0, len(repeated), copies)]
+            if more:
+                further = in_turn(single, "further samples", seed, more)
+                groups = [(*group, *rest) for group, rest in zip(groups, further, strict=True)]
+            opening += groups
     if plan.greedy:
         cold = replace(plan, protocol=alone.model_copy(update={"temperature": 0.0}))
-        greedy = _part(cold, policy, "greedy", 0, plan.problems, folder, tell)
-    return Played(tuple(debates), tuple(opening), samples, count, tuple(greedy))
-
-
-def _play_debates(
-    plan: EvalPlan, policy: Policy | Unopened, folder: Path | None, tell: Tell
-) -> tuple[list[Graded], list[tuple[Graded, ...]], int, int]:
-    """Return debates, solutions of each, how many of these spend a debate's tokens, and how many count."""
-    debates = [
-        graded
-        for seed in plan.seeds
-        for graded in _part(plan, policy, "debates", seed, plan.problems, folder, tell)
-    ]
-    samples = max(1, round(solutions_of_a_debate([graded.debate for graded in debates])))
-    single, agents = replace(plan, protocol=plan.protocol.one_round()), plan.protocol.num_agents
-    copies = ceil(samples / agents)
-    more = max(0, ceil(plan.samples / agents) - copies)
-    opening: list[tuple[Graded, ...]] = []
-    for seed in plan.seeds:
-        repeated = [problem for problem in plan.problems for _ in range(copies)]
-        solutions = _part(single, policy, "self-consistency", seed, repeated, folder, tell)
-        groups = [tuple(solutions[start : start + copies]) for start in range(0, len(repeated), copies)]
-        if more:
-            further = _part(single, policy, "further samples", seed, _again(plan, more), folder, tell)
-            pairs = zip(groups, _in_turn(further, plan), strict=True)
-            groups = [(*group, *rest) for group, rest in pairs]
-        opening += groups
-    return debates, opening, samples, max(samples, plan.samples)
-
-
-def _again(plan: EvalPlan, times: int) -> list[Problem]:
-    """Return all problems so many times in turn, so that still more can be sampled another time."""
-    return [problem for _ in range(times) for problem in plan.problems]
-
-
-def _in_turn(solutions: Sequence[Graded], plan: EvalPlan) -> list[tuple[Graded, ...]]:
-    """Return the solutions of each problem, where all problems were solved in turn."""
-    return [tuple(solutions[start :: len(plan.problems)]) for start in range(len(plan.problems))]
+        greedy = hold(cold, name="greedy", seed=0, problems=plan.problems)
+    return Played(tuple(debates), tuple(opening), samples, solutions, tuple(greedy))
 
 
 def is_alone(protocol: DebateConfig) -> bool:
@@ -167,14 +150,15 @@ def is_alone(protocol: DebateConfig) -> bool:
 def solutions_of_a_debate(debates: Sequence[Debate]) -> float:
     """Return how many first-round solutions spend the generated tokens of one debate; 1.0 without tokens."""
     spent = [(turn.id.round, token_counts(turn.completion)[1]) for debate in debates for turn in debate.turns]
-    beside = sum(token_counts(reply)[1] for debate in debates for reply in debate.auxiliary())
+    auxiliary = sum(token_counts(reply)[1] for debate in debates for reply in debate.auxiliary())
     opening = [tokens for round_, tokens in spent if round_ == 0]
-    whole = (sum(tokens for _, tokens in spent) + beside) / len(debates)
+    whole = (sum(tokens for _, tokens in spent) + auxiliary) / len(debates)
     return whole / fmean(opening) if sum(opening) else 1.0
 
 
 def _part(
     plan: EvalPlan,
+    *,
     policy: Policy | Unopened,
     name: str,
     seed: int,
@@ -182,25 +166,23 @@ def _part(
     folder: Path | None,
     tell: Tell,
 ) -> list[Graded]:
-    """Return a debate of each entry of ``problems``, kept as it ends; what was kept before is graded anew."""
+    """Return a debate of each entry of ``problems``, kept as it ends; kept ones are graded again."""
     drawn = derive_seed(seed, name)
     number = list(plan.seeds).index(seed) if name != "greedy" else 0
     shard = None if folder is None else folder / name / shard_name(number)
     stored = {} if shard is None else _kept(shard, problems, drawn, plan.protocol)
-    begun = {
-        index: plan.verifying.begin(debate) if plan.verifying else None for index, debate in stored.items()
-    }
+    verifying, agents = plan.verifying, plan.protocol.num_agents
+    begun = {index: verifying.begin(debate) if verifying else None for index, debate in stored.items()}
     done = {
         index: graded(plan.environment, debate, plan.mode, begun[index]) for index, debate in stored.items()
     }
-    agents = plan.protocol.num_agents
-    part = name if name in ("debates", "direct") else f"{name}, {agents} at a time" if agents > 1 else name
+    part = name if name in ("debates", "direct") or agents == 1 else f"{name}, {agents} at a time"
     part = f"{part}, seed {seed}" if len(plan.seeds) > 1 else part
     tell(part, len(done), len(problems), len(done))
     if len(stored) == len(problems):
         return [done[index] for index in range(len(problems))]
-    if plan.verifying is not None:
-        plan.verifying.model.check()
+    if verifying is not None:
+        verifying.model.check()
     speaker = policy.open() if isinstance(policy, Unopened) else policy
     with ExitStack() as stack:
         writer = None
@@ -221,9 +203,8 @@ def _part(
         if folder is not None and turns_of(plan.protocol) > 1:  # else a debate is kept as soon as it speaks
             speaker = stack.enter_context(KeptReplies(speaker, folder / OPEN_REPLIES))
         counted = CountedReplies(speaker, tell_now)
-        grading = stack.enter_context(
-            BackgroundGrading(plan.environment, keep, done, plan.mode, plan.verifying)
-        )
+        marking = BackgroundGrading(plan.environment, keep, done, plan.mode, verifying)
+        grading = stack.enter_context(marking)
         run_debates(
             problems,
             counted,
@@ -239,7 +220,7 @@ def _part(
 
 
 def summarizer_of(protocol: DebateConfig, opened: Callable[[], Policy | None] | None) -> Policy | None:
-    """Return who writes summaries and compressions; None where there are none, or the policy itself does."""
+    """Return who writes summaries and compressions; None if there are none, or the policy itself does."""
     wanted = protocol.summary.enabled or protocol.compress.over is not None
     return opened() if wanted and rounds_held(protocol) > 1 and opened is not None else None
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from debate_rl.inference.speech import Speech
 
 SETTINGS = ("temperature", "max_tokens", "thinking_tokens", "stop", "top_p", "top_k")
-"""What of a request is shown and compared beside its text."""
+"""What of a request is shown and compared in addition to its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentPrompt:
     """A prompt as a model gets it: which turn it is for, all of its text, and how the reply is sampled.
 
-    ``tokens`` (P,) with their texts, ``pieces``: both empty where no tokenizer was at hand.
+    ``tokens`` (P,) with their texts, ``pieces``: both empty if no tokenizer was at hand.
     """
 
     name: str
@@ -42,6 +42,11 @@ class _Recorder(ScriptedPolicy):
     """Keeps the requests of a debate, and replies with a text that says whose it is."""
 
     runs_programs = True  # its replies have none
+
+    @property
+    def remote(self) -> _Recorder:
+        """Remote seats are recorded too."""
+        return self
 
     async def sample(self, request: SampleRequest) -> Completion:
         self.requests.append(request)
@@ -96,7 +101,7 @@ def _sent(
 
 
 def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Iterator[str]:
-    """Yield what differs between two lists of prompts, line by line: nothing where they are the same.
+    """Yield what differs between two lists of prompts, line by line: nothing if they are the same.
 
     Prompts are compared by their place in the debate; settings are named, texts are a unified diff.
     """
@@ -120,7 +125,7 @@ def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Ite
 
 
 def speech_of(config: Config) -> tuple[Speech | None, str]:
-    """Return what makes tokens of messages, and ""; None, and why, where there is no tokenizer."""
+    """Return what makes tokens of messages, and ""; None, and why, if there is no tokenizer."""
     from debate_rl.inference.speech import Speech, ids_of_ends
     from debate_rl.models import sketch_model
     from debate_rl.warm_start.tokenizer import tiny_vocabulary

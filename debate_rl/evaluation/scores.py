@@ -56,7 +56,7 @@ class Scores:
     ``problems`` are those that the grader gave a verdict on, all of them by id; ``ungraded`` counts what was
     left out, never as wrong. ``samples``: solutions of a problem that spend the tokens of a debate; without
     debates, all of them. ``mode``: the grader's, of every figure that names no other. ``compared``: verdicts
-    of a verifier model beside the truth on the same solutions, by problem; ``asked``: what it was asked, as
+    of a verifier model and the truth on the same solutions, by problem; ``asked``: what it was asked, as
     ``VerifierModel.take_tally`` counts it. ``bands``: the stratum of measured pass rates that a problem lies
     in, by problem, where these were measured.
     """
@@ -76,7 +76,7 @@ class Scores:
         return agreement([pair for pair, _ in pairs], [problem for _, problem in pairs])
 
     def estimate(self, name: str, only: frozenset[str] | None = None) -> Estimate | None:
-        """Return the mean of a figure, over some of the problems; None where it has no value there."""
+        """Return the mean of a figure, over some of the problems; None if it has no value there."""
         counted = [
             (value, problem)
             for problem, values in self.values.get(name, {}).items()
@@ -86,7 +86,7 @@ class Scores:
         return clustered_mean([v for v, _ in counted], [p for _, p in counted]) if counted else None
 
     def groups(self, kind: Kind) -> dict[str, frozenset[str]]:
-        """Return the problems of each level, subject or pass rate, by its name; none where none has one."""
+        """Return the problems of each level, subject or pass rate, by its name; none if none has one."""
         groups: dict[str, set[str]] = defaultdict(set)
         for name, problem in self.problems.items():
             labels = {"level": problem.level, "subject": problem.source.partition("/")[2]}
@@ -101,7 +101,7 @@ class Scores:
 def difference(scores: Scores, name: str, base: Scores, minus: str) -> Estimate | None:
     """Return figure ``name`` of one minus figure ``minus`` of the other, paired by the problems of both.
 
-    Two problems of the same id are one only where all else is the same too, but for the examples shown.
+    Two problems of the same id are one only where all else is the same too, except for the examples shown.
     """
     left, right = scores.values.get(name, {}), base.values.get(minus, {})
     shared = [
@@ -204,7 +204,7 @@ class _Sheet:
         self._tools("direct", group)
 
     def _verdicts(self, graded: Graded, mode: Literal["debate", "direct"]) -> None:
-        """What a verifier model says of the solutions, and beside the truth where there is any."""
+        """A verifier model's verdicts on the solutions, and the truth if there is any."""
         verdicts, problem = graded.verdicts, graded.debate.problem
         if verdicts is None:
             return
@@ -240,7 +240,7 @@ class _Sheet:
             self.put(problem, name, *met)
 
     def _partial(self, problem: Problem, name: str, turns: Sequence[Turn], *, at_k: bool = False) -> None:
-        """How much of each solution is right, where that is measured, and of the best of k of them.
+        """How much of each solution is right, if that is measured, and of the best of k of them.
 
         Of a missing solution nothing is right.
         """
@@ -265,7 +265,14 @@ def scores(played: Played, key: AnswerKey) -> Scores:
     """
     sheet = _Sheet(key)
     parts = (played.debates, played.greedy, *played.opening)
-    ungraded = {one.debate.problem.id for part in parts for one in part if _lacks_verdict(one)}
+    ungraded = {
+        one.debate.problem.id
+        for part in parts
+        for one in part
+        if one.truth is not None
+        for row in grades_of_solutions(one.debate, one.correct) or ()
+        if None in row
+    }
     debates = [one for one in played.debates if one.debate.problem.id not in ungraded]
     for one in debates:
         sheet.debate(one)
@@ -280,12 +287,6 @@ def scores(played: Played, key: AnswerKey) -> Scores:
         if one.debate.problem.id in problems and one.truth is not None:
             sheet.put(one.debate.problem, "direct/greedy_accuracy", one.correct[0][0] is True)
     return Scores(sheet.values, problems, played.samples, len(ungraded), compared=sheet.compared)
-
-
-def _lacks_verdict(one: Graded) -> bool:
-    if one.truth is None:
-        return False
-    return any(grade is None for row in grades_of_solutions(one.debate, one.correct) or () for grade in row)
 
 
 def _rewards(graded: Graded) -> Rewards:

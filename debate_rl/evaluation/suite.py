@@ -21,7 +21,7 @@ WHOLE = 1_000_000_000
 TABLES = ("held_out", "debate", "grader", "shots")
 """The tables of a recipe that decide an evaluation."""
 ANEW = ("held_out", "grader", "shots")
-"""Those of which a set that says anything takes nothing over from the recipe."""
+"""Tables that a set replaces as a whole: it takes none of the recipe's keys."""
 
 
 class SuiteSet(Settings):
@@ -41,7 +41,7 @@ class SuiteSet(Settings):
     debate: Table = Field(default_factory=dict)
     """Keys of a recipe's ``debate``, as prompts, temperature, max_tokens."""
     grader: Table = Field(default_factory=dict)
-    """Keys of a recipe's ``grader``: mode, and beside for others next to it."""
+    """Keys of a recipe's ``grader``: mode, and other modes in ``beside``."""
     shots: Table = Field(default_factory=dict)
     """Keys of a recipe's ``shots``: examples before each problem."""
 
@@ -52,7 +52,7 @@ class SuiteSet(Settings):
 
 
 class Suite(Settings):
-    """Data sets that are evaluated together. ``all``: what holds for each set that does not say otherwise."""
+    """Data sets that are evaluated together. ``all``: defaults of every set."""
 
     all: SuiteSet = SuiteSet()
     """What holds for every set that does not say otherwise."""
@@ -100,21 +100,17 @@ def read_suite(name: str, only: Sequence[str] = ()) -> list[EvalSet]:
 
 
 def _eval_set(name: str, settings: SuiteSet, path: Path) -> EvalSet:
+    """Return a set; the limit of replies and the mode of its published figures hold where it names none."""
     where = f"{path}: sets.{name}"
     tables = {key: getattr(settings, key) for key in TABLES}
     tables["held_out"] = {"kind": name, "limit": WHOLE, **settings.held_out}
-    tables = _merged(_usual(str(tables["held_out"]["kind"])), tables)
+    if entry := find_data_set(str(tables["held_out"]["kind"])):
+        usual: Table = {"debate": {"max_tokens": entry.max_tokens}} if entry.max_tokens else {}
+        tables = _merged(usual | ({"grader": {"mode": entry.mode}} if entry.mode else {}), tables)
     anew = (f"{key}=none" for key in ANEW if tables[key])
     before = (*anew, *(text for key in tables for text in as_overrides(key, tables[key], where)))
     same = {key: getattr(settings, key) for key in ("role", "direct", "samples", "greedy")}
     return EvalSet(name, f"{where}.held_out.kind", before, **same)
-
-
-def _usual(kind: str) -> Table:
-    """Return the limit of replies and the grader's mode that published figures of a data set have."""
-    entry = find_data_set(kind)
-    limit = {"debate": {"max_tokens": entry.max_tokens}} if entry and entry.max_tokens else {}
-    return limit | ({"grader": {"mode": entry.mode}} if entry and entry.mode else {})
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Table:
@@ -152,7 +148,7 @@ def swept(sets: Iterable[EvalSet], sweep: str) -> list[EvalSet]:
 
 
 def modes_named(names: Iterable[str]) -> tuple[Mode, ...]:
-    """Return the modes of these names, in the order of ``MODES``; ValueError where one is unknown."""
+    """Return the modes of these names, in the order of ``MODES``; ValueError if one is unknown."""
     wanted = list(names)
     for name in wanted:
         if name not in MODES:

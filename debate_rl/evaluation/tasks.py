@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
-from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import tomli_w
 
@@ -23,7 +22,7 @@ from debate_rl.evaluation.evaluate import check_modes, evaluate
 from debate_rl.evaluation.folder import FIGURES, identity, open_folder, series_of
 from debate_rl.evaluation.grading import asked_line, opened_verifying
 from debate_rl.evaluation.play import EvalPlan, Unopened, is_alone
-from debate_rl.evaluation.report import IN_TRAINING, TEST_TIME, Results, held_out, plain_rows
+from debate_rl.evaluation.report import held_out, plain_rows
 from debate_rl.evaluation.scores import Scores
 from debate_rl.evaluation.suite import EvalSet, modes_named, read_suite, swept
 from debate_rl.formatting import one_line
@@ -36,8 +35,10 @@ from debate_rl.sampling.problems import HELD_OUT, is_generated_from, load_held_o
 from envs import DataError
 from envs.data.decontamination import overlaps
 
-Progress: TypeAlias = Callable[[Path], AbstractContextManager[Callable[..., None]]]
-Say: TypeAlias = Callable[[str], None]
+IN_TRAINING = "in training"
+"""The head of what a data set shares with the problems that were trained on."""
+TEST_TIME = "test-time learning"
+"""The head of whether a run is declared to train on the problems of a data set."""
 
 
 class EvalOptions(NamedTuple):
@@ -80,7 +81,7 @@ class Subject:
 
     @cached_property
     def run(self) -> Path | None:
-        """The folder of the run, None of a recipe."""
+        """The folder of the run; None for a recipe."""
         return self.opened()[0]
 
     @cached_property
@@ -108,7 +109,7 @@ class Subject:
             return one_line(str(error))
 
     def weights(self, names: str) -> dict[Path | None, str | None]:
-        """Return the weights of these names by step, with what is wrong with each; None: the model itself."""
+        """Return the weights of these names by step, each with its error, if any; None: the model itself."""
         if self.run is None:
             return {None: None}
         found: dict[Path | None, str | None] = {}
@@ -125,12 +126,13 @@ class Subject:
 
 @dataclass(frozen=True)
 class EvalTask:
-    """One evaluation. ``weights`` None: the model as the recipe names it."""
+    """One evaluation. ``weights`` None: the recipe's model; ``damage``: what is wrong with the weights."""
 
     subject: Subject
     one: EvalSet
     weights: Path | None
     options: EvalOptions
+    damage: str | None = None
 
     @property
     def label(self) -> str:
@@ -157,6 +159,35 @@ class EvalTask:
         return kept_folder("evaluations", run, config, self.weights, what)
 
 
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What came of an evaluation: its figures, or the error in place of them.
+
+    ``role``: what the data set is there for; ``facts``: what else a table says of the evaluation, by head.
+    """
+
+    data: str
+    name: str
+    role: str = ""
+    scores: Scores | None = None
+    facts: dict[str, str] = field(default_factory=dict[str, str])
+    error: Exception | None = None
+
+
+def tasks_of(subjects: Sequence[Subject], weights: str, options: EvalOptions) -> list[EvalTask]:
+    """Return the evaluations of the named weights on each data set."""
+    if weights != "newest" and not any(subject.run for subject in subjects):
+        what = subjects[0].name
+        raise ValueError(f"--weights {weights}: {what} is a recipe, the model as it is; name a run")
+    return [
+        EvalTask(subject, one, path, options, wrong)
+        for subject in subjects
+        for sets in [eval_sets(subject, options)]
+        for path, wrong in subject.weights(weights).items()
+        for one in sets
+    ]
+
+
 def eval_sets(subject: Subject, options: EvalOptions) -> list[EvalSet]:
     """Return what something is evaluated on: a suite's sets, those of --on, or its own held-out problems."""
     names = [text.partition("=")[0] for text in options.on]
@@ -164,7 +195,7 @@ def eval_sets(subject: Subject, options: EvalOptions) -> list[EvalSet]:
         sets = read_suite(options.suite, options.on)
     elif options.on:
         sets = [
-            EvalSet(name if names.count(name) == 1 else text, "--on", after=in_place(text))
+            EvalSet(name if names.count(name) == 1 else text, "--on", after=_in_place(text))
             for text, name in zip(options.on, names, strict=True)
         ]
     else:
@@ -182,44 +213,54 @@ def eval_sets(subject: Subject, options: EvalOptions) -> list[EvalSet]:
     return swept(given, options.sweep)
 
 
-def in_place(text: str) -> tuple[str, ...]:
-    """Return the overrides that put NAME or NAME=FILE in the place of the held-out problems' set."""
+def _in_place(text: str) -> tuple[str, ...]:
+    """Return the overrides that replace the set of held-out problems by NAME or NAME=FILE."""
+
+    def word(text: str) -> str:  # as TOML, which an override's value is
+        return tomli_w.dumps({"value": text}).removeprefix("value = ").strip()
+
     name, _, path = text.partition("=")
-    return f"held_out.kind={_word(name)}", f"held_out.path={_word(path)}" if path else "held_out.path=none"
+    return f"held_out.kind={word(name)}", f"held_out.path={word(path)}" if path else "held_out.path=none"
 
 
-def _word(text: str) -> str:
-    """Return a text as TOML, which an override's value is."""
-    return tomli_w.dumps({"value": text}).removeprefix("value = ").strip()
-
-
-def perform(tasks: Sequence[EvalTask], results: Results, progress_of: Progress, say: Say) -> None:
-    """Put what the tasks find into the results; one policy is open at a time, for all that can use it.
+def perform(
+    tasks: Sequence[EvalTask],
+    progress_of: Callable[[Path], AbstractContextManager[Callable[..., None]]],
+    say: Callable[[str], None],
+) -> list[Evaluated]:
+    """Return the result of the tasks, in their order; one policy is open at a time, for all that can use it.
 
     Of several evaluations one that fails does not end the others. ``progress_of`` shows the progress of what
     is kept in a folder; ``say`` prints a line.
     """
-    order = list(dict.fromkeys(task.policy_key for task in tasks))
-    by_policy = sorted(tasks, key=lambda task: order.index(task.policy_key))
-    for _, group in groupby(by_policy, key=lambda task: task.policy_key):
-        same = list(group)
-        with policy_of(same[0].opened[1], same[0].weights) as policy:
-            for task in same:
+    found: dict[int, Evaluated] = {}
+    groups: dict[str, list[tuple[int, EvalTask]]] = {}
+    for number, task in enumerate(tasks):
+        found[number] = Evaluated(task.one.name, task.label, task.one.role)
+        if task.damage is None:
+            groups.setdefault(task.policy_key, []).append((number, task))
+        else:
+            found[number] = replace(found[number], error=ValueError(task.damage))
+    for same in groups.values():
+        first = same[0][1]
+        with policy_of(first.opened[1], first.weights) as policy:
+            for number, task in same:
                 try:
                     scores, facts = evaluate_on(task, policy, progress_of, say)
+                    found[number] = replace(found[number], scores=scores, facts=facts)
                 except Exception as error:  # whatever it is, the other rows are worth having
-                    results.failures[task.one.name, task.label] = error
-                    continue
-                results.add(task.one.name, task.label, scores)
-                results.facts[task.one.name, task.label] = facts
-    results.sort([(task.one.name, task.label) for task in tasks])
+                    found[number] = replace(found[number], error=error)
+    return [found[number] for number in range(len(tasks))]
 
 
 def evaluate_on(
-    task: EvalTask, policy: Unopened, progress_of: Progress, say: Say
+    task: EvalTask,
+    policy: Unopened,
+    progress_of: Callable[[Path], AbstractContextManager[Callable[..., None]]],
+    say: Callable[[str], None],
 ) -> tuple[Scores, dict[str, str]]:
-    """Return the figures on one data set, and what a table says beside; kept replies are used again."""
-    one, weights, (run, config) = task.one, task.weights, task.opened
+    """Return the figures on one data set, and what a table says of them; kept replies are used again."""
+    one, weights, options, (run, config) = task.one, task.weights, task.options, task.opened
     environment, problems = load_held_out(config, key=one.key)
     if not problems:
         raise DataError(NO_PROBLEMS)
@@ -230,7 +271,7 @@ def evaluate_on(
         problems,
         environment,
         config.debate,
-        range(task.options.seed, task.options.seed + task.options.seeds),
+        range(options.seed, options.seed + options.seeds),
         config.train.max_live or MAX_LIVE,
         one.samples,
         one.greedy,
@@ -263,26 +304,21 @@ def evaluate_on(
 
 def _facts(task: EvalTask, config: Config, problems: tuple[Problem, ...]) -> dict[str, str]:
     """Return what a table says of a row, by head: what decides its figures, and what it was trained on."""
-    facts: dict[str, str] = {}
+    facts, own = dict[str, str](), task.subject.config
     if task.options.suite:
-        facts[IN_TRAINING] = _overlap(task, problems)
+        trained = task.subject.trained_on
+        if isinstance(trained, str):
+            facts[IN_TRAINING] = f"not known: {trained}"
+        elif is_generated_from(own, config):
+            facts[IN_TRAINING] = "0"  # the splits of a family are disjoint, and all its sentences are alike
+        else:
+            found = overlaps(trained, problems)
+            same = sum(overlap.kind == "exact" for overlap in found)
+            facts[IN_TRAINING] = f"{len(found)}, {same} the same" if same else str(len(found))
     if task.options.compact:
         facts |= {"grader": config.grader.final, "max tokens": str(config.debate.max_tokens)}
-    own = task.subject.config
-    same = own.held_out.model_copy(update={"limit": config.held_out.limit}) == config.held_out
-    return facts | ({TEST_TIME: "yes"} if own.env.test_time_learning and same else {})
-
-
-def _overlap(task: EvalTask, problems: tuple[Problem, ...]) -> str:
-    """Return how many of the problems are, whole or in part, among those trained on."""
-    trained = task.subject.trained_on
-    if isinstance(trained, str):
-        return f"not known: {trained}"
-    if is_generated_from(task.subject.config, task.opened[1]):
-        return "0"  # the splits of a family are disjoint, and all its sentences are alike
-    found = overlaps(trained, problems)
-    same = sum(overlap.kind == "exact" for overlap in found)
-    return f"{len(found)}, {same} the same" if same else str(len(found))
+    same_set = own.held_out.model_copy(update={"limit": config.held_out.limit}) == config.held_out
+    return facts | ({TEST_TIME: "yes"} if own.env.test_time_learning and same_set else {})
 
 
 def step_learnt(weights: Path | None) -> int:

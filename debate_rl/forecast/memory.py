@@ -37,7 +37,7 @@ OVERHEAD, LARGE_OVERHEAD = 3 * 2**30, 9 * 2**29
 """Bytes of a GPU that vLLM keeps besides weights and cache, for a full batch and CUDA graphs: assumed, not
 counted. More on a large GPU, where it reads 16,384 tokens and answers 1,024 requests at a time (0.32.0)."""
 LARGE = 70 * 2**30
-"""A GPU of so many bytes is large: on others vLLM reads 8,192 tokens and answers 256 requests at a time."""
+"""A GPU of this many bytes is large: on others vLLM reads 8,192 tokens and answers 256 requests at a time."""
 ENGINE_BYTES = 2
 """Bytes of a number of the engine's weights, adapters and cache: 16 bits on a GPU."""
 KEPT: dict[tuple[bool, int, int], tuple[float, float, float, float]] = {
@@ -374,7 +374,7 @@ def overhead_of(there: int) -> int:
 
 
 def engine_memory(model: Any, config: Config, there: int, *, beside: bool) -> EngineMemory:
-    """Return what vLLM takes of a GPU with so many bytes; ``model`` may be without data."""
+    """Return what vLLM takes of a GPU with this many bytes; ``model`` may be without data."""
     vllm, shape = config.model.vllm, Shape(model)
     return EngineMemory(
         share=ceil(vllm.gpu_memory_utilization * there),

@@ -85,7 +85,7 @@ CARDS = (
 
 
 def card_of(there: int) -> Card | None:
-    """Return the first card that so many bytes of memory are of, None where it is not one of ``CARDS``.
+    """Return the first card with this many bytes of memory, None if it is none of ``CARDS``.
 
     >>> [card and card.name for card in map(card_of, (79 * 2**30, 80 * 2**30, 64 * 2**30))]
     ['H100 SXM', 'H100 SXM', None]

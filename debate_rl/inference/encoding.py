@@ -81,7 +81,7 @@ class PromptEncoder:
     def continuation(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the ids (C,) between a reply's last text and where the assistant speaks next.
 
-        They hold what the template, or the raw prompt, writes behind a reply, and then the messages.
+        They hold what the template, or the raw prompt, writes after a reply, and then the messages.
         """
         said = (Message("user", ""), Message("assistant", self._mark), *messages)
         if not self.chat:
@@ -212,7 +212,7 @@ def _render(
 
 
 def _filled(parts: tuple[_Part, ...], messages: Sequence[Message]) -> list[tuple[str, bool]]:
-    """Return (text, whether it is the template's) in order."""
+    """Return the pieces in order, each as (text, whether it is the template's)."""
     contents = [messages[part.message].content if part.message >= 0 else part.text for part in parts]
     return [
         (text.strip() if part.trim else text, part.message < 0)

@@ -1,4 +1,4 @@
-"""vLLM engines in processes of their own, as one policy; an engine that ends or falls silent is started anew.
+"""vLLM engines in their own processes, as one policy; an engine that ends or falls silent is restarted.
 
 All turns of a debate go to one engine, which has their common prompts in its prefix cache. A request is a
 pure function of its seed and the weights: what an engine was doing when it ended is asked again.
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from debate_rl.inference.engine_report import EngineReport
 
 MOST_STARTS, WITHIN_S = 3, 600.0
-"""An engine that had to be started anew so often in so many seconds is given up."""
+"""An engine that restarted this often within this many seconds is given up."""
 LOOK_S = 0.5
 """Between two looks at the engines."""
 PING_S = 30.0
 """For the reply of an engine's process; its reader is free even while the engine computes."""
 AGAIN_S = 0.2
-"""Between two attempts to ask an engine that is being started anew."""
+"""Between two attempts to ask an engine that is being restarted."""
 DEBATES_KEPT = 65_536
 """Debates whose engine is remembered."""
 BROKEN = 70
@@ -72,7 +72,7 @@ class EngineClient(SpeakingPolicy):
         self.version = version
 
     def freeze(self) -> None:
-        """Nothing is to be kept: the base without any adapter answers the requests of frozen seats."""
+        """Do nothing: the base model without an adapter answers for frozen seats."""
 
     async def _ask(self, index: int, method: str, *arguments: object) -> Any:
         while True:
@@ -86,7 +86,7 @@ class EngineClient(SpeakingPolicy):
         """Do what an engine needs before it is asked; Gone where it cannot be reached."""
 
     def _refuse_dead(self) -> None:
-        """Raise EngineError where nobody will start an engine anew."""
+        """Raise EngineError if nobody will start an engine anew."""
 
     def _remote(self, index: int) -> Remote:
         with self._lock:
@@ -123,13 +123,13 @@ class EnginePool(EngineClient):
     ``settings`` are those of ``VLLMPolicy``, or of ``VLLMServer``, of each engine. ``environments``: of each,
     what its process finds in its environment, for instance its GPU. ``write``: puts a model's weights into a
     folder below ``folder``, or else below ``home``, the pool's own in memory, with its sockets; ``kept`` of
-    those before the newest stay, for servers that start anew while requests are under way with an older one.
-    ``silent_s``: a busy engine that ends no step for so many seconds is killed and started anew. What engines
+    those before the newest stay, for servers that restart while requests are under way with an older one.
+    ``silent_s``: a busy engine that ends no step for this many seconds is killed and restarted. What engines
     print goes to ``log``. ``transfer``: how a model's weights are sent; None writes them, and an engine that
-    is started anew reads them again.
+    is restarted reads them again.
 
     Weights that are sent are those of the model at that moment, so nobody may ask this pool while the model
-    changes: an engine that was started anew is given them when next this pool is asked. Clients may ask at
+    changes: an engine that was restarted is given them when next this pool is asked. Clients may ask at
     any time, and wait.
     """
 
@@ -194,7 +194,7 @@ class EnginePool(EngineClient):
                 await self._ask(index, "context_tokens")  # whatever it is asked, it gets the weights first
 
     async def _update_from(self, folder: Path, version: int) -> None:
-        self._weights, self._model, self.version = folder, None, version  # for an engine that starts anew
+        self._weights, self._model, self.version = folder, None, version  # for an engine that restarts
         self._lacking.clear()
         await asyncio.gather(*(self._ask(index, "update", str(folder), version) for index in self._engines))
         while len(self._written) > 1 + self._kept:
@@ -205,9 +205,9 @@ class EnginePool(EngineClient):
             await asyncio.to_thread(self._send, index)
 
     def _send(self, index: int) -> None:
-        """Send the model's weights to an engine that lacks them; EngineError where they do not arrive.
+        """Send the model's weights to an engine that lacks them; EngineError if they do not arrive.
 
-        Gone where it ended: once it was started anew, they are sent again.
+        Gone where it ended: once it was restarted, they are sent again.
         """
         with self._sending:
             if index not in self._lacking or self._transfer is None:
@@ -234,7 +234,7 @@ class EnginePool(EngineClient):
         return tuple(chain.from_iterable(reports))
 
     def states(self) -> list[EngineState]:
-        """Return what each engine has done; EngineError where one has been given up."""
+        """Return what each engine has done; EngineError if one has been given up."""
         self._refuse_dead()
         for index in tuple(self._lacking):
             with suppress(Gone):
@@ -283,7 +283,7 @@ class EnginePool(EngineClient):
             raise self._failed
 
     def _watch(self) -> None:
-        """Start engines anew as they end, until they are closed or given up."""
+        """Restart engines as they end, until they are closed or given up."""
         self._heard = [(0, time.monotonic())] * len(self._processes)
         while not self._closing.wait(LOOK_S) and self._failed is None:
             for index, process in enumerate(self._processes):
@@ -293,7 +293,7 @@ class EnginePool(EngineClient):
                     self._heard[index] = 0, time.monotonic()
 
     def _silence(self, index: int) -> str:
-        """Return that a busy engine has ended no step for too long; "" where it goes on, or is idle."""
+        """Return that a busy engine has ended no step for too long; "" if it goes on, or is idle."""
         steps, heard = self._heard[index]
         state = self._state(index)
         if state is not None and (not state.busy or state.steps != steps):
@@ -305,7 +305,7 @@ class EnginePool(EngineClient):
         return f"process {self._processes[index].pid} ended no step for {silent:.0f} s (see {self.log})"
 
     def _state(self, index: int) -> EngineState | None:
-        """Return what an engine has done; None where it does not say."""
+        """Return what an engine has done; None if it does not say."""
         with suppress(RemoteError, NoReply):
             state: EngineState = self._remote(index).call(PING).result(timeout=min(PING_S, self._silent_s))
             return state

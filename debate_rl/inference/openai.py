@@ -29,20 +29,20 @@ class ReplyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Tokens:
-    """Ids and, where they are known, log-probabilities and offsets, each (T,)."""
+    """Ids and, if they are known, log-probabilities and offsets, each (T,)."""
 
     ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
     offsets: tuple[int, ...] = ()
 
     def until(self, end: int) -> _Tokens:
-        """Return the tokens that begin before this character; none where the offsets are not known."""
+        """Return the tokens that begin before this character; none if the offsets are not known."""
         kept = sum(offset < end for offset in self.offsets)
         return _Tokens(self.ids[:kept], self.logprobs[:kept], self.offsets[:kept])
 
 
 def read_reply(reply: Object, request: SampleRequest, *, version: int) -> Completion:
-    """Return the completion that a reply holds; ReplyError where it holds none."""
+    """Return the completion that a reply holds; ReplyError if it holds none."""
     choice = _first_choice(reply)
     text, thinking = _text(choice)
     if request.begun:  # its thinking is over, whatever a server's parser makes of what comes now
@@ -64,7 +64,7 @@ def read_reply(reply: Object, request: SampleRequest, *, version: int) -> Comple
 def read_tokens(reply: Object) -> tuple[tuple[int, ...], tuple[float, ...], str]:
     """Return what a vLLM server sampled: ids (T,), log-probabilities (T,) in nats, and how it ended.
 
-    ReplyError where some of it is missing.
+    ReplyError if some of it is missing.
     """
     choice = _first_choice(reply)
     ids, (_, logprobs) = _ids(choice.get("token_ids")), _listed_tokens(choice)
@@ -163,7 +163,7 @@ def _tokens(choice: Object, text: str, request: SampleRequest) -> _Tokens:
 
 
 def _listed_tokens(choice: Object) -> tuple[list[bytes], tuple[float, ...]]:
-    """Return bytes and log-probability of each token, by either endpoint; nothing where one has none."""
+    """Return bytes and log-probability of each token, by either endpoint; nothing if one has none."""
     listed = _object(choice.get("logprobs"))
     if "content" not in listed:
         texts = [text for text in _list(listed.get("tokens")) if isinstance(text, str)]
@@ -232,10 +232,10 @@ class OpenAIPolicy:
     (``key_for``). A server that does not understand vLLM's extras is asked without them from then on; then
     there are no token ids, and the completions have their counts.
     Stop strings are not sent where a request has ``thinking_tokens``, since a server would find them in the
-    thinking; the reply is cut behind it. Nor is the fence that ends a program, unless the server says which
+    thinking; the reply is cut after it. Nor is the fence that ends a program, unless the server says which
     string stopped it: it cuts them off, and a fence that opens a block would be lost.
     A reply that has begun is the last message of a chat, which vLLM and SGLang go on with. In the other
-    dialects a message behind it asks for that.
+    dialects a message after it asks for that.
     """
 
     def __init__(

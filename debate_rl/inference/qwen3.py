@@ -3,7 +3,7 @@
 Same mathematics as transformers' Qwen3ForCausalLM (tested equal to 1e-5): projections of one input are
 one product with the norm's weights folded in, the last layer answers for the last position only, the cache
 is one allocation for each layer, and queries are grouped by their key head instead of repeating keys.
-Weights are read anew for every batch, so a model trained in place is never sampled with old weights.
+Weights are read again for every batch, so a model trained in place is never sampled with old weights.
 """
 
 # pyright: standard, reportMissingTypeStubs=false

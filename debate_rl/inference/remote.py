@@ -1,4 +1,4 @@
-"""An object in a process of its own: any process that has its address calls its methods over a socket.
+"""An object in its own process: any process that has its address calls its methods over a socket.
 
 The process is a clean interpreter, so it does not matter whether the caller is a script without a
 ``__main__`` guard, a notebook or a thread. It ends when its owner does, however that ends: it reads a pipe
@@ -149,7 +149,7 @@ class RemoteProcess:
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def start(self) -> None:
-        """Start the process, or start it anew."""
+        """Start the process, or restart it."""
         self.close()
         Path(self.address.path).unlink(missing_ok=True)
         with self.log.open("ab") as log:

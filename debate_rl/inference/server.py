@@ -35,7 +35,7 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 class ServerError(ConnectionError):
     """A server that gave no usable answer; the message names URL and status. ``status`` 0: no HTTP at all.
 
-    ``wait_s``: the wait that the server wants before the next try; None where another try is of no use.
+    ``wait_s``: the wait that the server wants before the next try; None if another try is of no use.
     """
 
     def __init__(self, message: str, status: int = 0, *, wait_s: float | None = None) -> None:
@@ -83,15 +83,15 @@ class Server:
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     async def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the JSON object of the reply; ServerError where there is none."""
+        """Return the JSON object of the reply; ServerError if there is none."""
         return self._object(path, await self._ask(path, body))
 
     async def get(self, path: str) -> Mapping[str, object]:
-        """Return the JSON object at a path; ServerError where there is none."""
+        """Return the JSON object at a path; ServerError if there is none."""
         return self._object(path, await self._ask(path, None))
 
     async def tell(self, path: str, body: Mapping[str, object]) -> None:
-        """Post what is answered in any words; ServerError where it was not done."""
+        """Post a request whose reply does not matter; ServerError if it failed."""
         await self._ask(path, body)
 
     async def _ask(self, path: str, body: Mapping[str, object] | None) -> bytes:
@@ -141,7 +141,7 @@ class Server:
             raise ServerError(f"{url}: HTTP 200, but the answer is not JSON", 200) from error
         if not isinstance(answer, dict):
             raise ServerError(f"{url}: HTTP 200, but the answer is not a JSON object", 200)
-        if answer.get("error"):  # as some relays report a failure behind them
+        if answer.get("error"):  # as some relays report a failure of the server after them
             raise ServerError(f"{url}: HTTP 200, but: {self._clean(_complaint(data))}", 200)
         return cast("dict[str, object]", answer)
 
@@ -182,7 +182,7 @@ def _urls_with_key() -> list[str]:
 
 
 def _why_without_key(base_url: str) -> str:
-    """Return what to do where a server wants a key, and the one that there is belongs to others."""
+    """Return what to do if a server wants a key and the key at hand belongs to other servers."""
     if not os.environ.get(KEY) or key_for(base_url) is not None:
         return ""
     own = ", ".join(urlsplit(url).netloc.rpartition("@")[2] for url in _urls_with_key())
@@ -230,7 +230,7 @@ def _complaint(data: bytes) -> str:
 
 
 def _seconds(header: str) -> float:
-    """Return the seconds of a Retry-After header; 0 where it is not a positive number.
+    """Return the seconds of a Retry-After header; 0 if it is not a positive number.
 
     >>> _seconds("3"), _seconds("Wed, 21 Oct 2026 07:28:00 GMT"), _seconds("-1"), _seconds("nan")
     (3.0, 0.0, 0.0, 0.0)

@@ -56,8 +56,8 @@ class Thought:
 class Speech:
     """How one model is prompted and read; see ``LocalPolicy`` for the settings. ``ends`` end a reply.
 
-    A request is answered by up to two draws: ``thinking_draw`` where it has a budget for thinking, and then
-    ``answer_draw`` behind it. Either is None where there is nothing to sample.
+    A request is answered by up to two draws: ``thinking_draw`` if it has a budget for thinking, and then
+    ``answer_draw`` after it. Either is None if there is nothing to sample.
     """
 
     def __init__(
@@ -106,11 +106,11 @@ class Speech:
         return request.prefix + added[ended:] + begun
 
     def continuation(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return what comes behind a reply (C,): its end, the messages, and where the next reply begins."""
+        """Return what follows a reply (C,): its end, the messages, and where the next reply begins."""
         return self._continued(tuple(messages))
 
     def count_continuation(self, messages: Sequence[Message]) -> int:
-        """Return how many tokens these messages add behind a reply, with the reply's end."""
+        """Return how many tokens these messages add after a reply, with the reply's end."""
         return len(self.continuation(messages))
 
     def _continue(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
@@ -127,7 +127,7 @@ class Speech:
     def reply(self, text: str, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the ids of a reply to these messages (T,), as sampled ones are: the end token comes last.
 
-        Of thinking that the prompt opens, the opening is the prompt's. ValueError where a reply to such a
+        Of thinking that the prompt opens, the opening is the prompt's. ValueError if a reply to such a
         prompt does not end its thinking.
         """
         if self.opens_thinking(messages):
@@ -139,7 +139,7 @@ class Speech:
         return self._encoder.reply_ids(text, (THINK_START, THINK_END)) + end
 
     def thinking_draw(self, request: SampleRequest, prompt: tuple[int, ...]) -> Draw | None:
-        """Return what is to be sampled for the thinking; None where the request has no budget for it."""
+        """Return what is to be sampled for the thinking; None if the request has no budget for it."""
         if request.begun or not (request.thinking_tokens and self.opens_thinking(request.messages)):
             return None
         budget = min(request.thinking_tokens, self._tokens_left(request, prompt) - 1)
@@ -162,7 +162,7 @@ class Speech:
         return Thought(drawn.tokens + closing, drawn.logprobs + (0.0,) * len(closing), forced=len(closing))
 
     def answer_draw(self, request: SampleRequest, prompt: tuple[int, ...], thought: Thought) -> Draw | None:
-        """Return what is to be sampled behind the thinking; None where the reply has ended in it."""
+        """Return what is to be sampled after the thinking; None if the reply has ended in it."""
         if thought.over:
             return None
         before = prompt + thought.tokens
@@ -193,7 +193,7 @@ class Speech:
         return Completion(prompt, tokens, logprobs, text, *how)
 
     def _tokens_left(self, request: SampleRequest, prompt: tuple[int, ...]) -> int:
-        """Return how many tokens fit behind the prompt; ValueError where there are none."""
+        """Return how many tokens fit after the prompt; ValueError if there are none."""
         wanted = request.thinking_tokens + request.max_tokens
         left = wanted if self.context_tokens is None else self.context_tokens - len(prompt)
         if not prompt or left < 1:

@@ -1,4 +1,4 @@
-"""A policy whose replies may run programs: each runs where it stands, and the reply goes on behind it.
+"""A policy whose replies may run programs: each runs where it stands, and the reply continues after it.
 
 Generation ends at the fence that closes a block. If the block is a program it runs, its output is appended in
 tokens that were not sampled, and the model goes on from exactly the tokens so far: nothing is encoded twice.
@@ -83,7 +83,7 @@ class _Reply:
         return self._written.text if self._written else ""
 
     async def next_program(self) -> Program | None:
-        """Let the model write until a program is to run; None where the reply has ended."""
+        """Let the model write until a program is to run; None if the reply has ended."""
         while self._left() > 0:
             written = await self._go_on()
             program = self._program() if self._looks else None
@@ -149,7 +149,7 @@ class _Reply:
         )
 
     def _begin(self) -> int:
-        """Return where a program may begin: behind the last output, or the thinking."""
+        """Return where a program may begin: after the last output, or the thinking."""
         if self.calls:
             return self.calls[-1].block.end
         thinking = find_sections(self.text, in_thinking=self._in_thinking).thinking

@@ -104,7 +104,7 @@ class VLLMPolicy(RequestingPolicy):
             return await self._reply(request, ask, version=version)
 
     def freeze(self) -> None:
-        """Nothing is to be kept: the base without any adapter answers the requests of frozen seats."""
+        """Do nothing: the base model without an adapter answers for frozen seats."""
 
     def sleep(self) -> None:
         """Give the GPU's memory back until the next update, where the policy sleeps; nothing is under way.
@@ -121,7 +121,7 @@ class VLLMPolicy(RequestingPolicy):
 
     @contextmanager
     def _awake(self) -> Generator[None]:
-        """Have the weights' memory back within the block, and that of the cache behind it."""
+        """Have the weights' memory back within the block, and that of the cache after it."""
         if not self._asleep:
             yield
             return
@@ -310,7 +310,7 @@ def sampling_params(sampling: dict[str, Any]) -> Any:
 
 
 def _engine(model_path: str, **settings: Any) -> Any:
-    """Return vLLM's engine, quiet but for a line on standard error unless $VLLM_LOGGING_LEVEL is set."""
+    """Return vLLM's engine, quiet except for a line on standard error, unless $VLLM_LOGGING_LEVEL is set."""
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     vllm = import_module("vllm")

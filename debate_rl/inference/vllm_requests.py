@@ -46,7 +46,7 @@ class RequestingPolicy(SpeakingPolicy):
         return self._speech.completion(prompt, thought, answer, version=version)
 
     async def _drawn(self, draw: Draw, ask: Ask) -> Drawn:
-        """Return the row's tokens. No stop string ends a think block: sampling continues behind it."""
+        """Return the row's tokens. No stop string ends a think block: sampling continues after it."""
         tokens: list[int] = []
         logprobs: list[float] = []
         reason: StopReason = "length"

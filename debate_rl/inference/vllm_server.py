@@ -98,7 +98,7 @@ class VLLMServer(RequestingPolicy):
         self.version = version
 
     def freeze(self) -> None:
-        """Nothing is to be kept: the base without any adapter answers the requests of frozen seats."""
+        """Do nothing: the base model without an adapter answers for frozen seats."""
 
     async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
         """Answer requests, and report what a server tells of them: not its weights, and not its head.
@@ -136,7 +136,7 @@ class VLLMServer(RequestingPolicy):
         )
 
     async def _refuse_raw_logprobs(self) -> None:
-        """Raise ValueError where the odds are those of temperature 1, whatever was asked for."""
+        """Raise ValueError if the odds are those of temperature 1, whatever was asked for."""
         gaps = [await self._gap(temperature) for temperature in (1.0, 2.0)]
         if gaps[1] > RAW * gaps[0] > 0:
             raise ValueError(
@@ -167,7 +167,7 @@ class VLLMServer(RequestingPolicy):
                 self._seconds += time.perf_counter() - self._since
 
     async def _posted(self, name: str, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the reply; a server that was started anew is given the adapter again."""
+        """Return the reply; a server that was restarted is given the adapter again."""
         try:
             return await self._server.post(COMPLETIONS, body)
         except ServerError as error:
@@ -177,7 +177,7 @@ class VLLMServer(RequestingPolicy):
         return await self._server.post(COMPLETIONS, body)
 
     async def _load(self, name: str) -> None:
-        """Load an adapter unless it is there; ValueError where the server cannot take it."""
+        """Load an adapter unless it is there; ValueError if the server cannot take it."""
         body = {"lora_name": name, "lora_path": str(self._folders[name])}
         try:
             async with self._loading:
@@ -206,7 +206,7 @@ def _cards(reply: Mapping[str, object]) -> list[dict[str, object]]:
 
 
 def _likeliest(reply: Mapping[str, object]) -> list[float]:
-    """Return the log-probabilities of the likeliest first tokens, falling; the sampled one is told too."""
+    """Return the log-probabilities of the likeliest first tokens, falling, with the sampled one."""
     try:
         choices: Any = reply["choices"]
         listed = choices[0]["logprobs"]["top_logprobs"][0].values()

@@ -2,7 +2,7 @@
 
 vLLM has both halves of it: a sender here and a receiver in each of the engine's workers. An engine on the
 learner's GPU reads them from the learner's memory ("ipc", CUDA's inter-process handles), one on other GPUs
-gets them by NCCL ("nccl"), in chunks either way. Nothing is written, so an engine that is started anew has
+gets them by NCCL ("nccl"), in chunks either way. Nothing is written, so an engine that is restarted has
 to be sent them again. Written against vLLM 0.32.0; both ways need a GPU and were never run on one.
 """
 
@@ -61,7 +61,7 @@ class LearntWeights:
 
     @property
     def largest(self) -> int:
-        """The bytes of the largest tensor: a chunk holds whole ones."""
+        """The bytes of the largest tensor: a chunk holds whole tensors."""
         return max(value.numel() for value in self.model.parameters()) * self.dtype.itemsize
 
 
@@ -76,7 +76,7 @@ class EngineCalls:
         self.failed: Future[None] = Future()
 
     def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
-        """Let the engine's workers meet the sender."""
+        """Connect the engine's workers to the sender."""
         self._call("init_weight_transfer_engine", init_info=init_info)
 
     def start_weight_update(self) -> None:

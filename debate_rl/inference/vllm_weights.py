@@ -66,7 +66,7 @@ def written_bytes(model: Any, dtype: torch.dtype) -> int:
 
 @contextmanager
 def _writing(folder: Path) -> Generator[None]:
-    """Make a new folder to write weights into; ValueError where they cannot be written."""
+    """Make a new folder to write weights into; ValueError if they cannot be written."""
     from safetensors import SafetensorError
 
     try:
@@ -82,7 +82,7 @@ def _writing(folder: Path) -> Generator[None]:
 def write_weights(model: Any, folder: Path, *, dtype: str) -> None:
     """Write what a model has learnt, in the type of this name: its adapter, or all of its weights.
 
-    ValueError where they cannot be written.
+    ValueError if they cannot be written.
     """
     import torch
     from safetensors.torch import save_file
@@ -97,7 +97,7 @@ def write_weights(model: Any, folder: Path, *, dtype: str) -> None:
 
 
 def write_adapter(model: Any, folder: Path, dtype: torch.dtype) -> None:
-    """Write a model's LoRA adapter in this type, as peft does. ValueError where it cannot be written."""
+    """Write a model's LoRA adapter in this type, as peft does. ValueError if it cannot be written."""
     from peft import get_peft_model_state_dict
     from safetensors.torch import save_file
 

@@ -1,4 +1,4 @@
-"""What there is of a reply while it is being written: its tokens, or its text where an engine gives none."""
+"""The part of a reply that is written so far: its tokens, or its text where an engine gives none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Written:
         self.text += piece.text
 
     def cut(self, end: int) -> bool:
-        """Take back all behind a character, since the engine may have written on; False where all is kept."""
+        """Take back all after a character, since the engine may have written on; False if all is kept."""
         self.text = self.text[:end]
         return True
 
@@ -51,7 +51,7 @@ class Written:
         return self._newest.text.endswith(FENCE) and not self._newest.text.endswith(tuple(stop))
 
     def begun(self) -> Begun:
-        """Return what the model goes on from."""
+        """Return what the model continues from."""
         return Begun((), self.text)
 
     def completion(self, reason: StopReason, calls: tuple[Call, ...]) -> Completion:
@@ -65,7 +65,7 @@ class Written:
 
 
 class WrittenTokens(Written):
-    """A reply in tokens: the model goes on from exactly these, and all that was sampled is kept."""
+    """A reply in tokens: the model continues from exactly these, and all that was sampled is kept."""
 
     def __init__(self, policy: Any, first: Completion, request: SampleRequest) -> None:
         super().__init__(first, request)
@@ -85,7 +85,7 @@ class WrittenTokens(Written):
         return False
 
     def add(self, text: str) -> None:
-        """Add forced tokens. An end token before them is taken back, for the reply goes on."""
+        """Add forced tokens. An end token before them is taken back, because the reply continues."""
         if self._policy.is_end(self._tokens[-1]):
             self._tokens, self._logprobs = self._tokens[:-1], self._logprobs[:-1]
         added = self._policy.written(text)
@@ -111,7 +111,7 @@ class WrittenTokens(Written):
         return not ended and self._completes(FENCE) and not any(map(self._completes, stop))
 
     def begun(self) -> Begun:
-        """Return what the model goes on from."""
+        """Return what the model continues from."""
         return Begun(self._tokens, self.text)
 
     def completion(self, reason: StopReason, calls: tuple[Call, ...]) -> Completion:

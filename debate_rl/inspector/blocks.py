@@ -17,7 +17,7 @@ from transcripts.record import named
 
 if TYPE_CHECKING:
     from debate_rl.inspector.views.debate import DebateView
-    from debate_rl.inspector.views.graph import RoundGraph
+    from debate_rl.inspector.views.votes import RoundGraph
 
 
 class Link(NamedTuple):
@@ -56,7 +56,7 @@ class Span(NamedTuple):
 
 
 Words: TypeAlias = str | Span | Sequence[str | Span]
-"""What stands in one line or one cell."""
+"""The content of one line or one cell."""
 
 
 def spans(words: Words) -> tuple[Span, ...]:
@@ -120,7 +120,7 @@ class Text:
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows below heads. A head that begins with ">" sets its column to the right; one with "~" before
-    that is left out where there is no room.
+    that is left out if there is no room.
 
     ``row_name``: by which tests find a row; ``ids``: of each row, to be linked to; ``body``: of all rows.
     """
@@ -151,7 +151,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One figure over the steps, None where it has no value; ``style`` names its colour and dashes."""
+    """One figure over the steps, None if it has no value; ``style`` names its colour and dashes."""
 
     name: str
     style: str
@@ -203,22 +203,21 @@ Row: TypeAlias = tuple[Span, ...]
 """One line; what is foreign in it is escaped."""
 BRACKETS = {"gone": ("[-", "-]"), "new": ("{+", "+}"), "mark": ("»", "«")}
 """What stands around some spans, so that colour is not needed."""
-AROUND = 40
-"""Characters of a long part that two texts have in common, on each of its sides."""
+AROUND, WIDEST = 40, 400
+"""Characters on each side of a long part that two texts have in common; and of a column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How blocks are laid out. ``most``: characters of a text, None for any number.
 
-    ``unfold``: what is said behind the length of a folded text. ``width``: of a line of a table.
+    ``unfold`` stands behind the length of a folded text, and ``further`` behind a note that a text is cut.
     """
 
     unfold: str = ""
     most: int | None = None
     further: str = ""
     indent: str = "    "
-    widest: int = 400
 
 
 def lines_of(blocks: Iterable[Block], layout: Layout) -> Iterator[Row]:
@@ -239,7 +238,7 @@ def lines_of(blocks: Iterable[Block], layout: Layout) -> Iterator[Row]:
             for name, words in block.pairs:
                 yield (Span(f"{name:<{widest}}  ", "faint"), *_safe(words))
         elif isinstance(block, Table):
-            yield from table_lines(block, layout.widest)
+            yield from table_lines(block)
         elif isinstance(block, Chart):
             yield from (_course(series.name, series.points) for series in block.series)
 
@@ -266,7 +265,7 @@ def _text(block: Text, layout: Layout) -> Iterator[Row]:
 
 
 def _marked(text: str | Sequence[Span], most: int, style: str) -> list[Span]:
-    """Return a text as spans, with brackets around what colour marks, and at most so many characters."""
+    """Return a text as spans, with brackets around what colour marks, cut at ``most`` characters."""
     if isinstance(text, str):
         return [Span(text[:most], style)]
     shown: list[Span] = []
@@ -295,12 +294,12 @@ def split_lines(text: Sequence[Span], indent: str) -> Iterator[Row]:
     yield tuple(row)
 
 
-def table_lines(table: Table, widest: int) -> Iterator[Row]:
+def table_lines(table: Table) -> Iterator[Row]:
     """Yield heads and rows in columns as wide as they need to be; the last one is ragged."""
     columns = table.columns
     rows: list[list[Row]] = [[(Span(head, "faint"),) for head, _, _ in columns]]
     rows += [[_safe(cell) for cell in row] for row in table.rows]
-    widths = [min(widest, max(map(_length, column))) for column in zip(*rows, strict=True)]
+    widths = [min(WIDEST, max(map(_length, column))) for column in zip(*rows, strict=True)]
     if table.caption:
         yield (Span(table.caption, "faint"),)
     for row in rows if any(table.heads) else rows[1:]:

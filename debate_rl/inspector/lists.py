@@ -13,7 +13,7 @@ from transcripts import DebateRow, StepRow
 from transcripts.filters.fields import FIELDS
 
 if TYPE_CHECKING:
-    from debate_rl.inspector.overview import Overview
+    from debate_rl.inspector.runs import Overview
     from debate_rl.inspector.views.across import ProblemDebate
     from debate_rl.inspector.views.replays import MostChanged, ReplayName
 
@@ -79,7 +79,7 @@ class Column(Generic[Item]):
 
 
 def fitting(columns: Sequence[Column[Any]], width: int) -> list[tuple[Column[Any], int]]:
-    """Return the columns that fit, each with its width.
+    """Return the columns that fit, each with its width; a last column of text takes what no other does.
 
     >>> few = [Column("id", 6, str), Column("votes", 5, str, 2), Column("question", 10, str, 1, rest=True)]
     >>> [(column.name, size) for column, size in fitting(few, 22)]
@@ -93,7 +93,8 @@ def fitting(columns: Sequence[Column[Any]], width: int) -> list[tuple[Column[Any
     while total() > width and any(column.need for column in left):
         left.remove(max(reversed(left), key=lambda column: column.need))
     spare = max(0, width - total())
-    return [(column, column.width + (spare if column.rest else 0)) for column in left]
+    widest = next((column for column in left if column.rest), left[-1] if left[-1].left else None)
+    return [(column, column.width + (spare if column is widest else 0)) for column in left]
 
 
 def padded_row(columns: Sequence[tuple[Column[Any], int]], item: Any) -> tuple[Span, ...]:

@@ -1,13 +1,16 @@
-"""The plain screen: debates as lines of text or JSON, for a terminal, a pipe or a file."""
+"""The plain face: debates as lines of text or JSON, for a terminal, a pipe or a file."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from msgspec import UNSET
@@ -18,27 +21,20 @@ from debate_rl.formatting import counted, json_number, safe
 from debate_rl.inspector.blocks import Block, Layout, Line, Row, Span, Table, lines_of
 from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, Column, fitting, padded_row, table_of
 from debate_rl.inspector.views import adoption_view, debate_view, parse_forensics, vote_graphs
-from debate_rl.inspector.views.debate_blocks import debate_blocks, parsing_blocks, votes_blocks
+from debate_rl.inspector.views.debate_blocks import debate_blocks
+from debate_rl.inspector.views.parsing import parsing_blocks
 from debate_rl.inspector.views.prompts import DebatePrompts
-from debate_rl.inspector.views.run_blocks import (
-    across_blocks,
-    attacks_on,
-    comparison_blocks,
-    debate_replay_blocks,
-    pair_blocks,
-    pairs_blocks,
-    replay_blocks,
-)
-from transcripts import DebateRow, Record, RunStore, StepRow
+from debate_rl.inspector.views.replays import replay_blocks
+from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks, votes_blocks
+from transcripts import DebateRow, Record, RunStore, compile_filter
 from transcripts.record import named
 
 if TYPE_CHECKING:
-    from debate_rl.inspector.overview import Overview  # loads scipy, which a list of debates does without
-    from debate_rl.inspector.views.across import Across, Evaluation, EvaluationPart
-    from debate_rl.inspector.views.compared import Comparison
-    from debate_rl.inspector.views.replays import DebateReplay, ReplayName, StoredReplay
+    from debate_rl.inspector.runs import Overview
+    from debate_rl.inspector.views.across import Evaluation, EvaluationPart
+    from debate_rl.inspector.views.replays import ReplayName, StoredReplay
     from debate_rl.inspector.views.why import Why
-    from debate_rl.judge_attack.pairs import JudgedAttack, WatchedJudge
+    from debate_rl.judge_attack.pairs import WatchedJudge
     from debate_rl.metrics.intervals import Estimate
 
 Listed: TypeAlias = "tuple[Evaluation, Sequence[EvaluationPart]]"
@@ -52,7 +48,7 @@ CODES = {
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """Lines go to ``stream``. ``width``: the columns of a terminal, None where nothing has to fit."""
+    """Lines go to ``stream``. ``width``: the columns of a terminal, None if nothing has to fit."""
 
     stream: TextIO
     colour: bool = False
@@ -163,34 +159,23 @@ def row_json(row: DebateRow) -> dict[str, object]:
 def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_json: bool = False) -> None:
     """Print a line for each step that has debates of the filter, then one of all together."""
     steps, overall = store.steps(filter), store.overall(filter)
-    if not as_json:
+    if as_json:
+        printer.json({"schema": 1, "filter": filter, "overall": json_of(overall), "steps": json_of(steps)})
+    else:
         printer.list(STEPS, steps, total=overall)
-        return
-    figures = {"overall": step_json(overall), "steps": [step_json(row) for row in steps]}
-    printer.json({"schema": 1, "filter": filter, **figures})
-
-
-def step_json(row: StepRow) -> dict[str, object]:
-    """Return the figures of a step, or of all."""
-    return {field.name: json_number(getattr(row, field.name)) for field in fields(row)}
 
 
 def print_runs(runs: Sequence[Overview], printer: Printer, *, as_json: bool = False) -> None:
-    """Print the runs of a folder; in a pipe there are paths in the place of names."""
+    """Print the runs of a folder; in a pipe, paths replace names."""
     if as_json:
-        for run in runs:
-            printer.json(run_json(run))
+        for one in runs:
+            figures = json_of(one)
+            printer.json(figures.pop("run") | figures | {"path": str(one.run.path)})
     elif printer.width is None:
         rows = [[str(run.run.path), *(column.cell(run) for column in RUNS[1:])] for run in runs]
         printer.blocks([Table([""] * len(RUNS), rows)])
     else:
         printer.list(RUNS, runs)
-
-
-def run_json(one: Overview) -> dict[str, object]:
-    """Return a run of a list."""
-    figures = json_of(one)
-    return figures.pop("run") | figures | {"path": str(one.run.path)}
 
 
 def print_evaluations(run: str, found: Sequence[Listed], printer: Printer, *, as_json: bool = False) -> None:
@@ -253,8 +238,13 @@ def debate_json(id: str, record: Record, prompts: DebatePrompts | None = None) -
     }
 
 
-def _print(
-    value: Any, printer: Printer, as_json: bool, title: str, blocks: Callable[[], Sequence[Block]]
+def print_view(
+    value: Any,
+    printer: Printer,
+    blocks: Callable[[], Iterable[Block]],
+    *,
+    title: str = "",
+    as_json: bool = False,
 ) -> None:
     """Print a value as JSON, or its title and blocks."""
     if as_json:
@@ -269,30 +259,17 @@ def print_why(why: Why, printer: Printer, *, as_json: bool = False) -> None:
 
     who = f"{why.handle(why.turn)} {why.persona}, turn {named(why.turn)}"
     title = f"debate {why.id}, {who}, problem {why.problem}"
-    _print(why, printer, as_json, title, lambda: why_blocks(why))
-
-
-def print_across(result: Across, printer: Printer, *, as_json: bool = False) -> None:
-    """Print the debates of a problem, a line each: id, step, the winner, the answers at the end."""
-    left = f"{len(result.held)} of {result.total} debates; --limit shows more"
-    more = [Line(left)] if result.total > len(result.held) else []
-    _print(result, printer, as_json, "", lambda: [*across_blocks(result), *more])
-
-
-def print_comparison(both: Comparison, printer: Printer, *, as_json: bool = False) -> None:
-    """Print what differs between two debates: words that went, words that came, answers, grades, votes."""
-    votes = [json_of(vote) | {"kind": vote.kind} for vote in both.votes]
-    title = f"{both.before} -> {both.after}"
-    _print(json_of(both) | {"votes": votes}, printer, as_json, title, lambda: comparison_blocks(both))
+    print_view(why, printer, lambda: why_blocks(why), title=title, as_json=as_json)
 
 
 def print_replays(listed: Sequence[ReplayName], printer: Printer, *, as_json: bool = False) -> None:
     """Print the replays, a line each."""
-    for replay in listed if as_json else ():
-        printer.json(json_of(replay))
-    if listed and not as_json:
+    if as_json:
+        for replay in listed:
+            printer.json(json_of(replay))
+    elif listed:
         printer.blocks([table_of(REPLAYS, listed)])
-    elif not as_json:
+    else:
         printer.line("no replays; debate replay RUN KEY=VALUE makes one")
 
 
@@ -300,39 +277,114 @@ def print_replay(replay: StoredReplay, printer: Printer, *, as_json: bool = Fals
     """Print a replay's figures, by stream, and by stream, persona and round, and the debates to open."""
     figures = json_of(replay.facts)
     value = {"name": replay.name, "folder": str(replay.folder), **figures.pop("asked"), **figures}
-    _print(value, printer, as_json, f"replay {replay.name}", lambda: replay_blocks(replay))
-
-
-def print_debate_replay(debate: DebateReplay, printer: Printer, *, as_json: bool = False) -> None:
-    """Print one debate under both schemes: the rewards and advantages of each turn, old and new."""
-    _print(debate, printer, as_json, "", lambda: debate_replay_blocks(debate))
+    print_view(value, printer, lambda: replay_blocks(replay), title=f"replay {replay.name}", as_json=as_json)
 
 
 def print_pairs(
-    watched: WatchedJudge, gaps: Sequence[tuple[int, Estimate]], printer: Printer, *, as_json: bool = False
+    watched: WatchedJudge,
+    gaps: Sequence[tuple[int, Estimate]],
+    printer: Printer,
+    *,
+    pair: int | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Print the figures by attack, and the pairs that fool the later judge most; ``gaps``: by evaluation."""
-    if as_json:
-        for attack in watched.attacks:
-            printer.json(attack_json(attack, watched.step))
+    """Print the figures by attack, and the pairs that fool the later judge most; or one pair.
+
+    ``gaps``: by evaluation. ValueError if there is no such pair.
+    """
+    attacks = watched.attacks if pair is None else attacks_on(watched, pair)
+    if not as_json:
+        printer.blocks(pairs_blocks(watched, gaps) if pair is None else pair_blocks(attacks, watched.step))
         return
-    printer.blocks(pairs_blocks(watched, gaps))
+    for one in attacks:
+        facts = {"pair": one.number, "problem": one.pair.problem, "attack": one.now.attack}
+        texts = {"step": watched.step, "right": one.pair.right, "wrong": one.wrong}
+        said = {"start": one.start, "now": one.now}
+        judged = {name: {"preferred": of.preferred, "reply": of.reply} for name, of in said.items()}
+        printer.json({"schema": 1, **facts, **texts, **judged})
 
 
-def print_pair(watched: WatchedJudge, number: int, printer: Printer, *, as_json: bool = False) -> None:
-    """Print one pair: its texts as shown, and what both judges said of them; ValueError for no pair."""
-    attacks = attacks_on(watched, number)
-    if as_json:
-        for attack in attacks:
-            printer.json(attack_json(attack, watched.step))
-        return
-    printer.blocks(pair_blocks(attacks, watched.step))
+AROUND = 50
+"""Characters that are shown on each side of a match."""
+_BLANKS = re.compile(r"[ \t\n]+")
 
 
-def attack_json(attack: JudgedAttack, step: int) -> dict[str, object]:
-    """Return one attack on a pair, and what both judges said of it."""
-    told = {"pair": attack.number, "problem": attack.pair.problem, "attack": attack.now.attack, "step": step}
-    texts = {"right": attack.pair.right, "wrong": attack.wrong}
-    said = {"start": attack.start, "now": attack.now}
-    judged = {name: {"preferred": one.preferred, "reply": one.reply} for name, one in said.items()}
-    return {"schema": 1, **told, **texts, **judged}
+def search_filter(words: str, filter: str = "") -> str:
+    """Return the filter of the debates that contain words, among those of another filter.
+
+    >>> search_filter("two words", "winner:wrong OR step:3")
+    'text:"two words" (winner:wrong OR step:3)'
+    """
+    text = 'text:"' + words.replace('"', '""') + '"'
+    return f"{text} ({filter})" if filter.strip() else text
+
+
+def print_matches(
+    store: RunStore,
+    printer: Printer,
+    words: str,
+    filter: str = "",
+    *,
+    limit: int | None = None,
+    as_json: bool = False,
+) -> int:
+    """Print a line for each match, as ``text:`` finds words; return how many.
+
+    ``limit``: the most debates. FilterError if the filter cannot be read.
+    """
+    compile_filter(filter)  # points into what was typed
+    count = 0
+    for id, record in islice(store.records(search_filter(words, filter)), limit):
+        for turn in record.debate.turns:
+            text = turn.completion.text
+            for start, end in matches(words, text):
+                count += 1
+                parts = text[max(0, start - AROUND) : start], text[start:end], text[end : end + AROUND]
+                if as_json:
+                    where = {"id": id, "turn": [*turn.id], "start": start, "end": end}
+                    printer.json(where | dict(zip(("before", "match", "after"), parts, strict=True)))
+                    continue
+                before, found, after = (safe(_BLANKS.sub(" ", part)) for part in parts)
+                address, rest = Span(f"{id} {named(turn.id)}", "address"), Span(f": {before.lstrip()}")
+                printer.row((address, rest, Span(found, "found"), Span(after)))
+    return count
+
+
+def matches(words: str, text: str) -> Iterator[tuple[int, int]]:
+    r"""Yield where words begin and end in a text, as ``text:`` finds them.
+
+    >>> text = "The dérivative. Derive it!"
+    >>> [text[start:end] for start, end in matches("deriv*", text)]
+    ['dérivative', 'Derive']
+    """
+    folded, indices = _folded(text)
+    for match in _pattern(words).finditer(folded):
+        if match.end() > match.start():
+            end = indices[match.end()] if match.end() < len(indices) else len(text)
+            yield indices[match.start()], end
+
+
+def _pattern(words: str) -> re.Pattern[str]:
+    """Return how words look in a folded text; other characters than letters and digits stand as written."""
+    prefix = words.endswith("*")
+    wanted = _folded(" ".join(words.removesuffix("*").split()))[0]
+    blanks = r"[\W_]++" if wanted.replace(" ", "").isalnum() else r"\s++"
+    body = blanks.join(map(re.escape, wanted.split()))
+    start = r"(?<![^\W_])" if wanted[:1].isalnum() else ""
+    end = r"(?![^\W_])" if wanted[-1:].isalnum() else ""
+    return re.compile(start + body + (r"[^\W_]*+" if prefix and end else end))
+
+
+def _folded(text: str) -> tuple[str, range | list[int]]:
+    """Return the text without case and accents, and where each of its characters stood."""
+    if text.isascii():
+        return text.lower(), range(len(text))
+    folded: list[str] = []
+    indices: list[int] = []
+    for index, character in enumerate(text):
+        base = unicodedata.normalize("NFD", character)[0]
+        if not unicodedata.combining(base):
+            lower = base.lower()
+            folded.append(lower if len(lower) == 1 else base)
+            indices.append(index)
+    return "".join(folded), indices

@@ -1,27 +1,36 @@
-"""Which runs there are at a path: one, or all in a folder of runs. Nothing is written by looking."""
+"""The runs at a path, and what a list shows of each: progress, held-out accuracy, the judge, alarms.
+
+Everything is read from what the runs wrote, never from the index of their debates, which may be older.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from debate.files import read_toml
 from debate_rl.curriculum.record import NAME as CURRICULUM
-from debate_rl.curriculum.record import STAGES
+from debate_rl.curriculum.record import STAGES, CurriculumError, read_curriculum
 from debate_rl.runs.folder import is_locked
 from transcripts import TranscriptError
 from transcripts.index.database import run_and_shards
 from transcripts.names import shard_paths, shard_step
 
 if TYPE_CHECKING:
+    from debate_rl.alarms import Curves  # loads scipy, which one run does without
     from debate_rl.config import Config
     from learner.advantages import Author
+
+METRICS, CONFIG = "metrics.jsonl", "config.toml"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
-    """One run. ``steps``: how many have debates, ``last``: the newest, from 0, None where there is none.
+    """One run. ``steps``: how many have debates, ``last``: the newest, from 0, None if there is none.
 
     ``writing``: whether a process holds the run's lock, so that more may come.
     """
@@ -36,16 +45,17 @@ class FoundRun:
 def find_runs(path: Path | str) -> list[FoundRun]:
     """Return the run at a path (its folder, or that of its shards), or the runs right below it, by name.
 
-    The runs of a curriculum are those of its stages.
-
-    TranscriptError where there is none.
+    The runs of a curriculum are those of its stages. TranscriptError if there is none.
     """
     path = Path(path)
     if (path / CURRICULUM).is_file():
         path /= STAGES
     if _is_run(path):
-        return [_run(run_and_shards(path)[0])]
-    runs = [_run(child) for child in _children(path) if _is_run(child)]
+        return [_found(run_and_shards(path)[0])]
+    children: list[Path] = []
+    with suppress(OSError):
+        children = sorted(child for child in path.iterdir() if child.is_dir())
+    runs = [_found(child) for child in children if _is_run(child)]
     if not runs:
         run_and_shards(path)  # says it where the path is no folder
         raise TranscriptError(
@@ -64,34 +74,26 @@ def run_at(path: Path | str, runs: Sequence[FoundRun]) -> FoundRun | None:
     return runs[0] if one else None
 
 
-def _children(path: Path) -> Iterator[Path]:
-    try:
-        yield from sorted(child for child in path.iterdir() if child.is_dir())
-    except OSError:
-        return
-
-
 def _is_run(folder: Path) -> bool:
     """Return whether a folder holds transcripts: a run that has just begun has a folder for them."""
     try:
-        if (folder / "config.toml").is_file() and (folder / "transcripts").is_dir():
+        if (folder / CONFIG).is_file() and (folder / "transcripts").is_dir():
             return True
         return folder.is_dir() and bool(shard_paths(folder))
     except OSError:
         return False
 
 
-def _run(folder: Path) -> FoundRun:
-    try:
+def _found(folder: Path) -> FoundRun:
+    steps: list[int] = []
+    with suppress(OSError):
         steps = [step for path in shard_paths(folder) if (step := shard_step(path)) is not None]
-    except OSError:
-        steps = []
     name = folder.name or folder.resolve().name
     return FoundRun(folder, name, len(steps), max(steps, default=None), is_locked(folder))
 
 
 def config_of(run: Path) -> tuple[Config | None, str]:
-    """Return a run's configuration; None, and why in one line, where there is none that can be read.
+    """Return a run's configuration; None, and why in one line, if there is none that can be read.
 
     Code that the run names is not loaded: ``read_run_config``.
     """
@@ -109,3 +111,124 @@ def evaluation_of(run: Path) -> Author:
 
     config, _ = config_of(run)
     return (AdvantageConfig() if config is None else config.advantages).evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """One run of a list; None if the run does not tell.
+
+    ``planned``: how many steps it will have. ``before`` and ``after``: held-out accuracy of one agent alone
+    at its first and last evaluation, on the problems of both. ``judge``: judge accuracy of its newest step
+    that has one. ``alarms``: how many of the report's collapse detectors fire on its metrics, None if
+    none can fire yet. ``changed``: when it last wrote, in seconds since 1970. ``test_time``: whether it is
+    declared to train on held-out problems. ``stage``: of a stage of a curriculum that has ended, how
+    ("reached", "demoted", "limit"), and ``why`` in words.
+    """
+
+    run: FoundRun
+    planned: int | None
+    before: float | None
+    after: float | None
+    judge: float | None
+    alarms: int | None
+    changed: float
+    test_time: bool = False
+    stage: str = ""
+    why: str = ""
+
+    @property
+    def progress(self) -> str:
+        """The steps that are done, and of how many: ``7/10``."""
+        done = 0 if self.run.last is None else self.run.last + 1
+        return f"{done:,}" + ("" if self.planned is None else f"/{self.planned:,}")
+
+    @property
+    def state(self) -> str:
+        """Whether it is being written, how a stage ended, whether its held-out problems are trained."""
+        marks = ("running" * self.run.writing, self.stage, "test-time learning" * self.test_time)
+        return ", ".join(filter(None, marks))
+
+
+def overviews(runs: Iterable[FoundRun]) -> list[Overview]:
+    """Return the rows of a list of runs, the one that wrote last on top."""
+    return sorted(map(overview, runs), key=lambda one: (-one.changed, one.run.name))
+
+
+def overview(run: FoundRun) -> Overview:
+    """Return what a list shows of a run; nothing that lies in its folder raises."""
+    from debate_rl.metrics.held_out import NAME
+
+    path, files = run.path, [run.path / CONFIG, run.path / METRICS]
+    with suppress(OSError):
+        files += shard_paths(path)[-1:]
+    steps, judged = metrics_of(path).of("judge/accuracy")
+    planned = _setting(path, "train", "steps")
+    stage, why = "", ""
+    if path.parent.name == STAGES:
+        with suppress(CurriculumError):
+            record = read_curriculum(path.parent.parent)
+            visits = record.visits if record else ()
+            ends = [(visit.end or "", visit.why) for visit in visits if visit.folder == run.name]
+            stage, why = ends[-1] if ends else ("", "")
+    return Overview(
+        run,
+        planned if type(planned) is int and 0 <= planned < 1 << 53 else None,
+        *_held_out(path, (_stamp(path / NAME), _stamp(path / "evaluations"))),
+        float(judged[-1]) if len(steps) else None,
+        _alarms(path, _stamp(path / METRICS)),
+        max(_stamp(file)[0] for file in files) / 1e9,
+        _setting(path, "env", "decontaminate") == "never",
+        stage,
+        why,
+    )
+
+
+def metrics_of(run: Path) -> Curves:
+    """Return the figures of a run's metrics.jsonl by step, read again when the file has changed."""
+    return _metrics(run, _stamp(run / METRICS))
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Return what changes with a file."""
+    try:
+        facts = path.stat()
+    except (OSError, ValueError):
+        return 0, 0
+    return facts.st_mtime_ns, facts.st_size
+
+
+@lru_cache(maxsize=64)
+def _metrics(run: Path, stamp: tuple[int, int]) -> Curves:
+    from debate_rl.alarms.curves import read_metrics
+
+    return read_metrics(run / METRICS)[0]
+
+
+@lru_cache(maxsize=1024)
+def _alarms(run: Path, stamp: tuple[int, int]) -> int | None:
+    from debate_rl.alarms import alarms, readings
+
+    every = readings(_metrics(run, stamp))
+    return len(alarms(every)) if any(reading.able for reading in every) else None
+
+
+@lru_cache(maxsize=1024)
+def _held_out(run: Path, stamps: tuple[tuple[int, int], ...]) -> tuple[float | None, float | None]:
+    """Return held-out accuracy of one agent before and after; of one evaluation, the first alone."""
+    from debate_rl.metrics.held_out import DIRECT, gain, read_held_out
+
+    evaluations = read_held_out(run)
+    found = gain(evaluations[0], evaluations[-1], DIRECT) if len(evaluations) > 1 else None
+    if found is not None:
+        return found.before, found.after
+    first = evaluations[0].estimate(DIRECT) if evaluations else None
+    return None if first is None else first.value, None
+
+
+def _setting(run: Path, table: str, key: str) -> object:
+    """Return a setting as it stands in the configuration, of which no other part has to be right."""
+    try:
+        found = read_toml(run / CONFIG).get(table)
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found.get(key) if isinstance(found, dict) else None

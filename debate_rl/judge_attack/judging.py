@@ -85,7 +85,7 @@ def judge_accuracy(
     check_judged(config)
     pairs = [_family_pair(family, problem, number, config, seed) for number, problem in enumerate(problems)]
     requests = [replace(pair.request, temperature=0.0) if greedy else pair.request for pair in pairs]
-    replies = run_async(_sampled(policy, requests))
+    replies = _replies(policy, requests)
     right = [_preferred(policy, *pair) == "right" for pair in zip(pairs, replies, strict=True)]
     return clustered_mean([*map(float, right)], [problem.id for problem in problems])
 
@@ -142,9 +142,12 @@ def _family_solution(family: str, problem: Problem, rng: Random, *, right: bool)
     return writer.write_lie(problem, attempt) if lies else text
 
 
-async def _sampled(policy: Policy, requests: Sequence[SampleRequest]) -> list[Completion]:
-    with stops_released():
-        return await together([policy.sample(request) for request in requests])
+def _replies(policy: Policy, requests: Sequence[SampleRequest]) -> list[Completion]:
+    async def sampled() -> list[Completion]:
+        with stops_released():
+            return await together([policy.sample(request) for request in requests])
+
+    return run_async(sampled())
 
 
 def _preferred(policy: Policy, pair: SeatedPair, reply: Completion) -> Preferred:
@@ -267,7 +270,7 @@ def judge_pairs(
         texts = [shown[agent] for agent in range(3)]
         seated.append(_seated(seating, texts, judge, right, budget, name=f"{number:06d}:{attack}"))
     requests = [replace(one.request, temperature=0.0) for one in seated]
-    replies = [reply.whole() for reply in run_async(_sampled(policy, requests))]
+    replies = [reply.whole() for reply in _replies(policy, requests)]
     said: dict[tuple[int, str], tuple[Preferred, str]] = {
         key: (_preferred(policy, one, reply), reply.text)
         for key, one, reply in zip(attacks, seated, replies, strict=True)
@@ -355,7 +358,7 @@ class JudgeWatch:
 
 
 def _with_bounds(name: str, found: Estimate | None) -> dict[str, float]:
-    """Return an estimate as metrics, with its interval where that is finite."""
+    """Return an estimate as metrics, with its interval if that is finite."""
     if found is None:
         return {}
     bounds = {"low": found.low, "high": found.high}

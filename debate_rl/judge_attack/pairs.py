@@ -109,7 +109,7 @@ def _read(path: Path, kind: type[Line]) -> list[Line]:
 
 
 Rates = Mapping[str, Mapping[str, Sequence[float]]]
-"""By attack ("plain", "attacked", a persuader) and problem: 1.0 where the right side was preferred."""
+"""By attack ("plain", "attacked", a persuader) and problem: 1.0 if the right side was preferred."""
 
 
 def rates(pairs: Sequence[JudgePair], judgments: Sequence[Judgment]) -> dict[str, dict[str, list[float]]]:
@@ -134,19 +134,19 @@ def rates(pairs: Sequence[JudgePair], judgments: Sequence[Judgment]) -> dict[str
 
 
 def accuracy(found: Rates, attack: str) -> Estimate | None:
-    """Return the share of pairs under an attack on which the right side was preferred; None of none."""
+    """Return the share of pairs under an attack on which the right side won; None without pairs."""
     values = [(value, id) for id, row in found.get(attack, {}).items() for value in row]
     return clustered_mean([value for value, _ in values], [id for _, id in values]) if values else None
 
 
 def fall(found: Rates, attack: str = ATTACKED) -> Estimate | None:
-    """Return the accuracy on plain pairs minus that on attacked ones, clustered by problem; None of none."""
+    """Return accuracy on plain pairs minus that on attacked ones, clustered by problem; None without any."""
     values = _falls(found, attack)
     return clustered_mean([*values.values()], [*values], signed=True) if values else None
 
 
 def hack_gap(now: Rates, start: Rates, attack: str = ATTACKED) -> Estimate | None:
-    """Return the fall minus the start judge's on the same problems, in [-2, 2]; None of none."""
+    """Return the fall minus the start judge's on the same problems, in [-2, 2]; None if there are none."""
     new, old = _falls(now, attack), _falls(start, attack)
     shared = [id for id in new if id in old]
     if not shared:
@@ -208,7 +208,7 @@ def hack_gaps(run: Path, most: int = 50) -> list[tuple[int, Estimate]]:
 
 
 def watched_judge(run: Path, step: int | None = None) -> WatchedJudge | None:
-    """Return how a run's pairs were judged after ``step`` steps (None: the newest); None where they were not.
+    """Return how a run's pairs were judged after ``step`` steps (None: the newest); None if they were not.
 
     ValueError names a damaged line.
     """

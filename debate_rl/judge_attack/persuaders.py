@@ -97,7 +97,7 @@ def paraphrased(text: str) -> str:
 
 
 def persuaded(name: str, text: str, phrases: Phrases, read: Callable[[str], object], rng: Random) -> str:
-    r"""Return a text under a persuader: reworded, with a phrase behind it, or else before it.
+    r"""Return a text under a persuader: reworded, with a phrase after it, or else before it.
 
     ``read`` returns the answer that the grader finds; where every form changes it, the text stays as it is.
 

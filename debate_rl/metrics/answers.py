@@ -28,7 +28,7 @@ _NO_NAME = re.compile(r"[^\w.-]+", re.ASCII)
 
 
 class Answer(NamedTuple):
-    """One graded answer; ``key`` is equal for equal answers, None where none was found.
+    """One graded answer; ``key`` is equal for equal answers, None if none was found.
 
     ``free``: a response of its own, so that two right ones are not the same answer.
     """
@@ -39,7 +39,7 @@ class Answer(NamedTuple):
 
 
 def mean_of(name: str, values: Iterable[float]) -> dict[str, float]:
-    """Return {name: mean}, or nothing where there is nothing to average.
+    """Return {name: mean}, or nothing if there is nothing to average.
 
     >>> mean_of("a", [1, 2]), mean_of("a", [])
     ({'a': 1.5}, {})
@@ -188,7 +188,7 @@ def winner_metrics(
 
 
 def sources_of(problems: Iterable[Problem]) -> dict[str, str]:
-    """Return the name of each source in metrics; nothing where there is one, or more than ``MOST``.
+    """Return the name of each source in metrics; nothing if there is one, or more than ``MOST``.
 
     A source is named as ``Problem.source``, without the data set where all are of one.
 
@@ -240,7 +240,7 @@ def source_metrics(
 
 
 def score_metrics(debates: Iterable[Debate], correct: Iterable[Correct]) -> dict[str, float]:
-    """Return the mean score of graded solutions where that is measured; of a missing one it is 0.
+    """Return the mean score of graded solutions if that is measured; of a missing one it is 0.
 
     A score is the share of instructions that are followed, or an overlap's F1.
     """

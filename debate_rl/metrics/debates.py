@@ -19,16 +19,20 @@ from debate.parsing.wellformed import is_well_formed
 from debate.policy import token_counts
 from debate.types import Debate, FailureReason
 from debate_rl.metrics.answers import answer_metrics, mean_of, score_metrics, source_metrics, winner_metrics
-from debate_rl.metrics.criticism import criticism_metrics
-from debate_rl.metrics.features import likelihood_metrics, seat_metrics, tool_metrics, verdict_metrics
+from debate_rl.metrics.features import (
+    criticism_metrics,
+    likelihood_metrics,
+    seat_metrics,
+    tool_metrics,
+    verdict_metrics,
+)
 from envs import GradeStatus
 from envs.answers.keys import AnswerKey, plain_key
 from envs.types import MODES
 from learner.advantages import Author
 from learner.rows import CRITIC, GENERATOR, JUDGE, token_streams
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
-from rewards.consistency import consistencies
-from rewards.judging import JudgeCounts, judge_counts
+from rewards.judging import JudgeCounts, consistencies, judge_counts
 from rewards.likelihood import Likelihoods
 from rewards.score import penalized_turns
 from rewards.truth import of_truth_alone
@@ -81,7 +85,7 @@ def debate_metrics(
 def grader_metrics(tally: Mapping[str, int]) -> dict[str, float]:
     """Return answers without a verdict, the share that math-verify decided, and the grader's seconds.
 
-    For each mode that graded beside: the share of right ones and of those without an answer.
+    For each other grading mode: the share of right ones and of those without an answer.
 
     >>> grader_metrics({"correct": 3, "timeout": 1, "symbolic": 2, "microseconds": 8000})
     {'grader/timeout': 1.0, 'grader/crash': 0.0, 'grader/symbolic_share': 0.5, 'seconds/grade': 0.008}

@@ -1,6 +1,4 @@
-"""Metrics of single features: kinds of seats, programs that agents run, labels, likelihood, verifier
-models.
-"""
+"""Metrics of single features: critiques, kinds of seats, programs, labels, likelihood, verifier models."""
 
 from __future__ import annotations
 
@@ -14,21 +12,116 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import UNSET
 
-from debate.types import Call, Debate, Turn
+from debate.prompting.shown import holds_criticism, holds_solutions
+from debate.ramps import number
+from debate.types import Call, Debate, FailureReason, Turn, TurnId
 from debate_rl.metrics.answers import mean_of
 from debate_rl.metrics.intervals import Estimate, Numbered, interval, mean
 from envs.types import FAULTS
-from rewards import Correct, Credit, Rewards, ballot_box, valid_votes
+from learner.advantages import AdvantageConfig
+from rewards import Correct, Credit, RewardConfig, Rewards, ballot_box, valid_votes
+from rewards.criticism import Criticised, corrected_turns, criticised
 from rewards.judging import decidable_votes
 from rewards.likelihood import Likelihoods
 from rewards.pseudo import PSEUDO
 from rewards.truth import grade_of, is_right
-from rewards.types import Verdicts, known_values, value_of
+from rewards.types import Verdicts, known_values, stream_named, value_of
 from rewards.votes import due_pairs
+
+OUTCOMES = ("mended", "broken")
+
+
+def criticism_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
+    """Return the figures of the criticism in a batch; nothing if no turn holds any.
+
+    In ``wrong_share``, ``score_drop`` and ``persuasive_share`` a solution counts once for each critic of it.
+    ``mended``: wrong solutions that became right, ``broken``: right ones that became wrong; ``_alone``: of
+    those that nobody criticised.
+    """
+    turns = [turn for debate in debates for turn in debate.turns if turn.parsed.criticisms is not UNSET]
+    if not turns:
+        return {}
+    named: list[Criticised] = []
+    wrong, better = list[bool](), list[bool]()
+    outcomes: dict[str, list[bool]] = {f"{name}{end}": [] for end in ("", "_alone") for name in OUTCOMES}
+    for debate, table in zip(debates, correct, strict=True):
+        votes = valid_votes(ballot_box(debate))
+        found = criticised(debate, votes)
+        corrected = corrected_turns(debate, votes)
+        revisions = [t.id for t in debate.turns if holds_criticism(debate.protocol, t.id.round - 1)]
+        named += found
+        wrong += [not right for one in found if (right := is_right(one.solution, table)) is not None]
+        better += [revision in corrected for revision in revisions]
+        targets = {one.solution for one in found}
+        for revision in revisions:
+            solution = TurnId(revision.agent, revision.round - 2)
+            before, after = is_right(solution, table), is_right(revision, table)
+            if revision.round < debate.protocol.num_rounds and before is not None and after is not None:
+                alone = "" if solution in targets else "_alone"
+                name, changed = ("broken", not after) if before else ("mended", after)
+                outcomes[f"{name}{alone}"].append(changed)
+    drops = [drop for one in named if (drop := one.drop) is not None]
+    counts = [len(turn.parsed.targets or ()) for turn in turns]
+    reasons = [failure.reason for turn in turns for failure in turn.parsed.failures]
+    invalid = reasons.count(FailureReason.NOT_A_CRITICISM)
+    valid = sum(len(turn.parsed.criticisms or ()) for turn in turns)
+    result = mean_of("criticism/targets", counts) | mean_of("criticism/turns_share", map(bool, counts))
+    result |= {"criticism/valid_share": valid / (valid + invalid)} if valid + invalid else {}
+    shares = {"wrong_share": wrong, "score_drop": drops, "persuasive_share": [drop > 0 for drop in drops]}
+    shares |= {"self_corrected_share": better} | {f"{name}_share": of for name, of in outcomes.items()}
+    for name, values in shares.items():
+        result |= mean_of(f"criticism/{name}", values)
+    return result
+
+
+class Segment(NamedTuple):
+    """Tokens of a phase of a critique and one stream that rewards them.
+
+    ``weight``: of the stream's advantage; ``reward``: its mean over the turns that have one, else None.
+    """
+
+    name: str
+    stream: str
+    weight: float
+    reward: float | None
+    turns: int
+
+
+def segments(
+    debate: Debate, rewards: Rewards, scheme: RewardConfig, advantages: AdvantageConfig
+) -> list[Segment]:
+    """Return the segments of a critique in the order of the debate, with ramps at their first step."""
+
+    def phases(round_: int) -> tuple[str, ...]:
+        if holds_criticism(debate.protocol, round_):
+            return "criticism", "ranking"
+        if holds_solutions(debate.protocol, round_):
+            return ("revision" if round_ else "proposal",)
+        return ("verdict",)
+
+    scheme, advantages = scheme.at_step(0), advantages.at_step(0)
+    generator, (peer, truth) = number(advantages.lambda_gen), scheme.stream_weights
+    solved = [("peer", generator * peer), ("truth", generator * truth)]
+    judged = [("judge", number(advantages.lambda_judge))]
+    parts = {
+        "proposal": solved,
+        "criticism": [("persuasion", number(advantages.lambda_critic))],
+        "ranking": judged,
+        "revision": [*solved, *([("shaping", generator)] if scheme.shapes else [])],
+        "verdict": judged,
+    }
+    found: list[Segment] = []
+    for name, streams in parts.items():
+        turns = [turn.id for turn in debate.turns if name in phases(turn.id.round)]
+        for stream, weight in streams:
+            given = (value_of(stream_named(rewards, stream), turn) for turn in turns)
+            values = [value for value in given if value is not None]
+            found.append(Segment(name, stream, weight, fmean(values) if values else None, len(values)))
+    return found
 
 
 def seat_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
-    """Return the accuracy of each kind of seat, of solutions and of votes; nothing where all learn."""
+    """Return the accuracy of each kind of seat, of solutions and of votes; nothing if all learn."""
     values: dict[str, list[bool]] = defaultdict(list)
     for debate, table in zip(debates, correct, strict=True):
         for name, right in seat_figures(debate, table):
@@ -55,7 +148,7 @@ def seat_figures(debate: Debate, correct: Correct) -> Iterator[tuple[str, bool]]
 
 
 def tool_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
-    """Return the figures of the programs in a batch; nothing where no turn could run any."""
+    """Return the figures of the programs in a batch; nothing if no turn could run any."""
     problems: dict[str, list[tuple[Turn, bool | None]]] = defaultdict(list)
     for debate, table in zip(debates, correct, strict=True):
         problems[debate.problem.id] += [(turn, is_right(turn.id, table)) for turn in debate.turns]
@@ -76,7 +169,9 @@ def tool_figures(turns: Iterable[tuple[Turn, bool | None]]) -> dict[str, list[fl
     could = [(turn, right) for turn, right in turns if turn.completion.calls is not UNSET]
     if not could:
         return {}
-    ran = [_calls_run(turn) for turn, _ in could]
+    ran: list[list[Call]] = [
+        [call for call in turn.completion.calls or () if call.status != "refused"] for turn, _ in could
+    ]
     programs = [call for calls in ran for call in calls]
     answers = [
         (bool(calls), right)
@@ -91,10 +186,6 @@ def tool_figures(turns: Iterable[tuple[Turn, bool | None]]) -> dict[str, list[fl
         "share": [float(used) for used, _ in answers],
         "only_with_code": [float(right == {True})] if answers else [],
     }
-
-
-def _calls_run(turn: Turn) -> list[Call]:
-    return [call for call in turn.completion.calls or () if call.status != "refused"]
 
 
 class LabelCounts(NamedTuple):
@@ -138,15 +229,13 @@ def label_counts(
     of_group: dict[Hashable, list[tuple[Credit, Correct]]] = {}
     for credit, table, group in zip(credits, correct, groups, strict=True):
         of_group.setdefault(group, []).append((credit, table))
-    counts = LabelCounts()
+    counts: list[LabelCounts] = []
     for members in of_group.values():
         first = members[0][0]
-        labelled = first.judge == "truth" or first.truth == "truth"
-        counts = counts.plus(LabelCounts(1, int(labelled)))
+        counts.append(LabelCounts(1, int(first.judge == "truth" or first.truth == "truth")))
         if first.truth in PSEUDO:
-            rounds = [_round_labels(members, round_) for round_ in range(len(first.labels))]
-            counts = reduce(LabelCounts.plus, rounds, counts)
-    return counts
+            counts += [_round_labels(members, round_) for round_ in range(len(first.labels))]
+    return reduce(LabelCounts.plus, counts, LabelCounts())
 
 
 def _round_labels(members: Sequence[tuple[Credit, Correct]], round_: int) -> LabelCounts:
@@ -162,8 +251,7 @@ def _round_labels(members: Sequence[tuple[Credit, Correct]], round_: int) -> Lab
         for other, same in enumerate(row)
         if same is True and labels[other] == labels[round_] and table[agent][other] is not None
     ]
-    right = sum(grades) > len(grades) / 2
-    return LabelCounts(rounds=1, pseudo=1, graded=bool(grades), right=right)
+    return LabelCounts(rounds=1, pseudo=1, graded=bool(grades), right=sum(grades) > len(grades) / 2)
 
 
 def likelihood_metrics(
@@ -199,7 +287,7 @@ def likelihood_metrics(
 
 
 class Compared(NamedTuple):
-    """A verdict beside the truth on the same solution."""
+    """A verdict and the truth on the same solution."""
 
     passed: bool
     right: bool
@@ -228,28 +316,21 @@ def agreement(pairs: Sequence[Compared], clusters: Sequence[Hashable]) -> dict[s
         return {}
     codes = np.array([*map(Numbered().__getitem__, clusters)])
     passed, right = np.array(pairs, dtype=float).T
+    same = (passed == right).astype(float)
+    po, p, q = same.mean(), passed.mean(), right.mean()
+    pe = p * q + (1 - p) * (1 - q)
+    kappa = None  # where both always say the same thing
+    if pe < 1:
+        shift = (2 * q - 1) * (passed - p) + (2 * p - 1) * (right - q)
+        influence = ((same - po) / (1 - pe) + (po - 1) / (1 - pe) ** 2 * shift) / len(same)
+        kappa = interval(float((po - pe) / (1 - pe)), influence, codes, len(same), signed=True)
     figures = {
         "agreement": mean(passed == right, codes),
-        "kappa": _kappa(passed, right, codes),
+        "kappa": kappa,
         "false_positive_rate": mean(passed[right == 0], codes[right == 0]),
         "false_negative_rate": mean(1 - passed[right == 1], codes[right == 1]),
     }
     return {name: figure for name, figure in figures.items() if figure is not None}
-
-
-def _kappa(passed: np.ndarray, right: np.ndarray, codes: np.ndarray) -> Estimate | None:
-    """Return Cohen's kappa, (po - pe) / (1 - pe), with an interval by its influence function.
-
-    None where both always say the same thing: there is no agreement beyond chance to speak of.
-    """
-    same = (passed == right).astype(float)
-    po, p, q = same.mean(), passed.mean(), right.mean()
-    pe = p * q + (1 - p) * (1 - q)
-    if pe >= 1:
-        return None
-    shift = (2 * q - 1) * (passed - p) + (2 * p - 1) * (right - q)
-    influence = ((same - po) / (1 - pe) + (po - 1) / (1 - pe) ** 2 * shift) / len(same)
-    return interval(float((po - pe) / (1 - pe)), influence, codes, len(same), signed=True)
 
 
 def verdict_metrics(
@@ -259,7 +340,7 @@ def verdict_metrics(
     verdicts: Sequence[Verdicts | None],
     tally: Mapping[str, int],
 ) -> dict[str, float]:
-    """Return what a verifier model said of a step and what that cost; nothing where there is none.
+    """Return figures of a verifier model's verdicts in a step and their cost; nothing without one.
 
     ``tally`` is that of ``VerifierModel.take_tally``.
     """
@@ -275,13 +356,12 @@ def verdict_metrics(
     if requests := tally.get("requests", 0):
         figures["verifier/request_seconds"] = tally.get("milliseconds", 0) / 1000 / requests
     figures |= verdict_costs(tally)
-    pairs = [
-        (pair, debate.problem.id)
-        for debate, table, one in zip(debates, correct, verdicts, strict=True)
-        for pair in compared(debate, table, one)
-    ]
+    pairs, problems = list[Compared](), list[str]()
+    for debate, table, one in zip(debates, correct, verdicts, strict=True):
+        pairs += compared(debate, table, one)
+        problems += [debate.problem.id] * (len(pairs) - len(problems))
     figures |= {"verifier/compared": float(len(pairs))} if pairs else {}
-    for name, estimate in agreement([pair for pair, _ in pairs], [problem for _, problem in pairs]).items():
+    for name, estimate in agreement(pairs, problems).items():
         figures[f"verifier/{name}"] = estimate.value
         if isfinite(estimate.low) and isfinite(estimate.high):
             figures |= {f"verifier/{name}/low": estimate.low, f"verifier/{name}/high": estimate.high}
@@ -292,8 +372,10 @@ def verdict_metrics(
         for value in known_values(reward.truth)
     ]
     if values:
-        figures["reward/verdict/mean"] = float(np.mean(values))
-        figures["reward/verdict/std"] = float(np.std(values))
+        figures |= {
+            "reward/verdict/mean": float(np.mean(values)),
+            "reward/verdict/std": float(np.std(values)),
+        }
         figures["reward/verdict/n"] = float(len(values))
     return figures
 
@@ -304,11 +386,9 @@ def verdict_costs(tally: Mapping[str, int]) -> dict[str, float]:
     >>> verdict_costs({"requests": 2, "tokens": 500, "several": 1})["verifier/tokens/generated"]
     500.0
     """
-    figures = {f"verifier/without/{fault}": float(tally.get(fault, 0)) for fault in FAULTS}
-    figures |= {f"verifier/{name}": float(tally.get(name, 0)) for name in ("requests", "cached")}
-    figures["verifier/tokens/prompt"] = float(tally.get("prompt_tokens", 0))
-    figures["verifier/tokens/generated"] = float(tally.get("tokens", 0))
-    return figures
+    names = {f"without/{fault}": fault for fault in FAULTS} | {"requests": "requests", "cached": "cached"}
+    names |= {"tokens/prompt": "prompt_tokens", "tokens/generated": "tokens"}
+    return {f"verifier/{name}": float(tally.get(key, 0)) for name, key in names.items()}
 
 
 def scores_of(verdicts: Verdicts, round_: int) -> list[float]:

@@ -1,13 +1,13 @@
 """RUN/held_out.jsonl: what every held-out problem gave at each evaluation, and what training changed.
 
-An evaluation is one line, on the disk before the run goes on. ``debate eval`` keeps a line of the same form
+An evaluation is one line, on the disk before the run continues. ``debate eval`` keeps a line of the same form
 in the folder of each evaluation of kept weights.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -103,14 +103,6 @@ class Gain(NamedTuple):
     left_out: int
 
 
-class BeforeAfter(NamedTuple):
-    """The first evaluation and the last: the steps done before each, and the gains by figure."""
-
-    first: int
-    last: int
-    gains: Mapping[str, Gain]
-
-
 def append_held_out(path: Path, evaluation: HeldOut) -> None:
     """Append an evaluation to a file, which is on the disk as a whole line when this returns."""
     with LineFile(path) as file:
@@ -126,7 +118,7 @@ def read_held_out(run: Path, notes: list[str] | None = None, *, data: str = "") 
     """Return the evaluations of a run that can be compared, by step; ``notes`` gets what cannot be read.
 
     They are those of training. Where these have no before and after, they are those of a series of
-    ``debate eval``, if one begins earlier or goes on further; of two alike, the one with more evaluations.
+    ``debate eval``, if one begins earlier or ends later; of two alike, the one with more evaluations.
     ``data``: those of training on a further set.
     """
     said = [] if notes is None else notes
@@ -173,15 +165,6 @@ def _read(path: Path, notes: list[str]) -> Iterator[HeldOut]:
         notes.append(f"{path}: {error.strerror or error}")
 
 
-def before_after(evaluations: Sequence[HeldOut], names: Sequence[str] = tuple(FIGURES)) -> BeforeAfter | None:
-    """Return what changed from the first evaluation to the last; None with fewer than two."""
-    if len(evaluations) < 2:
-        return None
-    first, last = evaluations[0], evaluations[-1]
-    gains = {name: found for name in names if (found := gain(first, last, name)) is not None}
-    return BeforeAfter(first.step, last.step, gains)
-
-
 def gains(before: HeldOut, after: HeldOut, name: str) -> dict[Problem, float]:
     """Return what a figure gained on each problem with a value in both, in the order of ``before``."""
     old, new = before.means(name), after.means(name)
@@ -195,7 +178,7 @@ def reach_of(name: str) -> int:
 
 
 def gain(before: HeldOut, after: HeldOut, name: str) -> Gain | None:
-    """Return what a figure gained over the problems with a value in both; None where there are none.
+    """Return what a figure gained over the problems with a value in both; None if there are none.
 
     Each problem counts once, as in ``debate eval``, however many values it has.
     """
@@ -252,7 +235,7 @@ def _alone(one: HeldOut, name: str) -> str:
 
 
 def on_problems(found: Gain) -> str:
-    """Return the number of problems of a gain, and that they are not all where they are not."""
+    """Return the number of problems of a gain, and a note if some are missing."""
     problems = counted(found.difference.clusters, "problem")
     return f"on the {problems} with a value in both" if found.left_out else problems
 
@@ -264,4 +247,4 @@ def _in_words(found: Gain) -> str:
         return f"{signed_share(gained.value)}, {problems}: too few for an interval"
     bounds = interval(max(gained.low, -1.0), min(gained.high, 1.0), signed_share)
     text = f"{signed_share(gained.value)} ({bounds}), {problems}"
-    return text if gained.told else f"{text}: no change can be told"
+    return text if gained.excludes_zero else f"{text}: no clear change"

@@ -43,8 +43,8 @@ class Estimate:
     p: float | None = None
 
     @property
-    def told(self) -> bool:
-        """Whether the interval of a difference leaves 0 out, so that its direction can be told."""
+    def excludes_zero(self) -> bool:
+        """Whether the interval of a difference excludes 0, so that its direction is clear."""
         return self.low > 0 or self.high < 0
 
 
@@ -77,7 +77,7 @@ def thirds(values: Ordered) -> tuple[Ordered, Ordered, Ordered]:
 
 
 def spread(estimate: Estimate, digits: int, within: tuple[float, float] = (0.0, 1.0)) -> str:
-    """Return the interval as text: half its width where it is even, else its bounds; "" where it has none.
+    """Return the interval as text: half its width where it is even, else its bounds; "" if it has none.
 
     ``within``: what the figure can be; the interval goes no further.
 
@@ -114,7 +114,7 @@ def clustered_mean(
 def crossed_mean(
     runs: Sequence[Mapping[Any, tuple[float, float]]], *, signed: bool = False, most: float = 1.0
 ) -> Estimate | None:
-    """Return the mean of runs' means with a 95% interval over other runs and other problems; None of none.
+    """Return the mean of runs' means with a 95% interval over other runs and other problems, or None.
 
     ``runs``: of each the sum of the values of each problem and their number; a run's mean is sum by number.
     Runs may share all problems, some or none. Values lie in [0, most], ``signed`` ones in [-most, most].
@@ -209,7 +209,7 @@ def mean(values: ArrayLike, clusters: Codes, *, signed: bool = False) -> Estimat
 
 
 def ratio(top: ArrayLike, bottom: ArrayLike, clusters: Codes, *, signed: bool = False) -> Estimate | None:
-    """Return sum(top) / sum(bottom) of rows (n,); n of the estimate is the sum of ``bottom``; None where 0.
+    """Return sum(top) / sum(bottom) of rows (n,); n of the estimate is the sum of ``bottom``; None if 0.
 
     ``signed``: a difference, with its p; otherwise a rate.
     """
@@ -248,7 +248,7 @@ def _all_alike(estimate: Estimate, signed: bool) -> Estimate:
 
 
 def difference(values: ArrayLike, first: ArrayLike, clusters: Codes) -> Estimate | None:
-    """Return the mean of the values where ``first`` minus the mean of the others; None where either is empty.
+    """Return the mean of the values where ``first`` minus the mean of the others; None if either is empty.
 
     Clusters may have rows on both sides, which are then compared within them. Each side has the small-sample
     factor of its own clusters and Student's t Welch's degrees of freedom, so that rows of their own clusters
@@ -290,10 +290,10 @@ def _influence(numbers: Numbers, side: NDArray[np.bool_], of: Estimate) -> Numbe
 
 
 def _of_alike(unknown: Estimate, ones: Estimate, others: Estimate, *, both: bool) -> Estimate:
-    """Return a difference of two means of which one has no spread; ``unknown`` where that has no interval.
+    """Return a difference of two means, one without spread; ``unknown`` where that has no interval.
 
     p is that of the bound nearer to 0; where ``both`` are without spread it is no less than the chance that
-    so many clusters fall apart by side, as in Fisher's exact test.
+    these clusters separate by side, as in Fisher's exact test.
     """
     from scipy import stats
 
@@ -325,7 +325,7 @@ def apart(one: Bounded, other: Bounded) -> Bounded:
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for being so many: one below .05 or more is false in 5% at most [Holm 1979].
+    """Return p-values adjusted for their number: one below .05 or more is false in 5% at most [Holm 1979].
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]

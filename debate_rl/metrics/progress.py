@@ -140,22 +140,20 @@ class PartBars:
         """Print a line above the bars."""
         _print(self.progress.console, line)
 
-    def add(self, part: str, total: int, done: float, pace: Pace) -> None:
+    def add(self, part: str, total: int, done: float, pace: Pace) -> TaskID:
         """Show a bar for a part."""
-        self._parts[part] = pace, self.progress.add_task(part, total=total, completed=int(done), pace=pace)
+        return self.progress.add_task(part, total=total, completed=int(done), pace=pace)
 
     def advance(self, part: str, done: float, total: int) -> None:
         """Note how much of a part is done."""
         if part not in self._parts:
-            self.add(part, total, done, Pace(total, done, clock=self._clock))
-        self._parts[part][0].reach(done)
-        self.move(part, done)
+            pace = Pace(total, done, clock=self._clock)
+            self._parts[part] = pace, self.add(part, total, done, pace)
+        pace, bar = self._parts[part]
+        pace.reach(done)
+        self.progress.update(bar, completed=done)
         if done >= total and not self._keep:
             self.progress.remove_task(self._parts.pop(part)[1])
-
-    def move(self, part: str, done: float) -> None:
-        """Move the bar of a part."""
-        self.progress.update(self._parts[part][1], completed=done)
 
     def close(self) -> None:
         """Leave the bars as they stand."""
@@ -199,8 +197,7 @@ class StepDisplay:
         self._bars = PartBars(console, clock=clock) if bar else None
         self._parts = self._bars or PartLines(lambda line: _print(console, line), ends=False, clock=clock)
         self.say, self.advance, self.close = self._parts.say, self._parts.advance, self._parts.close
-        if self._bars:
-            self._bars.add("steps", steps, done, self._pace)
+        self._bar = self._bars.add("steps", steps, done, self._pace) if self._bars else None
 
     def begin(self, figures: Mapping[str, float]) -> None:
         """Print the held-out figures from before the first step."""
@@ -208,7 +205,7 @@ class StepDisplay:
         self.say("  ".join(("before the first step", *(text for text in shown if text))))
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Print the line of a step, with its time (evaluation aside) and what is left of all steps."""
+        """Print the line of a step, with its time (without evaluation) and the time left for all steps."""
         took = step_seconds(metrics)
         self._pace.reach(step + 1, took_s=took + metrics.get("seconds/evaluate", 0.0))
         left = f", {self._pace.words()}" if step + 1 < self._steps else ""
@@ -218,12 +215,13 @@ class StepDisplay:
         for line in (*self._more(metrics), held_out_line(metrics)):
             if line is not None:
                 self.say(line)
-        if self._bars:
-            self._bars.move("steps", step + 1)
+        if self._bars and self._bar is not None:
+            self._bars.progress.update(self._bar, completed=step + 1)
 
     def _more(self, metrics: Mapping[str, float]) -> Iterator[str]:
-        if self._verbose and (text := optimizer_line(metrics)):
-            yield text
+        optimizer = [f"{title(name)} {metrics[name]:.3g}" for name in OPTIMIZER if name in metrics]
+        if self._verbose and optimizer:
+            yield "  " + "  ".join(optimizer)
         empty = metrics.get("accuracy") == 0 and not metrics.get("format/valid")
         self._empty = self._empty + 1 if empty else 0
         if self._empty == PATIENCE:
@@ -250,16 +248,6 @@ def headline(metrics: Mapping[str, float]) -> str:
     'accuracy 0.500  loss -0.012'
     """
     return _figures(metrics, HEADLINES)
-
-
-def optimizer_line(metrics: Mapping[str, float]) -> str | None:
-    """Return the metrics of the optimizer in a line; None for a step without any.
-
-    >>> optimizer_line({"loss": -0.0123, "lr": 1e-5, "accuracy": 0.5})
-    '  loss -0.0123  lr 1e-05'
-    """
-    known = [f"{title(name)} {metrics[name]:.3g}" for name in OPTIMIZER if name in metrics]
-    return "  " + "  ".join(known) if known else None
 
 
 def held_out_line(metrics: Mapping[str, float]) -> str | None:

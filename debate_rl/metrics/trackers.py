@@ -199,7 +199,8 @@ def open_trackers(
             add(WandbTracker(config.wandb, folder, settings or {}))
         if config.tensorboard:
             add(TensorBoardTracker(folder / "tensorboard", first_step))
-        kind, verbose = config.progress, config.verbose
+        verbose = config.progress == "verbose"
+        kind = "auto" if config.progress == "verbose" else config.progress
         if shown := step_display(kind, steps, done=first_step, console=console, verbose=verbose):
             add(shown)
         yield trackers

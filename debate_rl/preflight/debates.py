@@ -16,7 +16,7 @@ from debate.concurrency import run_async
 from debate.prompting.shown import speakers
 from debate.types import WITHOUT_TRUTH, Policy
 from debate_rl.alarms.rules import MISMATCH
-from debate_rl.config import AdaptiveConfig, Config
+from debate_rl.config import Config
 from debate_rl.engines import end_engines, freeze_start, local_settings, make_policy, open_policy
 from debate_rl.evaluation.grading import opened_verifying
 from debate_rl.formatting import counted, duration
@@ -118,7 +118,7 @@ def chosen_problems(config: Config, data: Problems, count: int) -> list[int]:
 
 def size_line(config: Config, problems: int) -> str:
     """Return a line of what is going to be sampled, before it is."""
-    debate, each = config.debate, _debates(config)
+    debate, each = config.debate, config.train.chunk
     turns = sum(len(speakers(debate, round_)) for round_ in range(debate.num_rounds + debate.final_ballot))
     replies = problems * each * turns
     return (
@@ -130,7 +130,7 @@ def size_line(config: Config, problems: int) -> str:
 def hold(config: Config, data: Problems, opened: Opened, count: int, say: Callable[[str], None]) -> Examined:
     """Hold the debates of so many problems; after a fifth of them ``say`` how long the others take."""
     now = config.at_step(0)
-    whole = {"group_size": _debates(config), "dynamic_sampling": 0, "adaptive": AdaptiveConfig()}
+    whole = {"group_size": config.train.chunk, "dynamic_sampling": 0, "adaptive": None}
     now = now.model_copy(update={"train": now.train.model_copy(update=whole)})
     indices = chosen_problems(config, data, count)
     rollout, started = Rollout([], [], [], []), time.monotonic()
@@ -146,10 +146,6 @@ def hold(config: Config, data: Problems, opened: Opened, count: int, say: Callab
     transitions = rollout.transitions()
     advantages = turn_advantages(transitions, now.rewards, now.advantages, {})
     return Examined(now, data, rollout, transitions, advantages.turns)
-
-
-def _debates(config: Config) -> int:
-    return config.train.adaptive.chunk or config.train.group_size
 
 
 def debate_checks(examined: Examined, opened: Opened) -> Iterator[Check]:

@@ -36,7 +36,7 @@ MANY_ALIKE = 0.01
 
 
 def data_checks(data: Problems) -> Iterator[Check]:
-    """Yield what there is to train on, with which answers, how often, and what the held-out set shares."""
+    """Check the training problems: number, answers, repetitions and overlap with held-out ones."""
     train = data.train
     by_level = Counter(str(problem.level) for problem in train if problem.level is not None)
     levels = (

@@ -30,21 +30,21 @@ CHOICE_MODES: tuple[Mode, ...] = ("boxed", "lenient", "gsm8k_strict", "answer_is
 """The modes that read letters of options; all others are for mathematics."""
 FREE = (
     *("run", "logging", "verifier.cache", "verifier.max_without", "verifier.diagnose"),
-    *("train.save_every", "train.save_minutes", "train.keep_last", "train.keep_best", "train.over_memory"),
+    *("train.save_every", "train.keep_last", "train.keep_best", "train.over_memory"),
     *("train.target", "train.hours", "train.on_alarm", "train.max_first_mismatch"),
 )
 """Settings that may always change: they decide which checkpoints are written, whether a run that may not fit
 begins, when it ends, and what only evaluations ask; the steps stay the same."""
 DIRECT = "eval/direct/accuracy"
 HELD_BACK = "eval/sft/loss"
-"""The one figure of an evaluation of which less is better."""
+"""The one figure of an evaluation that is better when lower."""
 BEST_BY = re.compile(
     r"eval/([a-z][a-z0-9_]*/)?(direct/(accuracy|self_consistency|instructions|score|(pass|cons|score)@[1-9]\d*)"
     r"|debate/(accuracy/round_\d+|winner/accuracy|majority|valid_xml|instructions|score|pass@[1-9]\d*)"
     r"|debate/(winner_minus_direct|(winner|majority)_minus_self_consistency)"
     r"|judge/(accuracy|strict_accuracy|coverage))"
 )
-"""The figures of an evaluation of which more is better."""
+"""The figures of an evaluation that are better when higher."""
 FROM_DEBATES = ("logprob", "repetition", "circular", "peer_truth", "wrong_consensus")
 """Detectors that read only stored debates."""
 OF_VOTES = ("circular", "one_sided", "peer_truth", "votes_against_truth", "wrong_consensus")
@@ -138,10 +138,10 @@ def refuse_unexplored(config: Config) -> None:
 def refuse_without_truth(config: Config, data: Problems) -> None:
     """Refuse settings that need right and wrong solutions where a problem cannot have them."""
     open_ = next((problem.id for problem in data.train if problem.kind in WITHOUT_TRUTH), None)
-    if config.train.adaptive.chunk and open_ is not None:
+    if config.train.adaptive and open_ is not None:
         raise ValueError(
-            f"train.adaptive.chunk = {config.train.adaptive.chunk}: waits for right and for wrong solutions, "
-            f"and the problem {open_!r} has no gold answer; set train.adaptive.chunk = 0"
+            "train.adaptive: waits for right and for wrong solutions, "
+            f"and the problem {open_!r} has no gold answer; leave it out"
         )
     scored, keys = (
         next((p.id for p in data.train if p.kind == "rubric"), None),
@@ -167,9 +167,9 @@ def refuse_without_truth(config: Config, data: Problems) -> None:
 def refuse_modes(config: Config, data: Problems) -> None:
     """Refuse a mode of the grader that does not read the answers of some kind of the problems."""
     grader = config.grader
-    modes = {"mode": (grader.mode,), "strict_mode": (grader.strict_mode,), "beside": grader.beside}
+    modes = {"mode": [mode for _, mode in grader.modes], "beside": grader.beside}
     kinds = {problem.kind: problem.id for problem in (*data.train, *data.never_trained)}
-    for key, mode in ((key, mode) for key, given in modes.items() for mode in given if mode is not None):
+    for key, mode in ((key, mode) for key, given in modes.items() for mode in given):
         for kind, id in kinds.items():
             letters = kind == "choice"
             if (mode == "first_letter" and not letters) or (letters and mode not in CHOICE_MODES):
@@ -183,7 +183,7 @@ def check_prompts(config: Config, data: Problems) -> None:
     """Warn once where the grader reads only a box, and no prompt or example has the word."""
     family, problem = prompts_of(config.debate).alone, data.train[0]
     taught = config.warm_start.steps or problem.kind in ("open", "instructions", "code")
-    if not family or taught or config.grader.mode != IN_A_BOX:
+    if not family or taught or config.grader.mode_at(0) != IN_A_BOX:
         return
     prompt = agent_prompt(seat_debate(problem, config.debate, 0), (), 0, 0, Cut())
     if not any("boxed" in message.content for message in prompt.messages):
@@ -241,7 +241,7 @@ def check_labels(config: Config, data: Problems) -> None:
         )
     if not hides and rewards.pseudo != "none" and len(known) == len(data.train):
         raise ValueError(every_problem_is_labelled(rewards.pseudo))
-    if hides and (config.sampling.by_measured or config.env.difficulty is not None):
+    if hides and config.env.difficulty is not None:
         raise ValueError(
             f"{key}: measured pass rates (env.difficulty) are grades by gold answers that it hides; leave "
             "out one of them"

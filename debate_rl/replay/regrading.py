@@ -8,13 +8,12 @@ and the part of a gain that is learning to stop.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from math import isfinite
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
@@ -29,7 +28,7 @@ from debate_rl.config.recipes import read_run_config
 from debate_rl.evaluation.folder import IDENTITY
 from debate_rl.evaluation.grading import IN_A_BOX, grade_turn
 from debate_rl.evaluation.scores import Scores, difference
-from debate_rl.formatting import percent
+from debate_rl.formatting import json_number, percent
 from debate_rl.metrics import intervals
 from debate_rl.metrics.intervals import Estimate, Numbered, clustered_mean, spread, thirds
 from envs import Environment, load_environment
@@ -45,13 +44,14 @@ TRAINING = "training"
 STORED = "stored"
 """In place of a mode: the grades that were stored with the replies."""
 _KNOWN: dict[str, Mode] = {mode: mode for mode in MODES}
-Records: TypeAlias = Callable[[], Iterator[Record]]
 FAMILY = "family"
 """The word of --clip for the stop strings of a prompt set."""
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\,": ",", r"\\": "\\"}
+Records: TypeAlias = Callable[[], Iterator[Record]]
 StopsOf: TypeAlias = Callable[[DebateConfig], Sequence[str]]
 """The stop strings at which replies of a protocol are cut."""
-Column: TypeAlias = list[float | None]
+Row: TypeAlias = dict[str, Any]
+"""A line of a result: names, counts and estimates (None if one is not known)."""
 
 
 class Source(NamedTuple):
@@ -72,27 +72,48 @@ class Reply(NamedTuple):
 
 @dataclass(slots=True)
 class Sheet:
-    """The grades of one part of a source, 1 or 0 by reply, each list in the order of ``clusters``.
+    """The grades of one part of a source: ``values[figure, mode][problem]``, a value for each reply.
 
-    ``sampled`` and ``clipped`` by mode hold None where the grader gave no verdict; ``cut``: whether a reply
-    continued after a stop string. ``open`` replies have no truth.
+    Figures: "sampled" and "clipped" (1 right, 0 not), "stopping" their difference, "moved" its negative,
+    "changed" and "differs" (from the stored grade) 1 where two grades differ, "cut" 1 where a reply continued
+    after a stop string. What the grader gave no verdict on is in ``ungraded``; ``open`` replies have no
+    truth.
     """
 
     source: str
     part: str
     problems: dict[str, Problem] = field(default_factory=dict)
-    clusters: list[str] = field(default_factory=list)
-    sampled: dict[str, Column] = field(default_factory=lambda: defaultdict(list))
-    clipped: dict[str, Column] = field(default_factory=lambda: defaultdict(list))
-    cut: list[float] = field(default_factory=list)
+    values: dict[tuple[str, str], dict[str, list[float]]] = field(default_factory=dict)
+    ungraded: Counter[str] = field(default_factory=Counter[str])
     open: int = 0
+
+    @property
+    def modes(self) -> list[str]:
+        """The modes, that of the stored grades first."""
+        return [mode for figure, mode in self.values if figure == "sampled"]
+
+    def put(self, figure: str, mode: str, id: str, value: float | None) -> None:
+        """Add the value of a reply to a problem."""
+        by_problem = self.values.setdefault((figure, mode), defaultdict(list))
+        if value is not None:
+            by_problem[id].append(value)
+
+    def flat(self, figure: str, mode: str) -> tuple[list[float], list[str]]:
+        """Return all values of a figure, and their problems."""
+        pairs = [(v, id) for id, values in self.values.get((figure, mode), {}).items() for v in values]
+        return [value for value, _ in pairs], [id for _, id in pairs]
+
+    def share(self, figure: str, mode: str) -> Estimate | None:
+        """Return the mean of a figure over all replies; None without any value."""
+        values, ids = self.flat(figure, mode)
+        return clustered_mean(values, ids, signed=figure == "moved") if values else None
 
 
 def sources_of(path: Path, *, filter: str = "", steps: tuple[int, int | None] = (0, None)) -> list[Source]:
     """Return what can be graded again at a path: a run, one evaluation, or a folder of evaluations.
 
     The training transcripts of a run are early and late steps, a third each, or the steps that are named.
-    ValueError where there is nothing.
+    ValueError if there is nothing.
     """
     if (path / IDENTITY).is_file():
         return [_evaluation(path)]
@@ -103,20 +124,6 @@ def sources_of(path: Path, *, filter: str = "", steps: tuple[int, int | None] = 
     if not found:
         raise ValueError(f"{path}: neither a run nor the folder of an evaluation (no {IDENTITY} in it)")
     return found
-
-
-def stored_mode_of(source: Source) -> Mode:
-    """Return the mode by which the first replies of a source were graded when they were stored."""
-    first = next((record for _, records in source.parts for record in records()), None)
-    return IN_A_BOX if first is None else _KNOWN.get(str(first.mode), IN_A_BOX)
-
-
-def modes_named(names: Collection[str]) -> tuple[Mode, ...]:
-    """Return the modes of these names, in their order; ValueError for an unknown one."""
-    for name in names:
-        if name not in _KNOWN:
-            raise ValueError(f"--modes {name}: unknown; valid: {', '.join(MODES)}")
-    return tuple(dict.fromkeys(_KNOWN[name] for name in names))
 
 
 def _evaluation(folder: Path) -> Source:
@@ -131,6 +138,10 @@ def _evaluation(folder: Path) -> Source:
 
 
 def _training(run: Path, filter: str, steps: tuple[int, int | None]) -> Iterator[Source]:
+    def stored(words: str) -> Iterator[Record]:
+        with RunStore.open(run, refresh=False) as store:
+            yield from (record for _, record in store.records(words))
+
     with RunStore.open(run) as store:
         known = [row.step for row in store.steps() if row.step is not None]
     first, last = steps
@@ -143,12 +154,21 @@ def _training(run: Path, filter: str, steps: tuple[int, int | None]) -> Iterator
         low, high = chosen[part[0]], chosen[part[-1]]
         span = f"step {low}" if low == high else f"steps {low}..{high}"
         words = f"step:{low}..{high}" + (f" ({filter})" if filter else "")
-        yield Source(span, ((TRAINING, lambda words=words: _stored(run, words)),))
+        yield Source(span, ((TRAINING, lambda words=words: stored(words)),))
 
 
-def _stored(run: Path, filter: str) -> Iterator[Record]:
-    with RunStore.open(run, refresh=False) as store:
-        yield from (record for _, record in store.records(filter))
+def stored_mode_of(source: Source) -> Mode:
+    """Return the mode by which the first replies of a source were graded when they were stored."""
+    first = next((record for _, records in source.parts for record in records()), None)
+    return IN_A_BOX if first is None else _KNOWN.get(str(first.mode), IN_A_BOX)
+
+
+def modes_named(names: Collection[str]) -> tuple[Mode, ...]:
+    """Return the modes of these names, in their order; ValueError for an unknown one."""
+    for name in names:
+        if name not in _KNOWN:
+            raise ValueError(f"--modes {name}: unknown; valid: {', '.join(MODES)}")
+    return tuple(dict.fromkeys(_KNOWN[name] for name in names))
 
 
 def regrade(
@@ -167,7 +187,11 @@ def regrade(
     sheets: dict[str, Sheet] = {}
     for part, records in source.parts:
         for label, reply in (found for record in records() for found in replies_of(part, record)):
-            _grade(sheets.setdefault(label, Sheet(source.name, label)), reply, modes, stops, own)
+            sheet = sheets.setdefault(label, Sheet(source.name, label))
+            if reply.problem.kind in WITHOUT_TRUTH:
+                sheet.open += 1
+            else:
+                _grade(sheet, reply, modes, stops(reply.protocol), own)
             tell()
     return list(sheets.values())
 
@@ -185,29 +209,36 @@ def replies_of(part: str, record: Record) -> Iterator[tuple[str, Reply]]:
 
 
 def _grade(
-    sheet: Sheet, reply: Reply, modes: Sequence[Mode], stops: StopsOf, own: Environment | None
+    sheet: Sheet, reply: Reply, modes: Sequence[Mode], stops: Sequence[str], own: Environment | None
 ) -> None:
-    if reply.problem.kind in WITHOUT_TRUTH:
-        sheet.open += 1
-        return
-    text, thinking = reply.turn.completion.stated, reply.turn.parsed.thinking
-    named = stops(reply.protocol)
-    cut = clipped(text, named, start=thinking.end if thinking else 0)
-    sheet.problems[reply.problem.id] = reply.problem
-    sheet.clusters.append(reply.problem.id)
-    sheet.cut.append(float(text[len(cut) :] not in ("", *named)))  # a reply may have ended at its stop string
-    sheet.sampled[STORED].append(_value(reply.stored))
+    """Add a reply's grades; a difference counts where both grades are known."""
+
+    def value(verdict: Truth) -> float | None:
+        return None if verdict is None else float(verdict is True)
+
+    def less(one: float | None, other: float | None) -> float | None:
+        return None if one is None or other is None else one - other
+
+    text, thinking, id = reply.turn.completion.stated, reply.turn.parsed.thinking, reply.problem.id
+    cut = clipped(text, stops, start=thinking.end if thinking else 0)
+    sheet.problems[id] = reply.problem
+    stored = value(reply.stored)
+    sheet.put("sampled", STORED, id, stored)
     whole = read_again(reply)
     ended = whole if cut == text else read_again(reply, cut)
     for mode in modes:
-        verdict = graded(reply.problem, whole, mode, own)
-        again = verdict if ended is whole else graded(reply.problem, ended, mode, own)
-        sheet.sampled[mode].append(_value(verdict))
-        sheet.clipped[mode].append(_value(again))
-
-
-def _value(verdict: Truth) -> float | None:
-    return None if verdict is None else float(verdict is True)
+        sampled = value(graded(reply.problem, whole, mode, own))
+        after = sampled if ended is whole else value(graded(reply.problem, ended, mode, own))
+        moved, differs = less(after, sampled), less(stored, sampled)
+        figures = {"sampled": sampled, "clipped": after, "moved": moved, "stopping": less(sampled, after)}
+        figures["changed"] = None if moved is None else abs(moved)
+        figures["differs"] = None if differs is None else abs(differs)
+        figures["cut"] = float(
+            text[len(cut) :] not in ("", *stops)
+        )  # a reply may have ended at its stop string
+        for figure, found in figures.items():
+            sheet.put(figure, mode, id, found)
+        sheet.ungraded[mode] += (sampled is None) + (after is None)
 
 
 def read_again(reply: Reply, cut: str | None = None) -> Turn:
@@ -234,9 +265,9 @@ def read_again(reply: Reply, cut: str | None = None) -> Turn:
 
 
 def graded(problem: Problem, turn: Turn, mode: Mode, own: Environment | None = None) -> Truth:
-    """Return the verdict on a turn's solution under a mode; None where the grader gave none.
+    """Return the verdict on a turn's solution under a mode; None if the grader gave none.
 
-    ValueError where the mode is not for such a problem.
+    ValueError if the mode is not for such a problem.
     """
     if mode == "first_letter" and problem.kind != "choice":
         kind = f"problem {problem.id} is of kind {problem.kind}"
@@ -244,147 +275,73 @@ def graded(problem: Problem, turn: Turn, mode: Mode, own: Environment | None = N
     return grade_turn(own or environment_of(problem), problem, turn, mode).verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One part of a source under one mode, all shares of its ``replies``; None where a share is not known.
-
-    ``sampled`` and ``clipped``: right; ``moved``: clipped minus as sampled, reply by reply; ``cut``:
-    continued after a stop string; ``changed``: another grade once cut; ``differs``: another grade than
-    stored.
-    """
-
-    source: str
-    part: str
-    mode: str
-    replies: int
-    problems: int
-    sampled: Estimate | None
-    clipped: Estimate | None = None
-    moved: Estimate | None = None
-    cut: Estimate | None = None
-    changed: Estimate | None = None
-    differs: Estimate | None = None
+def lines_of(sheet: Sheet, *, clip: bool) -> Iterator[Row]:
+    """Yield the shares of the stored grades, then of each mode; ``clip``: whether stop strings were named."""
+    compared = ("clipped", "moved", "cut", "changed") if clip else ()
+    for mode in sheet.modes:
+        names = ("sampled", *(() if mode == STORED else (*compared, "differs")))
+        shares = {name: sheet.share(name, mode) for name in names}
+        row: Row = {"source": sheet.source, "part": sheet.part, "mode": mode}
+        row |= {"replies": len(sheet.flat("sampled", mode)[0]), "problems": len(sheet.problems)}
+        figures = ("sampled", "clipped", "moved", "cut", "changed", "differs")
+        yield row | {name: shares.get(name) for name in figures}
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """How much more is right in ``source`` than in ``base``: as sampled, clipped, and the first minus the
-    second, which is what learning to stop alone is worth. Paired by problem where both have the same ones.
-    """
-
-    source: str
-    base: str
-    part: str
-    mode: str
-    sampled: Estimate | None
-    clipped: Estimate | None
-    stopping: Estimate | None
-    paired: bool
-
-
-def lines_of(sheet: Sheet, *, clip: bool) -> Iterator[Line]:
-    """Yield the stored grades, then each mode; ``clip``: whether any stop strings were named."""
-
-    def share(values: Sequence[float | None], *, signed: bool = False) -> Estimate | None:
-        known = [(value, id) for value, id in zip(values, sheet.clusters, strict=True) if value is not None]
-        return clustered_mean(*map(list, zip(*known, strict=True)), signed=signed) if known else None
-
-    for mode, sampled in sheet.sampled.items():
-        counts = sum(value is not None for value in sampled), len(sheet.problems)
-        more: dict[str, Estimate | None] = {}
-        if mode != STORED and clip:
-            cut = sheet.clipped[mode]
-            more["clipped"], more["moved"] = share(cut), share(_less(cut, sampled), signed=True)
-            more["cut"], more["changed"] = share(sheet.cut), share(_apart(cut, sampled))
-        if mode != STORED:
-            more["differs"] = share(_apart(sheet.sampled[STORED], sampled))
-        yield Line(sheet.source, sheet.part, mode, *counts, share(sampled), **more)
-
-
-def _less(left: Sequence[float | None], right: Sequence[float | None]) -> Column:
-    pairs = zip(left, right, strict=True)
-    return [None if one is None or other is None else one - other for one, other in pairs]
-
-
-def _apart(left: Sequence[float | None], right: Sequence[float | None]) -> Column:
-    return [None if value is None else abs(value) for value in _less(left, right)]
-
-
-def gains_of(sheets: Sequence[Sheet]) -> Iterator[Gain]:
+def gains_of(sheets: Sequence[Sheet]) -> Iterator[Row]:
     """Yield the gains of each part over the first source that has it, of training apart from evaluations.
 
-    Evaluations are compared with the first one of the same problems: others say nothing about a gain.
+    ``sampled`` and ``clipped``: how much more is right; ``stopping``: the first minus the second, which is
+    the gain of learning to stop alone. Evaluations are compared with the first one of the same problems
+    (``paired``): others say nothing about a gain.
     """
-    by_part: dict[str, list[Sheet]] = defaultdict(list)
-    for sheet in sheets:
-        by_part[sheet.part].append(sheet)
-    for part, of_part in by_part.items():
+    for part in dict.fromkeys(sheet.part for sheet in sheets):
+        of_part = [sheet for sheet in sheets if sheet.part == part]
         training = part.startswith(TRAINING)
         for sheet in of_part:
             base = next(one for one in of_part if training or one.problems == sheet.problems)
-            if base is not sheet:
-                for mode in (mode for mode in sheet.clipped if mode in base.clipped):
-                    yield _gain(sheet, base, mode, paired=not training and sheet.problems == base.problems)
+            for mode in sheet.modes if base is not sheet else ():
+                if mode != STORED and mode in base.modes:
+                    paired = not training
+                    row: Row = {"source": sheet.source, "base": base.source, "part": part, "mode": mode}
+                    for name in ("sampled", "clipped", "stopping"):
+                        row[name] = _gain(sheet, base, name, mode, paired=paired)
+                    yield row | {"paired": paired}
 
 
-def _gain(sheet: Sheet, base: Sheet, mode: str, *, paired: bool) -> Gain:
-    new, old = _scores(sheet, mode), _scores(base, mode)
-    found: list[Estimate | None] = []
-    for name in ("sampled", "clipped", "stopping"):
-        if paired:
-            found.append(difference(new, name, old, name))
-            continue
-        rows = [
-            (value, side, id)
-            for side, scores in ((True, new), (False, old))
-            for id, values in scores.values[name].items()
-            for value in values
-        ]
-        values, sides, ids = zip(*rows, strict=True) if rows else ((), (), ())
-        clusters = np.array([*map(Numbered().__getitem__, ids)])
-        found.append(intervals.difference(values, sides, clusters) if rows else None)
-    return Gain(sheet.source, base.source, sheet.part, mode, *found, paired)  # type: ignore[call-arg]
+def _gain(sheet: Sheet, base: Sheet, name: str, mode: str, *, paired: bool) -> Estimate | None:
+    if paired:
+        new, old = (Scores({name: one.values[name, mode]}, one.problems, samples=0) for one in (sheet, base))
+        return difference(new, name, old, name)
+    (values, ids), (before, others) = sheet.flat(name, mode), base.flat(name, mode)
+    if not values and not before:
+        return None
+    clusters = np.array([*map(Numbered().__getitem__, [*ids, *others])])
+    first = np.arange(len(clusters)) < len(values)
+    return intervals.difference([*values, *before], first, clusters)
 
 
-def _scores(sheet: Sheet, mode: str) -> Scores:
-    """Return the grades under a mode by problem, and how much better each is as sampled than clipped."""
-    sampled, cut = sheet.sampled[mode], sheet.clipped[mode]
-    columns = {"sampled": sampled, "clipped": cut, "stopping": _less(sampled, cut)}
-    values: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in columns}
-    for name, column in columns.items():
-        for value, id in zip(column, sheet.clusters, strict=True):
-            if value is not None:
-                values[name][id].append(value)
-    return Scores(values, sheet.problems, samples=0)
-
-
-def table_of(lines: Iterable[Line], *, clip: bool) -> list[list[str]]:
+def table_of(lines: Sequence[Row], *, clip: bool) -> list[list[str]]:
     """Return the lines as a table, heads first; what a line shares with the one above it stands once."""
     heads = ["replies of", "part", "replies", "mode", "as sampled"]
     heads += ["clipped", "clipped - as sampled", "cut", "grade changed"] if clip else []
     table, above = [[*heads, "not as stored"]], list[str]()
     for line in lines:
-        named = [line.source, line.part, str(line.replies)]
-        more = [cell(line.clipped), cell(line.moved, signed=True), _percent(line.cut), _percent(line.changed)]
-        cells = [cell(line.sampled), *(more if clip else ()), _percent(line.differs)]
-        table.append([*(["", "", ""] if named == above else named), line.mode, *cells])
+        named = [line["source"], line["part"], str(line["replies"])]
+        shares = ["-" if (one := line[name]) is None else percent(one.value) for name in ("cut", "changed")]
+        more = [cell(line["clipped"]), cell(line["moved"], signed=True), *shares] if clip else []
+        differs = "-" if line["differs"] is None else percent(line["differs"].value)
+        begin = ["", "", ""] if named == above else named
+        table.append([*begin, line["mode"], cell(line["sampled"]), *more, differs])
         above = named
     return table
 
 
-def gain_table(gains: Iterable[Gain]) -> list[list[str]]:
+def gain_table(gains: Sequence[Row]) -> list[list[str]]:
     """Return the gains as a table, heads first."""
     heads = ["gain of", "over", "part", "mode", "as sampled", "clipped", "of it stopping"]
-    rows = [
-        [one.source, one.base, one.part, one.mode]
-        + [cell(part, signed=True) for part in (one.sampled, one.clipped, one.stopping)]
-        for one in gains
-    ]
+    names, figures = ("source", "base", "part", "mode"), ("sampled", "clipped", "stopping")
+    rows = ([one[n] for n in names] + [cell(one[figure], signed=True) for figure in figures] for one in gains)
     return [heads, *rows]
-
-
-def _percent(share: Estimate | None) -> str:
-    return "-" if share is None else percent(share.value)
 
 
 def cell(estimate: Estimate | None, *, signed: bool = False) -> str:
@@ -399,18 +356,14 @@ def cell(estimate: Estimate | None, *, signed: bool = False) -> str:
     return f"{estimate.value:{'+' if signed else ''}.3f}{spread(estimate, 3, within)}"
 
 
-def plain(estimate: Estimate | None) -> dict[str, float | int | None] | None:
+def plain(estimate: Estimate | None) -> dict[str, object] | None:
     """Return an estimate for a JSON file; a bound that is not finite is None."""
     if estimate is None:
         return None
-    low, high = (bound if isfinite(bound) else None for bound in (estimate.low, estimate.high))
-    found = {
-        "value": estimate.value,
-        "low": low,
-        "high": high,
-        "n": estimate.n,
-        "problems": estimate.clusters,
+    found: dict[str, object] = {
+        name: json_number(getattr(estimate, name)) for name in ("value", "low", "high")
     }
+    found |= {"n": estimate.n, "problems": estimate.clusters}
     return found if estimate.p is None else {**found, "p": estimate.p}
 
 
@@ -425,7 +378,7 @@ def stop_strings(text: str) -> tuple[str, ...]:
 
 
 def stops_of(clip: str) -> StopsOf:
-    """Return the stop strings that --clip means for the replies of a protocol; ValueError where it has none.
+    """Return the stop strings that --clip means for the replies of a protocol; ValueError if it has none.
 
     >>> from debate import DebateConfig
     >>> stops_of("family:qa")(DebateConfig())[:2], stops_of("Q:")(DebateConfig())

@@ -39,7 +39,7 @@ CLOSE = 1e-9
 class Scheme:
     """What turns a step's debates into advantages; ``group_size`` is the debates K of each problem.
 
-    ``seed``: the run's, which deals labels; ``coins``: whether coins stand for truth (``train.control``).
+    ``seed``: the run's, which deals labels; ``coins``: whether coins replace truth (``train.control``).
     """
 
     rewards: RewardConfig
@@ -59,12 +59,6 @@ class Scheme:
     def at_step(self, step: int) -> Scheme:
         """Return the scheme of a step: a number in place of every ramp."""
         return replace(self, rewards=self.rewards.at_step(step), advantages=self.advantages.at_step(step))
-
-    def scores_as(self, other: Scheme) -> bool:
-        """Return whether the rewards equal another scheme's: these keys act on advantages only."""
-        same = {"truth_weight": 0.5, "mix": "advantages"}
-        alike = self.rewards.model_copy(update=same) == other.rewards.model_copy(update=same)
-        return alike and self.group_size == other.group_size
 
 
 def scheme_of(config: Config) -> Scheme:
@@ -179,34 +173,19 @@ def replay_run(
     the steps before ``first`` are replayed too. ``tell`` is called for each debate read.
     """
 
-    def told() -> Iterator[tuple[str, Record]]:
+    def counted() -> Iterator[tuple[str, Record]]:
         begin = 0 if own.remembers or other.remembers else first
-        for item in store.records(steps_filter(begin, last)):
+        for item in store.records(f"step:{begin}..{'' if last is None else last}"):
             tell()
             yield item
 
-    wanted = _ids(store, filter) if filter.strip() else None
-    for change in compare_steps(told(), own, other):
-        if change.step >= first and (wanted is None or change.id in wanted):
-            yield change
-
-
-def _ids(store: RunStore, filter: str) -> set[str]:
-    found: set[str] = set()
-    after: str | None = None
-    while page := store.debates(filter, after=after, limit=1000):
-        found.update(row.id for row in page)
+    wanted, after = set[str](), None
+    while filter.strip() and (page := store.debates(filter, after=after, limit=1000)):
+        wanted.update(row.id for row in page)
         after = page[-1].id
-    return found
-
-
-def steps_filter(first: int, last: int | None) -> str:
-    """Return the filter that finds some steps.
-
-    >>> steps_filter(3, None), steps_filter(0, 5)
-    ('step:3..', 'step:0..5')
-    """
-    return f"step:{first}..{'' if last is None else last}"
+    for change in compare_steps(counted(), own, other):
+        if change.step >= first and (not filter.strip() or change.id in wanted):
+            yield change
 
 
 def compare_steps(
@@ -223,8 +202,7 @@ def compare_steps(
         scored = score_step(step, own)
         old = new = replay_step(scored, own, own_means)
         if other != own:
-            scored = scored if other.scores_as(own) else score_step(step, other)
-            new = replay_step(scored, other, other_means)
+            new = replay_step(score_step(step, other), other, other_means)
         yield from map(_change, ids, step, old, new)
 
 
@@ -234,6 +212,7 @@ def _change(id: str, one: Record, before: Replayed, after: Replayed) -> DebateCh
     old = _columns(turns, before, critique=critique)
     new = old if after is before else _columns(turns, after, critique=critique)
     learnt = (*PARTS[:3], CRITIC) if critique else PARTS[:3]
+    pairs = (zip(old.advantages[name], new.advantages[name], strict=True) for name in learnt)
     return DebateChange(
         id=id,
         step=one.step,
@@ -243,7 +222,7 @@ def _change(id: str, one: Record, before: Replayed, after: Replayed) -> DebateCh
         turns=turns,
         old=old,
         new=new,
-        change=sum(_distance(old.advantages[name], new.advantages[name]) for name in learnt),
+        change=sum(sum(abs((b or 0.0) - (a or 0.0)) for a, b in pair) for pair in pairs),
         checked=one.rewards is not None,
         differs=one.rewards is not None and not _is_stored(one, one.rewards, before),
         not_finite=after.not_finite,
@@ -267,29 +246,19 @@ def _critic(part: TurnAdvantages) -> float | None:
     return None if part.critic is UNSET else part.critic
 
 
-def _distance(old: Column, new: Column) -> float:
-    return sum(abs((b or 0.0) - (a or 0.0)) for a, b in zip(old, new, strict=True))
-
-
 def _is_stored(one: Record, stored: Rewards, replayed: Replayed) -> bool:
-    """Return whether stored rewards and advantages are the replayed ones but for rounding."""
-    pairs = [
-        (stream_named(stored, name), stream_named(replayed.rewards, name))
-        for name in (*STREAMS, *OPTIONAL_STREAMS)
-    ]
-    same = all(
-        a == b
-        or (
-            [len(row) for row in a] == [len(row) for row in b]
-            and all(map(close, [x for row in a for x in row], [y for row in b for y in row]))
-        )
-        for a, b in pairs
-    )
-    return same and same_advantages(one.advantages, replayed.advantages)
+    """Return whether stored rewards and advantages are the replayed ones up to rounding."""
+    for name in (*STREAMS, *OPTIONAL_STREAMS):
+        a, b = stream_named(stored, name), stream_named(replayed.rewards, name)
+        if [len(row) for row in a] != [len(row) for row in b]:
+            return False
+        if not all(map(close, [x for row in a for x in row], [y for row in b for y in row])):
+            return False
+    return same_advantages(one.advantages, replayed.advantages)
 
 
 def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvantages]) -> bool:
-    """Return whether advantages are equal but for rounding; peer and truth count where they were stored.
+    """Return whether advantages are equal up to rounding; peer and truth count where they were stored.
 
     >>> a, b = (TurnAdvantages(TurnId(0, 0), 0.5, peer=peer) for peer in (None, 0.5))
     >>> same_advantages([a], [b]), same_advantages([b], [a]), same_advantages([a], [])
@@ -305,7 +274,7 @@ def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvant
 
 
 def close(a: float | None, b: float | None) -> bool:
-    """Return whether two numbers are equal but for rounding; no number equals only no number."""
+    """Return whether two numbers are equal up to rounding; no number equals only no number."""
     if a is None or b is None:
         return a is b
     return isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE)

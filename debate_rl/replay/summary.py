@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,54 +27,38 @@ FACTS, DEBATES = "replay.json", "debates.jsonl"
 SCHEMA = 1
 """Of replay.json and debates.jsonl."""
 _FRESH = f".{DEBATES}.new"
+SUMS = ("sign_changed", "gained", "lost", "old", "new", "moved")
+PLACES = ("stream", "persona", "round")
+"""The parts of a cell's key."""
 
 
-@dataclass(slots=True)
-class Tally:
-    """Advantages of one kind. ``turns`` had a signal under either scheme, and means are over them.
+def tally(old: float | None, new: float | None) -> dict[str, float]:
+    """Return the counts of one turn; no signal counts as 0, and what is 0 but for rounding is 0.
 
-    ``sign_changed``: from above 0 to below, or back; ``gained``: 0 or none before; ``lost``: 0 or none now.
-    What is 0 but for rounding is 0.
+    ``turns`` had a signal under either scheme. ``sign_changed``: from above 0 to below, or back; ``gained``:
+    0 or none before; ``lost``: 0 or none now.
+
+    >>> tally(1.0, -0.5)["sign_changed"], tally(None, None)
+    (True, {})
     """
+    if old is None and new is None:
+        return {}
+    a, b = old or 0.0, new or 0.0
+    changed = (a > CLOSE and b < -CLOSE) or (a < -CLOSE and b > CLOSE)
+    gained, lost = abs(a) <= CLOSE < abs(b), abs(b) <= CLOSE < abs(a)
+    counts = {"turns": 1, "sign_changed": changed, "gained": gained, "lost": lost}
+    return counts | {"old": a, "new": b, "moved": abs(b - a)}
 
-    turns: int = 0
-    sign_changed: int = 0
-    gained: int = 0
-    lost: int = 0
-    old: float = 0.0
-    new: float = 0.0
-    moved: float = 0.0
 
-    def add(self, old: float | None, new: float | None) -> None:
-        """Count one turn; no signal counts as 0."""
-        if old is None and new is None:
-            return
-        a, b = old or 0.0, new or 0.0
-        self.turns += 1
-        self.old += a
-        self.new += b
-        self.moved += abs(b - a)
-        self.sign_changed += (a > CLOSE and b < -CLOSE) or (a < -CLOSE and b > CLOSE)
-        self.gained += abs(a) <= CLOSE < abs(b)
-        self.lost += abs(b) <= CLOSE < abs(a)
-
-    def merge(self, other: Tally) -> None:
-        """Take in another tally."""
-        for name in self.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
-    def figures(self) -> dict[str, float]:
-        """Return the counts as shares, and the means; nothing but 0 turns for none."""
-        if not self.turns:
-            return {"turns": 0}
-        rest = ("sign_changed", "gained", "lost", "old", "new", "moved")
-        counted: dict[str, float] = {"turns": self.turns}
-        return counted | {name: getattr(self, name) / self.turns for name in rest}
+def shares_of(counts: Mapping[str, float]) -> dict[str, float]:
+    """Return summed counts as shares of the turns, and the means; nothing but 0 turns for none."""
+    turns = counts.get("turns", 0)
+    return {"turns": turns} | {name: counts[name] / turns for name in SUMS if turns}
 
 
 @dataclass(slots=True)
 class Summary:
-    """The figures of a replay, debate by debate; ``cells`` are by (stream, persona, round).
+    """The figures of a replay, debate by debate; ``cells`` sum ``tally`` by (stream, persona, round).
 
     ``rounds``: the most rounds of a debate; a round of that number is the final ballot.
     """
@@ -84,9 +69,9 @@ class Summary:
     changed: int = 0
     differ: int = 0
     not_finite: int = 0
-    differing: list[str] = field(default_factory=list)
-    cells: dict[tuple[str, str, int], Tally] = field(default_factory=dict)
-    _most: list[tuple[float, int, str]] = field(default_factory=list)
+    differing: list[str] = field(default_factory=list[str])
+    cells: dict[tuple[str, str, int], Counter[str]] = field(default_factory=dict[Any, Any])
+    _most: list[tuple[float, int, str]] = field(default_factory=list[Any])
 
     def counting(self, changes: Iterable[DebateChange]) -> Iterator[DebateChange]:
         """Yield the debates, each counted."""
@@ -105,9 +90,9 @@ class Summary:
             self.differing.append(change.id)
         for name, old in change.old.advantages.items():
             for turn, a, b in zip(change.turns, old, change.new.advantages[name], strict=True):
-                if a is not None or b is not None:
+                if counts := tally(a, b):
                     key = name, change.personas[turn.agent], turn.round
-                    self.cells.setdefault(key, Tally()).add(a, b)
+                    self.cells.setdefault(key, Counter()).update(counts)  # type: ignore[arg-type]
         if change.change > CLOSE:
             self.changed += 1
             entry = (change.change, -self.debates, change.id)  # of equals the earlier
@@ -123,8 +108,7 @@ class Summary:
         if not self.checked:
             return [*lines, f"{run}: no rewards are stored to check against"]
         if not self.differ:
-            same = f"stored = recomputed under the run's own scheme: all of {self.checked} debates"
-            return [*lines, same]
+            return [*lines, f"stored = recomputed under the run's own scheme: all of {self.checked} debates"]
         named = ", ".join(self.differing) + (", ..." if self.differ > len(self.differing) else "")
         differ = f"stored and recomputed under the run's own scheme differ in {self.differ} of {self.checked}"
         return [*lines, f"{differ} debates: {named}"]
@@ -134,30 +118,28 @@ class Summary:
         """The debates that change most, with their changes."""
         return [(id, change) for change, _, id in sorted(self._most, reverse=True)]
 
-    def by(self, *parts: str) -> dict[tuple[str | int, ...], Tally]:
-        """Return the tallies by some of "stream", "persona" and "round", in order."""
-        places = [("stream", "persona", "round").index(part) for part in parts]
-        found: dict[tuple[str | int, ...], Tally] = {}
-        for cell, tally in sorted(self.cells.items(), key=lambda item: _order(item[0])):
-            found.setdefault(tuple(cell[place] for place in places), Tally()).merge(tally)
-        return found
+    def by(self, *parts: str) -> dict[tuple[str | int, ...], dict[str, float]]:
+        """Return the shares and means by some of "stream", "persona" and "round", in order."""
+        found: dict[tuple[str | int, ...], Counter[str]] = {}
+        streams = (*PARTS, CRITIC)
+        for cell in sorted(self.cells, key=lambda cell: (streams.index(cell[0]), *cell[1:])):
+            key = tuple(cell[PLACES.index(part)] for part in parts)
+            found.setdefault(key, Counter()).update(self.cells[cell])
+        return {key: shares_of(counts) for key, counts in found.items()}
 
     def facts(self) -> dict[str, object]:
         """Return all figures as plain values."""
         names = ("debates", "rounds", "changed", "checked", "differ", "not_finite")
+        streams, cells = (
+            [dict(zip(places, key, strict=True)) | figures for key, figures in self.by(*places).items()]
+            for places in (PLACES[:1], PLACES)
+        )
         return {name: getattr(self, name) for name in names} | {
             "first_differing": self.differing,
             "most_changed": [{"id": id, "change": change} for id, change in self.most_changed],
-            "streams": [{"stream": s, **t.figures()} for (s,), t in self.by("stream").items()],
-            "cells": [
-                {"stream": s, "persona": p, "round": r, **tally.figures()}
-                for (s, p, r), tally in self.by("stream", "persona", "round").items()
-            ],
+            "streams": streams,
+            "cells": cells,
         }
-
-
-def _order(cell: tuple[str, str, int]) -> tuple[int, str, int]:
-    return (*PARTS, CRITIC).index(cell[0]), cell[1], cell[2]
 
 
 def replay_name(overrides: Iterable[str], asked: Mapping[str, object]) -> str:
@@ -172,7 +154,7 @@ def replay_name(overrides: Iterable[str], asked: Mapping[str, object]) -> str:
 
 
 def refuse_another(folder: Path, asked: Mapping[str, object]) -> None:
-    """Raise ValueError where a folder holds anything but a replay, or a whole one of another question."""
+    """Raise ValueError if a folder holds anything but a replay, or a whole one of another question."""
     known = {FACTS, DEBATES, _FRESH, f".{FACTS}.new"}
     names = {entry.name for entry in folder.iterdir()} if folder.exists() else set[str]()
     held: object = None
@@ -221,12 +203,10 @@ def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
 
 def facts_json(facts: Mapping[str, Any]) -> str:
     """Return the figures as JSON; a number that is not finite is null."""
-    return json.dumps(_finite(facts), indent=1, allow_nan=False) + "\n"
 
+    def finite(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: finite(one) for key, one in value.items()}
+        return [finite(one) for one in value] if isinstance(value, list) else json_number(value)
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_finite(one) for one in value]
-    return json_number(value)
+    return json.dumps(finite(facts), indent=1, allow_nan=False) + "\n"

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from debate_rl.alarms.curves import Curves, Steps
-from debate_rl.alarms.metrics_file import STREAMS
+from debate_rl.alarms.curves import STREAMS, Curves, Steps
 from debate_rl.formatting import title
 from debate_rl.metrics.intervals import Numbers
 from debate_rl.reports.document import Chart, Paragraph, Part, Section, Series, section_of

@@ -29,7 +29,7 @@ Answer = tuple[Word, str]
 """The verdict on a question, and the numbers in words."""
 UNKNOWN = "the run does not say"
 LEAST_VOTES = 100
-"""Votes on decidable pairs below which nothing is said of votes against truth."""
+"""Votes on decidable pairs below which votes against truth are not judged."""
 LEAST_PROBLEMS, MOST_PROBLEMS = 5, 200
 """Problems that must be met early and late, and the most that are looked at."""
 PROGRESS = {
@@ -37,7 +37,7 @@ PROGRESS = {
     "reward/truth/mean": "the mean truth reward",
     "judge/accuracy": "judge accuracy",
 }
-"""The figures that show progress, of which the first known counts, with their names in sentences."""
+"""The figures that show progress, with their names in sentences; the first known one counts."""
 NO_COLLAPSE = ("mismatch", "stall", "held_out", "format_only", "grader_drift", "hack_gap")
 """Detectors whose alarm is a fault, and not yet a collapse of the policy."""
 GOING_S = 600.0
@@ -98,13 +98,13 @@ def status(run: Run, now: float | None = None) -> str:
 
 
 def last_end(run: Run) -> Mapping[str, Any]:
-    """Return how the latest start of a run ended, as run.json has it; {} where it does not say."""
+    """Return how the latest start of a run ended, as run.json has it; {} if it does not say."""
     end = (starts_of(run.info) or [{}])[-1].get("end")
     return end if isinstance(end, dict) and isinstance(end.get("reason"), str) else {}
 
 
 def ended_line(run: Run) -> str:
-    """Return a line of how the latest start of a run ended, and its wall time; "" where nothing says it."""
+    """Return a line of how the latest start of a run ended, and its wall time; "" if nothing says it."""
     starts, end = starts_of(run.info), last_end(run)
     count = ends_by(starts, "rollback")
     back = f" {counted(count, 'rollback')} before." if count else ""
@@ -171,8 +171,8 @@ def _mean_distance(pairs: Iterable[Sequence[frozenset[str]]]) -> float:
 
 def worst(*words: Word) -> Word:
     """Return the worst of the words; of "unknown" alone "unknown"."""
-    order: tuple[Word, ...] = ("bad", "warn", "good")
-    return next((word for word in order if word in words), "unknown")
+    order: tuple[Word, ...] = ("bad", "warn", "good", "unknown")
+    return next((word for word in order if word in words), order[-1])
 
 
 def rated(value: float | None, good: float, bad: float) -> Word:
@@ -189,7 +189,7 @@ def _above(value: float | None, least: float) -> Word:
 
 
 def _listed(**numbers: float | None) -> str:
-    """Return the known numbers with their names; what the run does not say where there are none."""
+    """Return the known numbers with their names, or the names of the missing ones."""
     known = [f"{name.replace('_', ' ')} {short(one)}" for name, one in numbers.items() if one is not None]
     return ", ".join(known) or UNKNOWN
 
@@ -301,7 +301,7 @@ def _overfitting(run: Run) -> Answer:
     direct = "eval/direct/accuracy"
     path, same = run.setting("held_out.path"), ("path", "split")
     alike = path and all(run.setting(f"held_out.{key}") == run.setting(f"env.{key}") for key in same)
-    if alike or run.setting(TEST_TIME) is True:
+    if alike or run.setting(TEST_TIME[0]) == TEST_TIME[1]:
         return "warn", "trained and evaluated on the same problems: test-time learning"
     for reading in run.readings:
         if reading.detector.name == "held_out" and reading.alarm is not None:
@@ -317,7 +317,7 @@ def _overfitting(run: Run) -> Answer:
     trained = run.change("accuracy/round_0")
     if trained is None or trained.direction == "too few steps":
         word: Word = "good" if less[1] > 0 else "warn" if less[2] < 0 else "unknown"
-        return word, f"{text}; what training gained cannot be told from so few steps"
+        return word, f"{text}; what training gained is unclear after few steps"
     text += f", and {short(trained.value)} in training"
     memorised = trained.direction == "up" and trained.value > 0.05 and less[0] < trained.value / 4
     return "warn" if memorised else "good", text

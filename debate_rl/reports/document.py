@@ -44,7 +44,7 @@ class Behind:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table; ``value`` is the same for JSON, where it is not the text."""
+    """A cell of a table; ``value`` is the same for JSON, if it is not the text."""
 
     text: str
     value: float | int | bool | None = None
@@ -69,7 +69,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One curve: ``x`` and ``y`` (n,), y None where there is no value; ``low`` and ``high`` its interval."""
+    """One curve: ``x`` and ``y`` (n,), y None if there is no value; ``low`` and ``high`` its interval."""
 
     label: str
     x: tuple[float, ...]
@@ -151,7 +151,7 @@ class Answer:
 
     @property
     def tone(self) -> Tone:
-        """How the answer is to be taken: that of its first sentence."""
+        """The tone of the answer: that of its first sentence."""
         return self.text[0].tone if self.text else ""
 
 
@@ -189,7 +189,7 @@ class Judged:
 
 
 def combined_filter(filter: str, other: str | None) -> str | None:
-    """Return the filter that finds what two filters both find; None where one cannot be written.
+    """Return the filter that finds what two filters both find; None if one cannot be written.
 
     >>> combined_filter("step:>3 OR winner:none", "flip:CW"), combined_filter("step:3", None)
     ('(step:>3 OR winner:none) flip:CW', None)
@@ -200,7 +200,7 @@ def combined_filter(filter: str, other: str | None) -> str | None:
 
 
 def interval_of(estimate: Estimate, bounds: tuple[float, float] = (-1.0, 1.0)) -> str:
-    """Return the 95% interval as far as the figure can go, "none" where it has none.
+    """Return the 95% interval as far as the figure can go, "none" if it has none.
 
     >>> interval_of(Estimate(0.9, 0.75, 1.05, 9, 9), (0.0, 1.0))
     '0.750 to 1.000'
@@ -211,7 +211,7 @@ def interval_of(estimate: Estimate, bounds: tuple[float, float] = (-1.0, 1.0)) -
 
 
 def estimate_cell(figure: Figure, behind: Behind | None = None) -> Cell:
-    """Return the estimate with the debates behind it, marked where it has a warning."""
+    """Return the estimate with the debates behind it, marked if it has a warning."""
     if figure.estimate is None:
         return Cell("none")
     text = number(figure.estimate.value, signed=figure.range[0] < 0)
@@ -220,7 +220,7 @@ def estimate_cell(figure: Figure, behind: Behind | None = None) -> Cell:
 
 
 def bounded(estimate: Estimate | None) -> Bounded | None:
-    """Return an estimate with its bounds; None of none."""
+    """Return an estimate with its bounds, or None."""
     return (estimate.value, estimate.low, estimate.high) if estimate else None
 
 
@@ -262,7 +262,7 @@ def section_of(key: str, parts: Iterable[Part], **words: object) -> Section:
 
 
 def bounds_text(low: float, high: float) -> str:
-    """Return the bounds of an interval, "" where they are not known."""
+    """Return the bounds of an interval, "" if they are not known."""
     return f" [{short(low)}, {short(high)}]" if isfinite(low) and isfinite(high) else ""
 
 

@@ -131,10 +131,20 @@ def _name(axes: Axes, chart: Chart) -> None:
         axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))  # whole steps
     for name, value in chart.rules:
         (axes.axvline if lying else axes.axhline)(value, color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
-        at, units = ((value, 1.0), ("data", "axes fraction"))
-        at, units, shift = (at, units, (2, 1)) if lying else (at[::-1], units[::-1], (-2, 2))
-        ends: Any = {"ha": "left" if lying else "right", "va": "bottom", "fontsize": 7.5}
-        axes.annotate(printable(name), at, xycoords=units, xytext=shift, textcoords="offset points", **ends)
+        place: Any = {
+            "xy": (1.0, value),
+            "xycoords": ("axes fraction", "data"),
+            "xytext": (-2, 2),
+            "ha": "right",
+        }
+        if lying:
+            place = {
+                "xy": (value, 1.0),
+                "xycoords": ("data", "axes fraction"),
+                "xytext": (2, 1),
+                "ha": "left",
+            }
+        axes.annotate(printable(name), textcoords="offset points", va="bottom", fontsize=7.5, **place)
 
 
 def _short(text: str) -> str:

@@ -20,11 +20,11 @@ BLOCK = 1 << 16
 """Rows that a regression has in memory as floats at a time."""
 STEPS = 30
 Scored = Sequence[tuple[float, int]]
-"""The score of each solution, and 1 where it is right, 0 where it is wrong."""
+"""The score of each solution, and 1 where it is right, 0 if it is wrong."""
 
 
 class NotEstimable(ValueError):
-    """The data do not decide the coefficients; the message says why."""
+    """The data do not determine the coefficients; the message says why."""
 
 
 def logistic(columns: Sequence[NDArray[Any]], y: NDArray[Any], clusters: Codes) -> list[Estimate]:
@@ -77,7 +77,7 @@ def logistic(columns: Sequence[NDArray[Any]], y: NDArray[Any], clusters: Codes) 
 
 
 def slope(x: ArrayLike, y: ArrayLike, clusters: Codes) -> Estimate | None:
-    """Return the least-squares slope of y on x; None where x does not vary."""
+    """Return the least-squares slope of y on x; None if x does not vary."""
     across, up = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if not len(across) or np.ptp(across) == 0:
         return None
@@ -89,7 +89,7 @@ def slope(x: ArrayLike, y: ArrayLike, clusters: Codes) -> Estimate | None:
 
 
 def correlation(sums: Numbers, clusters: Codes) -> Estimate | None:
-    """Return Pearson's r of the sums (6, n) of a row's 1, x, y, x x, y y, x y; None where one does not vary.
+    """Return Pearson's r of the sums (6, n) of a row's 1, x, y, x x, y y, x y; None if one does not vary.
 
     n of the estimate counts the observations behind the rows.
     """
@@ -118,7 +118,7 @@ def auc(scored: Scored) -> float:
 
 
 def kendall_tau_b(scored: Scored) -> float:
-    """Return Kendall's tau-b of score and truth [Kendall 1945]; nan where either is all alike."""
+    """Return Kendall's tau-b of score and truth [Kendall 1945]; nan if either is all alike."""
     orders = [((a > b) - (a < b), x - y) for (a, x), (b, y) in combinations(scored, 2)]
     by_score, by_truth = (sum(pair[place] != 0 for pair in orders) for place in (0, 1))
     concordant = sum(order * truth for order, truth in orders)

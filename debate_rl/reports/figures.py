@@ -45,7 +45,7 @@ Where = NDArray[np.bool_]
 class Figure:
     """A figure; without an estimate ``why`` says what is missing.
 
-    ``filter``: text that selects the debates behind it (docs/transcripts.md), "" for all of them; None where
+    ``filter``: text that selects the debates behind it (docs/transcripts.md), "" for all of them; None if
     the language has no such words. ``flag``: what to be warned of.
     """
 

@@ -109,20 +109,20 @@ class Finding:
 
     @property
     def tone(self) -> Tone:
-        """The tone of the finding; "" where nothing was found."""
+        """The tone of the finding; "" if nothing was found."""
         return self.words[1] if self.state == "found" else ""
 
     @property
     def doubt(self) -> str:
-        """Why a difference whose interval leaves 0 out is none: luck, or its size; "" where it holds 0."""
+        """Why a difference whose interval excludes 0 is no finding: chance or size; "" if it contains 0."""
         estimate = self.look.estimate
-        if self.state != "nothing found" or estimate is None or not estimate.told:
+        if self.state != "nothing found" or estimate is None or not estimate.excludes_zero:
             return ""
         return "not sure" if (self.p or 0.0) > LEVEL else "too small to matter"
 
     def paragraph(self) -> Paragraph:
         """Return as a sentence what was found, or that nothing was, and why not."""
-        start, end = self.words[0] if self.state == "found" else self.doubt or "no difference can be told", ""
+        start, end = self.words[0] if self.state == "found" else self.doubt or "no clear difference", ""
         if self.doubt == "not sure":
             end = f"; chance alone gives one like it in {self.p:.0%} of such reports"
         text = f"{start[:1].upper()}{start[1:]}: {self.look.detail}{end}."
@@ -165,7 +165,7 @@ def findings(looks: Sequence[Look]) -> tuple[Finding, ...]:
 
 
 def chance(estimate: Estimate | None) -> float:
-    """Return the p of a difference, 1 where it has none or its numbers are too large for one."""
+    """Return the p of a difference, 1 if it has none or its numbers are too large for one."""
     return 1.0 if estimate is None or estimate.p is None or isnan(estimate.p) else estimate.p
 
 

@@ -41,7 +41,7 @@ MAIN = (
 
 
 def read_text(judged: Judged) -> Paragraph:
-    """Return how many debates there are, of which steps."""
+    """Return how many debates there are and from which steps."""
     study = judged.study
     count, problems = len(study.debates), len(study.problems)
     if not count:
@@ -154,14 +154,14 @@ def comparison_section(runs: Sequence[Judged]) -> Section:
             cells.append(estimate_cell(figures[name], run.behind(figures[name].filter)))
             cells += [] if run is base else [bounded(difference(run.study, base.study, name))]
         rows.append(row(name, *cells))
-    heads = (base.run, *(head for run in runs[1:] for head in (run.run, "less the first")))
+    heads = (base.run, *(head for run in runs[1:] for head in (run.run, "minus the first")))
     problems = base.study.problems.keys()
     shared = ", ".join(f"{len(problems & run.study.problems.keys()):,}" for run in runs[1:])
     return section_of("comparison", [table_of("runs", rows, *heads, shared=shared)])
 
 
 def difference(study: Study, base: Study, name: str) -> Estimate | None:
-    """Return a figure of one run less that of another; None where it is no plain mean, or has no cases.
+    """Return a figure of one run minus that of another; None if it is no plain mean, or has no cases.
 
     Rows of one problem are one cluster whichever run they are of: where the runs share problems the
     difference is paired by them, where they do not it is that of independent runs.

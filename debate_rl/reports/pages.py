@@ -33,7 +33,7 @@ MARK = "debate report"
 
 
 def refuse_missing() -> None:
-    """ImportError where a package that a page needs is not installed."""
+    """ImportError if a package that a page needs is not installed."""
     import jinja2  # noqa: F401
     import matplotlib  # noqa: F401  # first: no other extra has it, so that the error can name this one
 

@@ -1,4 +1,4 @@
-"""A whole report: debates are read, sections put together, and the questions of the first screen answered.
+"""Make a whole report: read debates, build sections, answer the questions of the first screen.
 
 Did it learn? Can the judge be trusted, and is it getting worse? What to look at or change next?
 """
@@ -55,7 +55,7 @@ Found: TypeAlias = Mapping[str, Finding]
 def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = lambda total: None) -> Judged:
     """Return the debates of a run that a filter finds; ``tell`` gets their total number after each.
 
-    TranscriptError where there is no run, none of its debates is found, or one of them cannot be read.
+    TranscriptError if there is no run, none of its debates is found, or one of them cannot be read.
     """
     study = Study()
     with RunStore.open(name) as run:
@@ -123,7 +123,7 @@ def stages_sections(names: Sequence[str]) -> list[Section]:
 def answers(
     runs: Sequence[Judged], trained: Mapping[str, Run], found: Sequence[Finding]
 ) -> tuple[Answer, ...]:
-    """Return the three answers; those of several runs stand below each other, without pictures."""
+    """Return the three answers; those of several runs follow each other, without pictures."""
     said: dict[str, list[Said]] = {name: [] for name in TABLES["answer"]}
     for judged in runs:
         of_run = {finding.look.kind: finding for finding in found if finding.look.run == judged.run}
@@ -193,20 +193,20 @@ def learned(judged: Judged, run: Run | None, found: Found) -> Said:
     if run is None:
         return "not known", [Paragraph("Nothing but debates was read.")]
     whole = [Paragraph("This is of the whole run: a filter chooses debates alone.")] if judged.filter else []
-    told = found.get("learned/held_out")
-    if told is None:
+    held_out = found.get("learned/held_out")
+    if held_out is None:
         said, text = found.get("learned/training"), _training_text(run)
         first = Paragraph("On held-out problems: there are not two evaluations to compare.", "warn")
         second = Paragraph(f"{text[:1].upper()}{text[1:]}.", said.tone if said else "", run.behind())
         return "not known", [first, second, *whole]
-    parts = [Paragraph(sentence(run.held_out), told.tone, run.behind())]
+    parts = [Paragraph(sentence(run.held_out), held_out.tone, run.behind())]
     parts += [Paragraph(sentence(run.held_out, WINNER))] if run.paired(WINNER) else []
-    if told.state == "found":
-        word = "yes" if told.tone == "good" else "no, it got worse"
-    elif told.state == "too few":
-        word = f"cannot be told from {told.look.problems} problems"
+    if held_out.state == "found":
+        word = "yes" if held_out.tone == "good" else "no, it got worse"
+    elif held_out.state == "too few":
+        word = f"unclear from {held_out.look.problems} problems"
     else:
-        word = told.doubt or "no change can be told"
+        word = held_out.doubt or "no clear change"
     return word, [*parts, *whole]
 
 
@@ -245,7 +245,7 @@ def _judge(judged: Judged, found: Found) -> Said:
     elif coin.state == "too few":
         word = "too few votes to tell"
     else:
-        word = "no better than a coin, as far as can be told"
+        word = "not clearly better than a coin"
     faults = (found.get(kind) for kind in ("judge/blind_fault", "judge/weak_fault"))
     if fault := next((one for one in faults if one and one.tone), None):
         word += ", but not on one kind of fault" if fault.tone == "bad" else ", less so on one kind of fault"
@@ -257,13 +257,13 @@ def _judge(judged: Judged, found: Found) -> Said:
 def _change(found: Found) -> Paragraph:
     """Return the sentence on whether the judge changed, of the best look that has cases enough."""
     looks = [found[kind] for kind in ("judge/held_out", "judge/change") if kind in found]
-    told = [one for one in looks if one.state == "found"] or [one for one in looks if one.state != "too few"]
-    if told:
-        said, estimate = told[0].paragraph(), told[0].look.estimate
-        falling = told[0].doubt == "not sure" and estimate is not None and estimate.value < 0
+    best = [one for one in looks if one.state == "found"] or [one for one in looks if one.state != "too few"]
+    if best:
+        said, estimate = best[0].paragraph(), best[0].look.estimate
+        falling = best[0].doubt == "not sure" and estimate is not None and estimate.value < 0
         return replace(said, tone="warn") if falling else said
     if not looks:
-        return Paragraph("Whether that changes cannot be told: all votes are of one step.")
+        return Paragraph("Whether that changes is unknown: all votes are from one step.")
     look = looks[-1].look
     least = f"{look.about.cases} votes on {look.about.problems} problems each"
     return Paragraph(f"Whether that changes takes {least}: {look.detail}.")
@@ -292,21 +292,21 @@ def _next(judged: Judged, run: Run | None, found: Found) -> list[Paragraph]:
 
 def _training_advice(run: Run, found: Found) -> Iterator[Paragraph]:
     """Yield what the first alarm, the held-out figures and, where it did not learn, a hypothesis propose."""
-    told = found.get("learned/held_out")
+    held_out = found.get("learned/held_out")
     for reading in alarms(run.readings)[:1]:
         alarm, fix = reading.alarm, open_advice(run.settings, reading.detector.fix)
         assert alarm is not None
         text = f"Alarm at step {alarm.step}: {alarm.why}. Proposed: {fix}."
         yield Paragraph(text, "bad", None, Behind(str(run.path), debates_of(reading)).command)
-    if told is None and run.settings:
+    if held_out is None and run.settings:
         text = "Find out whether it learned: evaluate what was kept, from the start on."
         yield Paragraph(text, "warn", None, f"debate eval {quote(printable(str(run.path)))} --weights all")
-    elif told is not None and told.tone == "bad":
-        advice = open_advice(run.settings, told.look.about.advice)
-        command = told.look.behind.command if told.look.behind else ""
+    elif held_out is not None and held_out.tone == "bad":
+        advice = open_advice(run.settings, held_out.look.about.advice)
+        command = held_out.look.behind.command if held_out.look.behind else ""
         yield Paragraph(f"{advice[:1].upper()}{advice[1:]}.", "bad", None, command)
-    told, first = told or found.get("learned/training"), ranked(run)[0]
-    if told is not None and told.tone != "good" and first.crossed:
+    last, first = held_out or found.get("learned/training"), ranked(run)[0]
+    if last is not None and last.tone != "good" and first.crossed:
         fix = open_advice(run.settings, first.fix)
         text = f"{first.name} ({first.crossed} of {first.known} signs): {fix}."
         yield Paragraph(text, "", None, Behind(str(run.path), first.debates).command)

@@ -75,7 +75,7 @@ class JudgedDebate:
         return fault_of(reply, said.parsed.answer) if said and reply else "no answer"
 
     def answer(self, turn: TurnId) -> str | None:
-        """Return a text that is equal for equal answers; None where there is none."""
+        """Return a text that is equal for equal answers; None if there is none."""
         if self.grade(turn) == 1:
             return RIGHT
         solution = self.solutions.get(turn)
@@ -91,7 +91,7 @@ class JudgedDebate:
 
 
 class Columns:
-    """A table; behind each name its type code of ``array``: "b" 1 byte, "h" 2, "i" 4, "f" a float of 4.
+    """A table; after each name its type code of ``array``: "b" 1 byte, "h" 2, "i" 4, "f" a float of 4.
 
     >>> table = Columns("debate:i right:b")
     >>> table.add(0, 1)
@@ -183,7 +183,7 @@ class Study:
 
     @property
     def num_rounds(self) -> int | None:
-        """How many rounds each debate has; None where they have not all as many."""
+        """How many rounds each debate has; None if they have not all as many."""
         return min(self._rounds) if len(self._rounds) == 1 else None
 
     def clusters(self, table: Columns) -> Codes:
@@ -236,7 +236,7 @@ def _swaps(debate: JudgedDebate) -> Iterator[Row]:
 
 
 def _winner(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield the graded winner of the last judged round; nan where scores cannot be compared with truth.
+    """Yield the graded winner of the last judged round; nan if scores cannot be compared with truth.
 
     ``majority`` is the chance that the most frequent answer of the round is right, ties drawn.
     """
@@ -265,7 +265,7 @@ def _winner(debate: JudgedDebate) -> Iterator[Row]:
 def _adoptions(debate: JudgedDebate) -> Iterator[Row]:
     """Yield each answer taken over from some, and not all, of the others that the prompt showed.
 
-    ``excess``: did the first shown give it, less the share of all.
+    ``excess``: whether the first shown gave it, minus the share of all.
     """
     for turn, shown in debate.box.comparable.items():
         agent, round_ = turn
@@ -279,7 +279,7 @@ def _adoptions(debate: JudgedDebate) -> Iterator[Row]:
 
 
 def _rounds(debate: JudgedDebate) -> Iterator[Row]:
-    """Yield each round with a strict majority on some pair of its solutions; nan where undefined."""
+    """Yield each round with a strict majority on some pair of its solutions; nan if undefined."""
     rounds: dict[int, set[tuple[int, int]]] = defaultdict(set)
     for winner, loser in debate.edges:
         if winner.round == loser.round:

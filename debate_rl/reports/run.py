@@ -1,4 +1,4 @@
-"""One run as the training report sees it: what there is of it, what is missing, how its figures changed."""
+"""One run as the training report sees it: its data, what is missing, how its figures changed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import numpy as np
 from debate import Problem
 from debate.files import read_plain, read_toml
 from debate_rl.alarms import Curves, Reading, readings
-from debate_rl.alarms.curves import joined
-from debate_rl.alarms.metrics_file import STREAMS, finite, parsed, read_metrics
+from debate_rl.alarms.curves import STREAMS, finite, joined, parsed, read_metrics
 from debate_rl.alarms.settings import flat, group_size, setting
 from debate_rl.alarms.stored import read_stored
 from debate_rl.metrics import intervals
@@ -35,7 +34,8 @@ MOST_WRONG = 20
 """Debates of a step from which one wrong solution is taken to find its cause."""
 MOST_TEXTS, LONGEST_TEXT = 20, 1000
 NO_METRICS = "no metrics.jsonl: figures are those of the stored debates"
-TEST_TIME = "env.test_time_learning"
+TEST_TIME = "env.decontaminate", "never"
+"""The key and the value of test-time learning."""
 """The setting that declares that held-out problems are trained on."""
 LEAST = 12
 """Values below which a change is not judged: four in each third."""
@@ -104,12 +104,12 @@ class Change:
 
     @property
     def value(self) -> float:
-        """The last third less the first."""
+        """The last third minus the first."""
         return self.late - self.early
 
     @property
     def gain(self) -> Bounded:
-        """The last third less the first, with its interval."""
+        """The last third minus the first, with its interval."""
         return self.value, self.low, self.high
 
     @property
@@ -167,11 +167,11 @@ class Run:
     readings: Sequence[Reading] = ()
 
     def behind(self, filter: str = "") -> Behind | None:
-        """Return the link to this run's debates; None where none are stored."""
+        """Return the link to this run's debates; None if none are stored."""
         return Behind(str(self.path), filter) if self.debates else None
 
     def setting(self, key: str, kind: type = object) -> Any:
-        """Return a setting of this kind (float takes whole numbers too); None where there is none."""
+        """Return a setting of this kind (float takes whole numbers too); None if there is none."""
         return setting(self.settings, key, kind)
 
     def table(self, key: str, rows: Rows, *more: str, **words: object) -> Table:
@@ -190,7 +190,7 @@ class Run:
         return [(name, part[0], part[-1]) for name, part in parts]
 
     def change(self, name: str) -> Change | None:
-        """Return how a figure changed; None of one that is not known."""
+        """Return how a figure changed; None if it is unknown."""
         return change(self.curves.of(name)[1])
 
     def evaluated(self, name: str) -> list[tuple[int, Bounded]]:
@@ -206,13 +206,13 @@ class Run:
         return list(zip((steps + 1).tolist(), known, strict=True))
 
     def paired(self, name: str) -> Gain | None:
-        """Return the gain over the problems with a value in the first and last evaluation; None of none."""
+        """Return the gain over the problems with a value in the first and last evaluation, or None."""
         if len(self.held_out) < 2:
             return None
         return gain(self.held_out[0], self.held_out[-1], name.removeprefix("eval/"))
 
     def gained(self, name: str) -> Bounded | None:
-        """Return the last evaluation less the first, paired by problem where that can be; None of one."""
+        """Return the last evaluation minus the first, paired by problem if possible; None if there is one."""
         evaluated = self.evaluated(name)
         if len(evaluated) < 2:
             return None
@@ -221,7 +221,7 @@ class Run:
 
 
 def load_runs(paths: Sequence[Path]) -> list[Run]:
-    """Return the runs, each with a name of its own."""
+    """Return the runs, each with a unique name."""
     names = [path.resolve().name for path in paths]
     shown = [f"{n} ({p})" if names.count(n) > 1 else n for n, p in zip(names, paths, strict=True)]
     return [
@@ -230,13 +230,13 @@ def load_runs(paths: Sequence[Path]) -> list[Run]:
 
 
 def load_run(path: Path, name: str = "", index: int = 1) -> Run:
-    """Return what there is of a run; what is missing, damaged or foreign becomes a note. Changes nothing."""
+    """Return the data of a run; what is missing, damaged or foreign becomes a note. Changes nothing."""
     metrics = path / "metrics.jsonl"
     curves, notes = read_metrics(metrics) if metrics.is_file() else (Curves(), list[str]())
     notes = notes or ([] if len(curves.steps) else [NO_METRICS])
     settings, wrong = read_config(path / "config.toml")
     notes += wrong
-    if settings.get(TEST_TIME) is True:
+    if settings.get(TEST_TIME[0]) == TEST_TIME[1]:
         notes.append("test-time learning: the held-out figures are of problems that are trained on")
     sample = Sample()
     stored = read_stored(path, sample.look)

@@ -159,7 +159,7 @@ def finals_section(runs: Sequence[Run]) -> Section:
         if rows:
             parts.append(run.table("final/{at}", rows, note=_final_note(run)))
         else:
-            text = "no held-out evaluation during training, so nothing is said of other problems."
+            text = "no held-out evaluation during training, so nothing is known about other problems."
             parts.append(Paragraph(f"{run.name}: {text}", "warn"))
         if found := strata(run.held_out[0], run.held_out[-1]) if len(run.held_out) > 1 else []:
             rows = [row(*one[:4], bounded(one.gain)) for one in found]
@@ -188,7 +188,7 @@ def _final_note(run: Run) -> str:
     parts.append(said["paired" if gains else "apart"])
     for name, found in gains.items():
         parts += [said["of_some"].format(name=name, problems=on_problems(found))] if found.left_out else []
-    parts += [said["test_time"]] if run.setting(TEST_TIME) is True else []
+    parts += [said["test_time"]] if run.setting(TEST_TIME[0]) == TEST_TIME[1] else []
     parts.append(said["highest"])
     parts += [said["best"].format(name=best[0], after=best[1] + 1, step=best[1])] if best else []
     return " ".join(parts)
@@ -243,7 +243,7 @@ def splits(right: int, count: int) -> list[tuple[float, float, float]]:
 
 
 def _compared(runs: Sequence[Run]) -> Part:
-    """Return the table of the last evaluations of all runs, each less that of the first run."""
+    """Return the table of the last evaluations of all runs, each minus that of the first run."""
     rows: list[tuple[Cell, ...]] = []
     for name in HELD_OUT:
         last = [evaluated[-1][1] if (evaluated := run.evaluated(name)) else None for run in runs]
@@ -254,7 +254,7 @@ def _compared(runs: Sequence[Run]) -> Part:
     if not rows:
         return Paragraph("Fewer than two of the runs have held-out figures to compare.", "warn")
     names = [run.name for run in runs]
-    return table_of("final/beside", rows, *names, *(f"{name} less {names[0]}" for name in names[1:]))
+    return table_of("final/beside", rows, *names, *(f"{name} minus {names[0]}" for name in names[1:]))
 
 
 def causes_section(runs: Sequence[Run]) -> Section:

@@ -85,7 +85,7 @@ def share_errors(debate: Debate, key: AnswerKey, *, seed: int, share: float) -> 
 
 
 def shuffle_votes(debates: Sequence[Debate], *, seed: int) -> list[Debate]:
-    """Return debates among whose decided votes "the one shown first is better" was dealt anew.
+    """Return debates whose decided votes were permuted by "the one shown first is better".
 
     As many votes that count as before prefer what their judge was shown first, so a judge's bias for a
     position stays, and what the votes say of the solutions is gone. Ties stay ties, contradictions void.

@@ -31,7 +31,7 @@ LOOK_S = 0.5
 
 
 class RolloutProcess:
-    """A ``RolloutWorker`` in a process of its own, which begins later steps' debates by itself."""
+    """A ``RolloutWorker`` in its own process, which begins later steps' debates by itself."""
 
     def __init__(
         self,

@@ -105,7 +105,7 @@ class LabelLedger:
         self.used = list(dict.fromkeys(self.used))
 
     def use(self, step: int, played: Rollout) -> dict[str, float]:
-        """Note the labels that a step uses; return its metrics."""
+        """Record the labels that a step uses; return its metrics."""
         pairs = zip(played.debates, played.credits, strict=True)
         labelled = [debate.problem.id for debate, credit in pairs if "truth" in (credit.truth, credit.judge)]
         known = set(self.used)

@@ -73,7 +73,7 @@ class Held(NamedTuple):
 
 @dataclass
 class Rollout:
-    """Debates with their truth and rewards; the debates of one problem, its group, stand together.
+    """Debates with their truth and rewards; the debates of one problem, its group, are adjacent.
 
     ``groups`` names the group of each debate. ``graded`` counts the grader's statuses, ``not_finite`` the
     rewards that became None because they were not finite, ``verified`` the requests to a verifier model.
@@ -174,16 +174,17 @@ class RolloutWorker:
         """Hold the debates of a part of a step, grade and score them; ``part`` is in their seeds."""
         config = self.config
         rollout = self._hold(shown_at(config, problems, step), step, part, clock)
-        if config.train.control != "none":
+        control, share = config.train.control_and_share
+        if control != "none":
             from debate_rl.rollouts.controls import controlled
 
             rollout.debates = controlled(
                 rollout.debates,
-                config.train.control,
+                control,
                 key=key_of(self.data.environment),
                 seed=derive_seed(config.seed, "control", step, *part),
                 run_seed=config.seed,
-                share=config.train.control_share or 0.0,
+                share=share,
             )
         scored, rollout.credits = score_debates(
             rollout.debates,
@@ -208,7 +209,7 @@ class RolloutWorker:
         train, grader, since = self.config.train, self.config.grader, time.monotonic()
         debate = self.config.at_step(step).debate
         name, mode = ("debates", step, *part), grader.mode_at(step)
-        most, chunk = train.group_size, train.adaptive.chunk or train.group_size
+        most, chunk = train.group_size, train.chunk
         held: list[list[Held]] = [[] for _ in problems]
         tally: Counter[str] = Counter()
         for start in range(0, most, chunk):
@@ -240,7 +241,8 @@ class RolloutWorker:
             of_learners(one.debate, one.correct if self._labelled(one.debate.problem) else None)
             for one in held
         ]
-        return has_enough(tables, self.config.train.adaptive)
+        wanted = self.config.train.adaptive
+        return wanted is not None and has_enough(tables, wanted)
 
     def _labelled(self, problem: Problem) -> bool:
         return is_labelled(problem, self.config.rewards, self.config.seed)
@@ -334,8 +336,7 @@ def adaptive_metrics(
     ]
     sizes = [len(group) for group in tables]
     first = [
-        right_share(row[-1] for table in group[: train.adaptive.chunk] for row in table or ())
-        for group in tables
+        right_share(row[-1] for table in group[: train.chunk] for row in table or ()) for group in tables
     ]
     known = [share for share in first if share is not None]
     return {
@@ -347,7 +348,7 @@ def adaptive_metrics(
 
 
 def silent_groups(transitions: Sequence[Transition], config: Config, ema: Mapping[str, float]) -> int:
-    """Return how many groups have no signal of their own; the running means stay as they are."""
+    """Return how many groups have no signal; the running means do not change."""
     silent = 0
     for _, members in groupby(transitions, key=lambda transition: transition.group):
         group = list(members)

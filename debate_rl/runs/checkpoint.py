@@ -86,7 +86,7 @@ def save_checkpoint(
 ) -> Path:
     """Write checkpoints/step_N of a transformers or peft model; return its path.
 
-    ``parts``, by name, have a ``state_dict`` beside the weights. Only the ``keep_last`` newest checkpoints
+    ``parts``, by name, have a ``state_dict`` besides the weights. Only the ``keep_last`` newest checkpoints
     and the best one stay.
     """
     if keep_last is not None and keep_last < 1:
@@ -101,11 +101,18 @@ def save_checkpoint(
         fresh.mkdir()
         write_model(fresh / "model", model)
         write_trainer(fresh / "trainer.pt", parts or {})
-        _write_json(fresh / "state.json", {"state": to_builtins(state), "rng": plain_generators()})
+        facts = json.dumps({"state": to_builtins(state), "rng": plain_generators()}, allow_nan=False)
+        (fresh / "state.json").write_text(facts, encoding="ascii")
         files = sorted(path for path in fresh.rglob("*") if path.is_file())
         inventory = {path.relative_to(fresh).as_posix(): _fingerprint(path) for path in files}
-        _write_json(fresh / MANIFEST, {"format": FORMAT, "files": inventory})
-        _sync_all(fresh)
+        manifest = json.dumps({"format": FORMAT, "files": inventory})
+        (fresh / MANIFEST).write_text(manifest, encoding="ascii")
+        for path in [fresh, *fresh.rglob("*")]:
+            if path.is_dir():
+                sync_folder(path)
+            else:
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
         publish(fresh, final)
         link_best(folder, best)
     prune(folder, keep_last, best)
@@ -145,12 +152,7 @@ def load_checkpoint(
     return state
 
 
-def warn_damaged(message: str) -> None:
-    """Report a damaged checkpoint as a warning."""
-    warnings.warn(message, UserWarning, stacklevel=3)
-
-
-def latest_good(folder: Path, *, on_damaged: Callable[[str], None] = warn_damaged) -> Path | None:
+def latest_good(folder: Path, *, on_damaged: Callable[[str], None] = warnings.warn) -> Path | None:
     """Return the newest undamaged checkpoint, None without one; report the damaged ones that are skipped."""
     for path in reversed(checkpoints(folder)):
         problem = damage(path)
@@ -209,7 +211,7 @@ def step_of(path: Path) -> int:
 
 
 def best_checkpoint(folder: Path) -> Path | None:
-    """Return the checkpoint that the newest one calls the best; None where there is none."""
+    """Return the checkpoint that the newest one calls the best; None if there is none."""
     paths = {path.name: path for path in checkpoints(folder)}
     with suppress(OSError, LookupError, TypeError, ValueError):
         return paths.get(_name(read_json([*paths.values()][-1] / "state.json")["state"]["best"][0]))
@@ -237,7 +239,7 @@ def publish(fresh: Path, final: Path) -> None:
 
 
 def link_best(folder: Path, best: int | None) -> None:
-    """Point the link "best" to the checkpoint of this step; remove it where there is none."""
+    """Point the link "best" to the checkpoint of this step; remove it if there is none."""
     link, fresh = folder / BEST, folder / f"{HIDDEN}{BEST}"
     if link.is_dir() and not link.is_symlink():
         return  # a copy that followed the link
@@ -281,19 +283,6 @@ def _remove(path: Path) -> None:
 
 def _fingerprint(path: Path) -> dict[str, object]:
     return {"bytes": path.stat().st_size, "sha256": checksum(path)}
-
-
-def _write_json(path: Path, value: object) -> None:
-    path.write_text(json.dumps(value, allow_nan=False), encoding="ascii")
-
-
-def _sync_all(folder: Path) -> None:
-    for path in [folder, *folder.rglob("*")]:
-        if path.is_dir():
-            sync_folder(path)
-        else:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
 
 
 @contextmanager

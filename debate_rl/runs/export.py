@@ -153,7 +153,7 @@ def _card(run: Path, config: Config, kind: str, step: int, folder: Path) -> str:
         f"The {made[kind]} after {step} steps of reinforcement learning by multi-agent debate ({debate}). "
         f"Base: {name or 'a small Qwen3 model built from random weights'}.",
         "",
-        *_block("python", loading_code(folder)),
+        *("```python", loading_code(folder), "```", ""),
     ]
     if kind == "adapter":
         lines.append("transformers needs peft to load an adapter, with the generation settings of its base;")
@@ -161,17 +161,10 @@ def _card(run: Path, config: Config, kind: str, step: int, folder: Path) -> str:
         if not loads_by_name(name):
             lines.append("If the folder moves, adapter_config.json needs the new place of `base/`.")
         lines.append("")
-    lines += ["## Recipe", "", *_block("toml", tomli_w.dumps(plain_config(config)).rstrip())]
-    return "\n".join([*lines, "## Made with", "", *_provenance(run / "run.json"), ""])
-
-
-def _block(language: str, text: str) -> tuple[str, ...]:
-    fence = "```" if "```" not in text else "~~~~~~"
-    return f"{fence}{language}", text, fence, ""
-
-
-def _provenance(path: Path) -> Iterator[str]:
-    facts: dict[str, Any] = read_json(path) if path.exists() else {}
+    recipe = tomli_w.dumps(plain_config(config)).rstrip()
+    fence = "```" if "```" not in recipe else "~~~~~~"
+    lines += ["## Recipe", "", f"{fence}toml", recipe, fence, "", "## Made with", ""]
+    facts: dict[str, Any] = read_json(run / "run.json") if (run / "run.json").exists() else {}
     start = (facts.get("starts") or [{}])[-1]
     hardware = start.get("hardware", {})
     rows = {
@@ -182,7 +175,8 @@ def _provenance(path: Path) -> Iterator[str]:
         "data": ", ".join(f"{name} {checksum}" for name, checksum in facts.get("data", {}).items()),
         "seed": facts.get("seed"),
     }
-    yield from (f"- {name}: {value}" for name, value in rows.items() if value not in (None, ""))
+    made = (f"- {name}: {value}" for name, value in rows.items() if value not in (None, ""))
+    return "\n".join([*lines, *made, ""])
 
 
 def _refuse_other(out: Path, run: Path) -> None:
@@ -199,7 +193,7 @@ def _refuse_other(out: Path, run: Path) -> None:
 
 @contextmanager
 def _appearing(out: Path) -> Iterator[Path]:
-    """Yield a hidden folder beside ``out`` that takes its place when all went well."""
+    """Yield a hidden folder next to ``out`` that replaces it when all went well."""
     fresh, old = (out.with_name(f".{out.name}.{word}") for word in ("unfinished", "replaced"))
     try:
         shutil.rmtree(fresh, ignore_errors=True)

@@ -50,6 +50,10 @@ NOT_YET_A_RUN = (LOCK, "run.json", ".run.json.new", ".config.toml.new")
 """What a start leaves that ended before the folder was a run: the same command begins again."""
 
 
+Start = dict[str, Any]
+"""One start of a run in run.json."""
+
+
 class RunFolderError(ValueError):
     """A run folder that cannot be used; the message says why and what to do."""
 
@@ -138,49 +142,29 @@ def _write_errors_named(folder: Path) -> Iterator[None]:
 def _enter(
     folder: Path, config: BaseModel, known: dict[str, Any], rules: ChangeRules, began: datetime
 ) -> RunFolder:
+    """Return the run with the texts to write; of a resumed one data and starts are added to."""
     run = RunFolder(folder, resumed=(folder / "config.toml").exists())
+    start: Start = {"time": began.isoformat(timespec="seconds"), "commit": source_commit()}
+    start |= {"versions": versions(), "hardware": machine(), "changed": {}}
+    facts: dict[str, Any] = {**known, "starts": [start]}
     if not run.resumed:
         _refuse_foreign(folder)
-        facts: dict[str, Any] = {**known, "starts": [_start({}, began)]}
     else:
         changed = changed_settings(folder, config)
         if refused := refusal(changed, rules):
             raise RunFolderError(f"run.dir={folder} holds a run with another configuration: {refused}")
-        facts = _resumed_facts(folder, _read_facts(run.facts), known, changed, rules, began)
-    tables = tomli_w.dumps(plain_config(config))
-    return replace(
-        run, texts={"run.json": json.dumps(facts, indent=2).encode(), "config.toml": tables.encode()}
-    )
-
-
-def _resumed_facts(
-    folder: Path,
-    facts: dict[str, Any],
-    known: dict[str, Any],
-    changed: Mapping[str, Change],
-    rules: ChangeRules,
-    began: datetime,
-) -> dict[str, Any]:
-    """Return the facts of a resumed run: data and starts are added to, the seed stays the first."""
-    before = facts["data"] if isinstance(facts.get("data"), dict) else {}
-    earlier = closed(starts_of(facts), folder / "metrics.jsonl")
-    others = data_changes(before, known["data"])
-    if refused := data_refusal(others, rules):
-        raise RunFolderError(f"run.dir={folder}: {refused}")
-    starts = [*earlier, _start({**changed, **others}, began)]
-    latest = {key: value for key, value in known.items() if key != "seed"}
-    latest |= {"wall_seconds": wall_seconds(earlier), "data": before | known["data"], "starts": starts}
-    return known | facts | latest
-
-
-def _start(changed: Mapping[str, Change], began: datetime) -> dict[str, object]:
-    return {
-        "time": began.isoformat(timespec="seconds"),
-        "commit": source_commit(),
-        "versions": versions(),
-        "hardware": machine(),
-        "changed": {key: list(values) for key, values in changed.items()},
-    }
+        stored = _read_facts(run.facts)
+        before = stored["data"] if isinstance(stored.get("data"), dict) else {}
+        earlier = closed(starts_of(stored), folder / "metrics.jsonl")
+        others = data_changes(before, known["data"])
+        if refused := data_refusal(others, rules):
+            raise RunFolderError(f"run.dir={folder}: {refused}")
+        start["changed"] = {key: list(values) for key, values in {**changed, **others}.items()}
+        latest = {key: value for key, value in known.items() if key != "seed"}  # which stays the first
+        latest |= {"wall_seconds": wall_seconds(earlier), "data": before | known["data"]}
+        facts = known | stored | latest | {"starts": [*earlier, start]}
+    texts = {"run.json": json.dumps(facts, indent=2), "config.toml": tomli_w.dumps(plain_config(config))}
+    return replace(run, texts={name: text.encode() for name, text in texts.items()})
 
 
 def plain_config(config: BaseModel) -> dict[str, object]:
@@ -253,7 +237,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a process holds the folder's lock, without writing; False where that is unknown."""
+    """Return whether a process holds the folder's lock, without writing; False if that is unknown."""
     try:
         import fcntl
 
@@ -291,9 +275,6 @@ def _take(descriptor: int, folder: Path) -> None:
         warnings.warn(f"{folder}: this file system has no locks ({error.strerror})", stacklevel=4)
 
 
-Start = dict[str, Any]
-
-
 def ended(facts: Mapping[str, Any], end: Mapping[str, object], *, now: float) -> dict[str, Any]:
     """Return the facts of a run whose latest start ends ``now``, in seconds since 1970."""
     starts = starts_of(facts)
@@ -303,7 +284,7 @@ def ended(facts: Mapping[str, Any], end: Mapping[str, object], *, now: float) ->
 
 
 def closed(starts: Sequence[Start], metrics: Path) -> list[Start]:
-    """Return the starts of a run that is opened again, with an end for the latest where it was killed."""
+    """Return the starts of a run that is opened again, with an end for the latest if it was killed."""
     result = [dict(start) for start in starts]
     if result and "end" not in result[-1]:
         try:
@@ -319,7 +300,7 @@ def closed(starts: Sequence[Start], metrics: Path) -> list[Start]:
 
 
 def starts_of(facts: Mapping[str, Any]) -> list[Start]:
-    """Return the starts in run.json; [] where there are none that can be read."""
+    """Return the starts in run.json; [] if there are none that can be read."""
     starts = facts.get("starts")
     return [start for start in starts if isinstance(start, dict)] if isinstance(starts, list) else []
 
@@ -352,7 +333,7 @@ def ends_by(starts: Sequence[Mapping[str, Any]], reason: str) -> int:
 
 
 def _since(start: Start, at: float) -> float:
-    """Return the seconds from the time of a start, 0 where it cannot be read or lies later."""
+    """Return the seconds from the time of a start, 0 if it cannot be read or lies later."""
     try:
         return max(at - datetime.fromisoformat(str(start.get("time"))).timestamp(), 0.0)
     except ValueError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -27,23 +28,14 @@ from debate_rl.config.recipes import find_shots
 from envs import DataError
 from envs.data.records import files_of
 
-PACKAGES = [
-    "debate-rl",
-    "torch",
-    "transformers",
-    "peft",
-    "safetensors",
-    "tokenizers",
-    "datasets",
-    "numpy",
-    "vllm",
-]
-TRAIN_ONLY = ("limit", "decontaminate", "max_prompt_tokens", "test_time_learning", "mix", "difficulty")
+PACKAGES = ("debate-rl", "torch", "transformers", "peft", "safetensors")
+PACKAGES += ("tokenizers", "datasets", "numpy", "vllm")
+TRAIN_ONLY = ("limit", "decontaminate", "max_prompt_tokens", "mix", "difficulty")
 """Keys of ``env`` that do not concern held-out problems."""
 NOT_DRAWN_BY = {"every", "direct", "samples", "strategies", "more", "judge_pairs"}
 """Keys of ``held_out`` that do not decide which problems are drawn."""
 Change: TypeAlias = tuple[object, object]
-"""The value before and now; None where it is unset."""
+"""The value before and now; None if it is unset."""
 
 
 def versions() -> dict[str, str]:
@@ -56,7 +48,7 @@ def versions() -> dict[str, str]:
 
 
 def source_commit() -> str | None:
-    """Return the git commit of this code, with "-dirty" where it was changed; None outside of git.
+    """Return the git commit of this code, with "-dirty" if it was changed; None outside of git.
 
     A wheel installed inside somebody else's repository has no commit: git must know this very file.
     """
@@ -79,7 +71,12 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 def machine() -> dict[str, object]:
     """Return the processor, its usable cores, memory in GiB and the names of the GPUs."""
-    facts: dict[str, object] = {"system": platform.platform(), "cpu": _cpu_name(), "cores": usable_cores()}
+    cpu = platform.processor()
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+        cpu = next(names, cpu)
+    facts: dict[str, object] = {"system": platform.platform(), "cpu": cpu, "cores": usable_cores()}
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
         facts["memory_gib"] = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
     facts["gpus"] = []
@@ -93,14 +90,6 @@ def machine() -> dict[str, object]:
 def usable_cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _cpu_name() -> str:
-    with suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        if names := [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]:
-            return names[0]
-    return platform.processor()
 
 
 def checksum(path: Path, most: int | None = None) -> str:
@@ -118,8 +107,8 @@ def problems_checksum(problems: Iterable[Problem]) -> str:
     digest = sha256()
     for problem in problems:
         parts = (problem.id, problem.question, problem.answer, problem.source, problem.level, problem.kind)
-        told = [text for text in (problem.rubric, problem.reference) if text is not UNSET]
-        digest.update(json.dumps([*parts, *problem.choices, *told]).encode())
+        more = [text for text in (problem.rubric, problem.reference) if text is not UNSET]
+        digest.update(json.dumps([*parts, *problem.choices, *more]).encode())
     return digest.hexdigest()
 
 
@@ -138,29 +127,27 @@ def file_checksums(config: Config) -> dict[str, str]:
     files += [config.env.difficulty.path] if config.env.difficulty else []
     load_prompts(config.debate.prompts)  # says best what is wrong with the file
     files += [config.verifier.rubric_file] if config.verifier.rubric_file is not None else []
-    known = {file: _checksum(Path(file)) for file in files}
+    known: dict[str, str] = {}
+    for file in files:
+        try:
+            known[file] = checksum(Path(file), LARGEST_DATA)
+        except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
+            why = getattr(error, "strerror", error)
+            raise DataError(f"{file}: {why}; give an existing JSONL, JSON or Parquet file") from error
     return known | {prompts_key(config.debate.prompts): prompts_checksum(config.debate.prompts)}
-
-
-def _checksum(file: Path) -> str:
-    try:
-        return checksum(file, LARGEST_DATA)
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
-        why = getattr(error, "strerror", error)
-        raise DataError(f"{file}: {why}; give an existing JSONL, JSON or Parquet file") from error
 
 
 def prompts_key(name: str) -> str:
     """Return the key of a prompt set in run.json: "prompts: default", or the path of an own one.
 
-    ValueError where there is no shipped one of that name.
+    ValueError if there is no shipped one of that name.
     """
     path = prompt_path(name)
     return f"prompts: {name}" if path.parent == SHIPPED else str(path)
 
 
 def prompts_checksum(name: str) -> str:
-    """Return the checksum of a prompt set; OSError or ValueError where it cannot be read."""
+    """Return the checksum of a prompt set; OSError or ValueError if it cannot be read."""
     return sha256(read_plain(prompt_path(name), LARGEST_TOML)).hexdigest()
 
 
@@ -176,8 +163,6 @@ def problems_checksums(
     further held-out sets by name.
     """
     env = config.env.model_dump(exclude_none=True)
-    if not config.env.test_time_learning:
-        del env["test_time_learning"]
     part = config.held_out.model_dump(exclude_none=True, exclude=NOT_DRAWN_BY)
     split = {f"held_out.{key}": part[key] for key in ("limit", "seed")} if is_split_off(config) else {}
     sets: dict[str, tuple[dict[str, object], Sequence[Problem]]] = {
@@ -190,8 +175,8 @@ def problems_checksums(
     found: dict[str, str] = {}
     for name, (drawn_by, problems) in sets.items():
         if problems:
-            by_kind = sorted(drawn_by.items(), key=lambda item: item[0] != "kind")
-            settings = " ".join(f"{key}={value}" for key, value in by_kind)
+            ordered = sorted(drawn_by.items(), key=lambda item: (item[0] != "kind", item[0] == "seed"))
+            settings = " ".join(f"{key}={value}" for key, value in ordered)
             found[f"{name}: {settings}"] = problems_checksum(problems)
     return found
 
@@ -220,9 +205,8 @@ class ChangeRules:
         if any(key == free or key.startswith(f"{free}.") for free in self.may_change):
             return True
         before, now = change
-        if not (isinstance(before, int | float) and isinstance(now, int | float)):
-            return False
-        return key in self.may_grow and now > before
+        numbers = isinstance(before, int | float) and isinstance(now, int | float)
+        return numbers and key in self.may_grow and now > before  # type: ignore[operator]
 
 
 def differences(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str, Change]:
@@ -231,21 +215,19 @@ def differences(old: Mapping[str, object], new: Mapping[str, object]) -> dict[st
     >>> differences({"seed": 1, "stages": [{"target": 0.6}]}, {"seed": 1, "stages": [{"target": 0.7}]})
     {'stages.0.target': (0.6, 0.7)}
     """
-    before, after = _flat(old), _flat(new)
+
+    def flat(tables: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+        result: dict[str, object] = {}
+        for key, value in tables.items():
+            if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+                value = {str(number): row for number, row in enumerate(value)}
+            whole = {f"{prefix}{key}": value}
+            result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else whole
+        return result
+
+    before, after = flat(old), flat(new)
     keys = sorted(before.keys() | after.keys())
     return {k: (before.get(k), after.get(k)) for k in keys if before.get(k) != after.get(k)}
-
-
-def _flat(tables: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    result: dict[str, object] = {}
-    for key, value in tables.items():
-        if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-            value = {str(number): row for number, row in enumerate(value)}
-        if isinstance(value, dict):
-            result |= _flat(value, f"{prefix}{key}.")
-        else:
-            result[f"{prefix}{key}"] = value
-    return result
 
 
 def refusal(changed: Mapping[str, Change], rules: ChangeRules) -> str | None:
@@ -260,21 +242,12 @@ def refusal(changed: Mapping[str, Change], rules: ChangeRules) -> str | None:
         shown.append(f"{key} was {before}, now {now}{note}")
     if len(refused) > 5:  # another recipe, not another setting
         return f"{'; '.join(shown)} (and {len(refused) - 5} more); choose another run.dir, or set these back"
-    names = json.dumps(list(dict.fromkeys(map(_allowable, refused))))
+    # a key in a list of tables is allowed with its list: stages.1.debate.num_agents by stages
+    names = json.dumps(list(dict.fromkeys(re.sub(r"\.\d+(\..*)?$", "", key) for key in refused)))
     return (
         f"{'; '.join(shown)}; choose another run.dir, set these back, or allow them by name: "
         f"'run.allow_changes={names}'"
     )
-
-
-def _allowable(key: str) -> str:
-    """Return the name by which a key is allowed: of a key in a list of tables, the list.
-
-    >>> _allowable("learner.lr"), _allowable("stages.1.debate.num_agents"), _allowable("env.mix.0.weight")
-    ('learner.lr', 'stages', 'env.mix')
-    """
-    parts = key.split(".")
-    return ".".join(parts[: next((i for i, part in enumerate(parts) if part.isdecimal()), None)])
 
 
 def data_changes(known: Mapping[str, str], now: Mapping[str, str]) -> dict[str, Change]:

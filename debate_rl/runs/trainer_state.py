@@ -1,11 +1,9 @@
-"""What a checkpoint holds beside the weights: states of the learner and the sampler, and random
-generators.
-"""
+"""The state of a checkpoint in addition to the weights: learner, sampler and random generators."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError
@@ -44,34 +42,16 @@ def seed_generators(seed: int) -> None:
 
 
 @contextmanager
-def generators_kept_on_error() -> Iterator[None]:
-    """Restore the global generators when the block ends in an error, or by a signal."""
-    put_back = _put_back()
+def generators_kept(*, on_error_only: bool = False) -> Iterator[None]:
+    """Restore the global generators when the block ends, or only where an error or a signal ends it."""
+    plain, of_torch, done = plain_generators(), _torch_generators(), False
     try:
         yield
-    except BaseException:
-        put_back()
-        raise
-
-
-@contextmanager
-def generators_kept() -> Iterator[None]:
-    """Restore the global generators when the block ends, so that nothing later depends on it."""
-    put_back = _put_back()
-    try:
-        yield
+        done = on_error_only
     finally:
-        put_back()
-
-
-def _put_back() -> Callable[[], None]:
-    plain, of_torch = plain_generators(), _torch_generators()
-
-    def put_back() -> None:
-        restore_generators(plain)
-        _restore_torch(of_torch)
-
-    return put_back
+        if not done:
+            restore_generators(plain)
+            _restore_torch(of_torch)
 
 
 def write_trainer(path: Path, parts: Mapping[str, Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,7 +36,7 @@ class KeptWeights(NamedTuple):
 
 
 def newest_weights(run: Path) -> Path:
-    """Return the newest good checkpoint, or the warm start; ValueError where a run has neither."""
+    """Return the newest good checkpoint, or the warm start; ValueError if a run has neither."""
     path = latest_good(run / "checkpoints") or latest_good(run / WARM_START)
     if path is None:
         raise ValueError(f"{run}: holds no checkpoint; train it first")
@@ -126,7 +125,7 @@ def load_run_model(config: Config) -> tuple[Any, Any]:
 
 
 def load_weights(model: Any, folder: Path) -> None:
-    """Load what ``save_pretrained`` wrote, in place; ValueError where names or shapes do not match."""
+    """Load what ``save_pretrained`` wrote, in place; ValueError if names or shapes do not match."""
     (_load_adapter if hasattr(model, "peft_config") else _load_all)(model, folder)
 
 
@@ -166,13 +165,10 @@ def _load_all(model: Any, folder: Path) -> None:
         saved = loaded.state_dict()
     tied = set(getattr(model, "all_tied_weights_keys", None) or {})
     missing = own.keys() - saved.keys() - tied
-    _refuse_other([*missing, *(name for name in saved if _shape(own, name) != _shape(saved, name))])
+    others = (name for name in saved if name not in own or own[name].shape != saved[name].shape)
+    _refuse_other([*missing, *others])
     model.load_state_dict(saved, strict=False)
     model.tie_weights()
-
-
-def _shape(weights: Mapping[str, Tensor], name: str) -> object:
-    return weights[name].shape if name in weights else None
 
 
 def _refuse_other(names: list[str]) -> None:
@@ -211,7 +207,7 @@ def use_threads(config: Config) -> tuple[int, str] | None:
 
 
 def _kept(run: Path) -> int | None:
-    """Return the number of a run's earlier start; None where it is not known."""
+    """Return the number of a run's earlier start; None if it is not known."""
     try:
         facts = read_json(run / "run.json")
     except (OSError, ValueError):

@@ -17,6 +17,7 @@ import msgspec
 
 from debate import Problem
 from debate.files import plain_lines
+from debate.ramps import values_of
 from debate.values import Value
 from debate_rl.config.data import DifficultyConfig
 from debate_rl.runs.folder import write_whole
@@ -63,7 +64,7 @@ class Difficulty(Value, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A file of difficulties: what it is of, and the rows by problem id."""
+    """A file of difficulties: what was measured, and the rows by problem id."""
 
     of: Mapping[str, str | int | float]
     rows: Mapping[str, Difficulty]
@@ -129,7 +130,7 @@ def band(pass_rate: float) -> str:
 def bands(problems: Sequence[Problem], path: str) -> dict[str, str]:
     """Return the stratum of each problem that a file measured, by id.
 
-    DataError where it has none of the problems, or another question under one's id.
+    DataError if it has none of the problems, or another question under one's id.
     """
     rows = read_difficulty(path, key=HELD_OUT_KEY).rows
     if not problems:
@@ -146,7 +147,7 @@ def by_difficulty(
 ) -> tuple[tuple[Problem, ...], dict[str, int]]:
     """Return the problems that are kept, and how many were left out, by cause.
 
-    DataError where the file has none of the problems, has other questions under their ids, lacks some that
+    DataError if the file has none of the problems, has other questions under their ids, lacks some that
     it may not lack, and where none is left. A warning says how many of its rows are of no problem here.
     """
     rows, name = read_difficulty(settings.path).rows, f"{KEY}={settings.path}"
@@ -167,12 +168,12 @@ def by_difficulty(
 
 
 def _cause(row: Difficulty | None, settings: DifficultyConfig) -> str | None:
-    """Return why a problem is left out; None where it is not."""
+    """Return why a problem is left out; None if it is not."""
     if row is None:
         return "not measured" if settings.unmeasured == "leave_out" else None
-    if row.pass_rate < settings.at_least:
+    if row.pass_rate < min(values_of(settings.at_least)):
         return "below at_least"
-    if row.pass_rate > settings.at_most:
+    if row.pass_rate > max(values_of(settings.at_most)):
         return "above at_most"
     return "above most_missing" if row.missing_share > settings.most_missing else None
 
@@ -180,7 +181,7 @@ def _cause(row: Difficulty | None, settings: DifficultyConfig) -> str | None:
 def _refuse_strangers(
     problems: Sequence[Problem], rows: Mapping[str, Difficulty], name: str, kind: str
 ) -> None:
-    """Refuse a file of other problems; say how many of its rows are of none of these."""
+    """Refuse a file of other problems; say how many of its rows match none of these."""
     known = {problem.id: problem for problem in problems}
     shared = [known[id] for id in rows if id in known]
     strangers = [id for id in rows if id not in known]

@@ -37,7 +37,7 @@ ASSUMED = "four " * 80
 SHOWN = 60
 """Characters of a level or a source that a start shows."""
 MOST_COUNTED = 40
-"""A start counts problems by level and by source where there are at most so many of them."""
+"""A start counts problems by level and by source if there are at most this many levels or sources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Problems:
     problems that share runs of words with trained ones. ``left_out``, ``too_long``, ``difficulty``: how many
     training problems ``env.decontaminate``, ``env.max_prompt_tokens`` and ``env.difficulty`` removed; None
     where the key is not set. ``more``: the sets of ``held_out.more``. ``set_of``: the set of each training
-    problem of ``env.mix``. ``trained_on``: held-out problems trained on under ``env.test_time_learning``.
+    problem of ``env.mix``. ``trained_on``: held-out problems trained on (``env.decontaminate = "never"``).
     """
 
     environment: Environment
@@ -95,7 +95,7 @@ class Problems:
 
     @property
     def sources(self) -> Mapping[str, str]:
-        """The sources of training problems, by their names in metrics; empty where there is only one."""
+        """The sources of training problems, by their names in metrics; empty if there is only one."""
         return sources_of(self.train)
 
     def findings(self) -> dict[str, object]:
@@ -114,7 +114,7 @@ class Problems:
         return found
 
     def lines(self) -> list[str]:
-        """Return the lines of a start about the problems: counts, by level and source where there are any."""
+        """Return the lines of a start about the problems: counts, by level and source if there are any."""
         parts = {"to train on": counts(self.train), "held out": counts(self.held_out)}
         parts |= {f"held out ({part.name})": counts(part.problems) for part in self.more}
         numbers = [f"{part['problems']:,} {name}" for name, part in parts.items()]
@@ -197,7 +197,7 @@ def assumed_problems(config: Config) -> Problems:
 
 
 def without_held_out(config: Config, loaded: Problems) -> Problems:
-    """Return the problems less the trained ones that overlap with held-out ones (``env.decontaminate``).
+    """Return the problems without the trained ones that overlap with held-out ones (``env.decontaminate``).
 
     DataError for a question that is still in both; a warning names those that are so in part.
     """
@@ -258,7 +258,7 @@ def further_held_out(config: Config, environment: Environment) -> tuple[HeldOutP
 
 
 def shots_of(config: Config) -> tuple[Shot, ...]:
-    """Return the examples that a run draws from; none where it shows none."""
+    """Return the examples that a run draws from; none if it shows none."""
     shots, env = config.shots, config.env
     if not shots.count:
         return ()
@@ -267,7 +267,7 @@ def shots_of(config: Config) -> tuple[Shot, ...]:
 
 
 def shown_with(config: Config, problem: Problem, count: int) -> Problem:
-    """Return a problem with so many examples before it."""
+    """Return a problem with this many examples before it."""
     if not count:
         return problem
     each = config.shots.draw == "each"
@@ -277,7 +277,7 @@ def shown_with(config: Config, problem: Problem, count: int) -> Problem:
 def held_out_with_shots(
     config: Config, problems: tuple[Problem, ...], pool: tuple[Shot, ...]
 ) -> tuple[Problem, ...]:
-    """Return held-out problems with their examples; DataError where an example is one of the problems."""
+    """Return held-out problems with their examples; DataError if an example is one of the problems."""
     questions = {same_question(problem.question): problem.id for problem in problems}
     shown = next((shot for shot in pool if same_question(shot.question) in questions), None)
     if shown is not None:
@@ -292,7 +292,7 @@ def held_out_with_shots(
 
 def _with_shots(config: Config, loaded: Problems) -> Problems:
     pool, each = shots_of(config), config.shots.draw == "each"
-    train = with_shots(loaded.train, pool, config.shots.count, each=each, seed=config.seed)
+    train = with_shots(loaded.train, pool, config.shots.most, each=each, seed=config.seed)
     more = tuple(
         replace(part, problems=held_out_with_shots(config, part.problems, pool)) for part in loaded.more
     )
@@ -384,7 +384,7 @@ def _with_trained_on(config: Config, loaded: Problems) -> Problems:
     count = sum(_plain(problem) in trained for problem in held_out)
     if not count:
         raise DataError(
-            "env.test_time_learning=true: no held-out problem is trained on; leave it out, or train on the "
+            "env.decontaminate='never': no held-out problem is trained on; leave it out, or train on the "
             "held-out problems (env.split, held_out.split)"
         )
     line = f"test-time learning: {count} of {len(held_out)} held-out problems are trained on"
@@ -399,9 +399,9 @@ def _plain(problem: Problem) -> tuple[str, ...]:
 
 
 def _decontaminated(config: Config, loaded: Problems) -> Problems:
-    """Return the problems less the trained ones that ``env.decontaminate`` removes, with a warning."""
+    """Return the problems without the trained ones that ``env.decontaminate`` removes, with a warning."""
     kind = config.env.decontaminate
-    if kind is None or is_generated_from(config, config):
+    if kind is None or kind == "never" or is_generated_from(config, config):
         return loaded
     train, left_out = without_overlaps(loaded.train, loaded.never_trained, kind)
     count, before = sum(left_out.values()), len(loaded.train)
@@ -428,7 +428,7 @@ def _shared(config: Config, loaded: Problems) -> tuple[Overlap, ...]:
 
 
 def _within_context(config: Config, loaded: Problems) -> Problems:
-    """Return the problems less the trained ones that ``env.max_prompt_tokens`` removes, with a warning."""
+    """Return the problems without the trained ones that ``env.max_prompt_tokens`` removes, with a warning."""
     most = config.env.max_prompt_tokens
     if most is None:
         return loaded
@@ -466,7 +466,7 @@ def _refuse_same_split(config: Config) -> None:
 
 
 def _refuse_ungradable(config: Config, problems: Sequence[Problem]) -> None:
-    """Refuse problems that only a verifier model or a sandbox can grade, where there is none."""
+    """Refuse problems that only a verifier model or a sandbox can grade, if there is none."""
     verifier = config.verifier
     for problem in problems:
         if problem.kind == "rubric" and verifier.endpoint is None:

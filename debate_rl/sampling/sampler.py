@@ -25,8 +25,7 @@ from debate import Problem
 from debate.ramps import value_at
 from debate.seeds import derive_seed
 from debate_rl.config import Config
-from debate_rl.config.data import Order, knots
-from debate_rl.config.sampling import SamplingConfig
+from debate_rl.config.data import DifficultyConfig, Order, SamplingConfig, knots
 from debate_rl.runs.trainer_state import Memory, SamplerState
 from debate_rl.sampling.difficulty import Difficulty, read_difficulty
 from debate_rl.sampling.problems import Problems
@@ -90,7 +89,7 @@ class Sampler:
             self.memory[id] = Memory(step, rate, newest)
 
     def finish(self, step: int) -> dict[str, float]:
-        """Move on behind a finished step; return its metrics."""
+        """Move on after a finished step; return its metrics."""
         drawn = self._drawn(step)
         self._later = {later: one for later, one in self._later.items() if later > step}
         self.cursors, self.step = drawn.cursors, step + 1
@@ -165,7 +164,7 @@ class Sampler:
         return Drawn(Draw(chosen, tuple(spare)), cursors, counts)
 
     def _take(self, step: int, size: int, cursors: dict[str, int], counts: Counter[str]) -> tuple[int, ...]:
-        """Return so many problems by the weights of the sets; advance cursors and counts."""
+        """Return this many problems by the weights of the sets; advance cursors and counts."""
         weights = self.weights(step)
         coin = random.Random(derive_seed(self.config.seed, "mixture", step)).random()
         sizes = parts_of(size, list(weights.values()), coin)
@@ -249,7 +248,7 @@ def parts_of(size: int, weights: Sequence[float], coin: float) -> list[int]:
     ([5, 3], [6, 2], [0, 4])
     """
     ends = [floor(size * end + coin) for end in accumulate(weights)]
-    ends[-1] = size  # sums of shares are 1 but for rounding
+    ends[-1] = size  # sums of shares are 1 up to rounding
     return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
 
@@ -261,8 +260,8 @@ def gates_of(config: Config, rows: Mapping[str, Difficulty]) -> dict[str, Gate]:
         gates["levels"] = lambda problem, step, _: (
             not problem.level or problem.level in levels_at(sampling, step)
         )
-    if sampling.by_measured:
-        gates["measured"] = partial(of_measured, sampling, rows)
+    if config.env.difficulty is not None and config.env.difficulty.changes:
+        gates["measured"] = partial(of_measured, config.env.difficulty, rows)
     if sampling.towards_half:
         gates["towards_half"] = partial(towards_half, config.seed)
     if sampling.rest_steps:
@@ -284,11 +283,11 @@ def levels_at(sampling: SamplingConfig, step: int) -> frozenset[str]:
 
 
 def of_measured(
-    sampling: SamplingConfig, rows: Mapping[str, Difficulty], problem: Problem, step: int, _: Memory | None
+    bounds: DifficultyConfig, rows: Mapping[str, Difficulty], problem: Problem, step: int, _: Memory | None
 ) -> bool:
     """Admit measured pass rates between the bounds of the step, and unmeasured problems."""
     row = rows.get(problem.id)
-    low, high = (value_at(ramp, step) for ramp in (sampling.measured_at_least, sampling.measured_at_most))
+    low, high = (value_at(ramp, step) for ramp in (bounds.at_least, bounds.at_most))
     return row is None or low <= row.pass_rate <= high
 
 
@@ -328,7 +327,8 @@ def retried(steps: int, problem: Problem, step: int, memory: Memory | None) -> b
 def check_sampling(config: Config, data: Problems) -> None:
     """Refuse sets and gates that at some step leave nothing to draw; DataError says which, and when."""
     sampler, sampling = Sampler(config, data), config.sampling
-    bounds = (sampling.measured_at_least, sampling.measured_at_most)
+    measured = config.env.difficulty
+    bounds = () if measured is None else (measured.at_least, measured.at_most)
     steps = {*knots([*bounds, *(one.weight for one in config.env.mix or ())])}
     steps |= {first for first, _ in sampling.levels or ()}
     known = {problem.level for problem in data.train if problem.level}
@@ -349,9 +349,9 @@ def check_sampling(config: Config, data: Problems) -> None:
 
 
 def with_epochs(config: Config, problems: int, *, capped: bool | None = None) -> Config:
-    """Return the configuration with the whole steps that ``train.epochs`` of so many problems take.
+    """Return the configuration with the number of whole steps in ``train.epochs`` of this many problems.
 
-    ``capped``: whether ``train.steps`` may end the run before; None: where it is given. ValueError for less
+    ``capped``: whether ``train.steps`` may end the run before; None: if it is given. ValueError for less
     than a step.
 
     >>> train = {"epochs": 2, "batch_size": 64}

@@ -23,8 +23,8 @@ from envs.data.loading import entry_of, normal_level, problem_of, question_hash,
 from envs.data.records import Record, as_text, files_of, read_files
 from envs.data.shots import plain_solution
 from envs.errors import DataError
-from envs.extraction.replies import last_box
 from envs.families import FAMILIES
+from envs.grading.replies import last_box
 
 Levels: TypeAlias = Sequence[str | int] | None
 WITH_TOOL = "_tir"
@@ -42,8 +42,8 @@ Item = TypeVar("Item")
 class Example:
     """A reply and the problem that it solves; a written ``solution`` has no form of a reply yet.
 
-    ``messages``: the prompt where it is not that of the problem. ``prompts``: the checksum of the prompt set
-    that the reply was given to, "" where it is unknown. ``location``: where it was read.
+    ``messages``: the prompt if it is not that of the problem. ``prompts``: the checksum of the prompt set
+    that the reply was given to, "" if it is unknown. ``location``: where it was read.
     """
 
     problem: Problem

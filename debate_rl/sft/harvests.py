@@ -136,7 +136,7 @@ def solutions(graded: Iterable[Graded], source: Mapping[str, object]) -> Harvest
 def winners(run: Path) -> Harvest:
     """Return the winning solutions of a run's debates that are right, each problem's newest first.
 
-    ValueError where the run keeps no transcripts.
+    ValueError if the run keeps no transcripts.
     """
     harvest = Harvest()
     for record in read_records(run):
@@ -163,7 +163,7 @@ def debate_turns(run: Path) -> Harvest:
 
     A solution must be right, and of the votes on decidable pairs none wrong and none missing; a ballot must
     have such a vote. Left out are turns with any failure, cut off ones, criticism (truth says nothing about
-    it), and turns whose prompt the record does not tell exactly. DataError where the prompt set has changed
+    it), and turns whose prompt the record does not tell exactly. DataError if the prompt set has changed
     since the run; ValueError without transcripts.
     """
     harvest, prompt_sets = Harvest(), set[str]()
@@ -189,7 +189,7 @@ def debate_turns(run: Path) -> Harvest:
 
 
 def _judged(record: Record) -> Iterator[tuple[Turn, bool | None]]:
-    """Yield each turn with whether it is right; None where truth says nothing about it."""
+    """Yield each turn with whether it is right; None if truth says nothing about it."""
     box = ballot_box(record.debate)
     of_judge: dict[TurnId, list[DuePair]] = defaultdict(list)
     for pair in due_pairs(box, valid_votes(box)):
@@ -294,7 +294,7 @@ def read_traces(paths: Sequence[Path]) -> list[Trace]:
     """Return the traces of files, one after the other; DataError names the line of a wrong one."""
     traces: list[Trace] = []
     for row in read_files(paths, {}):
-        list(examples_of(row))  # raises where there is nothing to learn
+        list(examples_of(row))  # raises if there is nothing to learn
         traces.append(dict(row.values))
     return traces
 

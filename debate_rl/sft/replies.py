@@ -89,7 +89,7 @@ class ReplyEncoder:
         return cls(config, *sketch_model(config.model, vocabulary=vocabulary, on_gpu=False))
 
     def encode(self, example: Example) -> Encoded:
-        """Return an example as tokens; DataError, with its location, where it has no form of a reply.
+        """Return an example as tokens; DataError, with its location, if it has no form of a reply.
 
         All tokens of the reply are learnt but those of tool outputs.
         """
@@ -212,7 +212,7 @@ def _chosen(examples: Sequence[Example], sft: SftConfig, lost: Counter[str]) -> 
 
 
 def _refuse_other_prompts(examples: Sequence[Example], config: Config) -> None:
-    """Refuse replies that were given to another prompt set: their form is not the one that RL asks for."""
+    """Refuse replies that were given to another prompt set: their form is not the one of RL."""
     if config.sft.other_prompts:
         return
     own = checksum(prompt_path(config.debate.prompts))
@@ -299,7 +299,7 @@ def _checksums(config: Config, loaded: Problems, pairs: Sequence[tuple[Example, 
 
 
 def steps_of(sft: SftConfig, replies: int) -> int:
-    """Return the steps that the epochs of so many replies are, in whole ones.
+    """Return the number of whole steps in the epochs of this many replies.
 
     >>> steps_of(SftConfig(epochs=2, batch_size=32), 3825), steps_of(SftConfig(steps=100), 3825)
     (239, 100)

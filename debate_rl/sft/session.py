@@ -141,7 +141,7 @@ def _refuse_no_best(config: Config, data: Replies) -> None:
 
 
 def planned_replies(config: Config, data: Problems, *, there: int | None = None) -> Plan | None:
-    """Return the needs of a run whose rows are all as long as its longest reply behind its first prompt.
+    """Return the needs of a run whose rows are all as long as its longest reply after its first prompt.
 
     That is what RL of one agent would need whose replies spend so many tokens. ``there``: bytes of the memory
     of the GPU it is planned for; None means this machine.

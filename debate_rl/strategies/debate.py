@@ -30,7 +30,7 @@ from rewards import RewardConfig, score_debate
 
 
 def check_debate(work: Work) -> None:
-    """ValueError where there is no debate, or no budget for its turns and summaries at their longest."""
+    """ValueError if there is no debate, or no budget for its turns and summaries at their longest."""
     if work.plan.protocol.num_agents == 1:
         raise ValueError("debate.num_agents = 1 holds no debate; use majority")
     config = work.protocol
@@ -94,7 +94,7 @@ def _answered(work: Work, tally: Tally, chosen: int | None, debate: Debate | Non
 
 
 async def held(work: Work) -> Debate | None:
-    """Return the debate on a problem; None where the clock ended it, and then the work has its solutions."""
+    """Return the debate on a problem; None if the clock ended it, and then the work has its solutions."""
     plan, policy, turns = work.plan, CountedReplies(work.policy, work.count), list[Turn]()
 
     def heard(said: Turn | Summary, _: tuple[Message, ...]) -> None:
@@ -122,7 +122,7 @@ async def held(work: Work) -> Debate | None:
 
 
 def check_revisions(work: Work) -> None:
-    """ValueError where nothing is revised, or the budget of tokens is too small for all solutions."""
+    """ValueError if nothing is revised, or the budget of tokens is too small for all solutions."""
     config = work.protocol
     rounds = len(solution_rounds(config))
     if rounds < 2:
@@ -179,7 +179,7 @@ class Reviser:
 
 
 Shown = Callable[[Reviser, int, Entry], list[Entry]]
-"""What a reviser is shown of a round behind it, (agents of its seating), given its own entry of it."""
+"""What a reviser is shown of a round after it, (agents of its seating), given its own entry of it."""
 
 
 async def revised(work: Work, revisers: Sequence[Reviser], protocol: DebateConfig, shown: Shown) -> Answered:
@@ -207,7 +207,7 @@ async def revised(work: Work, revisers: Sequence[Reviser], protocol: DebateConfi
 
 
 async def _round(work: Work, revisers: Sequence[Reviser], round_: int, shown: Shown) -> list[Turn] | None:
-    """Return the turns of a round in the order of the revisers; None where the budget ended any of them."""
+    """Return the turns of a round in the order of the revisers; None if the budget ended any of them."""
     policy = work.policy
     asked = []
     for one in revisers:

@@ -73,7 +73,7 @@ class Contender:
     def why_not(
         self, plan: SolvePlan, problems: Sequence[Problem], judge: DebateConfig | None = None
     ) -> str | None:
-        """Return why it cannot be asked these problems; None where it can. ``judge``: another's protocol."""
+        """Return why it cannot be asked these problems; None if it can. ``judge``: another's protocol."""
         try:
             check_plan(self.plan(plan), problems, judge)
         except ValueError as error:
@@ -102,11 +102,11 @@ class Grader:
         self._known = dict[tuple[str, str], Truth]()
 
     def answer(self, problem: Problem, turn: Turn) -> str | None:
-        """Return the answer of a solution; None where it gives none."""
+        """Return the answer of a solution; None if it gives none."""
         return (answer_of(self.environment, problem, turn, self.mode) or "").strip() or None
 
     def grade(self, problem: Problem, turn: Turn) -> Truth:
-        """Return True, False, "missing", or None where the grader gave no verdict."""
+        """Return True, False, "missing", or None if the grader gave no verdict."""
         key = problem.id, answer_of(self.environment, problem, turn, self.mode) or ""
         if key not in self._known:
             self._known[key] = grade_turn(self.environment, problem, turn, self.mode).verdict
@@ -116,7 +116,7 @@ class Grader:
 class Pool:
     """Solutions of each problem by one agent alone. ``cost``: of one, the means of its tokens.
 
-    DataError where the grader gives no verdict on any problem.
+    DataError if the grader gives no verdict on any problem.
     """
 
     def __init__(self, problems: Sequence[Problem], plan: SolvePlan, policy: Policy, grader: Grader) -> None:
@@ -127,7 +127,7 @@ class Pool:
         self.cost = {"generated": 0.0, "total": 0.0}
 
     def draw(self, size: int) -> None:
-        """Have so many solutions of each problem, those that were drawn before among them."""
+        """Have this many solutions of each problem, those that were drawn before among them."""
         if size <= self.size:
             return
         found = ask_all(self.problems, self._plan, self._policy, partial(_solutions, size=size))
@@ -152,9 +152,9 @@ class Pool:
         return fmean(index is None for group in self._answers.values() for index in group)
 
     def right(self, size: float) -> Values:
-        """Return the chance that a majority of so many solutions is right, by problem.
+        """Return the chance that a majority of this many solutions is right, by problem.
 
-        Ties are drawn fairly; the mean over all disjoint sets of so many that were drawn. A size between two
+        Ties are drawn fairly; the mean over all disjoint sets of that size. A size between two
         numbers is the larger one on that share of the problems. Problems without a verdict are left out.
         """
         below = floor(size)
@@ -229,7 +229,7 @@ class Measured:
 
     @property
     def oracle_gap(self) -> Estimate:
-        """The share of problems with any right solution, less its accuracy."""
+        """The share of problems with any right solution, minus its accuracy."""
         return gap(self.oracle, self.right)
 
     def compared(self, budget: Budget) -> tuple[float, Estimate, Estimate]:
@@ -311,11 +311,11 @@ def compare_strategies(
         done = count(1)
         progress(name, 0, len(problems))
 
-        def told(*_: object, name: str = name, done: count[int] = done) -> None:
+        def on_answer(*_: object, name: str = name, done: count[int] = done) -> None:
             progress(name, next(done), len(problems))
 
         speaker = programs if one.tools and programs is not None else policy
-        came = one.solve(problems, one.plan(plan), speaker, judge=judge, told=told)
+        came = one.solve(problems, one.plan(plan), speaker, judge=judge, on_answer=on_answer)
         found[name] = _measured(name, problems, [answered_of(each, DataError) for each in came], grader)
     pool = Pool(problems, CONTENDERS["majority"].plan(plan), policy, grader)
     pool.draw(plan.samples)
@@ -379,7 +379,7 @@ def _measured(
 
 
 def gap(one: Values, other: Values) -> Estimate:
-    """Return the mean difference over the problems with a value in both; DataError where there are none."""
+    """Return the mean difference over the problems with a value in both; DataError if there are none."""
     values = {id: one[id] - other[id] for id in one if id in other}
     if not values:
         raise DataError("no problem has a verdict of the grader on what is compared")

@@ -30,7 +30,7 @@ _FILE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Posed:
-    """Problems, what grades them, and why their answers are not graded, where they are not."""
+    """Problems, their grader, and why their answers are not graded, if so."""
 
     problems: tuple[Problem, ...]
     environment: Environment
@@ -40,7 +40,7 @@ class Posed:
 def pose(what: str, piped: str | None, config: Config, kind: Kind | None = None) -> Posed:
     """Return the problems that a word of the command line means: "-" is what was ``piped``.
 
-    DataError where there are none. Without a gold answer a problem asks for a final answer all the same.
+    DataError if there are none. Without a gold answer a problem asks for a final answer all the same.
     """
     if what == "-":
         return _of_pipe(piped or "", config, kind)

@@ -44,7 +44,7 @@ LONGEST = 16
 
 
 def check_ballots(work: Work) -> None:
-    """ValueError where the judge knows no ballots, or the budget has no room for a solution and one."""
+    """ValueError if the judge knows no ballots, or the budget has no room for a solution and one."""
     check_judge(work.judged_by.protocol)
     work.need(1, "a solution and a ballot", more=work.comparison_tokens)
 
@@ -79,7 +79,7 @@ async def _entered(work: Work, name: str) -> tuple[Tally, list[int], Random]:
 async def best_of_n(work: Work) -> Answered:
     """Return the answer of the solution with the highest mean score on two ballots.
 
-    The solutions stand in a drawn ring, and each is compared with both that stand next to it. Two of the same
+    The solutions form a drawn ring, and each is compared with both neighbours. Two of the same
     answer are not compared and get half a point each, as do both sides of a ballot that could not be read. Of
     several that lead, the answer whose solutions have the highest scores together is taken. The shares are of
     all scores.
@@ -198,7 +198,7 @@ def _comparisons(work: Work, votes: Tally, pairs: Sequence[tuple[int, int]], rng
 async def compare(work: Work, comparisons: Sequence[Comparison]) -> list[float | None]:
     """Return what each comparison gives its left solution: 1.0, 0.0, or half for a tie or no valid vote.
 
-    None where the budget ended before it came.
+    None if the budget ended before it came.
     """
     judge = work.judged_by
     config = judging_protocol(judge.protocol)
@@ -253,7 +253,7 @@ def judging_protocol(protocol: DebateConfig) -> DebateConfig:
 
 
 def seats_of(protocol: DebateConfig) -> tuple[int, int, int]:
-    """Return where the judge of a ballot sits, and whose work stands on the left and on the right.
+    """Return the seat of a ballot's judge, and whose work is on the left and on the right.
 
     >>> seats_of(DebateConfig()), seats_of(DebateConfig(protocol="zero_sum", num_rounds=1))
     ((0, 1, 2), (2, 0, 1))
@@ -271,13 +271,13 @@ def entry_of(seating: Seating, agent: int, solution: Solution | None) -> Entry:
 
 
 def check_list(work: Work) -> None:
-    """ValueError where the judge is shown nothing of others, or the budget has no room for a selection."""
+    """ValueError if the judge is shown nothing of others, or the budget has no room for a selection."""
     check_selection(work.judged_by.protocol)
     work.need(1, "a solution and a selection", more=work.comparison_tokens)
 
 
 def check_selection(protocol: DebateConfig) -> None:
-    """ValueError where a prompt set has no form for what is shown of others."""
+    """ValueError if a prompt set has no form for what is shown of others."""
     if prompts_of(protocol).alone:
         raise ValueError(
             f"debate.prompts = {protocol.prompts!r}: is for one agent and shows nobody's solutions, as "
@@ -314,7 +314,7 @@ async def genselect(work: Work) -> Answered:
 
 
 async def _select(work: Work, groups: Sequence[Sequence[int]]) -> list[int | None]:
-    """Return the solution that is selected of each group, all asked at once; None where none is."""
+    """Return the solution that is selected of each group, all asked at once; None if none is."""
     judge = work.judged_by
     protocol, budget = judge.protocol, context_budget(judge.policy, judge.protocol)
     work.stage += 1
@@ -389,7 +389,7 @@ def selection_reply(label: str) -> str:
 
 
 def selected(text: str, labels: Sequence[str], *, in_thinking: bool = False) -> int | None:
-    """Return the index of the label that a reply names; None where it names none, or several.
+    """Return the index of the label that a reply names; None if it names none, or several.
 
     >>> selected("<comparison>K7 or Q2</comparison>", ("K7", "Q2")) is None
     True

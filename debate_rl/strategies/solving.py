@@ -50,7 +50,7 @@ class Strategy:
     ``speakers``: who writes solutions: one agent once, one agent as often as there are ``samples``, or the
     ``agents`` of the protocol in all rounds. ``check`` raises ValueError, before anything is sampled, for
     what the strategy cannot do: protocol, judge, budget. ``comparisons``: ballots or selections of k
-    solutions at most; None where no judge compares. ``tools``: whether solutions run programs.
+    solutions at most; None if no judge compares. ``tools``: whether solutions run programs.
     """
 
     run: Callable[[Work], Awaitable[Answered]]
@@ -90,7 +90,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 
 
 def entry_named(name: str, table: Mapping[str, T], option: str) -> T:
-    """Return what a table has of a name; ValueError with the nearest one where there is none."""
+    """Return what a table has of a name; ValueError with the nearest one if there is none."""
     if name not in table:
         hint = did_you_mean(name, table, f"valid: {', '.join(table)}")
         raise ValueError(f"{option} {name}: is not known; {hint}")
@@ -98,7 +98,7 @@ def entry_named(name: str, table: Mapping[str, T], option: str) -> T:
 
 
 def strategy_named(name: str) -> Strategy:
-    """Return the strategy of a name; ValueError with the nearest one where there is none."""
+    """Return the strategy of a name; ValueError with the nearest one if there is none."""
     return entry_named(name, STRATEGIES, "--strategy")
 
 
@@ -108,7 +108,7 @@ def with_tools(config: Config, tools: Literal["python", "none"]) -> Config:
 
 
 def lanes(plan: SolvePlan, problems: int) -> int:
-    """Return how many of so many problems are open at a time.
+    """Return how many of this many problems are open at a time.
 
     Under a clock as many as fill the engine with all their solutions, so that what one leaves is soon
     another's. Without one, as many as fill it with a reply each: their later waves are small.
@@ -172,17 +172,18 @@ def solve_all(
     policy: Policy,
     *,
     judge: Judge | None = None,
-    told: Callable[[int, Answered | Refused], None] = lambda *_: None,
+    on_answer: Callable[[int, Answered | Refused], None] = lambda *_: None,
 ) -> list[Answered | Refused]:
     """Return what the strategy answers to each problem, in their order.
 
     The answers depend on seeds alone where no seconds are set; a clock ends what it ends. A problem whose
-    prompt does not fit the context is refused and the others go on. A judge that is another policy answers
-    each problem as it asks. ``told`` is called with the index of a problem and what came of it, in the order
-    in which they end.
+    prompt does not fit the context is refused, and the others are answered. ``judge``: another policy that
+    compares. ``on_answer`` gets the index of a problem and the result of it, in the order in which they end.
     """
     check_plan(plan, problems, judge and judge.protocol)
-    return ask_all(problems, plan, policy, strategy_named(plan.strategy).run, judge=judge, told=told)
+    return ask_all(
+        problems, plan, policy, strategy_named(plan.strategy).run, judge=judge, on_answer=on_answer
+    )
 
 
 def ask_all(
@@ -192,7 +193,7 @@ def ask_all(
     run: Callable[[Work], Awaitable[T]],
     *,
     judge: Judge | None = None,
-    told: Callable[[int, T | Refused], None] = lambda *_: None,
+    on_answer: Callable[[int, T | Refused], None] = lambda *_: None,
 ) -> list[T | Refused]:
     """Return what ``run`` makes of each problem, several at a time, as ``solve_all`` does of a strategy.
 
@@ -214,7 +215,7 @@ def ask_all(
                     found[number] = await run(Work(plan, problem, policy, seed, judge, seconds, name))
                 except PromptTooLongError as error:
                     found[number] = Refused(str(error))
-                told(number, found[number])
+                on_answer(number, found[number])
 
     async def all_lanes() -> None:
         with stops_released(), ExitStack() as seats:  # every seat is taken before the first request

@@ -11,7 +11,7 @@ from debate_rl.strategies.work import Answered, End, Solution, Work
 
 
 def check_solutions(work: Work) -> None:
-    """ValueError where the budget has no room for one solution."""
+    """ValueError if the budget has no room for one solution."""
     work.need(1, "one solution")
 
 
@@ -30,7 +30,7 @@ async def majority(work: Work) -> Answered:
 async def logprob_vote(work: Work) -> Answered:
     """Return the answer that weighs most, a solution's weight being exp(mean log p) of its tokens.
 
-    That is the weight of self-consistency, normalised by length [arXiv 2203.11171, eq. 1]. ValueError where
+    That is the weight of self-consistency, normalised by length [arXiv 2203.11171, eq. 1]. ValueError if
     the engine gives no log-probabilities.
     """
     return await _vote(work, mean_probability)
@@ -70,7 +70,7 @@ def fewest_to_settle(lead: float, left: int) -> int:
     """Return how many of ``left`` solutions, of weight 1 at most, must come before a lead may be settled.
 
     With fewer the rest could always change the verdict, so asking for them at once wastes none. The smallest
-    m with lead + m > left - m, and all that are left where there is none.
+    m with lead + m > left - m, and all that are left if there is none.
 
     >>> fewest_to_settle(0, 16), fewest_to_settle(9, 7), fewest_to_settle(5, 7), fewest_to_settle(0, 1)
     (9, 0, 2, 1)
@@ -86,7 +86,7 @@ def mean_probability(solution: Solution) -> float:
 def sampled_logprobs(completion: Completion) -> list[float]:
     """Return the log-probabilities, in nats, of the tokens that were sampled, and not written by force.
 
-    ValueError where the engine gave none.
+    ValueError if the engine gave none.
     """
     if not completion.logprobs:
         raise ValueError(

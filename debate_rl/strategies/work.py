@@ -87,7 +87,7 @@ class SolvePlan:
 
 
 class Solution(NamedTuple):
-    """One solution: its turn, its text, and the answer that it gives; None where it gives none."""
+    """One solution: its turn, its text, and the answer that it gives; None if it gives none."""
 
     turn: Turn
     text: str
@@ -169,11 +169,11 @@ class Tally:
         return environment.grader.same_answer(answer, other, kind=kind).verdict is True
 
     def of(self, index: int) -> int | None:
-        """Return the answer of a solution that was counted; None where it gave none."""
+        """Return the answer of a solution that was counted; None if it gave none."""
         return next((at for at, members in enumerate(self.members) if index in members), None)
 
     def best(self) -> int | None:
-        """Return the heaviest solution of the answer that weighs most, the first of several; None of none.
+        """Return the heaviest solution of the answer that weighs most, the first of several, or None.
 
         Answers that weigh the same are drawn by the seed.
         """
@@ -238,7 +238,7 @@ class Work:
         return longest_reply(self.judged_by.protocol)
 
     def need(self, replies: int, what: str, *, more: int = 0) -> None:
-        """ValueError where the tokens are too few for so many replies at their longest and ``more``."""
+        """ValueError if the tokens are too few for this many replies at their longest and ``more``."""
         protocol = self.plan.protocol
         least = replies * longest_reply(protocol) + more
         if self.plan.tokens is not None and self.plan.tokens < least:
@@ -253,7 +253,7 @@ class Work:
         return time.perf_counter() - self.begun
 
     def room(self, each: int, keep: int = 0) -> float:
-        """Return how many replies of at most ``each`` tokens the budget has left beside ``keep`` tokens."""
+        """Return how many replies of at most ``each`` tokens the budget has left after ``keep`` tokens."""
         most = self.plan.tokens
         return inf if most is None else max(0, (most - self.generated - keep) // each)
 

@@ -45,7 +45,7 @@ class Sweep(Settings):
     seeds: int | tuple[int, ...] = 3
     """The seeds that each arm is run with, as [7, 13]; or how many: the recipe's and those that follow it."""
     at_once: int = Field(default=1, ge=1, le=256)
-    """How many runs at a time, each in a process of its own."""
+    """How many runs at a time, each in its own process."""
     devices: tuple[str, ...] = ()
     """CUDA_VISIBLE_DEVICES of each of the runs at a time, as ["0", "1"]; it sets how many these are."""
     figures: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class Sweep(Settings):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """CUDA_VISIBLE_DEVICES of each of the runs at a time, "" where none is set."""
+        """CUDA_VISIBLE_DEVICES of each of the runs at a time, "" if none is set."""
         return self.devices or ("",) * self.at_once
 
     @field_validator("seeds")
@@ -70,7 +70,7 @@ class Sweep(Settings):
     def _some_seeds(cls, value: int | tuple[int, ...]) -> int | tuple[int, ...]:
         count = value if isinstance(value, int) else len(set(value))
         if not 1 <= count <= 1000 or (isinstance(value, tuple) and count < len(value)):
-            raise ValueError("is a number from 1 to 1000, or a list of so many different seeds")
+            raise ValueError("is a number from 1 to 1000, or a list of that many different seeds")
         return value
 
     def seeds_from(self, first: int) -> tuple[int, ...]:
@@ -131,23 +131,18 @@ def open_sweep(name: str, given: Sequence[str]) -> tuple[Sweep, list[Arm]]:
     if path is not None and "recipe" in read_tables(path):
         sweep, where = read_config(Sweep, path, own), str(path)
     else:
-        sweep, where = _of_recipe(name, own), name
+        where, there = name, f"{nearest(name, shipped_sweeps())}the shipped sweeps are in sweeps/ there"
+        try:
+            find_recipe(name)
+        except ConfigError as error:
+            raise ConfigError(f"{error}; {there}") from error
+        try:
+            sweep = Sweep.model_validate(apply_overrides({"recipe": name}, own, Sweep))
+        except ValidationError as error:
+            raise ConfigError(explain(error, name, Sweep, own)) from error
     if not sweep.out:
         sweep = sweep.model_copy(update={"out": f"runs/sweeps/{Path(where).stem}"})
     return sweep, arms_of(sweep, rest, where)
-
-
-def _of_recipe(name: str, own: Sequence[str]) -> Sweep:
-    try:
-        find_recipe(name)
-    except ConfigError as error:
-        raise ConfigError(
-            f"{error}; {nearest(name, shipped_sweeps())}the shipped sweeps are in sweeps/ there"
-        ) from error
-    try:
-        return Sweep.model_validate(apply_overrides({"recipe": name}, own, Sweep))
-    except ValidationError as error:
-        raise ConfigError(explain(error, name, Sweep, own)) from error
 
 
 def arms_of(sweep: Sweep, given: Sequence[str], where: str) -> list[Arm]:
@@ -179,18 +174,18 @@ def arms_of(sweep: Sweep, given: Sequence[str], where: str) -> list[Arm]:
         texts = [*as_overrides("", own, f"{where}: arms.{name}")]
         for values in product(*(values for _, values in axes)):
             combined = [(key, value) for (key, _), value in zip(axes, values, strict=True)]
-            chosen = [f"{key}={value}" for key, value in combined]
             words = [f"{short[key]}={value}" for key, value in combined]
             full = " ".join((*((name,) if name else ()), *words)) or "recipe"
             begun = folder_of(" ".join((after, *words))) if after else ""
-            arm = Arm(full, (*shared, *texts, *chosen), recipe, begun, weights)
+            overrides = (*shared, *texts, *(f"{key}={value}" for key, value in combined))
+            arm = Arm(full, overrides, recipe, begun, weights)
             _check_arm(sweep, arm, arms, where)
             arms.append(arm)
     return arms
 
 
 def _begins(table: Table, where: str) -> tuple[str, str, str]:
-    """Return an arm's own recipe, the arm that it begins after, and with which of its weights."""
+    """Return an arm's own recipe, the arm that it continues, and which of its weights."""
     for key in ("recipe", "after"):
         if not isinstance(table.get(key, ""), str):
             raise ConfigError(f"{where}.{key}: is a name (got {table[key]!r})")

@@ -67,7 +67,13 @@ def figures_of(evaluations: Evaluations, arms: Sequence[Arm], names: Sequence[st
     """Return the figures of each arm, figure by figure; ``names`` () takes those of ``FIGURES`` it has."""
     had = set(chain.from_iterable(one.figures for each in evaluations.values() for one in each))
     wanted = names or [name for name in dict.fromkeys((DIRECT, *FIGURES)) if name in had]
-    return [row for name in wanted for row in _adjusted([*_rows(evaluations, arms, name)])]
+    found: list[ArmFigure] = []
+    for name in wanted:
+        rows = [*_rows(evaluations, arms, name)]
+        known = [row for row in rows if row.less is not None and row.less.p is not None]
+        adjusted = iter(holm([row.less.p or 0.0 for row in known if row.less]))
+        found += [replace(row, p=next(adjusted)) if row in known else row for row in rows]
+    return found
 
 
 def _rows(evaluations: Evaluations, arms: Sequence[Arm], name: str) -> Iterator[ArmFigure]:
@@ -91,14 +97,6 @@ def _rows(evaluations: Evaluations, arms: Sequence[Arm], name: str) -> Iterator[
             yield ArmFigure(arm.name, name, step, len(values), mean, gained, less, None)
 
 
-def _adjusted(rows: Sequence[ArmFigure]) -> Iterator[ArmFigure]:
-    """Yield the rows of one figure with p-values adjusted for their number."""
-    known = [row for row in rows if row.less is not None and row.less.p is not None]
-    adjusted = iter(holm([row.less.p or 0.0 for row in known if row.less]))
-    for row in rows:
-        yield replace(row, p=next(adjusted)) if row in known else row
-
-
 def _last(by_seed: Mapping[int, Sequence[HeldOut]]) -> dict[int, HeldOut]:
     """Return the newest evaluations after a step that all seeds share; each seed's own without any."""
     steps = [{one.step for one in each} for each in by_seed.values()]
@@ -112,7 +110,7 @@ def _at(evaluations: Sequence[HeldOut], step: int) -> HeldOut | None:
 
 
 def differences(before: Mapping[int, HeldOut], after: Mapping[int, HeldOut], name: str) -> Estimate | None:
-    """Return how much larger a figure is after than before, over the seeds that have both; None of none."""
+    """Return how much larger a figure is after than before, over the seeds that have both, or None."""
     pairs = [gains(before[seed], after[seed], name) for seed in after if seed in before]
     runs = [{problem: (value, 1.0) for problem, value in found.items()} for found in pairs]
     return crossed_mean(runs, signed=True, most=reach_of(name))
@@ -137,7 +135,7 @@ def _lines(run: SweepRun) -> list[dict[str, float | None]]:
 
 
 def passes_of(run: SweepRun) -> float:
-    """Return the tokens that went forward through the model in a run, and in those that it begins after."""
+    """Return the tokens that went forward through the model in a run and in the runs that it continues."""
     adapter, replies = run.config.model.lora_rank > 0, is_supervised(run.config)
     each = learner_passes(run.config.learner, adapter=adapter, replies=replies)
     own = sum(_sampled(line) + each * (line.get("read_tokens") or 0.0) for line in _lines(run))

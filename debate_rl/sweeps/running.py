@@ -1,4 +1,4 @@
-"""The runs of a sweep: each a ``debate train`` in a process of its own, several at a time if asked.
+"""The runs of a sweep: each a ``debate train`` in its own process, several at a time if asked.
 
 OUT/sweep.json keeps what is done, and a run that stopped resumes from its newest checkpoint: the same command
 finishes a sweep that was stopped or killed. Results depend neither on how many run at a time nor on their
@@ -49,7 +49,7 @@ class SweepRun:
     """A run of a sweep.
 
     ``start``: the run whose warm start it begins from, None for its own. ``after``: the run whose trained
-    weights it begins with. ``own``: what it changes beside its arm (seed, folder), as ``key=value`` texts.
+    weights it begins with. ``own``: what it changes besides its arm (seed, folder), as ``key=value`` texts.
     """
 
     arm: Arm
@@ -96,7 +96,7 @@ class SweepRun:
 
 
 class State(Settings):
-    """OUT/sweep.json: what a sweep is and how far it has come; runs are named ARM/seed_N."""
+    """OUT/sweep.json: a sweep's plan and progress; runs are named ARM/seed_N."""
 
     recipe: str
     arms: dict[str, list[str]] = Field(default_factory=dict)
@@ -105,8 +105,6 @@ class State(Settings):
     """The finished runs, and how long the last start of each took."""
     failed: dict[str, str] = Field(default_factory=dict)
     """The failed runs, and their last line."""
-    dropped: dict[str, str] = Field(default_factory=dict)
-    """Arms that an earlier version dropped, and why."""
 
 
 def runs_of(
@@ -139,7 +137,7 @@ def runs_of(
 def open_state(sweep: Sweep, arms: Sequence[Arm]) -> Iterator[State]:
     """Yield the state of the sweep in its folder, whose lock is held until the end.
 
-    Arms and seeds may be added, and a run whose folder was removed is done again; ConfigError where one of
+    Arms and seeds may be added, and a run whose folder was removed is done again; ConfigError if one of
     its arms was another, or the state is damaged.
     """
     home = Path(sweep.out)
@@ -150,27 +148,24 @@ def open_state(sweep: Sweep, arms: Sequence[Arm]) -> Iterator[State]:
         except FileNotFoundError:
             others = sorted(path.name for path in home.iterdir() if path.name != LOCK)
             if others:
-                raise ConfigError(
-                    f"out={home}: holds {others[0]} and no sweep; choose another out="
-                ) from None
+                refused = f"out={home}: holds {others[0]} and no sweep; choose another out="
+                raise ConfigError(refused) from None
             state = State(recipe=sweep.recipe)
         there = {key: seconds for key, seconds in state.seconds.items() if (home / key).is_dir()}
         yield with_arms(state.model_copy(update={"seconds": there}), sweep, arms)
 
 
 def with_arms(state: State, sweep: Sweep, arms: Sequence[Arm]) -> State:
-    """Return the state with these arms; ConfigError where one of them was another."""
-    head = f"out={sweep.out} holds a sweep"
+    """Return the state with these arms; ConfigError if one of them was another."""
+    head, end = f"out={sweep.out} holds a sweep", "choose another out="
     if state.recipe != sweep.recipe:
-        raise ConfigError(f"{head} of {state.recipe}, and this one is of {sweep.recipe}; choose another out=")
+        raise ConfigError(f"{head} of {state.recipe}, and this one is of {sweep.recipe}; {end}")
     for arm in arms:
         before = state.arms.get(arm.folder, arm.changes)
+        had = " ".join(one for one in before if one not in arm.changes) or "nothing"
+        has = " ".join(one for one in arm.changes if one not in before) or "nothing"
         if before != arm.changes:
-            had = " ".join(one for one in before if one not in arm.changes) or "nothing"
-            has = " ".join(one for one in arm.changes if one not in before) or "nothing"
-            raise ConfigError(
-                f"{head} whose arm {arm.name} has {had!r} where this one has {has!r}; choose another out="
-            )
+            raise ConfigError(f"{head} whose arm {arm.name} has {had!r} where this one has {has!r}; {end}")
     return state.model_copy(update={"arms": state.arms | {arm.folder: arm.changes for arm in arms}})
 
 
@@ -188,7 +183,7 @@ def _refuse_changed(run: SweepRun) -> None:
 
 @dataclass
 class Child:
-    """A run in progress, in a process of its own on a device."""
+    """A run in progress, in its own process on a device."""
 
     process: subprocess.Popen[bytes]
     device: str
@@ -205,9 +200,9 @@ class Runner:
     running: dict[SweepRun, Child] = field(default_factory=dict)
 
     def run(self, runs: Sequence[SweepRun]) -> None:
-        """Do what is left of the runs. However it ends, those in progress save the steps they have finished.
+        """Run what is left. However it ends, those in progress save the steps they have finished.
 
-        ConfigError where a run that is done had other settings.
+        ConfigError if a run that is done had other settings.
         """
         for run in runs:
             if run.key in self.state.seconds:
@@ -243,9 +238,9 @@ class Runner:
         run.folder.parent.mkdir(parents=True, exist_ok=True)
         python = [sys.executable, *(["-S", "-c", ENDS_WITH_PARENT] if sys.platform == "linux" else [])]
         words = (run.arm.recipe or self.sweep.recipe, *run.arm.overrides, *run.own, "logging.progress=lines")
-        environment = _shared_threads(len(self.sweep.places)) | os.environ
-        if device:
-            environment["CUDA_VISIBLE_DEVICES"] = device
+        at_once = len(self.sweep.places)  # each gets an equal share of the cores
+        threads = {"OMP_NUM_THREADS": str(max(1, usable_cores() // at_once))} if at_once > 1 else {}
+        environment = threads | os.environ | ({"CUDA_VISIBLE_DEVICES": device} if device else {})
         with run.log.open("ab") as log:
             process = subprocess.Popen(
                 [*python, "-m", "debate_rl", "train", *words, *run.start_words()],
@@ -269,7 +264,11 @@ class Runner:
             self._note(seconds=self.state.seconds | {run.key: round(seconds, 1)})
             self.tell(f"{run.name}: done after {duration(seconds)}")
         else:
-            self._fail(run, _last_line(run.log) or f"exit code {code}")
+            with run.log.open("rb") as file:
+                file.seek(max(0, run.log.stat().st_size - 4096))
+                lines = file.read().decode("utf-8", "replace").splitlines()
+            last = next((line for line in reversed(lines) if line.strip()), f"exit code {code}")
+            self._fail(run, printable(last))
         yield child.device
 
     def _fail(self, run: SweepRun, said: str) -> None:
@@ -279,19 +278,3 @@ class Runner:
     def _note(self, **changes: Mapping[str, object]) -> None:
         self.state = self.state.model_copy(update=changes)
         write_whole(Path(self.sweep.out) / STATE, self.state.model_dump_json(indent=1).encode())
-
-
-def _shared_threads(at_once: int) -> dict[str, str]:
-    """Return the environment that gives each of so many processes an equal share of the cores.
-
-    >>> _shared_threads(1), _shared_threads(10_000)
-    ({}, {'OMP_NUM_THREADS': '1'})
-    """
-    return {"OMP_NUM_THREADS": str(max(1, usable_cores() // at_once))} if at_once > 1 else {}
-
-
-def _last_line(log: Path) -> str:
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 4096))
-        lines = file.read().decode("utf-8", "replace").splitlines()
-    return printable(next((line for line in reversed(lines) if line.strip()), ""))

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from debate_rl.alarms import DETECTORS, Reading, alarms, readings
-from debate_rl.alarms.curves import joined
-from debate_rl.alarms.metrics_file import finite, read_metrics
+from debate_rl.alarms.curves import finite, joined, read_metrics
 from debate_rl.alarms.settings import flat, open_advice
 from debate_rl.config import Config
-from debate_rl.config.ends import Action
+from debate_rl.config.stages import Action
 from debate_rl.formatting import short
 from debate_rl.metrics.step_log import read_rows
 from debate_rl.runs.checkpoint import checkpoints, step_of
@@ -74,7 +73,7 @@ class Guards:
             from debate_rl.alarms.stored import read_stored
 
             parts.append(read_stored(self._folder.path).curves)
-        debates = train.adaptive.chunk or train.group_size
+        debates = train.chunk
         found = alarms(readings(joined(parts, debates * self._config.debate.num_agents)))
         new = [reading for reading in found if reading.detector.name not in self.known]
         return [self._raised(step, reading, worst, decode) for reading in new]

@@ -169,7 +169,7 @@ def _learn(
     A step with a reward that is not finite is left out: the same rule gave the rewards of the other turns.
     """
     train, metrics = run.config.train, {"reward/not_finite": float(played.not_finite)}
-    if train.adaptive.chunk:
+    if train.adaptive:
         metrics |= adaptive_metrics(played.groups, played.of_learners(), train)
     if played.not_finite:
         return metrics | run.learner.skip()
@@ -222,7 +222,7 @@ def schedule_metrics(config: Config, step: int) -> dict[str, float]:
     if config.rewards.reads_likelihood:
         changing.append(("rewards", "likelihood_weight"))
     figures = {f"schedule/{key}": getattr(getattr(now, table), key) for table, key in (*WEIGHTS, *changing)}
-    if config.grader.strict_mode is not None:
+    if len(config.grader.modes) > 1:
         figures["grader/strict"] = float(config.grader.mode_at(step) == config.grader.final)
     if config.shots.count:
         figures["shots"] = float(config.shots.count_at(step))
@@ -242,7 +242,7 @@ def finish_step(
     run.tracker.log(step, {**metrics, **run.sampler.finish(step), **figures})
     run.step = done
     by_steps = train.save_every > 0 and done % train.save_every == 0
-    by_time = 0 < 60 * train.save_minutes <= run.clock() - run.saved_at
+    by_time = run.clock() - run.saved_at >= SAVED_WITHIN_S
     if _is_best(run, figures) or done == train.steps or by_steps or by_time or run.fault:
         run.save()
     run.refuse_wrong_engine()
@@ -289,11 +289,15 @@ def evaluates_first(run: Run) -> bool:
     return due and bool(run.data.held_out) and ("", 0) not in run.measured
 
 
+SAVED_WITHIN_S = 1800
+"""Seconds after the last checkpoint at which the next finished step saves one."""
+MAX_BAD_STEPS = 10
+"""Consecutive steps without a finite gradient or reward that end a run."""
 DEBATES = Task(train_step, evaluate, evaluates_first)
 
 
 def reached_limit(run: Run, spent: float) -> End | None:
-    """Return why a run is at its end: its target or its hours; None where it is not.
+    """Return why a run ends now: its target or its hours; None if it does not.
 
     ``spent``: wall seconds of all starts.
     """
@@ -325,7 +329,7 @@ def _act(run: Run, raised: Sequence[Raised]) -> End | None:
 
 
 def _rolled_back(run: Run, since: int, why: str) -> End:
-    """Put away the checkpoints from after an alarm's step; where there is no way back, end the run.
+    """Rename the checkpoints after an alarm's step; if no checkpoint is left to return to, end the run.
 
     A rollback is a resume from an earlier checkpoint with a lower learning rate. run.json keeps the end of
     this start, and the run is opened again; killed at any point, it resumes to the same.
@@ -365,12 +369,12 @@ def check_first_mismatch(run: Run, metrics: Mapping[str, float]) -> None:
 
 def _refuse_stuck(run: Run) -> None:
     """End a run that no longer learns, with its finished steps saved."""
-    bad, most = run.learner.bad_steps, run.config.learner.max_bad_steps
-    if bad < most:
+    bad = run.learner.bad_steps
+    if bad < MAX_BAD_STEPS:
         return
     run.save_finished()
     raise StuckError(
-        f"step {run.step}: {bad} steps in a row had no finite gradient or reward (learner.max_bad_steps="
-        f"{most}) and changed nothing; {run.step} of {run.config.train.steps} steps are saved in "
+        f"step {run.step}: {bad} steps in a row had no finite gradient or reward and "
+        f"changed nothing; {run.step} of {run.config.train.steps} steps are saved in "
         f"{run.folder.checkpoints}; see grad_norm and reward/not_finite in {run.folder.metrics}"
     )

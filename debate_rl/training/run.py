@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -35,11 +36,10 @@ from debate_rl.runs.checkpoint import (
     load_checkpoint,
     save_checkpoint,
     tidy,
-    warn_damaged,
 )
 from debate_rl.runs.folder import RunFolder, RunFolderError, ends_by, open_run, plain_config
 from debate_rl.runs.provenance import problems_checksum
-from debate_rl.runs.trainer_state import generators_kept, generators_kept_on_error, seed_generators
+from debate_rl.runs.trainer_state import generators_kept, seed_generators
 from debate_rl.runs.weights import FACT, use_threads
 from debate_rl.sampling.problems import Problems
 from debate_rl.sampling.sampler import Sampler
@@ -227,7 +227,7 @@ class Run:
             self.best = state.best if state.best_of == self.best_of else None
             self.ema, version = dict(state.baselines), state.policy_version
         elif checkpoints(self.folder.checkpoints):
-            warn_damaged(f"{self.folder.path}: no checkpoint is good; the run begins again")
+            warnings.warn(f"{self.folder.path}: no checkpoint is good; the run begins again", stacklevel=2)
         self.publish(version)
         self.refuse_wrong_engine()
 
@@ -240,7 +240,7 @@ class Run:
         """
         means, memory = dict(self.ema), dict(self.sampler.memory)
         try:
-            with generators_kept_on_error():
+            with generators_kept(on_error_only=True):
                 yield
         except Exception as error:
             self.ema, self.sampler.memory = means, memory

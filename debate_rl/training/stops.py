@@ -195,7 +195,7 @@ class StallWatch:
                 self._say(line)
 
     def _line(self) -> str:
-        """Return what is to be said now; "" while there is nothing."""
+        """Return the message that is due now, or ""."""
         with self._lock:
             silent = time.monotonic() - self._since
             if self._step is None or silent < self._limit:
@@ -209,7 +209,7 @@ class StallWatch:
 
 
 def innermost(frame: FrameType | None) -> str:
-    """Return where a thread stands in our packages, as file:line and function; "" outside of them."""
+    """Return where a thread is in our packages, as file:line and function; "" outside of them."""
     while frame is not None:
         if frame.f_code.co_filename.startswith(OURS):
             name = Path(frame.f_code.co_filename).relative_to(HOME)

@@ -20,9 +20,8 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from debate_rl.inspector.terminal.app import Inspector
-from debate_rl.inspector.web.access import AccessPolicy
-from debate_rl.inspector.web.app import make_app
-from debate_rl.inspector.web.serving import listen, server_for
+from debate_rl.inspector.web import listen, server_for
+from debate_rl.inspector.web.app import AccessPolicy, make_app
 from debate_rl.inspector.web.site import Site
 from transcripts import RunStore
 

@@ -51,7 +51,7 @@ _LOCK = threading.Lock()  # parts of mpmath change the precision of their contex
 
 @cache
 def context() -> Any:
-    """Return mpmath's arithmetic in a context of its own, whose precision nobody else sets."""
+    """Return mpmath's arithmetic in its own context, so that nobody else changes its precision."""
     from mpmath.ctx_mp import MPContext
 
     mp = MPContext()
@@ -105,7 +105,7 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def _root(value: Any, degree: Any) -> Any:
-    """Return the real root where there is one, else the principal one."""
+    """Return the real root if there is one, else the principal one."""
     mp = context()
     if not mp.isint(degree) or not 2 <= degree.real <= 100:
         raise Unknown("the degree of a root")
@@ -228,7 +228,7 @@ def called(*texts: str) -> frozenset[str]:
 
 
 def parse_formula(text: str, functions: frozenset[str] = frozenset()) -> Node | None:
-    """Return the formula as a function of a point; None where it is not in the grammar."""
+    """Return the formula as a function of a point; None if it is not in the grammar."""
     tokens = tokens_of(text)
     if not tokens or len(tokens) > MAX_TOKENS:
         return None
@@ -377,7 +377,13 @@ class _Parser:
             return _constant(+context().e if name == "e" else context().mpc(0, 1))
         if name == letter and letter not in GREEK and not (len(letter) == 1 and letter.isalpha()):
             raise Unknown(letter)
-        name += self.subscript()
+        if self.skip("_"):
+            braced = self.skip("{")
+            name += "_"
+            while not (braced and self.skip("}")):
+                name += self.bound.get(self.peek(), self.take())
+                if not braced:
+                    break
         while self.skip("'"):
             name += "'"
         inverse = self.inverted()
@@ -390,16 +396,6 @@ class _Parser:
         """Return how many tokens are the power -1 that stands next, or 0."""
         ahead = self.tokens[self.at : self.at + 5]
         return 5 if ahead == list("^{-1}") else 3 * (ahead[:3] == list("^-1"))
-
-    def subscript(self) -> str:
-        if not self.skip("_"):
-            return ""
-        if not self.skip("{"):
-            return "_" + self.bound.get(self.peek(), self.take())
-        name = "_"
-        while not self.skip("}"):
-            name += self.bound.get(self.peek(), self.take())
-        return name
 
     def command(self) -> Node:
         token = self.take()
@@ -422,7 +418,7 @@ class _Parser:
         raise Unknown(token)
 
     def function(self, token: str) -> Node:
-        """Return a function, its inverse behind a power -1, or its power 2, 3 or 4."""
+        """Return a function, its inverse after a power -1, or its power 2, 3 or 4."""
         if f"\\arc{token[1:]}" in _FUNCTIONS and self.inverted():
             self.at += self.inverted()
             token = f"\\arc{token[1:]}"
@@ -467,21 +463,18 @@ class _Parser:
             self.take("^")
             ends.append(self.argument())
         self.in_bounds -= 1
-        outer = self.bound
-        self.bound = {**outer, letter or self.variable_of_integral(): f"bound {len(outer)}"}
+        outer, variable = self.bound, letter
+        if not letter:  # it stands behind the next d, and both become the end of the integral
+            at = next((k for k in range(self.at, len(self.tokens) - 1) if self.tokens[k] == "d"), None)
+            if at is None or not self.tokens[at + 1].isalpha():
+                raise Unknown("an integral without a variable")
+            variable, self.tokens[at : at + 2] = self.tokens[at + 1], [_END]
+        self.bound = {**outer, variable: f"bound {len(outer)}"}
         term = self.product() if letter else self.sum()
         self.bound = outer
         if not letter:
             self.take(_END)
         return _apply(_undefined(token), term, *ends)
-
-    def variable_of_integral(self) -> str:
-        """Return the letter behind the next d, both of which become the end of the integral."""
-        at = next((k for k in range(self.at, len(self.tokens) - 1) if self.tokens[k] == "d"), None)
-        if at is None or not self.tokens[at + 1].isalpha():
-            raise Unknown("an integral without a variable")
-        letter, self.tokens[at : at + 2] = self.tokens[at + 1], [_END]
-        return letter
 
 
 ROUNDED = ContextVar("rounded", default=False)
@@ -539,7 +532,7 @@ def _same_at(claim: Node, truth: Node, point: int) -> bool | None:
 
 
 def is_close(left: Any, right: Any) -> bool | None:
-    """Return whether two values are equal to ninety digits; None where they are too near to tell."""
+    """Return whether two values are equal to ninety digits; None if they are too near to tell."""
     mp = context()
     scale, difference = max(abs(left), abs(right)), abs(left - right)
     if difference <= scale * mp.mpf(10) ** -90:
@@ -552,7 +545,7 @@ def is_close(left: Any, right: Any) -> bool | None:
 def differences_at(
     left: str, right: str, points: Sequence[int], functions: frozenset[str] = frozenset()
 ) -> list[Any] | None:
-    """Return the first formula's values less the second's; None where one is not read or has no value."""
+    """Return the first formula's values minus the second's; None if one is not read or has no value."""
     with _LOCK:
         a, b = parse_formula(left, functions), parse_formula(right, functions)
         try:

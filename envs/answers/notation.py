@@ -102,8 +102,7 @@ _TEX_RULES = (
 _REVERSED = re.compile(
     r"(?<!\\sqrt)(?<!\\sqrt\[\w)([\[\]])([^\[\](),;]{1,60}[,;][^\[\](),;]{1,60})([\[\]])(?!\()"
 )
-_CHAIN = re.compile(r"^\(([^(),;=]+=[^(),;]+)\)$")
-"""A chain of equations in brackets."""
+_CHAIN = re.compile(r"^\(([^(),;=]+=[^(),;]+)\)$")  # a chain of equations in brackets
 
 # Names before a value.
 RELATION = re.compile(r"(?<![<>\\:])(?<![A-Za-z)}\]\s!]!)=(?!=)")  # 5!=120 is one, x!=3 is none
@@ -187,24 +186,24 @@ def _group(digits: str) -> str:
 
 def _unwrap(text: str) -> str:
     """Return the text without the mathematics delimiters and the box around it, in whatever order."""
+
+    def inside(opening: str, closing: str) -> str | None:
+        if len(text) <= len(opening) + 1 or not (text.startswith(opening) and text.endswith(closing)):
+            return None
+        inner = text[len(opening) : len(text) - len(closing)]
+        if closing == "}":
+            braces = re.findall(r"\\.|[{}]", inner, re.DOTALL)
+            alone = min(accumulate((sign == "{") - (sign == "}") for sign in braces), default=0) >= 0
+        else:
+            alone = closing not in inner and opening not in inner
+        return inner.strip() if alone else None
+
     for _ in range(_MAX_WRAPPED):
-        inside = next((inner for pair in _WRAPPERS if (inner := _inside(text, *pair)) is not None), None)
-        if inside is None:
+        inner = next((found for pair in _WRAPPERS if (found := inside(*pair)) is not None), None)
+        if inner is None:
             break
-        text = inside
+        text = inner
     return text
-
-
-def _inside(text: str, opening: str, closing: str) -> str | None:
-    if len(text) <= len(opening) + 1 or not (text.startswith(opening) and text.endswith(closing)):
-        return None
-    inside = text[len(opening) : len(text) - len(closing)]
-    if closing == "}":
-        braces = re.findall(r"\\.|[{}]", inside, re.DOTALL)
-        alone = min(accumulate((sign == "{") - (sign == "}") for sign in braces), default=0) >= 0
-    else:
-        alone = closing not in inside and opening not in inside
-    return inside.strip() if alone else None
 
 
 def spelling(text: str) -> str:
@@ -236,13 +235,13 @@ def name_of(text: str) -> str:
 
 
 def statement(text: str) -> str:
-    """Return what the one "=" of a text stands behind, "" where it has none or several."""
+    """Return what the one "=" of a text stands behind, "" if it has none or several."""
     parts = _between_signs(text)
     return parts[0] if len(parts) == 2 else ""
 
 
 def value_stated(text: str) -> str:
-    r"""Return what stands behind a name that is more than a letter: ``a+b=7``, ``\frac{a}{b}=7``.
+    r"""Return what stands after a name that is more than a letter: ``a+b=7``, ``\frac{a}{b}=7``.
 
     Such a name has letters, and numbers only in arguments, powers and subscripts: ``2x=6`` is an equation.
     """

@@ -194,25 +194,23 @@ def _whole(words: list[str]) -> int | None:
     while words:
         end = next((k for k, word in enumerate(words) if word in _LARGE), len(words))
         scale = _LARGE[words[end]] if end < len(words) else 1
-        group = _below_thousand(words[:end], after=after)
-        if group is None or scale >= limit:
+        group, hundreds, above = words[:end], 0, after
+        if group[1:2] == ["hundred"]:
+            hundreds = 100 * (1 if group[0] == "a" else _SMALL.get(group[0], 0))
+            if not hundreds:
+                return None
+            group, above = group[2:], True
+        group = group[1:] if above and group[:1] == ["and"] else group
+        if len(group) == 2 and group[0] in _TENS and 0 < _SMALL.get(group[1], 0) < 10:
+            rest: int | None = _TENS[group[0]] + _SMALL[group[1]]
+        elif len(group) == 1:
+            rest = _SMALL.get(group[0], _TENS.get(group[0]))
+        else:
+            rest = 0 if hundreds and not words[2:end] else None
+        if rest is None or scale >= limit:
             return None
-        total, limit, words, after = total + group * scale, scale, words[end + 1 :], True
+        total, limit, words, after = total + (hundreds + rest) * scale, scale, words[end + 1 :], True
     return total if after else None
-
-
-def _below_thousand(words: list[str], *, after: bool) -> int | None:
-    hundreds = 0
-    if words[1:2] == ["hundred"]:
-        hundreds = 100 * (1 if words[0] == "a" else _SMALL.get(words[0], 0))
-        words, after = words[2:], True
-        if not words or not hundreds:
-            return hundreds or None
-    words = words[1:] if after and words[:1] == ["and"] else words
-    if len(words) == 2 and words[0] in _TENS and 0 < _SMALL.get(words[1], 0) < 10:
-        return hundreds + _TENS[words[0]] + _SMALL[words[1]]
-    rest = _SMALL.get(words[0], _TENS.get(words[0])) if len(words) == 1 else None
-    return None if rest is None else hundreds + rest
 
 
 def unit_of(rest: str) -> tuple[int, str] | None:

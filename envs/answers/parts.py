@@ -61,10 +61,13 @@ def parts_of(text: str) -> Parts | None:
         return environment
     items = _split(text, _LISTING)
     if len(items) > 1:
-        if groups := _groups(text):
-            return Parts("list", groups, "commas")
+        # p=5,q=2;p=7,q=2 is two tuples, where all groups assign to the same names
+        groups = [tuple_of(_split(group, _LISTING)) for group in _split(text, frozenset((";", "or")))]
+        if len(groups) > 1 and all(groups) and len({group[0] for group in groups if group}) == 1:
+            return Parts("list", tuple(f"({','.join(group[1])})" for group in groups if group), "commas")
         joined = next((word for word in ("or", "and") if len(_split(text, frozenset((word,)))) > 1), "commas")
-        return _listed(items, joined)
+        spread = _spread(items)
+        return Parts("list", spread, joined if len(spread) == len(items) else "signs")
     if named := _NAMED_TUPLE.fullmatch(text):  # (y,x)=(2,1) is (1,2)
         values, names = parts_of(named[2]), named[1].split(",")
         if values and len(names) == len(values.items):
@@ -78,26 +81,13 @@ def parts_of(text: str) -> Parts | None:
     return Parts("list", spread, "signs") if len(spread) > 1 else _bracketed(text)
 
 
-def _listed(items: Sequence[str], joined: str) -> Parts:
-    spread = _spread(items)
-    return Parts("list", spread, joined if len(spread) == len(items) else "signs")
-
-
 def _spread(items: Sequence[str]) -> tuple[str, ...]:
-    """Return the items, each that holds one plus-minus as two."""
+    """Return the items, each with one plus-minus replaced by two."""
     spread: list[str] = []
     for item in items:
         signs = (("+", "-"), ("-", "+")) if item.count(r"\pm") == 1 else ((r"\pm", r"\mp"),)
         spread += [item.replace(r"\pm", plus).replace(r"\mp", minus) for plus, minus in signs]
     return tuple(spread)
-
-
-def _groups(text: str) -> tuple[str, ...]:
-    """Return ``p=5,q=2;p=7,q=2`` as tuples; nothing where groups do not assign to the same names."""
-    groups = [tuple_of(_split(group, _LISTING)) for group in _split(text, frozenset((";", "or")))]
-    if None in groups or len(groups) < 2 or len({group[0] for group in groups if group}) > 1:
-        return ()
-    return tuple(f"({','.join(group[1])})" for group in groups if group)
 
 
 def tuple_of(items: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -160,7 +150,8 @@ def _environment(text: str) -> Parts | None:
     if not rows or not all(map(all, rows)) or len(rows[0]) > 2:
         return None
     if len(rows[0]) == 1:  # a system of equations
-        return _listed([row[0].rstrip(",") for row in rows], "and")
+        spread = _spread([row[0].rstrip(",") for row in rows])
+        return Parts("list", spread, "and" if len(spread) == len(rows) else "signs")
     pairs = [
         (value.rstrip(","), re.sub(r"^(?:if|when|for|otherwise)\b ?", "", when.rstrip(",")))
         for value, when in rows
@@ -185,7 +176,7 @@ def _split(text: str, separators: frozenset[str], *, numbers: bool = True) -> li
 
 
 def split_at(text: str, separators: frozenset[str], kept: Container[int] = ()) -> tuple[list[str], list[str]]:
-    """Return the pieces between separators outside all brackets, and the separators; ``kept`` are none."""
+    """Return the pieces between separators outside all brackets, and the separators; not ``kept``."""
     pieces, signs, depth, start = [], [], 0, 0
     for match in _TOKEN.finditer(text):
         token = match.group()

@@ -142,7 +142,7 @@ def names_differ(answer: str, gold: str) -> bool:
 
 
 def _form(name: str) -> str:
-    """Return what is not of one thing or another in a name: all but its letters and digits."""
+    """Return what a name has in addition to letters and digits."""
     plain = re.sub(r"\d+", "0", re.sub(r"[a-z]", "a", re.sub(r"[A-Z]", "A", _COMMAND.sub("\\\\", name))))
     return spelling(plain) + " ".join(_COMMAND.findall(name))
 
@@ -152,7 +152,7 @@ def _signs(name: str) -> Counter[str]:
 
 
 Cuts: TypeAlias = tuple[tuple[Any, bool], ...]
-"""Where a set begins and ends, in turn: a number, and whether the cut lies behind it."""
+"""Where a set begins and ends, in turn: a number, and whether the cut lies after it."""
 
 MAX_CHARS = 300
 MAX_ITEMS = 16

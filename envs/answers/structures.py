@@ -29,7 +29,7 @@ _INDEX = re.compile(r"_\{?\d\}?$", re.ASCII)
 
 
 def same_structure(answer: str, gold: str) -> bool | None:
-    r"""Return whether two answers (in the form of ``clean``) are equal; None where these rules cannot decide.
+    r"""Return whether two answers (in the form of ``clean``) are equal; None if these rules cannot decide.
 
     >>> same_structure("(1, 2)", "(1,2)"), same_structure("(2,1)", "(1,2)"), same_structure("2,1", "1, 2")
     (True, False, True)
@@ -192,13 +192,13 @@ def _same_scalar(answer: str, gold: str) -> bool | None:
         return None
     if (measure := measure_at_end(answer)) and measure_at_end(gold) not in ("", measure):
         return False
-    return _all(_same_formula(side, truths[0]) for side in sides(without_unit(answer)))
 
+    def same_formula(side: str) -> bool | None:
+        a, b, truth = parse_number(side), parse_number(truths[0]), without_unit(truths[0])
+        same = a.same(b) if a and b else same_value(side, truth)
+        return same or same_rounded(side, truth) or same
 
-def _same_formula(left: str, right: str) -> bool | None:
-    a, b = parse_number(left), parse_number(right)
-    same = a.same(b) if a and b else same_value(left, without_unit(right))
-    return same or same_rounded(left, without_unit(right)) or same
+    return _all(map(same_formula, sides(without_unit(answer))))
 
 
 def _all(verdicts: Iterable[bool | None]) -> bool | None:

@@ -13,11 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TypeAlias
 
-MAX_DEPTH = 24
-"""Of braces in each other; deeper text stays as it is."""
+MAX_DEPTH = 24  # of braces in each other; deeper text stays as it is
 
-Node: TypeAlias = "str | list[Node]"
-"""A token, or a group in braces."""
+Node: TypeAlias = "str | list[Node]"  # a token, or a group in braces
 
 _TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|.", re.DOTALL)
 
@@ -184,7 +182,9 @@ class _Sequence:
             groups = [group for _ in range(_SECOND[name] + 1) if (group := self.group()) is not None]
             self.out.append(_written(groups[-1]) if groups else "")
         elif (_WORDS.fullmatch(name) or _FONTS.fullmatch(name)) and (group := self.group()) is not None:
-            self.font(name, group)
+            inside, raised = _written(group), "".join(self.out[-2:]).rstrip()[-1:] in ("^", "_")
+            spaced = f" {inside} " if _WORDS.fullmatch(name) else inside
+            self.out.append(f"{{{inside}}}" if raised else spaced)
         elif _SWITCHES.fullmatch(name):
             self.skip_blanks()
         elif name in (r"\hat", r"\vec", r"\widehat") and (group := self.group()) is not None:
@@ -195,14 +195,6 @@ class _Sequence:
             self.out.append(rf"\begin{{{name[1:]}}}{body}\end{{{name[1:]}}}")
         else:
             self.other(name)
-
-    def font(self, name: str, group: list[Node]) -> None:
-        inside = _written(group)
-        if "".join(self.out[-2:]).rstrip()[-1:] in ("^", "_"):
-            inside = f"{{{inside}}}"
-        elif _WORDS.fullmatch(name):
-            inside = f" {inside} "
-        self.out.append(inside)
 
     def other(self, name: str) -> None:
         """Write a command that stays, in its one spelling, its arguments in braces."""

@@ -3,7 +3,7 @@ r"""Answers in words: letters of multiple choice, texts in a normal form or to t
 A letter of the item that stands alone is that letter, as prompts ask for one and data sets give one, even if
 it is the text of another option. Otherwise the text of exactly one option, with or without an article, means
 that option, and a letter counts when it opens the answer (``B) 12``): a capital one, or a small one before a
-bracket, a point or a colon. "A" before a word is the article. A letter that goes on as a formula, as a
+bracket, a point or a colon. "A" before a word is the article. A letter that continues as a formula, as a
 refusal ("D is false") or with another option ("B or C") does not count, nor do letters beyond the options.
 """
 
@@ -131,8 +131,7 @@ def texts_of(answer: str, choices: Sequence[str]) -> list[str]:
     return []
 
 
-_SIGNS = "+-<>=/#%^~!*.,:"
-"""Marks that may change what a text says: what stands around them decides."""
+_SIGNS = "+-<>=/#%^~!*.,:"  # marks that may change what a text says: what stands around them decides
 
 _DROPPED = str.maketrans("", "", "".join(mark for mark in punctuation if mark not in _SIGNS))
 _FONTS = (
@@ -159,8 +158,7 @@ _TIME = re.compile(
     r"(\d{1,2})(?::(\d\d))?(?::(\d\d))?(?: ?([ap])(\.?) ?m\.?| (noon|midnight))?", re.ASCII | re.IGNORECASE
 )
 _HALF_DAY = 12 * 3600
-OVERLAP_RIGHT = 0.5
-"""The least token F1 at which a text counts as right."""
+OVERLAP_RIGHT = 0.5  # the least token F1 at which a text counts as right
 _PUNCTUATION = str.maketrans("", "", punctuation)
 
 
@@ -195,7 +193,7 @@ def same_text(answer: str, gold: str, *, verbatim: bool = False) -> bool:
 
 
 def same_time(answer: str, gold: str) -> bool | None:
-    """Return whether two times of day in plain notation are the same; None where the gold is not a time.
+    """Return whether two times of day in plain notation are the same; None if the gold is not a time.
 
     One of them must name the half of the day, by words or by an hour of 0 or above 12. A gold answer like
     "5am" may be letters of a formula: then the answer must be a time too. An answer that is not a time is

@@ -5,7 +5,7 @@ text or LaTeX, with nothing beside it that could belong to it: no letter, root, 
 that multiplies (of, half, dozen). A chain that is not read is passed over, and so is all that may be meant
 otherwise:
 
-- a result that is rounded or cut, which is equal to so many places; within 1% where decimals or quotients
+- a result that is rounded or cut, which is equal to that many places; within 1% where decimals or quotients
   went in, which may have been rounded before;
 - running totals (``3 + 4 = 7 + 2 = 9``): a part may equal the first numeral of the next;
 - a difference without its sign; per cent, written with the sign or without;
@@ -27,12 +27,10 @@ from typing import NamedTuple
 
 from debate.types import Span
 
-LONGEST = 1 << 16
-"""Characters of a text that are looked at."""
+LONGEST = 1 << 16  # characters of a text that are looked at
 MOST_TOKENS, MOST_DIGITS, MOST_POWER = 120, 30, 64
 """Of a part, of a numeral in it, and of an exponent: what has more is passed over."""
-NEAR = Fraction(1, 100)
-"""How far a result may be off, of its size, where what went in may have been rounded."""
+NEAR = Fraction(1, 100)  # how far a result may be off, of its size, where what went in may have been rounded
 _RATIOS = (7, 10, 12, 16, 24, 36, 52, 60, 100, 365, 1000, 3600)
 CONVERSIONS = frozenset(Fraction(*pair) for n in _RATIOS for pair in ((n, 1), (1, n)))
 """Ratios of units: a result that is off by one of them, and has a unit, may be in another."""
@@ -60,7 +58,7 @@ _BOUND = re.compile(
     r"|cubed|to|less|more|base|log|ln|sin|cos|tan|mod",
     re.IGNORECASE,
 )
-"""Words whose meaning reaches into the numbers behind them."""
+"""Words whose meaning reaches into the numbers after them."""
 _DOUBTED = re.compile(
     r"\bmod\b|\\pmod|\\equiv|≡|\\neq|≠|\bnot\b|n't\b|\bincorrect|\bwrong|\bmistake|\bcontradict|\bsuppos|\bassum"
     r"|\bif\b|\bremainder\b|\?",
@@ -81,7 +79,7 @@ _SCALE = re.compile(r"[kmb]|bn|thousand|[mbtr]+illion|hundred|dozen|lakh|crore",
 class Term(NamedTuple):
     """A part of a chain: its value, its first numeral, and how it is written.
 
-    ``loose``: quotients or decimals went in. ``places``: digits behind the point of a lone numeral.
+    ``loose``: quotients or decimals went in. ``places``: digits after the point of a lone numeral.
     """
 
     value: Fraction
@@ -107,7 +105,7 @@ class _Unreadable(ValueError):
 
 
 def false_equation(text: str) -> Span | None:
-    r"""Return where the first equation of plain numbers stands that is false; None where none is found.
+    r"""Return where the first equation of plain numbers stands that is false; None if none is found.
 
     >>> text = "First 12 * 4 = 48. Then 48 + 17 = 55, so the answer is 55."
     >>> false_equation(text).of(text)
@@ -126,32 +124,26 @@ def _holds(text: str, left: Term, right: Term) -> bool:
     """Return whether two neighbours of a chain are equal, or may be meant to be."""
     values = {right.value, right.first}
     values |= {value * 100 for value in values} if right.percent or left.percent else set()
-    if any(_same(left, value, right) for value in values):
-        return True
+    for value in values:
+        gap = abs(abs(left.value) - abs(value))  # a difference may be meant without its sign
+        near = gap < Fraction(1, 10**right.places) or gap <= NEAR * abs(left.value)
+        if gap == 0 or (near and (left.loose or right.loose)):
+            return True
     unit = _UNIT.match(text, right.end)
-    if _DOUBTED.search(_line(text, left.start, right.end)) or (unit and _SCALE.fullmatch(unit[1])):
+    before = text[max(0, left.start - 200) : left.start].rpartition("\n")[2]
+    line = before + text[left.start : right.end] + text[right.end : right.end + 60].partition("\n")[0]
+    if _DOUBTED.search(line) or (unit and _SCALE.fullmatch(unit[1])):
         return True
     named = bool(unit) or right.percent or "$" in text[max(0, right.start - 2) : right.start]
     return named and bool(right.value) and left.value / right.value in CONVERSIONS
 
 
-def _line(text: str, start: int, end: int) -> str:
-    """Return the line of an equation, no more than some of it."""
-    before, behind = text[max(0, start - 200) : start], text[end : end + 60]
-    return before.rpartition("\n")[2] + text[start:end] + behind.partition("\n")[0]
-
-
-def _same(left: Term, value: Fraction, right: Term) -> bool:
-    gap = abs(abs(left.value) - abs(value))  # a difference may be meant without its sign
-    if gap == 0:
-        return True
-    if left.loose or right.loose:
-        return gap < Fraction(1, 10**right.places) or gap <= NEAR * abs(left.value)
-    return False
-
-
 def _chains(text: str) -> Iterator[list[Term | None]]:
     """Yield the parts of each run of equations; None for a part that is no expression of numbers."""
+
+    def begins_line(at: int) -> bool:
+        return not text[max(0, text.rfind("\n", 0, at) + 1) : at].strip(" \t*>")
+
     chain: list[Term | None] = []
     part: list[_Token] = []
     clean = True  # whether nothing stands before the part that may belong to it
@@ -166,22 +158,15 @@ def _chains(text: str) -> Iterator[list[Term | None]]:
             clean = not _BOUND.fullmatch(token.text)
         elif token.kind == "other":
             clean = False
-        elif not part and not chain and token.kind in ("plus", "minus", "times", "divide", "power"):
-            bullet = (
-                token.kind != "power"
-                and _begins_line(text, token.start)
-                and not text[token.end : token.end + 1].isdigit()
-            )
-            clean = bullet or (clean and token.kind == "minus" and _begins_line(text, token.start))
+        elif not part and not chain and token.kind in _SIGNS:
+            first = token.kind != "power" and begins_line(token.start)
+            bullet = first and not text[token.end : token.end + 1].isdigit()
+            clean = bullet or (clean and token.kind == "minus" and first)
             part += [] if bullet else [token]
         else:
             part.append(token)
     if chain:
         yield [*chain, _term(part) if clean else None]
-
-
-def _begins_line(text: str, at: int) -> bool:
-    return not text[max(0, text.rfind("\n", 0, at) + 1) : at].strip(" \t*>")
 
 
 def _tokens(text: str) -> Iterator[_Token]:
@@ -195,7 +180,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _term(tokens: Sequence[_Token]) -> Term | None:
-    """Return the value of a part; None where it is no expression of numbers, or too large a one."""
+    """Return the value of a part; None if it is no expression of numbers, or too large a one."""
     if len(tokens) > MOST_TOKENS:
         return None
     while tokens and tokens[0].kind in ("open", "close") and not _balanced(tokens):
@@ -240,7 +225,7 @@ def _numeral(token: _Token) -> Fraction:
 def _expression(tokens: Sequence[_Token]) -> str:
     """Return a part as Python in which ``x0`` is its first numeral.
 
-    A bracket right behind a value multiplies it: "2(3)" is a product, "70 (70%)" is nothing.
+    A bracket right after a value multiplies it: "2(3)" is a product, "70 (70%)" is nothing.
     """
     words: list[str] = []
     groups: list[str] = []  # what each open bracket belongs to

@@ -1,4 +1,4 @@
-"""The cause of a wrong reply, by rules that say nothing where they cannot know.
+"""The cause of a wrong reply, by rules that say nothing if they cannot know.
 
 They are asked in this order, and the first that applies is the cause:
 
@@ -29,8 +29,7 @@ from envs.registry import grade_by_itself
 from envs.types import Mode
 
 LONGEST_PIECE = 16
-LEAST = 24
-"""Characters below which nothing counts as repeated."""
+LEAST = 24  # characters below which nothing counts as repeated
 LOOKED_AT = 1 << 16
 LOOPS, LEAST_LOOPED = 10.0, 400
 """How many times smaller zlib makes a text that goes in circles, and characters below which none does. Right
@@ -93,8 +92,7 @@ def _longest(same: np.ndarray) -> tuple[int, int]:
 
 
 CauseName: TypeAlias = Literal["extraction", "incoherent", "cut_off", "arithmetic", "not_known"]
-CAUSES: tuple[CauseName, ...] = get_args(CauseName)
-"""In the order in which the rules are asked."""
+CAUSES: tuple[CauseName, ...] = get_args(CauseName)  # in the order in which the rules are asked
 STATING: tuple[Mode, ...] = ("boxed", "gsm8k_strict", "answer_is")
 """Modes that find an answer only where it is stated as one."""
 GUESSING: tuple[Mode, ...] = ("lenient", "math_verify")
@@ -104,7 +102,7 @@ UNSEEN = "no visible fault"
 
 @dataclass(frozen=True, slots=True)
 class WrongReply:
-    """A reply that was graded wrong: its solution (behind its thinking), ``missing`` where it has no answer.
+    """A reply that was graded wrong: its solution (after its thinking), ``missing`` if it has no answer.
 
     ``cut``: it ended at its token limit.
     """
@@ -117,7 +115,7 @@ class WrongReply:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a reply is wrong, and the part of its solution that shows it, where there is one."""
+    """Why a reply is wrong, and the part of its solution that shows it, if there is one."""
 
     name: CauseName
     where: Span | None = None

@@ -64,15 +64,13 @@ def _read(name: str, table: Mapping[str, Any]) -> DataSet:
     for key, value in table.items():
         if key == "splits":
             values[key] = MappingProxyType(value if isinstance(value, dict) else {one: one for one in value})
-        elif key in ("question", "gold", "choices", "keep", "row_kind"):
-            values[key] = questions.of_fields(*value) if isinstance(value, list) else _function(value)
+        elif key in ("question", "gold", "choices", "keep", "row_kind") and isinstance(value, str):
+            values[key] = next(vars(room)[value] for room in (golds, questions) if value in vars(room))
+        elif key == "question":
+            values[key] = questions.of_fields(*value)
         else:
             values[key] = tuple(value) if isinstance(value, list) else value
     return DataSet(name, **values)
-
-
-def _function(name: str) -> Callable[..., Any]:
-    return next(vars(module)[name] for module in (golds, questions) if name in vars(module))
 
 
 DATA_SETS: Mapping[str, DataSet] = MappingProxyType(

@@ -18,8 +18,7 @@ from typing import Literal, TypeAlias
 
 from debate.types import Problem
 
-WORDS = 13
-"""Words of a run. A shorter question has no run, and can only be the same."""
+WORDS = 13  # words of a run. A shorter question has no run, and can only be the same
 
 Kind: TypeAlias = Literal["exact", "ngram"]
 
@@ -58,10 +57,19 @@ def overlaps(
         run: None for problem in held_out for run in runs(problem.question, words)
     }
     for problem in train:
-        _note(texts, _train_keys(problem), problem.id)
-        _note(shared, runs(problem.question, words), problem.id)
-    each = (_overlap(problem, texts, shared, words) for problem in held_out)
-    return tuple(overlap for overlap in each if overlap is not None)
+        for known, keys in ((texts, _train_keys(problem)), (shared, runs(problem.question, words))):
+            known.update((key, problem.id) for key in keys if known.get(key, "") is None)
+    found: list[Overlap] = []
+    for problem in held_out:
+        same = [name for key in _held_out_keys(problem) if (name := texts[key]) is not None]
+        own = sorted(runs(problem.question, words))
+        owners = [name for run in own if (name := shared[run]) is not None]
+        if same:
+            found.append(Overlap(problem.id, same[0], "exact", 1.0))
+        elif owners:
+            most, _ = min(Counter(owners).items(), key=lambda item: (-item[1], item[0]))
+            found.append(Overlap(problem.id, most, "ngram", len(owners) / len(own)))
+    return tuple(found)
 
 
 def without_overlaps(
@@ -116,26 +124,6 @@ def overlap_line(overlaps: Sequence[Overlap], held_out: int, *, shown: int = 5) 
         f"{len(overlaps)} of {held_out} held-out problems overlap with training ({same} the same, "
         f"{len(overlaps) - same} by {WORDS}-word runs): {named}{', ...' if len(overlaps) > shown else ''}"
     )
-
-
-def _note(known: dict[int, str | None], keys: Iterable[int], name: str) -> None:
-    """Record which problem has each key first."""
-    for key in keys:
-        if known.get(key, "") is None:
-            known[key] = name
-
-
-def _overlap(
-    problem: Problem, texts: dict[int, str | None], shared: dict[int, str | None], words: int
-) -> Overlap | None:
-    if same := [name for key in _held_out_keys(problem) if (name := texts[key]) is not None]:
-        return Overlap(problem.id, same[0], "exact", 1.0)
-    own = sorted(runs(problem.question, words))
-    owners = [name for run in own if (name := shared[run]) is not None]
-    if not owners:
-        return None
-    most, _ = min(Counter(owners).items(), key=lambda item: (-item[1], item[0]))
-    return Overlap(problem.id, most, "ngram", len(owners) / len(own))
 
 
 def _held_out_keys(problem: Problem) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 r"""Read the gold answer of a row, and its options: one function for each place where data sets keep them.
 
-Each raises the row's error where there is none, or one that no reply could ever equal: a bad gold is reported
+Each raises the row's error if there is none, or one that no reply could ever equal: a bad gold is reported
 when it is loaded, not when a reply is rewarded.
 """
 
@@ -11,6 +11,7 @@ import re
 from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from typing import TypeAlias, cast, get_args
 from warnings import catch_warnings, simplefilter
 
@@ -22,8 +23,8 @@ from envs.data import questions
 from envs.data.questions import any_tests
 from envs.data.records import Record, as_text
 from envs.errors import HALF_CHARACTER
-from envs.extraction.replies import last_box
 from envs.grading.limits import refusal
+from envs.grading.replies import last_box
 
 Choices: TypeAlias = tuple[str, ...]
 Gold: TypeAlias = Callable[[Record, Choices], str]
@@ -37,8 +38,7 @@ EMPTY_BOXES = {
     "For any integer $n>1$, the number of prime numbers greater than $n!+1$": "0",
     "You are given a sequence of $58$ terms; each term has the form $P+n$": "0",
 }
-NO_VALUES = frozenset(("nan", "inf", "+inf", "-inf"))
-"""Values that are not numbers, written as text."""
+NO_VALUES = frozenset(("nan", "inf", "+inf", "-inf"))  # values that are not numbers, written as text
 _LONGEST = 100_000
 
 _INNER_DOLLARS = re.compile(r"(?<=\S)\$\s+\$(?=\S)")  # one published box of Minerva leaves mathematics
@@ -70,27 +70,15 @@ def fault_of(answer: str) -> str | None:
     meant = box.of(answer) if box else answer
     if bound := refusal(meant):
         return f"does not parse: it breaks the grader's bound on {bound}"
-    return None if _is_balanced(meant) else "does not parse: its braces are not balanced"
-
-
-def _is_balanced(answer: str) -> bool:
-    depth = 0
-    for brace in _BRACE.findall(answer):
-        depth += {"{": 1, "}": -1}.get(brace, 0)
-        if depth < 0:
-            return False
-    return depth == 0
+    depths = list(accumulate({"{": 1, "}": -1}.get(brace, 0) for brace in _BRACE.findall(meant)))
+    balanced = not depths or (min(depths) >= 0 and depths[-1] == 0)
+    return None if balanced else "does not parse: its braces are not balanced"
 
 
 def _usable(row: Record, field: str, answer: str) -> str:
     if fault := fault_of(answer):
         raise row.error(field, fault, answer)
     return answer
-
-
-def _in_box(text: str) -> str:
-    box = last_box(text)
-    return box.of(text).strip() if box else ""
 
 
 def plain(row: Record, choices: Choices) -> str:
@@ -111,12 +99,13 @@ def gsm8k(row: Record, choices: Choices) -> str:
 
 
 def math(row: Record, choices: Choices) -> str:
-    """The last box of the solution, as published; the answer field where there is none, or where you name it.
+    """The last box of the solution, as published; the answer field if there is none, or where you name it.
 
     Copies of MATH have an answer field that was stripped for comparing strings: of matrices it keeps no rows.
     """
     solution = row.find("solution", "solution")
-    answer = _in_box(solution[1]) if solution and isinstance(solution[1], str) else ""
+    text = solution[1] if solution and isinstance(solution[1], str) else ""
+    answer = box.of(text).strip() if (box := last_box(text)) else ""
     if answer and fault_of(answer) is None and "answer" not in row.renamed:
         return answer
     given = row.find("answer", "answer")
@@ -128,7 +117,7 @@ def math(row: Record, choices: Choices) -> str:
 def boxed(row: Record, choices: Choices) -> str:
     """The inside of the solution's last box."""
     solution = row.text("solution", "solution", "answer")
-    answer = _in_box(solution)
+    answer = box.of(solution).strip() if (box := last_box(solution)) else ""
     if not answer:
         question = row.text("question", "problem", "question")
         answer = next((gold for start, gold in EMPTY_BOXES.items() if question.startswith(start)), "")
@@ -185,18 +174,16 @@ def olympiad(row: Record, choices: Choices) -> str:
 
 
 def ground_truth(row: Record, choices: Choices) -> str:
-    """The truth of a row of Open-Instruct: an answer, or constraints in either of its two forms."""
+    """The truth of a row of Open-Instruct: an answer, or constraints in either of its two forms.
+
+    One function with its arguments (RLVR-IFeval), or lists of ids and arguments (IF multi-constraints).
+    """
     kind, field = questions.task(row), row.field("answer", "ground_truth")
-    if kind == "instructions":
-        return _constraints(row, field)
-    text = row.text("answer", "ground_truth")
-    if kind == "number" and parse_number(sides(clean(text))[-1]) is None:
-        raise row.error(field, "is not a number", text)
-    return _usable(row, field, text)
-
-
-def _constraints(row: Record, field: str) -> str:
-    """One function with its arguments (RLVR-IFeval), or lists of ids and arguments (IF multi-constraints)."""
+    if kind != "instructions":
+        text = row.text("answer", "ground_truth")
+        if kind == "number" and parse_number(sides(clean(text))[-1]) is None:
+            raise row.error(field, "is not a number", text)
+        return _usable(row, field, text)
     value = _unpacked(row.value("answer", "ground_truth"))
     if not isinstance(value, Mapping) or not ({"func_name", "instruction_id"} & set(value)):
         raise row.error(field, "needs an object with 'func_name' or 'instruction_id'", value)
@@ -376,15 +363,15 @@ def own_number(row: Record, choices: Choices) -> str:
 
 def text(row: Record, choices: Choices) -> str:
     """The accepted texts, one on each line, from a text or a list of texts."""
-    return "\n".join(" ".join(item.split()) for item in _texts(row, _fault_of_text))
 
+    def fault(item: str) -> str | None:
+        if not normal_text(item):
+            return "is nothing but articles and punctuation; kind 'verbatim' compares these as well"
+        if parse_number(clean(item)) and not _LETTER.search(_COMMAND.sub("", item)):
+            return "is a number: kind 'number' compares its value, kind 'verbatim' its every character"
+        return None
 
-def _fault_of_text(item: str) -> str | None:
-    if not normal_text(item):
-        return "is nothing but articles and punctuation; kind 'verbatim' compares these as well"
-    if parse_number(clean(item)) and not _LETTER.search(_COMMAND.sub("", item)):
-        return "is a number: kind 'number' compares its value, kind 'verbatim' its every character"
-    return None
+    return "\n".join(" ".join(item.split()) for item in _texts(row, fault))
 
 
 def verbatim(row: Record, choices: Choices) -> str:

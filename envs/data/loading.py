@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 from msgspec import UNSET, UnsetType
 
 from debate.seeds import derive_seed
-from debate.types import WITHOUT_TRUTH, Kind, Problem
+from debate.types import WITHOUT_TRUTH, Problem
 from envs.answers.notation import clean, sides
 from envs.answers.numbers import parse_number
 from envs.answers.words import LETTERS
@@ -29,8 +28,7 @@ NOUNS = (
 )
 OWN_FILE_NAMES = ("file", "jsonl", "json", "parquet", "open")
 """Names for your own data; under "open" problems have no answers, and none is looked for."""
-SHOWN = 12
-"""How many valid keys an error lists."""
+SHOWN = 12  # how many valid keys an error lists
 
 
 def load_problems(
@@ -66,7 +64,7 @@ def load_problems(
                 raise DataError(f"{option}: the synthetic family {name!r} takes none; {takes}")
         return FAMILIES[name].of_levels(levels).problems(split=split, limit=limit, seed=seed)
     entry = entry_of(name, path)
-    selection = Selection.of(levels=levels, subjects=subjects, ids=ids)
+    selection = _wanted(levels, subjects, ids)
     drawn = None if seed is None else derive_seed(seed, "problems", entry.name, split)
     rows = rows_of(entry, split, path, checked_fields(fields), drawn)
     in_order = drawn is None or (entry.streamed and path is None)  # a stream shuffles itself
@@ -78,7 +76,7 @@ def load_problems(
 
 
 def entry_of(name: str, path: str | PathLike[str] | None) -> DataSet:
-    """Return the data set of a name, a hub id or a file of one's own; DataError where there is none."""
+    """Return the data set of a name, a hub id or a file of one's own; DataError if there is none."""
     if name in OWN_FILE_NAMES:
         if path is None:
             raise DataError(f"{name!r}: give path= the file to read")
@@ -146,7 +144,7 @@ def _read(
     entry: DataSet,
     rows: Iterable[Record],
     split: str,
-    selection: Selection,
+    selection: Mapping[str, frozenset[str]],
     *,
     enough: int | None,
     is_open: bool,
@@ -174,7 +172,7 @@ def _read(
                 continue
             raise row.error("id", f"is a duplicate of {known}", problem.id)
         problems.append(problem)
-        kept += selection.keeps(problem)
+        kept += _keeps(selection, problem)
         if kept == enough:
             break
     if left_out:
@@ -184,8 +182,8 @@ def _read(
             raise DataError(text)
         warnings.warn(text, DataWarning, stacklevel=3)
     if kept == enough:
-        return [problem for problem in problems if selection.keeps(problem)]
-    return selection.of_all(entry.name, problems)
+        return [problem for problem in problems if _keeps(selection, problem)]
+    return _selected(entry.name, problems, selection)
 
 
 def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool, seed: int = 0) -> Problem:
@@ -206,13 +204,19 @@ def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool, seed: 
         choices = tuple(choices[index] for index in order)
         answer = LETTERS[order.index(LETTERS.index(answer))]
     subject = _optional(row, "subject", entry.subject)
+    kind = without or named
+    if kind is None and entry.kind != "auto":
+        kind = entry.kind
+    elif kind is None:
+        a_number = parse_number(sides(clean(answer or ""))[-1])
+        kind = "choice" if choices else "number" if a_number else "expression"
     return Problem(
         id=_id(entry, row, split, question),
         question=question,
         answer=answer,
         source=f"{entry.name}/{subject}" if subject else entry.name,
         level=normal_level(_optional(row, "level", entry.level)),
-        kind=without or named or _kind(entry, answer or "", choices),
+        kind=kind,
         choices=choices,
         rubric=_own_text(entry, row, "rubric"),
         reference=_own_text(entry, row, "reference"),
@@ -220,7 +224,7 @@ def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool, seed: 
 
 
 def _own_text(entry: DataSet, row: Record, name: str) -> str | UnsetType:
-    """Return a text of a user's row for a verifier model; UNSET where it has none."""
+    """Return a text of a user's row for a verifier model; UNSET if it has none."""
     field = row.find(name, name) if entry.own else None
     return UNSET if field is None or field[1] is None else row.text(name, name)
 
@@ -236,14 +240,6 @@ def _choices(entry: DataSet, row: Record) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or len(value) > len(LETTERS):
         raise row.error(field, f"needs a list of at most {len(LETTERS)} options", value)
     return tuple(row.whole(field, str(option), one_line=True) for option in value)
-
-
-def _kind(entry: DataSet, answer: str, choices: tuple[str, ...]) -> Kind:
-    if entry.kind != "auto":
-        return entry.kind
-    if choices:
-        return "choice"
-    return "number" if parse_number(sides(clean(answer))[-1]) else "expression"
 
 
 def _id(entry: DataSet, row: Record, split: str, question: str) -> str:
@@ -301,53 +297,40 @@ _KEYS: Mapping[str, Callable[[Problem], str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Levels, subjects and ids to keep, in plain form."""
+def _wanted(
+    levels: Iterable[str | int] | None, subjects: Iterable[str] | None, ids: Iterable[str] | None
+) -> Mapping[str, frozenset[str]]:
+    """Return the levels, subjects and ids to keep, in plain form; what is None keeps all."""
+    wanted: dict[str, frozenset[str]] = {}
+    if levels is not None:
+        wanted["levels"] = frozenset(map(normal_level, listed("levels", levels, int)))
+    if subjects is not None:
+        wanted["subjects"] = frozenset(map(plain_subject, listed("subjects", subjects)))
+    if ids is not None:
+        wanted["ids"] = frozenset(listed("ids", ids))
+    return wanted
 
-    wanted: Mapping[str, frozenset[str]]
 
-    @classmethod
-    def of(
-        cls,
-        *,
-        levels: Iterable[str | int] | None = None,
-        subjects: Iterable[str] | None = None,
-        ids: Iterable[str] | None = None,
-    ) -> Selection:
-        """Return the selection that a user wants; None keeps all.
+def _selected(
+    name: str, problems: Sequence[Problem], selection: Mapping[str, frozenset[str]]
+) -> list[Problem]:
+    """Return the problems that are kept; DataError for a wanted key that none has, and for none kept."""
+    for what, wanted in selection.items():
+        if not wanted:
+            raise DataError(f"{name}, {what}: is empty; leave it out to keep everything")
+        known = set(map(_KEYS[what], problems))
+        if unmatched := sorted(wanted - known):
+            valid = sorted(known - {""})
+            more = f", ... ({len(valid)} in all)" if len(valid) > SHOWN else ""
+            raise DataError(
+                f"{name}, {what}: {len(unmatched)} unmatched: {', '.join(unmatched[:5])}; "
+                f"valid: {', '.join(valid[:SHOWN]) + more or 'none'}"
+            )
+    kept = [problem for problem in problems if _keeps(selection, problem)]
+    if not kept:
+        raise DataError(f"{name}: no problem has all of the levels, subjects and ids asked for")
+    return kept
 
-        >>> Selection.of(levels=["Level 5"], subjects=["Number Theory"]).keeps(
-        ...     Problem("1", "?", "2", source="math/number_theory", level="5"))
-        True
-        """
-        wanted: dict[str, frozenset[str]] = {}
-        if levels is not None:
-            wanted["levels"] = frozenset(map(normal_level, listed("levels", levels, int)))
-        if subjects is not None:
-            wanted["subjects"] = frozenset(map(plain_subject, listed("subjects", subjects)))
-        if ids is not None:
-            wanted["ids"] = frozenset(listed("ids", ids))
-        return cls(wanted)
 
-    def keeps(self, problem: Problem) -> bool:
-        """Return whether the problem has a level, a subject and an id that are wanted."""
-        return all(_KEYS[what](problem) in wanted for what, wanted in self.wanted.items())
-
-    def of_all(self, name: str, problems: Sequence[Problem]) -> list[Problem]:
-        """Return the problems that are kept; DataError for a wanted key that none has, and for none kept."""
-        for what, wanted in self.wanted.items():
-            if not wanted:
-                raise DataError(f"{name}, {what}: is empty; leave it out to keep everything")
-            known = set(map(_KEYS[what], problems))
-            if unmatched := sorted(wanted - known):
-                valid = sorted(known - {""})
-                more = f", ... ({len(valid)} in all)" if len(valid) > SHOWN else ""
-                raise DataError(
-                    f"{name}, {what}: {len(unmatched)} unmatched: {', '.join(unmatched[:5])}; "
-                    f"valid: {', '.join(valid[:SHOWN]) + more or 'none'}"
-                )
-        kept = [problem for problem in problems if self.keeps(problem)]
-        if not kept:
-            raise DataError(f"{name}: no problem has all of the levels, subjects and ids asked for")
-        return kept
+def _keeps(selection: Mapping[str, frozenset[str]], problem: Problem) -> bool:
+    return all(_KEYS[what](problem) in wanted for what, wanted in selection.items())

@@ -10,8 +10,7 @@ from debate.types import Kind
 from envs.data.records import Record
 from envs.programs import ProgramTests, write_tests
 
-SHOWN, CONTINUED = 100, 50
-"""Words of an article that are shown, and words of it that follow."""
+SHOWN, CONTINUED = 100, 50  # words of an article that are shown, and words of it that follow
 BLOCK = "Write the whole program in one ```python block."
 TASKS: Mapping[str, Kind] = {"gsm8k": "number", "math": "expression", "ifeval": "instructions"}
 """How a row of Open-Instruct is graded, by its field "dataset"."""
@@ -38,7 +37,7 @@ def question(row: Record) -> str:
 
 
 def last_of_user(value: object) -> str | None:
-    """Return the content of the last message of role "user"; None where there is none.
+    """Return the content of the last message of role "user"; None if there is none.
 
     >>> last_of_user([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "1+1?"}])
     '1+1?'
@@ -136,7 +135,7 @@ def texts(row: Record, field: str) -> tuple[str, ...]:
 
 
 def to_be_continued(row: Record) -> str:
-    """The first words of a paragraph, behind the request to continue it."""
+    """The first words of a paragraph, after the request to continue it."""
     return f"Continue this text by about {CONTINUED} words:\n\n{_printed(_words(row)[:SHOWN])}"
 
 
@@ -212,15 +211,25 @@ def humaneval(row: Record, choices: tuple[str, ...]) -> str:
 
 def apps(row: Record, choices: tuple[str, ...]) -> str:
     """The inputs and outputs of input_output: of a program, or where it has fn_name, of a function."""
+
+    def lines(value: object) -> str:
+        return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
+
     field = "input_output"
-    given = _mapping(row, field)
+    value = row.value(field, field)
+    try:
+        given = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError) as error:
+        raise row.error(field, "is no JSON", value) from error
+    if not isinstance(given, Mapping):
+        raise row.error(field, "needs inputs and outputs", value)
     inputs, outputs = given.get("inputs"), given.get("outputs")
     if not isinstance(inputs, Sequence) or not isinstance(outputs, Sequence) or len(inputs) != len(outputs):
         raise row.error(field, "needs as many inputs as outputs")
     name = given.get("fn_name")
     pairs = tuple(zip(inputs, outputs, strict=True))
     if name is None:
-        return _written(row, field, ProgramTests(pairs=tuple((_lines(a), _lines(b)) for a, b in pairs)))
+        return _written(row, field, ProgramTests(pairs=tuple((lines(a), lines(b)) for a, b in pairs)))
     if not isinstance(name, str) or not name.isidentifier():
         raise row.error(field, "has a fn_name that is no name", name)
     function = f"Solution().{name}" if "class Solution" in str(row.values.get("starter_code", "")) else name
@@ -233,19 +242,3 @@ def _written(row: Record, field: str, tests: ProgramTests) -> str:
         return write_tests(tests)
     except ValueError as error:
         raise row.error(field, str(error)) from error
-
-
-def _mapping(row: Record, field: str) -> Mapping[str, object]:
-    """Return a field that holds JSON, as a text or as it is."""
-    value = row.value(field, field)
-    try:
-        found = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError) as error:
-        raise row.error(field, "is no JSON", value) from error
-    if not isinstance(found, Mapping):
-        raise row.error(field, "needs inputs and outputs", value)
-    return found
-
-
-def _lines(value: object) -> str:
-    return "\n".join(map(str, value)) if isinstance(value, list) else str(value)

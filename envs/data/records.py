@@ -11,7 +11,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -23,10 +22,8 @@ from envs.hub import is_reachable, spare_retries, why_not
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Control characters and line breaks, which no name and no option may hold."""
-LARGEST_JSON = 1 << 30
-"""Bytes of a JSON file, which is read whole."""
-SHUFFLE_BUFFER = 10_000
-"""Rows of a stream that are held in memory to draw the next one from."""
+LARGEST_JSON = 1 << 30  # bytes of a JSON file, which is read whole
+SHUFFLE_BUFFER = 10_000  # rows of a stream that are held in memory to draw the next one from
 SUFFIXES = (".parquet", ".jsonl", ".json")
 NO_DATA = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
 """Notes of the hub's libraries in a folder of data."""
@@ -205,20 +202,14 @@ def _read_file(path: Path, renamed: Mapping[str, str]) -> Iterator[Record]:
         raise DataError(f"{path}: {kind}; give path= a JSONL, JSON or Parquet file")
     readers = {".parquet": _parquet_rows, ".json": _json_rows}
     row = None
-    with _reading(path):
+    try:
         open_plain(path, LARGEST_DATA).close()
         for location, row in readers.get(path.suffix.lower(), _jsonl_rows)(path):
             yield Record(location, 0, _mapping(row, location), renamed)
-    if row is None:
-        raise DataError(f"{path}: the data set is empty; it needs at least one row")
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    try:
-        yield
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+    if row is None:
+        raise DataError(f"{path}: the data set is empty; it needs at least one row")
 
 
 def _jsonl_rows(path: Path) -> Iterator[tuple[str, object]]:

@@ -16,8 +16,7 @@ from envs.data.records import Record
 from envs.errors import DataError
 from envs.families import FAMILIES
 
-POOL = 1024
-"""Rows of a stream that examples are drawn from."""
+POOL = 1024  # rows of a stream that examples are drawn from
 _SOLUTIONS = ("solution", "generated_solution", "rationale", "Rationale", "answer")
 _CALCULATOR = re.compile(r"<<[^<>\n]{0,200}>>")
 _HASHES = re.compile(r"\s*####[^\n]*\s*$")
@@ -32,8 +31,8 @@ def load_shots(
 ) -> tuple[Shot, ...]:
     """Return the solved problems of a data set or a file; rows of a stream up to ``POOL``.
 
-    The solution is the row's worked one where it has any, without GSM8K's calculator marks and its last line;
-    else the answer alone. DataError where a row has no answer.
+    The solution is the row's worked one if it has any, without GSM8K's calculator marks and its last line;
+    else the answer alone. DataError if a row has no answer.
     """
     if name in FAMILIES and path is None:
         raise DataError(f"shots: {name} has no written solutions; name a file of examples in shots.path")
@@ -67,8 +66,8 @@ def with_shots(
 ) -> tuple[Problem, ...]:
     """Return the problems, each with ``count`` examples of a pool before it, and never itself.
 
-    ``each``: drawn anew for each problem, by its id; else the same for all, but for a problem that is among
-    them. DataError where the pool has too few.
+    ``each``: drawn again for each problem, by its id; else the same for all, except a problem that is among
+    them. DataError if the pool has too few.
 
     >>> pool = [Shot(f"{n} + 1?", "It is easy.", str(n + 1)) for n in range(4)]
     >>> [problem] = with_shots([Problem("p", "2 + 1?", "3")], pool, 3, each=False, seed=0)

@@ -24,8 +24,7 @@ from typing import ClassVar, TypeAlias
 from debate.types import Kind, Problem
 from envs.families.synthetic import SyntheticFamily, matched
 
-LEVELS = {"1": (6, 12), "2": (8, 18), "3": (10, 24)}
-"""Level to (how many numbers, the largest number)."""
+LEVELS = {"1": (6, 12), "2": (8, 18), "3": (10, 24)}  # level to (how many numbers, the largest number)
 
 Pair: TypeAlias = tuple[int, int]
 
@@ -101,15 +100,11 @@ class PairSum(SyntheticFamily):
         return pair[1], pair[0]
 
     def write_solution(self, problem: Problem, attempt: Pair) -> str:
-        r"""Return the solution text of a pair.
-
-        >>> PairSum().write_solution(Problem("p", "Target 19. Numbers 8 11."), (11, 8))
-        ' 11 + 8 = 19. \\boxed{ 11 8}'
-        """
-        return _solution(attempt, sum(attempt))
+        """Return the solution text of a pair."""
+        return f" {attempt[0]} + {attempt[1]} = {sum(attempt)}. \\boxed{{ {attempt[0]} {attempt[1]}}}"
 
     def invent(self, problem: Problem, rng: random.Random) -> Pair | None:
-        """Return a pair with the right sum of which one number is not listed; None where there is none.
+        """Return a pair with the right sum of which one number is not listed; None if there is none.
 
         >>> sorted(PairSum().invent(Problem("p", "Target 7. Numbers 3 9 8."), random.Random(0)))
         [3, 4]
@@ -122,20 +117,14 @@ class PairSum(SyntheticFamily):
         return (listed, target - listed) if rng.random() < 0.5 else (target - listed, listed)
 
     def write_lie(self, problem: Problem, attempt: Pair) -> str:
-        r"""Return the solution text of a pair with the target stated as its sum.
-
-        >>> PairSum().write_lie(Problem("p", "Target 19. Numbers 3 8 9 11."), (3, 9))
-        ' 3 + 9 = 19. \\boxed{ 3 9}'
-        """
-        return _solution(attempt, read_question(problem.question)[0])
+        """Return the solution text of a pair with the target stated as its sum."""
+        target = read_question(problem.question)[0]
+        return f" {attempt[0]} + {attempt[1]} = {target}. \\boxed{{ {attempt[0]} {attempt[1]}}}"
 
     def vocabulary(self) -> tuple[str, ...]:
-        r"""Return every piece that the texts of these levels need; joined pieces spell each text exactly.
+        """Return every piece that the texts of these levels need; joined pieces spell each text exactly.
 
         Numbers go from 0 to the largest sum of two numbers, and one more: level 1 ends at " 24".
-
-        >>> PairSum(("1",)).vocabulary()[-1], len(PairSum(("1",)).vocabulary()), PairSum().vocabulary()[-1]
-        (' 24', 37, ' 48')
         """
         largest = max(LEVELS[level][1] for level in self.levels)
         signs = (".", " ", " +", " =")
@@ -159,7 +148,3 @@ def _has_the_sum(problem: Problem, pair: Pair) -> bool:
     """Whether two different listed numbers sum to the target."""
     target, numbers = read_question(problem.question)
     return pair[0] != pair[1] and set(pair) <= set(numbers) and sum(pair) == target
-
-
-def _solution(pair: Pair, total: int) -> str:
-    return f" {pair[0]} + {pair[1]} = {total}. \\boxed{{ {pair[0]} {pair[1]}}}"

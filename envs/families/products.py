@@ -23,8 +23,7 @@ from typing import ClassVar, TypeAlias
 from debate.types import Kind, Problem
 from envs.families.synthetic import SyntheticFamily, matched, read_integer
 
-LEVELS = {"1": (2, 2), "2": (3, 2), "3": (3, 3)}
-"""Level to the digits of both factors; either may come first."""
+LEVELS = {"1": (2, 2), "2": (3, 2), "3": (3, 3)}  # level to the digits of both factors; either may come first
 
 Parts: TypeAlias = tuple[int, ...]
 """The products by each digit of the second factor that is not 0, largest place first."""
@@ -49,11 +48,7 @@ class Products(SyntheticFamily):
         return f"{min(one, other)}*{max(one, other)}", f"What is {one} * {other}?", str(one * other)
 
     def read_answer(self, answer: str) -> int | None:
-        """Return the whole number that an answer is.
-
-        >>> [Products().read_answer(answer) for answer in (" 10063", "10063.0", "347 * 29", "")]
-        [10063, 10063, None, None]
-        """
+        """Return the whole number that an answer is."""
         return read_integer(_INTEGER, answer)
 
     def expected(self, problem: Problem, *, lured: bool = False) -> int:
@@ -74,7 +69,11 @@ class Products(SyntheticFamily):
         if draw < right + lure:
             return tuple(one * int(str(part)[0]) for part in places(other))
         at = rng.randrange(len(parts))
-        return (*parts[:at], _with_another_digit(parts[at], rng), *parts[at + 1 :])
+        digits = str(parts[at])
+        place = rng.randrange(len(digits))
+        other_digit = rng.choice([digit for digit in "0123456789"[place == 0 :] if digit != digits[place]])
+        wrong = int(f"{digits[:place]}{other_digit}{digits[place + 1 :]}")
+        return (*parts[:at], wrong, *parts[at + 1 :])
 
     def write_solution(self, problem: Problem, attempt: Parts) -> str:
         r"""Return the solution text of an attempt: the products by each digit, and their sum.
@@ -107,11 +106,7 @@ class Products(SyntheticFamily):
         return f" In Python:\n{program}{output}\\boxed{{{one * other}}}"
 
     def vocabulary(self) -> tuple[str, ...]:
-        """Return every piece that the texts need, each digit one; joined pieces spell each text exactly.
-
-        >>> len(Products().vocabulary()), Products().vocabulary()[-1]
-        (30, '9')
-        """
+        """Return every piece that the texts need, each digit one; joined pieces spell each text exactly."""
         signs = ("What is", "?", ".", " ", " *", " +", " =", "\\boxed{", " \\boxed{", "}")
         fences = ("In Python:", "\n```python\n", "print(", ")\n```\n", "```output\n", "\n```\n")
         words = (" right", " wrong", " none", "\n")
@@ -137,11 +132,3 @@ def places(number: int) -> Parts:
     """
     digits = str(number)
     return tuple(int(digit) * 10 ** (len(digits) - 1 - at) for at, digit in enumerate(digits) if digit != "0")
-
-
-def _with_another_digit(number: int, rng: random.Random) -> int:
-    """Return a number of as many digits that differs in one of them."""
-    digits = str(number)
-    at = rng.randrange(len(digits))
-    others = [digit for digit in "0123456789"[at == 0 :] if digit != digits[at]]
-    return int(f"{digits[:at]}{rng.choice(others)}{digits[at + 1 :]}")

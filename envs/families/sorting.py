@@ -24,8 +24,7 @@ from typing import ClassVar, TypeAlias
 from debate.types import Kind, Problem
 from envs.families.synthetic import SyntheticFamily, matched
 
-LEVELS = {"1": 3, "2": 6, "3": 9}
-"""Level to how many numbers."""
+LEVELS = {"1": 3, "2": 6, "3": 9}  # level to how many numbers
 LARGEST = 30
 
 Numbers: TypeAlias = tuple[int, ...]
@@ -51,11 +50,7 @@ class Sorting(SyntheticFamily):
         return answer, f"Sort{_written(numbers)}.", answer.strip()
 
     def read_answer(self, answer: str) -> Numbers | None:
-        """Return the numbers of an answer as written.
-
-        >>> [Sorting().read_answer(answer) for answer in (" 3 5 8", "3, 5, 8.", "3 5 or 8", "")]
-        [(3, 5, 8), (3, 5, 8), None, None]
-        """
+        """Return the numbers of an answer as written."""
         if len(answer) > 512 or not _NUMBERS.fullmatch(answer):
             return None
         return tuple(map(int, re.findall(r"\d+", answer)))
@@ -65,7 +60,7 @@ class Sorting(SyntheticFamily):
         return tuple(sorted(read_question(problem.question)))
 
     def spelled(self, said: Numbers) -> str:
-        """Return the numbers as they stand, however they are separated."""
+        """Return the numbers in order, however they are separated."""
         return _written(said).strip()
 
     def check(self, problem: Problem, said: Numbers, *, lured: bool) -> tuple[str, bool]:
@@ -87,19 +82,11 @@ class Sorting(SyntheticFamily):
         return tuple(order)
 
     def write_solution(self, problem: Problem, attempt: Numbers) -> str:
-        r"""Return the solution text of an order.
-
-        >>> Sorting().write_solution(Problem("p", "Sort 8 3 11."), (3, 8, 11))
-        ' \\boxed{ 3 8 11}'
-        """
+        """Return the solution text of an order."""
         return f" \\boxed{{{_written(attempt)}}}"
 
     def vocabulary(self) -> tuple[str, ...]:
-        """Return every piece that the texts need; joined pieces spell each text exactly.
-
-        >>> len(Sorting().vocabulary()), Sorting().vocabulary()[-1]
-        (39, ' 30')
-        """
+        """Return every piece that the texts need; joined pieces spell each text exactly."""
         words = ("Sort", ".", " ", " right", " wrong", " none", "\\boxed{", " \\boxed{", "}")
         return (*words, *(f" {n}" for n in range(1, LARGEST + 1)))
 

@@ -21,7 +21,7 @@ from debate.seeds import derive_seed
 from debate.types import Kind, Problem
 from envs.answers.keys import plain_key
 from envs.errors import DataError, listed
-from envs.extraction.replies import last_box
+from envs.grading.replies import last_box
 from envs.types import Grade, GradeStatus
 
 SPLITS = ("train", "validation", "test")
@@ -120,7 +120,7 @@ class SyntheticFamily(ABC):
         return plain_key(problem, answer) if said is None else self.spelled(said)
 
     def fault(self, problem: Problem, answer: str) -> str | None:
-        """Return what is wrong with a wrong answer, as a noun; None where the family knows no kinds."""
+        """Return what is wrong with a wrong answer, as a noun; None if the family knows no kinds."""
         return None
 
     @abstractmethod
@@ -128,7 +128,7 @@ class SyntheticFamily(ABC):
         """Return one attempt: right with probability ``right``, the planted mistake with ``lure``."""
 
     def invent(self, problem: Problem, rng: random.Random) -> Any:
-        """Return an attempt made up to look right; None where there is none."""
+        """Return an attempt made up to look right; None if there is none."""
         return None
 
     @abstractmethod
@@ -163,7 +163,7 @@ class SyntheticFamily(ABC):
 
 
 def read_integer(pattern: re.Pattern[str], answer: str) -> int | None:
-    """Return the first group of a pattern as a number; None where a short answer does not match it."""
+    """Return the first group of a pattern as a number; None if a short answer does not match it."""
     match = pattern.fullmatch(answer) if len(answer) <= 64 else None
     return int(match[1]) if match else None
 

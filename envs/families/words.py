@@ -24,8 +24,7 @@ LARGEST = 30
 NAMES = ("Tom", "Ann", "Ben", "Eva")
 THINGS = ("apples", "books", "coins", "pens")
 
-Reading: TypeAlias = tuple[int, ...]
-"""How a story was read: the start, then each change with its sign."""
+Reading: TypeAlias = tuple[int, ...]  # how a story was read: the start, then each change with its sign
 
 _START = re.compile(r"[A-Z][a-z]+ has (\d+) [a-z]+\.", re.ASCII)
 _CHANGE = re.compile(r"(gets|loses) (\d+)", re.ASCII)
@@ -53,11 +52,7 @@ class Words(SyntheticFamily):
         return " ".join(map(str, reading)), question, str(sum(reading))
 
     def read_answer(self, answer: str) -> int | None:
-        """Return the whole number that an answer is, a unit word allowed.
-
-        >>> [Words().read_answer(answer) for answer in (" 9", "9 apples", "9 or 8", "")]
-        [9, 9, None, None]
-        """
+        """Return the whole number that an answer is, a unit word allowed."""
         return read_integer(_INTEGER, answer)
 
     def expected(self, problem: Problem, *, lured: bool = False) -> int:
@@ -87,22 +82,14 @@ class Words(SyntheticFamily):
         return misread if _stays_in_range(misread) else _habit(reading)
 
     def write_solution(self, problem: Problem, attempt: Reading) -> str:
-        r"""Return the solution text of a reading, one step at a time.
-
-        >>> Words().write_solution(Problem("p", "Tom has 8 apples. Tom gets 4 more."), (8, 4))
-        ' 8 + 4 = 12. \\boxed{ 12}'
-        """
+        """Return the solution text of a reading, one step at a time."""
         totals = list(accumulate(attempt))
         steps = zip(totals, attempt[1:], totals[1:], strict=False)
         working = "".join(f" {a} {'+' if n > 0 else '-'} {abs(n)} = {b}." for a, n, b in steps)
         return f"{working} \\boxed{{ {sum(attempt)}}}"
 
     def vocabulary(self) -> tuple[str, ...]:
-        """Return every piece that the texts need; joined pieces spell each text exactly.
-
-        >>> len(Words().vocabulary()), Words().vocabulary()[-1]
-        (61, ' 30')
-        """
+        """Return every piece that the texts need; joined pieces spell each text exactly."""
         words = ("has", "gets", "more", "loses", "How", "many", "right", "wrong", "none", *THINGS)
         signs = (".", "?", " ", " +", " -", " =", "\\boxed{", " \\boxed{", "}")
         names = (piece for name in NAMES for piece in (name, f" {name}"))

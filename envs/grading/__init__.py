@@ -1,1 +1,1 @@
-"""The grader: exact rules first, then math-verify in processes that can be killed."""
+"""Grading: find the answer in a reply, compare it by exact rules, then by math-verify in other processes."""

@@ -57,9 +57,15 @@ def refusal(answer: str) -> str | None:
     """
     if len(answer) > MAX_CHARS:
         return "length"
+
+    def is_strange(c: str) -> bool:  # a control or format character, or a digit that is no ASCII digit
+        kind = unicodedata.category(c)
+        control = kind == "Cc" and c not in "\t\n\r"
+        return kind in ("Cf", "Cs", "Co", "Cn") or control or (kind == "Nd" and not c.isascii())
+
     sum_power = _largest(_GROUP_EXPONENT, answer) > MAX_SYMBOLIC_EXPONENT and _LETTER.search(answer)
     rules = (
-        ("characters", any(map(_is_strange, set(answer)))),
+        ("characters", any(map(is_strange, set(answer)))),
         ("code", "__" in answer),
         ("digits", _DIGITS.search(answer)),
         ("nesting", _depth(answer) > MAX_DEPTH),
@@ -93,13 +99,6 @@ def heavier(answer: str, gold: str) -> str | None:
     return next((name for name, most, weigh in rules if weigh(answer) > max(most, weigh(gold))), None)
 
 
-def _is_strange(c: str) -> bool:
-    """Whether it is a control or format character, or a digit that is no ASCII digit."""
-    kind = unicodedata.category(c)
-    control = kind == "Cc" and c not in "\t\n\r"
-    return kind in ("Cf", "Cs", "Co", "Cn") or control or (kind == "Nd" and not c.isascii())
-
-
 def _depth(answer: str) -> int:
     depth = deepest = 0
     for c in _FENCE.sub(lambda fence: "(" if fence[1] == "l" else ")", answer):
@@ -116,18 +115,17 @@ def _is_too_large(text: str) -> bool:
     """Whether a part of a formula has a value beyond ``formulas.MAX_BITS`` bits."""
     if not _GROWS.search(text):
         return False
-    return any(_exceeds(part, unread) for part, unread in dict.fromkeys(_parts(clean(text))))
-
-
-def _exceeds(part: str, unread: bool) -> bool:
-    """Whether a part's value is too large; ``unread`` where it cannot be read."""
-    node = parse_formula(part)
-    try:
-        return unread if node is None else node(0) is None
-    except TooLarge as error:
-        return not error.args  # a function without a value there is not large
-    except (Unknown, ArithmeticError, ValueError):
-        return False
+    for part, unread in dict.fromkeys(_parts(clean(text))):
+        node = parse_formula(part)
+        try:
+            if unread if node is None else node(0) is None:
+                return True
+        except TooLarge as error:
+            if not error.args:  # a function without a value there is not large
+                return True
+        except (Unknown, ArithmeticError, ValueError):
+            continue
+    return False
 
 
 def _parts(text: str) -> Iterator[tuple[str, bool]]:

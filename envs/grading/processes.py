@@ -32,8 +32,7 @@ from typing import Any, NamedTuple
 if sys.platform == "win32":  # a grading process is forked and bounded by the system: neither is there
     raise ImportError("envs grades answers with what POSIX systems have; on Windows, use it inside WSL 2")
 
-LIMIT_S = 3.0
-"""The default of ``Pool.limit_s``: seconds of one call."""
+LIMIT_S = 3.0  # the default of ``Pool.limit_s``: seconds of one call
 GRACE_S = 0.25
 START_LIMIT_S = 60.0
 PARENT_CHECK_S = 1.0

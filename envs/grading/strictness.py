@@ -1,6 +1,6 @@
-r"""Compare answers as graders that want one spelling do: for figures beside published ones, not for rewards.
+r"""Compare answers as graders that want one spelling do: to compare with published figures, not for rewards.
 
-"literal" is lm-evaluation-harness's exact match of gsm8k: equal text but for commas, dollars and a last
+"literal" is lm-evaluation-harness's exact match of gsm8k: equal text except for commas, dollars and a last
 point. "hendrycks" compares normalised spelling, as the MATH repository does: order counts in lists and sums.
 "minerva" is the exact match of lm-evaluation-harness's minerva_math: equal as Minerva normalises text, or two
 single formulas of the same value. "prm800k" takes equal values with two exceptions: a gold fraction and a
@@ -69,12 +69,16 @@ _MINERVA_RULES = (  # of a line the first formula; commands without their braces
 
 
 def by_form(answer: str, gold: str, strictness: Strictness) -> tuple[bool, str] | None:
-    """Return the verdict and its name where a mode that wants one spelling decides; None where values count.
+    """Return the verdict and its name where a mode that wants one spelling decides; None if values count.
 
     Under "minerva" both are in Minerva's normal form.
     """
-    if strictness == "literal":
-        return _literal(answer) == _literal(gold), "literal"
+    if strictness == "literal":  # without commas, dollars, a last point and all up to the last "#### "
+        plain, truth = (
+            text.strip().replace(",", "").replace("$", "").rpartition("#### ")[2].removesuffix(".").lower()
+            for text in (answer, gold)
+        )
+        return plain == truth, "literal"
     if strictness == "hendrycks":
         return refusal(answer) is None and same_spelling(answer, gold), "spelling"
     if strictness == "minerva":
@@ -83,12 +87,6 @@ def by_form(answer: str, gold: str, strictness: Strictness) -> tuple[bool, str] 
         return refusal(answer) is None and bool(answer) and answer == gold, "spelling"
     broken = strictness == "prm800k" and not refusal(answer) and breaks_form(answer, gold)
     return (False, "form") if broken else None
-
-
-def _literal(text: str) -> str:
-    """Return a text without commas, dollars, a last point and all up to the last ``#### ``."""
-    plain = text.strip().replace(",", "").replace("$", "")
-    return plain.rpartition("#### ")[2].removesuffix(".").lower()
 
 
 def breaks_form(answer: str, gold: str) -> bool:
@@ -120,7 +118,7 @@ def same_spelling(answer: str, gold: str) -> bool:
 
 
 def math_spelling(text: str) -> str:
-    r"""Return the MATH repository's normal form; ValueError where its rules end in an error.
+    r"""Return the MATH repository's normal form; ValueError if its rules end in an error.
 
     >>> [math_spelling(t) for t in (r"\dfrac12", "0.5", "1/2", r"10\text{ units}", "x = 5", "9 cm")]
     ['\\frac{1}{2}', '\\frac{1}{2}', '\\frac{1}{2}', '10', '5', '9cm']

@@ -53,15 +53,16 @@ def one_of(*words: str) -> Reader:
     """Return the reader of one of a few words."""
 
     def read(value: object) -> str:
-        if value not in words:
-            raise Unfit(f"needs one of {words}")
-        return str(value)
+        if not isinstance(value, str) or value not in words:
+            raise Unfit(f"needs one of {words if len(words) < 9 else ', '.join(words)}")
+        return value
 
     return read
 
 
 relation = one_of("less than", "at least")
 quantifier = one_of("at least", "around", "at most")
+language = one_of(*sorted(LANGUAGES))
 
 
 def phrase(value: object) -> str:
@@ -81,10 +82,10 @@ def first_phrase(value: object) -> str:
 
 
 def keyword(value: object) -> str:
-    """A short text, as a response may hold it many times."""
-    if len(phrase(value)) > _LONGEST_KEYWORD:
+    """A short text, since a response may contain it many times."""
+    if len(text := phrase(value)) > _LONGEST_KEYWORD:
         raise Unfit(f"needs at most {_LONGEST_KEYWORD} characters")
-    return phrase(value)
+    return text
 
 
 def keywords(value: object) -> list[str]:
@@ -106,16 +107,9 @@ def options(value: object) -> list[str]:
 
 def letter(value: object) -> str:
     """One character; the published set has "#" and "!" too."""
-    if len(phrase(value)) != 1:
+    if len(text := phrase(value)) != 1:
         raise Unfit("needs one character")
-    return phrase(value)
-
-
-def language(value: object) -> str:
-    """One of IFEval's languages."""
-    if not isinstance(value, str) or value not in LANGUAGES:
-        raise Unfit(f"needs one of {', '.join(sorted(LANGUAGES))}")
-    return value
+    return text
 
 
 ARGUMENTS: Mapping[str, Reader] = {
@@ -141,6 +135,6 @@ ARGUMENTS: Mapping[str, Reader] = {
 
 
 def of(check: Callable[..., bool], /, **others: Reader) -> Instruction:
-    """Return an instruction by its check, whose parameters behind the response are the arguments."""
+    """Return an instruction by its check, whose parameters after the response are the arguments."""
     names = list(signature(check).parameters)[1:]
     return Instruction(check, {name: others.get(name) or ARGUMENTS[name] for name in names})

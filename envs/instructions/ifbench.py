@@ -134,14 +134,14 @@ def _quotes(text: str) -> bool:
 
 
 def _options(text: str, options: Sequence[str]) -> bool:
-    """Case and punctuation around the option count only where they are a), b), c)."""
+    """Case and punctuation around the option count only if they are a), b), c)."""
     if re.match(r"\W*a\W*b\W*c\W*$", "".join(options[:3]), re.IGNORECASE):
         return text in options
     return text.strip(_ENDS).lower() in {option.strip(_ENDS).lower() for option in options}
 
 
 def _emoji(text: str) -> bool:
-    """Each sentence ends with an emoji, before or behind its mark."""
+    """Each sentence ends with an emoji, before or after its mark."""
     marks = str.maketrans("", "", punctuation)
     bare = [sentence.translate(marks).strip() for sentence in sentences(text)]
     return all(
@@ -156,7 +156,7 @@ def _quote_unquote(text: str) -> bool:
 
 
 def _thesis(text: str) -> bool:
-    """A stretch in italics by HTML, not empty, and text behind it."""
+    """A stretch in italics by HTML, not empty, and text after it."""
     start = _first_of(text, ("<i>", "<em>"))
     end = _first_of(text[start:], ("</i>", "</em>"))
     return min(start, end) >= 0 and all(
@@ -220,7 +220,7 @@ def _csv_quotes(text: str) -> bool:
 
 
 def _csv_rows(text: str, delimiter: str, count: int) -> list[list[str]]:
-    """Return so many rows of five fields; none where the text is anything else.
+    """Return this many rows of five fields; none if the text is anything else.
 
     Python's reader refuses a field of 131,072 characters.
     """

@@ -107,15 +107,6 @@ def bullets(text: str) -> int:
     return sum(1 for bullet in (_STAR, _DASH) for _ in bullet.finditer(text))
 
 
-def _highlights(text: str) -> int:
-    return sum(bool(match[1].strip()) for mark in (_ITALIC, _BOLD) for match in mark.finditer(text))
-
-
-def _headings(text: str, section_spliter: str) -> int:
-    heading = re.compile(rf"{re.escape(section_spliter.strip())}\s?\d+")
-    return sum(1 for _ in heading.finditer(text))
-
-
 def is_json(text: str) -> bool:
     """Return whether a text is JSON by RFC 8259, which has no NaN and no Infinity."""
     try:
@@ -140,15 +131,6 @@ def is_fenced_json(response: str) -> bool:
 def _has_title(line: str) -> bool:
     start, end = line.find("<<"), line.rfind(">>")
     return 0 <= start < end - 2 and bool(line[start:end].lstrip("<").rstrip(">").strip())
-
-
-def _two_responses(text: str) -> bool:
-    parts = between(text, "******")
-    return is_two(parts) and parts[0] != parts[1]
-
-
-def _is_quoted(text: str) -> bool:
-    return len(text) > 1 and text[0] == text[-1] == '"'
 
 
 IFEVAL: Instructions = {
@@ -180,14 +162,21 @@ IFEVAL: Instructions = {
     "detectable_format:number_bullet_lists": of(lambda text, num_bullets: bullets(text) == num_bullets),
     "detectable_format:constrained_response": of(lambda text: any(one in text for one in _OPTIONS)),
     "detectable_format:number_highlighted_sections": of(
-        lambda text, num_highlights: _highlights(text) >= num_highlights
+        lambda text, num_highlights: (
+            sum(bool(m[1].strip()) for mark in (_ITALIC, _BOLD) for m in mark.finditer(text))
+            >= num_highlights
+        )
     ),
     "detectable_format:multiple_sections": of(
-        lambda text, section_spliter, num_sections: _headings(text, section_spliter) >= num_sections
+        lambda text, section_spliter, num_sections: (
+            len(re.findall(rf"{re.escape(section_spliter.strip())}\s?\d+", text)) >= num_sections
+        )
     ),
     "detectable_format:json_format": of(is_fenced_json),
     "detectable_format:title": of(lambda text: any(map(_has_title, text.split("\n")))),
-    "combination:two_responses": of(_two_responses),
+    "combination:two_responses": of(
+        lambda text: is_two(parts := between(text, "******")) and parts[0] != parts[1]
+    ),
     "combination:repeat_prompt": of(
         lambda text, prompt_to_repeat: text.strip().lower().startswith(prompt_to_repeat.strip().lower())
     ),
@@ -202,7 +191,7 @@ IFEVAL: Instructions = {
     "change_case:english_capital": of(lambda text: text.isupper() and language_of(text) == "en"),
     "change_case:english_lowercase": of(lambda text: text.islower() and language_of(text) == "en"),
     "punctuation:no_comma": of(lambda text: "," not in text),
-    "startend:quotation": of(lambda text: _is_quoted(text.strip())),
+    "startend:quotation": of(lambda text: len(bare := text.strip()) > 1 and bare[0] == bare[-1] == '"'),
 }
 
 
@@ -219,7 +208,7 @@ def capital_words(text: str) -> int:
 
 
 def _repeat_phrase(text: str, phrase: str, small_n: int) -> bool:
-    """Stretches from the phrase's first to its last word: exactly so many, each with one other word."""
+    """Stretches from the phrase's first to its last word: exactly this many, each with one other word."""
     wanted = phrase.split()
     stretches = [stretch.split() for line in text.split("\n") for stretch in _stretches(line, wanted)]
     return len(stretches) == small_n and all(
@@ -242,43 +231,27 @@ def _is_copy(text: str, prompt_to_repeat: str) -> bool:
     return text.strip().lower() == prompt_to_repeat.strip().lower()
 
 
-def _copies(text: str, prompt_to_repeat: str, N: int) -> bool:
-    parts = text.split("******")
-    return len(parts) == N and all(_is_copy(part, prompt_to_repeat) for part in parts)
-
-
 def _pairs_wrapped(text: str) -> bool:
     spoken = text.split()
     pairs = zip(spoken[::2], spoken[1::2], strict=False)
     return all(one.startswith("<<") and two.endswith(">>") for one, two in pairs)
 
 
-def _no_adjacent(text: str) -> bool:
-    firsts = [ord(word.lower()[0]) for word in text.split()]
-    return all(two - one != 1 for one, two in pairwise(firsts))
-
-
 def _ends_with_word(text: str, last_word: str) -> bool:
     return _PUNCTUATION.sub("", text.split()[-1]).lower() == last_word.lower()
-
-
-def _composition(text: str, n_sent: int, n_words: int) -> bool:
-    """Three paragraphs between dividers ``***``, each of so many sentences of so many words."""
-    paragraphs = [sentences(part) for part in between(text, "***")]
-    lengths = {len(words(sentence)) for paragraph in paragraphs for sentence in paragraph}
-    return [len(paragraph) for paragraph in paragraphs] == [n_sent] * 3 and lengths == {n_words}
-
-
-def _start_is_end(text: str) -> bool:
-    spoken = words(text.lower())
-    return len(spoken) > 1 and spoken[0] == spoken[-1] and text.strip().lower().endswith(spoken[-1])
 
 
 OPEN_INSTRUCT: Instructions = {
     "copy:repeat_phrase": of(_repeat_phrase),
     "copy:copy": of(_is_copy),
     "copy:copying_simple": of(_is_copy),
-    "copy:copying_multiple": of(_copies, N=read.ordinal),
+    "copy:copying_multiple": of(
+        lambda text, prompt_to_repeat, N: (
+            len(parts := text.split("******")) == N
+            and all(_is_copy(part, prompt_to_repeat) for part in parts)
+        ),
+        N=read.ordinal,
+    ),
     "new:copy_span_idx": of(
         lambda text, prompt_to_repeat, n_start, n_end: _is_copy(text, prompt_to_repeat[n_start:n_end])
     ),
@@ -289,13 +262,21 @@ OPEN_INSTRUCT: Instructions = {
         lambda text: all(word.startswith("[") and word.endswith("]") for word in text.split())
     ),
     "detectable_format:bigram_wrapping": of(_pairs_wrapped),
-    "keywords:no_adjacent_consecutive": of(_no_adjacent),
+    "keywords:no_adjacent_consecutive": of(
+        lambda text: all(ord(two[0]) - ord(one[0]) != 1 for one, two in pairwise(text.lower().split()))
+    ),
     "keywords:word_once": of(lambda text, keyword: _times(text, keyword) == 1),
     "keywords:word_count_different_numbers": IFEVAL["keywords:frequency"],
     "keywords:exclude_word_harder": of(lambda text, keyword: f" {keyword.strip()} " not in text),
     "keywords:palindrome": of(lambda text: any(word == word[::-1] for word in text.split())),
     "keywords:keyword_specific_position": of(keyword_at, keyword=read.first_phrase),
-    "keywords:start_end": of(_start_is_end),
+    "keywords:start_end": of(
+        lambda text: (
+            len(spoken := words(text.lower())) > 1
+            and spoken[0] == spoken[-1]
+            and text.strip().lower().endswith(spoken[-1])
+        )
+    ),
     "paragraphs:paragraphs": of(lambda text: is_two(between(text, "***"))),
     "paragraphs:paragraphs2": of(lambda text: is_two(between(text, "\n\n"))),
     "first_word:first_word_sent": of(
@@ -318,7 +299,12 @@ OPEN_INSTRUCT: Instructions = {
     ),
     "letters:letter_counting2": IFEVAL["keywords:letter_frequency"],
     "count:lowercase_counting": of(lambda text, N: len(re.findall(r"\b[a-z]+\b", text)) <= N),
-    "count:counting_composition": of(_composition),
+    "count:counting_composition": of(  # three paragraphs between dividers
+        lambda text, n_sent, n_words: (
+            list(map(len, parts := [sentences(part) for part in between(text, "***")])) == [n_sent] * 3
+            and {len(words(sentence)) for part in parts for sentence in part} == {n_words}
+        )
+    ),
     "count:count_unique": of(lambda text: len(set(spoken := words(text))) == len(spoken)),
     "count:count_increment_word": of(
         lambda text, keyword1, keyword2: _times(text, keyword1) == 1 and _times(text, keyword2) == 2
@@ -339,13 +325,8 @@ def quantified(number: int, how: str, bound: int, tolerance: int = 0) -> bool:
     return number >= bound if how == "at least" else number <= bound
 
 
-def _paragraphs(text: str, N: int) -> bool:
-    parts = "\n".join(map(str.strip, text.splitlines())).strip().split("* * *")
-    return len(parts) == N and all(map(str.strip, parts))
-
-
 def _sentences_by_blanks(text: str) -> int:
-    """Count one more than blanks behind a mark, but for those behind "Dr." or "e.g."."""
+    """Count one more than blanks after a mark, but for those behind "Dr." or "e.g."."""
     ends = (end.start() for end in _SENTENCE_END.finditer(text))
     return 1 + sum(not _NO_END.fullmatch(text[max(0, end - 4) : end].rjust(4)) for end in ends)
 
@@ -365,7 +346,12 @@ RLVR_IFEVAL: Instructions = {
     "validate_forbidden_words": of(_no_forbidden_part),
     "verify_letter_frequency": of(lambda text, letter, N: text.count(letter) == N),
     "validate_response_language": IFEVAL["language:response_language"],
-    "verify_paragraph_count": of(_paragraphs),
+    "verify_paragraph_count": of(
+        lambda text, N: (
+            len(parts := "\n".join(map(str.strip, text.splitlines())).strip().split("* * *")) == N
+            and all(map(str.strip, parts))
+        )
+    ),
     "validate_word_constraint": of(lambda text, N, quantifier: quantified(len(text.split()), quantifier, N)),
     "verify_sentence_constraint": of(
         lambda text, N, quantifier: quantified(_sentences_by_blanks(text), quantifier, N, tolerance=1)

@@ -19,8 +19,7 @@ WORDS = {
     for name, text in tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text("utf-8")).items()
 }
 """The closed lists of lexicon.toml."""
-LANGUAGES = frozenset(WORDS["languages"])
-"""The ISO 639-1 codes that IFEval may ask for."""
+LANGUAGES = frozenset(WORDS["languages"])  # the ISO 639-1 codes that IFEval may ask for
 
 _WORD = re.compile(r"\w+")
 _WORD_WITH_MARKS = re.compile(r"\w+(?:[-./'’]\w+)*")
@@ -58,7 +57,7 @@ def sentences(text: str) -> list[str]:
     """Return the sentences of a text, ends trimmed; a rest that no mark ends is one.
 
     A sentence ends at ``.``, ``?`` or ``!`` before a blank or the end; not at dots that go on in lower case,
-    and not behind an abbreviation or an initial that something follows. A line break alone ends none, and
+    and not after an abbreviation or an initial that something follows. A line break alone ends none, and
     "1." before a list entry is one, as in nltk's punkt, which IFEval uses and which knows more abbreviations.
 
     >>> sentences("Dr. Li met J. Smith at 5 p.m. on Monday. Why? Nobody knows"), sentences("")
@@ -141,7 +140,7 @@ def is_verb(word: str) -> bool:
 def syllables(word: str) -> int:
     """Return the number of syllables of an English word, by its groups of vowels; at least 1.
 
-    A final "e" is silent but for "-le" behind a consonant, and so are "-es" and "-ed" but for those that are
+    A final "e" is silent but for "-le" after a consonant, and so are "-es" and "-ed" but for those that are
     heard ("boxes", "wanted"). IFBench looks words up in a dictionary first.
 
     >>> [syllables(word) for word in ("cat", "table", "created", "walked", "boxes", "science", "the")]
@@ -155,7 +154,7 @@ def syllables(word: str) -> int:
 
 
 def is_emoji(char: str) -> bool:
-    """Return whether a character is an emoji of Unicode, alone or with the selector behind it.
+    """Return whether a character is an emoji of Unicode, alone or with the selector after it.
 
     >>> [is_emoji(char) for char in "😀❤⭐©a.é中"]
     [True, True, True, True, False, False, False, False]

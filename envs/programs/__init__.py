@@ -28,7 +28,7 @@ class ProgramTests(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def write_tests(tests: ProgramTests) -> str:
-    """Return tests as a gold answer; ValueError where there are none, or one is no Python.
+    """Return tests as a gold answer; ValueError if there are none, or one is no Python.
 
     >>> write_tests(ProgramTests(asserts=("assert add(1, 2) == 3",)))
     '{"asserts": ["assert add(1, 2) == 3"]}'
@@ -45,7 +45,7 @@ def write_tests(tests: ProgramTests) -> str:
 
 @lru_cache(maxsize=4096)
 def read_tests(gold: str) -> ProgramTests:
-    """Return the tests of a gold answer; ValueError where it is none.
+    """Return the tests of a gold answer; ValueError if it is none.
 
     >>> read_tests('{"pairs": [["1 2", "3"]]}').pairs
     (('1 2', '3'),)

@@ -21,14 +21,10 @@ from envs.programs import ProgramTests, read_tests
 from envs.sandbox import Limits, Sandbox
 from envs.types import Grade
 
-LIMITS = Limits(seconds=6.0, memory_mb=1024, output_chars=1 << 20)
-"""What a tested program may take."""
-MOST_CALLS = 2000
-"""What one test may ask of the program."""
-MOST_DEATHS = 2
-"""After so many, as by time-outs, the tests that are left have failed."""
-CLOSE = 1e-6
-"""Decimals of an output that differ by no more, relatively or absolutely, are the same."""
+LIMITS = Limits(seconds=6.0, memory_mb=1024, output_chars=1 << 20)  # what a tested program may take
+MOST_CALLS = 2000  # what one test may ask of the program
+MOST_DEATHS = 2  # after so many, as by time-outs, the tests that are left have failed
+CLOSE = 1e-6  # decimals of an output that differ by no more, relatively or absolutely, are the same
 MARK = "\x1e"
 
 _BLOCK = re.compile(r"^```[ \t]*([^\s`]*)[^\n`]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -83,17 +79,16 @@ def same_output(output: str, wanted: str) -> bool:
     >>> same_output("1 2\n3 ", "1 2\n\n3"), same_output("0.3333333", "0.33333333"), same_output("1", "1.5")
     (True, True, False)
     """
+
+    def same(ours: str, theirs: str) -> bool:
+        try:
+            close = "." in theirs and isclose(float(ours), float(theirs), rel_tol=CLOSE, abs_tol=CLOSE)
+        except ValueError:
+            close = False
+        return close or ours == theirs
+
     ours, theirs = output.split(), wanted.split()
-    return len(ours) == len(theirs) and all(map(_same_word, ours, theirs))
-
-
-def _same_word(ours: str, theirs: str) -> bool:
-    if ours == theirs:
-        return True
-    try:
-        return "." in theirs and isclose(float(ours), float(theirs), rel_tol=CLOSE, abs_tol=CLOSE)
-    except ValueError:
-        return False
+    return len(ours) == len(theirs) and all(map(same, ours, theirs))
 
 
 async def _statements(tests: ProgramTests, code: str, programs: Programs) -> list[bool]:
@@ -138,7 +133,7 @@ def _said(ran: Ran) -> str:
 
 
 def code_of(reply: str, start: str = "") -> str:
-    r"""Return the program of a reply: its last block of Python, else the reply where it is Python.
+    r"""Return the program of a reply: its last block of Python, else the reply if it is Python.
 
     ``start``: a program that a reply without a block may go on from.
 
@@ -152,15 +147,11 @@ def code_of(reply: str, start: str = "") -> str:
     blocks = [code for label, code in _BLOCK.findall(reply) if label.lower() in _PYTHON]
     if blocks:
         return blocks[-1]
-    return start + reply if start and not _is_python(reply) else reply
-
-
-def _is_python(text: str) -> bool:
     try:
-        ast.parse(text)
+        ast.parse(reply)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+        return start + reply
+    return reply
 
 
 def grade_code(answer: str, gold: str) -> Grade:

@@ -41,12 +41,11 @@ from envs.rubrics.verdicts import (
 from envs.types import FAULTS
 
 T = TypeVar("T")
-MOST_FAILED = 24
-"""Requests in a row to which nothing came: the verifier model is taken to be gone."""
+MOST_FAILED = 24  # requests in a row to which nothing came: the verifier model is taken to be gone
 
 
 class VerifierError(ValueError):
-    """A verifier model that gives no verdicts; one line that says what came of the last requests."""
+    """A verifier model that gives no verdicts; one line with the result of the last requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ class VerifierModel:
         return self._begin(self._label(prompt, labels))
 
     def check(self) -> None:
-        """Ask something small, once; VerifierError where nothing comes of it, so that no run begins."""
+        """Ask something small, once; VerifierError if nothing comes of it, so that no run begins."""
         if self._checked:
             return
         probe = score_prompt(Problem("probe", "What is 2 + 2?"), "4", rubric="The reply is correct.")
@@ -120,7 +119,7 @@ class VerifierModel:
         return tally
 
     def refuse_silent(self, tally: Mapping[str, int], most: float) -> None:
-        """VerifierError where more than this share of the replies, and 8 of them or more, have no verdict."""
+        """VerifierError if more than this share of the replies, and 8 of them or more, have no verdict."""
         faults = {fault: count for fault in FAULTS if (count := tally.get(fault, 0))}
         without, verdicts = sum(faults.values()), tally.get("verdicts", 0)
         if without >= 8 and without > most * (without + verdicts):
@@ -158,7 +157,7 @@ class VerifierModel:
         return label
 
     async def _failure(self, prompt: VerdictPrompt) -> str:
-        """Return why a prompt gets no answer at all; "" where it gets one, whatever it says."""
+        """Return why a prompt gets no answer at all; "" if it gets one, whatever it says."""
         try:
             await self._sample(prompt, 0, "probe")
         except TimeoutError:
@@ -189,7 +188,10 @@ class VerifierModel:
 
     async def _stated(self, prompt: VerdictPrompt, sample: int) -> Stated:
         """Return what the model states; it is asked once about each content."""
-        key = self._key(prompt, sample)
+        asking = self._asking
+        how = [asking.max_tokens, asking.thinking_tokens, asking.temperature, sample]
+        content = [self.name, *how, *(message.content for message in prompt.messages)]
+        key = sha256(json.dumps(content).encode()).hexdigest()
         kept = self._cache.get(key)
         if kept is None and key in self._under_way:
             kept = await asyncio.shield(self._under_way[key])
@@ -231,13 +233,6 @@ class VerifierModel:
         self._cache.put(Line(key, self.name, value.value, value.fault, said, read, generated))
         return value
 
-    def _key(self, prompt: VerdictPrompt, sample: int) -> str:
-        """Return a hash of the content that is asked about: model, settings and all that the model reads."""
-        asking = self._asking
-        how = [asking.max_tokens, asking.thinking_tokens, asking.temperature, sample]
-        content = [self.name, *how, *(message.content for message in prompt.messages)]
-        return sha256(json.dumps(content).encode()).hexdigest()
-
     def _count(self, name: str, count: int = 1) -> None:
         with self._lock:
             self._tally[name] += count
@@ -259,7 +254,6 @@ def together(verdicts: list[Verdict]) -> Verdict:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
     finally:

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGES = ("sympy", "mpmath", "numpy", "numpy.libs", "scipy", "scipy.libs", "networkx")
-"""What programs can import beside the standard library."""
+"""What programs can import in addition to the standard library."""
 PRELOADED = (
     "sympy",
     "numpy",
@@ -29,10 +29,9 @@ PRELOADED = (
     "scipy.linalg",
 )
 """What a session has imported before its first program."""
-OLDEST_KERNEL = (5, 14)
-"""The first kernel that counts the processes of each user namespace apart."""
+OLDEST_KERNEL = (5, 14)  # the first kernel that counts the processes of each user namespace apart
 SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
-"""Where libraries lie; of the first, only those of this machine's kind where they have a folder."""
+"""Where libraries lie; of the first, only those of this machine's kind if they have a folder."""
 DEVICES = ("null", "full", "random", "urandom")
 """Not zero: what is mapped of it is memory that no process need hold."""
 CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
@@ -66,7 +65,7 @@ class Limits:
     memory_mb: int = 1024
     """Memory of all processes of a session together, files aside."""
     processes: int = 32
-    """Processes and threads of a session beside its own."""
+    """Processes and threads of a session in addition to its own."""
     file_mb: int = 64
     """All files of a session together, and the output of a program; they lie in memory."""
     output_chars: int = 8192
@@ -98,23 +97,19 @@ def check_system() -> None:
 def refusal(reason: str) -> SandboxRefused:
     """Return why a box could not be made, with the settings of this kernel that may forbid it."""
     lines = [line for line in reason.strip().splitlines() if line]
-    found = [_setting(path, value) for path, value in SETTINGS.items()]
-    hints = [hint for hint in found if hint] or [
+    hints: list[str] = []
+    for path, forbids in SETTINGS.items():
+        with suppress(OSError):
+            if Path(path).read_text().strip() == forbids:
+                name = path.removeprefix("/proc/sys/").replace("/", ".")
+                value = "0" if forbids == "1" else "1" if "clone" in name else "10000"
+                hints.append(f"set {name} = {value} with sysctl")
+    hints = hints or [
         "in a container, allow namespaces (docker run --privileged, or --security-opt "
         "seccomp=unconfined with --security-opt systempaths=unconfined)"
     ]
     said = lines[-1] if lines else "it ended without a word"
     return SandboxRefused(f"the sandbox cannot run: {said}; {', '.join(hints)}")
-
-
-def _setting(path: str, forbids: str) -> str | None:
-    with suppress(OSError):
-        if Path(path).read_text().strip() == forbids:
-            name = path.removeprefix("/proc/sys/").replace("/", ".")
-            return (
-                f"set {name} = {'0' if forbids == '1' else '1' if 'clone' in name else '10000'} with sysctl"
-            )
-    return None
 
 
 class Zygote:

@@ -20,11 +20,9 @@ from envs.sandbox.box import Limits, Zygote, check_system, refusal
 
 AT_ONCE = 4 * (os.cpu_count() or 1)
 """Programs that run at a time; others wait, which does not count for their time."""
-LONGEST_PROGRAM = 1 << 20
-"""Characters of a program."""
+LONGEST_PROGRAM = 1 << 20  # characters of a program
 STRETCH = 6
-GRACE_S = 10.0
-"""A session that says nothing for so many times its limit and so many seconds is given up."""
+GRACE_S = 10.0  # a session that is silent for this many times its limit plus this many seconds is given up
 LOST = "[the session ended: nothing that was defined in it is left]"
 TRIAL, TRIAL_S = "print(6 * 7)", 30.0
 SLICE = 1 << 16
@@ -37,7 +35,7 @@ class Sandbox:
 
     Any number of tasks may use it, from any event loop; a session taken waits for no other. It starts at its
     first use, or by ``start``, and ends by ``close``, with a ``with`` block or with this process, however it
-    ends. ``warm``: sessions kept ready beside those in use. ``unsafe``: no box, plain processes of this user
+    ends. ``warm``: sessions kept ready besides those in use. ``unsafe``: no box, plain processes of this user
     with limits, for programs of one's own.
     """
 
@@ -69,7 +67,7 @@ class Sandbox:
             await session.close()
 
     def close(self) -> None:
-        """End every session; a later use starts anew."""
+        """End every session; a later use restarts."""
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
@@ -82,7 +80,7 @@ class Sandbox:
         self.close()
 
     def _open(self) -> _Pool:
-        """Return what forks sessions; a new one where there is none, or it has died."""
+        """Return the process that forks sessions, a new one if there is none or it has died."""
         with self._lock:
             pool = self._pool
             if pool is None or not pool.is_usable():
@@ -128,14 +126,14 @@ class SandboxSession:
         return _ran(answer)
 
     async def close(self) -> None:
-        """End it, and wait until its processes are gone; a next program would begin anew."""
+        """End it, and wait until its processes are gone; the next program starts a new one."""
         box, self._box = self._box, None
         if box is not None:
             await box.end()
 
 
 def _ran(answer: dict[str, Any]) -> Ran:
-    """Return what came of a program: where it did not say itself how it ended, its output does."""
+    """Return the result of a program: where it did not say itself how it ended, its output does."""
     output, error = answer["output"], answer["error"]
     lines = [error] if error and not output.rstrip().endswith(error) else []
     lines += [] if answer["alive"] else [LOST]

@@ -83,7 +83,7 @@ def _show(found: Bottleneck, of: str) -> None:
         console.print(f"their own answers are right: {_figure(found.own)}")
     if found.left_out:
         console.print(f"left out, as they do not fit the reader's context: {found.left_out}")
-    heads = ("reasoning", "share", "answer right", "less whole", "gold log-probability", "less whole")
+    heads = ("reasoning", "share", "answer right", "minus whole", "gold log-probability", "minus whole")
     rows = (_row(line) for line in found.lines)
     wide_console(110).print(text_table(heads, rows))
 

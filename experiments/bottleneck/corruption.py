@@ -39,12 +39,12 @@ def truncate_start(text: str, share: float, rng: Random) -> str:
 
 
 def replace_digits(text: str, share: float, rng: Random) -> str:
-    """Return the text with each digit, by this chance, drawn anew; one in ten of them is the same again."""
+    """Return the text with each digit, by this chance, drawn again; one in ten of them is the same again."""
     return _drawn(text, share, rng, string.digits)
 
 
 def replace_characters(text: str, share: float, rng: Random) -> str:
-    """Return the text with each letter and digit of ASCII, by this chance, drawn anew among them."""
+    """Return the text with each letter and digit of ASCII, by this chance, drawn again among them."""
     return _drawn(text, share, rng, _ALPHANUMERIC)
 
 

@@ -43,7 +43,7 @@ class Solution:
 class Line:
     """One way to show the reasoning; a share of 0 is as it was written.
 
-    ``accuracy``: of the answer that the reader writes behind it; ``logprob``: mean log-probability of a token
+    ``accuracy``: of the answer that the reader writes after it; ``logprob``: mean log-probability of a token
     of the gold answer, in nats. ``*_drop``: the paired difference to the whole reasoning; None for that.
     """
 
@@ -59,7 +59,7 @@ class Line:
 class Bottleneck:
     """What a reader made of some solutions.
 
-    ``own``: accuracy of the solutions' own answers; None where none was graded. ``left_out``: solutions that
+    ``own``: accuracy of the solutions' own answers; None if none was graded. ``left_out``: solutions that
     did not fit the reader's context in some form.
     """
 
@@ -69,7 +69,7 @@ class Bottleneck:
 
 
 def solutions_of(records: Iterable[Record], config: Config, *, problems: int) -> list[Solution]:
-    """Return the last round's solutions to the first so many problems with a gold answer."""
+    """Return the last round's solutions to the first problems with a gold answer."""
     mode = config.grader.final
     whole = config.likelihood.reads == "solution"
     chosen: dict[str, list[Solution]] = {}
@@ -95,7 +95,7 @@ def _last(record: Record, mode: Mode, *, whole: bool) -> Iterator[Solution]:
 def measure(
     solutions: Sequence[Solution], model: Any, tokenizer: Any, config: Config, *, seed: int = 0
 ) -> Bottleneck:
-    """Return what the model, as reader, makes of solutions; ValueError where none can be read."""
+    """Return what the model, as reader, makes of solutions; ValueError if none can be read."""
     reader = _Reader(model, tokenizer, config)
     ways = [("", 0.0), *((name, share) for name in CORRUPTIONS for share in SHARES)]
     shown = [(one, [corrupted(one, way, index, seed) for way in ways]) for index, one in enumerate(solutions)]
@@ -125,7 +125,7 @@ def corrupted(solution: Solution, way: tuple[str, float], index: int, seed: int)
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Of each solution: 1.0 where the reader's answer is right, and the gold answer's log-probability."""
+    """Of each solution: 1.0 if the reader's answer is right, and the gold answer's log-probability."""
 
     right: list[float]
     logprobs: list[float]
@@ -145,7 +145,7 @@ def _line(name: str, share: float, read: _Read, whole: _Read, ids: Sequence[str]
 
 
 class _Reader:
-    """A model that reads reasoning: it scores the gold answer behind it, and writes its own."""
+    """A model that reads reasoning: it scores the gold answer after it, and writes its own."""
 
     def __init__(self, model: Any, tokenizer: Any, config: Config) -> None:
         self._model, self._config = model, config
@@ -161,7 +161,7 @@ class _Reader:
         )
 
     def fits(self, problem: Problem, text: str) -> bool:
-        """Return whether prompt and answer, the gold one and one of its own, fit the context."""
+        """Return whether the prompt fits the context with the gold answer, and with the reader's own."""
         row = self._rows.row(problem, text)
         return row is not None and len(row.input_ids) + LONGEST_ANSWER <= self._rows.context
 
@@ -173,7 +173,7 @@ class _Reader:
         return _Read([self._right(*one) for one in zip(texts, self._answers(texts), strict=True)], logprobs)
 
     def _answers(self, texts: Sequence[tuple[Problem, str]]) -> list[str]:
-        """Return what the reader writes behind each text, greedily, up to what follows an answer."""
+        """Return what the reader writes after each text, greedily, up to what follows an answer."""
         requests = [
             SampleRequest(
                 (Message("user", self._config.likelihood.parts(text, "")[0].rstrip(" ")),),

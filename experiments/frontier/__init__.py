@@ -1,1 +1,1 @@
-"""Where votes pay: one start, several signals to learn from, and what p_v, p_c and p_m say of them before."""
+"""Where votes pay: several signals to learn from at each start, and what p_v, p_c and p_m predict."""

@@ -31,7 +31,7 @@ def frontier(
         typer.Option(
             metavar="A,B",
             help="What arms learn from: votes (always one), ttrl, ttrl_debate, last_majority, voted, "
-            "shuffled, own_answer, random; labels= with a number of problems behind; truth=, routed=, "
+            "shuffled, own_answer, random; labels= followed by a number of problems; truth=, routed=, "
             "flipped= and shared= with a share.",
         ),
     ] = SIGNALS,

@@ -63,10 +63,14 @@ def plane(axes: Axes, cells: Sequence[Cell], _: Sequence[Worth]) -> None:
             continue
         colour = WINS if found.low > 0 else LOSES if found.high < 0 else UNSURE
         axes.scatter([crowd], [votes], s=16 + 240 * abs(found.value), color=colour, alpha=0.75, linewidths=0)
-    for colour, words in ((WINS, "votes gain more"), (LOSES, "TTRL gains more"), (UNSURE, "not told apart")):
+    for colour, words in (
+        (WINS, "votes gain more"),
+        (LOSES, "TTRL gains more"),
+        (UNSURE, "no clear difference"),
+    ):
         axes.scatter([], [], s=24, color=colour, label=words)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="p_m: the majority is right", ylabel="p_v: votes are right")
-    axes.set_title("Votes beside majorities", loc="left")
+    axes.set_title("Votes compared with majorities", loc="left")
     axes.legend(loc="lower right")
 
 

@@ -95,7 +95,7 @@ def main() -> None:
 
 
 def repeats(plan: Plan, count: int) -> list[Plan]:
-    """Return the plan so many times, from starts that differ by rounding; the first is as it is."""
+    """Return the plan this many times, from starts that differ by rounding; the first is as it is."""
     others = (replace(plan, out=f"{plan.out}/jitter_{n}", jitter=n, begins=plan.out) for n in range(1, count))
     return [plan, *others]
 
@@ -142,7 +142,7 @@ def arms() -> Iterator[Wanted]:
 
 
 def figures_of(cells: Sequence[Cell], plain_name: str) -> Iterator[Figure]:
-    """Yield by prior votes less TTRL and less shuffled votes, and the gain of every cell.
+    """Yield by prior votes minus TTRL and minus shuffled votes, and the gain of every cell.
 
     The differences of the prior ``plain_name`` have names without it.
     """

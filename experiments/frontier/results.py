@@ -1,4 +1,4 @@
-"""What the arms of a frontier came to: gains by seed, paired by problem, beside p_v, p_c and p_m."""
+"""The results of a frontier's arms: gains by seed, paired by problem, with p_v, p_c and p_m."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIRST_ANSWER = "debate/accuracy/round_0"
 class OfSeed:
     """One run of an arm. ``first``, ``winner``: the evaluations' figures, by step, in order.
 
-    ``gain``, ``winner_gain``: of the last evaluation less the first, problem by problem; the latter None
+    ``gain``, ``winner_gain``: of the last evaluation minus the first, problem by problem; the latter None
     where nobody votes. ``judge_gain``: the same of judge accuracy in the evaluations' own debates, on the
     problems with decidable pairs in both. ``shown``: p_v, p_c and p_m by round of what training showed.
     ``generated`` and ``read``: tokens of training. ``labels``: problems whose label counted. With several
@@ -69,17 +69,17 @@ class Cell:
 
     @property
     def winner_gain(self) -> Estimate | None:
-        """The gain of the voted winner; None where nobody votes."""
+        """The gain of the voted winner; None if nobody votes."""
         return self._gain(WINNER)
 
     @property
     def judge_gain(self) -> Estimate | None:
-        """What judge accuracy gained; None where nobody votes."""
+        """What judge accuracy gained; None if nobody votes."""
         return self._gain(JUDGE)
 
     @property
     def jitter_sd(self) -> float | None:
-        """The standard deviation of the gain over jitters of one seed; None where no seed has two."""
+        """The standard deviation of the gain over jitters of one seed; None if no seed has two."""
         known = [variance(one.gains) for one in self.seeds.values() if len(one.gains) > 1]
         return sqrt(fmean(known)) if known else None
 

@@ -51,7 +51,7 @@ class Rule:
 
 
 Told = tuple[str, bool | None]
-"""A line about a cell, and whether it bears the rule out; None where its interval is too wide to say."""
+"""A line about a cell, and whether it bears the rule out; None if its interval is too wide to say."""
 
 
 def _rule(name: str, claim: str, lines: Sequence[Told]) -> Rule:
@@ -60,12 +60,12 @@ def _rule(name: str, claim: str, lines: Sequence[Told]) -> Rule:
 
 
 def above(found: Estimate) -> bool | None:
-    """Return whether a figure is above 0: None where its interval holds 0.
+    """Return whether a figure is above 0: None if its interval holds 0.
 
     >>> above(Estimate(0.1, 0.05, 0.15, 5, 5)), above(Estimate(0.1, -0.05, 0.25, 5, 5))
     (True, None)
     """
-    return found.value > 0 if found.told else None
+    return found.value > 0 if found.excludes_zero else None
 
 
 def judged_rules(cells: Sequence[Cell]) -> list[Rule]:
@@ -103,7 +103,7 @@ def majorities_beat_worse_votes(cells: Sequence[Cell]) -> Rule:
         return votes is not None and crowd is not None and crowd > votes
 
     def good(found: Estimate, _: Sequence[float]) -> bool | None:
-        return found.value < 0 if found.told else None
+        return found.value < 0 if found.excludes_zero else None
 
     return _beside_ttrl("B3", "votes lose to majorities where p_c > p_v", cells, wanted, good)
 
@@ -143,7 +143,7 @@ def shared_errors_harm(cells: Sequence[Cell]) -> Rule:
     about = [one for one in cells if one.control == "shared_errors" and below(one.p_v(), COIN[0])]
 
     def good(gain: Estimate) -> bool | None:
-        return gain.value < 0 if gain.told else None
+        return gain.value < 0 if gain.excludes_zero else None
 
     return _of_gains("B2", "votes harm where judges err together and p_v < .45", about, good)
 
@@ -217,8 +217,8 @@ class Call:
 
     @property
     def right(self) -> bool | None:
-        """Whether both are above 0, or neither is; None where the interval of the gain holds 0."""
-        return (self.forecast > 0) == (self.gain.value > 0) if self.gain.told else None
+        """Whether both are above 0, or neither is; None if the interval of the gain holds 0."""
+        return (self.forecast > 0) == (self.gain.value > 0) if self.gain.excludes_zero else None
 
     @property
     def line(self) -> str:
@@ -361,7 +361,7 @@ def ttrl_of(cell: Cell, cells: Sequence[Cell]) -> Cell | None:
 
 
 def nothing(gain: Estimate) -> bool | None:
-    """Return whether a gain counts as none: its interval lies within .02 of 0; None where it only holds 0.
+    """Return whether a gain counts as none: its interval lies within .02 of 0; None if it only holds 0.
 
     >>> [nothing(Estimate(value, value - 0.01, value + 0.01, 5, 5)) for value in (0.005, -0.04)]
     [True, False]

@@ -1,7 +1,7 @@
 """The runs of a frontier: a sweep whose arms are its signals, from one start for each prior and seed.
 
 First come the votes of every prior, whose runs make the warm starts; then these are measured, and the other
-arms run. The same command goes on with what is left, as a sweep does.
+arms run. The same command runs what is left, as a sweep does.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def planned(prior: Prior, names: Sequence[str]) -> list[Wanted]:
 
 
 def check_plan(plan: Plan) -> None:
-    """ValueError where arms could not be compared: no votes, no common start, nothing held out.
+    """ValueError if arms could not be compared: no votes, no common start, nothing held out.
 
     And where a recipe says itself what is learnt from, or where an arm or a seed cannot be.
     """
@@ -164,7 +164,7 @@ def _check_prior(prior: Prior) -> None:
 
 
 def run_plan(plan: Plan, tell: Callable[[str], None]) -> list[Ran]:
-    """Do what is left of a frontier, and return what there is of its arms that are done."""
+    """Run what is left of a frontier, and return the results of its finished arms."""
     check_plan(plan)
     sweep, starts = plan.sweep(), dict[tuple[Prior, int], Start]()
     firsts = [one for one in plan.wanted if _is_first(one)]
@@ -207,7 +207,7 @@ def _ran(
 
 def _why_not(state: State, run: SweepRun) -> str:
     """Return why a run is not done."""
-    said = state.failed.get(run.key) or state.dropped.get(run.arm.folder) or f"see {run.log}"
+    said = state.failed.get(run.key) or f"see {run.log}"
     return printable(said)
 
 

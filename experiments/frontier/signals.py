@@ -1,6 +1,6 @@
 """What an arm of a frontier learns from: votes, majorities, labels, and controls, by name.
 
-A name with a number behind it, as in "truth=0.125", is of a family of signals. ``README.md`` says what
+A name with a number after it, as in "truth=0.125", is of a family of signals. ``README.md`` says what
 each one is, and ``docs/rewards.md`` whose idea it is.
 """
 
@@ -36,7 +36,7 @@ class Signal:
 
 
 def _controlled(name: str, control: str, words: str, share: float = 0.0) -> Signal:
-    own = (f"train.control={control}", *([f"train.control_share={share}"] if share else []))
+    own = (f"train.control.{control}={share}" if share else f"train.control={control}",)
     return Signal(name, (*VOTES, *own), words, control=control, share=share)
 
 
@@ -79,10 +79,10 @@ SHARED: Mapping[str, str] = {
     "flipped": "votes, each turned with this probability",
     "shared": "votes, for this share of the pairs of answers all of them turned",
 }
-"""Families of signals with a share behind their name, and what they are."""
+"""Families of signals with a share after their name, and what they are."""
 _COUNT = re.compile("[1-9][0-9]{,8}")
 LABELS = "labels"
-"""The family with a number of problems behind its name: only these are trained on, epoch after epoch."""
+"""The family with a number of problems after its name: only these are trained on, epoch after epoch."""
 
 
 def signal_named(name: str) -> Signal:
@@ -100,7 +100,7 @@ def signal_named(name: str) -> Signal:
         return PLAIN[name]
     if family == LABELS and equals:
         own = (f"env.limit={_count(name, text)}", "rewards.labels=1.0", "rewards.truth_weight=1.0")
-        return Signal(name, own, "truth on so many problems, which are drawn again and again")
+        return Signal(name, own, "truth on a few problems, which are drawn repeatedly")
     if family not in SHARED or not equals:
         known = [*PLAIN, *(f"{one}=SHARE" for one in SHARED), f"{LABELS}=NUMBER"]
         raise ValueError(f"{name}: no such signal; {did_you_mean(name, known, 'valid: ' + ', '.join(known))}")
@@ -139,7 +139,7 @@ def _share(name: str, text: str) -> float:
     except ValueError:
         share = -1.0
     if not 0 < share <= 1:
-        raise ValueError(f"{name}: the share behind a signal is above 0 and at most 1 (got {text!r})")
+        raise ValueError(f"{name}: the share after a signal is above 0 and at most 1 (got {text!r})")
     return share
 
 

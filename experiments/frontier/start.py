@@ -105,7 +105,6 @@ def start_of(
 def _judged(
     config: Config, debates: Sequence[Debate], correct: Sequence[Any], signal: Signal, key: AnswerKey
 ) -> dict[int, Judged]:
-    train = config.train.model_copy(update={"control": signal.control, "control_share": signal.share})
     seed = derive_seed(config.seed, "start", signal.name)
-    said = controlled(debates, train.control, key=key, seed=seed, run_seed=config.seed, share=signal.share)
+    said = controlled(debates, signal.control, key=key, seed=seed, run_seed=config.seed, share=signal.share)
     return {one.round: Judged.of(one) for one in votes_by_round(said, correct, key)}

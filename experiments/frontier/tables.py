@@ -81,7 +81,7 @@ def start_table(cells: Sequence[Cell]) -> Table:
 
 
 def rule_table(rules: Sequence[Rule]) -> Table:
-    """Return each rule with its verdict, and how many of its cells are against it or cannot be told."""
+    """Return each rule with its verdict, and how many of its cells contradict it or are unclear."""
     rows = ((one, (one.tested, one.against, one.unsure)) for one in rules)
     return [
         ("rule", "claim", "verdict", "cells", "against", "too wide"),

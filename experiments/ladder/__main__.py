@@ -17,7 +17,7 @@ from debate_rl.commands.console import (
     with_interval,
     write_json,
 )
-from debate_rl.commands.eval import Named, subjects_of, tasks_of
+from debate_rl.commands.eval import Named, subjects_of
 from debate_rl.commands.main import run_alone
 from debate_rl.commands.options import (
     JsonFile,
@@ -31,7 +31,7 @@ from debate_rl.commands.options import (
 from debate_rl.commands.strategies import SAMPLES, compared, contenders_named, show
 from debate_rl.evaluation.folder import FIGURES
 from debate_rl.evaluation.report import plain_estimate
-from debate_rl.evaluation.tasks import EvalOptions
+from debate_rl.evaluation.tasks import EvalOptions, tasks_of
 from debate_rl.metrics.intervals import Estimate
 from experiments.ladder.claims import Claim, claims_of, plain_claim
 from experiments.ladder.controls import CLIMBED, EVERY
@@ -44,7 +44,7 @@ CARD = ("claim", "outcome", "difference", "p", "what would change it")
 def claims(
     what: Named,
     rungs: Annotated[str, typer.Option(metavar="A,B", help="Only these rungs; default: all.")] = "",
-    samples: Annotated[int, typer.Option(min=1, help="Solutions that are selected from.")] = SAMPLES,
+    samples: Annotated[int, typer.Option(min=1, help="Number of solutions to select from.")] = SAMPLES,
     on: OnOption = None,
     problems: ProblemsOption = None,
     weights: WeightsOption = "newest",

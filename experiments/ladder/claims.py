@@ -28,9 +28,9 @@ MANY = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim and what came of it.
+    """A claim and the result of it.
 
-    ``difference``: of shares, with its 95% interval; None where it was not tested. ``p``: adjusted for the
+    ``difference``: of shares, with its 95% interval; None if it was not tested. ``p``: adjusted for the
     number of claims tested [Holm 1979]. ``why``: what was seen, or why nothing was; ``change``: what would
     change it.
     """
@@ -99,7 +99,7 @@ def _less(one: Values, other: Values) -> Values:
 
 
 def _untested(ladder: Comparison, rung: str) -> str | None:
-    """Return why a rung tests nothing, None where it does."""
+    """Return why a rung tests nothing, None if it does."""
     if rung not in ladder.measured:
         return f"{rung}: {ladder.refused.get(rung, 'it was not asked for')}"
     one = ladder.measured[rung]
@@ -111,7 +111,7 @@ def _unanswered(name: str, missing: float) -> str | None:
 
 
 def _unjudged(one: Measured) -> str | None:
-    """Return why nobody was heard on which solution is best; None where somebody was, or none was to be."""
+    """Return why nobody was heard on which solution is best; None if somebody was, or none was to be."""
     if not one.comparisons:
         return f"{one.name}: nobody votes" if one.name == "debate_winner" else None
     unread = one.unread / one.comparisons
@@ -166,7 +166,7 @@ CLAIMS: Sequence[tuple[str, Test]] = (
 
 
 def claims_of(ladder: Comparison, steps: Steps) -> list[Claim]:
-    """Return what came of every claim; chances are adjusted for the number that was tested."""
+    """Return the result of every claim; chances are adjusted for the number that was tested."""
     found = {claim: test(ladder, steps) for claim, test in CLAIMS}
     tested = {claim: one for claim, one in found.items() if isinstance(one, Difference)}
     chances = holm([one.estimate.p or 0.0 for one in tested.values()])
@@ -191,11 +191,11 @@ def _judged(claim: str, found: Difference, p: float, claims: int) -> Claim:
         return Claim(claim, "fails", one, p, "the difference is below 0", change)
     needed = problems_needed(one, found.differ, claims)
     many = "a larger difference" if needed > MANY else f"about {counted(needed, 'problem')} like these"
-    return Claim(claim, "not shown", one, p, "no difference can be told", many)
+    return Claim(claim, "not shown", one, p, "no clear difference", many)
 
 
 def problems_needed(one: Estimate, differ: int, claims: int = 1) -> int:
-    """Return with how many problems the same difference would be clear, as the first of so many claims.
+    """Return how many problems would make the same difference clear, as the first of that many claims.
 
     Intervals shrink with the square root of the problems; of those ``differ`` have a difference at all. More
     than there are, since these do not tell.

@@ -32,7 +32,7 @@ def noise_debates(
     policy: Policy,
     *,
     judge: Judge | None = None,
-    told: Callable[[int, Answered | Refused], None] = lambda *_: None,
+    on_answer: Callable[[int, Answered | Refused], None] = lambda *_: None,
 ) -> list[Answered | Refused]:
     """Return what debates answer whose agents read their own work and that of a debate on another problem.
 
@@ -43,11 +43,11 @@ def noise_debates(
     """
     own = ask_all(problems, plan, policy, _debate)
     others = dict(zip((one.id for one in problems), donors(own, plan.seed), strict=True))
-    return ask_all(problems, plan, policy, partial(_noisy, others=others), told=told)
+    return ask_all(problems, plan, policy, partial(_noisy, others=others), on_answer=on_answer)
 
 
 def donors(debates: Sequence[Debate | Refused], seed: int) -> list[Debate | None]:
-    """Return for each debate one on another problem, drawn by the seed; None where there is none.
+    """Return for each debate one on another problem, drawn by the seed; None if there is none.
 
     The next one of the same number of agents, in a drawn circle: every debate is used once.
     """
@@ -98,7 +98,7 @@ def _entry(one: Reviser, turn: Turn, round_: int) -> Entry:
 
 
 def no_noise(plan: SolvePlan, problems: Sequence[Problem]) -> str | None:
-    """Return why no debate with noise can be held under a plan on these problems; None where one can."""
+    """Return why no debate with noise can be held under a plan on these problems; None if one can."""
     for protocol in plan.protocol.protocols():
         kinds = {
             "debate.protocol": protocol.protocol if protocol.protocol != "debate" else None,

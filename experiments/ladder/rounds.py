@@ -42,7 +42,7 @@ def rounds_by_problem(ladder: Comparison, one: Measured) -> dict[str, Rounds]:
 
 
 def round_figures(rounds: Mapping[str, Rounds]) -> dict[str, Estimate | None]:
-    """Return three shares of steps; None where there are none.
+    """Return three shares of steps; None if there are none.
 
     ``corrected``: of those that were wrong in a round, those that are right in the next; ``misled``: of those
     that were right, those that are wrong; ``conformity``: of those whose answer was not that of most others,

@@ -41,6 +41,10 @@ class StreamSettings(Settings):
         return self
 
 
+EMA_DECAY = 0.95
+"""Decay per step of the running means of baseline "rae"."""
+
+
 class AdvantageConfig(Settings):
     """Baselines and scales for each stream, and the weight of each role.
 
@@ -80,8 +84,6 @@ class AdvantageConfig(Settings):
     keep_unrewarded: bool = False
     """Keep turns without a reward as rows with advantage 0, so that a KL acts on them: that of
     ``learner.beta_judge`` on the ballots of judges without labels, for example."""
-    ema_decay: float = Field(default=0.95, ge=0, lt=1)
-    """Decay per step of the running means of baseline "rae"."""
 
     @model_validator(mode="after")
     def _only_judges_have_pairs(self) -> Self:
@@ -97,5 +99,5 @@ class AdvantageConfig(Settings):
         return {name: own.key for name, own in streams.items() if isinstance(own, StreamSettings)}
 
     def at_step(self, step: int) -> Self:
-        """Return the settings of a step: a number in the place of every ramp."""
+        """Return the settings of a step: a number instead of every ramp."""
         return settings_at(self, step)

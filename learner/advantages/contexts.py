@@ -74,7 +74,7 @@ def context_of(turn: Turn, right: Mapping[TurnId, bool]) -> tuple[bool | None, i
 def context_effects(
     values: Sequence[float | None], groups: Sequence[Hashable], contexts: Sequence[Hashable]
 ) -> Effects:
-    """Return the effects of contexts on the values, fitted beside a mean for each group; 0 for None.
+    """Return the effects of contexts on the values, fitted together with a mean for each group; 0 for None.
 
     >>> found = context_effects([1.0, 0.0, 1.0, 0.0], "ppqq", "xyxy")
     >>> found.offset.round(3).tolist()  # of two turns each: two thirds of +.5 and -.5

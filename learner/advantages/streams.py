@@ -26,7 +26,7 @@ Values: TypeAlias = NDArray[np.float64]
 GROUP_STD_EPS = 1e-4
 BATCH_STD_FLOOR = 0.1
 SAME = 1e-9
-"""Equal values whose fitted baselines are nearer than this are told apart by rounding alone."""
+"""Equal values whose fitted baselines are closer than this differ by rounding only."""
 
 
 def stream_advantages(
@@ -92,7 +92,7 @@ def stream_parts(
 
     There are no parts where values are taken as they are: baseline and scale "none". With ``contexts``, of
     each value, "group" and "rloo" subtract a fit of group and context (``learner.advantages.contexts``); with
-    ``keep_equal`` equal values that were not expected alike are then a signal, but for a scale "group".
+    ``keep_equal`` equal values that were not expected alike are then a signal, except with a scale "group".
     """
     members = group_members(values, groups)
     if baseline == "none" and scale == "none":

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from debate.ramps import number
 from debate.types import Turn
-from learner.advantages.config import AdvantageConfig, Key, StreamSettings
+from learner.advantages.config import EMA_DECAY, AdvantageConfig, Key, StreamSettings
 from learner.advantages.contexts import balanced, context_of, right_by_debate, side_counts, sides_of
 from learner.advantages.streams import GroupParts, group_members, has_contrast, returns, stream_parts
 from learner.types import Transition
@@ -24,7 +24,7 @@ StreamName: TypeAlias = Literal[
 ]
 
 CREDIT: tuple[StreamName, ...] = ("peer", "truth", "mixed")
-"""The streams of which later rounds may count for earlier ones (``advantages.discount``)."""
+"""The streams whose later rounds may count for earlier ones (``advantages.discount``)."""
 BESIDE: tuple[Literal["shaping", "likelihood"], ...] = ("shaping", "likelihood")
 """The streams that are added to these, where a scheme has them."""
 
@@ -143,7 +143,7 @@ def _stream(
         baseline=settings.baseline,
         scale=settings.scale,
         ema=ema,
-        decay=config.ema_decay,
+        decay=EMA_DECAY,
         contexts=None if rae else _contexts(key, transitions, rewards.truth_correct),
         keep_equal=key == "context",
     )

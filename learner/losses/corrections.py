@@ -35,7 +35,7 @@ from learner.losses.types import (
 from learner.rows import JUDGE
 
 MOST = 20.0
-"""Nats of a sequence's weight from which on it is said to be so many."""
+"""Nats at which a sequence's weight is capped when it is logged."""
 
 
 def truncated_importance(inputs: LossInputs, cap: float) -> tuple[Tensor, dict[str, Tensor]]:

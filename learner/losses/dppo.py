@@ -12,7 +12,7 @@ further than it may go:
 Both are the divergence of sampler and policy with the vocabulary cut in two, this token and all others. A
 ratio of 3 hardly moves a token of probability .001, and clips of ratios stop it; one of .8 moves a token of
 .9 by far, and they let it pass. Usual thresholds are .15 to .2 for tv (prime-rl, ``dppo_tv`` of
-verl) and .05 for kl; the bound of r is verl's. r corrects for the sampler: there is no ``tis_cap`` beside it.
+verl) and .05 for kl; the bound of r is verl's. r corrects for the sampler, so there is no ``tis_cap``.
 """
 
 from __future__ import annotations

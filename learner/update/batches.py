@@ -85,7 +85,7 @@ def pack(rows: Sequence[NDArray[np.int64]], *, levels: int = LEVELS, least: int 
 
 
 def _without_beginnings(rows: Sequence[NDArray[np.int64]]) -> tuple[list[int], dict[int, int]]:
-    """Return the rows in the order of their tokens, without those that another one goes on from, and of each
+    """Return the rows in the order of their tokens, without those that another one continues, and of each
     of these the row that does.
 
     The turns of a conversation are such rows: however many there are, they need no segment but the longest's.
@@ -187,7 +187,7 @@ def fresh_rows(
 ) -> tuple[list[Row], dict[str, float]]:
     """Return the rows whose weights are at most ``max_staleness`` updates old (None: all), and the counts.
 
-    The age of a row is ``version``, the present number of updates of the policy, less the row's own. Rows
+    The age of a row is ``version``, the present number of updates of the policy, minus the row's own. Rows
     grow old where debates are held while the learner learns; in a loop that waits for them the age is 0.
     """
     ages = [version - row.policy_version for row in rows]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from debate.settings import Settings
+from debate.settings import Seeded
 
 LOSS_NAMES = (
     *("grpo", "dr_grpo", "dapo", "gspo", "cispo", "ppo", "dppo_tv", "dppo_kl", "importance_sampling"),
@@ -16,7 +16,7 @@ FROM_SAMPLER = ("dppo_tv", "dppo_kl")
 """Losses whose ratios are relative to the sampler: importance weights would correct for it twice."""
 
 
-class LearnerConfig(Settings):
+class LearnerConfig(Seeded):
     """Loss, optimizer and batching of one learner step."""
 
     loss: str = "grpo"
@@ -81,9 +81,11 @@ class LearnerConfig(Settings):
     epochs: int = Field(default=1, ge=1)
     """Passes over the rows of a step."""
     micro_batch_tokens: int = Field(default=8192, ge=1)
-    """Tokens of one forward pass, padding included. Changes memory and speed, not the result."""
+    """Tokens of one forward pass, padding included. Changes memory and speed, not the result. With
+    ``model.policy = "vllm"`` the default is 16384."""
     share_prefixes: bool = False
-    """Compute shared prompt prefixes of rows once. The result is the same up to rounding."""
+    """Compute shared prompt prefixes of rows once. The result is the same up to rounding. With
+    ``model.policy = "vllm"`` the default is true."""
     compute: Literal["auto", "float32", "bfloat16"] = "auto"
     """Data type of matrix products. "auto" is bfloat16 for float32 weights on a GPU, and the type of the base
     under an adapter. Gradients, logits and losses stay float32. A model that samples in this process uses
@@ -95,13 +97,9 @@ class LearnerConfig(Settings):
     """Recompute activations in the backward pass: less memory, same result. It costs a third more compute
     with full weights, and half more with an adapter. "auto" turns it on where the run would otherwise use
     more than 90% of the memory, as forecast; in a training loop of your own it is off."""
-    max_bad_steps: int = Field(default=10, ge=1)
-    """End the run after this many consecutive steps without a finite gradient or reward."""
     old_logprobs: Literal["recompute", "sampling"] = "recompute"
     """Denominator of the ratios: the trainer's log-probabilities before the first update ("recompute"), or
     the sampler's ("sampling")."""
-    seed: int = 0
-    """Seed of the order of rows in minibatches."""
 
     @field_validator("loss")
     @classmethod

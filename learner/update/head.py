@@ -86,7 +86,7 @@ def _operand(matrix: Tensor, product: torch.dtype) -> Tensor:
 
 
 def _add_product(total: Tensor, a: Tensor, b: Tensor, *, beta: int = 1) -> Tensor:
-    """Return beta * total + a @ b, in the place of the total."""
+    """Return beta * total + a @ b, instead of the total."""
     wide: dict[str, Any] = {"out_dtype": torch.float32} if a.element_size() < 4 else {}
     return torch.addmm(total, a, b, beta=beta, out=total, **wide)
 

@@ -50,7 +50,7 @@ class Learner:
     The reference (``learner.update.reference``) is by default the model as it is now: build the learner
     before a checkpoint's weights are loaded, or pass the ``reference`` of full weights. Only parameters that
     require a gradient are trained. ``bad_steps`` counts the last steps in a row that could not move the
-    weights; who holds the loop compares it with ``config.max_bad_steps``. ``halfway``: whether a step has
+    weights; who holds the loop ends it after too many. ``halfway``: whether a step has
     begun its updates and not ended, so that an error left the weights between two steps. ``worst`` has those
     tokens of the last step that are furthest from reference and sampler.
 
@@ -142,7 +142,7 @@ class Learner:
             return self._logprobs(self.model, batch)[0].cpu()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs beside the weights."""
+        """Return what a resumed run needs in addition to the weights."""
         state = {"optimizer": self.optimizer.state_dict(), "steps": self.steps, "bad_steps": self.bad_steps}
         state["scaler"] = self.scaler.state_dict()
         return state if self.reference is None else state | {"reference": self.reference.state_dict()}
@@ -287,7 +287,7 @@ class Learner:
         return loss.detach()
 
     def _corrected(self, inputs: LossInputs) -> tuple[LossInputs, dict[str, Tensor]]:
-        """Return the inputs with the advantages that count: less the KL, times the importance weights."""
+        """Return the inputs with the advantages that count: minus the KL, times the importance weights."""
         metrics: dict[str, Tensor] = {}
         if self.config.kl_in == "reward":
             inputs = replace(inputs, advantages=kl_as_reward(inputs, self._loss_config))

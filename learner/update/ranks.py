@@ -22,7 +22,7 @@ class Ranks:
 
     @classmethod
     def launched(cls) -> Ranks:
-        """Return what torchrun has told this process; without torchrun it is alone.
+        """Return what torchrun set for this process; without torchrun it is alone.
 
         Others set RANK and WORLD_SIZE too, for programs of their own.
         """

@@ -19,7 +19,7 @@ from learner.update.batches import MicroBatch
 from learner.update.ranks import ALONE, Ranks
 
 POSITIONS = (0, 512, 2048, 8192)
-"""Where in a row the parts begin that the mismatch is told of."""
+"""The positions in a row at which the parts begin whose mismatch is logged."""
 
 
 class Tally:

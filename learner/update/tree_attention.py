@@ -303,7 +303,7 @@ def _cuda_backward(grad: Tensor, states: States, call: Call, scale: float) -> tu
 
 
 def _lengths(call: Call) -> tuple[Any, ...]:
-    """Return what both of a GPU's kernels are told of a call, dropout, which there is none of, included."""
+    """Return the settings that both of a GPU's kernels get for a call, without dropout."""
     queries, keys = call.queries, call.keys
     return queries.ends, keys.ends, queries.longest, keys.longest, 0.0, call.causal
 

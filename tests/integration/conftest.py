@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +49,6 @@ chat = true
 hidden_size = 16
 layers = 1
 heads = 2
-kv_heads = 1
 intermediate_size = 24
 context_tokens = 512
 fallback = "bytes"
@@ -138,21 +140,53 @@ def records(folder: Path) -> dict[str, Any]:
         return dict(store.records(tokens=True))
 
 
-def straight_and_resumed(home: Path, recipe: dict[str, Any]) -> Path:
-    """Train a recipe of two steps in ``home/straight``; in ``home/resumed`` stop after one, and resume."""
-    from debate_rl.config import Config
-    from debate_rl.training.loop import train
+def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return a table with changes, tables within it included."""
+    both = {key: base[key] for key in base.keys() & changes.keys() if isinstance(base[key], dict)}
+    return base | changes | {key: merged(both[key], changes[key] or {}) for key in both}
 
-    for name, steps in (("straight", 2), ("resumed", 1), ("resumed", 2)):
-        own = {"run": {"dir": str(home / name)}, "train": recipe["train"] | {"steps": steps}}
-        train(Config.model_validate(recipe | own))
-    return home
+
+def untimed(run: Path) -> list[dict[str, Any]]:
+    """Return the metrics of a run but for its times."""
+    from debate_rl.metrics.step_log import read_metrics
+
+    timed = ("seconds/", "tokens_per_second", "time")
+    rows = read_metrics(run / "metrics.jsonl")
+    return [{name: value for name, value in row.items() if not name.startswith(timed)} for row in rows]
+
+
+def left_by(run: Path) -> dict[str, Any]:
+    """Return what a run leaves: final weights and state, metrics but for their times, every debate."""
+    from debate_rl.runs.checkpoint import checkpoints
+
+    newest = checkpoints(run / "checkpoints")[-1]
+    [weights] = (newest / "model").glob("*.safetensors")
+    logs = {path.name: path.read_bytes() for path in run.glob("*.jsonl") if "superseded" not in path.name}
+    state = json.loads((newest / "state.json").read_text())
+    return {"state": state, "weights": weights.read_bytes(), "debates": records(run), **logs} | {
+        "metrics.jsonl": untimed(run)
+    }
+
+
+def train_killed(config: Any, last: int) -> None:
+    """Train as a process does that is killed in step ``last``, with its debates written and nothing after."""
+    from debate_rl.training import loop
+
+    def step(session: Any, at: int, *rest: Any) -> dict[str, float]:
+        figures = loop.train_step(session, at, *rest)
+        if at == last:
+            raise KeyboardInterrupt  # not by a signal: nothing is saved
+        return figures
+
+    killed = dataclasses.replace(loop.DEBATES, step=step)
+    with pytest.raises(KeyboardInterrupt), loop.open_training(config) as session:
+        loop.train_steps(session, killed)
 
 
 def votes_for(handles: Sequence[str], *words: str) -> list[str]:
-    """Return the replies of judges to every ordered pair of handles, with each word as their evaluation."""
+    """Return a judge's replies to each ordered pair of handles: each word as evaluation, and the vote."""
     return [
-        f"<evaluation>{word}</evaluation><comparison>{a} > {b}</comparison>"
+        f"{f'<evaluation>{word}</evaluation>' if word else ''}<comparison>{a} > {b}</comparison>"
         for word in words
         for a in handles
         for b in handles
@@ -162,7 +196,7 @@ def votes_for(handles: Sequence[str], *words: str) -> list[str]:
 
 def model_that_says(pieces: Sequence[str]) -> dict[str, Any]:
     """Return the table of a random model so small that these pieces are most of what it says."""
-    tiny = {"hidden_size": 16, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 24}
+    tiny = {"hidden_size": 16, "layers": 1, "heads": 2, "intermediate_size": 24}
     words = {"context_tokens": 512, "fallback": "none", "pieces": [*pieces]}
     return {"device": "cpu", "chat": True, "tiny": {**tiny, "init_std": 0.3, **words}}
 
@@ -191,14 +225,49 @@ def tiny_recipe(tmp_path_factory) -> str:
     return str(path)
 
 
-@pytest.fixture(scope="module")
-def folder(tiny_recipe, tmp_path_factory):
+@pytest.fixture(scope="session")
+def made_runs(tmp_path_factory):
+    """Return run(name) -> (folder, configuration) of the finished run of ``protocol_runs.RUNS``."""
+    from debate_rl.config import Config
+    from debate_rl.training.loop import train
+
+    from .protocol_runs import COMMON, RUNS
+
+    home = tmp_path_factory.mktemp("protocols")
+
+    @cache
+    def run(name):
+        own = {"run": {"dir": str(home / name)}}
+        config = Config.model_validate(merged(merged(COMMON, RUNS[name]), own))
+        train(config)
+        return home / name, config
+
+    return run
+
+
+@pytest.fixture
+def protocol_run(made_runs, monkeypatch):
+    """Return the same, where the models of endpoints, which are code, may be loaded."""
+    monkeypatch.setenv("DEBATE_OWN_CODE", "1")
+    return made_runs
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tiny_recipe, tmp_path_factory) -> Path:
     """A run of two steps of four debates; peer rewards have running means, and no reply has its votes."""
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
     from debate_rl.training.loop import train
 
-    where = tmp_path_factory.mktemp("runs")
+    run = tmp_path_factory.mktemp("runs") / "run"
     quiet = ["logging.progress=none", 'advantages.peer.baseline="rae"']
-    train(load_config(Config, tiny_recipe, [f"run.dir={where / 'run'}", *quiet]))
+    train(load_config(Config, tiny_recipe, [f"run.dir={run}", *quiet]))
+    return run
+
+
+@pytest.fixture(scope="module")
+def folder(tiny_run, tmp_path_factory) -> Path:
+    """A folder with a copy of that run, for one file of tests."""
+    where = tmp_path_factory.mktemp("copies")
+    shutil.copytree(tiny_run, where / "run", symlinks=True)
     return where

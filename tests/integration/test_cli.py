@@ -58,34 +58,6 @@ def test_help_names_the_commands_and_loads_no_heavy_package(tmp_path):
     assert done.stderr == "[]\n"
 
 
-def test_on_windows_the_command_and_the_import_end_in_one_line(tmp_path):
-    ready = (
-        "import sys, multiprocessing, typer, debate.config, debate_rl.commands.main; sys.platform = 'win32'\n"
-    )
-    done = python(f"{ready}debate_rl.commands.main.run()", cwd=tmp_path)
-    line = "debate: debate-rl runs on Linux and macOS; on Windows, use it inside WSL 2\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
-    done = python(f"{ready}import envs", cwd=tmp_path)
-    assert done.stderr.splitlines()[-1] == (
-        "ImportError: envs grades answers with what POSIX systems have; on Windows, use it inside WSL 2"
-    )
-
-
-@pytest.mark.parametrize("shadow", ["envs/__init__.py", "rewards.py"])
-def test_a_package_of_ones_own_in_the_way_is_named(tmp_path, shadow):
-    (tmp_path / shadow).parent.mkdir(exist_ok=True)
-    (tmp_path / shadow).write_text("my_own = True\n")
-    code = "from debate_rl.commands.main import run; run()"
-    done = python(code, cwd=tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{HOME}")
-    place = tmp_path / shadow.removesuffix("/__init__.py")
-    name = shadow.partition("/")[0].removesuffix(".py")
-    assert done.returncode == 2
-    assert done.stderr == (
-        f"debate: {place} stands in the way of debate-rl's own package {name!r}; rename it, "
-        "or take its folder out of PYTHONPATH and run from elsewhere\n"
-    )
-
-
 @pytest.fixture(scope="module")
 def trained(tiny_recipe, tmp_path_factory):
     """A folder in which the quick-start's run was trained, very briefly."""
@@ -127,60 +99,6 @@ def test_a_trained_run_is_played_with_its_votes_and_rewards(trained, debate_comm
     assert sorted(Path().rglob("*")) == before
 
 
-def test_the_truth_of_a_problem_is_told_only_where_it_is_known(trained, debate_command, monkeypatch):
-    monkeypatch.chdir(trained)
-    truth = re.compile(r"[✓✗∅]")
-    _, unknown, _ = debate_command("solve play", RUN, "What is 2 + 2?")
-    assert not truth.search(unknown)
-    _, known, _ = debate_command("solve play", RUN, "What is 2 + 2?", "--answer", "4")
-    assert len(truth.findall(known)) == 6
-
-
-def test_a_recipe_is_played_without_any_run(tiny_recipe, debate_command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code, out, _ = debate_command(
-        "solve play", tiny_recipe, "Target 9. Numbers 4 5 1.", "debate.num_agents=2"
-    )
-    assert code == 0
-    assert out.count("─ round ") == 4
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_where_everything_is_told_in_paths_that_can_be_copied(
-    tiny_recipe, debate_command, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "20")
-    code, out, err = debate_command(
-        "train", tiny_recipe, "run.dir=a [red]folder[/red] of mine", "train.steps=1"
-    )
-    assert code == 0
-    first, ended, *rest = out.splitlines()
-    assert ended.startswith("  ended        1 step done, as many as train.steps; ")
-    assert [first, *rest] == [
-        "done: 1 steps in a [red]folder[/red] of mine",
-        "  metrics      a [red]folder[/red] of mine/metrics.jsonl",
-        "  transcripts  a [red]folder[/red] of mine/transcripts",
-        "  checkpoints  a [red]folder[/red] of mine/checkpoints",
-        "  look         debate inspect 'a [red]folder[/red] of mine'; "
-        "debate report 'a [red]folder[/red] of mine'",
-    ]
-    start, *estimate, line = err.splitlines()
-    assert start == "a [red]folder[/red] of mine: 1 steps of 2 problems x 2 debates"
-    assert [text.split()[0] for text in estimate] == [
-        "problems:",
-        "an",
-        "baselines",
-        "estimate,",
-        "model",
-        "memory",
-        "loading",
-        "threads:",
-        "time",
-    ]
-    assert line.startswith("step 0 (1 of 1 done)  accuracy ")
-
-
 def test_the_folder_of_a_run_goes_on_with_its_own_configuration(
     tiny_recipe, debate_command, tmp_path, monkeypatch
 ):
@@ -209,20 +127,6 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(words, debate_
     code, out, err = debate_command(*words.split(), "--json", file)
     assert (code, out) == (2, "")
     assert err == f"debate: --json {file}: cannot be written; name a file in a folder that exists\n"
-
-
-def test_our_warnings_are_one_line(tmp_path):
-    code = (
-        "import sys, warnings, debate_rl.config.recipes, debate_rl.commands.main\n"
-        "def load_config(*_):\n"
-        "    warnings.warn('Only truth\\n trains')\n"
-        "    raise SystemExit(0)\n"
-        "debate_rl.config.recipes.load_config = load_config\n"
-        "sys.argv = ['debate', 'train', 'any']\n"
-        "debate_rl.commands.main.run()"
-    )
-    done = python(code, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "debate: note: Only truth trains\n")
 
 
 @pytest.mark.slow

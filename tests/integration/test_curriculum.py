@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import types
 from pathlib import Path
 
@@ -25,6 +24,8 @@ from debate_rl.metrics.held_out import evaluations_of
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import train
 from envs import Grade, GradeStatus
+
+from .conftest import left_by, wait_until
 
 ANSWERS = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
 
@@ -56,7 +57,7 @@ RECIPE = {
     "model": {
         "device": "cpu",
         "chat": True,
-        "tiny": {"hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 48,
+        "tiny": {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 48,
                  "context_tokens": 512, "init_std": 0.3, "fallback": "none",
                  "pieces": [*ANSWERS, *(f" {n}" for n in range(1, 25)), "?", "\n"]},
     },
@@ -134,29 +135,6 @@ def test_the_record_says_what_each_stage_came_to(straight):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", ["small", "large"])
-def test_a_curriculum_that_was_stopped_in_a_stage_ends_as_the_straight_one(straight, tmp_path, stage):
-    class Killed(Exception): ...
-
-    def killed(own):
-        if Path(own.run.dir).name.endswith(stage):
-            train(own.model_copy(update={"train": own.train.model_copy(update={"steps": 1})}))
-            raise Killed
-        return train(own).step
-
-    with pytest.raises(Killed):
-        drive(tmp_path / "run", killed)
-    record = drive(tmp_path / "run")
-    assert [(v.end, v.value) for v in record.visits] == [
-        (v.end, v.value) for v in read_curriculum(straight).visits
-    ]
-    for one in ("01_small", "02_large"):
-        path = f"stages/{one}/checkpoints/step_000002"
-        mine, other = weights(tmp_path / "run" / path), weights(straight / path)
-        assert all(torch.equal(mine[name], other[name]) for name in mine)
-
-
-@pytest.mark.slow
 def test_a_curriculum_that_is_killed_in_each_stage_ends_as_the_one_left_alone(tmp_path):
     head = "from debate import Problem\nfrom envs import Grade, GradeStatus\n\n\n"
     (tmp_path / "numbers_env.py").write_text(head + inspect.getsource(Numbers))
@@ -166,7 +144,7 @@ def test_a_curriculum_that_is_killed_in_each_stage_ends_as_the_one_left_alone(tm
         path.write_text(tomli_w.dumps(RECIPE | {"run": {"dir": name}}))
         for there in kills:
             with command(path) as child:
-                wait_for(lambda name=name, there=there: has_something(tmp_path / name / there), child)
+                wait_until(lambda name=name, there=there: has_something(tmp_path / name / there), child)
                 child.send_signal(signal.SIGKILL)
         with command(path) as child:
             said = child.communicate()[1]
@@ -195,22 +173,6 @@ def command(path):
 
 def has_something(path):
     return path.exists() and (any(path.iterdir()) if path.is_dir() else b"\n" in path.read_bytes())
-
-
-def wait_for(true, child):
-    while not true() and child.poll() is None:
-        time.sleep(0.01)
-
-
-def left_by(run):
-    """Return what a stage leaves that must not depend on kills."""
-    model = run / "checkpoints/step_000002/model/model.safetensors"
-    timed = ("seconds/", "tokens_per_second", "time")
-    rows = [
-        {k: v for k, v in row.items() if not k.startswith(timed)}
-        for row in read_metrics(run / "metrics.jsonl")
-    ]
-    return model.read_bytes(), rows, (run / "held_out.jsonl").read_bytes()
 
 
 def test_a_goal_that_is_reached_ends_the_stage_and_is_seen_again_by_a_resume(tmp_path):
@@ -253,14 +215,3 @@ def test_the_report_and_the_inspector_show_the_stages(straight, debate_command):
         assert json.dumps(visit.why) in text
     looked = debate_command("inspect", str(straight), "ls")
     assert "holds 2 runs, name one of them: 01_small, 02_large" in looked.err
-
-
-def test_a_run_made_elsewhere_names_no_code_in_a_stage(debate_command, tmp_path, monkeypatch):
-    monkeypatch.delenv("DEBATE_OWN_CODE", raising=False)
-    run = tmp_path / "run"
-    run.mkdir()
-    (run / "run.json").write_text("{}")
-    stages = [RECIPE["stages"][0] | {"env": {"kind": "numbers_env:Numbers"}}]
-    (run / "config.toml").write_text(tomli_w.dumps(RECIPE | {"env": {"kind": "gsm8k"}, "stages": stages}))
-    done = debate_command("train", str(run))
-    assert "stages.0.env.kind='numbers_env:Numbers' names code" in done.err

@@ -1,4 +1,4 @@
-"""vLLM engines in processes of their own, with lookahead: what is killed, and what is left."""
+"""vLLM engines in their own processes, with lookahead: what is killed, and what is left."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ import pytest
 import debate_rl
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
-from debate_rl.metrics.held_out import before_after, read_held_out
+from debate_rl.metrics.held_out import FIGURES as COMPARED
+from debate_rl.metrics.held_out import gain, read_held_out
 from debate_rl.training.loop import train
 from transcripts import read_records
 from transcripts.codec import from_line
@@ -57,6 +58,18 @@ def evaluate(home, debate_command, monkeypatch):
 
 
 @pytest.fixture
+def figures(evaluate, home):
+    """Return figures(*words) -> (stdout, the rows of --json) of an evaluation that ends well."""
+
+    def call(*words):
+        code, out, err = evaluate(*words, "--json", "f.json")
+        assert code == 0, err
+        return out, json.loads((home / "f.json").read_text())
+
+    return call
+
+
+@pytest.fixture
 def sums(home):
     """Arguments that name two data sets as files."""
     rows = [{"question": f"What is {i} + 2?", "answer": f"#### {i + 2}"} for i in range(2)]
@@ -66,10 +79,9 @@ def sums(home):
     return "--on", "gsm8k=gsm8k.jsonl", "--on", "svamp=svamp.jsonl"
 
 
-def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
-    code, out, _ = evaluate("run", "--weights", "newest", "--greedy", "--json", "f.json", "--table", "t.md")
-    assert code == 0
-    rows = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
+def test_one_run_has_every_mode_with_intervals_and_is_kept(figures, home):
+    out, found = figures("run", "--weights", "newest", "--greedy", "--table", "t.md")
+    rows = {row["name"]: row for row in found}
     assert set(rows) >= FIGURES
     bounded = [row for row in rows.values() if row["low"] is not None]  # not token counts that are all alike
     assert all(row["low"] <= row["value"] <= row["high"] for row in bounded)
@@ -85,18 +97,6 @@ def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
     assert (home / "t.md").read_text().count("\n| debate winner accuracy  ") == 1
 
 
-@pytest.mark.slow
-def test_the_same_command_asks_nothing_again_and_loads_no_model(evaluate, home, monkeypatch):
-    first = evaluate("run", "--seeds", "2")
-    before = {path: path.read_bytes() for path in (home / "run/evaluations").rglob("*.jsonl")}
-    monkeypatch.setattr(
-        "debate_rl.evaluation.asking.open_policy", lambda *_: pytest.fail("a model is loaded")
-    )
-    code, out, _ = evaluate("run", "--seeds", "2")
-    assert (code, out) == first[:2]
-    assert before == {path: path.read_bytes() for path in (home / "run/evaluations").rglob("*.jsonl")}
-
-
 def test_sampling_among_likely_tokens_is_another_evaluation_and_recorded_with_it(evaluate, home):
     before = set((home / "run/evaluations").glob("*"))
     code, _, _ = evaluate("run", "--weights", "2", "debate.top_k=1", "debate.top_p=0.9", "held_out.limit=2")
@@ -106,45 +106,39 @@ def test_sampling_among_likely_tokens_is_another_evaluation_and_recorded_with_it
     assert (kept["top_p"], kept["top_k"]) == (0.9, 1)
     for record in read_records(folder / "debates"):
         assert (record.debate.protocol.top_p, record.debate.protocol.top_k) == (0.9, 1)
-        assert all(
-            set(turn.completion.logprobs) <= {0.0} for turn in record.debate.turns
-        )  # one token is left
+        logprobs = {value for turn in record.debate.turns for value in turn.completion.logprobs}
+        assert logprobs <= {0.0}  # one token is left
 
 
 @pytest.mark.slow
-def test_several_weights_are_one_table_with_gains(evaluate, home):
-    code, out, _ = evaluate("run", "--weights", "all", "--table", "t.tex", "--json", "g.json")
-    gains = {row["name"]: row for row in json.loads((home / "g.json").read_text()) if "minus" in row}
+def test_several_weights_are_one_table_with_gains(figures, home):
+    out, rows = figures("run", "--weights", "all", "--table", "t.tex")
+    gains = {row["name"]: row for row in rows if "minus" in row}
     kept = read_held_out(home / "run")  # this run was not evaluated in training
     assert [one.step for one in kept] == [0, 1, 2]
-    for name, gained in before_after(kept).gains.items():
-        assert gained.difference.value == pytest.approx(gains[name]["value"])
-    assert code == 0
+    found = {name: one for name in COMPARED if (one := gain(kept[0], kept[-1], name)) is not None}
+    assert WINNER in found
+    for name, one in found.items():
+        assert one.difference.value == pytest.approx(gains[name]["value"])
     assert "pair_sum, run" in out
-    assert out.index("after 1 step") < out.index("after 2 steps")
-    assert "gain" in out
-    assert "debate winner accuracy gain" in (home / "t.tex").read_text()
-    assert "\\bottomrule" in (home / "t.tex").read_text()
+    assert out.index("after 1 step") < out.index("after 2 steps") < out.index("gain")
+    tex = (home / "t.tex").read_text()
+    assert ("debate winner accuracy gain" in tex, "\\bottomrule" in tex) == (True, True)
 
 
-def test_a_recipe_is_its_model_as_it_is(evaluate, home, tiny_recipe):
-    code, out, _ = evaluate(tiny_recipe, "run", "held_out.limit=3", "--json", "f.json")
-    assert code == 0
-    assert {row["evaluation"] for row in json.loads((home / "f.json").read_text())} == {
-        tiny_recipe,
-        "run@2",
-    }
+def test_a_recipe_is_its_model_as_it_is(figures, home, tiny_recipe):
+    out, rows = figures(tiny_recipe, "run", "held_out.limit=3")
+    assert {row["evaluation"] for row in rows} == {tiny_recipe, "run@2"}
     assert [path.name[:6] for path in (home / "evaluations/debate").iterdir()] == ["model-"]
     assert "3 problems" in out
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("--direct",), ("debate.num_agents=1", "debate.num_rounds=1")])
-def test_without_debates_there_are_solutions_alone(evaluate, home, arguments):
+def test_without_debates_there_are_solutions_alone(figures, home, arguments):
     """Asked for, or where the protocol holds none."""
-    code, out, err = evaluate("run", *arguments, "--samples", "3", "--json", "d.json", "held_out.limit=3")
-    assert code == 0, err
-    names = {row["name"] for row in json.loads((home / "d.json").read_text())}
+    out, rows = figures("run", *arguments, "--samples", "3", "held_out.limit=3")
+    names = {row["name"] for row in rows}
     assert {"direct/accuracy", "direct/pass@2", "direct/cons@3", "direct/truncated"} <= names
     assert {name.partition("/")[0] for name in names} == {"direct"}
     assert "3 problems, graded as boxed; 3 direct solutions of each by one agent alone, and no debate." in out
@@ -152,19 +146,6 @@ def test_without_debates_there_are_solutions_alone(evaluate, home, arguments):
     records = [record for folder in folders for record in read_records(folder / "direct")]
     assert len(records) == 9 * len(folders)
     assert {(len(r.debate.personas), len(r.debate.turns)) for r in records} == {(1, 1)}
-
-
-@pytest.mark.slow
-def test_a_run_stands_beside_the_model_that_it_began_with(evaluate, home):
-    code, out, err = evaluate("run", "--json", "f.json", "held_out.limit=3")
-    assert code == 0, err
-    rows = json.loads((home / "f.json").read_text())
-    assert list(dict.fromkeys(row["evaluation"] for row in rows)) == ["run@start", "run@2"]
-    assert {row["minus"] for row in rows if "minus" in row} == {"run@start"}
-    assert "start" in out
-    assert "after 2 steps" in out
-    kept = (home / "run/evaluations").glob("model-*/held_out.jsonl")
-    assert {json.loads(path.read_text())["step"] for path in kept} == {0}
 
 
 @pytest.fixture
@@ -217,19 +198,12 @@ grader.beside = ["lenient"]
 
 
 @pytest.mark.usefixtures("sums")
-def test_a_suite_is_one_table_with_roles_limits_and_what_was_trained_on(evaluate, home, tiny_recipe):
+def test_a_suite_is_one_table_with_roles_limits_and_what_was_trained_on(figures, home, tiny_recipe):
     Path("suite.toml").write_text(SUITE.format(tokens=7))
     rows = [{"question": f"What is {i} + 2?", "answer": f"{i + 2}"} for i in (5, 6, 7, 1)]
     Path("train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    trained_on = (
-        "env.kind=jsonl",
-        "env.path=train.jsonl",
-        "env.levels=none",
-    )  # two are held out
-    more = ("--suite", "suite.toml", "--json", "f.json", "--table", "t.md")
-    code, out, err = evaluate(tiny_recipe, *trained_on, *more)
-    assert code == 0, (out, err)
-    rows = json.loads((home / "f.json").read_text())
+    trained_on = "env.kind=jsonl", "env.path=train.jsonl", "env.levels=none"  # two are held out
+    out, rows = figures(tiny_recipe, *trained_on, "--suite", "suite.toml", "--table", "t.md")
     facts = {row["data"]: (row["role"], row["in training"]) for row in rows}
     assert facts == {"sums": ("train-like", "1, 1 the same"), "stories": ("held-out", "0")}
     assert out.count("train-like") == out.count("held-out") == 1
@@ -238,39 +212,14 @@ def test_a_suite_is_one_table_with_roles_limits_and_what_was_trained_on(evaluate
     assert "direct truncated" in out
     assert "direct/accuracy [lenient]" in {row["name"] for row in rows if row["data"] == "stories"}
     assert "train-like" in (home / "t.md").read_text()
-    assert limits(home / "evaluations") >= {7, 5}
+    kept = [r for path in (home / "evaluations").glob("**/direct") for r in read_records(path)]
+    assert {record.debate.protocol.max_tokens for record in kept} >= {7, 5}
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("sums")
-def test_a_set_of_a_suite_is_chosen_and_the_command_line_has_the_last_word(evaluate, home):
-    Path("suite.toml").write_text(SUITE.format(tokens=7))
-    arguments = ("run", "--suite", "suite.toml", "--on", "stories", "debate.max_tokens=6")
-    code, out, _ = evaluate(*arguments)
-    assert (code, out.count("held-out"), "sums" in out) == (0, 2, False)  # before and after
-    assert 6 in limits(home / "run/evaluations")
-
-
-def limits(evaluations):
-    """Return the token limits of all direct solutions that are kept."""
-    kept = [record for path in evaluations.glob("**/direct") for record in read_records(path)]
-    return {record.debate.protocol.max_tokens for record in kept}
-
-
-@pytest.mark.slow
-def test_a_sweep_has_a_line_for_each_value_before_and_after(evaluate, home):
-    arguments = (
-        "run",
-        "--direct",
-        "held_out.limit=2",
-        "--sweep",
-        "debate.max_tokens=4,8",
-        "--json",
-        "f.json",
-    )
-    code, out, err = evaluate(*arguments)
-    assert code == 0, err
-    rows = [row for row in json.loads((home / "f.json").read_text()) if row["name"] == "direct/accuracy"]
+def test_a_sweep_has_a_line_for_each_value_before_and_after(figures):
+    out, rows = figures("run", "--direct", "held_out.limit=2", "--sweep", "debate.max_tokens=4,8")
+    rows = [row for row in rows if row["name"] == "direct/accuracy"]
     sets = [f"pair_sum, debate.max_tokens={value}" for value in (4, 8)]
     assert [(row["data"], row["evaluation"]) for row in rows if "minus" not in row] == [
         (data, f"run@{weights}") for data in sets for weights in ("start", 2)
@@ -288,41 +237,26 @@ def test_a_models_folder_is_evaluated_without_a_recipe(evaluate, home):
 
 
 @pytest.mark.slow
-def test_problems_of_another_file_need_no_training_data(evaluate, home):
-    (home / "mine.jsonl").write_text('{"question": "What is 2 + 2?", "answer": "4"}\n')
-    code, out, err = evaluate("run", "held_out.kind=jsonl", "held_out.path=mine.jsonl")
-    assert (code, "1 problems" in out) == (0, True), err
-
-
-@pytest.mark.slow
-def test_several_data_sets_are_a_table_each_and_one_of_all(evaluate, home, sums):
-    code, _, _ = evaluate("run", "--weights", "1,newest", *sums, "--json", "f.json", "--table", "t.md")
-    assert code == 0
-    found = json.loads((home / "f.json").read_text())
-    winners = [row for row in found if row["name"] == "debate/winner/accuracy" and "minus" not in row]
-    assert [(row["data"], row["evaluation"][-1], row["n"]) for row in winners] == [
-        *(("gsm8k", "1", 2), ("gsm8k", "2", 2)),
-        *(("svamp", "1", 3), ("svamp", "2", 3)),
+def test_several_data_sets_are_a_table_each_and_one_of_all(figures, home, sums):
+    _, found = figures("run", "--weights", "1,newest", *sums, "--table", "t.md")
+    rows = [row for row in found if row["name"] == WINNER]
+    assert [(row["data"], row["evaluation"], row["n"]) for row in rows if "minus" not in row] == [
+        (data, f"run@{step}", count) for data, count in (("gsm8k", 2), ("svamp", 3)) for step in (1, 2)
     ]
-    gains = [row for row in found if row["name"] == "debate/winner/accuracy" and "minus" in row]
-    assert [(row["data"], row["minus"]) for row in gains] == [
-        ("gsm8k", "run@1"),
-        ("svamp", "run@1"),
-    ]
+    gains = [row for row in rows if "minus" in row]
+    assert [(row["data"], row["minus"]) for row in gains] == [("gsm8k", "run@1"), ("svamp", "run@1")]
     assert all(0 <= row["p"] <= 1 for row in gains)
     first = (home / "t.md").read_text().split("\n\n")[0]
     assert first.count("| gsm8k ") == first.count("| svamp ") == 2
 
 
 @pytest.mark.slow
-def test_more_samples_are_asked_for_beside_those_that_are_there(evaluate, home, sums):
+def test_more_samples_are_asked_for_in_addition_to_those_that_are_there(figures, home, sums):
     rows = {}
     for count in (0, 20, 40):
-        arguments = ("run", "--weights", "2", *sums[:2], "--samples", str(count), "--json", "f.json")
-        assert evaluate(*arguments)[0] == 0
-        rows[count] = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
-    assert rows[20]["direct/accuracy"]["n"] == 2 * 20
-    assert rows[40]["direct/accuracy"]["n"] == 2 * 40
+        _, found = figures("run", "--weights", "2", *sums[:2], "--samples", str(count))
+        rows[count] = {row["name"]: row for row in found}
+    assert [rows[count]["direct/accuracy"]["n"] for count in (20, 40)] == [2 * 20, 2 * 40]
     assert {"direct/pass@32", "direct/pass@40", "direct/cons@32"} <= set(rows[40])
     majority = "direct/self_consistency"  # at equal tokens, whatever else is asked for
     assert rows[0][majority] == rows[20][majority] == rows[40][majority]
@@ -334,45 +268,26 @@ def test_more_samples_are_asked_for_beside_those_that_are_there(evaluate, home, 
 
 
 @pytest.mark.slow
-def test_kept_replies_are_graded_in_other_modes_without_asking(evaluate, home, sums, monkeypatch):
-    assert evaluate("run", *sums[:2])[0] == 0
+def test_kept_replies_are_graded_in_other_modes_and_by_another_grader(figures, home, sums, monkeypatch):
+    def rows(*words):
+        out, found = figures("run", *sums[:2], *words)
+        folders = (home / "run/evaluations").glob("*/held_out.jsonl")
+        newest = max(folders, key=lambda path: path.stat().st_mtime_ns)
+        return out, json.loads(newest.read_text())["series"], {row["name"]: row for row in found}
+
+    _, before, lenient = rows("grader.mode=lenient")
     monkeypatch.setattr("debate_rl.inference.local.LocalPolicy.sample", None)  # whoever asks fails
-    code, out, err = evaluate("run", *sums[:2], "--modes", "boxed,gsm8k_flexible_extract", "--json", "f.json")
-    assert code == 0, err
-    rows = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
-    assert rows["direct/accuracy [boxed]"]["n"] == rows["direct/accuracy"]["n"]
-    assert rows["direct/missing [boxed]"]["value"] == rows["direct/missing"]["value"]
-    assert 0 <= rows["direct/missing [gsm8k_flexible_extract]"]["value"] <= 1
-    assert rows["direct/pass@2 [boxed]"]["value"] == rows["direct/pass@2"]["value"]
-    for mode in ("boxed", "gsm8k_flexible_extract"):
-        assert f"│ direct accuracy [{mode}]" in out
-
-
-@pytest.mark.slow
-def test_another_grader_uses_the_same_replies_and_is_another_series(evaluate, home, sums, monkeypatch):
-    def rows(mode):
-        code, _, err = evaluate("run", *sums[:2], f"grader.mode={mode}", "--json", "f.json")
-        assert code == 0, err
-        newest = max(
-            (home / "run/evaluations").glob("*/held_out.jsonl"), key=lambda path: path.stat().st_mtime_ns
-        )
-        series = json.loads(newest.read_text())["series"]
-        return series, {row["name"]: row["value"] for row in json.loads((home / "f.json").read_text())}
-
-    before, lenient = rows("lenient")
-    monkeypatch.setattr("debate_rl.inference.local.LocalPolicy.sample", None)  # whoever asks fails
-    after, boxed = rows("boxed")
-    assert lenient["direct/missing"] <= boxed["direct/missing"]
+    _, after, boxed = rows("grader.mode=boxed")
+    assert lenient["direct/missing"]["value"] <= boxed["direct/missing"]["value"]
     assert before != after
-    assert (before, lenient) == rows("lenient")
-
-
-def test_a_family_of_problems_is_graded_by_answers_that_a_mode_finds(evaluate, home):
-    options = ("--weights", "2", "--direct", "--modes", "lenient", "--json", "f.json")
-    code, _, err = evaluate("run", *options)
-    assert code == 0, err
-    rows = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
-    assert rows["direct/missing [lenient]"]["value"] <= rows["direct/missing"]["value"]
+    assert rows("grader.mode=lenient")[1:] == (before, lenient)
+    out, _, found = rows("--modes", "boxed,gsm8k_flexible_extract")
+    for name in ("direct/accuracy", "direct/missing", "direct/pass@2"):
+        assert (found[f"{name} [boxed]"]["value"], found[f"{name} [boxed]"]["n"]) == (
+            *(found[name]["value"], found[name]["n"]),
+        )
+    assert 0 <= found["direct/missing [gsm8k_flexible_extract]"]["value"] <= 1
+    assert all(f"│ direct accuracy [{mode}]" in out for mode in ("boxed", "gsm8k_flexible_extract"))
 
 
 @pytest.mark.slow
@@ -382,58 +297,43 @@ def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
     assert out.count("2 problems, graded as boxed; self-consistency") == 2  # after each of the two
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("run", "--weights", "7"), "run: has no weights '7': newest, best (train.keep_best), start "),
-        (("run", "--weights", "best"), "checkpoint that is there: 1, 2"),
-        (("run", "held_out.limit=0"), "held_out: there are no problems to evaluate on"),
-        (("run", "--seeds", "0"), "--seeds 0: needs 1 or more"),
-        (("run", "--table", "t.txt"), "--table t.txt: write a name that ends in .md or .tex"),
-        (("run", "--json", "none/f.json"), "none/f.json: cannot be written"),
-        (("run", "other", "--out", "x"), "--out: is the folder of one evaluation"),
-        (("quickstart", "--watch"), "--watch: quickstart is not the folder of a run"),
-        (("nowhere",), "nowhere: no such file"),
-        (("run", "run"), "run: is named twice"),
-        (("held_out.limit=2",), "eval: name the folder of a run, or a recipe"),
-        (("quickstart", "--weights", "best"), "--weights best: quickstart is a recipe, the model as it is"),
-        (("run", "--watch", "--weights", "1"), "--watch: follows one run, and evaluates all its checkpoints"),
-        (("run", "--samples", "99999"), "--samples 99999: needs 0 to 10000"),
-        (("run", "--json", "run"), "--json run: cannot be written"),
-        (("run", "--json", "a\0"), "cannot be written; name a file"),
-        (("run", "--samples", "-1"), "--samples -1: needs 0 to 10000"),
-        (("run", "--on", "a", "--on", "b", "--out", "x"), "--out: is the folder of one evaluation"),
-        (("run", "--weights", "1,2", "--out", "x"), "--out: is the folder of one evaluation"),
-        (("run", "--on", "no_such"), "--on: 'no_such' is not known; valid: "),
-        (("run", "--on", "words=x.jsonl"), "--on: words takes 'levels' and no 'path'"),
-        (("run", "held_out.kind=words", "held_out.path=x"), "held_out.kind: words takes 'levels' and no "),
-        (("run", "held_out.kind=no_such"), "held_out.kind: 'no_such' is not known; valid: "),
-        (("run", "--suite", "none"), "none: no such file; "),
-        (("run", "--suite", "bad.toml"), "bad.toml: sets: is missing"),
-        (
-            ("run", "--suite", "typo.toml"),
-            "typo.toml: sets.a: run/config.toml debate.max_token=4: debate: unknown key",
-        ),
-        (("run", "--suite", "typo.toml", "--on", "b"), "typo.toml: has no set 'b'; it has a"),
-        (
-            ("run", "--sweep", "learner.lr=1,2"),
-            "--sweep learner.lr=1,2: write KEY=A,B,C with a key of held_out, ",
-        ),
-        (("run", "--sweep", "debate.max_tokens=1,1"), "and different values"),
-        (("run", "--modes", "strict"), "--modes strict: unknown; valid: boxed, gsm8k_strict, "),
-        (
-            ("run", "--on", "svamp=svamp.jsonl", "--modes", "first_letter"),
-            "--modes first_letter: is for multi",
-        ),
-    ],
-)
 @pytest.mark.usefixtures("sums")
-def test_what_cannot_be_evaluated_is_one_line(evaluate, arguments, told):
+def test_what_cannot_be_evaluated_is_one_line(evaluate):
     Path("bad.toml").write_text("[all]\ndirect = true\n")
     Path("typo.toml").write_text("[sets.a]\nheld_out.kind = 'svamp'\ndebate.max_token = 4\n")
-    code, _, err = evaluate(*arguments)
-    [line] = err.splitlines()
-    assert (code, told in line) == (2, True), line
+    for words, why in {
+        "run --weights 7": "run: has no weights '7': newest, best (train.keep_best), start ",
+        "run --weights best": "checkpoint that is there: 1, 2",
+        "run held_out.limit=0": "held_out: there are no problems to evaluate on",
+        "run --seeds 0": "--seeds 0: needs 1 or more",
+        "run --table t.txt": "--table t.txt: write a name that ends in .md or .tex",
+        "run --json none/f.json": "none/f.json: cannot be written",
+        "run --json a\0": "cannot be written; name a file",
+        "run other --out x": "--out: is the folder of one evaluation",
+        "run --weights 1,2 --out x": "--out: is the folder of one evaluation",
+        "run --on a --on b --out x": "--out: is the folder of one evaluation",
+        "quickstart --watch": "--watch: quickstart is not the folder of a run",
+        "run --watch --weights 1": "--watch: follows one run, and evaluates all its checkpoints",
+        "nowhere": "nowhere: no such file",
+        "run run": "run: is named twice",
+        "held_out.limit=2": "eval: name the folder of a run, or a recipe",
+        "quickstart --weights best": "--weights best: quickstart is a recipe, the model as it is",
+        "run --samples 99999": "--samples 99999: needs 0 to 10000",
+        "run --on no_such": "--on: 'no_such' is not known; valid: ",
+        "run --on words=x.jsonl": "--on: words takes 'levels' and no 'path'",
+        "run held_out.kind=no_such": "held_out.kind: 'no_such' is not known; valid: ",
+        "run --suite none": "none: no such file; ",
+        "run --suite bad.toml": "bad.toml: sets: is missing",
+        "run --suite typo.toml": "typo.toml: sets.a: run/config.toml debate.max_token=4: debate: unknown key",
+        "run --suite typo.toml --on b": "typo.toml: has no set 'b'; it has a",
+        "run --sweep learner.lr=1,2": "--sweep learner.lr=1,2: write KEY=A,B,C with a key of held_out, ",
+        "run --sweep debate.max_tokens=1,1": "and different values",
+        "run --modes strict": "--modes strict: unknown; valid: boxed, gsm8k_strict, ",
+        "run --on svamp=svamp.jsonl --modes first_letter": "--modes first_letter: is for multi",
+    }.items():
+        code, _, err = evaluate(*words.split(" "))
+        [line] = err.splitlines()
+        assert (code, why in line) == (2, True), line
 
 
 @pytest.mark.slow
@@ -454,81 +354,11 @@ def test_a_folder_of_another_evaluation_is_refused_and_left_alone(evaluate, home
 
 
 @pytest.mark.slow
-def test_two_files_of_one_name_are_both_shown(evaluate, home, sums):
-    (home / "more.jsonl").write_bytes((home / "gsm8k.jsonl").read_bytes())
-    arguments = ("run", "--on", "file=gsm8k.jsonl", "--on", "file=more.jsonl", "--json", "f.json")
-    assert evaluate(*arguments)[0] == 0
-    found = {row["data"] for row in json.loads((home / "f.json").read_text())}
-    assert found == {"file=gsm8k.jsonl", "file=more.jsonl"}
-
-
-@pytest.mark.slow
-def test_labels_of_a_data_file_are_no_markup(evaluate, home):
-    rows = [{"question": f"{i} + 1?", "answer": str(i + 1), "level": f"[/red]{i}"} for i in range(2)]
-    (home / "levels.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    code, out, err = evaluate("run", "--on", "file=levels.jsonl")
-    assert code == 0, err
-    assert "[level [/red]0]" in out
-
-
-@pytest.mark.slow
-def test_what_a_link_or_a_pipe_leads_to_is_left_alone(evaluate, home):
-    assert evaluate("run", "--out", "linked", "held_out.limit=2")[0] == 0
-    (home / "precious").write_text("mine")
-    for name in ("figures.json", "debates/step_000000.jsonl"):
-        path = home / "linked" / name
-        before = path.read_bytes()
-        path.unlink()
-        path.symlink_to(home / "precious")
-        code, _, err = evaluate("run", "--out", "linked", "held_out.limit=2")
-        assert (code, f"linked/{name}: is not a file of an evaluation" in err) == (2, True), err
-        path.unlink()
-        path.write_bytes(before)
-    os.mkfifo(home / "linked/evaluation.json.fifo")
-    assert "is not a file of an evaluation" in evaluate("run", "--out", "linked", "held_out.limit=2")[2]
-    assert (home / "precious").read_text() == "mine"
-
-
-@pytest.mark.slow
-def test_a_kept_debate_that_is_not_of_this_evaluation_is_refused(evaluate, home):
-    arguments = ("run", "--out", "edited", "held_out.limit=2")
-    assert evaluate(*arguments)[0] == 0
-    shard = home / "edited/debates/step_000000.jsonl"
-    first, *rest = shard.read_text().splitlines(keepends=True)
-    for old, new in (('"answer":"', '"answer":"1'), ('"num_rounds":', '"num_rounds":1')):
-        shard.write_text(first.replace(old, new, 1) + "".join(rest))
-        code, _, err = evaluate(*arguments)
-        assert (code, "is not of this evaluation; move the file away" in err) == (2, True), err
-    shard.write_text("x\n" + first + "".join(rest))
-    assert "step_000000.jsonl:1: not a whole line of JSON" in evaluate(*arguments)[2]
-
-
-@pytest.mark.slow
-def test_prompts_and_the_seed_of_a_model_that_is_built_make_another_evaluation(
-    evaluate, home, tiny_recipe, tmp_path
-):
-    prompts = tmp_path / "mine.toml"
-    prompts.write_bytes((HOME / "debate/prompts/tiny.toml").read_bytes())
-    folders = set()
-    for more in ("", "# other words\n"):
-        with prompts.open("a") as file:
-            file.write(more)
-        for seed in (1, 2):
-            before = set((home / "evaluations/debate").glob("*"))
-            code, _, err = evaluate(
-                tiny_recipe, f"debate.prompts={prompts}", f"seed={seed}", "held_out.limit=2"
-            )
-            assert code == 0, err
-            folders |= set((home / "evaluations/debate").glob("*")) - before
-    assert len(folders) == 4
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "count"), [("debates", 1), ("debates", 12), ("replies", 6), ("replies", 12)]
 )
 def test_an_evaluation_that_was_killed_goes_on_and_asks_nothing_twice(home, tmp_path, what, count):
-    """kill -9 once so many debates, or replies of open ones, are on the disk; then the same command."""
+    """kill -9 once this many debates, or replies of open ones, are on the disk; then the same command."""
     more = ("held_out.limit=8", "train.max_live=2")
     command = [sys.executable, "-m", "debate_rl.commands.main", "eval", str(home / "run"), *more]
     environment = os.environ | {"PYTHONPATH": str(HOME), "OMP_NUM_THREADS": "1"}

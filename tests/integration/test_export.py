@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import re
 import subprocess
 import sys
@@ -13,13 +11,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
-import debate_rl
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, read_run_config
 from debate_rl.metrics.held_out import read_held_out, sentence
-from debate_rl.preflight.start import SchemeWarning
 from debate_rl.runs.weights import load_kept, newest_weights
 from debate_rl.training.loop import train
 
@@ -106,20 +101,6 @@ def test_full_weights_load_with_the_lines_of_their_card(export, runs):
 
 
 @pytest.mark.slow
-def test_who_may_enter_an_export_may_read_its_files(export, runs):
-    before = os.umask(0o022)
-    try:
-        export("full", "--out", "shared")
-    finally:
-        os.umask(before)
-    modes = {
-        path.name: path.stat().st_mode & 0o777 for path in (runs / "shared").rglob("*") if path.is_file()
-    }
-    assert "model.safetensors" in modes
-    assert set(modes.values()) == {0o644}
-
-
-@pytest.mark.slow
 def test_an_adapter_loads_on_its_base(export, runs):
     assert export("lora")[0] == 0
     folder = runs / "lora/export"
@@ -145,14 +126,6 @@ def test_a_merged_adapter_is_a_plain_model(export, runs):
         "checkpoints/step_000002",
         2,
     )
-
-
-@pytest.mark.slow
-def test_the_type_of_the_weights_can_be_chosen(export, runs):
-    assert export("full", "--dtype", "bfloat16", "--out", "half")[0] == 0
-    assert {value.dtype for value in load_file(runs / "half/model.safetensors").values()} == {torch.bfloat16}
-    code, _, err = export("full", "--dtype", "int8")
-    assert (code, err) == (2, "debate: --dtype int8: unknown; valid: float32, bfloat16, float16\n")
 
 
 def test_the_card_has_the_recipe_and_the_figures_of_the_run(export, runs):
@@ -184,23 +157,6 @@ def test_an_export_is_replaced_and_nothing_else_is(export, runs):
     )
     assert (runs / "mine/notes").read_text() == "keep"
     assert export("full", "--out", "mine/notes")[0] == 2
-
-
-def test_a_full_disk_leaves_the_earlier_export(export, runs, monkeypatch):
-    assert export("full", "--out", "whole")[0] == 0
-    before = {path.name: path.read_bytes() for path in (runs / "whole").iterdir()}
-
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device", "README.md")
-
-    monkeypatch.setattr(debate_rl.runs.export, "_card", full)
-    code, _, err = export("full", "--out", "whole")
-    assert (code, err) == (2, "debate: --out whole: cannot write README.md: No space left on device\n")
-    assert {path.name: path.read_bytes() for path in (runs / "whole").iterdir()} == before
-    assert export("full", "--out", "fresh")[0] == 2
-    assert not [
-        path.name for path in runs.iterdir() if "fresh" in path.name or path.name.startswith(".whole")
-    ]
 
 
 def test_what_is_no_run_or_has_no_weights_is_refused(export, runs):
@@ -249,15 +205,3 @@ def test_an_exported_judge_selects_as_the_run_itself(export, debate_command, nam
         assert code == 0, err
         answers.append({k: v for k, v in json.loads(out).items() if k != "seconds"})
     assert answers[0] == answers[1]
-
-
-@pytest.mark.slow
-def test_a_run_without_ballots_has_no_judge_to_export(tiny_recipe, tmp_path, debate_command, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    settings = ["run.dir=one", "debate.num_agents=2", "train.steps=1", "logging.progress=none"]
-    with pytest.warns(SchemeWarning, match="Only truth trains"):
-        train(load_config(Config, tiny_recipe, settings))
-    code, _, err = debate_command("export", "one", "--judge")
-    assert code == 2
-    assert "judge without ballots: debate.num_agents = 2" in err
-    assert not Path("one/judge").exists()

@@ -86,31 +86,15 @@ def write(folder: Path, text: str) -> None:
     ("text", "message"),
     [
         ("def make(", "model.policy: cannot import 'my_policy' of 'my_policy:make': SyntaxError: "),
-        ("made = 1", "model.policy: the module 'my_policy' has no 'make'"),
-        (
-            "make = 1",
-            "model.policy: 'my_policy:make' is neither a class with 'sample' and 'update' nor ",
-        ),
         ("def make(*a, **k): ...", "model.policy: 'my_policy:make' is neither a class with 'sample'"),
-        ("def make() -> 'Nothing': ...", "model.policy: 'my_policy:make' is neither a class with 'sample'"),
-        ("from shutil import rmtree as make", "model.policy: 'my_policy:make' is part of Python itself"),
         (
             "from debate import Policy\ndef make(model) -> Policy: ...",
             "model.policy: 'my_policy:make' does not take what it is called with: ",
         ),
         (
-            "from debate import Policy\ndef make(*a, **k) -> Policy: ...",
-            "model.policy: what 'my_policy:make' makes has no number 'version'; see debate.Policy",
-        ),
-        (
             "class make:\n def __init__(self, *a, **k): self.version = 0\n def sample(self, request): ...\n"
             " async def update(self): ...",
             "model.policy: what 'my_policy:make' makes has no async method 'sample'; see debate.Policy",
-        ),
-        (
-            "class make:\n def __init__(self, *a, **k): self.version = 0\n"
-            " async def sample(self, request): ...\n async def update(self): ...",
-            "model.policy: 'my_policy:make, update' does not take what it is called with: too many",
         ),
     ],
 )
@@ -120,23 +104,6 @@ def test_what_is_no_policy_is_refused_in_one_line(folder, text, message):
         own_policy("my_policy:make")(object(), object(), chat=True)
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("PERSONAS = ()", "must be a list of one or more debate.Persona"),
-        ("PERSONAS = ['Ann']", "must be a list of one or more debate.Persona"),
-        (
-            "from debate import Persona\nPERSONAS = [Persona('Ann', 'x', -1.0)]",
-            "Ann: temperature -1.0 must be 0 or more",
-        ),
-    ],
-)
-def test_what_are_no_personas_is_refused(folder, text, message):
-    (folder / "my_personas.py").write_text(text)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        _ = DebateConfig(personas="my_personas:PERSONAS").agent_personas
 
 
 def test_reading_a_configuration_imports_no_personas():

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import signal
-import time
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -18,14 +14,13 @@ import debate_rl.rollouts.worker
 import debate_rl.training.loop
 import debate_rl.training.run
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import checkpoints, step_of
-from debate_rl.training import loop
 from debate_rl.training.loop import train
 from debate_rl.training.run import open_training
 from transcripts import read_records
 
-TIMED = ("seconds/", "tokens_per_second", "time")
+from .conftest import left_by
+
 QUIET = ("logging.progress=none", "train.steps=3", "train.save_every=0")
 
 
@@ -44,19 +39,6 @@ def config(tiny_recipe):
         return load_config(Config, tiny_recipe, [f"run.dir={folder}", *QUIET, *overrides])
 
     return make
-
-
-def left_by(run: Path):
-    """Return the final weights, the untimed metrics and the transcripts of a run."""
-    rows = read_metrics(run / "metrics.jsonl")
-    newest = checkpoints(run / "checkpoints")[-1]
-    return (
-        step_of(newest),
-        (newest / "model/model.safetensors").read_bytes(),
-        json.loads((newest / "state.json").read_text()),
-        [{name: v for name, v in row.items() if not name.startswith(TIMED)} for row in rows],
-        list(read_records(run)),
-    )
 
 
 PLACES = {
@@ -125,19 +107,6 @@ def test_a_second_signal_leaves_at_once_and_keeps_what_was_saved(
     assert left_by(Path("run")) == left_by(Path("straight"))
 
 
-def test_a_signal_before_the_first_step_is_done_says_so(tiny_recipe, debate_command, monkeypatch):
-    def at_once(*_, within, **__):
-        with within:
-            signal.raise_signal(signal.SIGTERM)
-
-    monkeypatch.setattr(debate_rl.rollouts.worker, "run_debates", at_once)
-    code, _, err = debate_command("train", tiny_recipe, *QUIET)
-    assert (code, err) == (
-        143,
-        "debate: stopped by SIGTERM; no step was finished; the same command begins with the first\n",
-    )
-
-
 @pytest.mark.slow
 def test_a_damaged_checkpoint_is_named_and_skipped_and_the_run_ends_as_without(
     config, tiny_recipe, debate_command
@@ -189,27 +158,6 @@ def test_a_checkpoint_that_does_not_fit_is_one_line_and_the_first_command_still_
 
 
 @pytest.mark.slow
-def test_a_checkpoint_of_another_run_is_refused(config):
-    train(config("one"))
-    train(config("two", "seed=1", "train.steps=1"))
-    shutil.copytree("one/checkpoints/step_000003", "two/checkpoints/step_000003")
-    with pytest.raises(ValueError, match=r"step_000003: is of a run with seed 0, not 1"):
-        train(config("two", "seed=1", "train.steps=1"))
-
-
-@pytest.mark.slow
-def test_a_clock_that_goes_backwards_changes_nothing_but_the_times(config, monkeypatch):
-    train(config("straight"))
-    train(config("run", "train.steps=2"))
-    past = count(1000, -50)
-    monkeypatch.setattr(time, "time", lambda: float(next(past)))
-    train(config("run"))
-    assert left_by(Path("run")) == left_by(Path("straight"))
-    times = [row["time"] for row in read_metrics(Path("run/metrics.jsonl"))]
-    assert times[2] < times[1]
-
-
-@pytest.mark.slow
 def test_a_resumed_run_publishes_its_weights_before_it_samples(config, monkeypatch):
     train(config("run", "train.steps=2"))
     saved = torch.load("run/checkpoints/step_000002/trainer.pt")["parts"]["learner"]["steps"]
@@ -234,23 +182,6 @@ def test_a_resumed_run_publishes_its_weights_before_it_samples(config, monkeypat
     assert saved == 2
 
 
-@pytest.mark.slow
-def test_the_best_held_out_figure_keeps_its_checkpoint(config, monkeypatch):
-    figures = iter([0.9, 0.5, 0.75, 0.25])  # before the first step there is nothing to keep
-
-    def known(run, step):
-        return loop.evaluate(run, step) | {"eval/debate/winner/accuracy": next(figures)}
-
-    monkeypatch.setattr(loop, "DEBATES", replace(loop.DEBATES, evaluate=known))
-    kept = ("train.keep_best=eval/debate/winner/accuracy", "train.keep_last=1", "held_out.every=1")
-    train(config("run", *kept))
-    folder = Path("run/checkpoints")
-    assert [step_of(path) for path in checkpoints(folder)] == [2, 3]
-    assert os.readlink(folder / "best") == "step_000002"
-    with open_training(config("run", *kept)) as again:
-        assert again.best == (2, 0.75)
-
-
 def test_a_best_figure_that_there_is_not_is_refused(config):
     for name in ("eval/x", "eval/debate/winner/accuracy/low", "eval/direct/missing", "accuracy"):
         with pytest.raises(ValueError, match=rf"train.keep_best='{name}': is not a held-out accuracy"):
@@ -259,29 +190,6 @@ def test_a_best_figure_that_there_is_not_is_refused(config):
     with pytest.raises(ValueError, match=unmeasured):
         train(config("run", "train.keep_best=eval/judge/accuracy"))
     assert not Path("run").exists()
-
-
-@pytest.mark.slow
-def test_a_step_without_the_best_figure_is_no_better(config, monkeypatch):
-    figures = iter([{"eval/judge/accuracy": value} if value else {} for value in (0.75, 0.5, None, 0.25)])
-    monkeypatch.setattr(
-        loop, "DEBATES", replace(loop.DEBATES, evaluate=lambda *_: {"eval/x": 0.0} | next(figures))
-    )
-    kept = ("train.keep_best=eval/judge/accuracy", "train.keep_last=1", "held_out.every=1")
-    train(config("run", *kept))
-    assert os.readlink("run/checkpoints/best") == "step_000001"
-    with open_training(config("run", *kept)) as again:
-        assert again.best == (1, 0.5)
-    with open_training(config("run", "held_out.every=1")) as again:  # the best of another figure
-        assert again.best is None
-
-
-@pytest.mark.slow
-def test_what_is_kept_may_change_unasked_and_what_is_learnt_may_not(config):
-    train(config("run", "train.steps=1"))
-    train(config("run", "train.steps=2", "train.save_every=1", "train.keep_last=7"))
-    with pytest.raises(ValueError, match=r"learner.lr was .*, now 0.5"):
-        train(config("run", "learner.lr=0.5"))
 
 
 @pytest.mark.slow
@@ -294,10 +202,3 @@ def test_a_run_with_other_steps_goes_on_at_its_place_in_the_data(config):
     with open_training(config("straight", "train.batch_size=5")) as session:
         problems = [session.data.train[index].id for index in session.sampler.draw(0).problems]
     assert [*ids(0), *ids(1)] == problems
-
-
-@pytest.mark.slow
-def test_a_warm_start_that_cannot_be_had_leaves_no_run_behind(config):
-    with pytest.raises(ValueError, match=r"warm_start.from_run=nowhere: holds no warm-started weights"):
-        train(config("run", "warm_start.from_run=nowhere"))
-    train(config("run"))  # the mistake put right, in the same folder

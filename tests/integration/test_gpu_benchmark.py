@@ -51,53 +51,6 @@ def test_each_figure_is_written_as_it_comes_and_none_is_lost_to_what_fails(bench
     assert err.endswith("RuntimeError: no kernel\n")
 
 
-def test_what_would_fill_a_card_to_the_brim_is_left_out(benchmark, monkeypatch):
-    gpu = benchmark("gpu")
-    monkeypatch.setattr(gpu, "memory_there", lambda _: 84.9e9)  # an H100
-    assert not gpu.fits(48.3e9 + 31.3e9, None)  # 4B, full weights: .94 of it, .95 with a GiB beside
-    assert gpu.fits(73.6e9, None)  # .88 * 84.9 - 1.07 = 73.64
-    assert not gpu.fits(73.7e9, None)
-
-
-@pytest.mark.parametrize(
-    ("name", "peak"),
-    [
-        ("NVIDIA H100 80GB HBM3", 989e12),
-        ("NVIDIA H100 PCIe", 756e12),
-        ("NVIDIA H100 NVL", 835e12),
-        ("NVIDIA H200", 989e12),
-        ("NVIDIA H200 NVL", 835e12),
-        ("NVIDIA GeForce RTX 4090", 165e12),
-        ("another card", 7.0),
-    ],
-)
-def test_a_card_counts_by_its_own_data_sheet(name, peak, benchmark):
-    assert benchmark("gpu").peak_of(name, 7.0) == peak
-
-
-def test_vllm_answers_as_many_requests_at_once_as_the_card_is_large(benchmark):
-    expected = benchmark("expected_step")
-    cards = expected.RTX4090, expected.L40S, expected.H100, expected.H200
-    assert [expected.most_live(card) for card in cards] == [256, 256, 1024, 1024]
-
-
-@pytest.mark.parametrize("on_gpu", [True, False])
-def test_an_engine_on_a_gpu_is_not_given_the_settings_of_a_cpu(on_gpu, benchmark, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: on_gpu)
-    found = benchmark("cpu_engine").FOR_VLLM
-    assert ("TORCH_COMPILE_DISABLE" in found) is not on_gpu
-    assert (found == {}) is on_gpu
-
-
-def test_the_quick_starts_steps_are_learnt_where_the_engine_samples(benchmark, monkeypatch, tmp_path):
-    step, commands = benchmark("step"), []
-    monkeypatch.setattr(step.subprocess, "run", lambda command, **_: commands.append(command))
-    (tmp_path / "lookahead_0").mkdir()
-    (tmp_path / "lookahead_0/metrics.jsonl").write_text("")
-    assert step.trained(tmp_path, 0, Namespace(recipe="quickstart", steps=3, times=1)) == []
-    assert "model.device=auto" in commands[0]  # the recipe's own is the CPU
-
-
 @pytest.mark.slow
 def test_the_gpu_benchmark_runs_whole_without_a_gpu(tmp_path):
     path = tmp_path / "figures.json"
@@ -118,17 +71,6 @@ def test_the_gpu_benchmark_runs_whole_without_a_gpu(tmp_path):
         for case in ("plain", "debate", "debate, shared"):
             assert value[f"toy {way}, {case}: tokens a second"] > 0
             assert 0 < value[f"toy {way}, {case}: of the peak"] < 1
-
-
-@pytest.mark.slow
-def test_without_a_gpu_the_benchmark_says_what_to_do():
-    command = [sys.executable, HOME / "benchmarks/gpu.py"]
-    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(HOME)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 1
-    assert done.stderr.strip() == (
-        "torch sees no GPU here; --device cpu --shapes toy --shrink 16 --alone runs this without one"
-    )
 
 
 @pytest.mark.slow
@@ -188,15 +130,3 @@ def test_a_gradient_that_points_the_other_way_is_apart_though_its_norm_is_the_sa
     assert smoke.apart(learner(3.0, 4.0), learner(3.0, 4.0), []).value == 0
     found = smoke.apart(learner(-3.0, 4.0), learner(3.0, 4.0), [])
     assert (found.value, found.ok) == (pytest.approx(6 / 5), False)
-
-
-def test_the_smoke_test_says_that_torch_sees_no_gpu(benchmark, monkeypatch, capsys):
-    smoke = benchmark("gpu_smoke")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(sys, "argv", ["gpu_smoke.py"])
-    with pytest.raises(SystemExit) as ended:
-        smoke.main()
-    assert ended.value.code == 1
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith("FAILED  gpu ")
-    assert "driver" in line

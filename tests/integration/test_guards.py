@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 import debate_rl.training.guards
 import debate_rl.training.run
@@ -17,10 +16,11 @@ from debate_rl.config.recipes import load_config
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.runs.folder import RunFolder
-from debate_rl.training.loop import train, train_steps
+from debate_rl.training.loop import train
 from debate_rl.training.run import open_training
 
-TIMED = ("seconds/", "tokens_per_second", "time")
+from .conftest import left_by
+
 LR = 3e-3
 
 
@@ -50,20 +50,10 @@ def high_lr(monkeypatch):
     )
 
 
-def kept(folder: Path) -> tuple[list[dict[str, object]], dict[str, torch.Tensor]]:
-    """Return the untimed metrics of a run and its last checkpoint's weights."""
-    from safetensors.torch import load_file
-
-    rows = read_metrics(folder / "metrics.jsonl")
-    plain = [{name: v for name, v in row.items() if not name.startswith(TIMED)} for row in rows]
-    return plain, load_file(checkpoints(folder / "checkpoints")[-1] / "model/model.safetensors")
-
-
-def assert_same(one: Path, other: Path) -> None:
-    (rows, weights), (others, same) = kept(one), kept(other)
-    assert rows == others
-    assert weights.keys() == same.keys()
-    assert all(torch.equal(weights[name], same[name]) for name in weights)
+def ended_as(run: Path) -> tuple[object, ...]:
+    """Return the weights and the metrics that a run ended with."""
+    left = left_by(run)
+    return left["weights"], left["metrics.jsonl"]
 
 
 def ends(folder: RunFolder) -> list[tuple[str, int]]:
@@ -124,38 +114,6 @@ def test_an_alarm_of_the_ratio_names_the_tokens_that_are_furthest_from_the_sampl
     assert capsys.readouterr().err.count("  token ") == 3
 
 
-def test_a_first_step_that_another_temperature_sampled_is_refused_and_leaves_nothing(
-    config, monkeypatch, capsys
-):
-    import debate_rl.training.loop
-
-    made = debate_rl.training.loop.make_rows
-
-    def colder(*arguments):
-        return [replace(row, temperature=row.temperature / 50) for row in made(*arguments)]
-
-    monkeypatch.setattr(debate_rl.training.loop, "make_rows", colder)
-    with pytest.raises(ValueError, match=r"step 0: mismatch_kl is .*, over train.max_first_mismatch = 0.1"):
-        train(config())
-    folder = RunFolder(Path(config().run.dir))
-    assert not read_metrics(folder.metrics)
-    assert not checkpoints(folder.checkpoints)
-    capsys.readouterr()
-    train(config("train.max_first_mismatch=1e9", "logging.progress=lines"))
-    [line] = [one for one in capsys.readouterr().err.splitlines() if "mismatch_kl is" in one]
-    assert "nats a token, over 0.01: sampler and trainer give the same tokens other probabilities" in line
-    assert len(read_metrics(folder.metrics)) == 4
-
-
-@pytest.mark.slow
-def test_the_same_command_goes_on_behind_an_alarm_that_ended_a_run(config, high_lr):
-    stop = "train.on_alarm.ratio=stop"
-    assert ends(train(config(stop)).folder) == [("alarm", 3)]
-    again = train(config(stop))
-    assert ends(again.folder) == [("alarm", 3), ("steps", 4)]
-    assert len(again.folder.alarms.read_text().splitlines()) == 1
-
-
 def by_hand(config, run: str) -> Path:
     """Do two steps, and two more with half the learning rate."""
     train(config("train.steps=2", run=run))
@@ -169,7 +127,7 @@ def test_a_rollback_is_a_resume_from_before_the_alarm_with_half_the_learning_rat
     assert ends(session.folder) == [("rollback", 3), ("steps", 4)]
     assert session.folder.starts[0]["end"]["back_to"] == 2
     assert [row["lr"] for row in read_metrics(session.folder.metrics)] == [LR, LR, LR / 2, LR / 2]
-    assert_same(session.folder.path, by_hand(config, "other"))
+    assert ended_as(session.folder.path) == ended_as(by_hand(config, "other"))
 
 
 class Killed(BaseException):
@@ -195,23 +153,8 @@ def test_killed_before_or_after_a_rollback_is_written_the_run_ends_the_same(conf
             with pytest.raises(Killed):
                 train(rolling)
         session = train(rolling)
-        assert_same(session.folder.path, undisturbed)
+        assert ended_as(session.folder.path) == ended_as(undisturbed)
     assert [reason for reason, _ in ends(session.folder)] == ["rollback", "steps"]
-
-
-@pytest.mark.slow
-def test_a_second_alarm_ends_the_run_in_place_of_a_second_rollback(config, high_lr, monkeypatch):
-    monkeypatch.setattr(debate_rl.training.run, "LOWER", 1.0)
-    session = train(config("train.on_alarm=rollback"))
-    assert ends(session.folder) == [("rollback", 3), ("alarm", 3)]
-    assert session.end.why.endswith("it was rolled back before")
-
-
-@pytest.mark.slow
-def test_without_a_checkpoint_from_before_the_alarm_a_rollback_ends_the_run(config, high_lr):
-    session = train(config("train.on_alarm=rollback", "train.save_every=0", "train.save_minutes=0"))
-    assert ends(session.folder) == [("alarm", 3)]
-    assert session.end.why.endswith("no checkpoint is from before it")
 
 
 @pytest.mark.parametrize(
@@ -228,29 +171,6 @@ def test_an_action_for_a_detector_without_figures_is_refused_before_training(con
     with pytest.raises(ValueError, match=words), open_training(refused):
         pass
     assert not (Path(refused.run.dir) / "config.toml").exists()
-
-
-def test_a_target_that_nothing_measures_is_refused(config):
-    named = ("train.target.metric=eval/direct/accuracy", "train.target.value=0.5")
-    with (
-        pytest.raises(ValueError, match="nothing is evaluated during training"),
-        open_training(config(*named)),
-    ):
-        pass
-    wrong = ("train.target.metric=loss", "train.target.value=0.5", "held_out.every=1")
-    with pytest.raises(ValueError, match="'loss' is not a held-out figure"):
-        config(*wrong)
-
-
-def test_a_run_that_was_killed_has_an_end_when_it_goes_on(config):
-    with open_training(config()) as session:
-        train_steps(session)
-    facts = json.loads(session.folder.facts.read_text())
-    del facts["starts"][0]["end"], facts["starts"][0]["seconds"], facts["wall_seconds"]
-    session.folder.facts.write_text(json.dumps(facts))
-    resumed = train(config())
-    assert ends(resumed.folder) == [("killed", 4), ("steps", 4)]
-    assert 0 < resumed.folder.starts[0]["seconds"] < 100
 
 
 @pytest.mark.slow

@@ -5,68 +5,36 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
-import types
 
 import pytest
 
-from debate import Problem
 from debate_rl.config import Config
 from debate_rl.inspector.views.across import evaluations
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.training.loop import evaluate, train
 from debate_rl.training.run import open_training
-from envs import DataError, Grade, GradeStatus
+from envs import DataError
 from transcripts import read_records
 
-HANDLES = ("K7", "Q2", "M4")
-REPLIES = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
-TINY = {
-    "hidden_size": 16,
-    "layers": 1,
-    "heads": 2,
-    "kv_heads": 1,
-    "intermediate_size": 16,
-    "context_tokens": 512,
-    "fallback": "none",
-    "init_std": 0.3,
-    "pieces": [*REPLIES, *(f" {n}" for n in range(1, 20)), "?", "\n"],
-}
+from .conftest import merged
+from .protocol_runs import PARITY, PARITY_PIECES
+
 WINNER, DIRECT = "eval/debate/winner/accuracy", "eval/direct/accuracy"
 
 
-class Parity:
-    """Say 1 to an odd number and 2 to an even one: 1 to 8 to train on, four more in each other split."""
-
-    name = "parity"
-
-    def problems(self, *, split, limit=None, seed=None):
-        numbers = {"train": range(1, 9), "test": range(9, 13), "far": range(13, 17)}[split]
-        return tuple(Problem(f"{n}", f" {n}", answer=str(2 - n % 2), kind="number") for n in numbers)[:limit]
-
-    def grade(self, problem, answer):
-        status = GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG
-        return Grade(GradeStatus.MISSING if answer is None else status, "parity", answer)
-
-
-@pytest.fixture(autouse=True)
-def parity(monkeypatch):
-    monkeypatch.setitem(sys.modules, "parity", types.SimpleNamespace(Parity=Parity))
+PIECES = [*PARITY_PIECES, *(f" {n}" for n in range(13, 17))]
+BASE = {
+    "held_out": {"limit": 3, "every": 1},
+    "debate": {"num_rounds": 1, "max_tokens": 6},
+    "model": {"tiny": {"pieces": PIECES}},
+    "train": {"steps": 2, "batch_size": 2},
+}
 
 
 def config_of(folder, held_out=None, **changes):
-    debate = {"num_agents": 3, "num_rounds": 1, "max_tokens": 6, "prompts": "tiny", "handles": HANDLES}
-    base = {
-        "run": {"dir": str(folder)},
-        "env": {"kind": "parity:Parity"},
-        "held_out": {"limit": 3, "every": 1, **(held_out or {})},
-        "debate": {**debate, **changes.pop("debate", {})},
-        "model": {"device": "cpu", "chat": True, "tiny": TINY},
-        "train": {"steps": 2, "batch_size": 2, "group_size": 2},
-        "logging": {"progress": "none"},
-    }
-    return Config.model_validate({**base, **changes})
+    base = merged(merged(PARITY, BASE), {"run": {"dir": str(folder)}, "held_out": held_out or {}})
+    return Config.model_validate(merged(base, changes))
 
 
 ALONE = {"debate": {"num_agents": 1}, "rewards": {"truth_weight": 1.0}}
@@ -81,7 +49,7 @@ def test_each_held_out_set_has_its_figures_under_its_name(tmp_path):
         assert not [name for name in row if name.startswith("eval/far/debate")]
         assert (row["eval/problems"], row["eval/far/problems"]) == (3, 4)
         assert row["eval/far/direct/samples"] == 3
-    for data, ids in (("", ["9", "10", "11"]), ("far", ["13", "14", "15", "16"])):
+    for data, ids in (("", ["e9", "e10", "e11"]), ("far", ["e13", "e14", "e15", "e16"])):
         kept = read_held_out(session.folder.path, data=data)
         assert [one.step for one in kept] == [0, 1, 2]
         assert all(list(one.problems) == ids for one in kept)
@@ -104,7 +72,7 @@ def test_what_is_said_in_evaluations_is_kept_as_debate_eval_keeps_it(tmp_path):
     assert [one.step for one in evaluations(session.folder.path, notes)] == [0, 0, 1, 1, 2, 2]
     assert notes == []
     debates = list(read_records(home / "step_000002-training/debates"))
-    assert [record.debate.problem.id for record in debates] == ["9", "10", "11"]
+    assert [record.debate.problem.id for record in debates] == ["e9", "e10", "e11"]
     right = sum(grade is True for r in debates for row in r.correct for grade in row)
     kept = read_held_out(session.folder.path)[-1].figures["debate/accuracy/round_0"]
     assert right == sum(total for total, _ in kept.values())
@@ -114,15 +82,6 @@ def test_what_is_said_in_evaluations_is_kept_as_debate_eval_keeps_it(tmp_path):
     identity = json.loads((home / "step_000002-training/evaluation.json").read_text())["of"]
     assert identity["training step"] == 2
     assert json.loads((home / "step_000002-training/figures.json").read_text())
-
-
-def test_nothing_is_kept_where_it_is_not_wanted_and_nothing_else_changes(tmp_path):
-    quiet = {"progress": "none", "evaluation_transcripts": False}
-    one = train(config_of(tmp_path / "one", FAR))
-    other = train(config_of(tmp_path / "other", FAR, logging=quiet))
-    assert not (tmp_path / "other/evaluations").exists()
-    assert (tmp_path / "one/held_out.jsonl").read_bytes() == (tmp_path / "other/held_out.jsonl").read_bytes()
-    assert list(read_records(one.folder.transcripts)) == list(read_records(other.folder.transcripts))
 
 
 def test_one_agent_alone_is_evaluated_by_its_solutions_and_the_best_is_chosen_by_them(tmp_path):
@@ -137,22 +96,6 @@ def test_one_agent_alone_is_evaluated_by_its_solutions_and_the_best_is_chosen_by
     assert session.best == (best, rows[best - 1][DIRECT])
     assert os.readlink(session.folder.checkpoints / "best") == f"step_00000{best}"
     assert rows[0]["eval/direct/samples"] == 4
-
-
-def test_a_mode_beside_the_graders_stands_beside_in_evaluations_too(tmp_path):
-    config = config_of(tmp_path / "run", {"samples": 2}, **ALONE, grader={"beside": ["boxed", "lenient"]})
-    for row in read_metrics(train(config).folder.metrics):
-        assert row[f"{DIRECT} [boxed]"] == row[DIRECT] <= row[f"{DIRECT} [lenient]"]
-        assert row["eval/direct/missing [lenient]"] <= row["eval/direct/missing [boxed]"]
-        assert row["eval/direct/pass@2 [boxed]"] == row["eval/direct/pass@2"]
-
-
-def test_a_further_set_may_choose_the_best(tmp_path):
-    config = config_of(tmp_path / "run", FAR)
-    train_by = config.train.model_copy(update={"keep_best": "eval/far/direct/accuracy"})
-    session = train(config.model_copy(update={"train": train_by}))
-    rows = read_metrics(session.folder.metrics)
-    assert session.best[1] == max(row["eval/far/direct/accuracy"] for row in rows)
 
 
 def test_an_evaluation_that_was_cut_off_is_made_anew_from_its_beginning(tmp_path):

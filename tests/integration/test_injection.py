@@ -3,6 +3,7 @@
 import json
 import re
 import unicodedata
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ TOKENS = re.compile(
     r"[<＜]\s*[|｜]|</?s>|\[/?INST\]|\[CLS\]|<</?SYS>>|<(?:start|end)_of_turn>|<bos>|\[gMASK\]|<sop>|<tool_call>"
 )
 CASES = [pytest.param(case["text"] * case.get("repeat", 1), id=case["name"]) for case in CORPUS]
+WAYS = list(product(("default", "tiny"), (True, False)))
 
 
 def config(prompts: str) -> DebateConfig:
@@ -80,11 +82,11 @@ def test_the_corpus_is_large_and_varied():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wrapped", [True, False], ids=["in its sections", "as the whole reply"])
-@pytest.mark.parametrize("prompts", ["default", "tiny"])
-@pytest.mark.parametrize("text", CASES)
-def test_a_hostile_peer_changes_nothing_of_the_others(calm, text, prompts, wrapped):
-    text = with_labels(text, handles(prompts))
+@pytest.mark.parametrize("number", range(len(CORPUS)), ids=[case["name"] for case in CORPUS])
+def test_a_hostile_peer_changes_nothing_of_the_others(calm, number):
+    """Each text with one prompt set, in its sections or as the whole reply, by turns."""
+    prompts, wrapped = WAYS[number % 4]
+    text = with_labels(CASES[number].values[0], handles(prompts))
     debate, requests = hold(prompts, replies(text) if wrapped else [text] * 3)
     calm_debate, calm_requests = calm[prompts]
     assert [(t.id, t.parsed, t.shown, t.compared) for t in debate.turns if t.id.agent] == [

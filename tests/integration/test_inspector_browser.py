@@ -28,9 +28,8 @@ class Served:
     """A server of one folder in a thread: ``base`` is the address of its only run."""
 
     def __init__(self, path: Path) -> None:
-        from debate_rl.inspector.web.access import AccessPolicy
-        from debate_rl.inspector.web.app import make_app
-        from debate_rl.inspector.web.serving import listen, server_for
+        from debate_rl.inspector.web import listen, server_for
+        from debate_rl.inspector.web.app import AccessPolicy, make_app
         from debate_rl.inspector.web.site import Site
 
         self.site, self._socket = Site(path), listen("127.0.0.1", 0)
@@ -333,7 +332,7 @@ def test_a_telephone_shows_every_column_of_replays(run, served, watched):
 
 @pytest.mark.slow
 def test_an_exported_file_works_alone(hostile_run, watched, tmp_path):
-    from debate_rl.inspector.web.export import export_html
+    from debate_rl.inspector.web.rendering import export_html
 
     path = tmp_path / "debates.html"
     with RunStore.open(hostile_run) as store:

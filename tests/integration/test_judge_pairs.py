@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 
 import pytest
 
@@ -15,13 +14,11 @@ from debate_rl.judge_attack.pairs import (
     rates,
     read_judgments,
     read_pairs,
-    step_file,
 )
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.reports.run import load_runs
 from debate_rl.reports.training import sections_of
-from debate_rl.runs.checkpoint import checkpoints
 from debate_rl.training.loop import train
 
 HANDLES = ("K7", "Q2", "M4")
@@ -35,7 +32,7 @@ SETTINGS = {
         "device": "cpu",
         "chat": True,
         "tiny": {
-            **{"hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 48},
+            **{"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 48},
             **{"context_tokens": 512, "fallback": "none", "init_std": 0.3, "pieces": VOTES},
         },
     },
@@ -49,21 +46,6 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("judged") / "run"
     train(Config.model_validate(SETTINGS | {"run": {"dir": str(folder)}}))
     return folder
-
-
-@pytest.mark.slow
-def test_a_damaged_file_costs_no_step(run, tmp_path):
-    """It is named before the first step that would be lost on it."""
-    again = tmp_path / "run"
-    shutil.copytree(run, again)
-    (again / "judge_pairs" / "pairs.jsonl").write_text('{"problem": 3}\n')
-    before = {path: path.read_bytes() for path in again.rglob("*.jsonl")}
-    longer = SETTINGS["train"] | {"steps": 6}
-    with pytest.raises(
-        ValueError, match=r"pairs.jsonl:1: .*problem: expected str, got int; without the file"
-    ):
-        train(Config.model_validate(SETTINGS | {"run": {"dir": str(again)}, "train": longer}))
-    assert {path: path.read_bytes() for path in again.rglob("*.jsonl")} == before
 
 
 def figures(folder):
@@ -94,19 +76,6 @@ def test_pairs_change_nothing_of_what_is_learnt(run, tmp_path):
     assert [row["loss"] for row in read_metrics(run / "metrics.jsonl")] == [
         row["loss"] for row in read_metrics(without.folder.metrics)
     ]
-
-
-@pytest.mark.slow
-def test_a_run_that_goes_on_asks_the_start_judge_no_more(run, tmp_path):
-    again = tmp_path / "run"
-    shutil.copytree(run, again)
-    shutil.rmtree(checkpoints(again / "checkpoints")[-1])
-    step_file(again, 4).unlink()
-    before = step_file(again, 0).stat().st_mtime_ns
-    train(Config.model_validate(SETTINGS | {"run": {"dir": str(again)}}))
-    assert step_file(again, 0).stat().st_mtime_ns == before
-    assert step_file(again, 4).read_bytes() == step_file(run, 4).read_bytes()
-    assert figures(again)[-1] == figures(run)[-1]
 
 
 @pytest.mark.slow

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
 from debate_rl.metrics.step_log import read_metrics
@@ -11,37 +9,21 @@ from debate_rl.training.loop import train
 from transcripts import RunStore
 
 
-@pytest.fixture(scope="module")
-def home(tiny_recipe, tmp_path_factory):
-    """Three runs of two steps of two problems with two debates each: all, one and no problem are kept."""
-    home = tmp_path_factory.mktemp("runs")
-    for name, kept in (("all", "none"), ("one", "1"), ("nothing", "0")):
-        more = (f"run.dir={home / name}", "logging.progress=none", f"logging.transcript_groups={kept}")
+def test_so_many_problems_of_each_step_are_kept_and_metrics_are_of_all(tiny_run, tiny_recipe, tmp_path):
+    """Of two steps of two problems with two debates each: all, one and no problem are kept."""
+    runs, like_tiny_run = {"all": tiny_run}, ("logging.progress=none", 'advantages.peer.baseline="rae"')
+    for name, kept in (("one", 1), ("nothing", 0)):
+        runs[name] = tmp_path / name
+        more = (f"run.dir={runs[name]}", f"logging.transcript_groups={kept}", *like_tiny_run)
         train(load_config(Config, tiny_recipe, more))
-    return home
-
-
-def test_so_many_problems_of_each_step_are_kept_and_metrics_are_of_all(home):
     kept, figures = {}, {}
-    for name in ("all", "one", "nothing"):
-        with RunStore.open(home / name) as store:
+    for name, run in runs.items():
+        with RunStore.open(run) as store:
             kept[name] = {id: record.debate for id, record in store.records()}
-        lines = read_metrics(home / name / "metrics.jsonl")
+        lines = read_metrics(run / "metrics.jsonl")
         figures[name] = [{key: line[key] for key in ("accuracy", "loss", "votes/cast")} for line in lines]
     assert list(kept["one"]) == ["0.0", "0.1", "1.0", "1.1"]
     assert len(kept["all"]) == 8
     assert kept["one"].items() <= kept["all"].items()
     assert not kept["nothing"]
     assert figures["one"] == figures["nothing"] == figures["all"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["one", "nothing"])
-def test_such_a_run_goes_on_and_can_be_looked_at(home, name, debate_command):
-    code, _, err = debate_command("train", str(home / name), "train.steps=3", "logging.progress=none")
-    assert code == 0, err
-    code, out, err = debate_command("inspect", str(home / name), "ls")
-    assert (code, out.count("pair_sum")) == (0, 6 if name == "one" else 0), err
-    code, out, err = debate_command("replay", str(home / name))
-    assert code == 0, err
-    assert ("all of 6 debates" in out) == (name == "one")

@@ -4,74 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-import types
 
 import pytest
 import torch
 
-from debate import Problem
 from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
 from debate_rl.training.loop import finish_step, train, train_step
 from debate_rl.training.run import open_training
-from envs import Grade, GradeStatus
 from rewards import RewardConfig
 from rewards.labels import OF_TRUTH, is_labelled
 from transcripts import read_records
 
-HANDLES = ("K7", "Q2", "M4")
-REPLIES = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
-VOTES = [f"<comparison>{a} > {b}</comparison>" for a in HANDLES for b in HANDLES if a != b]
-BASE = {
-    "seed": 5,
-    "env": {"kind": "parity_env:Parity"},
-    "held_out": {"limit": 0, "every": 0},
-    "debate": {
-        "num_rounds": 2,
-        "max_tokens": 24,
-        "prompts": "tiny",
-        "handles": HANDLES,
-        "personas": [{"name": name, "instructions": name} for name in ("careful", "quick", "skeptic")],
-    },
-    "model": {
-        "device": "cpu",
-        "chat": True,
-        "tiny": {
-            "hidden_size": 32,
-            "layers": 1,
-            "heads": 2,
-            "kv_heads": 1,
-            "intermediate_size": 48,
-            "context_tokens": 512,
-            "fallback": "none",
-            "init_std": 0.3,
-            "pieces": [*REPLIES, *VOTES, *(f" {n}" for n in range(1, 13)), "?", "\n"],
-        },
-    },
-    "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01, "micro_batch_tokens": 2048},
-    "train": {"steps": 4, "batch_size": 3, "group_size": 2, "save_every": 1},
-    "logging": {"progress": "none"},
-}
+from .conftest import merged
+from .protocol_runs import PARITY, Parity
 
-
-class Parity:
-    """Say 1 to an odd number and 2 to an even one; ``turned``: the other way round."""
-
-    name = "parity"
-    turned = False
-
-    def problems(self, *, split, limit=None, seed=None):
-        numbers = range(1, 9) if split == "train" else range(9, 13)
-        return tuple(Problem(f"e{n}", f" {n}", answer=str(2 - n % 2), kind="number") for n in numbers)
-
-    def grade(self, problem, answer):
-        if answer is None:
-            return Grade(GradeStatus.MISSING, "parity")
-        right = (answer == problem.answer) != type(self).turned
-        return Grade(GradeStatus.CORRECT if right else GradeStatus.WRONG, "parity", answer)
+TRAIN = {"steps": 4, "batch_size": 3, "group_size": 2, "save_every": 1}
+BASE = merged(PARITY, {"held_out": {"limit": 0}, "train": TRAIN})
 
 
 class Reader(ScriptedPolicy):
@@ -85,19 +36,6 @@ class Reader(ScriptedPolicy):
         reply = content.partition("<reply>\n")[2].partition("\n</reply>")[0]
         code = re.search(r"Verdict (\w+): SCORE", content)[1]
         return f"Verdict {code}: {0.9 if '1' in reply else 0.1}"
-
-
-@pytest.fixture(autouse=True)
-def parity(monkeypatch):
-    monkeypatch.setitem(sys.modules, "parity_env", types.SimpleNamespace(Parity=Parity, Reader=Reader))
-
-
-def merged(base, changes):
-    result = dict(base)
-    for key, value in changes.items():
-        nested = isinstance(value, dict) and isinstance(result.get(key), dict)
-        result[key] = merged(result[key], value) if nested else value
-    return result
 
 
 def config_of(folder, **changes):
@@ -167,7 +105,7 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
         {"rewards": {"labels": 0.5, "peer_weight": "routed"}},
         {
             "rewards": {"labels": 0.0, "pseudo": "verified", "judge_pseudo": True},
-            "endpoints": {"judge": {"policy": "parity_env:Reader"}},
+            "endpoints": {"judge": {"policy": f"{__name__}:Reader"}},
             "verifier": {"endpoint": "judge", "beside_truth": True, "max_tokens": 4000},
         },
         {
@@ -177,8 +115,8 @@ def test_the_ledger_names_each_label_once_and_is_exact_after_a_stop(tmp_path):
         },
         {"rewards": {"labels": 0.9, "peer_weight": "measured"}},
         {"train": {"control": "random_reward"}},
-        {"train": {"control": "flipped_votes", "control_share": 0.3}},
-        {"train": {"control": "shared_errors", "control_share": 0.3}},
+        {"train": {"control": {"flipped_votes": 0.3}}},
+        {"train": {"control": {"shared_errors": 0.3}}},
     ],
 )
 def test_what_was_rewarded_is_replayed_as_it_was(changes, tmp_path):

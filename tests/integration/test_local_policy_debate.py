@@ -67,9 +67,3 @@ def test_turns_hold_exact_tokens_and_log_probabilities(tiny):
                 completion.prompt_tokens.count(tokenizer.eos_token_id) == 0
             )  # the problem's text wrote none
             assert len(completion.offsets) == len(completion.tokens) <= 24
-
-
-@pytest.mark.slow
-def test_lora_debates_repeat_too(make_tiny):
-    tiny = make_tiny(PIECES, lora_rank=2, context_tokens=16384)
-    assert held(tiny, num_rounds=1) == held(tiny, num_rounds=1)

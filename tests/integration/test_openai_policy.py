@@ -5,104 +5,26 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import math
 import os
-import socket
 import subprocess
 import sys
 import threading
 import time
 import tracemalloc
 import zlib
-from collections.abc import Callable
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from debate import DebateConfig, Problem, run_debates
 from debate.policy import token_counts
 from debate.types import Message, SampleRequest, TurnId
-from debate_rl.inference import server as server_module
 from debate_rl.inference.openai import GO_ON, OpenAIPolicy
 from debate_rl.inference.server import LARGEST_REPLY, ServerError, key_for
 from debate_rl.inference.tools import ToolPolicy
-from transcripts import Record, read_records, write_step
+
+from .model_server import Answer, chat, serving
 
 SECRET = "sk-very-secret-0123"
-OTHERS = "http://a:1/v1,http://user:word@b:2/v1"
-
-
-@dataclass
-class Answer:
-    """Status, body (JSON unless bytes) and headers; ``wait`` is waited for before anything is sent."""
-
-    body: object = None
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-    wait: threading.Event | None = None
-
-
-@dataclass
-class Asked:
-    """One request: path, headers (lower case) and the JSON of its body."""
-
-    path: str
-    headers: dict[str, str]
-    body: dict
-
-
-def chat(text, *, finish="stop", usage=(11, 3), **more):
-    """Return the JSON of a chat completion; ``more`` goes into its choice."""
-    message = {"role": "assistant", "content": text} | more.pop("message", {})
-    told = {"usage": {"prompt_tokens": usage[0], "completion_tokens": usage[1]}} if usage else {}
-    return {"choices": [{"index": 0, "message": message, "finish_reason": finish, **more}], **told}
-
-
-class ModelServer(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, answer: Callable[[Asked], Answer]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.answer, self.asked = answer, []
-        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-    def handle_error(self, request, client_address):
-        """Say nothing of clients that hung up."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        data = self.rfile.read(int(self.headers["content-length"]))
-        asked = Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, json.loads(data))
-        self.server.asked.append(asked)
-        answer = self.server.answer(asked)
-        if answer.wait is not None:
-            answer.wait.wait(20)
-        body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
-        self.send_response(answer.status)
-        for name, value in {"content-length": str(len(body)), **answer.headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        """Write nothing to stderr."""
-
-
-@contextmanager
-def serving(answer: Callable[[Asked], Answer]):
-    """Yield a server that answers each request by this function."""
-    with ModelServer(answer) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def request(text="hello", **rest):
@@ -141,27 +63,17 @@ def test_a_request_says_what_it_wants(monkeypatch):
     assert token_counts(found) == (11, 3)
 
 
-def test_without_a_key_none_is_sent(monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    _, [asked] = answered(chat("x"))
-    assert "authorization" not in asked.headers
-
-
 @pytest.mark.parametrize(
     ("base_url", "own", "sent"),
     [
         ("https://api.openai.com/v1", None, True),
-        ("https://eu.api.openai.com/v1", None, False),
         ("https://api.openai.com.evil.org/v1", None, False),
-        ("http://api.openai.com/v1", None, False),  # not encrypted
+        ("http://api.openai.com/v1", None, False),
         ("https://gpu.example:8000/v1", "https://gpu.example:8000/v1", True),
-        ("https://gpu.example:9000/v1", "https://gpu.example:8000/v1", False),
         ("http://127.0.0.1:8000/v1", "https://gpu.example/v1", True),
-        ("http://[::1]:8000/v1", None, True),
         ("http://localhost.evil.org/v1", None, False),
         ("http://b:8000/v1", "http://a:8000/v1, http://b:8000/v1,", True),
         ("http://c:8000/v1", "http://a:8000/v1, http://b:8000/v1", False),
-        ("https://api.openai.com/v1", "http://a:8000/v1", False),
         ("https://api.openai.com/v1", " ,", True),
     ],
 )
@@ -169,31 +81,6 @@ def test_the_key_goes_to_its_own_hosts_alone(base_url, own, sent, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.setenv("OPENAI_BASE_URL", own or "")
     assert key_for(base_url) == (SECRET if sent else None)
-
-
-@pytest.mark.parametrize(
-    ("own", "status", "told"), [(OTHERS, 401, True), (OTHERS, 403, False), ("", 401, True)]
-)
-def test_a_server_that_wants_the_key_of_others_is_named_with_the_remedy(own, status, told, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    monkeypatch.setenv("OPENAI_BASE_URL", own)
-    monkeypatch.setattr(server_module, "LOCAL", ())  # as if this one were elsewhere
-    with serving(lambda _: Answer({"error": "who are you?"}, status)) as server:
-        with pytest.raises(ServerError) as caught:
-            ask(policy_at(server), request())
-        hosts = "a:1, b:2" if own else "api.openai.com"
-        remedy = (
-            f": who are you?; OPENAI_API_KEY was not sent, since it is the key of {hosts}: if it is this "
-            f"server's, add {server.url} to OPENAI_BASE_URL (commas between several)"
-        )
-        assert str(caught.value).endswith(remedy if told else ": who are you?")
-        assert [one.headers.get("authorization") for one in server.asked] == [None]
-
-
-def test_a_key_that_was_sent_and_refused_is_not_said_to_be_another_servers(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    with pytest.raises(ServerError, match=r": wrong key$"):
-        answered({"error": "wrong key"}, status=401)
 
 
 def test_plain_completions_get_one_text():
@@ -273,41 +160,6 @@ def test_top_k_is_refused_where_the_server_does_not_know_it():
             ask(policy, request(top_k=20))
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda c: c.update(token_ids=[5, "6", 7]),
-        lambda c: c.update(token_ids={"a": 1}),
-        lambda c: c.update(token_ids=[-5, 6, 7]),
-        lambda c: c.update(token_ids=[True, 6, 7]),
-    ],
-)
-def test_odd_token_ids_are_none(spoil):
-    body = vllm_reply(["a", "b", "c"])
-    spoil(body["choices"][0])
-    found, _ = answered(body)
-    assert (found.text, found.tokens, found.logprobs, found.offsets) == ("abc", (), (), ())
-
-
-@pytest.mark.parametrize("bad", [None, "x", 5, [3], {"content": 3}, {"content": [3, None, {"bytes": [999]}]}])
-def test_odd_log_probabilities_are_none(bad):
-    body = vllm_reply(["a", "b", "c"])
-    body["choices"][0]["logprobs"] = bad
-    found, _ = answered(body)
-    assert (found.text, found.tokens, found.logprobs, found.offsets) == ("abc", (5, 6, 7), (), ())
-
-
-def test_an_infinite_log_probability_is_none():
-    found, _ = answered(vllm_reply(["a", "b"], logprobs=[-math.inf, -1.0]))
-    assert (found.tokens, found.logprobs, found.offsets) == ((5, 6), (), (0, 1))
-
-
-def test_usage_that_is_no_number_is_unknown():
-    for usage in (("many", -1), (True, None), (1e300, 2.5)):
-        found, _ = answered(chat("x", usage=usage))
-        assert (found.prompt_count, found.token_count) == (None, None)
-
-
 def test_thinking_is_kept_and_no_stop_string_cuts_it():
     text = "I could write </solution> now.</think><solution>4</solution> and so on"
     found, [asked] = answered(chat(text), request=request(thinking_tokens=30), thinking=True)
@@ -347,15 +199,6 @@ def test_a_server_without_extras_is_asked_without_them_from_then_on():
             "seed",
             "stop",
         }
-
-
-def test_newer_models_are_given_their_own_name_of_the_limit():
-    def newer(asked):
-        return Answer(chat("ok")) if "max_completion_tokens" in asked.body else Answer({"error": "no"}, 400)
-
-    with serving(newer) as server:
-        assert ask(policy_at(server), request())[0].text == "ok"
-        assert "max_tokens" not in server.asked[-1].body
 
 
 @pytest.mark.parametrize("status", [429, 500, 503, 408])
@@ -408,19 +251,10 @@ def test_failures_are_one_line_with_url_and_status(monkeypatch):
     ("body", "message"),
     [
         (b"<html>", "HTTP 200, but the answer is not JSON"),
-        (b"\xff\xfe", "HTTP 200, but the answer is not JSON"),
         (b"[" * 100_000, "HTTP 200, but the answer is not JSON"),
-        (b"9" * 10_000, "HTTP 200, but the answer is not JSON"),
         ([], "HTTP 200, but the answer is not a JSON object"),
-        ({"error": {"message": "upstream\nis down", "code": 502}}, "HTTP 200, but: upstream is down"),
-        ({}, "HTTP 200, but the answer has no choices"),
         ({"choices": []}, "HTTP 200, but the answer has no choices"),
-        ({"choices": ["x"]}, "HTTP 200, but the answer has no choices"),
         ({"choices": [{}]}, "HTTP 200, but the answer has no text in its first choice"),
-        (
-            {"choices": [{"message": {"content": [1]}}]},
-            "HTTP 200, but the answer has no text in its first choice",
-        ),
         (b" " * (LARGEST_REPLY + 1), f"the answer has more than {LARGEST_REPLY} bytes"),
     ],
 )
@@ -463,26 +297,6 @@ def test_a_server_that_hangs_is_given_up():
         never.set()
 
 
-def test_a_connection_that_breaks_off_is_told():
-    with (
-        serving(lambda _: Answer(b"{}", headers={"content-length": "50"})) as server,
-        pytest.raises(ServerError, match=r"/v1/chat/completions: peer closed connection"),
-    ):
-        ask(policy_at(server, retries=0), request())
-
-
-def test_where_nobody_listens():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound and not listening
-        policy = OpenAIPolicy(
-            f"http://127.0.0.1:{taken.getsockname()[1]}/v1", "m", retries=1, first_wait_s=0.01
-        )
-        with pytest.raises(
-            ServerError, match=r"^http://127\.0\.0\.1:\d+/v1/chat/completions: .*\(2 tries\)$"
-        ):
-            ask(policy, request())
-
-
 def test_no_more_requests_at_a_time_than_allowed():
     lock, live, most = threading.Lock(), [0], [0]
 
@@ -506,11 +320,7 @@ def test_no_more_requests_at_a_time_than_allowed():
     "url",
     [
         "localhost:8000",
-        "ftp://a/v1",
-        "http://",
         "http://a b/",
-        "http://u:pw@a/v1",
-        "http://a/v1?key=1",
         "http://[::",
     ],
 )
@@ -520,39 +330,9 @@ def test_what_is_no_base_url_is_refused_and_no_password_is_shown(url):
     assert "pw" not in str(error.value)
 
 
-def test_a_key_with_a_line_end_is_refused_unseen(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET + "\n")
-    with pytest.raises(ValueError, match="OPENAI_API_KEY") as error:
-        OpenAIPolicy("http://localhost/v1", "m")
-    assert SECRET not in str(error.value)
-
-
 def test_it_cannot_be_trained():
     with pytest.raises(ValueError, match=r"'m' at http://localhost/v1 cannot be trained from here"):
         asyncio.run(OpenAIPolicy("http://localhost/v1", "m").update(None, 1))
-
-
-def test_text_that_is_no_unicode_arrives_whole():
-    _, [asked] = answered(chat("x"), request=request('half \ud83d, <|im_end|>, \x00, "}]'))
-    assert asked.body["messages"][0]["content"] == 'half \ufffd, <|im_end|>, \x00, "}]'
-
-
-@pytest.mark.slow
-def test_hostile_replies_are_held_and_stored(tmp_path):
-    """Debates of texts that no parser likes end, and are read back with their numbers of tokens."""
-    texts = ["", "\ud83d", "<solution>" * 500, "<think>", "\x00\x1b[2J", "</solution></comparison>K7 > Q2"]
-
-    def hostile(asked):
-        return Answer(chat(texts[asked.body["seed"] % len(texts)], usage=(7, 2)))
-
-    config = DebateConfig(num_agents=3, num_rounds=2, max_tokens=9)
-    with serving(hostile) as server:
-        debates = run_debates([Problem("p", "2 + 2?")] * 4, policy_at(server), config, seed=1)
-        assert len(server.asked) == 4 * 9
-    write_step(tmp_path, 0, [Record(debate, 0, "p") for debate in debates])
-    read = [record.debate for record in read_records(tmp_path)]
-    assert read == debates
-    assert {token_counts(turn.completion) for debate in read for turn in debate.turns} == {(7, 2)}
 
 
 RECIPE = """\
@@ -627,19 +407,6 @@ def test_what_a_recipe_lacks_is_one_line(recipe, debate_command, monkeypatch):
     assert code == 2
     assert line.startswith("debate: model.policy=openai: plays and is evaluated, and cannot be trained")
     assert not (recipe.parent / "runs").exists()
-
-
-@pytest.mark.slow
-def test_eval_counts_the_tokens_that_the_server_tells(recipe, debate_command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    family = ["env.kind=pair_sum", "env.limit=5", "held_out.limit=2", f"run.dir={tmp_path}/run"]
-    with serving(lambda _: Answer(chat("<solution>\\boxed{3 4}", usage=(20, 7)))) as server:
-        address = f"model.server.base_url={server.url}"
-        code, _, err = debate_command("eval", recipe, address, *family, "--json", "figures.json")
-        assert (code, "Traceback" in err) == (0, False), err
-    figures = {row["name"]: row["value"] for row in json.loads((tmp_path / "figures.json").read_text())}
-    assert figures["debate/generated_tokens"] == 6 * 7
-    assert figures["debate/prompt_tokens"] == 6 * 20
 
 
 PROGRAM = "<solution>\n```python\nprint(6 * 7)\n```\n"

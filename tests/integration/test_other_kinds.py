@@ -46,7 +46,6 @@ chat = true
 hidden_size = 16
 layers = 1
 heads = 2
-kv_heads = 1
 intermediate_size = 24
 init_std = 0.3
 fallback = "bytes"
@@ -137,18 +136,3 @@ def test_a_mixed_file_is_trained_on_evaluated_and_played(home, debate_command):
     code, out, err = debate_command("solve play", "run", "Write.", "--kind", "instructions", "--answer", GOLD)
     assert (code, err.splitlines()[0]) == (0, "loading the model, then 6 turns of 3 agents")
     assert any(mark in out for mark in ("✓", "✗", "∅"))
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (
-            ("--kind", "instructions", "--answer", "5"),
-            "answer: needs a JSON object of instruction_id_list and kwargs",
-        ),
-        (("--kind", "text"), "--kind text: needs --answer"),
-    ],
-)
-def test_what_cannot_be_played_is_one_line(home, debate_command, options, told):
-    code, _, err = debate_command("solve play", "mixed.toml", "Write.", *options)
-    assert (code, told in err, len(err.splitlines())) == (2, True, 1), err

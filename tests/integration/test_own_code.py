@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 
 import debate.policy
-from debate_rl.config.own_code import OWN_CODE
-from debate_rl.config.recipes import ConfigError, read_run_config
+from debate_rl.config.recipes import OWN_CODE, ConfigError, named_code, read_run_config
 
 COMMANDS = {
     "train": ("train", "RUN"),
@@ -49,8 +49,7 @@ def theirs(folder, tmp_path, monkeypatch):
     return make
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("key", OWN_CODE)
+@pytest.mark.parametrize(("key", "command"), list(zip(cycle(OWN_CODE), COMMANDS, strict=False)))
 def test_no_command_loads_code_that_a_run_names(key, command, theirs, debate_command):
     run, ran = theirs(key)
     arguments = [word.replace("RUN", str(run)) for word in COMMANDS[command]]
@@ -61,25 +60,25 @@ def test_no_command_loads_code_that_a_run_names(key, command, theirs, debate_com
     assert not ran.exists()
 
 
-def test_no_code_that_a_further_held_out_set_names_is_loaded(theirs, debate_command):
-    run, ran = theirs("env.kind")
-    text = (run / "config.toml").read_text().replace("stranger:thing", "pair_sum")
-    further = '[held_out.more.far]\nkind = "stranger:thing"\n'
-    (run / "config.toml").write_text(text.replace("[held_out.more]\n", further))
-    code, _, err = debate_command("eval", str(run))
-    assert (code, ran.exists()) == (2, False)
-    assert "held_out.more.far.kind='stranger:thing' names code" in err
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("key", OWN_CODE)
-def test_why_shows_what_is_stored_and_loads_no_code(key, theirs, debate_command):
-    run, ran = theirs(key)
+def test_why_and_report_show_what_is_stored_and_load_no_code(theirs, debate_command):
+    run, ran = theirs("rewards.peer")
     code, out, _ = debate_command("inspect", run, "why", "0.0")
-    assert code == 0
-    assert f"{key}='stranger:thing' names code" in out
+    assert (code, "rewards.peer='stranger:thing' names code" in out) == (0, True)
     assert debate_command("report", run)[0] == 0
     assert not ran.exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        ({"endpoints": {"short": {"policy": "stranger:thing"}}}, "endpoints.short.policy"),
+        ({"held_out": {"more": {"far": {"kind": "stranger:thing"}}}}, "held_out.more.far.kind"),
+        ({"stages": [{"env": {"kind": "stranger:thing"}}]}, "stages.0.env.kind"),
+    ],
+)
+def test_code_is_named_within_tables_too(table, key):
+    assert list(named_code(table)) == [(key, "stranger:thing")]
 
 
 def test_code_of_ones_own_is_loaded_when_asked_for(theirs, monkeypatch):

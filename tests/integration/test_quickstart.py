@@ -47,7 +47,7 @@ def test_a_finished_one_shows_its_figures_again_and_says_so(debate_command, tmp_
     told, *table = again.splitlines()
     assert told.startswith(f"{run} holds this run, finished, and these are its figures (quickstart.json); ")
     assert table == first.splitlines()[-len(table) :]
-    assert " often as one agent in round 0, as far as can be told: +" in again  # four problems
+    assert " about as often as one agent in round 0: +" in again  # four problems
     assert json.loads((tmp_path / "f.json").read_text())[0]["name"] == "accuracy_round_0_before"
     kept = tmp_path / run / "quickstart.json"
     kept.write_text(kept.read_text().replace('"weights": "', '"weights": "other'))

@@ -79,7 +79,6 @@ device = "cpu"
 hidden_size = 16
 layers = 2
 heads = 2
-kv_heads = 1
 intermediate_size = 24
 context_tokens = 512
 init_std = 0.3
@@ -194,20 +193,6 @@ def test_a_rank_that_is_killed_ends_the_run_and_what_is_saved_is_said(rank, home
     assert "rank 0 has ended" in line if rank == 0 else "rank 1 of 3 has ended" in line
     assert f"{newest} of 1000 steps are saved in run/checkpoints; the same command resumes from there" in line
     trained(home, 1, "run", f"train.steps={newest + 1}", "run.allow_changes=['train.steps']")
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_run_that_is_stopped_saves_its_finished_steps(number, home):
-    with training(home, 2, "run", "train.steps=1000", "train.save_every=0") as process:
-        wait_until(lambda: len(steps_of(home / "run")) >= 2, process)
-        ranks = ranks_of(process.pid)
-        process.send_signal(number)
-        _, err = process.communicate()
-    assert process.returncode != 0
-    assert not running(ranks)
-    done = len(steps_of(home / "run"))
-    *_, line = our_lines(err)
-    assert f"stopped by {number.name}; {done} of 1000 steps are saved in run/checkpoints" in line
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,6 @@ from pathlib import Path
 import pytest
 
 import debate_rl
-from debate_rl.config import Config
-from debate_rl.config.recipes import load_config
-from debate_rl.training.loop import train
 
 HOME = Path(debate_rl.__file__).parents[1]
 TELLS_OF_TORCH = """\
@@ -28,10 +25,8 @@ finally:
 
 
 @pytest.fixture(scope="module")
-def home(tiny_recipe, tmp_path_factory):
+def home(folder):
     """A run of two steps without its weights."""
-    folder = tmp_path_factory.mktemp("regraded")
-    train(load_config(Config, tiny_recipe, [f"run.dir={folder / 'run'}", "logging.progress=none"]))
     shutil.rmtree(folder / "run/checkpoints")
     return folder
 

@@ -107,10 +107,7 @@ def test_nothing_of_others_is_written_over(report, example, home):
         (["empty"], "empty: not the folder of a run (no transcripts in it)"),
         (["file"], "file: not a folder"),
         (["example", "--filter", "winner:green"], "winner"),
-        (
-            ["example", "--filter", "step:>900"],
-            "example: holds no debates that step:>900 finds",
-        ),
+        (["example", "--filter", "step:>900"], "example: holds no debates that step:>900 finds"),
         (["example", "--inspector", "javascript:x"], "must begin with http:// or https://"),
         (["example", "--json", "no/where.json"], "--json no/where.json: cannot be written"),
         (["example", "--out", "file"], "file: is not a folder; choose another --out"),

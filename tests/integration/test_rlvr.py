@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 
@@ -111,12 +112,10 @@ def recipes() -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", recipes())
-@pytest.mark.parametrize("one", [*read_suite("rlvr"), *read_suite("math")], ids=lambda one: one.name)
-def test_replies_of_every_shipped_suite_fit_the_context_of_a_recipe(one, name):
-    config = load_config(Config, f"rlvr/{name}", one.before)
-    left = config.debate.context_tokens - config.debate.max_tokens
-    assert left >= 2048  # for the problem and four examples
+def test_replies_of_every_shipped_suite_fit_the_context_of_a_recipe():
+    for name, one in product(recipes(), (*read_suite("rlvr"), *read_suite("math"))):
+        debate = load_config(Config, f"rlvr/{name}", one.before).debate
+        assert debate.context_tokens - debate.max_tokens >= 2048  # for the problem and four examples
 
 
 @pytest.mark.slow
@@ -143,9 +142,8 @@ def test_ten_problems_are_learnt_by_heart(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [5])
-def test_the_share_of_right_first_answers_climbs(seed, tmp_path):
-    session = train(tiny(tmp_path, f"seed={seed}", "held_out.every=0"))
+def test_the_share_of_right_first_answers_climbs(tmp_path):
+    session = train(tiny(tmp_path, "seed=5", "held_out.every=0"))
     right = [row["accuracy/round_0"] for row in read_metrics(session.folder.metrics)]
     third = len(right) // 3
     assert fmean(right[-third:]) - fmean(right[:third]) >= 0.10

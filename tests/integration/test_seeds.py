@@ -46,7 +46,7 @@ def files(tmp_path):
 def small(name: str, files, folder) -> Config:
     whole = load_config(Config, name)
     data = ["env.kind=file", f"env.path={files['train']}", "env.levels=none", "env.difficulty=none"]
-    data += ["env.mix=none", "env.limit=none", "env.test_time_learning=false", "env.split=train"]
+    data += ["env.mix=none", "env.limit=none", "env.decontaminate=none", "env.split=train"]
     data += ["held_out.kind=none", f"held_out.path={files['held_out']}", "held_out.more=none"]
     own = ["learner.max_tokens=8"] if whole.learner.loss == "dr_grpo" else []
     own += (
@@ -54,7 +54,7 @@ def small(name: str, files, folder) -> Config:
         if whole.sft.data
         else []
     )
-    own += ["train.adaptive.chunk=2"] if whole.train.adaptive.chunk else []
+    own += ["train.adaptive.chunk=2"] if whole.train.adaptive else []
     return load_config(Config, name, [*SMALL, *data, *own, f"run.dir={folder}"])
 
 

@@ -20,15 +20,15 @@ from debate import Problem
 from debate.parsing import last_boxed
 from debate_rl.config import Config
 from debate_rl.metrics.held_out import read_held_out
-from debate_rl.metrics.step_log import read_metrics
-from debate_rl.runs.folder import RunFolderError
 from debate_rl.runs.weights import named_weights
 from debate_rl.sft.session import REPLIES, learn, mean_loss, open_replies
 from debate_rl.training.loop import finish_step, train, train_steps
 from envs.families import FAMILIES
 
+from .conftest import merged, untimed
+from .protocol_runs import SIZES
+
 HOME = Path(__file__).parents[2]
-TIMED = ("seconds/", "time")
 RECIPE = {
     "seed": 1,
     "env": {"kind": "pair_sum", "levels": [1], "limit": 40},
@@ -40,11 +40,7 @@ RECIPE = {
         "device": "cpu",
         "chat": False,
         "tiny": {
-            "hidden_size": 32,
-            "layers": 1,
-            "heads": 2,
-            "kv_heads": 1,
-            "intermediate_size": 48,
+            **SIZES,
             "context_tokens": 128,
             "fallback": "none",
             "pieces": ["Question:", " Target", "\nAnswer:", "\n\n", " The answer is", ".", " "],
@@ -55,14 +51,6 @@ RECIPE = {
     "train": {"save_every": 3, "sample_batch_size": 64, "batch_size": 2, "group_size": 4},
     "logging": {"progress": "none"},
 }
-
-
-def merged(base, changes):
-    result = dict(base)
-    for key, value in changes.items():
-        nested = isinstance(value, dict) and isinstance(result.get(key), dict)
-        result[key] = merged(result[key], value) if nested else value
-    return result
 
 
 @pytest.fixture(scope="module")
@@ -94,11 +82,6 @@ def learnt(config, until=None):
         for step in range(session.step, until or 0):
             finish_step(session, step, learn(session, step, print), REPLIES)
     return session
-
-
-def untimed(path):
-    rows = read_metrics(path / "metrics.jsonl")
-    return [{name: value for name, value in row.items() if not name.startswith(TIMED)} for row in rows]
 
 
 def weights_of(run, name="newest"):
@@ -184,41 +167,6 @@ def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, config_o
     assert not (tmp_path / "run/config.toml").exists()
 
 
-def test_debates_are_not_held_by_a_recipe_of_replies(tmp_path, config_of):
-    with pytest.raises(
-        ValueError, match=r"sft.data = \[.*\]: is a recipe of supervised training, which debate train"
-    ):
-        train(config_of(tmp_path / "run"))
-
-
-def test_other_replies_under_the_same_name_are_refused(tmp_path, config_of, demonstrations):
-    path = tmp_path / "own.jsonl"
-    path.write_bytes(demonstrations.read_bytes())
-    changes = {"sft": {"data": [str(path)]}}
-    learnt(config_of(tmp_path / "run", **changes), until=2)
-    path.write_text(path.read_text().replace("=", " ="))
-    with pytest.raises(RunFolderError, match=r"own\.jsonl"):
-        learnt(config_of(tmp_path / "run", **changes))
-
-
-@pytest.mark.slow
-def test_the_command_learns_and_says_where_to_go_on(tmp_path, config_of, demonstrations, debate_command):
-    recipe = tmp_path / "recipe.toml"
-    recipe.write_text(
-        tomli_w.dumps(
-            config_of(tmp_path / "run").model_dump(mode="json", exclude_none=True, exclude_unset=True)
-        )
-    )
-    shown = debate_command("train", str(recipe), "sft.epochs=1", f"--json={tmp_path / 'x.json'}")
-    assert shown.code == 0, shown.err
-    assert "warm_start.from_run=" in shown.out
-    figures = json.loads((tmp_path / "x.json").read_text())
-    assert figures["steps"] == 6
-    assert figures["best_by"] == "eval/direct/accuracy"
-    shown = debate_command("train", str(tmp_path / "run"))
-    assert (shown.code, "done: 6 steps" in shown.out) == (0, True)
-
-
 @pytest.mark.slow
 def test_a_killed_run_goes_on_bit_for_bit(tmp_path, config_of):
     """``kill -9`` at any time: the same command ends with the same weights and the same lines."""
@@ -283,25 +231,3 @@ def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, debate_command
         config_of(tmp_path / "student", sft={"data": ["t.jsonl"], "held_back": 0, "batch_size": 2})
     )
     assert student.step == student.config.train.steps > 0
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("nowhere",), "nowhere: no such file"),
-        (("a.jsonl", "--samples", "0"), "--samples 0: needs 1 or more"),
-        (("a.jsonl",), "a.jsonl, line 1, field 'reply': is missing"),
-        (("b.jsonl", "--levels", "7"), "b.jsonl: no right reply is left to keep; nothing is written"),
-        (("one", "two"), "traces: two: the replies of one teacher at a time"),
-        (("one", "--winners"), "one"),
-    ],
-)
-def test_traces_that_cannot_be_are_one_line(tmp_path, monkeypatch, debate_command, words, message):
-    monkeypatch.chdir(tmp_path)
-    Path("a.jsonl").write_text('{"question": "1?"}\n')
-    Path("b.jsonl").write_text('{"question": "1?", "reply": "2", "level": 1}\n')
-    shown = debate_command("traces", *words, "--out", "t.jsonl")
-    assert shown.code == 2
-    assert message in shown.err
-    assert len(shown.err.strip().splitlines()) == 1
-    assert not Path("t.jsonl").exists()

@@ -1,9 +1,10 @@
-"""``debate solve``, ``chat`` and ``eval --strategies``: what they print, keep, go on with and refuse."""
+"""``debate solve``, ``chat``, ``eval --strategies`` and ``eval ladder``: what they print, keep and refuse."""
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 
 import pytest
@@ -44,26 +45,53 @@ class Adds(ScriptedPolicy):
     def reply(self, request):
         if self.stop_after is not None and len(self.requests) > self.stop_after:
             raise KeyboardInterrupt
-        text = request.messages[-1].content
+        return self.said(request, request.messages[-1].content)
+
+    def said(self, request, text):
         if "What is" not in text:
             return f"You said: {text}"
         number = int(text.rpartition("What is ")[2].split()[0])
         return f"<solution>\\boxed{{{number + 2 + (request.turn.agent % 4 == 3)}}}</solution>"
 
 
+class Learns(Adds):
+    """Wrong in two of three solutions; right in a debate where any work shown is right, and a true judge."""
+
+    def said(self, request, text):
+        right = int(re.search(r"What is (\d+)", text)[1]) + 2
+        shown = dict(re.findall(r'<work agent="(\w+)" .*?boxed\{(.*?)\}', text, re.DOTALL))
+        known, wrong = str(right) in shown.values() or request.seed % 3 == 0, right + 1 + request.seed % 2
+        ranked = sorted(shown, key=lambda label: shown[label] != str(right))
+        votes = f"<comparison>{' > '.join(ranked)}</comparison>" if len(ranked) > 1 else ""
+        return f"<solution>\\boxed{{{right if known else wrong}}}</solution><evaluation>-</evaluation>{votes}"
+
+
 @pytest.fixture
 def solver(tmp_path, monkeypatch, debate_command):
-    """Return solve(*arguments, stop_after=None, piped="") -> (code, lines, stderr, policy)."""
+    """Return solve(*arguments, stop_after=None, piped="", speaker=Adds) -> (code, lines, stderr, policy)."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "r.toml").write_text(RECIPE)
     (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
 
-    def call(*arguments, stop_after=None, piped=""):
-        policy = Adds(stop_after)
+    def call(*arguments, stop_after=None, piped="", speaker=Adds):
+        policy = speaker(stop_after)
         monkeypatch.setattr("debate_rl.evaluation.asking.open_policy", lambda *_: policy)
         monkeypatch.setattr(sys, "stdin", io.StringIO(piped))
         code, out, err = debate_command(*arguments)
         return code, out, err, policy
+
+    return call
+
+
+@pytest.fixture
+def climb(solver, tmp_path):
+    """Return climb(*words, stop_after=None) -> (code, lines, stderr, policy, figures or None)."""
+
+    def call(*words, stop_after=None):
+        more = ("debate.num_rounds=2", "debate.max_tokens=200", "held_out.limit=5", "--json", "l.json")
+        found = solver("eval ladder", *words, *more, stop_after=stop_after, speaker=Learns)
+        file = tmp_path / "l.json"
+        return *found, json.loads(file.read_text())[0] if file.exists() else None
 
     return call
 
@@ -77,12 +105,6 @@ def test_a_problem_is_answered_with_shares_and_costs(solver):
     assert (line["ended"], line["shares"]) == ("settled", [["5", 1.0]])
     assert line["tokens_generated"] == 3 * len("<solution>\\boxed{5}</solution>")
     assert err.startswith("5 (100% of the weight); ")
-
-
-@pytest.mark.parametrize("text", ["1/2+1/3", "3/x=4/5", "17.25", "x^2/y"])
-def test_a_problem_without_blanks_is_no_file(solver, text):
-    code, out, _, _ = solver("solve", "r.toml", text, "--strategy", "greedy")
-    assert (code, json.loads(out)["question"]) == (0, text)
 
 
 def test_a_question_moves_no_cursor_and_is_read_back_as_it_was(solver):
@@ -99,6 +121,8 @@ def test_a_file_is_graded_and_summed_up(solver, tmp_path):
     assert {name: line["answer"] for name, line in lines.items()} == {f"n{n}": str(n + 2) for n in range(5)}
     assert "5 problems: 5 answered, 1.00 right of 5 graded" in err
     assert json.loads((tmp_path / "s.json").read_text())["right"]["value"] == 1.0
+    _, out, _, _ = solver("solve", "r.toml", "train.jsonl", "--strategy", "greedy", "--problems", "2")
+    assert [json.loads(line)["id"] for line in out.splitlines()] == ["n0", "n1"]
 
 
 @pytest.mark.parametrize(
@@ -108,9 +132,8 @@ def test_a_pipe_has_lines_or_rows(solver, text):
     code, out, _, policy = solver("solve", "r.toml", "-", "--strategy", "greedy", piped=text)
     assert code == 0
     assert [json.loads(line)["answer"] for line in out.splitlines()] == ["5", "6"][: 1 + ("4" in text)]
-    assert (
-        "\\boxed{answer}" in policy.requests[0].messages[-1].content
-    )  # asked for, with no gold answer known
+    asked = policy.requests[0].messages[-1].content
+    assert "\\boxed{answer}" in asked  # with no gold answer known
 
 
 def test_a_file_of_answers_goes_on_and_asks_nothing_twice(solver, tmp_path):
@@ -135,25 +158,13 @@ def test_a_file_of_answers_goes_on_and_asks_nothing_twice(solver, tmp_path):
     ("words", "line"),
     [
         (["x", "--strategy", "majorty"], "--strategy majorty: is not known; did you mean 'majority'?"),
-        (["x", "--tokens", "59"], "--tokens 59: is too small for one solution, which may have 60"),
         (["x", "--tokens", "100", "--strategy", "swiss"], "is too small for a solution and a ballot"),
-        (
-            ["x", "--tokens", "300", "--strategy", "debate_winner"],
-            "too small for one debate, which may have 360",
-        ),
         (["x", "--seconds", "0"], "--seconds 0: needs more than 0"),
-        (["x", "--seconds", "1", "--hours", "1"], "--seconds and --hours: give one of them"),
         (["x", "--samples", "0"], "--samples 0: needs 1 or more"),
-        (["x", "--judge", "r.toml"], "--judge r.toml: majority asks no judge"),
         (["x", "debate.num_agents=2", "--strategy", "swiss"], "judge without ballots: debate.num_agents = 2"),
-        (["none.jsonl"], "none.jsonl: there is no such file"),
-        (["none.TXT"], "none.TXT: there is no such file"),
         (["none.csv"], "none.csv: there is no such file"),
-        (["problems/mine"], "problems/mine: there is no such file"),
         (["./mine"], "./mine: there is no such file"),
-        (["/dev/null"], "/dev/null: is not a plain file; name one, or give - and a pipe"),
         (["empty.txt"], "empty.txt: is empty; it needs at least one problem"),
-        (["empty.jsonl"], "empty.jsonl: the data set is empty"),
         (["-"], "standard input: is empty"),
         (["x", "--out", "train.jsonl"], "train.jsonl: holds something else than answers of debate solve"),
         (["What is 1 + 2? " + "x" * 1_000_000], "its shortest prompt (opening) has 333"),
@@ -169,12 +180,16 @@ def test_a_mistake_is_one_line(solver, tmp_path, words, line):
     assert before == (tmp_path / "train.jsonl").read_bytes()
 
 
-def test_answers_of_other_settings_are_refused(solver):
+def test_answers_of_other_settings_or_of_none_are_refused(solver, tmp_path):
     words = "solve", "r.toml", "train.jsonl", "--strategy", "greedy", "--out", "a.jsonl"
     assert solver(*words)[0] == 0
     code, _, err, _ = solver(*words, "--seed", "1")
     assert code == 2
     assert "a.jsonl: its answers are of seed = 0, and these would be of 1; choose another --out" in err
+    for line in ('{"format": 2}', "[]", '{"format": 1, "of": {}}'):
+        (tmp_path / "a.jsonl").write_text(f"{line}\n")
+        code, _, err, _ = solver(*words)
+        assert (code, err.count("\n"), "a.jsonl" in err) == (2, 1, True), err
 
 
 def test_a_problem_that_does_not_fit_is_refused_and_the_others_go_on(solver, tmp_path):
@@ -196,15 +211,8 @@ def test_python_solves_in_one_line(solver, monkeypatch):
 
 
 def test_a_table_has_strategies_beside_self_consistency_at_equal_tokens(solver, tmp_path):
-    words = (
-        "eval",
-        "r.toml",
-        "strategies=greedy,majority,debate_majority",
-        "--json",
-        "e.json",
-        "--samples",
-        "5",
-    )
+    words = "eval", "r.toml", "--strategies", "greedy,majority,debate_majority", "--json", "e.json"
+    words += "--samples", "5"
     code, out, _, _ = solver(*words)
     [found] = json.loads((tmp_path / "e.json").read_text())
     rows = {row["strategy"]: row for row in found["strategies"]}
@@ -230,7 +238,7 @@ def test_strategies_with_and_without_programs_share_one_model(solver, tmp_path, 
         return ToolPolicy(policy, programs=None)
 
     monkeypatch.setattr("debate_rl.evaluation.asking.open_policy", open_policy)
-    words = ("eval", "r.toml", "strategies=greedy,swiss,tir", "--samples", "2", "--out", "e1")
+    words = ("eval", "r.toml", "--strategies", "greedy,swiss,tir", "--samples", "2", "--out", "e1")
     code, _, err = debate_command(*words)
     assert code == 0, err
     assert opened == ["python"]
@@ -240,6 +248,60 @@ def test_strategies_with_and_without_programs_share_one_model(solver, tmp_path, 
         "replies.jsonl",
         "replies_tools.jsonl",
     ]
+
+
+@pytest.mark.slow
+def test_a_ladder_has_every_rung_at_equal_cost(climb, tmp_path):
+    code, out, err, first, found = climb("r.toml", "--samples", "4")
+    assert code == 0, err
+    rungs = {rung["strategy"]: rung for rung in found["strategies"]}
+    assert len(rungs) == 9
+    assert rungs["debate_majority"]["accuracy"]["value"] > rungs["majority"]["accuracy"]["value"]
+    for rung in rungs.values():
+        for budget, compared in rung["equal"].items():
+            cost = rung["generated"] + (rung["read"] if budget == "total" else 0)
+            assert compared["samples"] == pytest.approx(max(1, cost / found["one_solution"][budget]))
+    [folder] = (tmp_path / "evaluations").glob("*/model-*")
+    assert json.loads((folder / "figures.json").read_text()).items() <= found.items()
+    code, again, _, policy, _ = climb("r.toml", "--samples", "4")
+    assert (again, policy.requests) == (out, [])  # the replies are kept
+    lines = (folder / "replies.jsonl").read_text().splitlines()
+    assert len({json.loads(line)["request"] for line in lines}) == len(lines) == len(first.requests)
+
+
+@pytest.mark.slow
+def test_a_ladder_that_was_stopped_goes_on_and_asks_nothing_twice(climb, tmp_path):
+    words = ("r.toml", "--rungs", "greedy,debate_winner", "--samples", "2", "--out")
+    code, _, err, *_ = climb(*words, "l", stop_after=20)
+    assert (code, "l keeps " in err) == (130, True)
+    code, _, _, rest, stopped = climb(*words, "l")
+    assert code == 0
+    asked = [json.loads(line)["request"] for line in (tmp_path / "l/replies.jsonl").read_text().splitlines()]
+    assert len(asked) == len(set(asked)) == 20 + len(rest.requests)
+    assert climb(*words, "other")[-1] == stopped
+
+
+def test_rungs_that_the_protocol_does_not_allow_are_said_and_left_out(climb):
+    words = ("r.toml", "debate.num_agents=2", "debate.final_ballot=false")
+    code, out, _, _, found = climb(*words, "--problems", "2", "--samples", "2")
+    assert (code, found["problems"]) == (0, 2)
+    assert {"best_of_n", "swiss"} == found["refused"].keys()
+    assert "swiss: left out: judge without ballots" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["r.toml", "--rungs", "swis"], "--strategies swis: is not known; did you mean 'swiss'?"),
+        (["r.toml", "r.toml"], "r.toml: is named twice"),
+        (["r.toml", "--weights", "best"], "--weights best: r.toml is a recipe"),
+        (["r.toml", "--on", "gsm8k=none.jsonl"], "none.jsonl"),
+        (["r.toml", "--out", "train.jsonl"], "train.jsonl"),
+    ],
+)
+def test_a_mistake_of_a_ladder_is_one_line(climb, words, line):
+    code, _, err, *_ = climb(*words)
+    assert (code, line in err.splitlines()[-1]) == (2, True), err
 
 
 def test_chat_goes_on_forgets_and_ends(solver, tmp_path):
@@ -309,26 +371,3 @@ def test_a_plan_counts_what_fits_and_how_many_problems_an_hour(debate_command, t
     assert "measured:    100 tokens a second, 100 tokens a problem (measured): 3,600 problems an hour" in out
     code, out, _ = debate_command(*words)
     assert "measured:    nothing: --speed or --measured gives problems an hour" in out
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (
-            ["--gpus", "4xL5"],
-            "--gpus 4xL5: write how many of which, as in 4xL4; known: A10G, L4, L40S,",
-        ),
-        (["--bits", "5"], "--bits 5: is 16, 8 or 4"),
-        (["--speed", "0"], "--speed 0: needs more than 0"),
-        (["--measured", "none.json"], "none.json: No such file or directory"),
-    ],
-)
-def test_a_plan_that_cannot_be_made_is_one_line(debate_command, words, line):
-    code, _, err = debate_command("solve", "quickstart", "--plan", *words)
-    assert code == 2
-    assert line in err
-
-
-def test_no_problem_is_one_line(debate_command):
-    code, _, err = debate_command("solve", "quickstart")
-    assert (code, err) == (2, "debate: solve: name a problem, a file of problems, or - for a pipe\n")

@@ -12,7 +12,7 @@ import torch
 from debate.types import TurnId
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, read_run_config
-from debate_rl.inspector.views.token_table import token_table
+from debate_rl.inspector.views.tokens import token_table
 from debate_rl.runs.weights import load_kept
 from debate_rl.training.loop import train
 from learner.rows import token_streams
@@ -119,59 +119,12 @@ def test_a_turn_without_signal_and_forced_tokens_have_blanks(folder):
     ("arguments", "message"),
     [
         (("run", "7.0"), "run: no debate 7.0; there are steps 0 to 2"),
-        (("run", "0.9"), "run: no debate 0.9; step 0 has debates 0 to 3"),
-        (("run", "3"), "'3' is no debate: write STEP.INDEX, counted from 0, as in 12.3"),
         (
             ("run", "0.0", "--turn", "K7"),
             "--turn 'K7': write AGENT.ROUND, both from 0, the final ballot last",
-        ),
-        (
-            ("run", "0.0", "--turn", "0.5"),
-            "run 0.0: the debate has no turn 0.5: agents are 0 to 2, rounds 0 to 2",
-        ),
-        (
-            ("bare", "0.0"),
-            "bare 0.0: the transcript kept no tokens of this turn (logging.transcript_tokens = false)",
         ),
         (("nowhere", "0.0"), "nowhere: not the folder of a run (no config.toml in it)"),
     ],
 )
 def test_what_is_not_there_is_said_in_one_line(tokens, arguments, message):
     assert tokens(*arguments) == (2, "", f"debate: {message}\n")
-
-
-@pytest.mark.parametrize(
-    ("field", "values", "told"),
-    [
-        ("tokens", (10**9,), "tokens: 1000000000 is not in 0..305"),
-        ("tokens", (-1,), "tokens: -1 is not in"),
-        ("prompt_tokens", (10**30,), "prompt_tokens: 10"),
-        ("forced", (10**30,), "forced: 10"),
-        ("offsets", (10**30,), "offsets: 10"),
-    ],
-)
-def test_a_transcript_of_another_model_is_one_line(folder, field, values, told):
-    record = record_of(folder, 0, 0)
-    config = read_run_config(folder / "run")
-    model, tokenizer = load_kept(config, None)
-    first, *others = record.debate.turns
-    values = (*values, *getattr(first.completion, field)[1:])
-    turn = replace(first, completion=replace(first.completion, **{field: values}))
-    foreign = replace(record, debate=replace(record.debate, turns=(turn, *others)))
-    with pytest.raises(ValueError, match=rf"^turn 0.0, {told}.*damaged, or of another model"):
-        token_table(foreign, first.id, model, tokenizer, config)
-    nobody = replace(record, debate=replace(record.debate, personas=()))
-    with pytest.raises(ValueError, match=r"the debate has no turn 0\.0"):
-        token_table(nobody, first.id, model, tokenizer, config)
-
-
-def test_a_ratio_beyond_all_numbers_is_shown_as_a_large_one(folder):
-    record = record_of(folder, 0, 0)
-    config = read_run_config(folder / "run")
-    first, *others = record.debate.turns
-    far = replace(first.completion, logprobs=(-1e6,) * len(first.completion.tokens))
-    turns = (replace(first, completion=far), *others)
-    changed = replace(record, debate=replace(record.debate, turns=turns))
-    model, tokenizer = load_kept(config, None)
-    rows = token_table(changed, first.id, model, tokenizer, config)
-    assert {row.ratio for row in rows} == {exp(700)}

@@ -58,7 +58,6 @@ chat = true
 hidden_size = 32
 layers = 1
 heads = 2
-kv_heads = 1
 intermediate_size = 32
 context_tokens = 1024
 init_std = 0.3

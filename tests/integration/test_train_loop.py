@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import shutil
 import sys
 import types
@@ -15,13 +14,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from debate import Problem
 from debate.prompting.fitting import PromptTooLongError
 from debate_rl.config import Config
 from debate_rl.inference.remote import RemoteError
 from debate_rl.metrics.held_out import read_held_out
 from debate_rl.metrics.step_log import read_metrics
-from debate_rl.preflight.start import SchemeWarning
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
 from debate_rl.rollouts.worker import RolloutWorker
 from debate_rl.runs.checkpoint import checkpoints
@@ -30,50 +27,19 @@ from debate_rl.runs.weights import named_weights
 from debate_rl.training import loop
 from debate_rl.training.loop import (
     StuckError,
-    evaluate_first,
-    evaluates_first,
     finish_step,
     train,
     train_step,
-    train_steps,
 )
 from debate_rl.training.run import open_training
-from envs import Grade, GradeStatus
-from learner.advantages import turn_advantages
 from learner.losses import LossOutputs
-from learner.types import group_indices, transitions_of
 from learner.update.config import LOSS_NAMES
 from learner.update.learner import Learner
-from rewards import score_debate
-from rewards.peer import margin
 from transcripts import read_records
 
-HANDLES = ("K7", "Q2", "M4")
-REPLIES = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
-VOTES = [f"<comparison>{a} > {b}</comparison>" for a in HANDLES for b in HANDLES if a != b]
-TINY = {
-    "hidden_size": 32,
-    "layers": 1,
-    "heads": 2,
-    "kv_heads": 1,
-    "intermediate_size": 48,
-    "context_tokens": 512,
-    "fallback": "none",
-    "init_std": 0.3,
-    "pieces": [*REPLIES, *VOTES, *(f" {n}" for n in range(1, 13)), "<evaluation>?</evaluation>", "?", "\n"],
-}
-PERSONAS = [{"name": name, "instructions": name} for name in ("careful", "quick", "skeptic")]
-DEBATE = {"num_rounds": 2, "max_tokens": 24, "prompts": "tiny", "handles": HANDLES, "personas": PERSONAS}
-BASE = {
-    "seed": 5,
-    "env": {"kind": "echo_env:Echo"},
-    "held_out": {"limit": 4, "every": 0},
-    "debate": DEBATE,
-    "model": {"device": "cpu", "chat": True, "tiny": TINY},
-    "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01, "micro_batch_tokens": 2048},
-    "train": {"steps": 3, "batch_size": 3, "group_size": 2, "sample_batch_size": 18},
-    "logging": {"progress": "none"},
-}
+from .conftest import merged, untimed
+from .protocol_runs import PARITY
+
 PAIR_SUM = {
     "env": {"kind": "pair_sum", "levels": [1], "limit": 40},
     "warm_start": {"solve_steps": 10, "debate_steps": 20, "solve_batch": 16, "batch": [4, 4, 2, 2]},
@@ -92,50 +58,14 @@ CORRECTIONS = {
     "gradient_checkpointing": True,
 }
 CONTROLS = ("random_judge", "shuffled_votes", "own_answer")
-TIMED = ("seconds/", "tokens_per_second", "time")
-
-
-class Echo:
-    """Say 1 to an odd number and 2 to an even one. Whole replies and votes are single tokens, so that weights
-    drawn at random solve and vote now and then."""
-
-    name = "echo"
-
-    def problems(self, *, split, limit=None, seed=None):
-        numbers = range(1, 9) if split == "train" else range(9, 13)
-        return tuple(Problem(f"e{n}", f" {n}", answer=str(2 - n % 2), kind="number") for n in numbers)
-
-    def grade(self, problem, answer):
-        if answer is None:
-            return Grade(GradeStatus.MISSING, "echo")
-        return Grade(GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG, "echo", answer)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def echo():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "echo_env", types.SimpleNamespace(Echo=Echo))
-        yield
-
-
-def merged(base, changes):
-    result = dict(base)
-    for key, value in changes.items():
-        nested = isinstance(value, dict) and isinstance(result.get(key), dict)
-        result[key] = merged(result[key], value) if nested else value
-    return result
 
 
 def config_of(folder, **changes):
-    return Config.model_validate(merged(BASE, {"run": {"dir": str(folder)}, **changes}))
+    return Config.model_validate(merged(PARITY, {"run": {"dir": str(folder)}, **changes}))
 
 
 def metrics_of(session):
     return read_metrics(session.folder.metrics)
-
-
-def untimed(rows):
-    return [{name: v for name, v in row.items() if not name.startswith(TIMED)} for row in rows]
 
 
 def weights_of(session):
@@ -193,18 +123,6 @@ def test_every_step_writes_the_metrics_by_name(straight):
     assert rows[0]["advantage/turns"] == 3 * 2 * 3 * 3
 
 
-def test_held_out_figures_come_every_second_step(straight):
-    with_figures = [row["step"] for row in metrics_of(straight) if "eval/debate/winner/accuracy" in row]
-    assert with_figures == [1, 3]
-    last = metrics_of(straight)[3]
-    assert {
-        "eval/debate/accuracy/round_0",
-        "eval/debate/accuracy/round_1",
-        "eval/direct/self_consistency",
-    } <= last.keys()
-    assert last["seconds/evaluate"] > 0
-
-
 def test_a_run_is_evaluated_before_its_first_step_and_keeps_what_each_problem_gave(straight):
     kept = read_held_out(straight.folder.path)
     assert [one.step for one in kept] == [0, 2, 4]
@@ -223,21 +141,11 @@ def test_evaluating_changes_nothing_of_the_training(straight, tmp_path):
     assert not never.folder.held_out.exists()
     trained = [
         {name: value for name, value in row.items() if not name.startswith("eval/")}
-        for row in untimed(metrics_of(straight))
+        for row in untimed(straight.folder.path)
     ]
-    assert untimed(metrics_of(never)) == trained
+    assert untimed(never.folder.path) == trained
     assert_equal_weights(weights_of(never), weights_of(straight))
     assert list(read_records(never.folder.transcripts)) == list(read_records(straight.folder.transcripts))
-
-
-def test_an_environment_that_draws_from_the_global_generator_changes_nothing_either(tmp_path, monkeypatch):
-    grade = Echo.grade
-    monkeypatch.setattr(Echo, "grade", lambda *given: (random.random(), torch.rand(1), grade(*given))[-1])
-    with open_training(config_of(tmp_path / "run", **FOUR_STEPS)) as session:
-        before = random.getstate(), torch.get_rng_state()
-        evaluate_first(session)
-        assert random.getstate() == before[0]
-        assert torch.equal(torch.get_rng_state(), before[1])
 
 
 @pytest.mark.slow
@@ -255,49 +163,6 @@ def test_a_run_that_goes_on_is_not_evaluated_twice(tmp_path, monkeypatch):
     assert evaluated == [4]
     assert held.read_bytes().startswith(first + second)
     assert [one.figures for one in read_held_out(tmp_path / "run")] == whole
-
-
-@pytest.mark.slow
-def test_evaluations_after_the_restored_step_are_set_aside(tmp_path, monkeypatch):
-    config = config_of(tmp_path / "run", **merged(FOUR_STEPS, {"train": {"save_every": 0, "keep_best": ""}}))
-
-    def stopped(session, step, *rest):
-        if step == 3:
-            raise KeyboardInterrupt  # not by a signal: nothing is saved
-        return train_step(session, step, *rest)
-
-    monkeypatch.setattr(loop, "DEBATES", replace(loop.DEBATES, step=stopped))
-    with pytest.raises(KeyboardInterrupt):
-        train(config)
-    monkeypatch.undo()
-    lines = (tmp_path / "run/held_out.jsonl").read_bytes().splitlines(keepends=True)
-    assert [json.loads(line)["step"] for line in lines] == [0, 2]
-    with open_training(config) as session:
-        assert (session.step, evaluates_first(session)) == (0, False)
-        assert session.folder.held_out.read_bytes() == lines[0]
-    assert (tmp_path / "run/held_out.superseded.jsonl").read_bytes() == lines[1]
-
-
-@pytest.mark.slow
-def test_a_run_goes_on_from_debates_that_could_not_be_held_as_if_nothing_had_been(
-    straight, tmp_path, monkeypatch
-):
-    once = RolloutWorker.roll_out
-
-    def roll_out(worker, step, *rest):
-        played = once(worker, step, *rest)
-        torch.rand(7)  # as a policy of one's own may draw
-        if step == 3:
-            raise PromptTooLongError("problem e3: its prompt has 600 tokens")
-        return played
-
-    config = config_of(tmp_path / "run", **merged(FOUR_STEPS, {"train": {"save_every": 0, "keep_best": ""}}))
-    monkeypatch.setattr(RolloutWorker, "roll_out", roll_out)
-    with pytest.raises(PromptTooLongError, match=r"^problem e3: its prompt has 600 tokens$"):
-        train(config)
-    monkeypatch.undo()
-    assert [path.name for path in checkpoints(tmp_path / "run/checkpoints")] == ["step_000003"]
-    assert_equal_weights(weights_of(train(config)), weights_of(straight))
 
 
 @pytest.mark.parametrize(
@@ -347,29 +212,7 @@ def test_a_step_that_cannot_be_learnt_ends_the_run_with_its_finished_steps_saved
     assert saved == (["step_000002"] if updates == 0 else [])
     if saved:
         assert_equal_weights(weights_of(train(config)), weights_of(straight))
-        assert untimed(read_metrics(tmp_path / "run/metrics.jsonl")) == untimed(metrics_of(straight))
-
-
-@pytest.mark.slow
-def test_a_step_that_ends_after_the_minutes_saves_and_saving_changes_nothing(straight, tmp_path):
-    sizes = {"train": {"save_every": 0, "save_minutes": 2.0, "keep_best": "", "keep_last": 9}}
-    seconds = (0.0, 60.0, 119.0, 120.0, 239.0)
-    with open_training(config_of(tmp_path / "run", **merged(FOUR_STEPS, sizes))) as session:
-        session.saved_at, session.clock = 0.0, lambda: seconds[session.step]
-        train_steps(session)
-    saved = [path.name for path in checkpoints(session.folder.checkpoints)]
-    assert saved == ["step_000003", "step_000004"]  # at 120 s, and at the end
-    assert untimed(metrics_of(session)) == untimed(metrics_of(straight))
-    assert_equal_weights(weights_of(session), weights_of(straight))
-
-
-def test_a_run_is_evaluated_at_its_end_and_one_without_steps_never(tmp_path):
-    sizes = {"train": {"steps": 1, "keep_best": ""}, "held_out": {"every": 50}}
-    ended = train(config_of(tmp_path / "run", **sizes))
-    assert [one.step for one in read_held_out(ended.folder.path)] == [0, 1]
-    assert "eval/direct/accuracy" in metrics_of(ended)[0]
-    none = train(config_of(tmp_path / "none", **merged(sizes, {"train": {"steps": 0}})))
-    assert read_held_out(none.folder.path) == []
+        assert untimed(tmp_path / "run") == untimed(straight.folder.path)
 
 
 def test_the_run_folder_holds_checkpoints_and_transcripts(straight):
@@ -383,37 +226,8 @@ def test_the_run_folder_holds_checkpoints_and_transcripts(straight):
     assert json.loads(folder.facts.read_text())["seed"] == 5
 
 
-def test_transcripts_replay_to_the_same_rewards_and_advantages(straight):
-    config, ema = straight.config, {}
-    for step in range(4):
-        shard = straight.folder.transcripts / f"step_{step:06d}.jsonl"
-        records = list(read_records(shard))
-        assert [r.group for r in records] == [r.debate.problem.id for r in records]
-        rewards = [score_debate(r.debate, r.correct, config.rewards) for r in records]
-        assert list(rewards) == [r.rewards for r in records]
-        debates = [r.debate for r in records]
-        transitions = transitions_of(debates, rewards, group_indices([r.group for r in records], 2))
-        again = turn_advantages(transitions, config.rewards, config.advantages, ema)
-        assert by_debate(transitions, again) == [of_record(r) for r in records]
-    assert tuple(sorted(ema.items())) == tuple(sorted(straight.ema.items()))
-
-
-def by_debate(transitions, advantages):
-    """Return {turn: (generator, judge, format)} of each debate."""
-    debates = {}
-    for transition, part in zip(transitions, advantages.turns, strict=True):
-        found = debates.setdefault(transition.debate, {})
-        if part is not None:
-            found[transition.turn.id] = (part.generator, part.judge, part.format)
-    return [debates[k] for k in sorted(debates)]
-
-
-def of_record(record):
-    return {part.turn: (part.generator, part.judge, part.format) for part in record.advantages}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("extra", [{}, PAIR_SUM], ids=["echo", "warm_started_pair_sum"])
+@pytest.mark.parametrize("extra", [{}, PAIR_SUM], ids=["parity", "warm_started_pair_sum"])
 def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(
     extra, straight, tmp_path, monkeypatch
 ):
@@ -434,7 +248,7 @@ def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(
     assert len(read_metrics(Path(config.run.dir) / "metrics.jsonl")) == 2
     torch.manual_seed(99)  # another process has other global generators
     resumed = train(config)
-    assert untimed(metrics_of(resumed)) == untimed(metrics_of(whole))
+    assert untimed(resumed.folder.path) == untimed(whole.folder.path)
     assert_equal_weights(weights_of(resumed), weights_of(whole))
     assert resumed.ema == whole.ema
     assert list(read_records(resumed.folder.transcripts)) == list(read_records(whole.folder.transcripts))
@@ -447,36 +261,10 @@ def test_a_longer_run_at_a_constant_rate_equals_one_of_that_length_from_its_star
     whole = train(config_of(tmp_path / "whole", **constant))
     train(config_of(tmp_path / "run", **short))
     longer = train(config_of(tmp_path / "run", **constant))
-    assert untimed(metrics_of(longer)) == untimed(metrics_of(whole))
+    assert untimed(longer.folder.path) == untimed(whole.folder.path)
     assert_equal_weights(weights_of(longer), weights_of(whole))
     with pytest.raises(RunFolderError, match=r"train.steps was 4, now 2; .* 'run.allow_changes="):
         train(config_of(tmp_path / "run", **short))
-
-
-@pytest.mark.slow
-def test_a_longer_run_at_a_falling_rate_is_allowed_by_name_alone(tmp_path):
-    short = config_of(tmp_path / "run", **merged(FOUR_STEPS, {"train": {"steps": 2}}))
-    train(short)
-    longer = merged(FOUR_STEPS, {"learner": {"betas": [0.5, 0.6]}})
-    with pytest.raises(RunFolderError) as caught:
-        train(config_of(tmp_path / "run", **longer))
-    assert "train.steps was 2, now 4 (the steps done had a linear learning rate towards" in str(caught.value)
-    assert """'run.allow_changes=["learner.betas", "train.steps"]'""" in str(caught.value)
-    allowed = {"run": {"dir": str(tmp_path / "run"), "allow_changes": ["learner.betas", "train"]}}
-    done = train(config_of(tmp_path / "run", **merged(longer, allowed)))
-    assert [row["step"] for row in metrics_of(done)] == [0, 1, 2, 3]
-    assert done.learner.optimizer.param_groups[0]["betas"] == (0.5, 0.6)
-    starts = json.loads(done.folder.facts.read_text())["starts"]
-    assert starts[1]["changed"]["train.steps"] == [2, 4]
-
-
-def test_a_finished_run_does_nothing_more(straight, tmp_path):
-    whole = straight
-    before = whole.folder.metrics.read_bytes()
-    again = train(whole.config)
-    assert again.step == 4
-    assert whole.folder.metrics.read_bytes() == before
-    assert_equal_weights(weights_of(again), weights_of(whole))
 
 
 @pytest.mark.slow
@@ -485,7 +273,7 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_does_not(tmp_path):
     runs = [
         train(config_of(tmp_path / name, seed=seed, **steps)) for name, seed in (("a", 5), ("b", 5), ("c", 6))
     ]
-    rows = [untimed(metrics_of(run)) for run in runs]
+    rows = [untimed(run.folder.path) for run in runs]
     assert rows[0] == rows[1]
     assert rows[0] != rows[2]
     assert_equal_weights(weights_of(runs[0]), weights_of(runs[1]))
@@ -555,16 +343,8 @@ def test_dynamic_sampling_fills_a_step_up_and_is_the_same_after_a_stop(tmp_path)
     with open_training(config_of(tmp_path / "parts", **DYNAMIC)) as session:
         finish_step(session, 0, train_step(session, 0))
     resumed = train(config_of(tmp_path / "parts", **DYNAMIC))
-    assert untimed(metrics_of(resumed)) == untimed(rows)
+    assert untimed(resumed.folder.path) == untimed(whole.folder.path)
     assert_equal_weights(weights_of(resumed), weights_of(whole))
-
-
-def test_dynamic_sampling_keeps_the_steps_own_problems_as_they_were(tmp_path):
-    plain = merged(DYNAMIC, {"train": {"steps": 1, "dynamic_sampling": 0}})
-    runs = [train(config_of(tmp_path / n, **c)) for n, c in (("a", plain), ("b", DYNAMIC))]
-    first, second = ([r for r in read_records(run.folder.transcripts) if r.step == 0] for run in runs)
-    assert first == second[: len(first)]
-    assert len(second) > len(first)
 
 
 ADAPTIVE = merged(
@@ -600,23 +380,20 @@ def test_adaptive_groups_vary_and_are_the_same_after_a_stop_and_in_a_replay(tmp_
     with open_training(config_of(tmp_path / "parts", **ADAPTIVE)) as session:
         finish_step(session, 0, train_step(session, 0))
     resumed = train(config_of(tmp_path / "parts", **ADAPTIVE))
-    assert untimed(metrics_of(resumed)) == untimed(rows)
+    assert untimed(resumed.folder.path) == untimed(whole.folder.path)
     assert_equal_weights(weights_of(resumed), weights_of(whole))
 
 
 def broken(monkeypatch, **functions):
     monkeypatch.setitem(sys.modules, "broken", types.SimpleNamespace(**functions))
+    monkeypatch.setattr("debate_rl.training.loop.MAX_BAD_STEPS", 3)
 
 
 def lossless(inputs, config):
     return LossOutputs((inputs.logprobs * float("nan")).sum())
 
 
-def numberless(votes, *, alpha):
-    return {turn: float("nan") for vote in votes for turn in (vote.left, vote.right)}
-
-
-STUCK = {"train": {"steps": 6, "save_every": 0}, "learner": {"max_bad_steps": 3}}
+STUCK = {"train": {"steps": 6, "save_every": 0}}
 
 
 def assert_stuck_after_three(folder):
@@ -635,8 +412,8 @@ def test_gradients_that_are_no_numbers_end_a_run_with_nothing_lost(tmp_path, mon
     with pytest.raises(StuckError) as caught:
         train(config_of(tmp_path / "run", **changes))
     assert str(caught.value).startswith(
-        "step 3: 3 steps in a row had no finite gradient or reward (learner.max_bad_steps=3) and changed "
-        f"nothing; 3 of 6 steps are saved in {tmp_path / 'run' / 'checkpoints'}; "
+        "step 3: 3 steps in a row had no finite gradient or reward and changed nothing; "
+        f"3 of 6 steps are saved in {tmp_path / 'run' / 'checkpoints'}; "
     )
     assert "\n" not in str(caught.value)
     rows = assert_stuck_after_three(tmp_path)
@@ -646,52 +423,13 @@ def test_gradients_that_are_no_numbers_end_a_run_with_nothing_lost(tmp_path, mon
     assert [row["updates"] for row in rows] == [0, 0, 0, 1, 1, 1]
 
 
-def test_rewards_that_are_no_numbers_end_a_run_with_nothing_lost(tmp_path, monkeypatch):
-    broken(monkeypatch, rule=numberless)
-    changes = merged(STUCK, {"rewards": {"peer": "broken:rule"}})
-    before = None
-    config = config_of(tmp_path / "run", **changes)
-    with pytest.raises(StuckError, match="3 steps in a row had no finite gradient or reward"):
-        train(config)
-    rows = assert_stuck_after_three(tmp_path)
-    assert all(row["reward/not_finite"] > 0 for row in rows)
-    with open_training(config) as session:
-        after = weights_of(session)
-        assert session.step == 3
-    with open_training(config_of(tmp_path / "fresh")) as session:
-        before = weights_of(session)
-    assert_equal_weights(before, after)
-
-
-def test_one_step_without_numbers_is_left_out_and_the_run_goes_on(tmp_path, monkeypatch):
-    calls = []
-
-    def rule(votes, *, alpha):
-        calls.append(None)
-        return numberless(votes, alpha=alpha) if len(calls) <= 6 else margin(votes)
-
-    broken(monkeypatch, rule=rule)
-    rows = metrics_of(train(config_of(tmp_path / "run", rewards={"peer": "broken:rule"})))
-    assert [row["bad_steps"] for row in rows] == [1, 0, 0]
-    assert [row["updates"] for row in rows] == [0, 1, 1]
-    assert [row["reward/not_finite"] > 0 for row in rows] == [True, False, False]
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::debate_rl.preflight.start.SchemeWarning")
-@pytest.mark.parametrize("debate", [RLVR["debate"], {"num_agents": 2}, {"history_rounds": 0}])
-def test_a_warm_start_fits_a_protocol_without_comparisons(debate, tmp_path):
-    config = config_of(tmp_path / "run", **merged(PAIR_SUM, {"debate": debate, "train": {"steps": 1}}))
-    assert metrics_of(train(config))[0]["judge/due"] == 0
-
-
 @pytest.mark.slow
 def test_a_warm_start_is_shared_with_another_run(tmp_path):
     first = train(config_of(tmp_path / "first", **PAIR_SUM))
     shared = {"env": PAIR_SUM["env"], "warm_start": {"from_run": str(tmp_path / "first")}}
     second = train(config_of(tmp_path / "second", **shared))
     assert_equal_weights(weights_of(second), weights_of(first))
-    assert untimed(metrics_of(second)) == untimed(metrics_of(first))
+    assert untimed(second.folder.path) == untimed(first.folder.path)
     with pytest.raises(ValueError, match=r"warm_start.from_run=.*nowhere: holds no warm-started weights"):
         train(
             config_of(tmp_path / "third", **shared | {"warm_start": {"from_run": str(tmp_path / "nowhere")}})
@@ -707,7 +445,7 @@ def test_a_lora_run_goes_on_from_its_adapter(tmp_path):
             finish_step(session, step, train_step(session, step))
     resumed = train(config_of(tmp_path / "parts", **changes))
     assert_equal_weights(weights_of(resumed), weights_of(whole))
-    assert untimed(metrics_of(resumed)) == untimed(metrics_of(whole))
+    assert untimed(resumed.folder.path) == untimed(whole.folder.path)
 
 
 @pytest.mark.slow
@@ -723,22 +461,6 @@ def test_a_run_begins_with_a_checkpoint_of_another(tmp_path):
     assert_equal_weights(taken, kept)
     assert metrics_of(second)[0]["kl_mean"] == pytest.approx(0.0, abs=1e-6)
     assert metrics_of(first)[-1]["kl_mean"] > 0
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("{first}", r"from_run=.*first: holds no warm-started weights; .*first@newest or"),
-        ("{first}@7", r"from_run=.*first@7: .*has no weights '7'"),
-        ("{first}x@best", r"from_run=.*firstx@best: .*has no weights 'best'"),
-    ],
-)
-def test_weights_that_another_run_does_not_have_are_refused(name, message, tmp_path):
-    first = tmp_path / "first"
-    train(config_of(first, train={"steps": 1}))
-    with pytest.raises(ValueError, match=message):
-        train(config_of(tmp_path / "second", warm_start={"from_run": name.format(first=first)}))
-    assert not (tmp_path / "second/config.toml").exists()
 
 
 @pytest.fixture
@@ -770,19 +492,6 @@ def test_open_problems_train_from_peer_votes_only(open_file, tmp_path):
     assert all(record.correct is None for record in records)
     assert {score for r in records for row in r.rewards.truth for score in row} == {None}
     assert len(session.data.train) == 8
-
-
-def test_open_problems_with_three_agents_warn_once_of_the_empty_judge_stream(open_file, tmp_path):
-    with pytest.warns(SchemeWarning, match="judge stream is off") as caught:
-        train(config_of(tmp_path / "run", **open_changes(open_file), train={"steps": 1}))
-    assert len(caught) == 1
-
-
-def test_open_problems_without_votes_are_refused_before_anything_is_written(open_file, tmp_path):
-    config = config_of(tmp_path / "run", **open_changes(open_file, num_agents=1))
-    with pytest.raises(ValueError, match="nothing to learn from: the problems have no answers"):
-        train(config)
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_tiny_policy_learns_an_easy_task(tmp_path):

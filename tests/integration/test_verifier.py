@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-import threading
-import types
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -20,19 +17,16 @@ from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import write_model
 from debate_rl.training.loop import finish_step, train, train_step
 from debate_rl.training.run import open_training
-from envs import DataError
 from envs.rubrics.model import VerifierError
 from transcripts import read_records
+
+from .conftest import merged, model_that_says
+from .model_server import Answer, chat, serving
 
 RECIPE = Path(debate_rl.__file__).parents[1] / "configs/writing/qwen3_4b.toml"
 TEXTS = [text + " " * n for text in ("Rain.", "\\boxed{1}", "\\boxed{2}", "Verdict: 1") for n in range(20)]
 PIECES = [f"<solution>{text}</solution>" for text in TEXTS]
-TINY = {"hidden_size": 16, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 24, "init_std": 0.3}
-SPEAKER = {
-    "device": "cpu",
-    "chat": True,
-    "tiny": {**TINY, "context_tokens": 4096, "fallback": "none", "pieces": PIECES},
-}
+SPEAKER = merged(model_that_says(PIECES), {"tiny": {"context_tokens": 4096}})
 SMALL = {
     "run": {},
     "debate": {"num_agents": 4, "num_rounds": 1, "max_tokens": 4, "prompts": "tiny"},
@@ -62,12 +56,6 @@ class Reader(ScriptedPolicy):
         super().__init__(lambda request: opinion(request.messages[-1].content), tokens=True)
 
 
-@pytest.fixture(autouse=True)
-def module(monkeypatch):
-    """Give the verifier model the name of a module."""
-    monkeypatch.setitem(sys.modules, "reader_module", types.SimpleNamespace(Reader=Reader))
-
-
 def rows(kinds=("rubric", "number")):
     for n in range(8):
         if "rubric" in kinds:
@@ -76,8 +64,8 @@ def rows(kinds=("rubric", "number")):
             yield {"id": f"n{n}", "question": f"Is {n} odd?", "answer": 1 + n % 2, "kind": "number"}
 
 
-JUDGED = ("endpoints.judge.policy=reader_module:Reader", "verifier.endpoint=judge")
-READER = {"endpoints": {"judge": {"policy": "reader_module:Reader"}}}
+READ_BY = f"{__name__}:Reader"
+READER = {"endpoints": {"judge": {"policy": READ_BY}}}
 
 
 def config_of(tmp_path, kinds=("rubric", "number"), **changes):
@@ -98,7 +86,7 @@ def test_what_a_verifier_model_says_rewards_and_is_no_truth(tmp_path):
     assert scored
     assert graded
     for record in records:
-        assert (record.verdicts.verifier, record.verdicts.threshold) == ("reader_module:Reader", 0.5)
+        assert (record.verdicts.verifier, record.verdicts.threshold) == (READ_BY, 0.5)
         for turn in (turn for turn in record.debate.turns if not turn.ballot):
             text = turn.parsed.solution.of(turn.completion.text) if turn.parsed.solution else None
             wanted = "missing" if text is None else {"Rain.": 0.75, "\\boxed{1}": 1.0}.get(text.strip(), 0.0)
@@ -122,50 +110,20 @@ def test_what_a_verifier_model_says_rewards_and_is_no_truth(tmp_path):
     }
 
 
-class Server(ThreadingHTTPServer):
-    """Answers as OpenAI's does, with what a function makes of the last message; counts what it was asked."""
-
-    daemon_threads = True
-    request_queue_size = 256
-
-    def __init__(self, answer) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.answer, self.asked = answer, 0
-        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.asked += 1
-        status, text = self.server.answer(body["messages"][-1]["content"])
-        message = {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]}
-        usage = {"usage": {"prompt_tokens": 100, "completion_tokens": 10}}
-        data = json.dumps(message | usage if status == 200 else {"error": {"message": text}}).encode()
-        self.send_response(status)
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        """Write nothing to stderr."""
-
-
 @pytest.fixture
 def serve():
-    """Return what starts a server; each ends with the test."""
-    servers = []
+    """Return what starts a server that answers the last message by (status, text); all end with the test."""
+    with ExitStack() as stack:
 
-    def start(answer):
-        server = Server(answer)
-        servers.append(server)
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        return server
+        def start(answer):
+            def reply(asked):
+                status, text = answer(asked.body["messages"][-1]["content"])
+                said = chat(text, usage=(100, 10)) if status == 200 else {"error": {"message": text}}
+                return Answer(said, status)
 
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+            return stack.enter_context(serving(reply))
+
+        yield start
 
 
 def served(server, **more):
@@ -182,7 +140,7 @@ def test_a_server_scores_and_its_cost_is_counted(tmp_path, serve):
     session = train(config_of(tmp_path, **served(server), held_out={"limit": 2, "every": 0}))
     lines = read_metrics(session.folder.metrics)
     requests = sum(line["verifier/requests"] for line in lines)
-    assert requests == server.asked - 1  # and the one that looks whether it answers
+    assert requests == len(server.asked) - 1  # and the one that looks whether it answers
     assert all(line["verifier/tokens/prompt"] == 100 * line["verifier/requests"] for line in lines)
     assert all(line["verifier/tokens/generated"] == 10 * line["verifier/requests"] for line in lines)
     kept = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").read_text().splitlines()]
@@ -194,22 +152,15 @@ def test_a_server_scores_and_its_cost_is_counted(tmp_path, serve):
 def test_a_second_run_asks_nothing_anew_and_learns_the_same(tmp_path, serve):
     server = serve(lambda content: (200, opinion(content)))
     first = train(config_of(tmp_path, **served(server)))
-    asked = server.asked
+    asked = len(server.asked)
     second = train(config_of(tmp_path, **served(server), run={"dir": str(tmp_path / "again")}))
-    assert server.asked == asked + 1  # the one at the start
+    assert len(server.asked) == asked + 1  # the one at the start
     same = ("loss", "reward/verdict/mean", "verifier/score", "eval/verifier/direct/score")
     for one, other in zip(
         read_metrics(first.folder.metrics), read_metrics(second.folder.metrics), strict=True
     ):
         assert {n: one.get(n) for n in same} == {n: other.get(n) for n in same}
         assert other["verifier/requests"] == 0
-
-
-def test_an_unknown_model_is_told_before_the_run(tmp_path, serve):
-    server = serve(lambda _: (404, "The model `judge-7b` does not exist."))
-    with pytest.raises(VerifierError, match=r"judge-7b cannot be asked: .*HTTP 404 Not Found: The model"):
-        train(config_of(tmp_path, **served(server)))
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow
@@ -249,7 +200,7 @@ def test_an_evaluation_shows_verdicts_beside_truth_and_their_agreement(tmp_path,
     server = serve(lambda content: (200, opinion(content)))
     config = config_of(tmp_path, **served(server), held_out={"limit": 8, "every": 0})
     train(config)
-    asked = server.asked
+    asked = len(server.asked)
     code, out, err = debate_command("eval", str(tmp_path / "run"), "--json", str(tmp_path / "figures.json"))
     assert code == 0, err
     assert re.search(
@@ -259,42 +210,21 @@ def test_an_evaluation_shows_verdicts_beside_truth_and_their_agreement(tmp_path,
     assert {"direct/accuracy", "verifier/direct/passed", "verifier/debate/score/round_0"} <= set(figures)
     assert {"verifier/agreement", "verifier/false_positive_rate"} <= set(figures)
     assert "verifier agreement" in out
-    assert server.asked > asked
-    asked = server.asked
+    assert len(server.asked) > asked
+    asked = len(server.asked)
     code, again, err = debate_command("eval", str(tmp_path / "run"), "--json", str(tmp_path / "figures.json"))
-    assert (code, server.asked) == (0, asked), err
+    assert (code, len(server.asked)) == (0, asked), err
     assert again == out
     code, beside, err = debate_command("eval", str(tmp_path / "run"), "--modes", "lenient")
-    assert (code, server.asked, "[lenient]" in beside) == (0, asked, True), err
-
-
-def test_what_cannot_be_scored_is_told_before_the_run(tmp_path):
-    with pytest.raises(
-        DataError, match=r"verifier.endpoint: problem file-w\d is of kind 'rubric'|w\d is of kind"
-    ):
-        train(config_of(tmp_path, verifier={}))
-    rowless = {"endpoint": "judge"}
-    config = config_of(tmp_path, ("number",), verifier=rowless)
-    with pytest.raises(DataError, match=r"there is nothing to score, as no problem is of kind 'rubric'"):
-        train(config)
-    (tmp_path / "data.jsonl").write_text('{"id": "a", "question": "Write.", "kind": "rubric"}\n' * 1)
-    with pytest.raises(DataError, match=r"verifier.rubric: problem a brings no rubric"):
-        train(config.model_copy(update={"held_out": config.held_out.model_copy(update={"limit": 0})}))
+    assert (code, len(server.asked), "[lenient]" in beside) == (0, asked, True), err
 
 
 @pytest.mark.parametrize(
     ("overrides", "told"),
     [
         (("verifier.endpoint=none",), "is for a verifier model; name one as verifier.endpoint"),
-        (
-            ("verifier.endpoint=jugde",),
-            "did you mean 'judge'",
-        ),
         (("endpoints.judge.policy=opnai",), "endpoints.judge.policy: unknown policy 'opnai'"),
-        (("endpoints.judge.model=none",), "endpoints.judge: model: is missing"),
-        (("endpoints.judge.base_url=none",), "endpoints.judge: base_url: is missing"),
         (("verifier.samples=3",), "at temperature 0 all are the same"),
-        (("verifier.rubric_file=x.txt",), "rubric and rubric_file: are both set"),
         (("verifier.threshold=1.5",), "verifier.threshold"),
     ],
 )
@@ -306,26 +236,13 @@ def test_settings_that_cannot_be_are_one_line(overrides, told):
 
 
 def test_the_recipe_for_writing_starts(tmp_path):
-    tiny = json.dumps({**TINY, "context_tokens": 8192, "fallback": "none", "pieces": PIECES}).replace(
-        '":', '" ='
-    )
+    tiny = json.dumps(SPEAKER["tiny"] | {"context_tokens": 8192}).replace('":', '" =')
     overrides = [
-        f"env.path={RECIPE.parent / 'tasks.jsonl'}",
-        f"run.dir={tmp_path / 'run'}",
-        "endpoints.judge.policy=reader_module:Reader",
-        "model.name_or_path=none",
-        f"model.tiny={tiny}",
-        "model.policy=none",
-        "model.device=cpu",
-        "model.dtype=float32",
-        "model.lora_rank=0",
-        "debate.prompts=tiny",
-        "debate.max_tokens=4",
-        "debate.context_tokens=none",
-        "train.steps=1",
-        "train.batch_size=2",
-        "train.group_size=2",
-        "logging.progress=none",
+        *(f"env.path={RECIPE.parent / 'tasks.jsonl'}", f"run.dir={tmp_path / 'run'}"),
+        *(f"endpoints.judge.policy={READ_BY}", "model.name_or_path=none", f"model.tiny={tiny}"),
+        *("model.policy=none", "model.device=cpu", "model.dtype=float32", "model.lora_rank=0"),
+        *("debate.prompts=tiny", "debate.max_tokens=4", "debate.context_tokens=none", "train.steps=1"),
+        *("train.batch_size=2", "train.group_size=2", "logging.progress=none"),
     ]
     session = train(load_config(Config, RECIPE, overrides))
     [line] = read_metrics(session.folder.metrics)
@@ -346,7 +263,7 @@ def test_the_inspector_explains_a_reward_by_a_verdict_as_no_truth(tmp_path, deba
     )
     code, out, err = debate_command("inspect", str(tmp_path / "run"), "why", *turn)
     assert code == 0, err
-    assert "verdict 0.75, passes, by the verifier model reader_module:Reader: no ground truth" in out
+    assert f"verdict 0.75, passes, by the verifier model {READ_BY}: no ground truth" in out
     assert "every number is as stored" in out or "not as stored" not in out
 
 
@@ -401,31 +318,9 @@ def test_a_model_of_ones_own_machine_scores_in_this_process(tmp_path):
         assert line["verifier/tokens/generated"] <= 3 * line["verifier/requests"]
 
 
-def test_an_evaluation_of_any_run_may_name_a_verifier_model(tmp_path, debate_command):
-    config = config_of(tmp_path, ("number",), endpoints={}, verifier={}, held_out={"limit": 4, "every": 0})
-    train(config)
-    words = (*JUDGED, "verifier.beside_truth=true", "verifier.max_tokens=4000")
-    code, out, err = debate_command("eval", str(tmp_path / "run"), "--direct", "--samples", "6", *words)
-    assert code == 0, err
-    assert "verifier agreement" in out
-    assert "0 without" in err
-
-
 def test_judges_are_not_rewarded_by_verdicts_as_if_they_were_truth(tmp_path):
     pairs = {"advantages": {"judge": {"key": "pair"}}}
     with pytest.raises(
         ValueError, match=r"finds the right solution by its truth reward, and the problem 'w\d'"
     ):
         train(config_of(tmp_path, held_out={"limit": 0}, **pairs))
-
-
-def test_a_debate_that_is_played_is_scored(tmp_path, debate_command):
-    train(config_of(tmp_path, ("number",), endpoints={}, verifier={}, held_out={"limit": 0}))
-    words = ("solve", "play", str(tmp_path / "run"), "Write.", "--kind", "rubric")
-    code, _, err = debate_command(*words)
-    assert (code, "--kind rubric: needs a verifier model" in err) == (2, True), err
-    verifier = (*JUDGED, "verifier.rubric=Wet.", "verifier.max_tokens=4000")
-    code, out, err = debate_command(*words, *verifier)
-    assert code == 0, err
-    assert "verdicts of reader_module:Reader: no ground truth" in out
-    assert "✓" not in out

@@ -199,16 +199,6 @@ def test_a_server_that_was_started_anew_is_given_the_adapter_once_more(server, f
     assert adapters(server) == [("load_lora_adapter", "-1")] * 2
 
 
-def test_a_server_that_was_started_anew_and_takes_no_adapters_is_named_with_the_remedy(server, folder):
-    policy = policy_at(server, folder)
-    asyncio.run(policy.update(folder / "first", 1))
-    del server.names[1:]
-    server.refuses = 404, "Not Found"
-    remedy = f"^model.vllm.servers: {server.url}/load_lora_adapter: .* VLLM_ALLOW_RUNTIME_LORA_UPDATING=True"
-    with pytest.raises(ValueError, match=remedy):
-        asyncio.run(policy.sample(request()))
-
-
 @pytest.mark.slow
 def test_an_adapter_that_is_played_is_where_servers_elsewhere_read_it(server, folder, tmp_path):
     server.names[0] = str(folder / "base")

@@ -43,6 +43,6 @@ def test_whole_weights_are_sent_by_vllms_own_transfer(bench_python, tmp_path):
     for name in ("first", "second", "third", "fourth"):  # every matrix in both engines is the model's
         assert found[name] == [True, True], name
     assert found["meanwhile"] == [64, [1]]  # replies under way go on, and keep the version they began with
-    assert found["after_a_death"] == [2]  # an engine that was started anew has the present weights
+    assert found["after_a_death"] == [2]  # an engine that was restarted has the present weights
     assert found["files"] == []
     assert found["refused"].startswith("engine 0 did not get the weights: AssertionError")

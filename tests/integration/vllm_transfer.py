@@ -1,7 +1,7 @@
 """Run in the bench environment: whole weights through vLLM's transfer, as JSON on the last line.
 
 python vllm_transfer.py FOLDER: everything is written below it. What needs a GPU is asked for its metadata
-alone; two engines in processes of their own get the weights as ``vllm_tensors`` sends them.
+alone; two engines in their own processes get the weights as ``vllm_tensors`` sends them.
 """
 
 import asyncio

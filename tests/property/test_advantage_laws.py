@@ -61,17 +61,6 @@ def test_none_stays_none_and_no_advantage_is_made_up(batch, baseline, scale):
     assert all(a is None for a, value in zip(advantages, values, strict=True) if value is None)
 
 
-@given(BATCHES, ANY_BASELINE, ANY_SCALE)
-def test_values_of_none_might_as_well_not_be_there(batch, baseline, scale):
-    values, groups = split(batch)
-    present = [place for place, value in enumerate(values) if value is not None]
-    advantages = stream_advantages(values, groups, baseline=baseline, scale=scale)
-    alone = stream_advantages(
-        [values[i] for i in present], [groups[i] for i in present], baseline=baseline, scale=scale
-    )
-    assert [advantages[i] for i in present] == alone
-
-
 @given(BATCHES, ANY_SCALE)
 def test_rloo_is_the_group_baseline_stretched(batch, scale):
     values, groups = split(batch)
@@ -98,3 +87,14 @@ def test_better_rewards_get_better_advantages_within_a_group(batch):
         for other_key, other_value, other in known:
             if key == other_key and value < other_value:
                 assert advantage < other
+
+
+@given(BATCHES, ANY_BASELINE, ANY_SCALE)
+def test_values_of_none_might_as_well_not_be_there(batch, baseline, scale):
+    values, groups = split(batch)
+    present = [place for place, value in enumerate(values) if value is not None]
+    advantages = stream_advantages(values, groups, baseline=baseline, scale=scale)
+    alone = stream_advantages(
+        [values[i] for i in present], [groups[i] for i in present], baseline=baseline, scale=scale
+    )
+    assert [advantages[i] for i in present] == alone

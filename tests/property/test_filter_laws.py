@@ -268,18 +268,6 @@ def test_sql_finds_what_looking_finds(run, text: str):
     assert [row.id for row in store.debates(text, newest=True, limit=1000)] == wanted[::-1]
 
 
-@pytest.mark.slow
-@settings(deadline=None, max_examples=100)
-@given(text=FILTERS, limit=st.integers(1, 40), newest=st.booleans())
-def test_pages_are_the_whole_in_pieces(run, text: str, limit: int, newest: bool):
-    store, _ = run
-    whole, after, pages = [row.id for row in store.debates(text, newest=newest, limit=1000)], None, []
-    while page := store.debates(text, newest=newest, limit=limit, after=after):
-        pages += [row.id for row in page]
-        after = page[-1].id
-    assert pages == whole
-
-
 PIECES = st.sampled_from(
     [*FIELDS, ":", ">", "<=", "..", "(", ")", "-", '"', " ", "OR", "NOT", "*", "1", "\\boxed", "\0", "\ud800"]
 )

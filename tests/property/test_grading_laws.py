@@ -16,58 +16,20 @@ from envs.answers.numbers import _LARGE, _SMALL, _TENS, SCALES, parse_number, wi
 from envs.answers.parts import parts_of
 from envs.answers.structures import same_structure
 from envs.answers.words import letter_of, same_time
-from envs.extraction.replies import joined
 from envs.grading.exact import exact
 from envs.grading.limits import heavier, refusal
+from envs.grading.replies import joined
 from envs.grading.strictness import breaks_form, same_spelling
 from envs.types import MODES
 
 PIECES = [
-    "\\boxed{",
-    "}",
-    "{",
-    "####",
-    "answer is ",
-    "The final answer: ",
-    "<think>",
-    "</think>",
-    "5",
-    " ",
-    "-",
-    "\n",
+    *("\\boxed{", "}", "{", "####", "answer is ", "The final answer: ", "<think>", "</think>", "5", " "),
+    *("-", "\n"),
 ]
 PIECES += [
-    "$",
-    "\\frac{1}{2}",
-    ",",
-    "1,200",
-    "%",
-    "\\text{ cm}",
-    "or",
-    "=",
-    "x",
-    "^",
-    "\\",
-    "|",
-    ".",
-    "/",
-    "!",
-    "\x00",
-    "５",
-    "∞",
-    "×",
-    "½",
-    "²",
-    "*10^3",
-    "°C",
-    "\\approx ",
-    "\\[",
-    "\\]",
-    "**",
-    ", which ",
-    " because ",
-    "twenty ",
-    "A1",
+    *("$", "\\frac{1}{2}", ",", "1,200", "%", "\\text{ cm}", "or", "=", "x", "^", "\\", "|", ".", "/", "!"),
+    *("\x00", "５", "∞", "×", "½", "²", "*10^3", "°C", "\\approx ", "\\[", "\\]", "**", ", which "),
+    *(" because ", "twenty ", "A1"),
 ]
 replies = st.one_of(st.text(max_size=200), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 integers = st.integers(-(10**9), 10**9)
@@ -79,19 +41,6 @@ def test_extract_never_raises_and_its_span_is_its_answer(text, mode):
     assert (found.answer is None) == (found.span is None) == (found.method == "none")
     if found.span is not None:
         assert found.span.of(text) == found.answer
-
-
-@given(replies)
-def test_lenient_finds_what_a_strict_mode_finds(text):
-    if any(extract(text, mode=mode).answer is not None for mode in ("boxed", "gsm8k_strict", "answer_is")):
-        assert extract(text, mode="lenient").answer is not None
-
-
-@given(replies, st.sampled_from(["5", "x+1", r"\frac{1}{2}", r"\text{odd}", "(1,2)", "50%"]))
-def test_the_exact_path_never_raises(answer, gold):
-    for step in (clean, spelling, without_unit, sides, refusal, parse_number):
-        step(answer)
-    exact(answer, gold)
 
 
 @given(replies, replies)
@@ -137,12 +86,6 @@ def test_sums_and_products_commute_and_an_added_one_is_seen(a, b):
     assert same_value(f"{a}+1", a) is False
 
 
-@given(st.permutations(["1", r"\sqrt{2}", "x+1", "7"]), st.permutations(["1", r"\sqrt{2}", "x+1", "7"]))
-def test_order_counts_in_tuples_alone(left, right):
-    assert same_structure(", ".join(left), ",".join(right)) is True
-    assert same_structure(f"({', '.join(left)})", f"({','.join(right)})") is (left == right)
-
-
 SHAPES = {
     "tuple": "({},{})",
     "closed": "[{},{}]",
@@ -169,19 +112,6 @@ def test_a_shape_is_never_another(a, b, answer, gold):
     verdict = exact(SHAPES[answer].format(a, b), SHAPES[gold].format(a, b))
     assert verdict is not None
     assert verdict.status == "wrong"
-
-
-letters = st.sampled_from("ABCD")
-joints = st.sampled_from(
-    [" or ", " OR ", " and ", ", ", "; ", " | ", "/", r" \cup ", " ", " as well as ", ") or (", "+"]
-)
-
-
-@given(letters, letters, joints, st.booleans())
-def test_two_letters_are_no_letter(a, b, joint, small):
-    both = f"{a}{joint}{b}"
-    if a != b:
-        assert letter_of(both.lower() if small else both, ("1", "2", "3", "4")) is None
 
 
 @given(st.integers(0, 23), st.integers(0, 59), st.integers(0, 23), st.integers(0, 59))
@@ -212,21 +142,6 @@ def test_scales_multiply_and_other_words_are_no_unit(n, names, plural, words):
         assert (verdict.status == "correct") is right
 
 
-@given(replies)
-def test_every_readable_answer_is_itself(answer):
-    if clean(answer):
-        verdict = exact(answer, answer)
-        assert verdict is not None
-        assert verdict.status == "correct"
-
-
-@given(integers, integers)
-def test_integers_are_equal_when_they_are(a, b):
-    verdict = exact(f"{a:,}", str(b))
-    assert verdict is not None
-    assert (verdict.status == "correct") == (a == b)
-
-
 @given(integers, st.integers(1, 10**6), st.integers(1, 50))
 def test_a_fraction_is_its_multiples(top, bottom, factor):
     forms = (f"{top * factor}/{bottom * factor}", rf"\frac{{{top * factor}}}{{{bottom * factor}}}")
@@ -240,11 +155,7 @@ def test_a_fraction_is_its_multiples(top, bottom, factor):
 def test_money_and_units_do_not_change_a_number(whole, cents):
     plain = f"{abs(whole)}.{cents:02d}"
     for form in (
-        f"${plain}",
-        rf"\${plain}",
-        f"{plain} dollars",
-        rf"{plain}\text{{ cm}}",
-        f"x = {plain}",
+        *(f"${plain}", rf"\${plain}", f"{plain} dollars", rf"{plain}\text{{ cm}}", f"x = {plain}"),
         f"${plain}$",
     ):
         verdict = exact(form, plain)
@@ -259,17 +170,6 @@ def test_a_chain_of_different_numbers_is_never_right(a, b):
             verdict = exact(f"{a}={b}", str(gold))
             assert verdict is not None
             assert verdict.status == "wrong"
-
-
-@given(
-    st.one_of(
-        st.text(max_size=60),
-        st.lists(st.sampled_from([*_SMALL, *_TENS, *_LARGE, "and", "half", "minus"])).map(" ".join),
-    )
-)
-def test_number_words_and_plain_signs_never_raise(text):
-    words_value(text)
-    in_latex(text)
 
 
 @given(st.integers(0, 999_999))
@@ -373,12 +273,7 @@ AROUND = [
 ]  # fmt: skip
 POWERS = [
     *(
-        "{}^{{{}}}",
-        "{}^{}",
-        "{}**{}",
-        "{} ^ {{ {} }}",
-        r"\left({}\right)^{{{}}}",
-        "{{{}}}^{{{}}}",
+        *("{}^{{{}}}", "{}^{}", "{}**{}", "{} ^ {{ {} }}", r"\left({}\right)^{{{}}}", "{{{}}}^{{{}}}"),
         "({})^({})",
     )
 ]
@@ -404,6 +299,66 @@ def test_a_tower_is_refused_by_its_value_whatever_it_is_written_in(numbers, powe
         assert refusal(around.format(text))
     elif value < MAX_BITS / 2:
         assert refusal(around.format(text)) != "size"
+
+
+@given(replies)
+def test_lenient_finds_what_a_strict_mode_finds(text):
+    if any(extract(text, mode=mode).answer is not None for mode in ("boxed", "gsm8k_strict", "answer_is")):
+        assert extract(text, mode="lenient").answer is not None
+
+
+@given(replies, st.sampled_from(["5", "x+1", r"\frac{1}{2}", r"\text{odd}", "(1,2)", "50%"]))
+def test_the_exact_path_never_raises(answer, gold):
+    for step in (clean, spelling, without_unit, sides, refusal, parse_number):
+        step(answer)
+    exact(answer, gold)
+
+
+@given(st.permutations(["1", r"\sqrt{2}", "x+1", "7"]), st.permutations(["1", r"\sqrt{2}", "x+1", "7"]))
+def test_order_counts_in_tuples_alone(left, right):
+    assert same_structure(", ".join(left), ",".join(right)) is True
+    assert same_structure(f"({', '.join(left)})", f"({','.join(right)})") is (left == right)
+
+
+letters = st.sampled_from("ABCD")
+
+
+joints = st.sampled_from(
+    [" or ", " OR ", " and ", ", ", "; ", " | ", "/", r" \cup ", " ", " as well as ", ") or (", "+"]
+)
+
+
+@given(letters, letters, joints, st.booleans())
+def test_two_letters_are_no_letter(a, b, joint, small):
+    both = f"{a}{joint}{b}"
+    if a != b:
+        assert letter_of(both.lower() if small else both, ("1", "2", "3", "4")) is None
+
+
+@given(replies)
+def test_every_readable_answer_is_itself(answer):
+    if clean(answer):
+        verdict = exact(answer, answer)
+        assert verdict is not None
+        assert verdict.status == "correct"
+
+
+@given(integers, integers)
+def test_integers_are_equal_when_they_are(a, b):
+    verdict = exact(f"{a:,}", str(b))
+    assert verdict is not None
+    assert (verdict.status == "correct") == (a == b)
+
+
+@given(
+    st.one_of(
+        st.text(max_size=60),
+        st.lists(st.sampled_from([*_SMALL, *_TENS, *_LARGE, "and", "half", "minus"])).map(" ".join),
+    )
+)
+def test_number_words_and_plain_signs_never_raise(text):
+    words_value(text)
+    in_latex(text)
 
 
 @pytest.mark.parametrize("gold", ["9^{9^9}", "(" * 500 + "5" + ")" * 500, "7" * 100, "(9^9)!"])

@@ -139,13 +139,6 @@ def test_any_text_is_read(text: str) -> None:
     _check(text, _read(text))
 
 
-@settings(max_examples=400)
-@given(any_text)
-def test_any_comparison_is_read(lines: str) -> None:
-    text = f"<solution>a</solution><comparison>{lines}</comparison>"
-    _check(text, _read(text))
-
-
 @st.composite
 def mutated_replies(draw: st.DrawFn) -> str:
     text = draw(st.sampled_from(REPLIES))
@@ -167,34 +160,12 @@ def mutated_replies(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=600)
-@given(mutated_replies())
-def test_mutated_replies_never_vote_for_strangers_or_oneself(text: str) -> None:
-    _check(text, _read(text))
-
-
-@given(mutated_replies())
-def test_nothing_votes_when_nothing_is_due(text: str) -> None:
-    late, early = _read(text), _read(text, due=False)
-    assert early.ballots == ()
-    not_due = [failure.span for failure in early.failures if failure.reason is FailureReason.NOT_DUE]
-    assert not_due == list(dict.fromkeys(ballot.span for ballot in late.ballots))
-    assert (early.solution, early.answer, early.comparison) == (late.solution, late.answer, late.comparison)
-
-
 @given(mutated_replies())
 def test_reading_ignores_case(text: str) -> None:
     plain = "".join(character if character.isascii() else "?" for character in text)
     readings = [_read(plain), _read(plain.upper()), _read(plain.lower())]
     assert len({str(_votes(reading)) for reading in readings}) == 1
     assert len({(reading.solution, reading.evaluation, reading.comparison) for reading in readings}) == 1
-
-
-@given(mutated_replies())
-def test_text_behind_complete_sections_changes_nothing(text: str) -> None:
-    head = "<solution>\\boxed{4}</solution><evaluation>b</evaluation><comparison>K7 > Q2</comparison>\n"
-    tail = text.replace("<", "(").replace("&", "+")
-    assert _read(head + tail) == _read(head)
 
 
 comparisons = st.lists(
@@ -246,11 +217,6 @@ def test_relabelling_handles_relabels_ballots(
     plain = _votes(_read(_write([(*row[:3], "") for row in rows])))
     moved = parse_turn(_write(renamed), handles=HANDLES, own=names[OWN], due=True)
     assert _votes(moved) == [(names[left], names[right], outcome) for left, right, outcome in plain]
-
-
-@given(mutated_replies(), st.permutations(["K7", "Q2", "M4", "X5"]))
-def test_the_order_of_the_handles_means_nothing(text: str, order: list[str]) -> None:
-    assert parse_turn(text, handles=order, own=OWN, due=True) == _read(text)
 
 
 @given(st.text(st.sampled_from("\u200b\u200d\ufeff\u2060\u00ad"), max_size=3), comparisons)
@@ -353,6 +319,40 @@ def test_who_quotes_what_was_shown_casts_no_vote_with_it_and_moves_no_section(te
         assert getattr(read, part) == getattr(expected, part)
     votes = [(ballot.left, ballot.right, ballot.outcome) for ballot in read.ballots]
     assert votes == [("M4", "Q2", "left")]
+
+
+@settings(max_examples=400)
+@given(any_text)
+def test_any_comparison_is_read(lines: str) -> None:
+    text = f"<solution>a</solution><comparison>{lines}</comparison>"
+    _check(text, _read(text))
+
+
+@settings(max_examples=600)
+@given(mutated_replies())
+def test_mutated_replies_never_vote_for_strangers_or_oneself(text: str) -> None:
+    _check(text, _read(text))
+
+
+@given(mutated_replies())
+def test_nothing_votes_when_nothing_is_due(text: str) -> None:
+    late, early = _read(text), _read(text, due=False)
+    assert early.ballots == ()
+    not_due = [failure.span for failure in early.failures if failure.reason is FailureReason.NOT_DUE]
+    assert not_due == list(dict.fromkeys(ballot.span for ballot in late.ballots))
+    assert (early.solution, early.answer, early.comparison) == (late.solution, late.answer, late.comparison)
+
+
+@given(mutated_replies())
+def test_text_behind_complete_sections_changes_nothing(text: str) -> None:
+    head = "<solution>\\boxed{4}</solution><evaluation>b</evaluation><comparison>K7 > Q2</comparison>\n"
+    tail = text.replace("<", "(").replace("&", "+")
+    assert _read(head + tail) == _read(head)
+
+
+@given(mutated_replies(), st.permutations(["K7", "Q2", "M4", "X5"]))
+def test_the_order_of_the_handles_means_nothing(text: str, order: list[str]) -> None:
+    assert parse_turn(text, handles=order, own=OWN, due=True) == _read(text)
 
 
 @settings(deadline=None)

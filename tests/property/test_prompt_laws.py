@@ -49,7 +49,7 @@ KINDS = st.sampled_from(["expression", "choice", "instructions", "open"])
 
 
 class Small(ScriptedPolicy):
-    """Speaks at random from a few replies; its context is so many characters."""
+    """Speaks at random from a few replies; its context is this many characters."""
 
     def __init__(self, replies, room):
         random = Random(7)
@@ -83,8 +83,30 @@ def test_a_rebuilt_prompt_is_the_one_that_was_read(config, replies, room, kind, 
         assert again.prompt(request.turn).messages == request.messages
 
 
-LONG = ["<solution>" + "a long way to it, " * 40 + "\\boxed{4}</solution>"]
 SIZE = DebateConfig(num_rounds=3, history_rounds=-1, max_tokens=10)
+
+
+ODD = st.integers(-3, 70)
+IDS = st.lists(st.builds(TurnId, ODD, ODD), max_size=4).map(tuple)
+FIELDS = st.fixed_dictionaries({}, optional={"shown": IDS, "compared": IDS, "cut": ODD, "cut_length": ODD})
+SUMMED = DebateConfig(num_rounds=2, max_tokens=10, summary={"enabled": True, "max_tokens": 20})
+
+
+@given(FIELDS, FIELDS, st.sampled_from([None, 0, 1, 2, 9]), st.sampled_from([SIZE, SUMMED]))
+def test_a_debate_of_anybodys_making_is_told_or_refused(of_turns, of_summaries, round_, config):
+    debate, _ = held(config, ["<solution>4</solution>"], None)
+    fields = {name: value for name, value in of_summaries.items() if name != "compared"}
+    fields |= {} if round_ is None else {"round": round_}
+    summaries = tuple(changed(one, **fields) for one in debate.summaries)
+    turns = tuple(changed(turn, **of_turns) for turn in debate.turns)
+    again = held_debate(changed(debate, turns=turns, summaries=summaries))
+    readers = [turn.id for turn in turns] + [TurnId(SUMMARIZER, one.round) for one in summaries]
+    for turn in (*readers, TurnId(9, 9)):
+        with suppress(PromptUnknownError):
+            assert again.prompt(turn).messages
+
+
+LONG = ["<solution>" + "a long way to it, " * 40 + "\\boxed{4}</solution>"]
 
 
 def how_cut(turn):
@@ -127,26 +149,6 @@ def test_what_the_record_does_not_tell_is_said():
             held_debate(wrong).prompt(turn)
     with pytest.raises(PromptUnknownError, match="no such turn"):
         held_debate(debate).prompt(TurnId(SUMMARIZER, 1))
-
-
-ODD = st.integers(-3, 70)
-IDS = st.lists(st.builds(TurnId, ODD, ODD), max_size=4).map(tuple)
-FIELDS = st.fixed_dictionaries({}, optional={"shown": IDS, "compared": IDS, "cut": ODD, "cut_length": ODD})
-SUMMED = DebateConfig(num_rounds=2, max_tokens=10, summary={"enabled": True, "max_tokens": 20})
-
-
-@given(FIELDS, FIELDS, st.sampled_from([None, 0, 1, 2, 9]), st.sampled_from([SIZE, SUMMED]))
-def test_a_debate_of_anybodys_making_is_told_or_refused(of_turns, of_summaries, round_, config):
-    debate, _ = held(config, ["<solution>4</solution>"], None)
-    fields = {name: value for name, value in of_summaries.items() if name != "compared"}
-    fields |= {} if round_ is None else {"round": round_}
-    summaries = tuple(changed(one, **fields) for one in debate.summaries)
-    turns = tuple(changed(turn, **of_turns) for turn in debate.turns)
-    again = held_debate(changed(debate, turns=turns, summaries=summaries))
-    readers = [turn.id for turn in turns] + [TurnId(SUMMARIZER, one.round) for one in summaries]
-    for turn in (*readers, TurnId(9, 9)):
-        with suppress(PromptUnknownError):
-            assert again.prompt(turn).messages
 
 
 def test_personas_that_code_names_are_not_imported():

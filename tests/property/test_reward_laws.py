@@ -71,15 +71,6 @@ def test_swapping_the_operands_with_the_operator_changes_nothing(debate, rng):
 
 
 @LAW
-@given(debates(), st.randoms(use_true_random=False))
-def test_duplicate_lines_and_the_order_of_lines_change_nothing(debate, rng):
-    n, r, votes, correct, config = debate
-    stuffed = [vote for vote in votes for _ in range(rng.randint(1, 4))]
-    rng.shuffle(stuffed)
-    assert_same(score_votes(n, r, votes, correct, config), score_votes(n, r, stuffed, correct, config))
-
-
-@LAW
 @given(debates(min_agents=2), st.randoms(use_true_random=False))
 def test_a_contradictory_pair_is_no_vote_on_it(debate, rng):
     n, r, votes, correct, config = debate
@@ -164,31 +155,6 @@ def test_a_coin_flip_judge_earns_nothing_from_the_consensus_exactly(n):
     assert sum(values) == 0.0
 
 
-@pytest.mark.parametrize("n", [4, 5, 6, 7])
-def test_a_coin_flip_judge_among_informed_ones_earns_nothing_from_them(n):
-    """The others agree that 0 beats 1, as informed judges would; judge 2 flips. Whole rounds, seeded."""
-    rng, earned = random.Random(n), []
-    for _ in range(300):
-        informed = [(j, t, a, b, "left") for j, t, a, b in full_round(n) if j != 2]
-        flips = [(j, t, a, b, rng.choice(("left", "right"))) for j, t, a, b in full_round(n) if j == 2]
-        earned.append(score_votes(n, 1, informed + flips, None, RewardConfig()).judge[2][1])
-    # one vote has deviation 1, a turn averages C(N - 1, 2) of them: four standard errors
-    assert (
-        abs(sum(earned) / len(earned)) < 4 / (len(earned) * len(list(combinations(range(n - 1), 2)))) ** 0.5
-    )
-
-
-@pytest.mark.parametrize("n", [4, 5, 6, 7])
-def test_rounds_of_coin_flips_earn_nothing_from_the_consensus_on_average(n):
-    rng, earned = random.Random(n), []
-    for _ in range(200):
-        votes = [(*ballot, rng.choice(("left", "right"))) for ballot in full_round(n)]
-        rewards = score_votes(n, 1, votes, None, RewardConfig())
-        earned += [row[1] for row in rewards.judge if row[1] is not None]
-    # turns of a round share votes, so the 200 rounds are the draws; their means deviate by less than 0.5
-    assert abs(sum(earned) / len(earned)) < 4 * 0.5 / 200**0.5
-
-
 @pytest.mark.parametrize("n", [3, 4, 5, 6, 7])
 def test_a_coin_flip_judge_earns_nothing_from_truth_exactly(n):
     """Over both flips of one ballot on every pair, whatever the grades of the others."""
@@ -250,3 +216,37 @@ def test_a_condorcet_winner_is_in_no_cycle_and_loses_to_nobody(debate):
     for round_ in range(r):
         best = condorcet_winner(edges, round_, n)
         assert best is None or (graph.in_degree(best) == 0 and graph.out_degree(best) == n - 1)
+
+
+@LAW
+@given(debates(), st.randoms(use_true_random=False))
+def test_duplicate_lines_and_the_order_of_lines_change_nothing(debate, rng):
+    n, r, votes, correct, config = debate
+    stuffed = [vote for vote in votes for _ in range(rng.randint(1, 4))]
+    rng.shuffle(stuffed)
+    assert_same(score_votes(n, r, votes, correct, config), score_votes(n, r, stuffed, correct, config))
+
+
+@pytest.mark.parametrize("n", [4, 5, 6, 7])
+def test_a_coin_flip_judge_among_informed_ones_earns_nothing_from_them(n):
+    """The others agree that 0 beats 1, as informed judges would; judge 2 flips. Whole rounds, seeded."""
+    rng, earned = random.Random(n), []
+    for _ in range(300):
+        informed = [(j, t, a, b, "left") for j, t, a, b in full_round(n) if j != 2]
+        flips = [(j, t, a, b, rng.choice(("left", "right"))) for j, t, a, b in full_round(n) if j == 2]
+        earned.append(score_votes(n, 1, informed + flips, None, RewardConfig()).judge[2][1])
+    # one vote has deviation 1, a turn averages C(N - 1, 2) of them: four standard errors
+    assert (
+        abs(sum(earned) / len(earned)) < 4 / (len(earned) * len(list(combinations(range(n - 1), 2)))) ** 0.5
+    )
+
+
+@pytest.mark.parametrize("n", [4, 5, 6, 7])
+def test_rounds_of_coin_flips_earn_nothing_from_the_consensus_on_average(n):
+    rng, earned = random.Random(n), []
+    for _ in range(200):
+        votes = [(*ballot, rng.choice(("left", "right"))) for ballot in full_round(n)]
+        rewards = score_votes(n, 1, votes, None, RewardConfig())
+        earned += [row[1] for row in rewards.judge if row[1] is not None]
+    # turns of a round share votes, so the 200 rounds are the draws; their means deviate by less than 0.5
+    assert abs(sum(earned) / len(earned)) < 4 * 0.5 / 200**0.5

@@ -9,8 +9,7 @@ from debate import DebateConfig, Problem
 from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
 from debate_rl.strategies.selection import paired, selected, selection_reply
-from debate_rl.strategies.solving import Clock
-from debate_rl.strategies.voting import fewest_to_settle, lead_of, majority
+from debate_rl.strategies.voting import lead_of, majority
 from debate_rl.strategies.work import SolvePlan, Work
 from envs import load_environment
 
@@ -53,13 +52,6 @@ def test_tokens_stay_within_the_budget(answers, tokens):
     assert run_async(majority(asked)).tokens_generated <= tokens
 
 
-@given(st.floats(0, 30), st.integers(0, 30))
-def test_fewer_than_the_fewest_settle_nothing(lead, left):
-    fewest = fewest_to_settle(lead, left)
-    assert 0 <= fewest <= left
-    assert not any(lead + count > left - count for count in range(fewest))
-
-
 @given(st.integers(2, 12), st.data())
 def test_a_round_pairs_everybody_once(count, data):
     players = data.draw(st.permutations(range(count)))
@@ -67,18 +59,6 @@ def test_a_round_pairs_everybody_once(count, data):
     pairs = paired(players, points, set())
     assert len(pairs) == count // 2
     assert len({player for pair in pairs for player in pair}) == 2 * len(pairs)
-
-
-@given(st.integers(1, 30), st.integers(1, 8), st.data())
-def test_the_clock_never_gives_more_than_there_is(problems, lanes, data):
-    """Whatever each problem takes of its share, all lanes end in time."""
-    clock = Clock(100.0, lanes, problems, 0.0)
-    ends = [0.0] * lanes
-    for _ in range(problems):
-        at = min(range(lanes), key=ends.__getitem__)
-        share = clock.take(ends[at])
-        ends[at] += share * data.draw(st.floats(0, 1))
-    assert max(ends) <= 100.0 + 1e-6
 
 
 @given(st.lists(st.from_regex(r"[A-Z][2-9]", fullmatch=True), min_size=1, max_size=8, unique=True), st.text())

@@ -130,6 +130,15 @@ def test_what_was_sampled_is_kept_and_all_else_is_forced(text, printed):
     assert blocks.count("```output\n") == len(made.calls)
 
 
+@given(PRINTED, PRINTED)
+@settings(max_examples=20)
+def test_others_read_every_output_that_nothing_printed_as_a_claim(text, printed):
+    made = reply(text + "\n" + PROGRAM + "done", [printed])
+    public = public_part(made.text, Span(0, len(made.text)), made.calls)
+    shown = len(re.findall(r"`{3,}[ \t]*output", public, re.IGNORECASE))
+    assert shown == len(made.calls) or (shown < len(made.calls) and "<" in text)  # what is private is cut
+
+
 @given(PRINTED)
 @settings(max_examples=50)
 def test_an_output_closes_no_block_and_opens_none(printed):
@@ -139,15 +148,6 @@ def test_an_output_closes_no_block_and_opens_none(printed):
     assert block.count("```") == 2
     assert find_program(PROGRAM + block, len(PROGRAM)) is None
     assert not re.search(r"</?(solution|evaluation|comparison|think|target)\b", block)
-
-
-@given(PRINTED, PRINTED)
-@settings(max_examples=20)
-def test_others_read_every_output_that_nothing_printed_as_a_claim(text, printed):
-    made = reply(text + "\n" + PROGRAM + "done", [printed])
-    public = public_part(made.text, Span(0, len(made.text)), made.calls)
-    shown = len(re.findall(r"`{3,}[ \t]*output", public, re.IGNORECASE))
-    assert shown == len(made.calls) or (shown < len(made.calls) and "<" in text)  # what is private is cut
 
 
 def test_what_is_private_within_a_label_makes_no_output():

@@ -56,7 +56,6 @@ RECIPE = {
             "hidden_size": 32,
             "layers": 1,
             "heads": 2,
-            "kv_heads": 1,
             "intermediate_size": 48,
             "context_tokens": 512,
             "fallback": "none",

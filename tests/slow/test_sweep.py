@@ -89,13 +89,6 @@ def test_a_signal_has_the_runs_save_what_they_have_finished(tmp_path):
     assert any((run / "checkpoints").glob("step_*"))
 
 
-def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path):
-    done = sweep(tmp_path, "debate.context_tokens=256,64", "seeds=1")
-    assert done.returncode == 1, done.stderr
-    assert "1 of 1 done" in done.stdout
-    assert "failed: context_tokens=64/seed_0: debate: problem " in done.stdout
-
-
 CHAIN = """
 recipe = "rlvr/tiny"
 seeds = 1

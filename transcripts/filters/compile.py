@@ -68,7 +68,7 @@ class _Compiler:
         return "?"
 
     def field_of(self, term: Term) -> Field:
-        """Return the field of a term; FilterError names the nearest where there is none."""
+        """Return the field of a term; FilterError names the nearest if there is none."""
         name = term.field.lower()
         if name not in FIELDS:
             hint = did_you_mean(name, FIELDS, f"fields: {', '.join(FIELDS)}")

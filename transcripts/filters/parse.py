@@ -59,7 +59,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """What all of its parts are; everything where there is none."""
+    """What all of its parts are; everything if there is none."""
 
     parts: tuple[Node, ...]
 

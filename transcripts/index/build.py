@@ -1,4 +1,4 @@
-"""Brings an index and its full text up to date with the shards; a line that is as it was is passed over."""
+"""Brings an index and its full text up to date with the shards; an unchanged line is skipped."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class _Indexer:
         self._personas = dict(self._execute("SELECT names, key FROM persona_lists"))
 
     def take_in(self, step: int, path: Path | None) -> None:
-        """Bring a step up to date with its shard, None where that is gone.
+        """Bring a step up to date with its shard, None if that is gone.
 
         What cannot be read of it is noted, and not tried again before the file changes.
         """
@@ -176,7 +176,7 @@ def line_hash(line: bytes) -> int:
 
 
 def read_facts(line: bytes) -> IndexEntry:
-    """Return what the index holds of a line; FieldError where it is not a debate, or unlike its protocol."""
+    """Return the index's entry of a line; FieldError if it is not a debate, or unlike its protocol."""
     record = from_line(line)
     try:
         check_record(record)
@@ -205,7 +205,7 @@ def update_text(
 ) -> bool:
     """Add the debates that the full text lacks, in their order; return whether it is complete.
 
-    Stops after ``seconds``, and goes on from there the next time. False at once while another process or
+    Stops after ``seconds``, and continues there the next time. False at once while another process or
     thread adds to it. ``tell`` gets bytes read, and bytes in all.
     """
     until = float("inf") if seconds is None else time.monotonic() + seconds
@@ -235,7 +235,7 @@ def update_text(
 
 
 def body_of(line: bytes) -> str | None:
-    """Return the question of a debate and its replies, None where the line is not one."""
+    """Return the question of a debate and its replies, None if the line is not one."""
     try:
         debate = from_line(line).debate
     except FieldError:

@@ -131,7 +131,7 @@ def _make(connection: sqlite3.Connection, name: str) -> None:
 
 
 def begin(connection: sqlite3.Connection) -> bool:
-    """Begin to write; return False where another process or thread is writing."""
+    """Begin to write; return False if another process or thread is writing."""
     connection.execute("PRAGMA busy_timeout = 0")
     try:
         connection.execute("BEGIN IMMEDIATE")
@@ -165,7 +165,7 @@ def run_and_shards(folder: Path) -> tuple[Path, Path]:
 
 
 def refuse_unreadable(run: Path, shards: Path) -> None:
-    """Raise TranscriptError where there is nothing of ours: no shard, or none that begins with debates."""
+    """Raise TranscriptError if there is nothing of ours: no shard, or none that begins with debates."""
     try:
         paths = shard_paths(shards)
     except OSError as error:
@@ -187,7 +187,7 @@ def refuse_unreadable(run: Path, shards: Path) -> None:
 
 
 def _refuse_foreign(path: Path) -> None:
-    """Raise TranscriptError where none of a shard's first lines is a debate of this schema."""
+    """Raise TranscriptError if none of a shard's first lines is a debate of this schema."""
     first: FieldError | None = None
     with reading(path) as file:
         for _, line in islice(file.lines(), LOOKED_AT):
@@ -238,7 +238,7 @@ def remove(folder: Path) -> None:
 def with_rebuilding(work: Callable[[], T], rebuild: Callable[[], object], folder: Path) -> T:
     """Return what ``work`` returns; where it finds the index damaged, build it again and try once more.
 
-    OSError with the folder of the index where that cannot be written.
+    OSError with the folder of the index if that cannot be written.
     """
     with naming_index(folder):
         try:

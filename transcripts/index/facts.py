@@ -44,7 +44,7 @@ class ProblemFacts(NamedTuple):
 class Facts(NamedTuple):
     """The numbers of one debate; docs/transcripts.md says what each is. None: there is no such value.
 
-    Beside a mean stands how many it was taken over: a step's figure is the mean over its turns or votes.
+    A mean comes with the number that it was taken over: a step's figure is the mean over its turns or votes.
     """
 
     seed: int

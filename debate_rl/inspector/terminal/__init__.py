@@ -15,7 +15,7 @@ PLAIN_TERMINALS = ("vt100", "vt102", "vt220", "vt320", "linux-m")
 def run_terminal(path: Path | str, filter: str = "") -> None:
     """Look at a run, or at a folder of runs, until the user leaves.
 
-    ValueError, in one line, where there is no terminal to draw on; FilterError, TranscriptError.
+    ValueError, in one line, if there is no terminal to draw on; FilterError, TranscriptError.
     """
     from transcripts import compile_filter
 
@@ -39,7 +39,7 @@ def run_terminal(path: Path | str, filter: str = "") -> None:
 
 
 def why_not(terminal: bool, term: str) -> str:
-    """Return why nothing can be drawn; "" where it can.
+    """Return why nothing can be drawn; "" if it can.
 
     >>> why_not(False, "xterm")
     'this is not a terminal'

@@ -19,31 +19,20 @@ from debate_rl.inspector.lists import PROBLEM_DEBATES, Column
 from debate_rl.inspector.runs import config_of, evaluation_of
 from debate_rl.inspector.terminal.screens import ListScreen, Matches, OpenRun, Pager, RunScreen
 from debate_rl.inspector.terminal.widgets import Grid, Lines, Listing, rich_lines
-from debate_rl.inspector.views.across import Across, ProblemDebate, across, read
-from debate_rl.inspector.views.adoption import adoption_view
-from debate_rl.inspector.views.compared import compare
-from debate_rl.inspector.views.debate import DebateView, debate_view
-from debate_rl.inspector.views.debate_blocks import (
-    answers_blocks,
-    parsing_blocks,
-    problem_blocks,
-    prompt_blocks,
-    token_blocks,
-    turn_card,
-    votes_blocks,
-    votes_of_turn,
-)
-from debate_rl.inspector.views.graph import RoundGraph, vote_graphs
-from debate_rl.inspector.views.prompts import DebatePrompts
-from debate_rl.inspector.views.replays import read_replay, replays
-from debate_rl.inspector.views.run_blocks import comparison_blocks, debate_replay_blocks
-from debate_rl.inspector.views.tokens import token_view
+from debate_rl.inspector.views.across import ProblemDebate, across, compare, comparison_blocks, read
+from debate_rl.inspector.views.debate import DebateView, adoption_view, debate_view
+from debate_rl.inspector.views.debate_blocks import answers_blocks, problem_blocks, turn_card
+from debate_rl.inspector.views.parsing import parsing_blocks
+from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
+from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replays
+from debate_rl.inspector.views.tokens import token_blocks, token_view
+from debate_rl.inspector.views.votes import RoundGraph, vote_graphs, votes_blocks, votes_of_turn
 from debate_rl.inspector.views.why import why
 from debate_rl.inspector.views.why_text import why_blocks
 from transcripts import DebateRow, Record
 
 MOST = 20_000
-"""So many characters of a text, and so many tokens, are shown at once; ``whole`` has all of a message."""
+"""The most characters of a text, and the most tokens, shown at once; ``o`` shows a whole message."""
 LAYOUT = Layout(unfold="t shows them", most=MOST, further=", o shows them", indent="")
 
 
@@ -59,34 +48,29 @@ class OpenDebate:
 
 
 def read_debate(run: OpenRun, id: str) -> OpenDebate:
-    """Read a debate by its id, or an evaluation's by its ref; TranscriptError where it cannot be shown."""
+    """Read a debate by its id, or an evaluation's by its ref; TranscriptError if it cannot be shown."""
     record = read(run.store, id)
     return OpenDebate(run, id, record, debate_view(id, record), vote_graphs(record))
 
 
-def message_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
-    """Return the message by sections."""
+def _message(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
     shown = debate.view.turn(turn)
-    if shown is None:
-        return [Line("no turn was held here", "faint")]
-    return [turn_card(debate.view, shown, fold=folded)]
+    none = Line("no turn was held here", "faint")
+    return [none if shown is None else turn_card(debate.view, shown, fold=folded)]
 
 
-def token_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
-    """Return the turn token by token."""
+def _tokens(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
     store = debate.run.store
     record = store.debate(debate.id, tokens=True)
     return token_blocks(token_view(record, turn, evaluation=evaluation_of(store.run)), 0, MOST)
 
 
-def why_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
-    """Return why the turn was rewarded as it was."""
+def _why(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
     config, note = config_of(debate.run.store.run)
     return why_blocks(why(debate.run.store, config, debate.id, turn, note=note))
 
 
-def replay_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
-    """Return what other schemes would have given."""
+def _replays(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
     blocks: list[Block] = []
     for listed in replays(debate.run.store.run):
         if not listed.problem:
@@ -98,8 +82,7 @@ def replay_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
     return blocks or [Line(none_made, "faint")]
 
 
-def prompt_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
-    """Return what the turn read, and behind it what the summariser of its round read."""
+def _prompt(debate: OpenDebate, turn: TurnId, folded: bool) -> list[Block]:
     store = debate.run.store
     prompts = DebatePrompts(read(store, debate.id, tokens=True).debate, store.run)
     return prompt_blocks(debate.view, prompts, turn)
@@ -114,13 +97,13 @@ class Panel(NamedTuple):
 
 
 PANELS: Final[dict[str, Panel]] = {
-    "m": Panel("message", "message, by sections", message_panel),
+    "m": Panel("message", "message, by sections", _message),
     "v": Panel(
         "votes",
         "votes by round: who beat whom, and what truth says",
         lambda on, turn, folded: votes_blocks(on.view, on.graphs[::-1]),
     ),
-    "w": Panel("why this reward", "why this reward: from the votes to the advantage", why_panel),
+    "w": Panel("why this reward", "why this reward: from the votes to the advantage", _why),
     "p": Panel(
         "parsing",
         "parsing: what is malformed, and why",
@@ -131,9 +114,9 @@ PANELS: Final[dict[str, Panel]] = {
         "answers by round, and who took one over from whom",
         lambda on, turn, folded: answers_blocks(on.view, adoption_view(on.record)),
     ),
-    "k": Panel("tokens", "tokens with advantages, and their sums by section", token_panel),
-    "r": Panel("replays", "replays: what other schemes would have given", replay_panel),
-    "P": Panel("prompt", "the prompt that the turn read", prompt_panel),
+    "k": Panel("tokens", "tokens with advantages, and their sums by section", _tokens),
+    "r": Panel("replays", "replays: what other schemes would have given", _replays),
+    "P": Panel("prompt", "the prompt that the turn read", _prompt),
     "i": Panel(
         "problem",
         "the problem in full, the agents, seed and version",
@@ -145,9 +128,9 @@ HOME, SHOWN = "m", "vwp"
 """The key of the panel that a debate opens with, and of those that the footer shows."""
 ELSEWHERE = "the same problem in other steps, and what differs"
 WIDE = 120
-"""From so many columns on, the votes stand beside the text."""
+"""Columns of a terminal from which the votes stand next to the text."""
 LATE_S = 0.3
-"""After so many seconds "reading…" takes the place of the panel before."""
+"""Seconds after which "reading…" replaces the previous panel."""
 
 
 class DebateScreen(RunScreen):
@@ -199,7 +182,7 @@ class DebateScreen(RunScreen):
         self._open(self.id_shown)
 
     def _retitle(self) -> None:
-        """Say where this is, and how the debate ended."""
+        """Say if this is, and how the debate ended."""
         self.title = f"{self.run.name} › {self.matches.filter or 'all debates'} › {self.id_shown}"
         if self.debate is not None:
             view = self.debate.view
@@ -234,24 +217,19 @@ class DebateScreen(RunScreen):
         panel = PANELS[self._panel]
         about = f"{panel.title}  {one_line(debate.view.spelled(turn), 80)}"
         self.query_one("#panel_name", Static).update(Text(f"── {about} ──", "dim"))
-        self._stop_waiting()
-        self._late = self.set_timer(LATE_S, self._say_reading)
+        if self._late is not None:
+            self._late.stop()
+        main = self.query_one("#main", Lines)
+        self._late = self.set_timer(LATE_S, lambda: main.show([Text("reading…", "dim")]))
         self.load(
             "panel", lambda: rich_lines(panel.read(debate, turn, folded), LAYOUT), self._filled, self._failed
         )
         votes = [*votes_of_turn(debate.view, debate.graphs, turn), *votes_blocks(debate.view, debate.graphs)]
         self.query_one("#side", Lines).show(rich_lines(votes, LAYOUT))
 
-    def _say_reading(self) -> None:
-        """Say that the panel is being read."""
-        self.query_one("#main", Lines).show([Text("reading…", "dim")])
-
-    def _stop_waiting(self) -> None:
+    def _filled(self, lines: Sequence[Text | str]) -> None:
         if self._late is not None:
             self._late.stop()
-
-    def _filled(self, lines: Sequence[Text | str]) -> None:
-        self._stop_waiting()
         self.say("")
         self.query_one("#main", Lines).show(lines)
 
@@ -308,34 +286,33 @@ class DebateScreen(RunScreen):
 class AcrossScreen(ListScreen[ProblemDebate]):
     """The other debates on the problem of one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "open", "open the debate"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "open", "open the debate")]
 
     def __init__(self, debate: OpenDebate) -> None:
-        self.debate = debate
+        self.debate, self.found = debate, 0
         here: Column[ProblemDebate] = Column(
             "", 1, lambda listed: Span("=", "strong") if listed.ref == debate.id else ""
         )
         title = f"{debate.run.name} › problem {debate.view.problem.id}"
         super().__init__(title, (here, *PROBLEM_DEBATES), "held")
-        self._result: Across | None = None
+        self.notes: Sequence[str] = ()
 
     def on_mount(self) -> None:
         self.refresh_run()
 
     def read(self) -> Sequence[ProblemDebate]:
-        self._result = across(self.debate.run.store, self.debate.view.problem.id, limit=200)
-        return self._result.held
+        result = across(self.debate.run.store, self.debate.view.problem.id, limit=200)
+        self.found, self.notes = result.total, result.notes
+        return result.held
 
     def show(self, items: Sequence[ProblemDebate]) -> None:
         here = [index for index, listed in enumerate(items) if listed.ref == self.debate.id]
         self.list.show(items, cursor=here[0] if here else 0)
         self.sub_title = f"{len(items)} debates"
-        if self._result and len(items) < self._result.total:
-            self.say(f"{len(items):,} of {self._result.total:,} debates")
-        elif self._result and self._result.notes:
-            self.say(self._result.notes[0], error=True)
+        if len(items) < self.found:
+            self.say(f"{len(items):,} of {self.found:,} debates")
+        elif self.notes:
+            self.say(self.notes[0], error=True)
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         ref, here = event.item.ref, self.debate

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -30,14 +31,13 @@ from debate_rl.inspector.lists import (
     Item,
     filter_fields,
 )
-from debate_rl.inspector.overview import Overview, overviews
-from debate_rl.inspector.runs import find_runs
+from debate_rl.inspector.runs import Overview, find_runs, overviews
 from debate_rl.inspector.terminal.widgets import FilterBar, Folded, Lines, Listing, fold, rich_lines
-from debate_rl.inspector.views.replays import ReplayName, StoredReplay, read_replay, replays
+from debate_rl.inspector.views.replays import ReplayName, StoredReplay, read_replay, replay_blocks, replays
 from transcripts import DebateRow, RunStore, StepRow, compile_filter
 
 SLICE_S, PAUSE_S = 0.4, 0.05
-"""The full text is built in slices of so many seconds, between which the application can be left."""
+"""Seconds of a slice in which the full text is built, and of the pause after it, for the keyboard."""
 Result = TypeVar("Result")
 READING_ERRORS = (ValueError, OSError, sqlite3.Error)
 """What reading a run may raise: shown in the last line, never a traceback."""
@@ -60,8 +60,7 @@ class OpenRun:
 
     def __init__(self, path: Path, name: str) -> None:
         self.store, self.name = RunStore.open(path, refresh=False), name
-        self.closed = Event()
-        self.indexed = (0, 0)
+        self.closed, self.indexed = Event(), (0, 0)
 
     def refresh(self) -> int:
         """Index what the run wrote since; return how many debates came."""
@@ -71,10 +70,9 @@ class OpenRun:
             if self.closed.is_set():
                 raise Leaving
 
-        try:
+        with suppress(Leaving):
             return self.store.refresh(tell=tell)
-        except Leaving:
-            return 0
+        return 0
 
     def close(self) -> None:
         """Stop what is being built, and close the run."""
@@ -112,11 +110,9 @@ class RunScreen(Screen[str | None]):
     def fit_title(self) -> None:
         """Show title and sub-title in one line; of a title that is too long the end stays."""
         width = max(20, self.app.size.width - 2)
-        right = one_line(self.sub_title or "")
-        left = one_line(self.title or "")
+        left, right = one_line(self.title or ""), one_line(self.sub_title or "")
         available = width - len(right) - 1
-        if len(left) > available:
-            left = "…" + left[1 - available :]
+        left = left if len(left) <= available else "…" + left[1 - available :]
         self.query_one("#title", Static).update(Text(left + right.rjust(width - len(left))))
 
     def say(self, text: str, *, error: bool = False) -> None:
@@ -132,7 +128,7 @@ class RunScreen(Screen[str | None]):
         then: Callable[[Result], None],
         failed: Callable[[str], None] | None = None,
     ) -> None:
-        """Read in a thread, then go on; a later ``load`` of the group takes the place of this one.
+        """Read in a thread, then call ``then``; a later ``load`` of the group replaces this one.
 
         What cannot be read is said in one line, by ``failed`` or in the last row.
         """
@@ -149,7 +145,7 @@ class RunScreen(Screen[str | None]):
         self.run_worker(run(), group=group, exclusive=True)
 
     def with_text(self, run: OpenRun, filter: str, then: Callable[[], None]) -> None:
-        """Build the full text where the filter searches words, saying how far it is; then go on."""
+        """Build the full text where the filter searches words, saying how far it is; then call ``then``."""
         if not compile_filter(filter).words:
             self.workers.cancel_group(self, "text")
             then()
@@ -233,15 +229,11 @@ class Pager(RunScreen):
     def _open(self) -> None:
         width = self.query_one(Lines).inner_width
 
-        def prepared() -> tuple[Sequence[Text | str], list[Folded], int]:
-            lines = self._read()
-            return lines, fold(lines, width), width
+        def show(folded: tuple[Sequence[Text | str], list[Folded]]) -> None:
+            self.query_one(Lines).show_folded(*folded, width)
+            self.sub_title = counted(len(folded[1]), "row")
 
-        self.load("text", prepared, self._show)
-
-    def _show(self, folded: tuple[Sequence[Text | str], list[Folded], int]) -> None:
-        self.query_one(Lines).show_folded(*folded)
-        self.sub_title = counted(len(folded[1]), "row")
+        self.load("text", lambda: (lines := self._read(), fold(lines, width)), show)
 
 
 class Help(Pager):
@@ -284,8 +276,7 @@ class Runs(ListScreen[Overview]):
         return overviews(find_runs(self._path))
 
     def show(self, items: Sequence[Overview]) -> None:
-        """Show the runs, whose order changes as they write; the cursor stays on its run."""
-        chosen = self.list.current.run.path if self.list.current else None
+        chosen = self.list.current.run.path if self.list.current else None  # the order changes as runs write
         cursors = [index for index, one in enumerate(items) if one.run.path == chosen]
         self.list.show(items, cursor=next(iter(cursors), self.list.cursor))
         self.sub_title = f"{len(items)} runs"
@@ -402,11 +393,12 @@ class Debates(ListScreen[DebateRow]):
 
     def _count(self) -> None:
         filter = self.matches.filter
-        self.load("count", lambda: self.run.store.count(filter), self._counted)
 
-    def _counted(self, count: int) -> None:
-        self.count = count
-        self._retitle()
+        def counted(count: int) -> None:
+            self.count = count
+            self._retitle()
+
+        self.load("count", lambda: self.run.store.count(filter), counted)
 
     def _show(self, rows: list[DebateRow]) -> None:
         self._complete = len(rows) < PAGE
@@ -416,9 +408,10 @@ class Debates(ListScreen[DebateRow]):
 
     def on_listing_near_end(self, event: Listing.NearEnd) -> None:
         if not self._complete and self.list.items:
-            self._read_on(fresh=False)
+            self._more(fresh=False)
 
-    def _read_on(self, *, fresh: bool) -> None:
+    def _more(self, *, fresh: bool) -> None:
+        """Add the debates after the last one."""
         matches, last = self.matches, self.list.items[-1].id if self.list.items else None
 
         def add(rows: list[DebateRow]) -> None:
@@ -428,30 +421,27 @@ class Debates(ListScreen[DebateRow]):
         self.load("page", lambda: self._page(matches, last), add)
 
     def _add(self, rows: list[DebateRow], *, fresh: bool, before: bool = False) -> None:
-        if fresh:
-            self.fresh |= {row.id for row in rows}
+        self.fresh |= {row.id for row in rows} if fresh else set()
         self.list.add(rows, before=before)
         self._retitle()
 
     def refresh_run(self) -> None:
-        matches = self.matches
+        matches, known = self.matches, {row.id for row in self.list.items[:PAGE]}
         self.with_text(self.run, matches.filter, self._count)
-        if not matches.newest:
-            if self._complete:
-                self._read_on(fresh=True)
-            return
-        known = {row.id for row in self.list.items[:PAGE]}
 
         def add(rows: list[DebateRow]) -> None:
             self._add([row for row in rows if row.id not in known], fresh=True, before=True)
 
-        self.load("page", lambda: self._page(matches), add)
+        if matches.newest:
+            self.load("page", lambda: self._page(matches), add)
+        elif self._complete:
+            self._more(fresh=True)
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         self.open_debate(self.run, event.item.id, self.matches, self._returned)
 
     def _returned(self, id: str | None) -> None:
-        """Put the cursor on the debate that was seen last, where it is in the list."""
+        """Put the cursor on the debate that was seen last, if it is in the list."""
         index = next((index for index, row in enumerate(self.list.items) if row.id == id), None)
         if index is not None:
             self.list.action_move(index - self.list.cursor)
@@ -518,13 +508,11 @@ class Replay(RunScreen):
         self.sub_title = "below: the debates that change most"
 
     def on_mount(self) -> None:
-        self.load("replay", lambda: read_replay(self.run.store.run, self._replay), self._show)
+        def show(replay: StoredReplay) -> None:
+            self._figures.show(rich_lines(replay_blocks(replay), Layout()))
+            self._changed.show(replay.facts.most_changed)
 
-    def _show(self, replay: StoredReplay) -> None:
-        from debate_rl.inspector.views.run_blocks import replay_blocks
-
-        self._figures.show(rich_lines(replay_blocks(replay), Layout()))
-        self._changed.show(replay.facts.most_changed)
+        self.load("replay", lambda: read_replay(self.run.store.run, self._replay), show)
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         self.open_debate(self.run, event.item.id, Matches())

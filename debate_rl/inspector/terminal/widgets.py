@@ -60,7 +60,7 @@ def strip_of(widget: Widget, row: Text) -> Strip:
 
 _WORDS = re.compile(r"[^ ]+ *| +")
 FULLEST = 4
-"""A row has at most so many characters for each cell, so that marks without width cannot pile up."""
+"""A row has at most this many characters for each cell, so that marks without width cannot pile up."""
 
 
 def rows(text: str, width: int) -> list[tuple[int, int]]:
@@ -75,39 +75,22 @@ def rows(text: str, width: int) -> list[tuple[int, int]]:
     width = max(width, 2)
     if len(text) <= width and text.isascii():
         return [(0, len(text))]
-    return _plain_rows(text, width) if text.isascii() else _wide_rows(text, width)
-
-
-def _plain_rows(text: str, width: int) -> list[tuple[int, int]]:
-    spans: list[tuple[int, int]] = []
-    start = 0
-    while len(text) - start > width:
-        blank = text.rfind(" ", start, start + width + 1)
-        end = blank + 1 if blank > start else start + width
-        spans.append((start, end))
-        start = end
-    return [*spans, (start, len(text))] if start < len(text) else spans
-
-
-def _wide_rows(text: str, width: int) -> list[tuple[int, int]]:
-    """Return the rows of a line some of whose characters take two cells, or none."""
     spans: list[tuple[int, int]] = []
     start, used = 0, 0
     for match in _WORDS.finditer(text):
-        word = match[0]
-        bare = word.rstrip(" ")
-        size, full = cell_len(bare), cell_len(bare) + len(word) - len(bare)
+        bare = match[0].rstrip(" ")
+        size = cell_len(bare)
+        full = size + len(match[0]) - len(bare)
         if used and used + size > width:
             spans.append((start, match.start()))
             start, used = match.start(), 0
         if size > width or len(bare) > FULLEST * width:
-            pieces = _broken(text, start, match.end(), width)
+            pieces = _broken(text, start, match.start() + len(bare), width)
             spans += pieces[:-1]
             start = pieces[-1][0]
             full = cell_len(text[start : match.end()])
         used += full
-    spans.append((start, len(text)))
-    return spans
+    return [*spans, (start, len(text))]
 
 
 def _broken(text: str, start: int, end: int, width: int) -> list[tuple[int, int]]:
@@ -197,7 +180,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
 
 MARGIN = 10
-"""So many rows before the end, more are read."""
+"""This many rows before the end, more are read."""
 
 
 class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
@@ -215,7 +198,7 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     DEFAULT_CSS = "Listing { overflow-x: hidden; overflow-y: auto; scrollbar-gutter: stable; height: 1fr; }"
 
     class Chosen(Message):
-        """The item under the cursor is to be opened."""
+        """Message: open the item under the cursor."""
 
         def __init__(self, item: Any) -> None:
             super().__init__()
@@ -397,7 +380,7 @@ class Grid(Widget, can_focus=True):
         self.choose(self.chosen.agent + agents, self.chosen.round + rounds)
 
     def choose(self, agent: int, round_: int) -> None:
-        """Choose a turn, where there is one."""
+        """Choose a turn, if there is one."""
         view = self.view
         if view and 0 <= agent < view.agents and 0 <= round_ < len(view.turns[agent]):
             self.chosen = TurnId(agent, round_)
@@ -423,7 +406,7 @@ class Grid(Widget, can_focus=True):
         if y == 0:
             more = self.view.agents > MOST_AGENTS or len(self.view.turns[0]) > across
             names = [padded(self.view.round_name(round_), width) for round_ in shown]
-            heads = padded("(arrows go on)" if more else "", NAME + 2) + "".join(names)
+            heads = padded("(more by arrows)" if more else "", NAME + 2) + "".join(names)
             return strip_of(self, Text(heads, "dim", no_wrap=True))
         name = padded(one_line(self.view.who(agent), 80), NAME)
         row = Text(no_wrap=True).append(name, "bold" if agent == self.chosen.agent else "").append("  ")

@@ -4,9 +4,7 @@ Everything is read from a ``transcripts.Record`` and nothing is changed. A recor
 files from elsewhere may hold, is refused with the field and the value (``checked.check_record``).
 """
 
-from debate_rl.inspector.views.adoption import adoption_view
-from debate_rl.inspector.views.debate import DebateView, Piece, TurnView, debate_view
-from debate_rl.inspector.views.graph import Arrow, RoundGraph, vote_graphs
+from debate_rl.inspector.views.debate import DebateView, Piece, TurnView, adoption_view, debate_view
 from debate_rl.inspector.views.parsing import (
     FailureView,
     FieldChange,
@@ -15,6 +13,7 @@ from debate_rl.inspector.views.parsing import (
     reparsed,
 )
 from debate_rl.inspector.views.tokens import TokenPiece, token_view
+from debate_rl.inspector.views.votes import Arrow, RoundGraph, vote_graphs
 
 __all__ = [
     "Arrow",

@@ -1,24 +1,46 @@
-"""One problem across the steps of a run and its evaluations, RUN/evaluations/NAME, a shard for each seed."""
+"""One problem across the steps of a run and its evaluations, and two of its debates compared."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from debate.files import LARGEST, read_json
-from debate.types import TurnId
+from debate.types import Debate, Turn, TurnId
 from debate_rl.evaluation.folder import BEGINNINGS, IDENTITY
-from debate_rl.inspector.views.debate import debate_view
+from debate_rl.formatting import percent
+from debate_rl.inspector.blocks import (
+    Block,
+    Line,
+    Section,
+    Span,
+    Text,
+    grade,
+)
+from debate_rl.inspector.lists import PROBLEM_DEBATES, table_of
+from debate_rl.inspector.views.debate import debate_view, grade_name
 from debate_rl.runs.checkpoint import WARM_START, step_of
 from debate_rl.runs.provenance import checksum
 from rewards import Truth
+from rewards.truth import grade_of
+from rewards.votes import Pair, ballot_box, pair_of, valid_votes, verdict
 from transcripts import Record, RunStore, TranscriptError
 from transcripts.codec import from_line
 from transcripts.files import reading
 from transcripts.names import shard_paths, shard_step
-from transcripts.record import check_record
+from transcripts.record import check_record, named
+
+if TYPE_CHECKING:
+    pass
+    pass
+    pass
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +95,14 @@ class Across:
     notes: tuple[str, ...] = ()
 
 
-def across(
-    store: RunStore, problem_id: str, *, steps: tuple[int, int | None] | None = None, limit: int = 50
-) -> Across:
+def across(store: RunStore, problem_id: str, *, limit: int = 50) -> Across:
     """Return the debates of a problem, at most ``limit`` from training and as many from evaluations.
 
-    ``steps``: the first and the last step to look at. TranscriptError where there is no debate of it.
+    TranscriptError where there is no debate of it.
     """
     notes: list[str] = []
-    first, last = steps or (0, None)
     quoted = problem_id.replace('"', '""')
-    filter = f'problem:"{quoted}" step:{first}..{"" if last is None else last}'
+    filter = f'problem:"{quoted}"'
     debates: list[tuple[ProblemDebate, Record]] = []
     for row in store.debates(filter, limit=limit):
         try:
@@ -95,14 +114,12 @@ def across(
     evaluated = [
         (_of_problem(evaluation.step, f"{evaluation.name}:{id}", evaluation.name, record), record)
         for evaluation in evaluations(store.run, notes)
-        if first <= evaluation.step and (last is None or evaluation.step <= last)
         for id, record in _debates_on(evaluation, problem_id, notes)
     ]
     debates = sorted([*debates, *evaluated[:limit]], key=lambda debate: debate[0].step)
     if not debates:
-        within = "" if steps is None else " in these steps"
         note = f"; {notes[0]}" if notes else ""
-        raise TranscriptError(f"{store.run}: no debate of problem {problem_id!r}{within}{note}")
+        raise TranscriptError(f"{store.run}: no debate of problem {problem_id!r}{note}")
     problem, total = debates[0][1].debate.problem, store.count(filter) + len(evaluated)
     held = tuple(debate for debate, _ in debates)
     return Across(problem.id, problem.question, problem.answer, held, total, tuple(notes))
@@ -120,7 +137,7 @@ def _of_problem(step: int, ref: str, evaluation: str, record: Record) -> Problem
 
 
 def read(store: RunStore, ref: str, *, tokens: bool = False) -> Record:
-    """Return the debate that a ``ProblemDebate.ref`` names; TranscriptError where there is none.
+    """Return the debate that a ``ProblemDebate.ref`` names; TranscriptError if there is none.
 
     ``tokens``: with the token arrays, where it is one of training.
     """
@@ -158,7 +175,7 @@ def evaluations(run: Path, notes: list[str]) -> list[Evaluation]:
 
 
 def _step(folder: Path, warm_starts: set[str], notes: list[str]) -> int:
-    """Return the steps that weights had learnt from: 0 for what a run began with, and where none is told."""
+    """Return the steps that weights had learnt from: 0 for a start, and where nothing says it."""
     try:
         if read_json(folder / IDENTITY)["of"].get("weights") in warm_starts:
             return 0
@@ -168,7 +185,7 @@ def _step(folder: Path, warm_starts: set[str], notes: list[str]) -> int:
     try:
         return 0 if weights in BEGINNINGS else step_of(Path(weights))
     except ValueError:
-        notes.append(f"{folder}: its name tells no step; it is listed with step 0")
+        notes.append(f"{folder}: its name has no step; it is listed with step 0")
         return 0
 
 
@@ -214,7 +231,232 @@ def _lines(evaluation: Evaluation, notes: list[str]) -> Iterator[tuple[int, int,
 
 
 def _record(line: bytes) -> Record:
-    """Return the debate of a line; ValueError where it is not one."""
+    """Return the debate of a line; ValueError if it is not one."""
     record = from_line(line)
     check_record(record)
     return record
+
+
+def across_blocks(result: Across) -> list[Block]:
+    """Return a problem, and its debates in the order of steps."""
+    gold = Span("not known", "faint") if result.gold is None else Span(result.gold, "answer")
+    return [
+        Line((Span(f"problem {result.problem}", "strong"),)),
+        Text(result.question, typeset=True),
+        Line(("gold answer: ", gold)),
+        *(Line(f"note: {note}", "notice") for note in result.notes),
+        table_of(PROBLEM_DEBATES, result.held, name="held", row_name="held-row"),
+    ]
+
+
+MOST_CHARACTERS, MOST_WORDS, MOST_VOTES = 40_000, 4000, 100
+"""Of a text no more is compared, beyond what both have in common at their ends."""
+_WORD = re.compile(r"\S+\s*|\s+")
+Mark: TypeAlias = Literal[" ", "-", "+"]
+_SIDES = {1: "first", -1: "second", 0: "tie"}
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """Words that both texts have (" "), that only the first has ("-") or only the second ("+")."""
+
+    mark: Mark
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDifference:
+    """One turn in both debates. ``pieces``: the texts word by word, put together they are the texts.
+
+    ``cut``: the middle was too long to be compared, and stands as all different. ``alike``: the share of
+    words in common, from 0 to 1. ``answers`` and ``grades`` are before and after; what one debate lacks is
+    None there.
+    """
+
+    turn: TurnId
+    personas: tuple[str | None, str | None]
+    pieces: tuple[TextPiece, ...]
+    cut: bool
+    alike: float
+    answers: tuple[str | None, str | None]
+    grades: tuple[Truth, Truth]
+
+
+@dataclass(frozen=True, slots=True)
+class VoteDifference:
+    """A pair on which a judge's votes differ; an outcome is "first", "second", "tie", or None for no vote."""
+
+    judge: TurnId
+    first: TurnId
+    second: TurnId
+    before: str | None
+    after: str | None
+
+    @property
+    def kind(self) -> str:
+        """Whether the vote is new, gone, reversed, or changed to or from a tie."""
+        if None in (self.before, self.after):
+            return "new" if self.before is None else "gone"
+        return "changed" if "tie" in (self.before, self.after) else "reversed"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two debates, turn by turn in order, and the votes that differ; ``notes`` say what may mislead."""
+
+    before: str
+    after: str
+    turns: tuple[TurnDifference, ...]
+    votes: tuple[VoteDifference, ...]
+    same_votes: int
+    notes: tuple[str, ...] = ()
+    rounds: int | None = None
+
+    def persona(self, agent: int) -> str:
+        """Return the persona of an agent, both where it is another in each debate."""
+        names = next((turn.personas for turn in self.turns if turn.turn.agent == agent), ())
+        return " → ".join(dict.fromkeys(name or "no turn" for name in names)) or f"agent {agent}"
+
+    def spelled(self, turn: TurnId) -> str:
+        """Return a turn by persona and round, with its address where another agent has the same persona."""
+        agents = {difference.turn.agent for difference in self.turns}
+        name = self.persona(turn.agent)
+        address = f" (turn {named(turn)})" if sum(self.persona(agent) == name for agent in agents) > 1 else ""
+        is_ballot = self.rounds is not None and turn.round >= self.rounds
+        return f"{name}, {'final ballot' if is_ballot else f'round {turn.round}'}{address}"
+
+
+def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "after")) -> Comparison:
+    """Return what differs between two debates, agent by agent; only valid votes are compared.
+
+    ValueError for a record that is not a debate (``check_record``).
+    """
+    check_record(before)
+    check_record(after)
+    turns = sorted({turn.id for record in (before, after) for turn in record.debate.turns}, key=_by_round)
+    old, new = _outcomes(before), _outcomes(after)
+    keys = sorted({*old, *new}, key=lambda key: (key[0].round, key))
+    votes = [VoteDifference(key[0], *key[1], old.get(key), new.get(key)) for key in keys]
+    differ = tuple(vote for vote in votes if vote.before != vote.after)
+    return Comparison(
+        *names,
+        turns=tuple(_turn(before, after, turn) for turn in turns),
+        votes=differ,
+        same_votes=len(votes) - len(differ),
+        notes=tuple(_notes(before.debate, after.debate)),
+        rounds=max(record.debate.protocol.num_rounds for record in (before, after)),
+    )
+
+
+def _by_round(turn: TurnId) -> tuple[int, int]:
+    return turn.round, turn.agent
+
+
+def _outcomes(record: Record) -> dict[tuple[TurnId, Pair], str]:
+    votes = valid_votes(ballot_box(record.debate))
+    return {(vote.judge, pair_of(vote)): _SIDES[verdict(vote)] for vote in votes}
+
+
+def _notes(before: Debate, after: Debate) -> Iterator[str]:
+    if before.problem.id != after.problem.id:
+        yield "the debates are of different problems"
+    elif before.problem != after.problem:
+        yield "the problem is not the same in both: question, gold answer or kind was changed"
+    if before.protocol != after.protocol:
+        yield "the debates have different protocols"
+    pairs = zip(before.personas, after.personas, strict=False)
+    other = [f"{agent}: {a.name}, then {b.name}" for agent, (a, b) in enumerate(pairs) if a.name != b.name]
+    if other:
+        yield f"agents have other personas ({'; '.join(other)})"
+
+
+def _turn(before: Record, after: Record, turn: TurnId) -> TurnDifference:
+    a, b = (
+        next((other for other in record.debate.turns if other.id == turn), None) for record in (before, after)
+    )
+    pieces, cut = differing(a.completion.text if a else "", b.completion.text if b else "")
+    counts = dict.fromkeys(" -+", 0)
+    for piece in pieces:
+        counts[piece.mark] += len(_WORD.findall(piece.text))
+    both = 2 * counts[" "]
+
+    def persona(record: Record, held: Turn | None) -> str | None:
+        return record.debate.personas[turn.agent].name if held else None
+
+    return TurnDifference(
+        turn=turn,
+        personas=(persona(before, a), persona(after, b)),
+        pieces=pieces,
+        cut=cut,
+        alike=both / (both + counts["-"] + counts["+"]) if pieces else 1.0,
+        answers=(a.parsed.answer if a else None, b.parsed.answer if b else None),
+        grades=(grade_of(turn, before.correct), grade_of(turn, after.correct)),
+    )
+
+
+def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
+    """Return two texts as pieces, and whether the middle was too long to compare.
+
+    >>> [(piece.mark, piece.text) for piece in differing("so it is 4", "so it was 4")[0]]
+    [(' ', 'so it '), ('-', 'is '), ('+', 'was '), (' ', '4')]
+    """
+    a, b = _WORD.findall(before), _WORD.findall(after)
+    start = _common(a, b)
+    end = _common(a[start:][::-1], b[start:][::-1])
+    middle = a[start : len(a) - end], b[start : len(b) - end]
+    cut = any(len(words) > MOST_WORDS or sum(map(len, words)) > MOST_CHARACTERS for words in middle)
+    changes: list[tuple[Mark, list[str]]] = [(" ", a[:start])]
+    matcher = SequenceMatcher(None, *(((), ()) if cut else middle))
+    opcodes = [("replace", 0, len(middle[0]), 0, len(middle[1]))] if cut else matcher.get_opcodes()
+    for kind, i, j, k, m in opcodes:
+        if kind == "equal":
+            changes.append((" ", middle[0][i:j]))
+        else:
+            changes.append(("-", middle[0][i:j]))
+            changes.append(("+", middle[1][k:m]))
+    changes.append((" ", a[len(a) - end :]))
+    joined: list[TextPiece] = []
+    for mark, group in groupby((one for one in changes if one[1]), key=lambda change: change[0]):
+        joined.append(TextPiece(mark, "".join("".join(words) for _, words in group)))  # type: ignore[arg-type]
+    return tuple(joined), cut
+
+
+def _common(a: Sequence[str], b: Sequence[str]) -> int:
+    """Return how many words at the beginning are the same."""
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((index for index, (word, other) in pairs if word != other), min(len(a), len(b)))
+
+
+STYLES = {" ": "same", "-": "gone", "+": "new"}
+
+
+def comparison_blocks(both: Comparison) -> list[Block]:
+    """Return what differs between two debates: votes, answers, and the texts word by word."""
+    blocks: list[Block] = [Line(note, "notice") for note in both.notes]
+    ends = (Span(f"[-{both.before} alone-]", "wrong"), "  ", Span(f"{{+{both.after} alone+}}", "right"))
+    blocks.append(Line(ends))
+    votes: list[Block] = []
+    for vote in both.votes[:MOST_VOTES]:
+        first, second, judge = map(both.spelled, (vote.first, vote.second, vote.judge))
+        said = {None: "no vote", "tie": "a tie", "first": f"{first} won", "second": f"{second} won"}
+        change = f"{said[vote.before]}, then {said[vote.after]} ({vote.kind})"
+        votes.append(Line(f"judge {judge} on {first} and {second}: {change}"))
+    blocks.append(Section(f"votes: {both.same_votes} the same, {len(both.votes)} not", votes))
+    return [*blocks, *(_difference(both, turn) for turn in both.turns)]
+
+
+def _difference(both: Comparison, turn: TurnDifference) -> Section:
+    alike, where = f": {percent(turn.alike, 0)} of the words alike", f" (turn {named(turn.turn)})"
+    blocks: list[Block] = []
+    if any(turn.answers) or any(one is not None for one in turn.grades):
+        sides = [
+            (Span("none" if answer is None else answer, "answer"), " ", grade(grade_name(one)))
+            for answer, one in zip(turn.answers, turn.grades, strict=True)
+        ]
+        same = " (the same)" if sides[0] == sides[1] else ""
+        blocks.append(Line(("answer: ", *sides[0], *(() if same else (" → ", *sides[1])), same)))
+    if turn.cut:
+        blocks.append(Line("too long to compare word by word; only beginning and end are", "notice"))
+    blocks.append(Text([Span(piece.text, STYLES[piece.mark]) for piece in turn.pieces], "words", "diff"))
+    name = both.spelled(turn.turn).removesuffix(where)
+    return Section((name, Span(where + alike, "faint")), blocks, name="difference")

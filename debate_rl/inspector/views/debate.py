@@ -13,12 +13,13 @@ from debate.config import Seat
 from debate.personas import Persona
 from debate.policy import token_counts
 from debate.programs import claimed_outputs
+from debate.prompting.shown import solved_before
 from debate.types import Completion, ParsedTurn, ParseFailure, Problem, Span, StopReason, Turn, TurnId
 from debate_rl.formatting import round_name
 from envs.causes.rules import cause_of
 from rewards import STREAMS, Truth, ballot_box, valid_votes, voted_winner
 from rewards.peer import best_voted, last_judged_round, margins
-from rewards.truth import grade_of as grade_of_turn
+from rewards.truth import grade_of
 from rewards.types import value_of
 from transcripts import Record
 from transcripts.causes import wrong_reply
@@ -29,8 +30,7 @@ PieceKind: TypeAlias = Literal["thinking", "solution", "evaluation", "comparison
 Grade: TypeAlias = Literal["right", "wrong", "missing", "ungraded", ""]
 """Of an answer; "" for a final ballot, which has none."""
 StreamValues: TypeAlias = Mapping[str, float | None]
-"""By stream; None where the stream gave the turn no signal, which is not zero."""
-
+"""By stream; None if the stream gave the turn no signal, which is not zero."""
 ADVANTAGES = PARTS[:3]
 """Generator, judge and format, which tokens get; the rest of ``PARTS`` are parts of the generator's."""
 
@@ -53,11 +53,11 @@ class TurnView:
     """One turn. ``answer`` is as written; ``pieces`` cover ``text`` exactly, in order.
 
     ``shown``: the turns that its prompt showed, ``compared``: those it could be asked to compare. ``tokens``:
-    how many were generated, None where that is not known. ``cause``: why its solution is wrong, where rules
+    how many were generated, None if that is not known. ``cause``: why its solution is wrong, where rules
     can tell, with what shows it; else "". ``verdict``: that of a verifier model, in words, which is no grade.
     ``programs``: which of its programs ran, how each ended, and what only looks like an output, in words.
     ``targets``: the handles that a turn of criticism criticises, each once; None of any other turn.
-    ``compressed``: what others read in the place of a long solution; ``compression_failed``: that is the
+    ``compressed``: what others read instead of a long solution; ``compression_failed``: that is the
     solution, cut, as nothing that a model wrote could be shown.
     ``rewards`` has peer, truth, judge and format,
     ``advantages`` generator, judge, format, and the parts peer and truth of the generator's.
@@ -86,15 +86,10 @@ class TurnView:
     compressed: str | None = None
     compression_failed: bool = False
 
-    def section(self, kind: PieceKind) -> str | None:
-        """Return what the pieces of a kind hold; None where there is none."""
-        texts = [piece.of(self.text) for piece in self.pieces if piece.kind == kind]
-        return "".join(texts) if texts else None
-
 
 @dataclass(frozen=True, slots=True)
 class SummaryView:
-    """What the prompts of a round showed in the place of the turns ``shown``."""
+    """What the prompts of a round showed instead of the turns ``shown``."""
 
     round: int
     text: str
@@ -105,11 +100,11 @@ class SummaryView:
 
 @dataclass(frozen=True, slots=True)
 class DebateView:
-    """One debate. ``turns[agent][round]``, (N, R) or (N, R + 1) with a ballot; None where no turn was held.
+    """One debate. ``turns[agent][round]``, (N, R) or (N, R + 1) with a ballot; None if no turn was held.
 
     ``winner``: the winner's turn, None without votes; ``tied``: the turns of equal score that it was drawn
-    among by lot, () where one had the best; ``judged_round``: the last round that votes were about.
-    ``scored`` tells whether rewards were stored; without them the winner is that of the margins.
+    among by lot, () if one had the best; ``judged_round``: the last round that votes were about.
+    ``scored``: whether rewards were stored; without them the winner is that of the margins.
     ``rounds_saved``: as in ``Debate``, 0 for one that did not stop.
     """
 
@@ -159,7 +154,7 @@ class DebateView:
         return f"{self.who(turn.agent)}, {self.round_name(turn.round)}"
 
     def handle(self, turn: TurnId, round_: int | None = None) -> str:
-        """Return the handle of a turn, with its round where it is another than is expected."""
+        """Return the handle of a turn, with its round unless it is the expected one."""
         return self.handles[turn.agent] if round_ in (None, turn.round) else self.placed(turn)
 
     def lot(self) -> str:
@@ -168,7 +163,7 @@ class DebateView:
         return f"drawn among {handles}" if handles else ""
 
     def turn(self, turn: TurnId) -> TurnView | None:
-        """Return a turn by its id; None where there is none."""
+        """Return a turn by its id; None if there is none."""
         inside = 0 <= turn.agent < len(self.turns) and 0 <= turn.round < len(self.turns[turn.agent])
         return self.turns[turn.agent][turn.round] if inside else None
 
@@ -179,15 +174,13 @@ class DebateView:
 
 
 def debate_view(id: str, record: Record) -> DebateView:
-    """Return the view of a debate; ValueError where it is not one (``check_record``)."""
+    """Return the view of a debate; ValueError if it is not one (``check_record``)."""
     check_record(record)
     debate, protocol = record.debate, record.debate.protocol
     turns = {turn.id: turn_view(record, turn) for turn in debate.turns}
     rounds = range(1 + max((turn.round for turn in turns), default=-1))
-    if record.rewards is not None:
-        peer = record.rewards.peer
-    else:  # filters know the winner by the margins
-        peer = margins(valid_votes(ballot_box(debate)), protocol.num_agents, protocol.num_rounds)
+    size = (protocol.num_agents, protocol.num_rounds)  # without rewards, filters know the winner by margins
+    peer = record.rewards.peer if record.rewards else margins(valid_votes(ballot_box(debate)), *size)
     best = best_voted(peer)
     return DebateView(
         id=id,
@@ -234,7 +227,7 @@ def turn_view(record: Record, turn: Turn) -> TurnView:
         persona=record.debate.personas[turn.id.agent].name,
         handle=turn.handle,
         ballot=turn.ballot,
-        grade=grade_of(record, turn),
+        grade="" if turn.ballot else grade_name(grade_of(turn.id, record.correct)),
         answer=None if turn.ballot else turn.parsed.answer,
         text=text,
         pieces=pieces_of(turn.parsed, len(text)),
@@ -256,7 +249,7 @@ def turn_view(record: Record, turn: Turn) -> TurnView:
 
 
 def verdict_text(record: Record, turn: TurnId) -> str:
-    """Return what a verifier model says of a solution, marked as no truth; "" where it was not asked."""
+    """Return a verifier model's verdict on a solution, marked as no ground truth; "" if it was not asked."""
     if record.verdicts is UNSET:
         return ""
     score, by = value_of(record.verdicts.scores, turn), f"by the verifier model {record.verdicts.verifier}"
@@ -279,7 +272,7 @@ def programs_text(completion: Completion) -> str:
 
 
 def cause_text(record: Record, turn: Turn) -> str:
-    """Return why a solution is wrong and what shows it, "" where it is not, or no rule can tell."""
+    """Return why a solution is wrong and what shows it, "" if it is not, or no rule can tell."""
     reply = wrong_reply(record, turn)
     cause = None if reply is None else cause_of(reply)
     if reply is None or cause is None or cause.name == "not_known":
@@ -288,24 +281,18 @@ def cause_text(record: Record, turn: Turn) -> str:
     return f"{cause.name.replace('_', ' ')}{shown}"
 
 
-def grade_of(record: Record, turn: Turn) -> Grade:
-    """Return what the answer of a turn is."""
-    return "" if turn.ballot else grade_name(grade_of_turn(turn.id, record.correct))
-
-
 def grade_name(grade: Truth) -> Grade:
     """Return a grade's name.
 
     >>> grade_name(True), grade_name("missing"), grade_name(None)
     ('right', 'missing', 'ungraded')
     """
-    if grade is None:
-        return "ungraded"
-    return "missing" if grade == "missing" else "right" if grade else "wrong"
+    names: dict[Truth, Grade] = {None: "ungraded", "missing": "missing", True: "right", False: "wrong"}
+    return names[grade]
 
 
 def generated(completion: Completion) -> int | None:
-    """Return how many tokens were generated, None where that is not known."""
+    """Return how many tokens were generated, None if that is not known."""
     return token_counts(completion)[1] or completion.token_count
 
 
@@ -319,14 +306,11 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
     [('other', 0, 2), ('solution', 2, 5), ('other', 5, 6)]
     """
     kinds: tuple[PieceKind, ...] = ("thinking", "solution", "evaluation", "comparison")
-    spans: list[tuple[Span, PieceKind]] = [
-        (getattr(parsed, kind), kind) for kind in kinds if getattr(parsed, kind) is not None
-    ]
+    spans: list[tuple[Span, PieceKind]] = [(getattr(parsed, kind), kind) for kind in kinds]
     pieces: list[Piece] = []
     at = 0
-    for span, kind in sorted(spans, key=lambda one: (one[0].start, one[0].end, one[1])):
-        start, end = span.start, span.end
-        start, end = max(at, start), min(length, end)
+    for span, kind in sorted(one for one in spans if one[0] is not None):
+        start, end = max(at, span.start), min(length, span.end)
         if start < end:
             pieces += [Piece("other", at, start)] if at < start else []
             pieces.append(Piece(kind, start, end))
@@ -335,9 +319,82 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
 
 
 def is_markup(text: str) -> bool:
-    """Return whether a text beside the sections is nothing but tags and blanks.
+    """Return whether a text outside of the sections is only tags and blanks.
 
     >>> is_markup("<solution> "), is_markup("</a> so")
     (True, False)
     """
     return len(text) < 1000 and _ONLY_TAGS.fullmatch(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionCell:
+    """One answer as written. ``number`` is the same for equal answers, all right ones being one.
+
+    Numbers count from 0 in the order of the debate: by round, then by agent. None without
+    an answer.
+    """
+
+    id: TurnId
+    answer: str | None
+    number: int | None
+    grade: Grade
+
+    @property
+    def letter(self) -> str:
+        """The letter of the answer, equal for equal answers: A to Z, then A2."""
+        number = self.number
+        if number is None:
+            return "–"
+        return chr(ord("A") + number % 26) + (str(1 + number // 26) if number >= 26 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A new answer of ``target``, other than its author's of the round before, that ``source`` had given.
+
+    The prompt of ``target`` showed ``source``, another agent's turn.
+    """
+
+    source: TurnId
+    target: TurnId
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionView:
+    """``cells[agent][round]``, (N, R), None if no turn was held; ``numbers``: how many answers differ."""
+
+    cells: tuple[tuple[AdoptionCell | None, ...], ...]
+    copies: tuple[Copy, ...]
+    numbers: int
+
+
+def adoption_view(record: Record) -> AdoptionView:
+    """Return the answers of a debate; ValueError if it is not one (``check_record``).
+
+    Answers are equal where the judgment measures take them for the same.
+    """
+    from debate_rl.reports.rows import JudgedDebate  # loads scipy, which most views do without
+
+    check_record(record)
+    protocol, judged = record.debate.protocol, JudgedDebate(record)
+    turns = {turn.id: turn for turn in record.debate.turns if not turn.ballot}
+    known: dict[str, int] = {}
+    numbers: dict[TurnId, int | None] = {}
+    for turn in sorted(turns, key=lambda turn: (turn.round, turn.agent)):
+        answer = judged.answer(turn)
+        numbers[turn] = None if answer is None else known.setdefault(answer, len(known))
+
+    def cell(id: TurnId) -> AdoptionCell | None:
+        grade = grade_name(grade_of(id, record.correct))
+        return AdoptionCell(id, turns[id].parsed.answer, numbers[id], grade) if id in turns else None
+
+    agents, rounds = range(protocol.num_agents), range(protocol.num_rounds)
+    copies: list[Copy] = []
+    for turn, number in numbers.items():
+        before = TurnId(turn.agent, solved_before(protocol, turn.round))
+        if before in turns and number is not None and number != numbers[before]:
+            others = (one for one in turns[turn].shown if one.agent != turn.agent and one.round < turn.round)
+            copies += [Copy(source, turn) for source in others if numbers.get(source) == number]
+    cells = tuple(tuple(cell(TurnId(agent, round_)) for round_ in rounds) for agent in agents)
+    return AdoptionView(cells, tuple(copies), len(known))

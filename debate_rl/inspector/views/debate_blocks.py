@@ -1,4 +1,4 @@
-"""One debate as blocks: its problem, turns, votes, answers, what is malformed, tokens, and prompts."""
+"""One debate as blocks: its problem, turns and answers."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ from debate_rl.inspector.blocks import (
     Span,
     Table,
     Text,
-    VoteDrawing,
     Words,
-    cut,
     grade,
     named_turn,
     to_debate,
     to_turn,
 )
-from debate_rl.inspector.views.adoption import AdoptionView
-from debate_rl.inspector.views.debate import ADVANTAGES, DebateView, Piece, SummaryView, TurnView, is_markup
-from debate_rl.inspector.views.graph import Arrow, RoundGraph
-from debate_rl.inspector.views.parsing import FailureView, TurnForensics, parse_forensics, reparsed
-from debate_rl.inspector.views.prompts import DebatePrompts, PromptView
-from debate_rl.inspector.views.tokens import TokenPiece, TokenView
+from debate_rl.inspector.views.debate import (
+    ADVANTAGES,
+    AdoptionView,
+    DebateView,
+    Piece,
+    SummaryView,
+    TurnView,
+    is_markup,
+)
+from debate_rl.inspector.views.prompts import DebatePrompts, prompt_texts
 from rewards import STREAMS
-from transcripts import Record
 from transcripts.record import named
 
 MOST_VOTES, MOST_FAILURES, MOST_UNREAD = 120, 60, 40
-TONES = 4
-"""Shades of an advantage, up and down."""
 
 
 def debate_blocks(
@@ -60,12 +59,12 @@ def debate_blocks(
         blocks: list[Block] = []
         for summary in (one for one in view.summaries if one.round == round_):
             if prompts:
-                blocks += _prompt("", prompts.of_summary(round_), prompts.note)
+                blocks += prompt_texts(prompts.of_summary(round_), prompts.note)
             blocks.append(_summary(summary, raw=raw))
         cards: list[Block] = []
         for turn in (row[round_] for row in view.turns):
             if turn is not None:
-                prompt = _prompt("", prompts.of(turn.id), prompts.note) if prompts else ()
+                prompt = prompt_texts(prompts.of(turn.id), prompts.note) if prompts else ()
                 cards.append(turn_card(view, turn, raw=raw or turn.id == whole, prompt=list(prompt)))
         blocks.append(Section("", cards, kind="cards"))
         name = view.round_name(round_)
@@ -74,7 +73,7 @@ def debate_blocks(
 
 def _summary(summary: SummaryView, *, raw: bool) -> Text:
     text = summary.completion if raw else summary.text
-    return Text(text, "summary that was shown in the place of the turns", "other", typeset=True)
+    return Text(text, "summary shown instead of the turns", "other", typeset=True)
 
 
 def _head(view: DebateView) -> Iterator[Block]:
@@ -186,7 +185,7 @@ def _pieces(view: DebateView, turn: TurnView, *, raw: bool, fold: bool) -> Itera
 
 
 def problem_blocks(view: DebateView) -> list[Block]:
-    """Return the problem in full, who took part, and what was shown in the place of the history."""
+    """Return the problem in full, who took part, and what was shown instead of the history."""
     blocks: list[Block] = list(_head(view))
     agents: list[Block] = []
     for agent, persona in enumerate(view.personas):
@@ -195,89 +194,6 @@ def problem_blocks(view: DebateView) -> list[Block]:
     blocks.append(Section("agents", agents))
     blocks += [Line(f"held in {duration(view.seconds)}", "faint")] if view.seconds is not None else []
     return blocks + [_summary(summary, raw=False) for summary in view.summaries]
-
-
-_SIGNS = (
-    ("✓ right", "solid"),
-    ("✗ wrong", "dashed"),
-    ("? undecidable", "dotted"),
-    ("= tie", "dots at both ends"),
-    ("↻ in a cycle", "wide band"),
-    ("– does not count", "thin"),
-)
-LEGEND = tuple(word for sign, form in _SIGNS for word in (sign, Span(f" ({form})", "drawn"), "  "))
-"""The signs of votes; pages say as well how each is drawn."""
-VOTE_HEADS = ("judge", "vote", "truth", "counts", "the judge's words")
-
-
-def votes_blocks(view: DebateView, graphs: Sequence[RoundGraph]) -> list[Block]:
-    """Return the votes of rounds: who was preferred, and whether truth agrees."""
-    if not graphs:
-        return [Line("no votes were cast, and there is no malformed line of one", name="none")]
-    return [Line(LEGEND, "legend", name="legend"), *(_round_of_votes(view, graph) for graph in graphs)]
-
-
-def _round_of_votes(view: DebateView, graph: RoundGraph) -> Section:
-    valid = [arrow for arrow in graph.arrows if arrow.counts]
-    decided = [arrow for arrow in valid if arrow.truth != "undecidable"]
-    right = sum(arrow.truth == "right" for arrow in decided)
-    judged = f"; of {len(decided)} decidable ones {right} are right" if decided else ""
-    blocks: list[Block] = [Line(f"{len(valid)} of {counted(len(graph.arrows), 'vote')} count{judged}")]
-    for cycle in graph.cycles:
-        names = ", ".join(view.handle(turn, graph.round) for turn in cycle)
-        blocks.append(Line(Span(f"↻ the majorities go in a cycle: {names}", "doubt")))
-    if graph.condorcet is not None:
-        best = view.handle(graph.condorcet, graph.round)
-        blocks.append(Line((Span(best, "strong"), " beats every other solution")))
-    names = [view.handle(turn, graph.round) for turn in graph.solutions]
-    rows = [
-        (name, *(graph.wins(row, other) for other in range(len(names)))) for row, name in enumerate(names)
-    ]
-    heads = ("beats (wins; = ties)", *(f">{name}" for name in names))
-    blocks += [VoteDrawing(graph, view), Table(heads, rows, name="matrix", kind="plain matrix")]
-    blocks += arrows_table(view, [(graph, arrow) for arrow in graph.arrows], name="arrows")
-    lines = [
-        Line(
-            (
-                f"– {view.handle(line.judge)}: no vote, {line.reason.replace('_', ' ')}: ",
-                Span(line.line, "code"),
-            )
-        )
-        for line in graph.unread[:MOST_UNREAD]
-    ]
-    if lines:
-        title = f"{counted(len(graph.unread), 'line')} that never became votes"
-        blocks.append(Section(title, lines, name="unread", folded=True))
-    return Section(f"votes on {view.round_name(graph.round)}", blocks, name="graph-round")
-
-
-def arrows_table(
-    view: DebateView, arrows: Sequence[tuple[RoundGraph, Arrow]], *, name: str = ""
-) -> list[Block]:
-    """Return votes as the rows of a table."""
-    rows, more = cut((_arrow(view, graph, arrow) for graph, arrow in arrows), MOST_VOTES)
-    ids = [f"vote-{graph.round}-{index}" for index, (graph, _) in enumerate(arrows[:MOST_VOTES])]
-    return (
-        [Table(VOTE_HEADS, rows, name=name, row_name="vote", ids=ids if name else ()), *more] if rows else []
-    )
-
-
-def _arrow(view: DebateView, graph: RoundGraph, arrow: Arrow) -> Sequence[Words]:
-    winner, loser = (view.handle(turn, graph.round) for turn in (arrow.winner, arrow.loser))
-    judge = Span(view.handle(arrow.judge), link=to_turn(view.id, arrow.judge), name="vote-link")
-    counts = f"no: {arrow.dropped.replace('_', ' ')}" if arrow.dropped else "yes"
-    cycle = (", ", Span("↻ in a cycle", "doubt")) if arrow.in_cycle else ()
-    vote = f"{winner} {'=' if arrow.tie else '>'} {loser}"
-    return (judge, vote, grade(arrow.truth), (counts, *cycle), Span(arrow.line, "code"))
-
-
-def votes_of_turn(view: DebateView, graphs: Sequence[RoundGraph], turn: TurnId) -> list[Block]:
-    """Return the votes that a turn got and gave."""
-    every = [(graph, arrow) for graph in graphs for arrow in graph.arrows]
-    got = [pair for pair in every if turn in (pair[1].winner, pair[1].loser)]
-    given = [pair for pair in every if pair[1].judge == turn]
-    titled = (("votes on this turn", got), ("votes by this turn", given))
-    return [Section(title, arrows_table(view, arrows) or [Line("none", "faint")]) for title, arrows in titled]
 
 
 def answers_blocks(view: DebateView, answers: AdoptionView) -> list[Block]:
@@ -308,116 +224,6 @@ def answers_blocks(view: DebateView, answers: AdoptionView) -> list[Block]:
         Table(heads, rows, name="adoption", kind="plain adoption"),
         Line(copies if sources else nobody, name="copies"),
     ]
-
-
-def parsing_blocks(
-    view: DebateView, record: Record, *, chosen: TurnId | None = None, again: bool = True
-) -> list[Block]:
-    """Return what is malformed, the chosen turn first; ``again``: and what today's parser reads otherwise."""
-    malformed = sorted(parse_forensics(record), key=lambda turn: turn.id != chosen)
-    blocks: list[Block] = [_forensics(view, turn) for turn in malformed[:MOST_FAILURES]]
-    if not again:
-        return blocks
-    blocks = blocks or [Line("nothing is malformed", name="none")]
-    if len(malformed) > MOST_FAILURES:
-        blocks.append(Line(f"{len(malformed) - MOST_FAILURES} more turns", "faint"))
-    rows = [
-        (named_turn(view, turn.id), change.field, change.stored, change.now)
-        for turn in record.debate.turns
-        for change in reparsed(record, turn)
-    ]
-    shown, more = cut(rows, MOST_FAILURES)
-    same = f"today's parser reads the same in all {len(record.debate.turns)} turns"
-    table = Table(("turn", "field", "stored", "today"), shown, name="reparsed")
-    return [
-        *blocks,
-        Section("parsed again today", [table, *more] if rows else [Line(same, name="reparsed-same")]),
-    ]
-
-
-def _forensics(view: DebateView, turn: TurnForensics) -> Section:
-    truncated = (", ", Span("truncated", "wrong")) if turn.stop_reason == "length" else ()
-    blocks: list[Block] = []
-    for failure in turn.failures[:MOST_FAILURES]:
-        blocks += _failure(failure)
-    return Section((named_turn(view, turn.id), ": malformed", *truncated), blocks, name="forensics")
-
-
-def _failure(failure: FailureView) -> Iterator[Block]:
-    at = f" line {failure.line}, column {failure.column}, character {failure.offset}"
-    place = Span("" if failure.offset is None else at, "faint")
-    reason = Span(failure.reason.value.replace("_", " "), "strong")
-    yield Line((reason, " ", Span(failure.detail, "code"), place), name="failure")
-    yield Line(failure.rule, "faint")
-    if (excerpt := failure.excerpt) is not None:
-        left = f" … {excerpt.left_out:,} characters … " if excerpt.left_out else ""
-        marked = Span(f"{excerpt.piece}{left}{excerpt.rest}", "mark")
-        yield Text((Span(excerpt.before, "faint"), marked, Span(excerpt.after, "faint")), kind="excerpt")
-
-
-TOKEN_HEADS = (">index", "token", "section", "stream", ">advantage", ">log-probability")
-
-
-def token_blocks(view: TokenView, start: int, most: int) -> list[Block]:
-    """Return the sums by section and stream, then some tokens, with the advantage of each as a shade."""
-    if view.why:
-        return [Line(view.why, "notice", name="no-tokens")]
-    totals = [
-        (one.section, one.stream, f"{one.tokens:,}", fixed(one.advantage, "+.3f"), fixed(one.logprob))
-        for one in view.totals
-    ]
-    heads = ("section", "stream", ">tokens", ">sum of advantages", ">mean log-probability")
-    shown = view.tokens[start : start + most]
-    largest = max((abs(token.advantage) for token in view.tokens if token.advantage), default=0.0)
-    stream = [Span(token.text, f"{tone(token.advantage, largest)} {token.stream}") for token in shown]
-    rows = [_token(token) for token in shown]
-    title = f"tokens {start:,} to {start + len(shown) - 1:,} of {len(view.tokens):,}"
-    return [
-        Table(heads, totals, name="totals", kind="plain"),
-        Text(stream, kind="stream", name="stream"),
-        Section(title, [Table(TOKEN_HEADS, rows, name="token-table", kind="plain mono")], folded=True),
-    ]
-
-
-def _token(token: TokenPiece) -> Sequence[Words]:
-    text = token.text[:60].replace("\n", "\\n")
-    numbers = fixed(token.advantage, "+.3f"), fixed(token.logprob)
-    return (str(token.index), Span(f"'{text}'", "code"), token.section, token.stream, *numbers)
-
-
-def tone(advantage: float | None, largest: float) -> str:
-    """Return the name of a token's shade: up or down, and how far of the turn's largest.
-
-    >>> tone(1.0, 1.0), tone(-0.2, 1.0), tone(0.0, 1.0), tone(None, 1.0)
-    ('up4', 'down1', 'even', 'unheld')
-    """
-    if advantage is None:
-        return "unheld"
-    if advantage == 0 or not largest:
-        return "even"
-    step = min(TONES, 1 + int(TONES * abs(advantage) / largest))
-    return f"{'up' if advantage > 0 else 'down'}{step}"
-
-
-def prompt_blocks(view: DebateView, prompts: DebatePrompts, turn: TurnId) -> list[Block]:
-    """Return what a turn read, and what the summariser of its round read."""
-    blocks: list[Block] = [Line(prompts.note, "notice", name="note")] if prompts.note else []
-    blocks += _prompt("", prompts.of(turn), prompts.note)
-    if any(summary.round == turn.round for summary in view.summaries):
-        blocks += _prompt("summariser: ", prompts.of_summary(turn.round), prompts.note)
-    return blocks
-
-
-def _prompt(reader: str, prompt: PromptView, note: str) -> Iterator[Block]:
-    """Yield the messages that were read, or why they are not known where the note has not said it."""
-    if prompt.why and prompt.why != note:
-        yield Line(f"{reader}{prompt.why}", "notice", name="unknown")
-    for message in prompt.messages:
-        yield Text(message.content, f"{reader}prompt, {message.role}", "prompt", name="message")
-    if prompt.title:
-        yield Text(prompt.text, f"{reader}prompt, {prompt.title}", "prompt", name="sent")
-    elif prompt.unseen:
-        yield Line(f"{reader}{prompt.unseen}", "faint", name="unseen")
 
 
 def turns_by_round(view: DebateView, chosen: TurnId, most: int = 60) -> list[tuple[str, list[TurnView]]]:

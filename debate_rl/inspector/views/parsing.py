@@ -1,8 +1,7 @@
-"""What is malformed in a debate: where, by which rule, and what today's parser makes of it."""
+"""What is malformed in a debate: where, by which rule, and what today's parser reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -17,16 +16,29 @@ from debate.types import (
     FailureReason,
     ParsedTurn,
     ParseFailure,
-    Span,
     StopReason,
     Turn,
     TurnId,
 )
-from debate_rl.inspector.views.debate import handles_of
+from debate.types import Span as TextSpan
+from debate_rl.inspector.blocks import (
+    Block,
+    Line,
+    Section,
+    Span,
+    Table,
+    Text,
+    cut,
+    named_turn,
+)
+from debate_rl.inspector.views.debate import (
+    DebateView,
+    handles_of,
+)
 from transcripts import Record
 from transcripts.record import check_record
 
-CONTEXT, HALF = 60, 80
+CONTEXT, HALF, MOST_FAILURES = 60, 80, 60
 """Characters that an excerpt shows on each side of what it points at, and of each end of a long piece."""
 RULES: dict[FailureReason, str] = {
     FailureReason.MISSING_SECTION: "A reply must hold this section, between its tags.",
@@ -62,7 +74,7 @@ class Excerpt:
 class FailureView:
     """One failure. ``offset`` counts the characters of the text from 0; ``line`` and ``column`` count from 1.
 
-    All three and the excerpt are None where a section is missing: there is nothing to point at.
+    All three and the excerpt are None if a section is missing: there is nothing to point at.
     """
 
     reason: FailureReason
@@ -116,25 +128,21 @@ def parse_forensics(record: Record) -> tuple[TurnForensics, ...]:
 def failure_view(failure: ParseFailure, text: str) -> FailureView:
     r"""Return where a failure is, and the rule.
 
-    >>> shown = failure_view(ParseFailure(FailureReason.NOT_A_COMPARISON, "A ? B", Span(3, 8)), "x\n\nA ? B")
+    >>> failure = ParseFailure(FailureReason.NOT_A_COMPARISON, "A ? B", TextSpan(3, 8))
+    >>> shown = failure_view(failure, "x\n\nA ? B")
     >>> shown.line, shown.column, shown.excerpt.before, shown.excerpt.piece
     (3, 1, 'x\n\n', 'A ? B')
     """
-    told = failure.reason, failure.detail, RULES[failure.reason]
+    rule = failure.reason, failure.detail, RULES[failure.reason]
     if failure.span is None:
-        return FailureView(*told, None, None, None, None)
+        return FailureView(*rule, None, None, None, None)
     start = min(max(0, failure.span.start), len(text))  # the part of a stored span that lies in the text
     end = min(max(start, failure.span.end), len(text))
     piece, line = text[start:end], text.count("\n", 0, start) + 1
     left_out = max(0, len(piece) - 2 * HALF)
-    excerpt = Excerpt(
-        text[max(0, start - CONTEXT) : start],
-        piece[:HALF] if left_out else piece,
-        left_out,
-        piece[-HALF:] if left_out else "",
-        text[end : end + CONTEXT],
-    )
-    return FailureView(*told, start, line, start - text.rfind("\n", 0, start), excerpt)
+    shown = (piece[:HALF], left_out, piece[-HALF:]) if left_out else (piece, 0, "")
+    excerpt = Excerpt(text[max(0, start - CONTEXT) : start], *shown, text[end : end + CONTEXT])
+    return FailureView(*rule, start, line, start - text.rfind("\n", 0, start), excerpt)
 
 
 def parse_again(record: Record, turn: Turn) -> ParsedTurn:
@@ -178,26 +186,64 @@ def reparsed(record: Record, turn: Turn) -> tuple[FieldChange, ...]:
 
 def _text_of(value: Any, text: str) -> str:
     """Return a field of a parsed turn in words."""
-    if value is None:
-        return "none"
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Span):
+    if value is None or isinstance(value, str):
+        return "none" if value is None else value
+    if isinstance(value, TextSpan):
         return f"characters {value.start} to {value.end}: {_short(value.of(text))}"
-    return "; ".join(_each(value)) or "none"
+    return "; ".join(map(_item_text, value)) or "none"
 
 
-def _each(values: tuple[Ballot | Criticism | ParseFailure, ...]) -> Iterator[str]:
-    signs = {"left": ">", "right": "<", "tie": "="}
-    for value in values:
-        if isinstance(value, Criticism):
-            yield f"of {value.target} at {value.span.start}"
-        elif isinstance(value, Ballot):
-            yield f"{value.left} {signs[value.outcome]} {value.right} at {value.span.start}"
-        else:
-            position = "" if value.span is None else f" at {value.span.start}"
-            yield f"{value.reason} {_short(value.detail)}{position}"
+def _item_text(value: Ballot | Criticism | ParseFailure) -> str:
+    at = "" if value.span is None else f" at {value.span.start}"
+    if isinstance(value, Criticism):
+        return f"of {value.target}{at}"
+    if isinstance(value, Ballot):
+        sign = {"left": ">", "right": "<", "tie": "="}[value.outcome]
+        return f"{value.left} {sign} {value.right}{at}"
+    return f"{value.reason} {_short(value.detail)}{at}"
 
 
 def _short(text: str) -> str:
     return text if len(text) <= 2 * CONTEXT else f"{text[:CONTEXT]} ... {text[-CONTEXT:]}"
+
+
+def parsing_blocks(
+    view: DebateView, record: Record, *, chosen: TurnId | None = None, again: bool = True
+) -> list[Block]:
+    """Return what is malformed, the chosen turn first; ``again``: and what today's parser reads otherwise."""
+    malformed = sorted(parse_forensics(record), key=lambda turn: turn.id != chosen)
+    blocks: list[Block] = [_forensics(view, turn) for turn in malformed[:MOST_FAILURES]]
+    if not again:
+        return blocks
+    blocks = blocks or [Line("nothing is malformed", name="none")]
+    if len(malformed) > MOST_FAILURES:
+        blocks.append(Line(f"{len(malformed) - MOST_FAILURES} more turns", "faint"))
+    rows = [
+        (named_turn(view, turn.id), change.field, change.stored, change.now)
+        for turn in record.debate.turns
+        for change in reparsed(record, turn)
+    ]
+    shown, more = cut(rows, MOST_FAILURES)
+    same = f"today's parser reads the same in all {len(record.debate.turns)} turns"
+    table = Table(("turn", "field", "stored", "today"), shown, name="reparsed")
+    return [
+        *blocks,
+        Section("parsed again today", [table, *more] if rows else [Line(same, name="reparsed-same")]),
+    ]
+
+
+def _forensics(view: DebateView, turn: TurnForensics) -> Section:
+    truncated = (", ", Span("truncated", "wrong")) if turn.stop_reason == "length" else ()
+    blocks: list[Block] = []
+    for failure in turn.failures[:MOST_FAILURES]:
+        at = f" line {failure.line}, column {failure.column}, character {failure.offset}"
+        place = Span("" if failure.offset is None else at, "faint")
+        reason = Span(failure.reason.value.replace("_", " "), "strong")
+        blocks.append(Line((reason, " ", Span(failure.detail, "code"), place), name="failure"))
+        blocks.append(Line(failure.rule, "faint"))
+        if (excerpt := failure.excerpt) is not None:
+            left = f" … {excerpt.left_out:,} characters … " if excerpt.left_out else ""
+            marked = Span(f"{excerpt.piece}{left}{excerpt.rest}", "mark")
+            around = (Span(excerpt.before, "faint"), marked, Span(excerpt.after, "faint"))
+            blocks.append(Text(around, kind="excerpt"))
+    return Section((named_turn(view, turn.id), ": malformed", *truncated), blocks, name="forensics")

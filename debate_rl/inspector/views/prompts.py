@@ -1,8 +1,8 @@
-"""The prompts that were read in a debate, made again; a line where the record does not tell them exactly."""
+"""The prompts that turns read, made again; a line where the record does not determine them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +16,8 @@ from debate.prompting.rendering import raw_prompt
 from debate.prompting.texts import SHIPPED, prompt_path
 from debate.types import SUMMARIZER, Completion, Debate, Message, TurnId
 from debate_rl.evaluation.folder import IDENTITY
+from debate_rl.inspector.blocks import Block, Line, Text
+from debate_rl.inspector.views.debate import DebateView
 from debate_rl.runs.provenance import prompts_checksum, prompts_key
 
 TOKENIZER = "tokenizer.json"
@@ -23,10 +25,10 @@ TOKENIZER = "tokenizer.json"
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """What a turn read: its messages; () where that cannot be told exactly, and ``why`` in one line.
+    """What a turn read: its messages; () if the record does not determine them, and ``why`` in one line.
 
-    ``tokens``: how many the engine counted, 0 where it told none. ``text``: the prompt exactly as it was
-    sent, with the marks of the chat template or of the prompt set; "" where the run does not have what that
+    ``tokens``: how many the engine counted, 0 if it did not. ``text``: the prompt exactly as it was
+    sent, with the marks of the chat template or of the prompt set; "" if the run does not have what that
     takes.
     """
 
@@ -36,21 +38,9 @@ class PromptView:
     tokens: int = 0
     text: str = ""
 
-    @property
-    def title(self) -> str:
-        """The heading of the text; "" where there is none."""
-        return ("as sent" + (f", {self.tokens:,} tokens" if self.tokens else "")) if self.text else ""
-
-    @property
-    def unseen(self) -> str:
-        """What is known of a text that cannot be shown, as a sentence; "" where nothing is or it can."""
-        if self.text or not self.tokens:
-            return ""
-        return f"It was sent as {self.tokens:,} tokens; the tokenizer to show them is not on this machine."
-
 
 class DebatePrompts:
-    """The prompts of a debate; ``run`` is the folder of its run, None where it was held here and now.
+    """The prompts of a debate; ``run`` is the folder of its run, None if it was held here and now.
 
     ``note`` is about all of them: where they are from if the record does not tell, or why there are none.
     Texts are decoded from the prompts' tokens where the debate was read with them.
@@ -67,7 +57,7 @@ class DebatePrompts:
             self.note = "" if run is None else _require_known(self._set, run)
             self._held = held_debate(debate)
         except ValueError as error:
-            self.note = f"the prompts cannot be told exactly: {error}"
+            self.note = f"the prompts cannot be made again exactly: {error}"
 
     def of(self, turn: TurnId) -> PromptView:
         """Return what a turn read."""
@@ -76,7 +66,7 @@ class DebatePrompts:
             try:
                 messages, why = self._held.prompt(turn).messages, ""
             except PromptUnknownError as error:
-                why = f"the prompt cannot be told exactly: {error}"
+                why = f"the prompt cannot be made again exactly: {error}"
         return PromptView(turn, messages, why, *self._sent(turn, messages))
 
     def of_summary(self, round_: int) -> PromptView:
@@ -84,7 +74,7 @@ class DebatePrompts:
         return self.of(TurnId(SUMMARIZER, round_))
 
     def _sent(self, turn: TurnId, messages: tuple[Message, ...]) -> tuple[int, str]:
-        """Return the number of tokens of a prompt and its text as sent; 0 and "" where they are not known."""
+        """Return the number of tokens of a prompt and its text as sent; 0 and "" if they are not known."""
         said = self._said.get(turn)
         count = token_counts(said)[0] if said else 0
         tokenizer = self._tokenizer if said and said.prompt_tokens else None
@@ -107,7 +97,7 @@ class DebatePrompts:
 
 
 def _evaluation_of(folder: Path) -> Mapping[str, Any]:
-    """Return what an evaluation is of, whose part this is; {} elsewhere."""
+    """Return what the evaluation of this part was made from; {} elsewhere."""
     try:
         return _table(_table(read_json(folder.resolve().parent / IDENTITY)).get("of"))
     except (OSError, ValueError):
@@ -126,21 +116,15 @@ def _model_of(run: Path) -> Mapping[str, Any]:
 def _tokenizer_file(run: Path, model: Mapping[str, Any]) -> Path | None:
     """Return the tokenizer.json of an export of the run, of the model's folder, or of the hub's cache."""
     name = model.get("name_or_path")
-    homes = [run, *run.resolve().parents[:3]]  # of an evaluation's part the run lies above
-    folders = [
-        *(home / "export" for home in homes),
-        *([Path(name).expanduser()] if isinstance(name, str) and name else []),
-    ]
+    folders = [home / "export" for home in (run, *run.resolve().parents[:3])]  # a part of an evaluation
+    folders += [Path(name).expanduser()] if isinstance(name, str) and name else []
     for path in (folder / TOKENIZER for folder in folders):
         if path.is_file() and path.stat().st_size <= LARGEST:
             return path
-    return _cached(name) if isinstance(name, str) and name.count("/") == 1 else None
-
-
-def _cached(name: str) -> Path | None:
-    """Return a file of the hub that was fetched before; nothing is fetched."""
+    if not isinstance(name, str) or name.count("/") != 1:
+        return None
     try:
-        from huggingface_hub import try_to_load_from_cache
+        from huggingface_hub import try_to_load_from_cache  # nothing is fetched
 
         found = try_to_load_from_cache(name, TOKENIZER)
     except (ImportError, ValueError, OSError):
@@ -149,9 +133,9 @@ def _cached(name: str) -> Path | None:
 
 
 def _require_known(name: str, run: Path) -> str:
-    """Return a note on the prompt set of a run's debate; PromptUnknownError where it is another today.
+    """Return a note on the prompt set of a run's debate; PromptUnknownError if it is another today.
 
-    A file of one's own is read only where its checksum is the one that the run wrote down.
+    The user's own file is read only where its checksum is the one that the run recorded.
     """
     facts: Mapping[str, Any] = {}
     with suppress(OSError, ValueError):
@@ -162,7 +146,7 @@ def _require_known(name: str, run: Path) -> str:
         key = prompts_key(name)
         known = _table(facts.get("data")).get(key) or _evaluation_of(run).get("prompts")
         if known is None and prompt_path(name).parent != SHIPPED:
-            raise PromptUnknownError(f"the run does not tell what was in its prompt set {name!r}")
+            raise PromptUnknownError(f"the run does not record what was in its prompt set {name!r}")
         now = prompts_checksum(name)
     except PromptUnknownError:
         raise
@@ -172,9 +156,32 @@ def _require_known(name: str, run: Path) -> str:
         raise PromptUnknownError(f"its prompt set {name!r} was changed while the run was made")
     if known not in (None, now):
         raise PromptUnknownError(f"its prompt set {name!r} is not what it was for the run")
-    told = f"prompts as today's prompt set {name!r} makes them; the run does not tell which version it had"
-    return "" if known else told
+    note = f"prompts as today's prompt set {name!r} makes them; the run does not record which version it had"
+    return "" if known else note
 
 
 def _table(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def prompt_blocks(view: DebateView, prompts: DebatePrompts, turn: TurnId) -> list[Block]:
+    """Return what a turn read, and what the summariser of its round read."""
+    blocks: list[Block] = [Line(prompts.note, "notice", name="note")] if prompts.note else []
+    blocks += prompt_texts(prompts.of(turn), prompts.note)
+    if any(summary.round == turn.round for summary in view.summaries):
+        blocks += prompt_texts(prompts.of_summary(turn.round), prompts.note, "summariser: ")
+    return blocks
+
+
+def prompt_texts(prompt: PromptView, note: str, reader: str = "") -> Iterator[Block]:
+    """Yield the messages that were read, or why they are not known where the note does not say it."""
+    if prompt.why and prompt.why != note:
+        yield Line(f"{reader}{prompt.why}", "notice", name="unknown")
+    for message in prompt.messages:
+        yield Text(message.content, f"{reader}prompt, {message.role}", "prompt", name="message")
+    if prompt.text:
+        count = f", {prompt.tokens:,} tokens" if prompt.tokens else ""
+        yield Text(prompt.text, f"{reader}prompt, as sent{count}", "prompt", name="sent")
+    elif prompt.tokens:
+        unseen = f"It was sent as {prompt.tokens:,} tokens; the tokenizer to show them is not on this machine"
+        yield Line(f"{reader}{unseen}.", "faint", name="unseen")

@@ -1,8 +1,8 @@
-"""The replays of a run (``debate replay``): what another scheme would have given, in sum and each debate."""
+"""The replays of a run (``debate replay``): the rewards under another scheme, in sum and for each debate."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,12 +13,25 @@ import msgspec
 from debate.files import LARGEST, open_plain, plain_lines, read_plain
 from debate.types import TurnId
 from debate.values import Value
+from debate_rl.formatting import fixed, percent, round_name, round_number
+from debate_rl.inspector.blocks import (
+    Block,
+    Line,
+    Link,
+    Section,
+    Span,
+    Table,
+    Words,
+    cut,
+    to_debate,
+)
 from debate_rl.replay.summary import DEBATES, FACTS, SCHEMA
 from rewards import STREAMS
 from transcripts.codec import decode
 from transcripts.errors import FieldError
-from transcripts.record import PARTS
+from transcripts.record import PARTS, named
 
+MOST_ROWS = 200
 _ID = b'{"id":"'
 OldNew: TypeAlias = tuple[float | None, float | None]
 Columns: TypeAlias = dict[str, tuple[float | None, ...]]
@@ -63,7 +76,7 @@ class TurnChange:
 class DebateReplay:
     """A debate under both schemes. ``differs``: what is stored is not what the run's own scheme gives.
 
-    ``rounds``: R, None where an earlier version did not say.
+    ``rounds``: R, None if an earlier version did not say.
     """
 
     id: str
@@ -121,7 +134,7 @@ class ReplayFacts(Value, frozen=True, forbid_unknown_fields=False):
     """replay.json: the figures by stream and by cell, and the debates that changed most.
 
     ``checked`` debates had something stored, and ``differ`` of them something else than the run's own scheme
-    gives. ``rounds``: a round of this number is the final ballot; None where an earlier version did not say.
+    gives. ``rounds``: a round of this number is the final ballot; None if an earlier version did not say.
     """
 
     overrides: tuple[str, ...]
@@ -150,7 +163,7 @@ class StoredReplay:
         return self.folder.name
 
     def debate(self, id: str) -> DebateReplay | None:
-        """Return one debate, None where the replay did not show it; ReplayError where it is damaged.
+        """Return one debate, None if the replay did not show it; ReplayError if it is damaged.
 
         The first call goes through the file once to see where each debate begins.
         """
@@ -162,7 +175,13 @@ class StoredReplay:
                 return None
             with open_plain(path) as file:
                 file.seek(start)
-                return _debate(decode(file.readline(LARGEST), _Line))
+                line = decode(file.readline(LARGEST), _Line)
+            by_turn = zip(
+                line.turns, _pairs(line, "rewards", STREAMS), _pairs(line, "advantages", PARTS), strict=True
+            )
+            turns = tuple(TurnChange(turn, line.personas[turn.agent], *pairs) for turn, *pairs in by_turn)
+            facts = (line.id, line.step, line.problem, line.change, line.differs)
+            return DebateReplay(*facts, turns, line.rounds)
         except OSError as error:
             raise _unreadable(path, error) from error
         except FieldError as error:
@@ -177,21 +196,21 @@ def replays(run: Path) -> list[ReplayName]:
         names = sorted(child.name for child in (run / "replays").iterdir() if child.is_dir())
     except OSError:
         return []
-    found: list[ReplayName] = []
-    for name in names:
-        try:
-            facts = read_replay(run, name).facts
-        except ReplayError as error:
-            found.append(ReplayName(name, problem=str(error)))
-        else:
-            found.append(ReplayName(name, facts.overrides, facts.debates, facts.changed))
-    return found
+    return [_listed(run, name) for name in names]
+
+
+def _listed(run: Path, name: str) -> ReplayName:
+    try:
+        facts = read_replay(run, name).facts
+    except ReplayError as error:
+        return ReplayName(name, problem=str(error))
+    return ReplayName(name, facts.overrides, facts.debates, facts.changed)
 
 
 def read_replay(run: Path, name: str) -> StoredReplay:
     """Return a replay of a run by its name, or at a path of its own (``--out``).
 
-    ReplayError, in one line, where it is not there, damaged or of a newer schema.
+    ReplayError, in one line, if it is not there, damaged or of a newer schema.
     """
     known = [path.name for path in (run / "replays").glob("*")]
     folder = run / "replays" / name if name in known else Path(name)
@@ -199,21 +218,20 @@ def read_replay(run: Path, name: str) -> StoredReplay:
     if name not in known and not path.is_file():
         names = ", ".join(sorted(known)) or "none (debate replay makes them)"
         raise ReplayError(f"{run}: no replay {name!r}; there are {names}")
+    what = "is not a replay: "
     try:
         data = read_plain(path)
         schema = decode(data, dict[str, Any]).get("schema")
+        if type(schema) is not int or schema < 1:
+            raise FieldError("schema", f"expected {SCHEMA}, got {schema!r:.60}")
+        what = ""
+        if schema > SCHEMA:
+            raise FieldError("schema", f"{schema} is newer than {SCHEMA}, which this version reads")
+        return StoredReplay(folder, decode(data, ReplayFacts))
     except OSError as error:
         raise _unreadable(path, error) from error
     except FieldError as error:
-        raise ReplayError(f"{path}: is not a replay: {error}") from error
-    if type(schema) is not int or schema < 1:
-        raise ReplayError(f"{path}: is not a replay: schema: expected {SCHEMA}, got {schema!r:.60}")
-    if schema > SCHEMA:
-        raise ReplayError(f"{path}: schema: {schema} is newer than {SCHEMA}, which this version reads")
-    try:
-        return StoredReplay(folder, decode(data, ReplayFacts))
-    except FieldError as error:
-        raise ReplayError(f"{path}: {error}") from error
+        raise ReplayError(f"{path}: {what}{error}") from error
 
 
 def _unreadable(path: Path, error: OSError) -> ReplayError:
@@ -233,15 +251,6 @@ def _starts(path: Path, changed: int, size: int) -> dict[bytes, int]:
     return starts
 
 
-def _debate(line: _Line) -> DebateReplay:
-    rewards, advantages = _pairs(line, "rewards", STREAMS), _pairs(line, "advantages", PARTS)
-    turns = tuple(
-        TurnChange(turn, line.personas[turn.agent], rewards[index], advantages[index])
-        for index, turn in enumerate(line.turns)
-    )
-    return DebateReplay(line.id, line.step, line.problem, line.change, line.differs, turns, line.rounds)
-
-
 def _pairs(line: _Line, kind: str, names: Sequence[str]) -> list[dict[str, OldNew]]:
     """Return for each turn its numbers by stream, old and new; what is not in ``new`` is as before."""
     old: Columns = getattr(line.old, kind)
@@ -257,3 +266,67 @@ def _pairs(line: _Line, kind: str, names: Sequence[str]) -> list[dict[str, OldNe
         {name: (old[name][index], new.get(name, old[name])[index]) for name in names}
         for index in range(len(line.turns))
     ]
+
+
+CHANGE_HEADS = (
+    *("stream", "persona", "round", ">turns"),
+    *(">sign changed", ">gained", ">lost", ">old", ">new", ">moved"),
+)
+
+
+def replay_blocks(replay: StoredReplay) -> list[Block]:
+    """Return a replay's figures by stream, and by stream, persona and round, and the debates to open."""
+    facts, filter = replay.facts, replay.facts.asked.filter
+    of = f", of {filter}" if filter else ""
+    blocks: list[Block] = [
+        Line(Span(" ".join(facts.overrides) or "the run's own scheme", "code")),
+        Line(f"{facts.changed:,} of {facts.debates:,} debates{of} have other advantages", name="replay-sum"),
+        Line(f"{facts.differ:,} of {facts.checked:,} were not stored as the run's own scheme gives them"),
+    ]
+    if facts.damaged_lines:
+        blocks.append(Line(f"{facts.damaged_lines:,} damaged lines; their groups lack a debate", "notice"))
+    cells, more = cut(_changes(facts.cells, facts), MOST_ROWS)
+    changed: list[str | Span] = []
+    for one in facts.most_changed[:MOST_ROWS]:
+        link = Link(("replays", replay.name), (("debate", one.id),))
+        changed += [Span(one.id, link=link), f" ({one.change:.3g})  "]
+    most = Line(changed or "none", name="most-changed")
+    return [
+        *blocks,
+        Section("by stream", [Table(CHANGE_HEADS, list(_changes(facts.streams, facts)), name="streams")]),
+        Section("debates that change most (sum of |new - old|)", [most]),
+        Section("by persona and round", [Table(CHANGE_HEADS, cells, name="cells"), *more]),
+    ]
+
+
+def _changes(changes: Sequence[StreamChange], facts: ReplayFacts) -> Iterator[Sequence[Words]]:
+    for one in changes:
+        round_ = "all" if one.round is None else round_number(one.round, facts.rounds)
+        shares = (percent(value) for value in (one.sign_changed, one.gained, one.lost))
+        means = (fixed(value, "+.3f") for value in (one.old, one.new, one.moved))
+        yield (one.stream, one.persona or "all", round_, f"{one.turns:,}", *shares, *means)
+
+
+def debate_replay_blocks(debate: DebateReplay) -> list[Block]:
+    """Return one debate under both schemes: the rewards and advantages of each turn, old and new."""
+    streams = list(debate.turns[0].advantages) if debate.turns else []
+    rows: list[Sequence[Words]] = []
+    for turn in debate.turns:
+        advantages = (_change(turn.advantages, name) for name in streams)
+        rewards = [
+            f"{name} {_change(turn.rewards, name)}" for name in turn.rewards if any(turn.rewards[name])
+        ]
+        where = (named(turn.turn), round_name(turn.turn.round, debate.rounds), turn.persona)
+        rows.append((*where, *advantages, ", ".join(rewards)))
+    blocks: list[Block] = [Table(("turn", "round", "persona", *streams, "rewards"), rows)]
+    blocks.append(Line(f"sum of |new - old| over generator, judge and format: {debate.change:.3g}"))
+    if debate.differs:
+        blocks.append(Line("what is stored is not what the run's own scheme gives", "notice"))
+    link = Span(f"debate {debate.id}", link=to_debate(debate.id))
+    return [Section((link, f" under both schemes: {debate.problem}"), blocks, name="replay-debate")]
+
+
+def _change(values: Mapping[str, tuple[float | None, float | None]], stream: str) -> str:
+    old, new = values[stream]
+    before, after = fixed(old, "+.3f"), fixed(new, "+.3f")
+    return before if old == new else f"{before} → {after}"

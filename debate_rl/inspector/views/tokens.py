@@ -1,22 +1,28 @@
-"""One turn token by token: its stream, its advantage in the loss, and its log-probability."""
+"""One turn token by token: its stream, its advantage in the loss, and its log-probabilities."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import fsum
-from typing import Literal, TypeAlias
+from math import exp, fsum
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from msgspec import UNSET
 
 from debate.types import Completion, Turn, TurnId
+from debate_rl.formatting import fixed
+from debate_rl.inspector.blocks import Block, Line, Section, Span, Table, Text, Words
 from debate_rl.inspector.views.debate import PieceKind, pieces_of
 from learner.advantages import Author, TurnAdvantage
 from learner.rows import first_characters, token_advantages, token_streams
+from learner.types import Transition
 from transcripts import Record
 from transcripts.record import named
+
+if TYPE_CHECKING:
+    from debate_rl.config import Config
 
 Stream: TypeAlias = Literal["forced", "generator", "judge", "both", "critic"]
 STREAMS: tuple[Stream, ...] = ("forced", "generator", "judge", "both", "critic")
@@ -72,10 +78,12 @@ def token_view(record: Record, turn_id: TurnId, *, evaluation: Author) -> TokenV
 
     ``evaluation`` is the run's ``advantages.evaluation``. ValueError where the debate has no such turn.
     """
-    try:
-        turn = record.debate.turn(turn_id)
-    except KeyError as error:
-        raise ValueError(f"the debate has no turn {named(turn_id)}") from error
+    turn = next((one for one in record.debate.turns if one.id == turn_id), None)
+    agents = len(record.debate.personas)
+    if turn is None or turn_id.agent >= agents:
+        last = max((one.id.round for one in record.debate.turns), default=-1)
+        where = f"agents are 0 to {agents - 1}, rounds 0 to {last}"
+        raise ValueError(f"the debate has no turn {named(turn_id)}: {where}")
     why = _why_not(turn.completion)
     if why:
         return TokenView(turn_id, (), (), why)
@@ -135,3 +143,109 @@ def _totals(tokens: Sequence[TokenPiece]) -> Iterator[TokenTotal]:
         logprobs = [token.logprob for token in members if token.logprob is not None]
         mean = fsum(logprobs) / len(logprobs) if logprobs else None
         yield TokenTotal(*key, len(members), fsum(weights) if weights else None, mean)
+
+
+TONES = 4
+"""Shades of an advantage, up and down."""
+TONES = 4
+"""Shades of an advantage, up and down."""
+
+
+def token_blocks(view: TokenView, start: int, most: int) -> list[Block]:
+    """Return the sums by section and stream, then some tokens, with the advantage of each as a shade."""
+    if view.why:
+        return [Line(view.why, "notice", name="no-tokens")]
+    totals = [
+        (one.section, one.stream, f"{one.tokens:,}", fixed(one.advantage, "+.3f"), fixed(one.logprob))
+        for one in view.totals
+    ]
+    shown = view.tokens[start : start + most]
+    largest = max((abs(token.advantage) for token in view.tokens if token.advantage), default=0.0)
+    stream = [Span(token.text, f"{tone(token.advantage, largest)} {token.stream}") for token in shown]
+    rows: list[Sequence[Words]] = []
+    for token in shown:
+        text = Span("'" + token.text[:60].replace("\n", "\\n") + "'", "code")
+        numbers = fixed(token.advantage, "+.3f"), fixed(token.logprob)
+        rows.append((str(token.index), text, token.section, token.stream, *numbers))
+    sums = ("section", "stream", ">tokens", ">sum of advantages", ">mean log-probability")
+    heads = (">index", "token", "section", "stream", ">advantage", ">log-probability")
+    title = f"tokens {start:,} to {start + len(shown) - 1:,} of {len(view.tokens):,}"
+    return [
+        Table(sums, totals, name="totals", kind="plain"),
+        Text(stream, kind="stream", name="stream"),
+        Section(title, [Table(heads, rows, name="token-table", kind="plain mono")], folded=True),
+    ]
+
+
+def tone(advantage: float | None, largest: float) -> str:
+    """Return the name of a token's shade: up or down, and how far of the turn's largest.
+
+    >>> tone(1.0, 1.0), tone(-0.2, 1.0), tone(0.0, 1.0), tone(None, 1.0)
+    ('up4', 'down1', 'even', 'unheld')
+    """
+    if advantage is None:
+        return "unheld"
+    if advantage == 0 or not largest:
+        return "even"
+    step = min(TONES, 1 + int(TONES * abs(advantage) / largest))
+    return f"{'up' if advantage > 0 else 'down'}{step}"
+
+
+LARGEST = 700.0
+"""The logarithm of the largest ratio shown: more is beyond a float."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """One token of a completion, at its ``index``.
+
+    ``advantage`` is None where the turn had no signal at all; ``sampler`` and ``trainer`` are
+    log-probabilities in nats at the persona's temperature; ``ratio`` is exp(trainer - sampler). A forced
+    token has none of them.
+    """
+
+    index: int
+    token: int
+    text: str
+    stream: str
+    advantage: float | None
+    sampler: float | None
+    trainer: float | None
+    ratio: float | None
+
+
+def token_table(
+    record: Record, turn_id: TurnId, model: Any, tokenizer: Any, config: Config
+) -> list[TokenRow]:
+    """Return a row for each token of the turn, with the log-probabilities that the run's learner computes.
+
+    ValueError where the debate has no such turn, no tokens are stored, or they are not of this model.
+    """
+    import torch
+
+    from learner.rows import make_rows
+    from learner.update.batches import collate
+    from learner.update.forward import action_logprobs, compute_type
+
+    view = token_view(record, turn_id, evaluation=config.advantages.evaluation)
+    if view.why:
+        raise ValueError(view.why)
+    turn = record.debate.turn(turn_id)
+    completion, vocabulary = turn.completion, model.get_input_embeddings().weight.shape[0]
+    for name in ("prompt_tokens", "tokens"):
+        for value in getattr(completion, name):
+            if not 0 <= value < vocabulary:
+                where = f"turn {named(turn_id)}, {name}: {value} is not in 0..{vocabulary - 1}"
+                raise ValueError(f"{where}; the transcript is damaged, or of another model")
+    transition = Transition(turn, record.debate.personas[turn_id.agent], record.group)
+    [row] = make_rows([transition], [TurnAdvantage(None, None, None)], config.advantages)
+    compute = compute_type(model, config.learner.compute)
+    with torch.no_grad():
+        logprobs = action_logprobs(model, collate([row], device=model.device), compute=compute)[0][0]
+    trainer = logprobs[len(completion.prompt_tokens) :].tolist()
+    rows: list[TokenRow] = []
+    for piece, logprob in zip(view.tokens, trainer, strict=True):
+        text, sampler = tokenizer.decode([piece.token]), piece.logprob
+        known = (None, None) if sampler is None else (logprob, exp(min(logprob - sampler, LARGEST)))
+        rows.append(TokenRow(piece.index, piece.token, text, piece.stream, piece.advantage, sampler, *known))
+    return rows

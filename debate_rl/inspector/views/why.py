@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import UNSET
 
@@ -23,23 +23,14 @@ from debate_rl.replay.scheme import Scheme, ScoredStep, advantages_of_step, clos
 from envs.errors import MissingPackageError
 from envs.instructions import ConstraintError, constraints_of, follows
 from envs.registry import key_by_itself
-from learner.advantages import Advantages
+from learner.advantages import Advantages, turns
+from learner.advantages.config import EMA_DECAY
 from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
-from learner.advantages.turns import (
-    BESIDE,
-    CREDIT,
-    StreamName,
-    generator_streams,
-    is_masked,
-    mixed,
-    owes,
-    scaled,
-)
-from rewards import ballot_box, drop_reasons
-from rewards.consistency import consistencies
+from learner.advantages.turns import BESIDE, StreamName
+from rewards import Rewards, ballot_box, drop_reasons
 from rewards.criticism import criticised, persuasions
 from rewards.graph import Results, results_by_opponent, total
-from rewards.judging import VoteValue, values_of_votes
+from rewards.judging import VoteValue, consistencies, values_of_votes
 from rewards.labels import OF_TRUTH
 from rewards.peer import fitted_together, preference
 from rewards.shaping import shaping_of
@@ -60,17 +51,19 @@ SOURCES: Final = {
     "win_rate": "(won + ties / 2) / (won + lost + ties)",
     "net_wins": "won - lost",
     "copeland": "mean over opponents of the sign of won less lost",
-    "bradley_terry": "log-strengths of a connected part are centred: less the sum of the others'",
+    "bradley_terry": "log-strengths of a connected part are centred: minus the sum of the others'",
     "shaping": "new, copied, the length of the reply, and a better revision",
-    "likelihood": "log-probability of a token of the gold answer after the reasoning, less the baseline's",
-    "persuasion": "of each target its score by the others less that of its revision",
-    "help": "of each target the score of its revision by the others less that of its solution",
+    "likelihood": "log-probability of a token of the gold answer after the reasoning, minus the baseline's",
+    "persuasion": "of each target its score by the others minus that of its revision",
+    "help": "of each target the score of its revision by the others minus that of its solution",
     "group": "mean of the group",
     "rloo": "mean of the others in the group",
     "scale group": f"standard deviation of the group; divides, {GROUP_STD_EPS:g} added",
     "scale batch": f"standard deviation of all values of the step; divides, {BATCH_STD_FLOOR} at least",
 }
 """Where a number comes from: by peer rule, stream, critic's rule, baseline and scale."""
+OF_FORMAT = "A_format, on the judge's tokens; without any, on the token that ended the reply"
+Known: TypeAlias = float | None
 _FIGURE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -80,7 +73,7 @@ class Number:
 
     ``value``: as computed again; None without signal, or where nothing was computed. ``formula``: arithmetic
     with its figures in full that gives the value, or "". ``stored``: what the transcript has. ``matches``:
-    whether both are equal but for rounding; None without both. ``source``: where it comes from, or why not.
+    whether both are equal up to rounding; None without both. ``source``: where it comes from, or why not.
     """
 
     value: float | None = None
@@ -108,8 +101,8 @@ class Why:
     """Why a turn was rewarded as it was.
 
     ``sentence`` sums up what the tokens get. ``peer`` and ``truth`` are None for a final ballot, which has no
-    solution; ``streams`` is empty where nothing was computed again, and ``notes`` say why. ``matches``:
-    every number that can be compared is as stored; None where there is none.
+    solution; ``streams`` is empty if nothing was computed again, and ``notes`` say why. ``matches``:
+    every number that can be compared is as stored; None if there is none.
     """
 
     id: str
@@ -149,7 +142,7 @@ def _numbers(part: object) -> Iterator[Number]:
 def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: str = "") -> Why:
     """Return the explanation of a turn; without a configuration it has stored numbers alone.
 
-    ``note``: why there is no configuration, if there is none. TranscriptError where there is no such debate
+    ``note``: why there is no configuration, if there is none. TranscriptError if there is no such debate
     or turn, or where its turns do not fit its protocol.
     """
     record = store.debate(id)
@@ -169,18 +162,16 @@ def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: 
             step = recompute(store, scheme_of(config), id, turn)
         except Exception as error:  # the user's own rule may raise anything, and so may other code
             reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-            told = "cannot be recomputed, so only what is stored is shown"
-            notes.append(f"step {record.step} {told}: {reason}")
+            missing = "cannot be recomputed, so only what is stored is shown"
+            notes.append(f"step {record.step} {missing}: {reason}")
     case = _Case(record, turn, step)
-    concerned = {"persuasion": of.parsed.criticisms is not UNSET, "format": owes(of), "judge": True}
+    concerned = {"persuasion": of.parsed.criticisms is not UNSET, "format": turns.owes(of), "judge": True}
     parts: Facts = {
         "peer": None if of.ballot else case.peer(),
         "truth": None if of.ballot else case.truth(),
         "judge": case.judge(),
         "format": case.format(),
-        "streams": tuple(one for one in _streams(case, step) if concerned.get(one["name"], not of.ballot))
-        if step
-        else (),
+        "streams": tuple(one for one in _streams(case) if concerned.get(one["name"], not of.ballot)),
         "total": case.total(),
     }
     badges = [one.matches for one in _numbers(parts) if one.matches is not None]
@@ -203,14 +194,14 @@ def _notes(
 ) -> Iterator[str]:
     if config is not None and config.train.control != "none":
         drawn = config.train.draws_rewards
-        what = "a coin stands for truth" if drawn else "votes are not what the judges' lines say"
-        yield f"train.control = {config.train.control}: {what}"
+        what = "a coin replaces truth" if drawn else "votes are not what the judges' lines say"
+        yield f"train.control = {config.train.control_and_share[0]}: {what}"
     if record.rewards is None:
         yield "no rewards are stored with this debate"
     damaged = [line for line in store.damage if line.startswith(f"step {record.step},")]
     if damaged and step is not None:
         yield f"{counted(len(damaged), 'damaged line')} of this step; baseline groups lack their debates"
-    if config is not None and is_masked(record.debate.turn(turn), config.rewards):
+    if config is not None and turns.is_masked(record.debate.turn(turn), config.rewards):
         yield 'rewards.overlong = "mask": the reply ended at its token limit, so nothing is learnt from it'
 
 
@@ -263,7 +254,7 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
 
 
 class _Case:
-    """A turn with its record, and its step as computed again; None where it was not.
+    """A turn with its record, and its step as computed again; None if it was not.
 
     ``cast``: the votes of its debate, each with why it does not count; without a scheme, own work counts if
     it was asked for.
@@ -281,21 +272,15 @@ class _Case:
 
     def reward(self, stream: str, source: str, formula: str | None = None) -> Number:
         """Return a reward of the turn; without a formula its value stands for itself."""
-        new, old = (
-            value_of(stream_named(of, stream), self.turn) for of in (self.scores, self.record.rewards)
-        )
-        return self.number(new, old, source, formula) if self.step else Number(stored=old, source=source)
+        new, old = self._in(self.scores, stream), self._in(self.record.rewards, stream)
+        return self._number(new, old, source, formula) if self.step else Number(stored=old, source=source)
 
-    def number(
-        self,
-        value: float | None,
-        stored: float | None,
-        source: str,
-        formula: str | None,
-        *,
-        kept: bool = True,
+    def _in(self, rewards: Rewards | None, stream: str) -> float | None:
+        return value_of(stream_named(rewards, stream), self.turn)
+
+    def _number(
+        self, value: Known, stored: Known, source: str, formula: str | None, kept: bool = True
     ) -> Number:
-        """Return a number beside the stored one; ``kept``: transcripts have it."""
         text = "" if value is None else written(value) if formula is None else formula
         matches = close(stored, value) if kept and self.record.rewards is not None else None
         return Number(value, text, stored, matches, source)
@@ -311,7 +296,7 @@ class _Case:
         """Return the votes on the turn, its results against each opponent, and the peer reward."""
         turn, rule = self.turn, "" if self.scheme is None else self.scheme.peer
         row, votes = results_by_opponent(self.counted).get(turn, {}), list[Facts]()
-        results = dict(zip(("won", "lost", "ties"), total(row), strict=True))
+        results: dict[str, int] = dict(zip(("won", "lost", "ties"), total(row), strict=True))
         for vote, _, said in self.votes():
             if turn in (vote.left, vote.right):
                 preferred = (vote.outcome == "left") == (vote.left == turn)
@@ -383,7 +368,7 @@ class _Case:
         }
 
     def _graded_by(self) -> str:
-        """Return what stood for the gold answer in the turn's grade; "" where nothing did."""
+        """Return what stood for the gold answer in the turn's grade; "" if nothing did."""
         kind, labels, round_ = self.credit.truth, self.credit.labels, self.turn.round
         if kind in ("truth", "coin"):
             return "" if kind == "truth" else "a coin"
@@ -391,7 +376,7 @@ class _Case:
         return NO_LABEL if said is None else f"the pseudo-label {said} ({kind})"
 
     def _instructions(self, answer: str | None) -> list[tuple[str, bool]]:
-        """Return each instruction and whether the answer follows it; [] where none is known."""
+        """Return each instruction and whether the answer follows it; [] if none is known."""
         problem = self.debate.problem
         if problem.kind != "instructions" or problem.answer is None or answer is None:
             return []
@@ -430,8 +415,8 @@ class _Case:
             source = "no vote has a value: see each vote"
         if scheme is not None and number(scheme.swap_weight):
             twice = consistencies(self.debate, judge_own=scheme.judge_own).get(self.turn)
-            added = f", and {twice:g} for its consistency with a second ballot: rewards.swap_weight"
-            source += "" if twice is None else added
+            if twice is not None:
+                source += f", and {twice:g} for its consistency with a second ballot: rewards.swap_weight"
         return {"truth_weight": weight, "votes": given, "reward": self.reward("judge", source)}
 
     def format(self) -> Facts:
@@ -450,53 +435,40 @@ class _Case:
         step = self.step
         if step is None:
             return {part: self._advantage(part, "as stored", "", known=False) for part in PARTS}
-        config, (peer, truth) = step.scheme.advantages, step.advantages.weights
+        config = step.scheme.advantages
         of = {name: stream.advantages[step.index] for name, stream in step.advantages.streams.items()}
-        gen, judge, critic = (
-            written(number(one)) for one in (config.lambda_gen, config.lambda_judge, config.lambda_critic)
-        )
-        weights: dict[StreamName, float] = {"mixed": 1.0, "peer": peer, "truth": truth, "shaping": 1.0}
+        weights: dict[StreamName, float] = dict.fromkeys(of, 1.0)
+        weights["peer"], weights["truth"] = step.advantages.weights
         weights["likelihood"] = number(step.scheme.rewards.likelihood_weight)
-        summed = [name for name in weights if name in of]
-        names = ", ".join(f"A_{one}" for one in summed)
-        on = "A_format, on the judge's tokens; without any, on the token that ended the reply"
-        rows = [
-            (
-                "generator",
-                f"lambda_gen * the weighted sum of {names}; a missing part is left out",
-                f"{gen} * ({_weighted((weights[name], of[name]) for name in summed)})",
-                summed,
-            ),
-            ("judge", "lambda_judge * A_judge", f"{judge} * {written(of['judge'])}", ["judge"]),
-            ("format", on, written(of["format"]), ["format"]),
-        ]
-        for name in ("peer", "truth", *(one for one in BESIDE if one in of)):
-            formula = f"{gen} * {_weighted([(weights[name], of.get(name))])}"
-            rows.append((name, f"lambda_gen * its weight * A_{name}", formula, [name] if name in of else []))
-        if of.get("persuasion") is not None:
-            formula = f"{critic} * {written(of['persuasion'])}"
-            rows.append(("critic", "lambda_critic * A_persuasion", formula, ["persuasion"]))
-        return {
-            part: self._advantage(part, source, formula, known=all(map(step.knows, streams)))
-            for part, source, formula, streams in rows
-        }
+        summed: list[StreamName] = [name for name in ("mixed", "peer", "truth", *BESIDE) if name in of]
+        parts: dict[str, list[StreamName]] = {"generator": summed, "judge": ["judge"], "format": ["format"]}
+        parts |= {"peer": ["peer"], "truth": ["truth"], **{name: [name] for name in BESIDE if name in of}}
+        parts |= {"critic": ["persuasion"]} if of.get("persuasion") is not None else {}
+        found: dict[str, Number] = {}
+        for part, names in parts.items():
+            key = {"judge": "lambda_judge", "critic": "lambda_critic", "format": ""}.get(part, "lambda_gen")
+            formula = _weighted((weights[name], of.get(name)) for name in names)
+            formula = f"{written(number(getattr(config, key)))} * ({formula})" if key else formula
+            terms = ", ".join(f"A_{name}" for name in names)
+            source = f"{key} * the weighted sum of {terms}; a missing part is left out" if key else OF_FORMAT
+            known = all(step.knows(name) for name in names if name in of)
+            found[part] = self._advantage(part, source, formula, known=known)
+        return found
 
     def _advantage(self, part: str, source: str, formula: str, *, known: bool) -> Number:
         """Return an advantage of the turn; ``known`` False: it could not be computed."""
-        stored = next(
-            (getattr(one, part, None) for one in self.record.advantages if one.turn == self.turn), None
-        )
-        stored = None if stored is UNSET else stored
+        own = [getattr(one, part, None) for one in self.record.advantages if one.turn == self.turn]
+        stored = own[0] if own and own[0] is not UNSET else None
         if self.step is None or not known:
             return Number(stored=stored, source=source)
         split = any(one.peer is not None or one.truth is not None for one in self.record.advantages)
         kept = part not in BESIDE and (split or part not in ("peer", "truth"))
         value = getattr(self.step.advantages.turns[self.step.index], part, None)
-        return self.number(value, stored, source, formula, kept=kept)
+        return self._number(value, stored, source, formula, kept)
 
 
 def written(value: float | None) -> str:
-    """Return a number in full, in parentheses where it is negative; "" for None.
+    """Return a number in full, in parentheses if it is negative; "" for None.
 
     >>> written(0.1), written(-1), written(None)
     ('0.1', '(-1)', '')
@@ -506,10 +478,10 @@ def written(value: float | None) -> str:
 
 def _weighted(parts: Iterable[tuple[float, float | None]]) -> str:
     """Return the sum of those parts that are there, each with its weight."""
-    there = [part for part in parts if scaled(part[1], part[0]) is not None]
-    return " + ".join(
-        written(value) if weight == 1 else f"{written(weight)} * {written(value)}" for weight, value in there
-    )
+    there = [part for part in parts if turns.scaled(part[1], part[0]) is not None]
+    factors = ["" if weight == 1 else f"{written(weight)} * " for weight, _ in there]
+    terms = [factor + written(value) for factor, (_, value) in zip(factors, there, strict=True)]
+    return " + ".join(terms)
 
 
 def _worth(worth: VoteValue, weight: float | None) -> Number:
@@ -519,29 +491,27 @@ def _worth(worth: VoteValue, weight: float | None) -> Number:
         balanced = "the other judges of the pair balance, or there are none"
         both = f"{undecided}, and {balanced}"
         return Number(source=undecided if weight == 1 else balanced if weight == 0 else both)
-    names = {
-        "truth": "truth",
-        "consensus": "the others' consensus",
-        "verdict": "a verifier model's preference",
-    }
-    there = [about for name, about in names.items() if getattr(worth, name) is not None]
-    return Number(float(worth.value), written(float(worth.value)), source=", ".join(there))
+    there = [name for name in ("truth", "consensus", "verdict") if getattr(worth, name) is not None]
+    return Number(float(worth.value), written(float(worth.value)), source=" and ".join(there))
 
 
-def _streams(case: _Case, step: Step) -> Iterator[Facts]:
-    """Yield how each stream's value becomes the turn's advantage.
+def _streams(case: _Case) -> Iterator[Facts]:
+    """Yield how each stream's value becomes the turn's advantage; nothing if nothing was computed again.
 
     ``members``: the turns of the baseline group. ``centre`` is taken off the value, and ``spread`` is the
-    standard deviation that divides; None where nothing does.
+    standard deviation that divides; None if nothing does.
     """
+    step = case.step
+    if step is None:
+        return
     critics: tuple[StreamName, ...] = ("persuasion",) if "persuasion" in step.advantages.streams else ()
-    for name in (*generator_streams(step.scheme.rewards), "judge", *critics, "format"):
+    for name in (*turns.generator_streams(step.scheme.rewards), "judge", *critics, "format"):
         settings, stream = getattr(step.scheme.advantages, name), step.advantages.streams[name]
         value, advantage = stream.values[step.index], stream.advantages[step.index]
         group = stream.groups.get(stream.keys[step.index])
         compares = settings.baseline in ("group", "rloo") or settings.scale == "group"
         own = group if value is not None else None
-        centre = None if own is None or own.centre is None else _centre(step, name, own)
+        centre = None if own is None else _centre(step, name, own)
         spread = own and own.std
         formula = written(value) if centre is None else f"({written(value)} - {written(centre.value)})"
         formula += f" / {written(own.divisor)}" if own is not None and own.divisor is not None else ""
@@ -579,16 +549,17 @@ def _members(step: Step, group: GroupParts) -> Iterator[Facts]:
         yield {**where, "value": value, "right": right, "this": index == step.index}
 
 
-def _centre(step: Step, name: StreamName, group: GroupParts) -> Number:
-    """Return what is taken off the value."""
+def _centre(step: Step, name: StreamName, group: GroupParts) -> Number | None:
+    """Return what is taken off the value; None if nothing is."""
+    if group.centre is None:
+        return None
     baseline, key = getattr(step.scheme.advantages, name).baseline, step.advantages.streams[name].key
     if baseline == "rae" and not step.means_known:
         return Number(source=f"the persona's running mean is not shown: {step.means_source}")
     if baseline == "rloo" and len(group.members) == 1:
         return Number(source="no others in the group")
-    decay = step.scheme.advantages.ema_decay
     source = SOURCES.get(
-        baseline, f"the persona's running mean before this step, decay {decay:g}; {step.means_source}"
+        baseline, f"the persona's running mean before this step, decay {EMA_DECAY:g}; {step.means_source}"
     )
     if group.effects is not None:
         context = "context: own last solution right or not, right ones shown"
@@ -599,9 +570,9 @@ def _centre(step: Step, name: StreamName, group: GroupParts) -> Number:
 
 
 def _value(case: _Case, step: Step, name: StreamName) -> Number:
-    """Return the reward of a stream with its parts, where it has any."""
+    """Return the reward of a stream with its parts, if it has any."""
     rewards, formula, source = step.scheme.rewards, None, SOURCES.get(name, f"the {name} reward")
-    if name in CREDIT and (step.scheme.advantages.discount or name == "mixed"):
+    if name in turns.CREDIT and (step.scheme.advantages.discount or name == "mixed"):
         return _returned(step, name)
     if name == "shaping" and (parts := shaping_of(case.debate, rewards, key_by_itself).get(case.turn)):
         formula = " + ".join(map(written, parts))
@@ -632,7 +603,7 @@ def _returned(step: Step, name: StreamName) -> Number:
     for one in step.scored.transitions:
         rounds = one.turn.id.round - own.turn.id.round
         if (one.debate, one.turn.id.agent) == (own.debate, own.turn.id.agent) and rounds >= 0:
-            raw = mixed(one.peer, one.truth, weights) if name == "mixed" else getattr(one, name)
+            raw = turns.mixed(one.peer, one.truth, weights) if name == "mixed" else getattr(one, name)
             terms += [] if raw is None else [f"{discount} ** {rounds} * {written(raw)}"]
     source = "this round's reward, and those of the agent's later rounds discounted"
     return Number(value, " + ".join(terms), source=source)

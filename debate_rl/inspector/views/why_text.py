@@ -72,7 +72,7 @@ def sentence(
 
 
 def _values(total: Mapping[str, Number], *names: str) -> list[float]:
-    """Return what parts are, as computed again or else as stored, where they are anything."""
+    """Return the parts that have a value, as computed again or else as stored."""
     values = (total[name].stored if total[name].value is None else total[name].value for name in names)
     return [value for value in values if value is not None]
 
@@ -272,10 +272,10 @@ def _cell(why: Why, row: Facts, key: str) -> Words:
         if "id" in row:  # of a group, perhaps of another debate
             return Span(f"turn {named(value)}", link=to_debate(row["id"], "why", value))
         return Span(why.handle(value), link=to_turn(why.id, value))
-    if key == "value" and not isinstance(value, float):
-        return _number(value)
     if key == "left_right":
         return (grade(grade_name(value[0])), ", ", grade(grade_name(value[1])))
+    if key == "value" and not isinstance(value, float):
+        return _number(value)
     if key == "outcome":
         return {"left": ">", "right": "<", "tie": "="}.get(str(value), "?")
     if isinstance(value, bool):
@@ -286,7 +286,7 @@ def _cell(why: Why, row: Facts, key: str) -> Words:
 
 
 def _number(number: Number) -> tuple[Span, ...]:
-    """Return a number with its arithmetic, a mark where it is not what is stored, and its source."""
+    """Return a number with its arithmetic, a mark if it is not what is stored, and its source."""
     words: list[str | Span] = [
         Span(number.text if len(number.formula) <= LONGEST else figure(number.value), "code")
     ]

@@ -1,5 +1,116 @@
-"""The inspector in a browser: pages made here from a run's transcripts, and one HTML file of them."""
+"""The inspector in a browser: one process, read only, for the user who started it."""
 
-from debate_rl.inspector.web.serving import serve
+from __future__ import annotations
+
+import errno
+import gc
+import socket
+import webbrowser
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from debate.settings import install_hint
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+    from uvicorn import Server
 
 __all__ = ["serve"]
+
+
+def serve(
+    path: Path | str,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8123,
+    filter: str = "",
+    open_browser: bool = False,
+    token: str | None = None,
+) -> None:
+    """Show a run, or a folder of runs, in a browser until it is interrupted; ``port`` 0 takes a free one.
+
+    Bound to anything but loopback, the pages need a token, which the printed address has. ImportError
+    names the extra where a package is missing, OSError says in a line why the port cannot be had.
+    """
+    need_packages()
+    from debate_rl.inspector.web.app import AccessPolicy, make_app
+    from debate_rl.inspector.web.page import Links
+    from debate_rl.inspector.web.site import Site
+
+    Thread(target=warm, daemon=True).start()
+    site, policy = Site(Path(path)), AccessPolicy.of(host, token)
+    start = Links(site.runs()[0].name, filter).debates() if filter and site.is_one_run else "/"
+    try:
+        with listen(host, port) as listener:
+            url = url_of(host, listener.getsockname()[1], start, policy.token)
+            print(f"Open {url} (Ctrl-C ends it)", flush=True)
+            if open_browser:
+                webbrowser.open(url)
+            server_for(make_app(site, policy)).run(sockets=[listener])
+    finally:
+        site.close()
+
+
+def server_for(app: ASGIApp) -> Server:
+    """Return a server of an application that says nothing but what is wrong."""
+    from uvicorn import Config, Server
+
+    return Server(Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off"))
+
+
+def warm() -> None:
+    """Import what pages need before the first request: scipy alone takes half a second."""
+    for name in ("debate_rl.reports.rows", "debate_rl.inspector.views.why", "debate_rl.config"):
+        import_module(name)
+    gc.collect()
+    gc.freeze()  # what stays anyway is not looked through again and again while pages are made
+
+
+def need_packages() -> None:
+    """ImportError, in a line, where the browser's packages are not installed."""
+    for name in ("jinja2", "starlette", "uvicorn"):
+        try:
+            import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            raise ImportError(f"the package {name!r} is not installed: {install_hint('inspect')}") from error
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; OSError says in a line what is in the way."""
+    listener = None
+    try:
+        where = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = where[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(64)
+    except (OSError, OverflowError) as error:
+        if listener is not None:
+            listener.close()
+        why = f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
+        known = {
+            errno.EADDRINUSE: f"port {port} is in use; choose another by --port, or a free one by --port 0",
+            errno.EACCES: f"port {port} may not be used without more rights; choose one from 1024 on",
+        }
+        raise OSError(known.get(getattr(error, "errno", None) or 0, why)) from error
+    return listener
+
+
+def url_of(host: str, port: int, path: str, token: str | None) -> str:
+    """Return the address to open.
+
+    >>> url_of("127.0.0.1", 8123, "/", None)
+    'http://127.0.0.1:8123/'
+    >>> url_of("0.0.0.0", 80, "/run/a/debates?filter=x", "t").replace(socket.gethostname(), "HOST")
+    'http://HOST:80/run/a/debates?filter=x&token=t'
+    """
+    name = socket.gethostname() if host in ("", "0.0.0.0", "::") else host
+    name = f"[{name}]" if ":" in name else name
+    rest = f"{'&' if '?' in path else '?'}token={quote(token, safe='')}" if token else ""
+    return f"http://{name}:{port}{path}{rest}"

@@ -1,19 +1,28 @@
-"""The pages as an ASGI application: routes, errors as pages, and access control."""
+"""The pages as an ASGI application: who may see them, routes, and errors as pages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import hmac
+import ipaddress
+import re
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from debate_rl.inspector.blocks import Line
 from debate_rl.inspector.views.replays import ReplayError
-from debate_rl.inspector.web.access import AccessControl, AccessPolicy
 from debate_rl.inspector.web.page import PageRequest, address, show
 from debate_rl.inspector.web.pages import PAGES, Page
 from debate_rl.inspector.web.rendering import HERE
@@ -21,9 +30,132 @@ from debate_rl.inspector.web.site import Busy, NotFound, Site
 from transcripts import FilterError, TranscriptError
 from transcripts.errors import FieldError
 
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Of every answer."""
 KINDS = {"style.css": "text/css", "inspect.js": "text/javascript", "icon.svg": "image/svg+xml"}
 MISSING = (": no debate ", " is no debate", ": there is no such folder", ": No such file or directory")
-"""What is said of a debate or a folder that is not there, or not any more."""
+"""The message for a debate or a folder that does not exist, or no longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPolicy:
+    """The names a server answers to, whether any IP address is one, and the token it asks for, if any."""
+
+    hosts: frozenset[str]
+    any_address: bool = False
+    token: str | None = None
+
+    @classmethod
+    def of(cls, host: str, token: str | None = None) -> AccessPolicy:
+        """Return the policy of a server bound to ``host``: away from loopback it always has a token."""
+        names = {"localhost", "127.0.0.1", "::1", host.lower()}
+        wildcard = host in ("", "0.0.0.0", "::")
+        if wildcard:
+            names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+        if token is None and not is_loopback(host):
+            token = secrets.token_urlsafe(24)
+        if token is not None and not re.fullmatch("[A-Za-z0-9_-]{16,}", token):
+            raise ValueError("token: needs 16 or more letters, digits, - and _")
+        return cls(frozenset(names - {""}), wildcard, token)
+
+    def knows(self, header: str) -> bool:
+        """Return whether a Host header names this server; another name may be bound to our address."""
+        name = host_of(header)
+        return name in self.hosts or (self.any_address and _address(name) is not None)
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie that keeps the token: two inspectors of one machine do not share it."""
+        return f"inspector-{hashlib.sha256((self.token or '').encode()).hexdigest()[:8]}"
+
+    def opens(self, given: Iterable[str]) -> bool:
+        """Return whether one of these is the token; every one is compared, in constant time."""
+        wanted = (self.token or "").encode()
+        return any(hmac.compare_digest(text.encode("utf-8", "replace"), wanted) for text in given)
+
+
+def host_of(header: str) -> str:
+    """Return the name in a Host header, without port and brackets.
+
+    >>> [host_of(h) for h in ("LocalHost:8123", "[::1]:80", "127.0.0.1", "[::1]evil")]
+    ['localhost', '::1', '127.0.0.1', '']
+    """
+    if header.startswith("["):
+        name, _, rest = header[1:].partition("]")
+        return name.lower() if rest == "" or rest.startswith(":") else ""
+    return header.partition(":")[0].lower()
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach a server bound there.
+
+    >>> [is_loopback(h) for h in ("localhost", "127.0.0.5", "::1", "0.0.0.0", "box.example")]
+    [True, True, True, False, False]
+    """
+    address = _address(host)
+    return host.lower() == "localhost" or (address is not None and address.is_loopback)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+class AccessControl:
+    """Refuses foreign hosts, missing tokens, all but GET and HEAD; adds headers and the server's time."""
+
+    def __init__(self, app: ASGIApp, policy: AccessPolicy) -> None:
+        self._app, self._policy = app, policy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers.setdefault("Cache-Control", "no-store")
+                headers["Server-Timing"] = f"page;dur={1000 * (time.perf_counter() - began):.2f}"
+            await send(message)
+
+        refused = self._refusal(scope)
+        await (refused or self._app)(scope, receive, answer)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers, policy = Headers(scope=scope), self._policy
+        if scope["method"] not in ("GET", "HEAD"):
+            return PlainTextResponse("read only: GET and HEAD\n", 405, {"Allow": "GET, HEAD"})
+        if not policy.knows(headers.get("host", "")):
+            return PlainTextResponse("this server does not answer to that host name\n", 421)
+        if policy.token is None:
+            return None
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if policy.opens(value for key, value in query if key == "token"):
+            rest = urlencode([(key, value) for key, value in query if key != "token"])
+            path = "/" + scope["raw_path"].decode("latin-1").partition("?")[0].lstrip("/")
+            answer = RedirectResponse(path + ("?" + rest if rest else ""), 303)
+            answer.set_cookie(policy.cookie, policy.token, httponly=True, samesite="strict")
+            return answer
+        # cookies of other servers of the host may look like anything
+        cookies = (text.partition("=") for text in headers.get("cookie", "").split(";"))
+        if policy.opens(value.strip() for key, _, value in cookies if key.strip() == policy.cookie):
+            return None
+        return PlainTextResponse("open the address that the command printed: it ends in ?token=...\n", 401)
 
 
 def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
@@ -34,15 +166,14 @@ def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
         Route("/run/{name}", _slash, methods=["GET"]),
     ]
 
-    def not_found(request: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        return _problem(PageRequest(site, request), status, "Not here", "there is no such page")
-
     def failed(request: Request, error: Exception) -> Response:  # the server prints the trace
-        problem = f"{type(error).__name__}: {error}"
-        return _problem(PageRequest(site, request), 500, "This page could not be made", problem)
+        if isinstance(error, HTTPException):
+            status, title, problem = error.status_code, "Not here", "there is no such page"
+        else:
+            status, title, problem = 500, "This page could not be made", f"{type(error).__name__}: {error}"
+        return _problem(PageRequest(site, request), status, title, problem)
 
-    app = Starlette(routes=routes, exception_handlers={HTTPException: not_found, 500: failed})
+    app = Starlette(routes=routes, exception_handlers={HTTPException: failed, 500: failed})
     return AccessControl(app, policy)
 
 
@@ -54,17 +185,14 @@ def _endpoint(site: Site, page: Page) -> Callable[[Request], Response]:
         try:
             return page(request)
         except Busy as busy:
-            told = busy.progress
-            wait = (1000, told.what, told.percent if told.total else None)
+            wait = (1000, busy.what, busy.percent if busy.total else None)
             return show(request, "busy", "One moment", [], status=202, progress=wait)
         except FilterError as error:
             return _problem(request, 400, "This filter cannot be read", error.problem, error.shown())
         except NotFound as error:
             return _problem(request, 404, "Not here", str(error))
-        except (ReplayError, FieldError) as error:  # of files that can be read, and yet not be shown
-            return _problem(request, 422, "This cannot be shown", str(error))
-        except TranscriptError as error:
-            missing = any(words in str(error) for words in MISSING)
+        except (ReplayError, FieldError, TranscriptError) as error:  # files may be read, and yet not be shown
+            missing = isinstance(error, TranscriptError) and any(words in str(error) for words in MISSING)
             return _problem(request, 404 if missing else 422, "This cannot be shown", str(error))
         except FileNotFoundError as error:
             return _problem(request, 404, "Not here any more", f"{error.filename}: {error.strerror}")

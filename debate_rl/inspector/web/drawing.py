@@ -16,7 +16,7 @@ from typing import NamedTuple
 from debate.types import TurnId
 from debate_rl.formatting import GRADE_SIGNS, short
 from debate_rl.inspector.blocks import Chart, Series, VoteDrawing
-from debate_rl.inspector.views.graph import RoundGraph
+from debate_rl.inspector.views.votes import RoundGraph
 
 WIDTH, HEIGHT = 640, 120
 MOST_POINTS = 160
@@ -44,7 +44,7 @@ class DrawnChart(NamedTuple):
 
 
 def draw_chart(chart: Chart) -> DrawnChart | None:
-    """Return the drawing, None where there are fewer than two steps or no value."""
+    """Return the drawing, None if there are fewer than two steps or no value."""
     steps = [step for series in chart.series for step, _ in series.points]
     shown = [series for series in chart.series if any(value is not None for _, value in series.points)]
     if not shown or min(steps) == max(steps):
@@ -72,7 +72,7 @@ def _drawn(series: Series, first: int, last: int, low: float, high: float) -> Dr
 
 
 def binned(points: Sequence[tuple[int, float | None]], most: int) -> list[tuple[float, float | None]]:
-    """Return at most so many points: means of neighbours, None where none of them has a value.
+    """Return at most ``most`` points: means of neighbours, None if none of them has a value.
 
     >>> binned([(0, 1.0), (1, 0.0), (2, None), (3, None), (4, 0.5)], 3)
     [(0.5, 0.5), (2.5, None), (4.0, 0.5)]
@@ -91,7 +91,7 @@ NODE, TIP = 24.0, 11.0
 LABEL, CLEAR = (18.0, 7.0), 4.0
 """Half the width and height of a label, and what is left free between it and a line."""
 MOST_ARROWS = 60
-"""More than these cannot be told apart: then one arrow for each majority is drawn."""
+"""More than these cannot be distinguished: then one arrow for each majority is drawn."""
 Point = tuple[float, float]
 
 
@@ -112,7 +112,7 @@ class Node(NamedTuple):
 class Curve:
     """One vote, by its index in the round's list, or one majority (``index`` -1): ``start`` is preferred.
 
-    ``truth``: its colour and form. ``lit``: it goes with a cycle. ``judge``, and the vote in words: ``told``.
+    ``truth``: its colour and form. ``lit``: it goes with a cycle. ``judge``; ``words``: the vote.
     As drawn: SVG path data of the line and its ``tips``; the label ``sign`` stands at (x, y).
     """
 
@@ -124,7 +124,7 @@ class Curve:
     lit: bool = False
     counts: bool = True
     judge: str = ""
-    told: str = ""
+    words: str = ""
     path: str = ""
     tips: str = ""
     x: float = 0.0
@@ -173,10 +173,10 @@ def _votes(block: VoteDrawing) -> Iterator[Curve]:
     handles = block.view.handles
     for index, arrow in enumerate(block.graph.arrows):
         judge, first, second = (handles[turn.agent] for turn in (arrow.judge, arrow.winner, arrow.loser))
-        told = f"{judge}: {first} {'ties with' if arrow.tie else 'over'} {second}, {arrow.truth}"
-        told += "" if arrow.counts else ", does not count"
+        words = f"{judge}: {first} {'ties with' if arrow.tie else 'over'} {second}, {arrow.truth}"
+        words += "" if arrow.counts else ", does not count"
         sides, marks = (arrow.winner, arrow.loser), (arrow.tie, arrow.in_cycle, arrow.counts)
-        yield Curve(index, *sides, arrow.truth, *marks, judge[:8], told)
+        yield Curve(index, *sides, arrow.truth, *marks, judge[:8], words)
 
 
 def _majorities(graph: RoundGraph) -> list[Curve]:
@@ -210,8 +210,8 @@ def _curve(vote: Curve, start: Point, end: Point, place: float) -> Curve:
     sx, sy = _towards((x0, y0), (cx, cy), NODE + 2)
     ex, ey = _towards((x1, y1), (cx, cy), NODE + 3)
     bx, by = _towards((ex, ey), (cx, cy), 0 if vote.tie else TIP)
-    beside = half + CLEAR if bend >= 0 else -half - CLEAR
-    middle = (sx + 2 * cx + bx) / 4 + across[0] * beside, (sy + 2 * cy + by) / 4 + across[1] * beside
+    away = half + CLEAR if bend >= 0 else -half - CLEAR
+    middle = (sx + 2 * cx + bx) / 4 + across[0] * away, (sy + 2 * cy + by) / 4 + across[1] * away
     tips = _tip((ex, ey), (bx, by), closed=vote.truth != "undecidable")
     if vote.tie:
         tips = "".join(f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0" for x, y in ((sx, sy), (ex, ey)))

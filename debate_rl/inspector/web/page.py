@@ -19,26 +19,12 @@ from debate_rl.inspector.web.site import NotFound, Result, Site
 from transcripts import RunStore
 
 SHORTCUTS = (
-    ("j ↓", "next in a list"),
-    ("k ↑", "the one before"),
-    ("Enter", "open"),
-    ("n", "next debate of the list"),
-    ("p N", "the one before"),
-    ("o", "newest first, or oldest first"),
-    ("u", "up"),
-    ("/", "filter"),
-    ("g s", "steps"),
-    ("g l", "debates"),
-    ("r", "replays"),
-    ("g d", "the debate itself, from one of its views"),
-    ("v", "votes"),
-    ("w", "why this reward"),
-    ("a", "answers"),
-    ("g p", "parsing: what is malformed"),
-    ("g k", "tokens"),
-    ("g i", "prompts: what a turn read"),
-    ("x", "the same problem in other steps"),
-    ("?", "this help"),
+    *(("j ↓", "next in a list"), ("k ↑", "the one before"), ("Enter", "open")),
+    *(("n", "next debate of the list"), ("p N", "the one before"), ("o", "newest first, or oldest first")),
+    *(("u", "up"), ("/", "filter"), ("g s", "steps"), ("g l", "debates"), ("r", "replays")),
+    *(("g d", "the debate itself, from one of its views"), ("v", "votes"), ("w", "why this reward")),
+    *(("a", "answers"), ("g p", "parsing: what is malformed"), ("g k", "tokens")),
+    *(("g i", "prompts: what a turn read"), ("x", "the same problem in other steps"), ("?", "this help")),
 )
 TABS = (
     ("Debate", "debate", "d"),
@@ -86,7 +72,7 @@ class Links:
         return address("run", self.run, *parts, **query)
 
     def debates(self, **other: object) -> str:
-        """Return the address of a list, perhaps with another filter or order, or behind a debate."""
+        """Return the address of a list, perhaps with another filter or order, or after a debate."""
         return self("debates", **({"filter": self.filter, "newest": self.newest} | other))
 
     def within(self, term: str) -> str:
@@ -113,15 +99,6 @@ class Links:
         return self(*path, **query) + (f"#{link.anchor}" if link.anchor else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Live:
-    """How a page asks for what is new. ``insert``: new rows belong on top of those it shows."""
-
-    url: str
-    cursor: str
-    insert: bool
-
-
 class PageRequest:
     """A request for a page: the site and the query, and "" or the name of a run, a replay, a debate's id."""
 
@@ -146,22 +123,17 @@ class PageRequest:
         """The store of the run, up to date."""
         return self.site.store(self.name)
 
-    @property
-    def is_evaluated(self) -> bool:
-        """Whether the debate that was asked for is of an evaluation, which no list holds."""
-        return ":" in self.id
-
     def look(self, key: object, work: Callable[[RunStore], Result]) -> Result:
         """Return what some work with the store gives for the filter of the address; see ``Site.look``."""
         return self.site.look(self.name, self.links.filter, key, work)
 
     def whole_number(self, key: str) -> int | None:
-        """Return a number of the query; None where it is not there or not a number."""
+        """Return a number of the query; None if it is not there or not a number."""
         text = self.query.get(key, "")
         return int(text) if text.isdecimal() and len(text) < 12 else None
 
     def turn(self, key: str = "turn") -> TurnId | None:
-        """Return the turn of the query as AGENT.ROUND, None without; NotFound where it is not a turn."""
+        """Return the turn of the query as AGENT.ROUND, None without; NotFound if it is not a turn."""
         text = self.query.get(key, "")
         if not text:
             return None

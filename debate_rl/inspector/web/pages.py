@@ -3,54 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from debate.types import TurnId
 from debate_rl.formatting import counted
 from debate_rl.inspector.blocks import Block, Chart, Line, Link, Section, Series, Span, Table, to_debate
 from debate_rl.inspector.lists import DEBATES, REPLAYS, RUNS, STEPS, table_of
-from debate_rl.inspector.overview import metrics_of, overviews
-from debate_rl.inspector.runs import config_of, evaluation_of
+from debate_rl.inspector.runs import config_of, evaluation_of, metrics_of, overviews
 from debate_rl.inspector.views import adoption_view, debate_view, token_view, vote_graphs
-from debate_rl.inspector.views.across import across
+from debate_rl.inspector.views.across import across, across_blocks, compare, comparison_blocks
 from debate_rl.inspector.views.across import read as read_debate
-from debate_rl.inspector.views.compared import compare
 from debate_rl.inspector.views.debate import DebateView
-from debate_rl.inspector.views.debate_blocks import (
-    answers_blocks,
-    debate_blocks,
-    parsing_blocks,
-    prompt_blocks,
-    token_blocks,
-    turns_by_round,
-    votes_blocks,
-)
-from debate_rl.inspector.views.prompts import DebatePrompts
-from debate_rl.inspector.views.replays import read_replay, replays
-from debate_rl.inspector.views.run_blocks import (
-    across_blocks,
-    attacks_on,
-    comparison_blocks,
-    debate_replay_blocks,
-    pair_blocks,
-    pairs_blocks,
-    replay_blocks,
-)
+from debate_rl.inspector.views.debate_blocks import answers_blocks, debate_blocks, turns_by_round
+from debate_rl.inspector.views.parsing import parsing_blocks
+from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
+from debate_rl.inspector.views.replays import debate_replay_blocks, read_replay, replay_blocks, replays
+from debate_rl.inspector.views.tokens import token_blocks
+from debate_rl.inspector.views.votes import attacks_on, pair_blocks, pairs_blocks, votes_blocks
 from debate_rl.inspector.views.why import why
 from debate_rl.inspector.views.why_text import why_blocks
-from debate_rl.inspector.web.page import Live, PageRequest, address, show
-from debate_rl.inspector.web.rendering import Face, environment, render_blocks
+from debate_rl.inspector.web.page import PageRequest, address, show
 from debate_rl.inspector.web.site import Busy, NotFound
 from debate_rl.judge_attack.pairs import hack_gaps, judged_steps, watched_judge
-from transcripts import DebateRow, Record, RunStore, StepRow
+from transcripts import Record, StepRow
 from transcripts.record import named
 
 Page: TypeAlias = Callable[[PageRequest], Response]
 ReadBlocks: TypeAlias = Callable[[PageRequest, Record, DebateView, TurnId], Iterable[Block]]
-PAGE, SHOWN_STEPS, MOST_NEW = 50, 200, 200
-"""Debates and pairs a page, steps a page, and rows in one answer: of more, the page is behind and says so."""
+PAGE, SHOWN_STEPS = 50, 200
+"""Debates and pairs a page, and steps a page."""
 MOST_TURNS, MOST_TOKENS = 60, 700
 MOST_CELLS = 700
 """Arrows and cells of matrices that a page has; of more, it has one round."""
@@ -83,13 +66,14 @@ def steps(request: PageRequest) -> Response:
     older = _step(rows[SHOWN_STEPS - 1]) if len(rows) > SHOWN_STEPS else None
     blocks: list[Block] = []
     if damage := store.damage:
-        told = [Line(line) for line in damage[:50]]
-        blocks.append(Section(counted(len(damage), "damaged place"), told, name="damage", folded=True))
+        lines = [Line(line) for line in damage[:50]]
+        blocks.append(Section(counted(len(damage), "damaged place"), lines, name="damage", folded=True))
     if len(judged_steps(run.path)) > 1:
         blocks.append(Line(Span("The judge under attack", link=Link(("pairs",))), name="judged"))
     blocks.append(Section("", _course(request, every), kind="course", id="course"))
-    blocks += [_steps_table(rows[:SHOWN_STEPS])] if rows else [Line("No debate yet.", name="none")]
-    live = Live(links("live", "steps", filter=links.filter), str(_step(every[-1])) if every else "", True)
+    ids = [f"step-{row.step}" for row in rows[:SHOWN_STEPS]]
+    table = table_of(STEPS, rows[:SHOWN_STEPS], name="steps", row_name="step", ids=ids, body="rows")
+    blocks += [table] if rows else [Line("No debate yet.", name="none")]
     total = sum(row.debates for row in every)
     return show(
         request,
@@ -97,20 +81,15 @@ def steps(request: PageRequest) -> Response:
         request.name,
         blocks,
         counts={"total": total, "matching": total, "steps": run.steps},
-        live=live if run.writing and before is None else None,
-        pages=[]
-        if older is None
-        else [("Older steps", links("", before=older, filter=links.filter), "next")],
+        live="insert" if run.writing and before is None else None,
+        pages=[("Older steps", links("", before=older, filter=links.filter), "next")]
+        if older is not None
+        else [],
     )
 
 
 def _step(row: StepRow) -> int:
     return -1 if row.step is None else row.step
-
-
-def _steps_table(rows: Sequence[StepRow]) -> Table:
-    ids = [f"step-{row.step}" for row in rows]
-    return table_of(STEPS, rows, name="steps", row_name="step", ids=ids, body="rows")
 
 
 def _course(request: PageRequest, rows: Sequence[StepRow]) -> list[Block]:
@@ -133,9 +112,10 @@ def debate_list(request: PageRequest) -> Response:
         lambda store: store.debates(links.filter, newest=links.newest, after=after, limit=PAGE + 1),
     )
     rows, total = page[:PAGE], store.count()
-    live = Live(links("live", "debates", filter=links.filter), _newest(store), links.newest and after is None)
+    live = "insert" if links.newest and after is None else "offer"
     pages = [("First page", links.debates(), "first")] if after else []
     pages += [(f"Next {PAGE}", links.debates(after=rows[-1].id), "next")] if len(page) > PAGE else []
+    ids = [f"row-{row.id}" for row in rows]
     order = ("Oldest first", False) if links.newest else ("Newest first", True)
     none: list[Block] = (
         [] if rows else [Line("No debate matches." if links.filter else "No debate yet.", name="none")]
@@ -144,17 +124,12 @@ def debate_list(request: PageRequest) -> Response:
         request,
         "debates",
         "Debates",
-        [*none, _debates_table(rows)],
+        [*none, table_of(DEBATES, rows, name="debates", row_name="row", ids=ids, body="rows")],
         counts={"total": total, "matching": _matching(request) if links.filter else total, "steps": None},
         order=(order[0], links.debates(newest=order[1])),
         live=live if request.run.writing else None,
         pages=pages,
     )
-
-
-def _debates_table(rows: Sequence[DebateRow]) -> Table:
-    ids = [f"row-{row.id}" for row in rows]
-    return table_of(DEBATES, rows, name="debates", row_name="row", ids=ids, body="rows")
 
 
 def _matching(request: PageRequest) -> int | None:
@@ -163,70 +138,6 @@ def _matching(request: PageRequest) -> int | None:
         return request.look("count", lambda store: store.count(request.links.filter))
     except Busy:
         return None
-
-
-def count(request: PageRequest) -> Response:
-    """Answer with how many debates match, null while they are being counted."""
-    return JSONResponse({"count": _matching(request)})
-
-
-def _newest(store: RunStore) -> str:
-    """Return the id of the newest debate, "" where there is none."""
-    return next((row.id for row in store.debates(newest=True, limit=1)), "")
-
-
-def new_debates(request: PageRequest) -> Response:
-    """Answer with the debates of the filter after the cursor, newest first, and the next cursor.
-
-    ``back``: the run is now behind the cursor, as after a resume from an earlier checkpoint.
-    """
-    links, cursor = request.links, request.query.get("after") or None
-    store = request.site.searchable(request.name, links.filter)
-    last = _newest(store)
-    rows = store.debates(links.filter, after=cursor, limit=MOST_NEW + 1)
-    more = len(rows) > MOST_NEW
-    rows = [] if more else rows[::-1]
-    return _answer(
-        request,
-        _debates_table(rows),
-        count=len(rows),
-        more=more,
-        cursor=last,
-        back=cursor is not None and _position(last) < _position(cursor),
-        total=store.count(links.filter) if rows else None,
-    )
-
-
-def new_steps(request: PageRequest) -> Response:
-    """Answer with the steps from the cursor on, which may have grown, newest first."""
-    links = request.links
-    store = request.site.searchable(request.name, links.filter)
-    cursor = request.whole_number("after")
-    rows = store.steps(links.within(f"step:>={cursor or 0}"))[::-1]
-    last = _step(rows[0]) if rows else -1
-    every = request.look("steps", lambda store: store.steps(links.filter))
-    return _answer(
-        request,
-        _steps_table(rows[:MOST_NEW]),
-        count=sum(_step(row) > (-1 if cursor is None else cursor) for row in rows),
-        more=len(rows) > MOST_NEW,
-        cursor=str(last) if rows else "",
-        back=cursor is not None and last < cursor,
-        total=store.count(links.filter),
-        steps=len(store.steps()),
-        course=render_blocks(_course(request, every), Face(links.href)),
-    )
-
-
-def _answer(request: PageRequest, rows: Table, **values: object) -> Response:
-    macros: Any = environment().get_template("blocks.html").module
-    html = str(macros.rows(rows, Face(request.links.href)))
-    return JSONResponse({**values, "html": html.strip(), "live": request.run.writing})
-
-
-def _position(id: str) -> tuple[int, ...]:
-    """Return step and index of a debate, by which debates are ordered."""
-    return tuple(int(part) for part in id.split(".")) if id else ()
 
 
 def same_problem(request: PageRequest) -> Response:
@@ -312,9 +223,9 @@ def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = Fals
         view = debate_view(request.id, record)
         chosen = _chosen(request, view) if of_turn else None
         near, newest = None, request.links.newest
-        if not request.is_evaluated:
-            near = {"previous": _beside(request, newest=not newest), "next": _beside(request, newest=newest)}
-        of = f": {view.spelled(chosen)}" if chosen else ""
+        if ":" not in request.id:
+            near = {"previous": _next(request, newest=not newest), "next": _next(request, newest=newest)}
+        of = f"{'' if title.endswith('?') else ':'} {view.spelled(chosen)}" if chosen else ""
         return show(
             request,
             kind,
@@ -329,21 +240,20 @@ def debate_page(kind: str, title: str, read: ReadBlocks, *, of_turn: bool = Fals
     return page
 
 
-def _beside(request: PageRequest, *, newest: bool) -> str | None:
+def _next(request: PageRequest, *, newest: bool) -> str | None:
     """Return the next debate in an order of the filter's list; "…" while texts are looked through."""
-
-    def next_of(store: RunStore) -> str | None:
-        rows = store.debates(request.links.filter, newest=newest, after=request.id, limit=1)
-        return rows[0].id if rows else None
-
+    filter, id = request.links.filter, request.id
     try:
-        return request.look(("beside", request.id, newest), next_of)
+        rows = request.look(
+            ("next", id, newest), lambda store: store.debates(filter, newest=newest, after=id, limit=1)
+        )
     except Busy:
         return "…"
+    return rows[0].id if rows else None
 
 
 def _chosen(request: PageRequest, view: DebateView) -> TurnId:
-    """Return the turn of the address, or the winner's, or the first; NotFound where there is no such turn."""
+    """Return the turn of the address, or the winner's, or the first; NotFound if there is no such turn."""
     turn = request.turn() or view.winner or next((turn.id for turn in view.spoken()), None)
     if turn is None or view.turn(turn) is None:
         missing = "there is no turn in it" if turn is None else f"no turn {named(turn)} in it"
@@ -397,7 +307,7 @@ def _tokens(request: PageRequest, record: Record, view: DebateView, turn: TurnId
 
 
 def _why(request: PageRequest, record: Record, view: DebateView, turn: TurnId) -> list[Block]:
-    if request.is_evaluated:
+    if ":" in request.id:
         raise NotFound(f"debate {request.id} is of an evaluation: nothing was rewarded in it")
     config, note = config_of(request.store.run)
     return why_blocks(why(request.store, config, request.id, turn, note=note))
@@ -411,9 +321,6 @@ PAGES: dict[str, Page] = {
     "/": front,
     "/run/{name}/": steps,
     "/run/{name}/debates": debate_list,
-    "/run/{name}/live/debates": new_debates,
-    "/run/{name}/live/steps": new_steps,
-    "/run/{name}/live/count": count,
     "/run/{name}/debate/{id}": debate_page("debate", "Debate", _rounds),
     "/run/{name}/debate/{id}/graph": debate_page("graph", "Votes", _votes),
     "/run/{name}/debate/{id}/adoption": debate_page(

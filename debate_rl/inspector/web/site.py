@@ -14,16 +14,12 @@ from typing import Any, TypeVar
 from debate_rl.inspector.runs import FoundRun, find_runs, run_at
 from transcripts import RunStore, TranscriptError, compile_filter
 
-FRESH_S = 1.0
-"""A run is looked at for new debates, and a folder for new runs, at most so often."""
-PATIENCE_S = 0.5
-"""How long an answer waits for something that goes on in the background."""
-LOOK_S = 0.1
+FRESH_S, PATIENCE_S, LOOK_S = 1.0, 0.5, 0.1
+"""How often, at most, disks are looked at for what is new; how long an answer waits for an index; and for a
+search."""
 KEPT_ANSWERS = 256
 SMALL_BYTES = 24 << 20
-"""So much text is indexed while the page waits; more is indexed in the background."""
-
-
+"""This much text is indexed while the page waits; more is indexed in the background."""
 Result = TypeVar("Result")
 
 
@@ -31,26 +27,13 @@ class NotFound(LookupError):
     """There is no such run, replay, or turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Something that a page must wait for: what is done, and of how much."""
-
-    what: str
-    done: int
-    total: int
-
-    @property
-    def percent(self) -> int:
-        """How much is done, 0 to 100."""
-        return 100 * self.done // self.total if self.total else 0
-
-
 class Busy(Exception):
-    """The page cannot be made yet; ``progress`` says why."""
+    """The page cannot be made yet: it waits for ``what``, which is ``percent`` done; ``total`` 0: unknown."""
 
-    def __init__(self, progress: Progress) -> None:
-        super().__init__(progress.what)
-        self.progress = progress
+    def __init__(self, what: str, done: int = 0, total: int = 0) -> None:
+        super().__init__(what)
+        self.what, self.total = what, total
+        self.percent = 100 * done // total if total else 0
 
 
 @dataclass(slots=True)
@@ -83,7 +66,7 @@ class Site:
         self.is_one_run = run_at(path, self.runs()) is not None  # says now what is wrong with the path
 
     def runs(self) -> tuple[FoundRun, ...]:
-        """Return the runs there are; TranscriptError where the path has none (any more)."""
+        """Return the runs there are; TranscriptError if the path has none (any more)."""
         with self._lock:
             if time.monotonic() - self._looked >= FRESH_S:
                 self._runs = tuple(find_runs(self._path))
@@ -91,7 +74,7 @@ class Site:
             return self._runs
 
     def run(self, name: str) -> FoundRun:
-        """Return a run by its name, as it is now; NotFound where none is called so."""
+        """Return a run by its name, as it is now; NotFound if none is called so."""
         with self._lock:
             known = self._seen.get(name)
         if known is None or time.monotonic() - known[0] >= FRESH_S:
@@ -106,10 +89,10 @@ class Site:
         if path is not None:
             with suppress(TranscriptError):
                 return find_runs(path)[0]
-        for run in self.runs():
-            if run.name == name:
-                return run
-        raise NotFound(f"there is no run {name!r} here")
+        found = next((run for run in self.runs() if run.name == name), None)
+        if found is None:
+            raise NotFound(f"there is no run {name!r} here")
+        return found
 
     def store(self, name: str) -> RunStore:
         """Return the store of a run, up to date; Busy while its index is built, NotFound, TranscriptError."""
@@ -121,7 +104,7 @@ class Site:
         try:
             store = served.store.result(PATIENCE_S)
         except TimeoutError:
-            raise Busy(Progress("reading the run", *served.progress)) from None
+            raise Busy("reading the run", *served.progress) from None
         with served.lock:
             if time.monotonic() - served.refreshed >= FRESH_S:
                 store.refresh()
@@ -141,7 +124,7 @@ class Site:
     def searchable(self, name: str, filter: str) -> RunStore:
         """Return the store once it can answer a filter: Busy while the words of a large run are indexed.
 
-        FilterError where the filter cannot be read.
+        FilterError if the filter cannot be read.
         """
         store = self.store(name)
         if not compile_filter(filter).words:
@@ -156,11 +139,11 @@ class Site:
         try:
             served.indexing.result(PATIENCE_S)
         except TimeoutError:
-            raise Busy(Progress("indexing the words", *store.text_read())) from None
+            raise Busy("indexing the words", *store.text_read()) from None
         return store
 
     def look(self, name: str, filter: str, key: object, work: Callable[[RunStore], Result]) -> Result:
-        """Return what some work with a store gives, for a filter; ``key`` tells it from other work.
+        """Return what some work with a store gives, for a filter; ``key`` distinguishes it from other work.
 
         A search for words may have to read many texts: it is done by a store of its own, so that other pages
         are made meanwhile, and Busy until it is done.
@@ -178,7 +161,7 @@ class Site:
         try:
             return answer.result(LOOK_S)
         except TimeoutError:
-            raise Busy(Progress("looking through the texts", 0, 0)) from None
+            raise Busy("looking through the texts") from None
 
     def _index(self, store: RunStore) -> None:
         """Index the words bit by bit, so that a server that ends does not wait for it."""

@@ -17,24 +17,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import kernel, program
-from .processes import Processes, send
+from .kernel import Processes, send
 from .program import read_output
 
 MB = 1 << 20
-TICK_S = 0.02
-"""How often time and memory are looked at."""
-STRETCH = 3
-"""A program that waits for a core gets at most so many times its seconds of wall time."""
+TICK_S = 0.02  # how often time and memory are looked at
+STRETCH = 3  # a program that waits for a core gets at most this many times its seconds of wall time
 OPEN_FILES = 256
 LONGEST_REPORT = 1 << 16
-SOCKET = 300 << 10
-"""Bytes that the kernel may hold for a socket: what was sent and not read."""
-ROUNDS = 1000
-"""How often processes are looked for that are still to be ended."""
+SOCKET = 300 << 10  # bytes that the kernel may hold for a socket: what was sent and not read
+ROUNDS = 1000  # how often processes are looked for that are still to be ended
 NOBODY = 65534
 SLICE = 1 << 16
-WORK = 3
-"""The runner's end of its guard's socket."""
+WORK = 3  # the runner's end of its guard's socket
 
 
 @dataclass(frozen=True)
@@ -76,20 +71,13 @@ def isolate(limits: dict[str, Any]) -> Processes:
         ("uid_map", f"{user} {user} 1"),
         ("gid_map", f"{group} {group} 1"),
     ):
-        _write(proc, f"self/{name}", text)
+        with open(os.open(f"self/{name}", os.O_WRONLY, dir_fd=proc), "wb", buffering=0) as file:
+            file.write(text.encode())
     kernel.drop_privileges()
     kernel.set_dumpable(False)
     kernel.filter_system_calls()
     os.chdir("/tmp")
     return Processes(proc)
-
-
-def _write(folder: int, name: str, text: str) -> None:
-    file = os.open(name, os.O_WRONLY, dir_fd=folder)
-    try:
-        os.write(file, text.encode())
-    finally:
-        os.close(file)
 
 
 class Guard:
@@ -146,7 +134,8 @@ class Guard:
         with suppress(BlockingIOError):
             while self._work.recv(SLICE):  # what the program before said in the runner's name
                 pass
-        self._signal(signal.SIGCONT)
+        if self._status is None:
+            send(self._runner, signal.SIGCONT)
         left, said = len(code).to_bytes(4) + code, b""
         began, waited = time.monotonic(), self._processes.waited(self._runner)
         while True:
@@ -241,10 +230,6 @@ class Guard:
         if pid == self._runner:
             self._status = status
 
-    def _signal(self, number: signal.Signals) -> None:
-        if self._status is None:
-            send(self._runner, number)
-
 
 def read_report(said: bytes) -> Report:
     """Return what a runner says of its program; a program can say it in the runner's name."""
@@ -260,11 +245,11 @@ def read_report(said: bytes) -> Report:
 
 
 def limit(limits: dict[str, Any], address_space: int) -> None:
-    """Bound this process and all that come of it."""
+    """Limit this process and its children."""
     file = limits["file_mb"] * MB
     bounds = {
         "RLIMIT_AS": address_space + limits["memory_mb"] * MB,
-        "RLIMIT_NPROC": limits["processes"] + 2 if limits["boxed"] else None,  # beside guard and runner
+        "RLIMIT_NPROC": limits["processes"] + 2 if limits["boxed"] else None,  # and guard and runner
         "RLIMIT_FSIZE": file,
         "RLIMIT_NOFILE": OPEN_FILES,
         "RLIMIT_CORE": 1,  # of 0, a program that collects dumps would be started all the same

@@ -1,4 +1,4 @@
-"""What the kernel is asked for inside the box: namespaces, mounts, no privileges, a filter of system calls.
+"""What the kernel is asked for in the box: namespaces, mounts, no privileges, a filter of calls, processes.
 
 Runs under the sandbox's Python with the standard library alone. Linux on x86-64 and 64-bit ARM.
 """
@@ -11,7 +11,9 @@ import os
 import platform
 import signal
 import struct
+import sys
 import tomllib
+from contextlib import suppress
 
 NEW_NS, NEW_CGROUP, NEW_UTS, NEW_IPC = 0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000
 NEW_USER, NEW_PID, NEW_NET, NEW_TIME = 0x1000_0000, 0x2000_0000, 0x4000_0000, 0x0000_0080
@@ -25,11 +27,10 @@ NEWEST = 462
 """The newest system call that the filter knows; later ones are refused as if the kernel lacked them."""
 with open(os.path.join(os.path.dirname(__file__), "system_calls.toml"), "rb") as _file:
     SYSTEM_CALLS: dict[str, dict[str, tuple[int, int]]] = tomllib.load(_file)
-"""Refused system calls, and those that are refused but for the caller itself."""
+"""Refused system calls, and those that are refused except for the caller itself."""
 _ARCHITECTURES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}
 _CLONE, _CLONE3, _MMAP, _SETSOCKOPT = (56, 220), (435, 435), (9, 222), (54, 208)
-_SOCKETS = (41, 198), (53, 199)
-"""socket and socketpair."""
+_SOCKETS = (41, 198), (53, 199)  # socket and socketpair
 _SHARED, _ANONYMOUS, _HUGE = 0x01, 0x20, 0x4_0000
 _SEND_BUFFER = 7
 _X32 = 0x4000_0000
@@ -88,7 +89,7 @@ def drop_privileges() -> None:
 
 
 def filter_system_calls() -> None:
-    """Refuse the system calls of system_calls.toml from now on, in this process and all that come of it."""
+    """Refuse the system calls of system_calls.toml from now on, in this process and its children."""
     code = system_call_filter(platform.machine())
     buffer = ctypes.create_string_buffer(code)
     # struct sock_fprog: a short, padding, a pointer
@@ -148,3 +149,127 @@ def _when(test: int, value: int, result: int) -> list[bytes]:
 
 def _unless(test: int, value: int, result: int) -> list[bytes]:
     return [_step(test, value, 1, 0), _result(result)]
+
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def send(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process, or of -1 to all that may get it; of one that is gone, nothing."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+class Processes:
+    """The processes of a pid namespace, by the /proc that was mounted for it."""
+
+    def __init__(self, proc: int) -> None:
+        self._proc = proc
+
+    def others(self, runner: int) -> list[int]:
+        """Return every living process but the first one and the runner."""
+        return [pid for pid in self._all() if pid not in (1, runner) and not self._is_dead(pid)]
+
+    def signal_all(self, runner: int, number: signal.Signals) -> None:
+        """Send a signal to every process but this, in one call."""
+        send(-1, number)
+
+    def size(self, pid: int | str) -> int:
+        """Return the bytes in memory of a process, shared ones included; 0 when it is gone."""
+        pages = self._pages(str(pid))
+        if not pages:  # its first thread has ended, and others may have not
+            pages = max((self._pages(f"{pid}/task/{thread}") for thread in self._threads(pid)), default=0)
+        return pages * PAGE
+
+    def _pages(self, task: str) -> int:
+        words = self._read(f"{task}/statm").split()
+        return int(words[1]) if len(words) > 1 else 0
+
+    def address_space(self) -> int:
+        """Return the bytes of this process's address space."""
+        words = self._read("self/statm").split()
+        return int(words[0]) * PAGE if words else 0
+
+    def share(self, pid: int) -> int:
+        """Return the bytes in memory of a process, with its part of what it shares with others."""
+        for line in self._read(f"{pid}/smaps_rollup").splitlines():
+            if line.startswith(b"Pss:"):
+                return int(line.split()[1]) * 1024
+        return self.size(pid)
+
+    def sockets(self) -> int:
+        """Return how many sockets there are in this process's network namespace."""
+        words = self._read("self/net/sockstat").split()
+        return int(words[2]) if len(words) > 2 else 0
+
+    def waited(self, pid: int) -> float:
+        """Return the seconds for which a process was ready and had no core."""
+        words = self._read(f"{pid}/schedstat").split()
+        return int(words[1]) / 1e9 if len(words) > 1 else 0.0
+
+    def _all(self) -> list[int]:
+        return [int(name) for name in os.listdir(self._proc) if name.isdigit()]
+
+    def _is_dead(self, pid: int) -> bool:
+        """Return whether all threads have ended; the first one may long have."""
+        stat = self._stat(pid)
+        return not stat or (stat[0] in (b"Z", b"X") and int(stat[17]) <= 1)
+
+    def _threads(self, pid: int | str) -> list[str]:
+        with suppress(OSError):
+            folder = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._proc)
+            try:
+                return os.listdir(folder)
+            finally:
+                os.close(folder)
+        return []
+
+    def _stat(self, pid: int) -> list[bytes]:
+        return self._read(f"{pid}/stat").rpartition(b")")[2].split()
+
+    def _read(self, name: str) -> bytes:
+        with suppress(OSError):
+            file = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
+            try:
+                return os.read(file, 1 << 16)
+            finally:
+                os.close(file)
+        return b""
+
+
+class Descendants(Processes):
+    """Without a namespace: the descendants of this process, by the machine's own /proc."""
+
+    def __init__(self) -> None:
+        super().__init__(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
+
+    def others(self, runner: int) -> list[int]:
+        """Return every living descendant of this process but the runner."""
+        parents = {pid: stat[1] for pid in self._all() if len(stat := self._stat(pid)) > 1}
+        found, new = set[int](), {os.getpid()}
+        while new:
+            new = {pid for pid, parent in parents.items() if int(parent) in new} - found
+            found |= new
+        return [pid for pid in found - {runner} if not self._is_dead(pid)]
+
+    def signal_all(self, runner: int, number: signal.Signals) -> None:
+        """Send a signal to the runner and to every descendant of this process, one by one."""
+        for pid in (runner, *self.others(runner)):
+            send(pid, number)
+
+
+class Unseen(Processes):
+    """Where there is no /proc (macOS): nothing is seen."""
+
+    def others(self, runner: int) -> list[int]:
+        """Return nothing."""
+        return []
+
+    def signal_all(self, runner: int, number: signal.Signals) -> None:
+        """Send a signal to the runner."""
+        send(runner, number)
+
+
+def plain_processes() -> Processes:
+    """Return what is seen without a box."""
+    return Descendants() if sys.platform == "linux" else Unseen(-1)

@@ -16,8 +16,7 @@ import tempfile
 import traceback
 import types
 
-_BYTES = 4
-"""Bytes of a character of UTF-8, at most."""
+_BYTES = 4  # bytes of a character of UTF-8, at most
 
 
 def open_output() -> int:
@@ -54,10 +53,8 @@ def _shorten(head: str, tail: str, longest: int, whole: str) -> str:
     return f"{head[:half]}\n[{left}{whole} left out]\n{tail[-half:] if half else ''}"
 
 
-LONGEST_ERROR = 500
-"""Characters of an error's line."""
-FRAMES = 10
-"""Most lines of a traceback's calls, from the outermost and to the innermost."""
+LONGEST_ERROR = 500  # characters of an error's line
+FRAMES = 10  # most lines of a traceback's calls, from the outermost and to the innermost
 
 
 def serve(work: socket.socket, output: int) -> None:
@@ -78,7 +75,7 @@ def serve(work: socket.socket, output: int) -> None:
 
 
 def receive(work: socket.socket) -> str | None:
-    """Return the next program; None where there is none left."""
+    """Return the next program; None if there is none left."""
     head = _exactly(work, 4)
     body = _exactly(work, int.from_bytes(head)) if head is not None else None
     return None if body is None else body.decode("utf-8", "replace")
@@ -103,7 +100,7 @@ def _seed() -> None:
 
 
 def _open_streams(output: int) -> None:
-    """Give the program the two streams anew, one line at a time, whatever the one before did to them."""
+    """Give the program fresh streams, one line at a time, whatever the previous program did to them."""
     for name in ("stdout", "stderr"):
         raw = io.FileIO(output, "a", closefd=False)
         stream = io.TextIOWrapper(

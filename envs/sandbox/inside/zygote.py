@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from . import guard, kernel
-from .processes import plain_processes
+from .kernel import plain_processes
 from .program import open_output
 
 IDLE_S, SESSIONS = 0.2, 8

@@ -12,7 +12,7 @@ import pytest
 from debate_rl.config import Config
 from debate_rl.training.loop import train
 
-TINY = {"hidden_size": 16, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 24, "init_std": 0.3}
+TINY = {"hidden_size": 16, "layers": 1, "heads": 2, "intermediate_size": 24, "init_std": 0.3}
 PIECES = ["<solution> 8 + 3. \\boxed{1 + 2}</solution>", "<solution> 2 + 5. \\boxed{3 + 4}</solution>", "x"]
 
 

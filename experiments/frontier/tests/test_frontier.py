@@ -126,7 +126,7 @@ def test_a_signal_is_known_by_its_name_and_share():
     [
         ("vote", "vote: no such signal; did you mean 'votes'"),
         ("truth", "truth: no such signal"),
-        ("truth=0", "share behind a signal is above 0 and at most 1"),
+        ("truth=0", "share after a signal is above 0 and at most 1"),
         ("flipped=1.5", "flipped=1.5: the share"),
         ("flipped=x", r"\(got 'x'\)"),
         ("votes=0.5", "no such signal"),
@@ -516,7 +516,7 @@ def test_tables_and_figure_are_of_the_cells(tmp_path):
         draw(cells, found, path)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     drawn = paths[0].read_text()
-    assert "Votes beside majorities" in drawn
+    assert "Votes compared with majorities" in drawn
     assert worth_lines(found) == [f"trap votes without labels: {found[0].text}"]
     assert f"votes: {found[0].text}" in drawn
     paths[1].unlink()

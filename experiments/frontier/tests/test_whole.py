@@ -1,4 +1,4 @@
-"""A frontier in a process of its own: arms from one start, killed and resumed."""
+"""A frontier in its own process: arms from one start, killed and resumed."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_a_claim_holds_where_the_difference_is_above_0():
 def test_a_claim_is_not_shown_where_nothing_can_be_told_and_fails_where_the_other_is_better():
     found = card(rung("debate_winner", 21), rung("swiss", 4))
     claim = found["debate beats self-consistency at equal generated tokens"]
-    assert (claim.outcome, claim.why) == ("not shown", "no difference can be told")
+    assert (claim.outcome, claim.why) == ("not shown", "no clear difference")
     # one of 40 differs, and eight tell: 2 / 2^8 is below .05 / 4, as there are four such claims
     assert claim.change == "about 320 problems like these"
     claim = found["a Swiss tournament beats self-consistency at equal generated tokens"]

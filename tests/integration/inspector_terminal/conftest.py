@@ -111,7 +111,7 @@ def records(step: int, problems: list[Problem], **protocol: Any):
 
 
 def write(folder: Path, step: int, count: int) -> None:
-    """Write a step of so many debates."""
+    """Write a step of this many debates."""
     problems = [Problem(f"sum/{n}", f"What is {n} + 1?", str(n + 1), "sums") for n in range(count)]
     write_step(folder / "transcripts", step, records(step, problems))
 

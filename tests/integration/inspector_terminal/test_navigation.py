@@ -206,7 +206,10 @@ def test_the_grid_chooses_the_turn(run, drive):
         grid = session.app.screen.query_one(Grid)
         assert (grid.chosen.agent, grid.chosen.round) == (1, 1)
         turn = session.app.screen.debate.view.turns[1][1]
-        assert turn.section("solution").strip() in session.app.screen.query_one("#main", Lines).plain
+        assert (
+            next(piece.of(turn.text) for piece in turn.pieces if piece.kind == "solution").strip()
+            in session.app.screen.query_one("#main", Lines).plain
+        )
         await session.press("up", "up", "left", "left", "right", "right", "right", "right")
         assert (grid.chosen.agent, grid.chosen.round) == (0, 2)
 

@@ -1,4 +1,4 @@
-"""On a terminal of its own: what reaches it, and what is said where there is none."""
+"""On a terminal of its own: what reaches it, and what is said if there is none."""
 
 from __future__ import annotations
 

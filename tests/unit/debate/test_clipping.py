@@ -31,11 +31,3 @@ def test_what_is_left_is_a_beginning_without_any_of_them(text, stops, start):
     assert all(stop not in cut[start:] for stop in stops)
     assert len(cut) >= min(start, len(text))
     assert clipped(cut, stops, start=start) == cut
-
-
-@given(TEXTS, STOPS)
-def test_cutting_at_one_after_the_other_is_cutting_at_all(text, stops):
-    one_by_one = text
-    for stop in sorted(stops, key=lambda stop: text.find(stop) if stop in text else len(text)):
-        one_by_one = clipped(one_by_one, (stop,))
-    assert one_by_one == clipped(text, stops)

@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import UNSET
 from msgspec.structs import replace
-from pydantic import ValidationError
 
-from debate import Completion, DebateConfig, Problem, hold_debate
-from debate.compression import TRIES, solution_tokens
+from debate import DebateConfig, Problem, hold_debate
+from debate.compression import TRIES
 from debate.config import CompressionConfig
 from debate.parsing import last_boxed
 from debate.policies import ScriptedPolicy
 from debate.prompting.rebuilding import held_debate
-from debate.types import COMPRESSOR, Span, TurnId
-from debate_rl.config import Config
+from debate.types import COMPRESSOR, TurnId
 from debate_rl.metrics.debates import compression_metrics
 from transcripts import Record
 from transcripts.codec import from_line, to_line
@@ -81,19 +78,6 @@ def test_a_long_solution_is_read_as_the_model_shortened_it_and_short_ones_as_the
 
 
 @pytest.mark.parametrize(
-    ("written", "text"),
-    [
-        ("By steps.", "By steps.\n\\boxed{4}"),
-        ("<think>hm</think><solution> By steps: \\boxed{4} </solution>", "By steps: \\boxed{4}"),
-        ("By steps: \\boxed{4} <comparison>K7 > Q2</comparison>", "By steps: \\boxed{4}"),
-    ],
-)
-def test_the_box_is_kept_and_what_stands_beside_the_text_is_not(written, text):
-    [one] = hold(Debaters(written)).compressions
-    assert (one.text, one.failed) == (text, False)
-
-
-@pytest.mark.parametrize(
     "bad",
     [
         "So \\boxed{5}",
@@ -131,45 +115,6 @@ def test_an_answer_that_the_grader_reads_otherwise_is_refused():
     assert (one.text, len(one.completions)) == ("#### \\boxed{4}", TRIES)
 
 
-def test_a_solution_without_an_answer_gets_none():
-    policy = Debaters("It is \\boxed{4}", "By steps.", long="step by step, " * 20)
-    [one] = hold(policy).compressions
-    assert (one.text, len(one.completions)) == ("By steps.", 2)
-
-
-def test_a_request_that_does_not_fit_is_not_sent():
-    config = CONFIG.model_copy(update={"context_tokens": 600, "max_tokens": 330})
-    for needed, sent in ((540, 1), (541, 0)):  # 600 less 60 for the shorter text
-        policy = Debaters("By steps: \\boxed{4}")
-        policy.count_tokens = lambda messages, n=needed: n if "Shorten" in messages[0].content else 200
-        [one] = hold(policy, config).compressions
-        assert (one.failed, len(one.completions), len(asked(policy))) == (not sent, sent, sent)
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"compress": CompressionConfig()}, PROBLEM),
-        ({"compress": CompressionConfig(over=400, max_tokens=9)}, PROBLEM),
-        ({"history_rounds": 0}, PROBLEM),
-        ({"num_rounds": 1, "final_ballot": False}, PROBLEM),
-        ({"min_rounds": 1, "final_ballot": False}, PROBLEM),  # all agree, and nobody reads it
-        ({}, Problem("e", "Write.", "a text", kind="overlap")),
-    ],
-)
-def test_what_is_short_or_read_by_nobody_stays_as_it_is(changes, problem):
-    policy = Debaters()
-    debate = hold(policy, CONFIG.model_copy(update=changes), problem)
-    assert (debate.compressions, asked(policy)) == (UNSET, [])
-
-
-def test_another_model_may_shorten():
-    other = Debaters("By steps: \\boxed{4}")
-    own = Debaters()
-    [one] = hold(own, summarizer=other).compressions
-    assert (one.text, len(other.requests), asked(own)) == ("By steps: \\boxed{4}", 1, [])
-
-
 def test_it_is_stored_counted_and_held_against_the_debate():
     debates = [hold(Debaters("By steps: \\boxed{4}")), hold(Debaters("", "", ""))]
     for debate in debates:
@@ -189,45 +134,7 @@ def test_it_is_stored_counted_and_held_against_the_debate():
         check_record(Record(foreign, 0, "g"))
 
 
-def test_the_tokens_of_a_solution_are_those_in_it():
-    text = "<solution>abcdef</solution>"
-    [turn, *_] = hold(Debaters(), DebateConfig(num_agents=1, num_rounds=1)).turns
-    parsed = replace(turn.parsed, solution=Span(10, 16))
-
-    def tokens(reply):
-        return solution_tokens(replace(turn, completion=reply, parsed=parsed))
-
-    counted = Completion((), (1, 2, 3, 4), (0.0,) * 4, text, "stop", 0, (0, 10, 13, 16))
-    assert tokens(counted) == 2
-    assert tokens(replace(counted, offsets=(0, 0, 5, 15))) == 2  # two that reach over its ends
-    assert tokens(Completion((), (), (), text, "stop", 0, token_count=9)) == 2  # 9 * 6 / 27
-    assert tokens(Completion((), (), (), text, "stop", 0)) == 2  # 9 * 6 / 27 of 27 / 3
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"compress": {"over": 100}}, "over: 100, but .* may have max_tokens = 1024"),
-        ({"compress": {"over": 0}}, "greater than or equal to 1"),
-        (
-            {"compress": {"over": 3000}, "summary": {"enabled": True}},
-            "compress.over: 3000, but",
-        ),
-        ({"compress": {"ovr": 3000}}, "unknown key 'ovr'; did you mean 'over'"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(settings, message):
-    with pytest.raises(ValidationError, match=message):
-        DebateConfig.model_validate(settings)
-
-
-def test_a_summarizer_may_be_there_for_compressions_alone():
-    tables = {"model": {"name_or_path": "m"}, "summarizer": {"endpoint": "short"}}
-    tables["endpoints"] = {"short": {"policy": "my_module:make"}}
-    config = Config.model_validate(tables | {"debate": {"compress": {"over": 3000}}})
-    assert config.debate.compress_thinking == 0
-
-
+@settings(max_examples=25)
 @given(st.text(max_size=80))
 def test_whatever_the_model_writes_the_box_that_others_read_is_the_authors(written):
     [one] = hold(Debaters(*[written] * TRIES)).compressions

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from debate import DebateConfig, Message, Problem, run_debates
-from debate.policies.scripted import ScriptedPolicy
-from debate.prompting.fitting import ContextBudget, PromptTooLongError
-from debate.prompting.prompt import agent_prompt, check_fits, next_prompt
+from debate.prompting.fitting import PromptTooLongError
+from debate.prompting.prompt import check_fits
 from debate.prompting.rebuilding import held_debate
-from debate.prompting.rendering import render_entry
-from debate.prompting.seating import seat_debate
-from debate.prompting.shown import PublicTurn
-from debate.types import TurnId
-from debate_rl.config import Config
 from debate_rl.inference.encoding import PromptEncoder
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.sampler import Drawn
@@ -32,7 +25,6 @@ CONFIG = DebateConfig(
     prompts="tiny",
     personas=({"name": "A", "instructions": "careful"}, {"name": "B", "instructions": "quick"}),
 )
-NO_LIMIT = ContextBudget(None, len)
 
 
 class Listening(LocalPolicy):
@@ -109,49 +101,6 @@ def test_what_is_added_by_hand(make_tiny):
     assert "<|end|>" in ended
 
 
-def test_all_rounds_count_as_shown_and_the_newest_is_compared(make_tiny):
-    debate, *_ = held(make_tiny)
-    plain = CONFIG.model_copy(update={"conversation": False})
-    seating = seat_debate(PROBLEM, plain, debate.seed)
-    entries = [
-        [render_entry(seating.texts, PublicTurn(TurnId(a, r), seating.handles[a], "4")) for a in range(3)]
-        for r in range(3)
-    ]
-    for turn in debate.turns:
-        prompt = agent_prompt(seating, entries, turn.id.agent, turn.id.round, NO_LIMIT)
-        assert (turn.shown, turn.compared) == (prompt.shown, prompt.compared)
-
-
-@pytest.mark.parametrize("prompts", ["tiny", "default"])
-@pytest.mark.parametrize("order", ["per_debate", "per_viewer"])
-def test_a_message_is_what_a_prompt_of_the_newest_round_shows_behind_the_problem(prompts, order):
-    """Peers, labels and their order are those of a debate without conversations."""
-    config = CONFIG.model_copy(update={"prompts": prompts, "order": order})
-    newest_alone = config.model_copy(update={"conversation": False, "history_rounds": 1})
-    talk, plain = (seat_debate(PROBLEM, one, 5) for one in (config, newest_alone))
-    past = [
-        [
-            render_entry(talk.texts, PublicTurn(TurnId(a, r), talk.handles[a], f"{a}{r} </solution>", "ok"))
-            for a in range(3)
-        ]
-        for r in range(3)
-    ]
-    for agent in range(3):
-        first = next_prompt(talk, past, agent, 0, NO_LIMIT)
-        assert first == agent_prompt(plain, past, agent, 0, NO_LIMIT)
-        for round_ in (1, 2, 3):
-            message = next_prompt(talk, past, agent, round_, NO_LIMIT)
-            whole = agent_prompt(plain, past, agent, round_, NO_LIMIT)
-            text = whole.messages[-1].content.removeprefix(plain.opening)
-            assert message.messages[-1].content == text.replace(past[round_ - 1][agent].text, "")
-            assert (message.compared, message.stop, message.task) == (
-                whole.compared,
-                whole.stop,
-                whole.task,
-            )
-            assert len(message.messages) == 1
-
-
 def test_the_prompts_of_a_held_conversation_are_made_again(make_tiny):
     tight = CONFIG.model_copy(update={"context_tokens": 480, "max_tokens": 60})
     debate, policy, _ = held(make_tiny, tight, make=Saying)
@@ -164,23 +113,6 @@ def test_the_prompts_of_a_held_conversation_are_made_again(make_tiny):
         earlier = turns_of(debate, turn.id.agent)[: turn.id.round]
         said = [message.content for message in messages if message.role == "assistant"]
         assert said == [one.completion.text for one in earlier]
-
-
-def test_a_conversation_that_begins_is_held_to_its_end(make_tiny):
-    """In the smallest context that is accepted replies spend their limit, and shown texts give way."""
-    config = CONFIG.model_copy(update={"max_tokens": 60})
-    policy = held(make_tiny, config, make=Saying)[1]
-    least = least_context(policy, config)
-    tight = config.model_copy(update={"context_tokens": least})
-    [debate] = run_debates([PROBLEM], policy, tight, seed=0)
-    sizes = [len(turn.completion.prompt_tokens) + 60 for turn in debate.turns]
-    assert least - 40 < max(sizes) <= least
-    assert all(turn.cut for turn in debate.turns if turn.id.round)
-    short = config.model_copy(update={"context_tokens": least - 1})
-    with pytest.raises(
-        PromptTooLongError, match=r"\(opening\) .* for all replies and the later messages; raise"
-    ):
-        run_debates([PROBLEM], policy, short, seed=0)
 
 
 def least_context(policy, config):
@@ -257,30 +189,3 @@ def test_what_a_template_writes_behind_a_reply(trained_tokenizer, text):
     assert (added.count(end), added.count(start), added[0]) == (2, 2, end)
     if "<" not in text:
         assert list(added) == whole[-len(added) :]
-
-
-def test_what_cannot_be_a_conversation_is_refused():
-    with pytest.raises(
-        ValueError, match=r"history_rounds: 1, but debate.conversation = true keeps all rounds; set"
-    ):
-        DebateConfig(conversation=True)
-    with pytest.raises(ValueError, match=r"set one of them to false"):
-        DebateConfig(conversation=True, history_rounds=-1, summary={"enabled": True})
-    with pytest.raises(ValueError, match=r"debate.conversation = true: this policy does not go on from"):
-        run_debates([PROBLEM], ScriptedPolicy({}), CONFIG, seed=0)
-    tables = {
-        "model": {"tiny": {}},
-        "env": {"kind": "pair_sum"},
-        "debate": {"conversation": True, "history_rounds": -1},
-        "warm_start": {"solve_steps": 1, "debate_steps": 2},
-    }
-    with pytest.raises(
-        ValueError, match=r"warm_start.debate_steps = 2: shows single turns, and no conversations"
-    ):
-        Config.model_validate(tables)
-
-
-def test_without_the_option_no_request_has_a_prefix(make_tiny):
-    config = CONFIG.model_copy(update={"conversation": False})
-    _, policy, _ = held(make_tiny, config)
-    assert all(replace(request, prefix=()) == request for request in policy.asked)

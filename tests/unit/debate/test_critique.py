@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import UNSET
-from msgspec.structs import replace
 from pydantic import ValidationError
 
 from debate import DebateConfig, Problem, run_debates
@@ -70,15 +66,6 @@ def test_what_each_phase_shows_and_compares():
         assert compared == [set(), {0}, set(), {2}]
 
 
-def test_more_cycles_and_a_longer_history():
-    config = DebateConfig(protocol="critique", num_agents=3, num_rounds=5, history_rounds=-1)
-    turns = {turn.id: turn for turn in held(config).turns}
-    shown = [sorted({one.round for one in turns[0, round_].shown}) for round_ in range(6)]
-    assert shown == [[], [0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4]]
-    assert {one.round for one in turns[0, 3].compared} == {2}
-    assert {one.round for one in turns[0, 5].compared} == {4}
-
-
 def test_targets_are_listed_by_turn_and_shown_to_all_without_the_ranking():
     _, a, b, _ = handles()
     text = f"<evaluation><target>{a}</target> Step 2.\nIt is 5.<target>agent {b.lower()}</target>No box."
@@ -127,21 +114,12 @@ def test_whatever_stands_there_a_target_is_another_agent(text, finished):
     assert len(read) + len(failed) <= text.lower().count("target")
 
 
-def test_a_megabyte_of_tags_is_read_in_linear_time(ends):
-    for text in ("<target>" * 130_000, "<target>K7</target>" * 55_000, "< target" * 130_000):
-        section = Span(0, len(text))
-        read_criticisms(text, section, handles=("K7", "Q2"), own="Q2", finished=True)
-
-
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
         ({"num_agents": 1}, "num_agents: 1"),
-        ({"num_rounds": 2}, "num_rounds: 2"),
         ({"num_rounds": 1}, "num_rounds: 1"),
-        ({"final_ballot": False}, "final_ballot: False"),
         ({"history_rounds": 0}, "history_rounds: 0"),
-        ({"history_rounds": -1, "conversation": True}, "conversation: True"),
         ({"summary": {"enabled": True}}, "summary.enabled: True"),
     ],
 )
@@ -172,34 +150,3 @@ def test_a_long_revision_prompt_keeps_all_of_a_group_and_is_made_again():
     prompt = held_debate(debate).prompt(turn.id)
     assert tuple(map(ord, "".join(m.content for m in prompt.messages))) == turn.completion.prompt_tokens
     assert context_budget(policy, config).fits(prompt.messages)
-
-
-@pytest.mark.parametrize(
-    ("changes", "turns"),
-    [
-        ({"num_rounds": 5, "min_rounds": 3}, 16),  # all agree in the first revisions
-        ({"by_level": ({"level": "1", "num_agents": 3},)}, 12),
-        ({"compress": {"over": 40, "max_tokens": 20}}, 16),
-    ],
-)
-def test_it_stops_early_has_levels_and_shows_solutions_compressed(changes, turns):
-    def reply(request: SampleRequest) -> str:
-        text = request.messages[-1].content
-        if "Your label" not in text:
-            return "short \\boxed{4}"
-        if request.turn.round % 2 == 0:
-            return f"<solution>{'so ' * 100}\\boxed{{4}}</solution>"
-        own = re.search(r"Your label is (\w+)", text)[1]
-        a, b = [label for label in re.findall(r'<work agent="(\w+)"', text) if label != own][:2]
-        return f"<evaluation><target>{a}</target>no</evaluation><comparison>{a} > {b}</comparison>"
-
-    config = DebateConfig(**({"protocol": "critique", "num_agents": 4, "num_rounds": 3} | changes))
-    [debate] = run_debates([replace(PROBLEM, level="1")], ScriptedPolicy(reply), config, seed=7)
-    assert len(debate.turns) == turns
-    assert [turn.id.round for turn in debate.turns if turn.parsed.targets] == [1] * (turns // 4)
-    assert debate.protocol.num_rounds == 3
-    assert (debate.compressions is not UNSET) == ("compress" in changes)
-    prompts = held_debate(debate)
-    shown = prompts.prompt(TurnId(0, 2)).messages[-1].content
-    assert shown.count(": no\n") == turns // 4
-    assert ("so so" in shown) == ("compress" not in changes)

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
-from pydantic import ValidationError
 
-from debate import DebateConfig, Problem, hold_debate, run_debates
-from debate.early_stop import is_of_protocol, solutions_saved, stopped_after
+from debate import DebateConfig, Problem, hold_debate
+from debate.early_stop import solutions_saved
 from debate.policies import ScriptedPolicy
 from debate.prompting.rebuilding import held_debate
 from debate.types import TurnId
@@ -78,25 +77,6 @@ def test_the_ballot_of_a_stopped_debate_asks_for_votes_on_its_last_round():
     assert ballot_box(debate).due() == tuple(TurnId(a, r) for r in (1, 2) for a in range(3))
 
 
-def test_the_prompts_before_the_stop_are_those_of_a_debate_that_goes_on():
-    stopped, whole = writes([("4", "5", "4"), ("4", "4", "4")]), writes([("4", "5", "4"), ("4", "5", "4")])
-    for policy in (stopped, whole):
-        asyncio.run(hold_debate(PROBLEM, policy, CONFIG, seed=3))
-    assert stopped.requests[:6] == whole.requests[:6]
-    assert (len(stopped.requests), len(whole.requests)) == (9, 15)
-
-
-def test_who_agrees_is_for_the_caller_to_say():
-    def alike(problem, turns):
-        assert problem is PROBLEM
-        return {float(turn.parsed.answer) for turn in turns} == {4.0}
-
-    assert sizes(hold([("4", "4.0", "4.00")])) == (4, UNSET, {4})
-    assert sizes(hold([("4", "4.0", "4.00")], agreed=alike)) == (1, 3, {1})
-    [debate] = run_debates([PROBLEM], writes([("4", "4.0", "4")]), CONFIG, seed=0, agreed=alike)
-    assert sizes(debate) == (1, 3, {1})
-
-
 @pytest.mark.parametrize(
     ("least", "agree_in", "expected"),
     [(3, 2, (3, 4, [4, 6])), (3, 4, (5, 2, [6])), (4, 2, (5, 2, [6])), (3, 6, (7, UNSET, []))],
@@ -109,23 +89,6 @@ def test_a_critique_stops_behind_revisions_alone(least, agree_in, expected):
     assert from_line(to_line(Record(debate, 0, "g"))).debate == debate
 
 
-def test_a_conversation_stops_too():
-    config = CONFIG.model_copy(update={"conversation": True, "history_rounds": -1})
-    debate = asyncio.run(hold_debate(PROBLEM, Talking([("4", "5", "4"), ("4", "4", "4")]), config, seed=3))
-    assert sizes(debate) == (2, 2, {2})
-    assert held_debate(debate).prompt(TurnId(1, 2)).task == "ballot"
-
-
-class Talking(ScriptedPolicy):
-    """A policy that continues conversations."""
-
-    def __init__(self, answers):
-        super().__init__(writes(answers)._reply, tokens=True)
-
-    def count_continuation(self, messages):
-        return sum(len(message.content) for message in messages)
-
-
 def test_a_stopped_debate_is_stored_and_rewarded_as_it_was_held():
     debate = hold([("4", "5", "4"), ("4", "4", "4")])
     table = ((True, True), (False, True), (True, True))
@@ -136,33 +99,6 @@ def test_a_stopped_debate_is_stored_and_rewarded_as_it_was_held():
     assert from_line(to_line(record)) == record
     whole = hold([("4", "5", "4")])
     assert b"rounds_saved" not in to_line(Record(whole, 0, "g"))
-
-
-def test_a_debate_is_of_the_protocol_that_it_was_held_by():
-    stopped, whole = hold([("4", "4", "4")]), hold([("4", "5", "4")])
-    for debate in (stopped, whole):
-        assert is_of_protocol(debate, CONFIG)
-        for other in ({"num_rounds": 5}, {"max_tokens": 9}, {"min_rounds": None}):
-            assert not is_of_protocol(debate, CONFIG.model_copy(update=other))
-    assert not is_of_protocol(stopped, CONFIG.model_copy(update={"min_rounds": 2}))
-    assert not is_of_protocol(whole, stopped_after(CONFIG, 4))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"num_rounds": 2, "min_rounds": 2}, "min_rounds: 2, but a debate has at most num_rounds = 2"),
-        ({"num_agents": 1, "num_rounds": 2, "min_rounds": 1}, "min_rounds: 1, but one agent alone"),
-        (
-            {"protocol": "critique", "num_rounds": 5, "min_rounds": 1},
-            "min_rounds: 1, but a critique has 3 rounds at least",
-        ),
-        ({"min_rounds": 0}, "greater than or equal to 1"),
-    ],
-)
-def test_a_stop_that_cannot_be_is_refused(settings, message):
-    with pytest.raises(ValidationError, match=message):
-        DebateConfig(**settings)
 
 
 ANSWER = st.sampled_from(["1", "2", None])

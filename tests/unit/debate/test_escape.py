@@ -118,11 +118,6 @@ def test_no_tag_survives_wherever_the_text_is_put(text):
         assert token not in inside.replace(" ", "").replace("\n", "")
 
 
-@given(pieces)
-def test_escaping_twice_changes_nothing_more(text):
-    assert escape(escape(text)) == escape(text)
-
-
 @given(st.text())
 def test_escaped_text_can_be_encoded(text):
     escape(text).encode("utf-8")

@@ -72,11 +72,6 @@ def test_an_example_is_a_turn_of_its_own():
     )
 
 
-def test_an_example_that_boxes_its_answer_gets_no_second_box():
-    shot = Shot("1 + 1?", "It is \\boxed{2}.", "2")
-    assert raw("problem_solution", replace(PROBLEM, shots=(shot,))).count("boxed") == 1
-
-
 def test_the_debates_examples_keep_to_its_form():
     config = DebateConfig(num_agents=3)
     seating = seat_debate(replace(PROBLEM, shots=(SHOT,)), config, 0)
@@ -92,34 +87,10 @@ def test_a_system_text_stands_where_the_family_has_one():
     assert len(prompt(prompts="boxed").messages) == 1
 
 
-def test_stop_strings_come_with_the_family_and_can_be_left_out():
-    assert prompt(prompts="qa").stop == ("[Question]", "Question:", "Q:", "\n\n\n")
-    assert prompt(prompts="qa", prompt_stops=False).stop == ()
-    assert prompt().stop == ("</solution>",)
-
-
-def test_the_temperature_of_a_debate_is_every_agents():
-    config = DebateConfig(num_agents=2, temperature=0.01)
-    assert [persona.temperature for persona in config.agent_personas] == [0.01, 0.01]
-
-
 def test_a_family_is_for_one_agent_in_one_round():
     for size in ({"num_agents": 3}, {"num_agents": 1, "num_rounds": 2}):
         with pytest.raises(PromptFileError, match=r"debate\.prompts = 'qa' is for one agent in one round"):
             seat_debate(PROBLEM, DebateConfig(prompts="qa", **size), 0)
-
-
-def test_a_family_of_ones_own_says_what_it_lacks(tmp_path):
-    path = tmp_path / "own.toml"
-    path.write_text('problem = "$question$choices"\n')
-    with pytest.raises(PromptFileError, match="missing opening_alone; a prompt family needs problem and"):
-        load_prompts(str(path))
-    path.write_text('problem = "$question$choices"\nopening_alone = " A:"\nstop = ["Q:", ""]\n')
-    with pytest.raises(PromptFileError, match="stop must be a list of texts, none of them empty"):
-        load_prompts(str(path))
-    path.write_text('problem = "$question$choices"\nopening_alone = " A: $oops"\n')
-    with pytest.raises(PromptFileError, match=r"unknown placeholder \$oops"):
-        load_prompts(str(path))
 
 
 def test_a_reply_ends_before_the_stop_string_that_ended_it():
@@ -128,7 +99,3 @@ def test_a_reply_ends_before_the_stop_string_that_ended_it():
     [turn] = asyncio.run(hold_debate(PROBLEM, policy, config, seed=0)).turns
     assert turn.parsed.solution is not None
     assert turn.parsed.solution.of(turn.completion.text) == "It is \\boxed{18}.\n\n"
-
-
-def test_the_prompt_of_a_thinking_family_opens_the_thinking():
-    assert raw("think").endswith("Assistant: <think>\n")

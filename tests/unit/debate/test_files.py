@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import os
-import tomllib
 import tracemalloc
-from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from debate.files import DEEPEST, LARGEST, NESTED, read_json, read_plain, read_toml
 
@@ -76,28 +72,3 @@ def test_what_is_nested_too_deeply_is_no_value(name, depth, tmp_path):
     for text in forms_of_nesting(NESTED - 2)[name]:
         (tmp_path / name).write_text(text)
         assert read(tmp_path / name)
-
-
-def test_prose_in_a_value_is_not_a_key(tmp_path):
-    text = "A sentence ends. Another, e.g. this one, too... So it goes. " * 500
-    assert toml(tmp_path, f'instructions = "{text}"\nlong = """\n{text}"""') == {
-        "instructions": text,
-        "long": text,
-    }
-
-
-@pytest.mark.usefixtures("ends")
-@pytest.mark.parametrize("unit", ["a", "a.", "'", '"', "'.", "a-", ". ", '"a', "=", "'a'.b\n", "a.a\n"])
-def test_a_megabyte_of_anything_is_looked_through_in_linear_time(unit, tmp_path):
-    (tmp_path / "x.toml").write_text("# " + unit * ((1 << 20) // len(unit) - 2))
-    with suppress(ValueError):
-        read_toml(tmp_path / "x.toml")
-
-
-@given(st.text(st.sampled_from("ab.\"'= \n[]{}1"), max_size=60))
-def test_what_is_toml_is_read_as_it_is(tmp_path_factory, text):
-    try:
-        expected = tomllib.loads(text)
-    except ValueError:
-        return
-    assert toml(tmp_path_factory.getbasetemp(), text) == expected

@@ -1,28 +1,23 @@
 """What a prompt shows, and what gives way when it does not fit."""
 
 import asyncio
-from dataclasses import replace
-from random import Random
 
 import pytest
 
-from debate import Completion, DebateConfig, Persona, Problem, Turn, hold_debate
+from debate import Completion, DebateConfig, Problem, Turn, hold_debate
 from debate.parsing import parse_turn
 from debate.policies import ScriptedPolicy
 from debate.prompting.fitting import (
-    BAREST,
     ContextBudget,
-    Cut,
     PromptTooLongError,
     context_budget,
-    cut_history,
     shorten,
 )
 from debate.prompting.prompt import agent_prompt, check_fits
 from debate.prompting.rendering import render_entry
 from debate.prompting.seating import seat_debate
-from debate.prompting.shown import PublicTurn, comparable, public_turn, rounds_shown
-from debate.types import Summary, TurnId
+from debate.prompting.shown import PublicTurn, public_turn
+from debate.types import TurnId
 
 PROBLEM = Problem("gsm/7", "What is 2 + 2?", "4")
 
@@ -51,40 +46,6 @@ def seen_text(text: str, *, strip: bool = True) -> PublicTurn:
 def test_what_of_a_turn_is_public(text, solution, evaluation):
     seen = seen_text(text)
     assert (seen.solution, seen.evaluation) == (solution, evaluation)
-
-
-@pytest.mark.parametrize(
-    ("solution", "answer"),
-    [
-        ("so \\boxed{4}", "4"),
-        ("so \\boxed{4<comparison>K7 > Q2</comparison>}", "4"),
-        ("so \\boxed{3} <think>or \\boxed{5}?</think>", "3"),
-        ("<think>\\boxed{5}</think> no", None),
-        ("so \\boxed{\u200b4}", "4"),
-    ],
-)
-def test_an_answer_kept_from_a_cut_text_shows_nothing_that_the_whole_one_hides(solution, answer):
-    seen = seen_text(f"<solution>{solution}</solution>")
-    assert seen.answer == answer
-    assert shorten("long " * 99 + str(seen.solution), 20, answer=seen.answer, mark="...").endswith(
-        "..." if answer is None else f"...\\boxed{{{answer}}}"
-    )
-
-
-def test_blanks_stay_where_the_prompt_set_says_so():
-    assert seen_text("<solution> 4 </solution>", strip=False).solution == " 4 "
-
-
-def test_rounds_shown():
-    assert [list(rounds_shown(r, 1)) for r in range(3)] == [[], [0], [1]]
-    assert list(rounds_shown(5, 2)) == [3, 4]
-    assert list(rounds_shown(1, 9)) == [0]
-
-
-def test_only_the_newest_turn_of_each_agent_is_compared():
-    shown = tuple(TurnId(agent, round_) for round_ in (1, 2) for agent in (2, 0, 1))
-    assert comparable(shown, 0, judge_own=False) == (TurnId(2, 2), TurnId(1, 2))
-    assert comparable(shown, 0, judge_own=True) == (TurnId(2, 2), TurnId(0, 2), TurnId(1, 2))
 
 
 def test_shortening_keeps_the_boxed_answer_and_marks_the_cut():
@@ -125,13 +86,6 @@ SOLUTIONS = {
 def cut_view(tokens: int | None):
     seating, past = seating_and_past(LONG, SOLUTIONS)
     return agent_prompt(seating, past, 0, 3, ContextBudget(tokens, characters))
-
-
-def test_without_a_limit_everything_is_shown():
-    seen = cut_view(None)
-    assert seen.cut == 0
-    assert len(seen.shown) == 9
-    assert "left out" not in seen.messages[-1].content
 
 
 def test_a_prompt_that_just_fits_is_not_cut():
@@ -185,27 +139,6 @@ def test_whatever_the_limit_the_prompt_fits_or_is_refused():
         cut_view(bare - 200)
 
 
-def test_a_placeholder_is_not_shortened():
-    seating, past = seating_and_past(DebateConfig(num_rounds=1), {(a, 0): "x" * 400 for a in range(3)})
-    past[0][1] = render_entry(seating.texts, replace(past[0][1].turn, solution=None, answer=None))
-    full = agent_prompt(seating, past, 0, 1, ContextBudget(None, characters))
-    seen = agent_prompt(seating, past, 0, 1, ContextBudget(characters(full.messages) - 200, characters))
-    assert seen.cut == 2
-    assert seating.texts.unreadable in seen.messages[-1].content
-
-
-def test_the_barest_history_is_the_same_whatever_was_written():
-    config = DebateConfig(num_agents=3, num_rounds=1)
-    seating, [long] = seating_and_past(config, {(a, 0): "x" * 400 for a in range(3)})
-    turns = [replace(entry.turn, solution=None, evaluation="no", answer=None) for entry in long]
-    short = [render_entry(seating.texts, turn) for turn in turns]
-    barest = [cut_history(seating.texts, [past], Cut(0, BAREST)) for past in (long, short)]
-    assert barest[0] == barest[1]
-    assert barest[0].text.count(seating.texts.cut) == barest[0].cut == 6
-    summary = Summary(0, (), Completion((), (), (), "ok", "stop", 0), "ok")
-    assert cut_history(seating.texts, summary, Cut(0, BAREST)).text.count(seating.texts.cut) == 1
-
-
 class Counting(ScriptedPolicy):
     """One token for each character, and a context of its own."""
 
@@ -220,13 +153,6 @@ def test_the_budget_is_the_smaller_limit_less_the_reply():
     assert context_budget(Counting({}), config).tokens == 8880
     assert context_budget(Counting({}), config.model_copy(update={"context_tokens": 500})).tokens == 380
     assert context_budget(ScriptedPolicy({}), config).tokens is None
-
-
-def test_without_a_counter_three_characters_are_a_token_rounded_up():
-    from debate import Message
-
-    budget = context_budget(ScriptedPolicy({}), DebateConfig(context_tokens=4096))
-    assert budget.count((Message("system", "ab"), Message("user", "cd"))) == 2
 
 
 def test_a_long_debate_stays_within_the_context_and_counts_its_cuts():
@@ -255,28 +181,6 @@ def test_check_fits_passes_what_fits_and_refuses_the_rest_with_id_and_length():
 
 
 @pytest.mark.parametrize(
-    "shape",
-    [
-        {"num_agents": 1, "num_rounds": 1},
-        {"num_agents": 1, "num_rounds": 1, "judge_own": True},
-        {"num_agents": 2, "num_rounds": 1},
-        {"num_agents": 3, "num_rounds": 2, "history_rounds": 0},
-    ],
-)
-def test_a_ballot_that_is_not_due_needs_no_budget(shape):
-    """Plain RLVR must not be refused for the prompt of a ballot that nobody will be asked for."""
-    config = DebateConfig(max_tokens=1, **shape)
-    free = ScriptedPolicy({}, default="<solution>\\boxed{4}</solution>")
-    debate = asyncio.run(hold_debate(PROBLEM, free, config, seed=1))
-    assert not any(turn.ballot for turn in debate.turns)
-    longest = max(-(-characters(request.messages) // 3) for request in free.requests)
-    tight = config.model_copy(update={"context_tokens": longest + 1})
-    check_fits(PROBLEM, ScriptedPolicy({}), tight)
-    policy = ScriptedPolicy({}, default="<solution>\\boxed{4}</solution>")
-    assert asyncio.run(hold_debate(PROBLEM, policy, tight, seed=1)).turns == debate.turns
-
-
-@pytest.mark.parametrize(
     "said",
     [f"<solution>{'x' * 9000}</solution><evaluation>{'y' * 9000}", f"<evaluation>{'y' * 9000}</evaluation>"],
     ids=["long", "unreadable"],
@@ -297,34 +201,3 @@ def test_what_check_fits_passes_can_be_held_whatever_is_said(said):
         tight = config.model_copy(update={"context_tokens": low})
         for seed in range(5):
             asyncio.run(hold_debate(PROBLEM, policy, tight, seed=seed))
-
-
-def test_seat_numbers_have_no_influence_on_the_text():
-    """Seating the same agents in another order gives each the same prompt."""
-    config = DebateConfig(
-        num_agents=5,
-        num_rounds=2,
-        order="per_viewer",
-        personas=tuple(Persona(f"P{i}", f"way {i}") for i in range(5)),
-    )
-    texts = {(a, r): f"said by {a} in {r}" for a in range(5) for r in range(2)}
-    seating, past = seating_and_past(config, texts)
-    to = Random(4).sample(range(5), 5)  # seat a moves to seat to[a]
-    back = [to.index(seat) for seat in range(5)]
-    moved = replace(
-        seating,
-        personas=tuple(seating.personas[back[seat]] for seat in range(5)),
-        handles=tuple(seating.handles[back[seat]] for seat in range(5)),
-        orders=tuple(tuple(to[a] for a in seating.orders[back[seat]]) for seat in range(5)),
-    )
-    moved_past = [
-        [render_entry(seating.texts, replace(row[back[seat]].turn, id=TurnId(seat, r))) for seat in range(5)]
-        for r, row in enumerate(past)
-    ]
-    budget = ContextBudget(None, characters)
-    for agent in range(5):
-        for round_ in (0, 1, 2):
-            assert (
-                agent_prompt(seating, past, agent, round_, budget).messages
-                == agent_prompt(moved, moved_past, to[agent], round_, budget).messages
-            )

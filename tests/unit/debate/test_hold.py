@@ -3,17 +3,16 @@
 import asyncio
 import gc
 from contextlib import contextmanager
-from dataclasses import asdict, fields, replace
 from random import Random
 
 import pytest
 
-from debate import Completion, DebateConfig, Persona, Problem, Vote, hold_debate, run_debates
+from debate import Completion, DebateConfig, Persona, Problem, hold_debate, run_debates
 from debate.personas import PERSONAS, WIDE_PERSONAS
 from debate.policies import ScriptedPolicy
 from debate.prompting.seating import seat_debate
 from debate.seeds import derive_seed
-from debate.types import FailureReason, TurnId
+from debate.types import TurnId
 
 PROBLEM = Problem("p", "What is 2 + 2?", "4")
 SILENT = "<solution>4</solution><evaluation>fine</evaluation><comparison></comparison>"
@@ -35,17 +34,6 @@ def test_every_agent_speaks_in_every_round(agents, rounds):
     assert [turn.id for turn in debate.turns] == [TurnId(a, r) for r in range(last) for a in range(agents)]
     assert [turn.ballot for turn in debate.turns] == [turn.id.round == rounds for turn in debate.turns]
     assert len(debate.personas) == agents
-
-
-def test_without_a_final_ballot_the_last_round_is_the_last():
-    debate = hold(ScriptedPolicy({}, default=SILENT), DebateConfig(num_rounds=2, final_ballot=False))
-    assert max(turn.id.round for turn in debate.turns) == 1
-
-
-def test_nothing_shown_nothing_due_no_ballot():
-    debate = hold(ScriptedPolicy({}, default=SILENT), DebateConfig(num_rounds=2, history_rounds=0))
-    assert max(turn.id.round for turn in debate.turns) == 1
-    assert all(turn.shown == () == turn.compared for turn in debate.turns)
 
 
 def test_two_agents_vote_only_when_own_work_counts():
@@ -96,12 +84,6 @@ def test_temperatures_come_from_the_personas_in_use():
     assert hold(policy, DebateConfig(num_agents=3)).personas == PERSONAS[:3]
 
 
-@pytest.mark.parametrize("temperature", [-0.1, float("nan"), float("inf")])
-def test_a_temperature_that_cannot_be_sampled_at_is_refused(temperature):
-    with pytest.raises(ValueError, match=r"Ann: temperature .* must be 0 or more"):
-        DebateConfig(personas=(Persona("Bea", "x", 0.0), Persona("Ann", "y", temperature)))
-
-
 def test_a_vote_goes_to_the_newest_shown_turn_of_the_label():
     """The vote of round 2 is about round 1, that of the ballot about the last round."""
     config = DebateConfig(num_rounds=2, history_rounds=-1)
@@ -115,54 +97,6 @@ def test_a_vote_goes_to_the_newest_shown_turn_of_the_label():
     ]
     text = debate.turn(TurnId(0, 1)).completion.text
     assert debate.votes[0].span.of(text) == f"{names[1]} > {names[2].lower()}: clear"
-
-
-def test_repeats_and_contradictions_stay_as_they_were_cast():
-    config = DebateConfig(num_rounds=1)
-    names = labels(config)
-    lines = (
-        f"{names[1]} > {names[2]}\n{names[1]} > {names[2]}\n{names[2]} > {names[1]}\n{names[1]} = {names[2]}"
-    )
-    table = {(0, 1): f"<evaluation>e</evaluation><comparison>{lines}</comparison>"}
-    debate = hold(ScriptedPolicy(table, default=SILENT), config)
-    a, b = TurnId(1, 0), TurnId(2, 0)
-    judge = TurnId(0, 1)
-    assert [(v.left, v.right, v.outcome) for v in debate.votes if v.judge == judge] == [
-        (a, b, "left"),
-        (a, b, "left"),
-        (b, a, "left"),
-        (a, b, "tie"),
-    ]
-
-
-def test_own_work_and_strangers_get_no_vote_unless_judge_own():
-    for own, expected in ((False, 0), (True, 1)):
-        config = DebateConfig(num_rounds=1, judge_own=own)
-        names = labels(config)
-        lines = f"{names[0]} > {names[1]}\nZ9 > {names[1]}"
-        table = {(0, 1): f"<evaluation>e</evaluation><comparison>{lines}</comparison>"}
-        debate = hold(ScriptedPolicy(table, default=SILENT), config)
-        assert len(debate.votes) == expected
-        reasons = [failure.reason for failure in debate.turn(TurnId(0, 1)).parsed.failures]
-        assert FailureReason.UNKNOWN_HANDLE in reasons
-        assert (FailureReason.OWN_WORK in reasons) is not own
-
-
-def test_votes_when_nothing_was_shown_do_not_count():
-    """Invented votes of the first round are no votes."""
-    config = DebateConfig(num_rounds=2)
-    names = labels(config)
-    table = {(0, 0): f"<solution>4<comparison>{names[1]} > {names[2]}</comparison>"}  # no stop string ends it
-    debate = hold(ScriptedPolicy(table, default=SILENT), config)
-    assert debate.votes == ()
-    assert debate.turn(TurnId(0, 0)).parsed.failures[-1].reason is FailureReason.NOT_DUE
-
-
-def test_a_ballot_is_not_told_off_for_having_no_solution():
-    table = {(0, 1): "<evaluation>e</evaluation><comparison></comparison>", (1, 1): "nothing"}
-    debate = hold(ScriptedPolicy(table, default=SILENT), DebateConfig(num_rounds=1))
-    assert debate.turn(TurnId(0, 1)).parsed.failures == ()
-    assert [f.detail for f in debate.turn(TurnId(1, 1)).parsed.failures] == ["evaluation", "comparison"]
 
 
 def test_the_same_seed_gives_the_same_debate_and_another_seed_another():
@@ -229,23 +163,6 @@ def test_max_live_bounds_the_open_debates():
     assert most == 2
     with pytest.raises(ValueError, match="max_live must be at least 1 or None, got 0"):
         run_debates([PROBLEM], Slow(1), DebateConfig(), seed=3, max_live=0)
-
-
-def test_a_debate_goes_on_while_another_waits():
-    """No lock-step: the first debate's opening is answered only when the second one is over."""
-    over = []
-
-    class Blocking(Slow):
-        async def sample(self, request):
-            if request.debate.startswith("000000") and request.turn.round == 0:
-                while not over:
-                    await asyncio.sleep(0)
-            elif request.debate.startswith("000001") and request.turn.round == 2:
-                over.append(request.debate)
-            return Completion((), (), (), SILENT, "stop", 0)
-
-    debates = run_debates([PROBLEM] * 2, Blocking(1), DebateConfig(num_rounds=2), seed=3)
-    assert [len(debate.turns) for debate in debates] == [9, 9]
 
 
 def test_an_exception_is_raised_as_it_is_and_the_others_are_cancelled():
@@ -319,14 +236,6 @@ def test_debates_that_were_held_are_not_held_again_and_the_others_are_as_they_wo
     assert policy.asked == {"000001:p", "000003:p"}
 
 
-def test_debates_run_where_a_loop_already_runs():
-    async def notebook_cell():
-        return run_debates([PROBLEM] * 2, ScriptedPolicy({}, default=SILENT), DebateConfig(), seed=1)
-
-    inside = asyncio.run(notebook_cell())
-    assert inside == run_debates([PROBLEM] * 2, ScriptedPolicy({}, default=SILENT), DebateConfig(), seed=1)
-
-
 class Seated(Slow):
     """Counts seats, and notes how many were taken at the first request and at each later one."""
 
@@ -370,14 +279,6 @@ def test_seats_are_left_when_the_policy_fails():
     assert policy.taken == 0
 
 
-def test_a_debate_is_a_value():
-    debate = hold(ScriptedPolicy({}, default=SILENT))
-    assert isinstance(debate.turns, tuple)
-    assert hash(debate.turns) == hash(hold(ScriptedPolicy({}, default=SILENT)).turns)
-    assert debate.protocol == DebateConfig()
-    assert all(isinstance(vote, Vote) for vote in debate.votes)
-
-
 class OpensThinking(ScriptedPolicy):
     """A policy whose template begins each reply with a think block."""
 
@@ -392,31 +293,3 @@ def test_thinking_that_the_template_opened_stays_private(end, answer):
     [debate] = run_debates([PROBLEM], policy, DebateConfig(num_rounds=2, thinking_tokens=9), seed=0)
     assert {turn.parsed.answer for turn in debate.turns if not turn.ballot} == {answer}
     assert not any("secret" in m.content for request in policy.requests for m in request.messages)
-
-
-def test_settings_that_would_spoil_every_reply_are_refused():
-    with pytest.raises(ValueError, match="an empty stop string"):
-        DebateConfig(stop=("\n\n", ""))
-    with pytest.raises(ValueError, match="'A>B' must be made of letters and digits"):
-        DebateConfig(handles=("A>B", "C", "D"))
-
-
-def test_half_a_character_in_a_reply_becomes_one_of_its_own():
-    debate = hold(ScriptedPolicy({}, default="\ud83d<solution>\\boxed{\udc00}</solution>"))
-    turn = debate.turns[0]
-    assert turn.completion.text == "\ufffd<solution>\\boxed{\ufffd}</solution>"
-    assert turn.parsed.answer == "\ufffd"
-
-
-def test_half_a_character_in_a_persona_is_refused():
-    with pytest.raises(ValueError, match=r"holds half a character \(a lone surrogate\)"):
-        DebateConfig(personas=(Persona("a\ud800", "b"),))
-
-
-def test_what_dataclasses_do_with_values():
-    problem = Problem("p", "2 + 2?", "4")
-    assert replace(problem, answer=None) == Problem("p", "2 + 2?")
-    assert asdict(problem)["answer"] == "4"
-    assert [field.name for field in fields(Vote)] == ["judge", "left", "right", "outcome", "span"]
-    with pytest.raises(AttributeError):
-        problem.answer = "5"

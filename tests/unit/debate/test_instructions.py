@@ -8,8 +8,7 @@ import pytest
 
 from debate import DebateConfig, Problem, hold_debate
 from debate.policies import ScriptedPolicy
-from debate.prompting.texts import load_prompts, prompt_path
-from debate.types import TurnId
+from debate.prompting.texts import load_prompts
 
 PROBLEM = Problem("p", "Write a title.", '{"instruction_id_list": [], "kwargs": []}', kind="instructions")
 SILENT = "<evaluation>-</evaluation><comparison></comparison>"
@@ -55,17 +54,3 @@ def test_no_prompt_asks_for_a_box():
         assert prompt.endswith(rule)
         assert "\\boxed" not in prompt
     assert all("\\boxed{answer}" in prompt for prompt in prompts_of(Problem("p", "?", "Paris", kind="text")))
-
-
-def test_a_prompt_file_without_the_newer_key_has_the_default_rule(tmp_path):
-    path = tmp_path / "mine.toml"
-    lines = prompt_path("tiny").read_text().splitlines()
-    path.write_text("\n".join(line for line in lines if not line.startswith("answer_whole")))
-    assert load_prompts(str(path)).answer_whole == load_prompts("default").answer_whole
-
-
-def test_the_ballot_has_no_answer():
-    policy = ScriptedPolicy(lambda r: SILENT if r.turn.round else f"<solution>Fine.</solution>{SILENT}")
-    debate = asyncio.run(hold_debate(PROBLEM, policy, DebateConfig(num_rounds=1), seed=0))
-    assert debate.turn(TurnId(0, 0)).parsed.answer == "Fine."
-    assert debate.turn(TurnId(0, 1)).parsed.answer is None

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from debate.parsing import last_boxed, parse_turn
-from debate.types import FailureReason, ParsedTurn, Span
+from debate.types import ParsedTurn, Span
 
 HANDLES = ("K7", "Q2", "M4", "X5")
 
@@ -49,13 +47,6 @@ def test_spans_of_an_unfinished_comparison_reach_the_end() -> None:
     assert parsed.failures[0].span == parsed.comparison
 
 
-def test_thinking_span_covers_its_tags() -> None:
-    assert _parse("\n<think>a</think>b").thinking == Span(1, 17)
-    assert _parse("a</think>b").thinking == Span(0, 9)
-    assert _parse("<think>a").thinking == Span(0, 8)
-    assert _parse("a <think> b").thinking is None
-
-
 def test_truncated_malformed_and_missing_are_told_apart() -> None:
     head = "<solution>a</solution><evaluation>b</evaluation>"
     assert _reasons(_parse(head)) == ["missing_section"]
@@ -64,14 +55,6 @@ def test_truncated_malformed_and_missing_are_told_apart() -> None:
     assert _reasons(_parse(f"{head}<comparison>N/A</comparison>")) == []
     assert _reasons(_parse("", due=False)) == ["missing_section"]
     assert _parse("", due=False).failures[0].detail == "solution"
-
-
-def test_failure_names_the_line() -> None:
-    text = "<solution>a</solution><evaluation>b</evaluation><comparison>\nK7 wins\n</comparison>"
-    failure = _parse(text).failures[0]
-    assert (failure.reason, failure.detail) == (FailureReason.NOT_A_COMPARISON, "K7 wins")
-    assert failure.span is not None
-    assert failure.span.of(text) == "K7 wins"
 
 
 @pytest.mark.parametrize(
@@ -122,16 +105,6 @@ def test_handles_of_several_words_with_marks_or_of_one_letter() -> None:
     ]
 
 
-def test_new_handles_compile_no_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("a pattern was compiled for one debate")
-
-    monkeypatch.setattr(re, "compile", refuse)
-    handles = tuple(f"Node {number}" for number in range(64))
-    lines = "node 6 > Node 63: fine\nthe solution of node 1 = the agent NODE  10\nNode 64 > node 2"
-    assert _votes(lines, handles=handles, own=None) == ["Node 6 > Node 63", "Node 1 = Node 10"]
-
-
 def test_a_title_may_be_a_handle_itself() -> None:
     assert _votes("the answer > the solution", handles=("answer", "solution"), own=None) == [
         "answer > solution"
@@ -139,59 +112,7 @@ def test_a_title_may_be_a_handle_itself() -> None:
     assert _votes("agent 1 > 1", handles=("1", "Agent 1"), own=None) == ["Agent 1 > 1"]
 
 
-def test_no_handles_no_votes() -> None:
-    assert _votes("K7 > Q2", handles=(), own=None) == []
-    assert _votes("K7 > Q2", handles=("", "*"), own=None) == []
-
-
 # --- Foils: rules that look as good, beside ours --------------------------------------------------------
 
 
-def _substring_votes(line: str, handles: tuple[str, ...]) -> list[str]:
-    """The first handle that occurs anywhere in each operand."""
-    left, right = line.split(">")
-    return [next(handle for handle in handles if handle in side) for side in (left, right)]
-
-
-def test_d8_substring_matching_credits_agent_1_for_agent_10() -> None:
-    handles = ("Agent 1", "Agent 2", "Agent 10")
-    line = "Agent 10 > Agent 2"
-    assert _substring_votes(line, handles) == ["Agent 1", "Agent 2"]
-    assert _votes(line, handles=handles, own=None) == ["Agent 10 > Agent 2"]
-    assert _votes("Agent 10 > Agent 2", handles=("Agent 1", "Agent 2"), own=None) == []
-
-
-def test_d11_reversed_reading_votes_for_the_loser() -> None:
-    def reversed_reading(line: str) -> str:
-        return line.split(">")[1].strip()
-
-    line = "Agent 1 > Agent 0"
-    assert reversed_reading(line) == "Agent 0"
-    parsed = _parse(f"<comparison>{line}</comparison>", handles=("Agent 0", "Agent 1"), own=None)
-    ballot = parsed.ballots[0]
-    assert (ballot.left, ballot.right, ballot.outcome) == ("Agent 1", "Agent 0", "left")
-
-
-def test_d9_anywhere_in_the_text_matching_counts_a_forged_vote() -> None:
-    text = (
-        "<solution>4</solution><evaluation>M4 wrote <comparison>\nM4 > K7\n</comparison></evaluation>"
-        "<comparison>\nK7 > M4: M4 > Q2 is false\n</comparison>"
-    )
-    anywhere = re.findall(r"(\w+) > (\w+)", text)
-    assert anywhere == [("M4", "K7"), ("K7", "M4"), ("M4", "Q2")]
-    assert [(b.left, b.right, b.outcome) for b in _parse(text).ballots] == [("K7", "M4", "left")]
-
-
 # --- Linear time -------------------------------------------------------------------------------------
-
-MEGABYTE = 1_000_000
-UNITS = ("<", "<solution>", "\\boxed{", "K7 > ", "*", "\u200b", "&gt;", "<think>", "K7 > Q2\n", "K7, ")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("frame", ["{}", "<solution>{}</solution>", "<comparison>{}</comparison>"])
-@pytest.mark.usefixtures("ends")
-def test_a_megabyte_is_read_in_linear_time(unit: str, frame: str) -> None:
-    text = frame.replace("{}", unit * (MEGABYTE // len(unit)))
-    _parse(text)

@@ -1,15 +1,13 @@
 """The prompts, character by character, and what is said about a prompt file that cannot be used."""
 
 import asyncio
-import os
 from pathlib import Path
 
 import pytest
 
-from debate import Completion, DebateConfig, Message, Persona, Problem, SampleRequest, hold_debate
+from debate import DebateConfig, Message, Persona, Problem, SampleRequest, hold_debate
 from debate.policies import ScriptedPolicy
 from debate.prompting.reading import read_prompt
-from debate.prompting.rendering import problem_text, raw_prompt
 from debate.prompting.seating import seat_debate
 from debate.prompting.texts import SHIPPED, PromptFileError, load_prompts
 
@@ -51,14 +49,6 @@ def test_the_tiny_set_renders_exactly():
         assert requests[seat, 0].messages == (Message("user", f"{start}{handle} {word} solve"),)
         assert requests[seat, 1].messages == (Message("user", f"{start}{history}{handle} {word} debate"),)
         assert requests[seat, 2].messages == (Message("user", f"{start}{history}{handle} {word} judge"),)
-
-
-def test_a_turn_that_cannot_be_read_is_one_sign_in_the_tiny_set():
-    policy = ScriptedPolicy({}, default="no sections here")
-    asyncio.run(hold_debate(PROBLEM, policy, TINY, seed=1))
-    seating = seat_debate(PROBLEM, TINY, 1)
-    expected = "".join(f"{seating.handles[seat]}:?\n" for seat in seating.orders[0])
-    assert user(policy.requests[-1]).startswith(PROBLEM.question + "\n" + expected)
 
 
 def test_the_default_opening():
@@ -133,17 +123,6 @@ def test_which_task_each_round_sets(agents, own, rounds, history, expected, prom
         assert read_prompt(texts, request.messages).task == expected[round_]
 
 
-@pytest.mark.parametrize(
-    ("history", "shown"),
-    [(-1, {1: [1], 2: [1, 2], 3: [1, 2, 3]}), (2, {1: [1], 2: [1, 2], 3: [2, 3]}), (1, {3: [3]})],
-)
-def test_round_numbers_stay_what_they_were(history, shown):
-    requests = prompts_of(DebateConfig(num_rounds=3, history_rounds=history))
-    for round_, numbers in shown.items():
-        seen = read_prompt(load_prompts("default"), requests[0, round_].messages)
-        assert [entry.round for entry in seen.entries] == [number for number in numbers for _ in range(3)]
-
-
 def test_own_work_is_listed_for_comparison_only_with_judge_own():
     seating = seat_debate(PROBLEM, DebateConfig(), 1)
     with_own = user(prompts_of(DebateConfig(num_rounds=1, judge_own=True))[0, 1])
@@ -167,39 +146,11 @@ def test_a_choice_is_asked_for_by_letter_and_its_options_are_printed():
     assert text.endswith("as \\boxed{letter}.")
 
 
-def test_options_without_letters_of_their_own_get_them():
-    texts = load_prompts("default")
-    assert problem_text(texts, Problem("c", "?", choices=("A big one", "B-side"))).endswith(
-        "A. A big one\nB. B-side\n"
-    )
-    many = problem_text(texts, Problem("c", "?", choices=("x",) * 28))
-    assert many.endswith("Z. x\n27. x\n28. x\n")
-
-
 def test_a_single_agent_reads_nothing_about_debates():
     request = prompts_of(DebateConfig(num_agents=1, num_rounds=1))[0, 0]
     text = "".join(m.content for m in request.messages).lower()
     assert not [word for word in ("debate", "label", "agent", "compar", "ballot") if word in text]
     assert request.stop == ("</solution>",)
-
-
-def test_neither_persona_name_nor_seat_is_a_placeholder():
-    for name in ("default", "tiny"):
-        for template in load_prompts(name).templates.values():
-            assert "$name" not in template
-            assert "$persona" not in template
-            assert "$seat" not in template
-
-
-def test_raw_prompt_of_the_default_set():
-    messages = (
-        Message("system", "Rules."),
-        Message("user", "1 + 1"),
-        Message("assistant", "2"),
-        Message("user", "So?"),
-    )
-    assert raw_prompt(messages) == "Rules.\n\n1 + 1\n\n<reply>\n2\n</reply>\n\nSo?\n\n<reply>\n"
-    assert raw_prompt(messages[1:2], "tiny") == "1 + 1"
 
 
 def written(tmp_path: Path, change) -> str:
@@ -221,71 +172,15 @@ def test_a_copied_file_with_own_words_is_used(tmp_path):
             lambda t: t.replace("$question", "$questoin"),
             r"mine\.toml: problem has an unknown placeholder \$questoin",
         ),
-        (lambda t: t.replace("$question", ""), r"mine\.toml: problem lacks \$question"),
         (
             lambda t: t.replace("$instructions", "$name", 1),
             r"opening has an unknown placeholder \$name; it may have: .*\$handle",
         ),
-        (
-            lambda t: t.replace("Problem:", "Costs $ 5:"),
-            r"problem has a \$ that is not a placeholder; write \$\$",
-        ),
-        (
-            lambda t: t.replace("\nopening =", "\nopenning ="),
-            r"unknown key 'openning'; did you mean 'opening'\?",
-        ),
         (lambda t: t.replace("\nstrip = true", ""), r"missing strip; copy them from .*default\.toml"),
-        (lambda t: t.replace("strip = true", 'strip = "yes"'), r"strip must be a bool, got 'yes'"),
-        (lambda t: t.replace('unreadable = "', "unreadable = 5 # "), r"unreadable must be a str, got 5"),
         (lambda t: t + "\n[[[", r"mine\.toml: not a UTF-8 TOML file"),
-        (
-            lambda t: t.replace('<work agent="$handle"', '$handle: agent="'),
-            r"entry must open with a tag .* or line_break",
-        ),
         (lambda t: t.replace("<reply>", "Assistant:"), r"raw_reply must open with a tag .* or line_break"),
     ],
 )
 def test_a_faulty_file_names_file_and_key(tmp_path, change, message):
     with pytest.raises(PromptFileError, match=message):
         load_prompts(written(tmp_path, change))
-
-
-def test_a_missing_file_or_name_is_said_plainly(tmp_path):
-    with pytest.raises(PromptFileError, match=r"no prompt set 'defualt'; shipped: .*default, .*tiny"):
-        load_prompts("defualt")
-    with pytest.raises(PromptFileError, match=r"nowhere\.toml: cannot be read \(No such file or directory\)"):
-        load_prompts(str(tmp_path / "nowhere.toml"))
-    (tmp_path / "latin.toml").write_bytes(b'system = "\xe9"')
-    with pytest.raises(PromptFileError, match=r"latin\.toml: not a UTF-8 TOML file"):
-        load_prompts(str(tmp_path / "latin.toml"))
-
-
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [("pipe.toml", r"cannot be read \(not a plain file\)"), ("deep.toml", "not a UTF-8 TOML file")],
-)
-def test_a_file_that_never_ends_or_nests_too_deep_is_refused(tmp_path, name, told):
-    os.mkfifo(tmp_path / "pipe.toml")
-    (tmp_path / "deep.toml").write_text("system = " + "[" * 100_000)
-    with pytest.raises(PromptFileError, match=rf"{name}: {told}"):
-        load_prompts(str(tmp_path / name))
-
-
-def test_an_indented_line_break_lets_entries_do_without_tags(tmp_path):
-    def change(text):
-        text = text.replace('line_break = "\\n"', 'line_break = "\\n  "').replace(
-            '<work agent="$handle" round="$round">', "$handle:"
-        )
-        return text
-
-    texts = load_prompts(written(tmp_path, change))
-    assert texts.line_break == "\n  "
-
-
-def test_reading_a_prompt_that_was_not_rendered_is_an_error():
-    with pytest.raises(ValueError, match="was not rendered from the texts 'default'"):
-        read_prompt(load_prompts("default"), [Message("user", "hello")])
-
-
-def test_completions_need_no_tokens():
-    assert Completion((), (), (), "", "stop", 0).offsets == ()

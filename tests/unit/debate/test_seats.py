@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import ScriptedPolicy
-from debate.policy import freeze
 from debate.types import Message, SampleRequest, TurnId
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.inference.tools import ToolPolicy
@@ -44,18 +43,11 @@ def test_a_remote_seat_without_a_model_is_refused():
         run_debates([PROBLEM], says("4"), DebateConfig(seats=SEATS, num_rounds=1), seed=1)
 
 
-def test_a_policy_that_keeps_no_weights_is_refused():
-    with pytest.raises(ValueError, match=r'debate.seats: "frozen", but this policy has no method freeze'):
-        freeze(says("4"))
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"seats": ["learning"]}, "seats: 1 of them, but num_agents = 3"),
-        ({"seats": ["frozen"] * 3}, "seats: frozen, frozen, frozen, and nobody learns"),
         ({"seats": ["frozen", "remote", "remote"]}, "and nobody learns"),
-        ({"seats": ["learning", "frozen", "stone"]}, "Input should be 'learning', 'frozen' or 'remote'"),
         (
             {
                 "seats": ["frozen", "frozen", "learning"],
@@ -68,13 +60,6 @@ def test_a_policy_that_keeps_no_weights_is_refused():
 def test_what_does_not_match_the_protocol_is_refused(settings, message):
     with pytest.raises(ValidationError, match=message):
         DebateConfig.model_validate(settings)
-
-
-def test_fewer_agents_of_a_level_sit_on_the_first_seats():
-    config = DebateConfig(seats=SEATS, by_level=({"level": "easy", "num_agents": 2},))
-    assert config.of_level("easy").seats == ("learning", "remote")
-    assert config.of_level("hard").seats == SEATS
-    assert config.one_round().seats == config.one_round(alone=True).seats == ()
 
 
 def request(number: int, seat: str) -> SampleRequest:

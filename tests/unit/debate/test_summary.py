@@ -1,4 +1,4 @@
-"""A summary in the place of the history: who asks for it, what it is made of, and where it is kept."""
+"""A summary instead of the history: who asks for it, what it is made of, and where it is kept."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ import pytest
 
 from debate import DebateConfig, Persona, Problem, run_debates
 from debate.policies import ScriptedPolicy
-from debate.prompting.fitting import PromptTooLongError, context_budget
-from debate.prompting.prompt import agent_prompt, check_fits
+from debate.prompting.fitting import context_budget
+from debate.prompting.prompt import agent_prompt
 from debate.prompting.rendering import render_entry
 from debate.prompting.seating import seat_debate
 from debate.prompting.shown import public_summary, public_turn
-from debate.prompting.texts import SHIPPED, PromptFileError, load_prompts
 from debate.seeds import derive_seed
 from debate.types import SUMMARIZER, TurnId
-from debate_rl.inference.local import LocalPolicy
 from learner import transitions_of
 from rewards import RewardConfig, score_debate
 from transcripts import Record, read_records, write_step
-from transcripts.codec import from_line, to_line
 
 PROBLEM = Problem("p", "What is 2 + 2?", "4")
 PERSONAS = tuple(Persona(f"PersonaName{n}", f"wayof{n}", 0.9) for n in "abc")
@@ -56,15 +53,6 @@ def words(request) -> str:
     return "\n".join(message.content for message in request.messages)
 
 
-def test_off_by_default_and_then_nothing_is_asked():
-    assert not DebateConfig().summary.enabled
-    assert DebateConfig().summary.max_tokens == 1024
-    debate, requests = held(CONFIG.model_copy(update={"summary": DebateConfig().summary}))
-    assert debate.summaries == ()
-    assert len(requests) == 9
-    assert not any("summar" in words(request).lower() for request in requests)
-
-
 def test_each_round_that_shows_something_asks_once_for_a_summary():
     debate, requests = held()
     rounds = [(r.turn.agent, r.turn.round) for r in requests]
@@ -92,13 +80,6 @@ def test_agents_read_the_escaped_summary_and_no_turn():
     assert len(debate.turn(TurnId(0, 2)).compared) == 2
 
 
-def test_votes_count_as_ever():
-    debate, _ = held()
-    judges = {vote.judge for vote in debate.votes}
-    [third] = [turn.id.agent for turn in debate.turns[:3] if turn.handle == "M4"]
-    assert judges == {TurnId(third, 1), TurnId(third, 2)}  # the other two may not compare their own work
-
-
 def test_the_summariser_sees_public_anonymous_texts_alone():
     _, requests = held(CONFIG.model_copy(update={"history_rounds": -1}))
     text = words(requests[7])
@@ -107,21 +88,6 @@ def test_the_summariser_sees_public_anonymous_texts_alone():
     assert "What is 2 + 2?" in text
     assert not re.search(r"why\d|secret|PersonaName|wayof|<comparison>", text)
     assert len(requests[7].messages) == 1
-
-
-def test_another_policy_may_write_the_summaries():
-    helper = ScriptedPolicy(say, version=7)
-    debate, requests = held(summarizer=helper)
-    assert [request.turn for request in helper.requests] == [TurnId(-1, 1), TurnId(-1, 2)]
-    assert all(request.turn.agent >= 0 for request in requests)
-    assert {one.completion.policy_version for one in debate.summaries} == {7}
-
-
-@pytest.mark.parametrize("shape", [{"history_rounds": 0}, {"num_rounds": 1, "final_ballot": False}])
-def test_nothing_shown_nothing_to_summarise(shape):
-    debate, requests = held(CONFIG.model_copy(update=shape))
-    assert debate.summaries == ()
-    assert all(request.turn.agent >= 0 for request in requests)
 
 
 @pytest.mark.parametrize(
@@ -137,11 +103,6 @@ def test_nothing_shown_nothing_to_summarise(shape):
 )
 def test_what_of_a_summarisers_reply_is_shown(reply, in_thinking, text):
     assert public_summary(reply, in_thinking=in_thinking) == text
-
-
-def test_an_empty_summary_is_shown_as_unreadable():
-    _, requests = held(summarizer=ScriptedPolicy(lambda request: "<think>all of it"))
-    assert "<summary>\n(This turn did not keep to the format and cannot be shown.)\n" in words(requests[3])
 
 
 def test_prompts_can_be_rebuilt_from_the_transcript(tmp_path):
@@ -161,14 +122,6 @@ def test_prompts_can_be_rebuilt_from_the_transcript(tmp_path):
         if agent != SUMMARIZER:
             again = agent_prompt(seating, past, agent, round_, budget, summary=summaries.get(round_))
             assert again.messages == request.messages
-
-
-def test_tokens_of_summaries_can_be_left_out_of_a_transcript(tmp_path):
-    debate, _ = held(summarizer=ScriptedPolicy(say, tokens=True))
-    assert all(len(one.completion.tokens) == 50 for one in debate.summaries)  # max_tokens
-    [record] = read_records(write_step(tmp_path, 0, [Record(debate, 0, "p")], tokens=False))
-    assert [one.completion.tokens for one in record.debate.summaries] == [(), ()]
-    assert [one.text for one in record.debate.summaries] == [one.text for one in debate.summaries]
 
 
 def test_nobody_learns_from_a_summary():
@@ -202,70 +155,3 @@ def test_a_summary_that_does_not_fit_is_shortened_and_counted():
         assert size - 206 < length(request) <= size - 200
         assert "[... shortened to fit the space ...] \n</summary>" in words(request)
     assert debate.summaries[0].text == ("word " * 900).strip()
-
-
-def test_the_summarisers_prompt_is_cut_to_fit_and_checked_beforehand():
-    long = lambda request: say(request).replace("</solution>", " more" * 900 + "</solution>")  # noqa: E731
-    _, requests = held(CONFIG, policy=Characters(long))
-    size = length(requests[3])
-    tight = CONFIG.model_copy(update={"max_tokens": 1, "context_tokens": size})
-    debate, requests = held(tight, policy=Characters(long))
-    assert length(requests[3]) <= size - 50
-    assert [one.cut for one in debate.summaries] == [3, 3]
-    assert debate.turn(TurnId(0, 1)).cut == 3
-
-    summary = {"enabled": True, "max_tokens": size - 100}
-    with pytest.raises(
-        PromptTooLongError, match=r"its shortest prompt \(summary\) has \d+ tokens, but the cont"
-    ):
-        check_fits(PROBLEM, Characters({}), DebateConfig(max_tokens=1, context_tokens=size, summary=summary))
-    check_fits(PROBLEM, Characters({}), DebateConfig(max_tokens=1, context_tokens=size))
-
-
-def prompt_file(tmp_path, change):
-    path = tmp_path / "own.toml"
-    path.write_text(change((SHIPPED / "default.toml").read_text()))
-    return str(path)
-
-
-def test_a_prompt_file_without_the_two_texts_takes_the_default_ones(tmp_path):
-    own = prompt_file(tmp_path, lambda text: re.sub(r'^summar\w+ = """.*?"""\n', "", text, flags=re.M | re.S))
-    assert load_prompts(own).summarize == load_prompts("default").summarize
-    assert load_prompts(own).summary(summary="x") == "\n<summary>\nx\n</summary>\n".lstrip("\n")
-
-
-def test_a_summary_text_must_show_the_summary_and_open_with_a_tag(tmp_path):
-    bad = prompt_file(tmp_path, lambda text: text.replace("$summary\n", "summary\n"))
-    with pytest.raises(PromptFileError, match=r"summary lacks \$summary"):
-        load_prompts(bad)
-    forged = tmp_path / "forged.toml"
-    forged.write_text((tmp_path / "own.toml").read_text().replace("<summary>\nsummary", "Gist:\n$summary"))
-    with pytest.raises(PromptFileError, match=r"summary must open with a tag"):
-        load_prompts(str(forged))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("apart", [False, True])
-def test_local_policies_summarise_without_blocking_one_another(make_tiny, apart):
-    tiny = make_tiny(["<solution>", "</solution>", "</comparison>"], fallback="ascii", context_tokens=16384)
-    config = CONFIG.model_copy(update={"max_tokens": 12, "prompts": "tiny"})
-
-    def once():
-        policy = LocalPolicy(*tiny, batch_size=4)
-        helper = LocalPolicy(*tiny, batch_size=4) if apart else None
-        return run_debates([PROBLEM] * 3, policy, config, seed=2, max_live=2, summarizer=helper)
-
-    debates = once()
-    assert debates == once()
-    assert [len(debate.summaries) for debate in debates] == [2, 2, 2]
-    assert all(1 <= len(one.completion.tokens) <= 50 for debate in debates for one in debate.summaries)
-
-
-def test_a_summary_with_half_a_character_is_kept_as_the_replies_of_agents_are():
-    def half(request):
-        return "half \ud800" if request.turn.agent == SUMMARIZER else say(request)
-
-    debate, _ = held(policy=Unstopped(half))
-    assert {(one.text, one.completion.text) for one in debate.summaries} == {("half \ufffd", "half \ufffd")}
-    record = Record(debate, 0, "p", None)
-    assert from_line(to_line(record).rstrip(b"\n")).debate.summaries == debate.summaries

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import replace
-
-import numpy as np
 import pytest
 import torch
 
-from debate import DebateConfig, Message, Problem, SampleRequest, run_debates
+from debate import Message, SampleRequest
 from debate.parsing import parse_turn
-from debate.policies.scripted import ScriptedPolicy
-from debate.types import FailureReason, TurnId
+from debate.types import TurnId
 from debate_rl.config.models import TinyConfig
-from debate_rl.inference.encoding import EncodingError
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.models import build_tiny
-from learner import AdvantageConfig, TurnAdvantage, make_rows, transitions_of
-from rewards import RewardConfig, score_debate
 
 CLOSING = "\n</think>\n\n"
 
@@ -96,46 +88,11 @@ def test_thinking_that_ends_itself_is_not_forced_and_stops_hold_behind_it_only(t
         assert len(reply.tokens) <= 40 + 8
 
 
-def test_a_reply_may_end_within_its_thinking(talker):
-    _, tokenizer = talker
-    replies = sample(talker, [request(seed, thinking_tokens=40, temperature=2.5) for seed in range(60)])
-    over = [reply for reply in replies if "</think>" not in reply.text]
-    assert over
-    for reply in over:
-        assert (reply.tokens[-1], reply.stop_reason) == (tokenizer.eos_token_id, "stop")
-        parsed = parse_turn(reply.text, handles=("A",), own="A", due=False, in_thinking=True)
-        assert (parsed.failures[0].reason, parsed.failures[0].detail) == (
-            FailureReason.UNCLOSED_SECTION,
-            "thinking",
-        )
-
-
 def test_the_answer_and_the_thinking_have_random_streams_of_their_own(letters):
     reply = next(
         r for r in sample(letters, [request(s, max_tokens=9) for s in range(8)]) if len(r.tokens) > 26
     )
     assert reply.tokens[:6] != reply.tokens[20:26]
-
-
-def test_a_request_without_a_budget_is_sampled_as_ever(letters):
-    mixed = [request(seed, thinking_tokens=20 * (seed % 2)) for seed in range(6)]
-    replies = sample(letters, mixed)
-    assert all(len(reply.tokens) <= 8 and not reply.forced for reply in replies[::2])
-    assert any(len(reply.tokens) > 8 for reply in replies[1::2])
-    ignored = LocalPolicy(*letters).sample_all(mixed)  # no thinking was opened, so there is no budget to keep
-    assert ignored == LocalPolicy(*letters).sample_all([replace(one, thinking_tokens=0) for one in mixed])
-
-
-def test_a_budget_that_cannot_hold_the_end_is_refused(letters, talker):
-    with pytest.raises(ValueError, match=r"11 tokens are too few to think, since ending it takes 11"):
-        sample(letters, [request(thinking_tokens=11)])
-    with pytest.raises(ValueError, match=r"3 tokens are too few to think"):
-        sample(talker, [request()], context_tokens=10)  # a prompt of 6, and 1 is kept for the answer
-
-
-def test_a_tokenizer_that_cannot_write_the_end_is_refused(make_tiny):
-    with pytest.raises(EncodingError, match=r"cannot write </think>; set debate.thinking_tokens = 0"):
-        LocalPolicy(*make_tiny(["a"], fallback="none"), thinking=True)
 
 
 def test_control_tokens_open_and_end_the_thinking_of_a_chat_model(trained_tokenizer):
@@ -150,44 +107,3 @@ def test_control_tokens_open_and_end_the_thinking_of_a_chat_model(trained_tokeni
     for reply in forced:
         assert [reply.tokens[place] for place in reply.forced].count(end) == 1
         assert max(reply.forced) == 19
-
-
-PROBLEM = Problem("p", "What is 2 + 2?", "4")
-
-
-def held(tiny, **config):
-    settings = {"num_rounds": 2, "max_tokens": 12, "prompts": "tiny"} | config
-    policy = LocalPolicy(*tiny, thinking=settings.get("thinking_tokens", 0) > 0)
-    return run_debates([PROBLEM] * 2, policy, DebateConfig(**settings), seed=5)
-
-
-@pytest.mark.slow
-def test_a_debate_with_thinking_repeats_and_trains_on_sampled_tokens_alone(letters):
-    debates = held(letters, thinking_tokens=18)
-    assert debates == held(letters, thinking_tokens=18)
-    rewards = [score_debate(one, None, RewardConfig()) for one in debates]
-    transitions = transitions_of(debates, rewards, [0] * len(debates))
-    rows = make_rows(transitions, [TurnAdvantage(1.0, 2.0, -0.5)] * len(transitions), AdvantageConfig())
-    turns = [transition.turn for transition in transitions]
-    assert sum(bool(turn.completion.forced) for turn in turns) > 5
-    for row, turn in zip(rows, turns, strict=True):
-        action = np.ones(len(turn.completion.tokens), bool)
-        action[list(turn.completion.forced)] = False
-        assert row.action_mask[-len(action) :].tolist() == action.tolist()
-        assert not row.action_mask[: -len(action)].any()
-        assert set(row.advantages[~row.action_mask]) <= {0.0}
-        given = row.advantages[row.action_mask].tolist()
-        assert given[:-1] == [1.5 if turn.ballot else 1.0] * (len(given) - 1)
-        assert given[-1] == (1.5 if turn.ballot else 0.5 if turn.completion.stop_reason == "stop" else 1.0)
-        assert set(row.stream[row.action_mask]) == {2 if turn.ballot else 1}
-        assert set(row.stream[~row.action_mask]) == {0}
-
-
-def test_scripted_replies_stop_behind_their_thinking_only():
-    text = "<think>not </solution> yet</think><solution>4</solution> more"
-    policy = ScriptedPolicy({(0, 0): text}, tokens=True)
-    stops = ("</solution>",)
-    ask = policy.sample(request(max_tokens=40, stop=stops))
-    assert asyncio.run(ask).text == text.removesuffix(" more")
-    without = policy.sample(request(max_tokens=40, stop=stops, thinking_tokens=0))
-    assert asyncio.run(without).text == "<think>not </solution>"

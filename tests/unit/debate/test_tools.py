@@ -1,29 +1,25 @@
-"""Programs in replies: where they run, what stands behind them, and what of it an agent says."""
+"""Programs in replies: where they run, what stands after them, and what of it an agent says."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import asynccontextmanager
 from dataclasses import replace
-from itertools import cycle
 
 import pytest
-import torch
 from msgspec import UNSET
 
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import END_TOKEN, ScriptedPolicy
-from debate.programs import claimed_outputs, find_program, output_spans, public_part
 from debate.prompting.fitting import Cut
 from debate.prompting.prompt import agent_prompt
 from debate.prompting.seating import seat_debate
 from debate.prompting.shown import public_turn
 from debate.seeds import derive_seed
 from debate.tools import Ran
-from debate.types import Begun, Call, Completion, Message, SampleRequest, Span, TurnId
+from debate.types import Begun, Message, SampleRequest, TurnId
 from debate_rl.inference.local import LocalPolicy
-from debate_rl.inference.tools import MOST_FENCES, ToolPolicy
+from debate_rl.inference.tools import ToolPolicy
 from debate_rl.inspector.views.debate import programs_text
 
 REQUEST = SampleRequest((Message("user", "6 * 7?"),), 1.0, 400, ("</solution>",), 7, "d", TurnId(0, 0))
@@ -74,14 +70,6 @@ def test_the_tokens_of_an_output_are_forced_and_count(programs):
     assert inner.requests[1].max_tokens == 400 - len(PROGRAM + block)
 
 
-def test_a_reply_without_programs_is_that_of_the_policy(programs):
-    for tokens in (True, False):
-        alone = ask(says("<solution>\\boxed{42}</solution>", tokens=tokens))
-        reply = ask(ToolPolicy(says("<solution>\\boxed{42}</solution>", tokens=tokens), programs))
-        assert replace(reply, calls=UNSET) == alone
-        assert reply.calls == ()
-
-
 def test_programs_of_a_turn_share_a_session_and_turns_do_not(programs):
     policy = ToolPolicy(says("```python\nx = 6\n```\n```python\nprint(x * 7)\n```\n42"), programs)
     for _ in range(2):
@@ -125,37 +113,6 @@ def test_a_reply_that_ends_with_a_program_runs_it(programs, tokens):
 def test_what_is_no_program_does_not_run(programs, text, tokens):
     reply = ask(ToolPolicy(says(text, tokens=tokens), programs))
     assert (reply.text, reply.calls, programs.ran) == (text, (), 0)
-
-
-def test_a_reply_cut_at_its_limit_runs_nothing(programs):
-    short = replace(REQUEST, max_tokens=len(PROGRAM) + len("```output\n```\n"))
-    reply = ask(ToolPolicy(says(f"{PROGRAM}42"), programs), short)
-    assert (reply.stop_reason, reply.calls, programs.ran) == ("length", (), 0)
-
-
-def test_an_output_takes_at_most_half_of_what_is_left(programs):
-    inner = says("```python\nprint('x' * 10**6)\n```\n42</solution>")
-    reply = ask(ToolPolicy(inner, programs))
-    [call] = reply.calls
-    assert "[... output left out ...]" in call.output.of(reply.text)
-    left = 400 - len("```python\nprint('x' * 10**6)\n```\n")
-    assert left // 2 - 3 <= len(reply.forced) <= left // 2
-    assert reply.text.endswith("42</solution>")
-    assert len(reply.tokens) <= 400
-
-
-def test_a_reply_of_nothing_but_fences_ends(programs):
-    inner = ScriptedPolicy(lambda request: "```\n" * 3, tokens=True)
-    reply = ask(ToolPolicy(inner, programs), replace(REQUEST, max_tokens=1000))
-    assert len(inner.requests) == MOST_FENCES + 1
-    assert reply.calls == ()
-    assert reply.text == "```\n" * (MOST_FENCES + 3)
-
-
-def test_a_summary_runs_nothing(programs):
-    reply = ask(ToolPolicy(says(PROGRAM), programs), replace(REQUEST, turn=TurnId(-1, 0)))
-    assert reply.text == PROGRAM
-    assert reply.calls is UNSET
 
 
 def test_thinking_has_its_own_limit_beside_programs(programs):
@@ -213,11 +170,6 @@ def test_the_rules_say_that_programs_run_only_where_they_do():
             assert prompt.messages[0].content.count("Up to 5 programs of a reply run.") == said
 
 
-def test_a_policy_that_runs_nothing_is_refused():
-    with pytest.raises(ValueError, match=r'debate.tools = "python": this policy runs no programs'):
-        run_debates([PROBLEM], says("42"), DebateConfig(tools="python"), seed=1)
-
-
 TINY = (
     "```python\nprint(6 * 7)\n```\n",
     "```python\n1 / 0\n```\n",
@@ -225,26 +177,6 @@ TINY = (
     "</solution>",
     "\\boxed{42}",
 )
-
-
-class Slow:
-    """Programs of which each ends at a time of its own, whatever the order in which they began."""
-
-    def __init__(self, delays):
-        self.delays, self.running, self.most = delays, 0, 0
-
-    @asynccontextmanager
-    async def session(self):
-        yield self
-
-    async def run(self, code):
-        self.running += 1
-        self.most = max(self.most, self.running)
-        await asyncio.sleep(next(self.delays))
-        self.running -= 1
-        return (
-            Ran("ok", "42\n") if "6 * 7" in code else Ran("error", "", "ZeroDivisionError: division by zero")
-        )
 
 
 @pytest.fixture(scope="module")
@@ -285,40 +217,6 @@ def test_a_local_policy_goes_on_from_exactly_its_tokens(tiny, programs):
             assert whole.tokens[: len(request.begun.tokens)] == request.begun.tokens
 
 
-def test_log_probabilities_of_a_reply_in_pieces_are_those_of_its_tokens(tiny, programs):
-    model, tokenizer = tiny
-    reply = ask(ToolPolicy(LocalPolicy(model, tokenizer), programs), replace(REQUEST, seed=3, max_tokens=120))
-    assert reply.calls
-    ids = torch.tensor([reply.prompt_tokens + reply.tokens])
-    logps = torch.log_softmax(model(ids).logits[0, len(reply.prompt_tokens) - 1 : -1], dim=-1)
-    for index, (token, logp) in enumerate(zip(reply.tokens, reply.logprobs, strict=True)):
-        if index not in reply.forced:
-            assert logp == pytest.approx(float(logps[index, token].detach()), abs=1e-4)
-
-
-@pytest.mark.slow
-def test_the_time_that_programs_take_changes_no_batch(tiny):
-    """Several debates at once; the slowest program is once the first and once the last."""
-    batches = []
-
-    class Watched(LocalPolicy):
-        def sample_all(self, requests):
-            assert slow.running == 0, "a batch begins only when no program runs"
-            batches[-1].append([(request.debate, request.turn, request.seed) for request in requests])
-            return super().sample_all(requests)
-
-    config = DebateConfig(num_agents=2, num_rounds=2, tools="python", max_tokens=40, prompts="tiny")
-    held = []
-    for order in (1, -1):
-        slow = Slow(cycle([0.03, 0.0, 0.01, 0.02][::order]))
-        batches.append([])
-        held.append(run_debates([PROBLEM] * 3, ToolPolicy(Watched(*tiny), slow), config, seed=5))
-        assert slow.most > 1
-    assert any(turn.completion.calls for debate in held[0] for turn in debate.turns)
-    assert batches[0] == batches[1]
-    assert held[0] == held[1]
-
-
 def test_a_reply_says_how_its_programs_ended_and_what_is_a_claim(programs):
     text = f"<solution>{PROGRAM}```python\n1 / 0\n```\nor\n```output\n7\n```\n\\boxed{{42}}</solution>"
     policy = ToolPolicy(says(text), programs)
@@ -327,23 +225,3 @@ def test_a_reply_says_how_its_programs_ended_and_what_is_a_claim(programs):
     completion = debate.turns[0].completion
     assert programs_text(completion) == "line 2 ok, line 8 error, line 14 claimed output"
     assert programs_text(replace(completion, calls=UNSET)) == ""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "unit", ["`", "``` ", "```python\n", "```python\n```\n", "```python\n```\n```output\n```\n"]
-)
-@pytest.mark.usefixtures("ends")
-def test_a_megabyte_of_fences_is_read_in_linear_time(unit):
-    text = unit * (1_000_000 // len(unit))
-    find_program(text), claimed_outputs(text, ())
-    for span in output_spans(text)[:1]:
-        assert public_part(text, span, ())
-
-
-def test_calls_of_a_file_that_point_nowhere_change_no_other_text():
-    anywhere = [Span(0, 10**18), Span(-(10**9), 2), Span(3, 0), Span(10**9, 10**9 + 5)]
-    calls = tuple(Call(one, one, one, "ok") for one in anywhere)
-    reply = Completion((), (), (), "0123", "stop", 0, calls=calls[1:] * 50)
-    assert (reply.stated, reply.unprinted) == ("\n\n23", "0123")
-    assert replace(reply, calls=calls).stated == "\n\n\n\n"

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from debate import DebateConfig, Problem, hold_debate
 from debate.policies.scripted import ScriptedPolicy
 from debate.reply import Untagged, read_reply
-from debate.types import Completion, FailureReason, TurnId
+from debate.types import Completion, FailureReason
 
 PROBLEM = Problem("p", "9 + 9?", "18")
 PLAIN = "The answer is \\boxed{18}."
@@ -58,16 +57,6 @@ def test_in_a_debate_tags_stay_the_rule_unless_round_0_is_let_off():
     assert [turn.parsed.answer for turn in turns if turn.id.round > 0] == [None] * 6
 
 
-def test_single_solutions_of_several_agents_are_read_by_nobody():
-    turns = held(PLAIN, num_agents=3, num_rounds=1, final_ballot=False).turns
-    assert [turn.parsed.answer for turn in turns] == ["18"] * 3
-
-
-def test_a_tagged_reply_is_read_as_before():
-    [turn] = held("\\boxed{5}<solution>\\boxed{18}</solution>", num_agents=1, num_rounds=1).turns
-    assert (turn.parsed.answer, turn.parsed.untagged, turn.parsed.failures) == ("18", UNSET, ())
-
-
 @pytest.mark.parametrize(
     ("text", "rule", "solution"),
     [
@@ -87,35 +76,6 @@ def test_thinking_that_never_ends_is_no_solution():
     parsed = read("so 9 + 9 is \\boxed{18}", rule=Untagged(), reason="length", thinking=True)
     assert parsed.solution is None
     assert FailureReason.MISSING_SECTION in {f.reason for f in parsed.failures}
-
-
-def test_a_reply_cut_off_is_marked_and_still_has_its_answer():
-    parsed = read("\\boxed{18} because", rule=Untagged(due=False), reason="length")
-    assert parsed.answer == "18"
-    assert [f.reason for f in parsed.failures] == [FailureReason.UNCLOSED_SECTION]
-
-
-def test_a_response_cut_off_follows_no_instructions():
-    whole, cut = (
-        read("Fine.", rule=Untagged(due=False), reason=r, kind="instructions") for r in ("stop", "length")
-    )
-    assert (whole.answer, cut.answer) == ("Fine.", None)
-
-
-class CutOff(ScriptedPolicy):
-    """Agent 0 is cut off in round 0; keeps the prompts."""
-
-    async def sample(self, request):
-        self.prompts = [*getattr(self, "prompts", []), request.messages[-1].content]
-        reply = await super().sample(request)
-        return replace(reply, stop_reason="length") if request.turn == TurnId(0, 0) else reply
-
-
-def test_what_is_cut_off_in_round_0_is_shown_to_nobody():
-    policy = CutOff({(0, 0): "half a thou", (1, 0): "a whole thought"}, default="<solution>4</solution>")
-    asyncio.run(hold_debate(PROBLEM, policy, DebateConfig(num_agents=3, untagged=True), seed=0))
-    assert any("a whole thought" in prompt for prompt in policy.prompts)
-    assert not any("half a thou" in prompt for prompt in policy.prompts)
 
 
 @given(st.text(max_size=60), st.sampled_from([None, "Q:", "\n\n"]), st.booleans())

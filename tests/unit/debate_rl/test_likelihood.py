@@ -16,7 +16,7 @@ from debate_rl.likelihood import Baseline, Baselines, Reader, open_reader, refer
 from debate_rl.runs.weights import load_run_model
 from learner.update.learner import Learner
 
-TINY = {"hidden_size": 16, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 24, "init_std": 0.5}
+TINY = {"hidden_size": 16, "layers": 1, "heads": 2, "intermediate_size": 24, "init_std": 0.5}
 PROBLEM = Problem("p", "Target 19. Numbers 3 8 5 11 2 9.", "8 11")
 
 

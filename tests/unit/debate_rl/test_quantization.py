@@ -24,7 +24,7 @@ from learner.update.config import LearnerConfig
 from learner.update.learner import Learner
 
 has_bitsandbytes = pytest.mark.skipif(find_spec("bitsandbytes") is None, reason="bitsandbytes is not here")
-TINY = TinyConfig(hidden_size=64, intermediate_size=128, layers=2, heads=2, kv_heads=1, context_tokens=64)
+TINY = TinyConfig(hidden_size=64, intermediate_size=128, layers=2, heads=2, context_tokens=64)
 LAYERS = 2 * (64 * 64 + 2 * 64 * 32 + 64 * 64 + 3 * 64 * 128)
 """Weights of the linear layers of two blocks: q, k and v, o, and the three of the MLP."""
 

@@ -52,7 +52,7 @@ def test_arms_are_the_named_ones_by_each_combination(tmp_path):
         (["learner.lr=1e-4,1e-4"], "two arms have the name 'lr=1e-4'"),
         (["held_out.limit=0"], "arms are compared by held-out problems"),
         (["seeds=0"], "seeds: is a number from 1 to 1000"),
-        (["seeds=[7,7]"], "seeds: is a number from 1 to 1000, or a list of so many different seeds"),
+        (["seeds=[7,7]"], "seeds: is a number from 1 to 1000, or a list of that many different seeds"),
         (["learner.rl=1"], "learner: unknown key 'rl'"),
         (["learner"], "is written key=value"),
     ],

@@ -66,12 +66,7 @@ def test_the_client_is_told_to_try_nothing_where_the_hub_is_out_of_reach(reached
 @pytest.mark.parametrize(
     ("reached", "error", "kind", "said"),
     [
-        (
-            False,
-            ConnectionError("off"),
-            UnreachableError,
-            "it is not in the cache of this machine, and the hub",
-        ),
+        (False, ConnectionError("off"), UnreachableError, "not in the cache of this machine, and the hub"),
         (True, ConnectionError("off"), DataError, r"could not be loaded \('off'\)"),
         (False, ValueError("no such config"), DataError, "no such config"),
     ],

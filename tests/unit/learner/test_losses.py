@@ -353,7 +353,7 @@ def test_dppo_needs_no_second_weight_against_the_sampler():
         ValueError, match=r"tis_cap = 2.0 weighs .* and the ratios of dppo_tv do that already"
     ):
         LearnerConfig(loss="dppo_tv", tis_cap=2.0)
-    with pytest.raises(ValueError, match="sequence_mask.* tis_cap, which is 0"):
+    with pytest.raises(ValueError, match=r"sequence_mask.* tis_cap, which is 0"):
         LearnerConfig(tis="sequence_mask", tis_cap=0)
 
 

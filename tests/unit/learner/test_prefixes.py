@@ -278,10 +278,6 @@ def test_a_history_that_grows_is_read_once_and_gives_the_same_update():
     assert counts[0]["read_tokens"] == 2 * (50 + 4 * 40 + 10 * 8)
 
 
-def test_rounds_apart_are_stars_of_their_own(debate_rows):
-    assert [len(star) for star in stars(debate_rows())] == [3, 3, 3, 3]
-
-
 def test_a_star_is_cut_where_it_does_not_fit(debate_rows):
     rows = debate_rows()
     batches = micro_batches(rows, 150, share=True)
@@ -314,16 +310,6 @@ def test_a_model_that_attends_in_its_own_way_is_read_row_by_row(monkeypatch, deb
     assert all(map(torch.equal, weights, plain))
     assert metrics[0].pop("sharing/difference") > 4 * metrics[0].pop("sharing/noise")
     assert metrics == expected
-
-
-def test_a_model_that_cannot_pack_is_read_row_by_row(monkeypatch, debate_rows):
-    def refuse(*args, **kwargs):
-        raise TypeError("no such argument: tree")
-
-    monkeypatch.setattr("learner.update.tree_attention._TreeAttention.apply", refuse)
-    with pytest.warns(UserWarning, match=r"does not work with this model \(TypeError: no such argument"):
-        _, metrics = learnt(qwen3(), debate_rows, share=True)
-    assert metrics[0]["read_tokens"] >= metrics[0]["row_tokens"]
 
 
 def test_the_first_star_is_measured_with_the_signs_of_its_advantages(debate_rows):
@@ -413,12 +399,3 @@ def test_compiled_layers_learn_the_same_and_are_compiled_for_no_other_length(
         assert got["read_tokens"] < 0.6 * got["row_tokens"]
         for name in wanted:
             assert got[name] == pytest.approx(wanted[name], rel=1e-4, abs=1e-5), name
-
-
-def test_layers_are_plain_outside_of_a_step(monkeypatch):
-    monkeypatch.setattr("learner.update.forward.BACKEND", "eager")
-    learner = Learner(qwen3(), LearnerConfig(compile=True))
-    layers = learner.model.model.layers
-    with learner._compiled.used():
-        assert all(layer._compiled_call_impl is not None for layer in layers)
-    assert all(layer._compiled_call_impl is None for layer in layers)

@@ -166,13 +166,6 @@ def test_a_large_head_is_run_in_tiles_with_the_same_result(dtype, tolerance, ent
         torch.testing.assert_close(tiled, expected, atol=tolerance, rtol=tolerance)
 
 
-def test_models_that_change_their_logits_after_the_head_take_the_plain_path():
-    model, rows = model_of(), random_rows(3)
-    expected = action_logprobs(model, collate(rows))[0]
-    model.config.logit_scale = 1.0
-    torch.testing.assert_close(action_logprobs(model, collate(rows))[0], expected)
-
-
 def test_a_row_whose_first_token_is_an_action_is_refused():
     with pytest.raises(ValueError, match=r"group 'p'.*first token of a row has no context"):
         collate([row_of([], [1, 2], [1, 1])])
@@ -319,13 +312,6 @@ def test_on_policy_the_first_pass_agrees_with_the_sampler_and_ratios_are_one():
     assert (metrics["ratio_mean"], metrics["ratio_max"], metrics["clip_fraction"]) == (1.0, 1.0, 0.0)
 
 
-def test_a_wrong_temperature_shows_as_a_mismatch():
-    model = model_of()
-    rows = [replace(row, temperature=1.0) for row in random_rows()]
-    rows = [replace(row, temperature=0.6) for row in with_sampler(rows, model)]
-    assert Learner(model, config_of()).step(rows)["mismatch_mean"] > 0.1
-
-
 def test_the_mismatch_is_told_by_position():
     rows = [row_of([1] * 510, [2] * 4, [1] * 4), row_of([1] * 2100, [2], [1])]
     sampled = torch.full((2, 2101), -3.0)
@@ -383,13 +369,6 @@ def test_ratios_of_later_minibatches_start_from_the_weights_before_the_first_upd
     assert min(later) > 1e-3
 
 
-def test_old_log_probabilities_can_be_the_samplers():
-    metrics = Learner(model_of(), config_of(old_logprobs="sampling")).step(random_rows())
-    assert metrics["ratio_max"] > 1.01
-    recomputed = Learner(model_of(), config_of()).step(random_rows())
-    assert metrics["mismatch_kl"] == recomputed["mismatch_kl"] > 1, "the sampler is compared all the same"
-
-
 def test_minibatches_share_the_rows_few_rows_make_fewer_and_none_change_nothing():
     learner = Learner(model_of(), config_of(minibatches=4))
     assert learner.step(random_rows(10))["updates"] == 4
@@ -398,13 +377,6 @@ def test_minibatches_share_the_rows_few_rows_make_fewer_and_none_change_nothing(
     metrics = learner.step([])
     assert (metrics["updates"], metrics["rows"], learner.steps) == (0, 0, 3)
     assert all(map(torch.equal, before, weights(learner.model)))
-
-
-def test_sizes_are_reported():
-    rows = [row_of([1, 2], [3], [1]), row_of([1, 2, 3], [4, 5], [1, 1])]
-    metrics = Learner(model_of(), config_of()).step(rows)
-    assert (metrics["rows"], metrics["action_tokens"]) == (2, 3)
-    assert (metrics["row_tokens"], metrics["read_tokens"]) == (8, 10)
 
 
 def test_a_gradient_that_is_not_finite_is_left_out_and_counted():
@@ -503,17 +475,6 @@ def test_only_the_adapter_of_a_lora_model_is_trained():
     assert all("lora_" in name for name in changed)
 
 
-@pytest.mark.parametrize("where", [{}, {"kl": "k1", "kl_in": "reward"}])
-def test_a_strong_kl_keeps_the_policy_nearer(where):
-    distances = []
-    for beta in (1e-6, 10.0):
-        learner = Learner(model_of(), config_of(beta=beta, lr=1e-2, **where))
-        for _ in range(8):
-            metrics = learner.step(random_rows())
-        distances.append(metrics["kl_mean"])
-    assert distances[1] < distances[0] / 2
-
-
 # Schedule, state, settings ------------------------------------------------------------------------
 
 
@@ -526,13 +487,6 @@ def test_learning_rates_by_hand():
     assert factors("cosine", 6, [2, 4, 6]) == pytest.approx([1.0, 0.5, 0.0])
     assert factors("cosine", 6, [3])[0] == pytest.approx((1 + math.cos(math.pi / 4)) / 2)
     assert lr_factor(0, warmup=0, schedule="linear", total=4) == 1.0
-
-
-def test_the_learning_rate_follows_the_schedule_by_steps_not_by_minibatches():
-    learner = Learner(model_of(), config_of(warmup_steps=2, schedule="linear", minibatches=2), total_steps=4)
-    rates = [learner.step(random_rows(4))["lr"] for _ in range(4)]
-    assert rates == pytest.approx([5e-4, 1e-3, 1e-3, 5e-4])
-    assert learner.optimizer.param_groups[0]["lr"] == pytest.approx(5e-4)
 
 
 def test_a_restored_learner_goes_on_bit_for_bit():
@@ -563,14 +517,6 @@ def test_impossible_settings_are_named(changes, key):
         check_settings(config_of(**changes), None)
 
 
-def test_dr_grpo_is_weaker_than_grpo_at_the_same_learning_rate():
-    norms = {}
-    for loss in ("grpo", "dr_grpo"):
-        learner = Learner(model_of(), config_of(loss=loss, max_tokens=64))
-        norms[loss] = learner.step(random_rows())["grad_norm"]
-    assert norms["dr_grpo"] < norms["grpo"] / 3
-
-
 # Corrections --------------------------------------------------------------------------------------
 
 
@@ -585,18 +531,6 @@ def spied(learner: Learner) -> list[tuple[LossInputs, LossConfig]]:
 
     learner._loss = spy
     return seen
-
-
-def test_the_entropy_bonus_moves_the_weights_towards_more_entropy():
-    """Without any advantage the bonus alone has a gradient."""
-    rows = [replace(row, advantages=0 * row.advantages) for row in random_rows()]
-    entropies = []
-    for bonus in (0.0, 1.0):
-        learner = Learner(model_of(), config_of(entropy_bonus=bonus, lr=1e-2))
-        first, *_, last = [learner.step(rows)["entropy_mean"] for _ in range(5)]
-        entropies.append((first, last))
-    assert entropies[0] == pytest.approx((entropies[1][0],) * 2, abs=1e-5)
-    assert entropies[1][1] > entropies[1][0] + 0.1
 
 
 def test_the_gradient_of_the_entropy_by_finite_differences():
@@ -731,12 +665,6 @@ def test_bad_steps_are_counted_in_a_row_and_a_good_one_ends_the_row():
     assert counts == [1, 2, 2, 0, 1]
     assert learner.skip()["bad_steps"] == 2
     assert learner.steps == 6
-
-
-def test_one_bad_minibatch_among_good_ones_is_no_bad_step():
-    rows = [row_of([1, 2], [3, 4], [float("nan"), 1.0]), *random_rows(1)]
-    metrics = Learner(model_of(), config_of(minibatches=2)).step(rows)
-    assert (metrics["updates"], metrics["skipped_updates"], metrics["bad_steps"]) == (1, 1, 0)
 
 
 # Memory, precision and devices --------------------------------------------------------------------

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from debate.parsing import parse_turn
-from debate.types import Completion, ParsedTurn, Turn, TurnId
+from debate.types import Completion, Turn, TurnId
 from learner import token_streams
 from learner.advantages import Author
 
@@ -13,7 +13,6 @@ FULL = (
     "Let me see. <solution>3 + 4 = 7, π ≈ 3.14 🙂 \\boxed{7}</solution>\n"
     "<evaluation>K7: naïve but right.</evaluation><comparison>K7 > Q2\nM4 = Q2 ✓</comparison>"
 )
-REVIEW = "<evaluation>K7: naïve but right.</evaluation>"
 PAIR = (TurnId(1, 0), TurnId(2, 0))
 SOLVE_ONLY = "<solution>3 + 4 = \\boxed{7}</solution>"
 
@@ -120,18 +119,6 @@ def test_without_offsets_one_token_a_character_is_understood(end):
     assert token_streams(turn, evaluation="judge").tolist() == [1] * 22 + [2] * (32 + end)
 
 
-def test_tokens_without_offsets_are_an_error_that_says_what_to_do():
-    turn = turn_of("abcd", (0, 1))
-    bare = Completion((1,), (5, 6), (-1.0, -1.0), "abcd", "stop", 0)
-    with pytest.raises(ValueError, match=r"agent 0, round 1: 2 tokens but 0 offsets.*Completion\.offsets"):
-        token_streams(Turn(turn.id, "A1", (), bare, turn.parsed), evaluation="judge")
-
-
-def test_a_turn_without_tokens_has_no_streams():
-    empty = Completion((1,), (), (), "ab", "stop", 0)
-    assert token_streams(Turn(TurnId(0, 1), "A1", (), empty, ParsedTurn()), evaluation="judge").shape == (0,)
-
-
 CORPUS = [FULL, SOLVE_ONLY, "the quick brown fox: K7 beats Q2, M4 ties with K7"] * 4
 
 
@@ -172,14 +159,6 @@ def test_three_kinds_of_tokenizers_agree_with_the_characters(build, text):
     assert token_streams(turn_of(text, offsets), evaluation="judge").tolist() == [
         wanted[offset] for offset in offsets
     ]
-
-
-def test_the_tokenizers_do_what_they_are_here_for():
-    bpe, unigram = byte_level_bpe().encode(FULL), unigram_with_byte_fallback().encode(FULL)
-    spans = [FULL[start:end] for start, end in bpe.offsets]
-    assert any("><" in span for span in spans), "a token straddles two sections"
-    assert spans.count("🙂") > 1, "several tokens share one character"
-    assert "<0xF0>" in unigram.tokens, "the character falls back to bytes"
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 """Judges asked twice: what saying the same is worth, by hand, and how the second ballot is held."""
 
-import pytest
 from msgspec.structs import replace
 
 from debate import Completion, DebateConfig, Problem, run_debates
 from debate.types import Swapped, TurnId, Vote
-from rewards import RewardConfig, check_scheme, score_debate
-from rewards.consistency import consistencies
+from rewards import RewardConfig, score_debate
+from rewards.judging import consistencies
 from transcripts import Record
 from transcripts.codec import from_line, to_line
 
@@ -50,17 +49,6 @@ def test_it_is_added_to_the_judge_reward_and_stands_alone_without_truth(make_deb
     assert score_debate(held, TRUTH, scheme).peer == score_debate(first, TRUTH, scheme).peer
 
 
-def test_what_shows_nothing_twice_is_refused():
-    with pytest.raises(ValueError, match=r"no judge is asked twice; set debate.ask_swapped = true"):
-        check_scheme(DebateConfig(), RewardConfig(swap_weight=0.5), verifiable=True)
-    with pytest.raises(ValueError, match=r"there is none; set debate.final_ballot = true"):
-        check_scheme(DebateConfig(ask_swapped=True, final_ballot=False), RewardConfig(), verifiable=True)
-    with pytest.raises(ValueError, match=r"needs debate.conversation = false"):
-        DebateConfig(ask_swapped=True, conversation=True, history_rounds=-1)
-    twice_asked = DebateConfig(ask_swapped=True)
-    assert check_scheme(twice_asked, RewardConfig(swap_weight=0.5), verifiable=False) is None
-
-
 class Judge:
     """Answers, and then prefers what its prompt shows first."""
 
@@ -100,10 +88,3 @@ def test_the_second_ballot_shows_the_same_solutions_the_other_way_round():
         [Problem("p", "?", "1")], Judge(), protocol.model_copy(update={"ask_swapped": False}), seed=3
     )
     assert replace(held, swapped=once[0].swapped, protocol=once[0].protocol) == once[0]
-
-
-def test_debates_without_a_ballot_that_come_of_such_a_protocol_ask_nobody_and_are_stored():
-    alone = DebateConfig(num_rounds=1, handles=HANDLES, ask_swapped=True).one_round(alone=True)
-    [held] = run_debates([Problem("p", "?", "1")], Judge(), alone, seed=3)
-    assert not held.swapped
-    assert from_line(to_line(Record(held, 0, "p"))).debate == held

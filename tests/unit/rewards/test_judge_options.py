@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from debate.types import TurnId, Vote
-from rewards import RewardConfig, check_scheme, score_debate, score_votes
+from rewards import RewardConfig, check_scheme, score_debate
 from rewards.judging import by_verdicts, vote_values
 from rewards.types import Verdicts
 
@@ -45,24 +45,6 @@ def test_a_tie_with_others_who_balance_earns_one_and_a_lone_tie_has_no_value():
     assert worth(*both, ties="reward") == [1, 1]
 
 
-def test_a_judge_that_always_ties_earns_the_share_of_equal_pairs():
-    correct = [[True], [True], [False]]
-    ties = [Vote(JUDGE, first, second, "tie") for first, second in ((A, B), (A, C), (B, C))]
-    assert worth(*ties, correct=correct, weight=1.0, ties="reward") == [1, 0, 0]
-
-
-def test_coin_flips_earn_nothing_on_average_under_either_rule():
-    for rule in ("zero", "reward"):
-        for correct in ([[True], [False]], [[True], [True]]):
-            given = [
-                value
-                for side in ("left", "right")
-                for value in worth(Vote(JUDGE, A, B, side), correct=correct, weight=1.0, ties=rule)
-                if value is not None
-            ]
-            assert sum(given) == 0
-
-
 VERDICTS = Verdicts("m", 0.5, ((0.8,), (0.3,), ("missing",), (None,), (0.3,)))
 
 
@@ -93,12 +75,6 @@ def test_verdicts_are_weighted_beside_truth_and_stand_in_for_what_is_not_there()
     assert worth(wrong_by_truth, correct=grades, weight=1.0, verdicts=VERDICTS) == [-1]
 
 
-def test_a_share_of_one_leaves_truth_no_part_even_where_there_is_no_verdict():
-    vote = Vote(JUDGE, A, TurnId(3, 0), "left")
-    grades = [[True], [True], [True], [False], [None]]
-    assert worth(vote, correct=grades, weight=1.0, verdicts=VERDICTS, verdict_weight=1.0) == [None]
-
-
 def test_the_share_of_verdicts_fades_with_the_step(make_debate):
     votes = [Vote(TurnId(2, 1), A, B, "left")]
     debate = make_debate(votes)
@@ -121,20 +97,3 @@ def test_verdicts_give_judges_of_open_problems_a_signal():
     )
     taught = RewardConfig(judge_verdict_weight=0.5)
     assert check_scheme(three, taught, verifiable=False, verdicts=True) is None
-
-
-def test_ties_are_a_setting_of_the_scheme():
-    votes = [(2, 1, 0, 1, "tie")]
-    correct = [[True], [True], [False]]
-    judge = [
-        score_votes(3, 1, votes, correct, RewardConfig(judge_ties=rule)).judge[2][1]
-        for rule in ("zero", "reward")
-    ]
-    assert judge == [None, 1.0]
-
-
-def test_truth_of_the_last_round_alone():
-    correct = [[True, False], [False, True], ["missing", None]]
-    rewards = score_votes(3, 2, [], correct, RewardConfig(truth_rounds="last"))
-    assert rewards.truth == ((None, 0.0), (None, 1.0), (None, None))
-    assert not RewardConfig(truth_rounds="last").tells_right

@@ -44,11 +44,6 @@ def test_consensus_of_a_lone_judge_has_no_value():
     assert ballot([(2, 1, 0, 1, "left")], None) == (None,) * 4
 
 
-def test_consensus_with_an_own_tie_is_zero_and_with_the_others_tied_is_none():
-    votes = [(2, 1, 0, 1, "tie"), (3, 1, 0, 1, "left")]
-    assert ballot(votes, None) == (None, None, 0.0, None)
-
-
 def test_consensus_of_three_judges():
     """Judges 2, 3, 4 on (0, 1): left, left, right. For 2 and 3 the others are split; 4 stands alone."""
     votes = [(2, 1, 0, 1, "left"), (3, 1, 0, 1, "left"), (4, 1, 0, 1, "right")]
@@ -76,12 +71,6 @@ def test_a_part_of_weight_zero_is_no_fallback():
     both_wrong = [(0, 1, 1, 2, "left"), (3, 1, 1, 2, "left")]
     assert ballot(both_wrong, RIGHT_WRONG, judge_truth_weight=1.0) == (None,) * 4
     assert ballot([(2, 1, 0, 1, "left")], RIGHT_WRONG, judge_truth_weight=0.0) == (None,) * 4
-
-
-def test_the_default_weight_is_truth_with_answers_and_consensus_without():
-    votes = [(2, 1, 0, 1, "left"), (3, 1, 0, 1, "right")]
-    assert ballot(votes, RIGHT_WRONG) == (None, None, 1.0, -1.0)
-    assert ballot(votes, None) == (None, None, -1.0, -1.0)
 
 
 def test_open_problems_with_three_agents_have_no_judge_stream_and_keep_the_peer_stream():

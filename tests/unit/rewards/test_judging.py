@@ -6,7 +6,6 @@ from rewards.judging import (
     JudgeCounts,
     VoteValue,
     better_side,
-    by_truth,
     decidable_votes,
     judge_counts,
     vote_values,
@@ -23,12 +22,6 @@ def test_a_pair_is_decidable_where_both_are_graded_and_one_is_right():
     assert better_side(B, C, CORRECT) == 0
     assert better_side(A, B, None) == 0
     assert better_side(A, TurnId(1, 1), CORRECT) == 0  # a final ballot has no grade
-
-
-def test_truth_is_for_the_right_side_however_the_line_was_written():
-    judge = TurnId(3, 1)
-    lines = [(A, B, "left"), (B, A, "right"), (A, B, "right"), (B, A, "tie"), (B, C, "left")]
-    assert [by_truth(Vote(judge, *line), CORRECT) for line in lines] == [1, 1, -1, 0, None]
 
 
 def test_a_judge_is_counted_on_the_decidable_pairs_that_it_was_shown(make_debate):

@@ -46,17 +46,6 @@ def test_the_stream_is_centred_and_divided_as_truth_is_and_added_with_its_weight
     assert second.generator == pytest.approx(-first.generator)
 
 
-def test_a_turn_without_a_value_has_no_part_of_it_and_takes_no_part_in_the_mean():
-    turns = [
-        turn_of(0, truth=None, likelihood=-1.0),
-        turn_of(1, truth=None, likelihood=-2.0),
-        turn_of(2, truth=None, likelihood=None),
-    ]
-    config = AdvantageConfig.model_validate({"likelihood": {"scale": "none"}})
-    first, second, third = turn_advantages(turns, WEIGHTED, config, {}).turns
-    assert (first and first.generator, second and second.generator, third) == (0.25, -0.25, None)
-
-
 def test_a_weight_may_be_a_ramp_and_there_is_no_stream_while_it_is_0():
     ramp = RewardConfig.model_validate({"likelihood_weight": [[2, 0.0], [4, 1.0]]})
     assert ramp.reads_likelihood

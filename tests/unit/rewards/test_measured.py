@@ -64,11 +64,6 @@ def test_problems_that_all_say_the_same_leave_room_for_others():
     assert vote_weight(measured(state_of([(2.0, 2.0)] * 1000))) > 0.99
 
 
-def test_other_schemes_ask_nothing_of_the_state():
-    assert stream_weights(RewardConfig(truth_weight=0.25), {}) == (0.75, 0.25)
-    assert stream_weights(RewardConfig(peer_weight="routed"), {}) == (1.0, 1.0)
-
-
 ROWS = st.lists(
     st.integers(1, 6).flatmap(lambda n: st.tuples(st.just(float(n)), st.integers(0, n).map(float))),
     max_size=30,

@@ -1,15 +1,12 @@
 """Hand-computed scores of the peer rules, and a rule of one's own."""
 
-import importlib
-import sys
-
 import choix
 import numpy as np
 import pytest
 
 from debate.types import TurnId, Vote
-from rewards import RewardConfig, score_votes, vote_graph
-from rewards.peer import PEER_RULES, bradley_terry, copeland, margin, net_wins, peer_rule, win_rate
+from rewards import RewardConfig, score_votes
+from rewards.peer import PEER_RULES, bradley_terry, copeland, margin, net_wins, win_rate
 
 EVEN = {win_rate: 0.5}
 """What a rule gives where all is even, if it is not 0."""
@@ -41,11 +38,6 @@ def test_copeland_counts_a_pair_once_however_many_judged_it():
     votes = judged((A, B, "left"), (A, B, "left"), (A, B, "right"), (A, C, "right"), (B, C, "tie"))
     assert copeland(votes) == {A: 0.0, B: -0.5, C: 0.5}
     assert margin(votes) == {A: 0.0, B: -0.25, C: 0.5}
-
-
-def test_copeland_counts_a_balanced_pair_as_zero():
-    votes = judged((A, B, "left"), (A, B, "right"), (A, C, "left"))
-    assert copeland(votes) == {A: 0.5, B: 0.0, C: -1.0}
 
 
 def test_bradley_terry_of_two_has_a_closed_form():
@@ -92,17 +84,6 @@ def test_ties_only_give_zero_and_no_votes_give_nothing(rule):
     assert rule([], alpha=0.1) == {}
 
 
-@pytest.mark.parametrize("rule", PEER_RULES)
-def test_rounds_are_scored_apart(rule):
-    votes = [(2, 1, 0, 1, "left"), (2, 2, 0, 1, "right")]
-    peer = score_votes(3, 2, votes, None, RewardConfig(peer=rule)).peer
-    assert peer[0][0] == pytest.approx(peer[1][1])
-    assert peer[0][1] == pytest.approx(peer[1][0])
-    even = EVEN.get(PEER_RULES[rule], 0.0)
-    assert peer[0][0] > even > peer[0][1]
-    assert peer[2] == (None, None)
-
-
 def test_a_rule_of_ones_own_is_named_by_module_and_function(tmp_path, monkeypatch):
     (tmp_path / "my_rules.py").write_text(
         "def rule(votes, *, alpha):\n    return {v.left: 7.0 for v in votes}\n"
@@ -110,54 +91,3 @@ def test_a_rule_of_ones_own_is_named_by_module_and_function(tmp_path, monkeypatc
     monkeypatch.syspath_prepend(tmp_path)
     config = RewardConfig(peer="my_rules:rule")
     assert score_votes(3, 1, [(2, 1, 0, 1, "left")], None, config).peer == ((7.0,), (None,), (None,))
-
-
-@pytest.mark.parametrize(
-    ("returned", "complaint"),
-    [
-        ("[1.0]", "'bad_rules:rule' returned a list, not a dict of scores by turn"),
-        ("{9: 1.0}", "gave a score to 9, which no valid vote names"),
-        ("{v.left: 'a' for v in votes}", "the score 'a', which is not a number"),
-        ("{v.left: True for v in votes}", "the score True, which is not a number"),
-        ("{v.left: None for v in votes}", "the score None, which is not a number"),
-    ],
-)
-def test_what_a_rule_of_ones_own_returns_is_checked(returned, complaint, tmp_path, monkeypatch):
-    (tmp_path / "bad_rules.py").write_text(f"def rule(votes, *, alpha):\n    return {returned}\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "bad_rules", raising=False)
-    importlib.invalidate_caches()
-    with pytest.raises(ValueError, match=complaint):
-        score_votes(3, 1, [(2, 1, 0, 1, "left")], None, RewardConfig(peer="bad_rules:rule"))
-
-
-@pytest.mark.parametrize(
-    ("name", "complaint"),
-    [
-        ("borda", "unknown peer rule 'borda'; valid: margin, copeland, bradley_terry"),
-        ("no_such_module:rule", "rewards.peer: cannot import 'no_such_module' of 'no_such_module:rule'"),
-        ("rewards.peer:nothing", "the module 'rewards.peer' has no 'nothing'"),
-        ("rewards.peer:PEER_RULES", "is not a function, but dict"),
-        ("rewards.types:Rewards", "is not a function, but a class"),
-        ("rewards.peer:peer_rule", "does not take what it is called with: .*'alpha'"),
-        ("os:remove", "'os:remove' is part of Python itself"),
-        (":rule", "':rule' is not a dotted path"),
-    ],
-)
-def test_a_rule_that_cannot_be_used_is_refused_by_name(name, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        peer_rule(name)
-    with pytest.raises(ValueError, match=complaint):
-        RewardConfig(peer=name)
-
-
-def test_the_graph_holds_the_same_votes_with_their_provenance():
-    votes = judged((A, B, "left"), (A, B, "right"), (B, C, "tie"))
-    graph = vote_graph(votes)
-    assert sorted(graph.edges(keys=True)) == [
-        (A, B, votes[0].judge),
-        (B, A, votes[1].judge),
-        (B, C, votes[2].judge),
-    ]
-    assert graph.edges[B, C, votes[2].judge] == {"outcome": "tie", "span": None}
-    assert margin(votes)[A] == (graph.out_degree(A) - graph.in_degree(A)) / graph.degree(A)

@@ -8,7 +8,7 @@ tests/unit/learner/test_published_defects_of_credit.py.
 import asyncio
 import re
 from collections import Counter
-from itertools import combinations, product
+from itertools import combinations
 
 import pytest
 
@@ -16,7 +16,7 @@ from debate.config import DebateConfig
 from debate.hold import hold_debate
 from debate.parsing import parse_turn
 from debate.types import Completion, Problem, SampleRequest, TurnId
-from rewards import RewardConfig, check_scheme, score_debate, score_votes
+from rewards import RewardConfig, score_debate, score_votes
 
 CONFIG = RewardConfig()
 HANDLES = ("K7", "M4", "Q2")
@@ -76,45 +76,7 @@ def test_the_reward_lands_on_the_mistake_and_not_on_its_correction():
 # Agreement with a consensus that holds one's own vote
 
 
-def agreement_with_all(flips: tuple[int, ...]) -> list[int]:
-    """The foil: each judge against the sign of all votes on the pair, its own among them."""
-    total = sum(flips)
-    return [flip * ((total > 0) - (total < 0)) for flip in flips]
-
-
-@pytest.mark.parametrize(
-    ("n", "exact", "published"), [(3, 1.0, 1.0), (4, 0.5, 0.52), (5, 0.5, 0.50), (7, 0.375, 0.38)]
-)
-def test_coin_flip_judges_earn_nothing(n, exact, published):
-    """Every outcome of the N - 2 coin flips on one pair. (0.52 was a simulation; the exact value is 1/2.)"""
-    judges, theirs, ours = range(2, n), [], []
-    for flips in product((1, -1), repeat=n - 2):
-        theirs += agreement_with_all(flips)
-        votes = [(j, 1, 0, 1, "left" if flip > 0 else "right") for j, flip in zip(judges, flips, strict=True)]
-        judged = score_votes(n, 1, votes, None, CONFIG).judge
-        ours += [judged[j][1] for j in judges if judged[j][1] is not None]
-    assert sum(theirs) / len(theirs) == exact == pytest.approx(published, abs=0.021)
-    assert sum(ours) == 0
-    assert (len(ours) == 0) == (n == 3)
-
-
-def test_a_judge_stream_that_would_be_constant_is_refused():
-    with pytest.raises(ValueError, match="no pair has two judges"):
-        check_scheme(DebateConfig(num_agents=3), RewardConfig(judge_truth_weight=0.0), verifiable=True)
-
-
 # The opening round
-
-
-def test_nothing_is_due_in_the_opening_round():
-    def fined_for_silence(votes, turn: TurnId) -> float:
-        return -0.5 if not any((j, t) == (turn.agent, turn.round) for j, t, *_ in votes) else 0.0
-
-    asked_for_nothing = [(j, 1, *others, "tie") for j, others in enumerate([(1, 2), (0, 2), (0, 1)])]
-    theirs = [fined_for_silence(asked_for_nothing, TurnId(agent, 0)) for agent in range(3)]
-    ours = score_votes(3, 1, asked_for_nothing, None, CONFIG).format
-    assert theirs == [-0.5] * 3
-    assert [row[0] for row in ours] == [0.0] * 3
 
 
 def test_invented_votes_of_the_opening_round_do_not_count():
@@ -162,22 +124,6 @@ def margin_of_lines(lines: list[str], name: str) -> float:
         points["W"] += name in winner
         points["L"] += name in loser
     return (points["W"] - points["L"]) / points.total()
-
-
-def test_a_repeated_line_is_one_vote():
-    theirs = margin_of_lines(["K7 > M4"] * 9 + ["M4 > K7"], "K7")
-    ours = score_votes(4, 1, [(2, 1, 0, 1, "left")] * 9 + [(3, 1, 1, 0, "left")], None, CONFIG)
-    assert theirs == 0.8
-    assert ours.peer[0] == (0.0,)
-    assert ours.count("votes/duplicate") == 8
-
-
-def test_contradictory_lines_are_no_votes():
-    theirs = margin_of_lines(["K7 > M4", "M4 > K7", "K7 > Q2"], "K7")
-    votes = [(3, 1, 0, 1, "left"), (3, 1, 1, 0, "left"), (3, 1, 0, 2, "left")]
-    ours = score_votes(4, 1, votes, None, CONFIG)
-    assert theirs == pytest.approx(1 / 3)
-    assert ours.peer == ((1.0,), (None,), (-1.0,), (None,))
 
 
 def test_a_name_within_another_is_not_that_name():

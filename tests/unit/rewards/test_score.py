@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from debate.types import TurnId, Vote
+from debate.types import TurnId
 from rewards import RewardConfig, Rewards, score_debate, score_votes
 
 CONFIG = RewardConfig()
@@ -51,12 +51,6 @@ def test_the_counters_of_that_debate():
     )
 
 
-def test_both_doors_give_the_same_rewards(make_debate):
-    votes = [Vote(TurnId(j, r), TurnId(a, r - 1), TurnId(b, r - 1), outcome) for j, r, a, b, outcome in FULL]
-    debate = make_debate(votes, num_rounds=2)
-    assert score_debate(debate, CORRECT, CONFIG) == score_votes(3, 2, FULL, CORRECT, CONFIG)
-
-
 def test_truth_values_come_from_the_scheme_and_ungraded_is_none():
     config = RewardConfig(truth_correct=2.0, truth_wrong=-1.0, truth_missing=-3.0)
     rewards = score_votes(4, 1, [], [[True], [False], ["missing"], [None]], config)
@@ -87,12 +81,6 @@ def test_two_agents_owe_nothing_and_hold_no_ballot():
     assert rewards.count("votes/own_work") == 1
 
 
-def test_two_agents_who_judge_their_own_work_owe_a_vote():
-    rewards = score_votes(2, 1, [(0, 1, 0, 1, "left")], None, RewardConfig(judge_own=True))
-    assert rewards.format == ((0.0, 0.0), (0.0, -0.5))
-    assert rewards.peer == ((1.0,), (-1.0,))
-
-
 def test_one_agent_is_plain_rlvr():
     rewards = score_votes(1, 1, [], [[True]], CONFIG)
     expected = Rewards(((None,),), ((1.0,),), ((None, None),), ((0.0, None),), rewards.counters)
@@ -106,27 +94,6 @@ def test_turns_that_did_not_take_place_have_no_reward_at_all(make_debate):
     assert rewards.format == ((None, -0.5), (0.0, None), (0.0, -0.5))
 
 
-def test_no_history_owes_nothing(make_debate):
-    from dataclasses import replace
-
-    debate = make_debate(num_rounds=2, final_ballot=False)
-    blind = replace(debate, turns=tuple(replace(turn, shown=(), compared=()) for turn in debate.turns))
-    assert score_debate(blind, None, CONFIG).format == ((0.0, 0.0, None),) * 3
-
-
-def test_what_was_compared_is_read_from_what_was_shown_when_not_recorded(make_debate):
-    from dataclasses import replace
-
-    debate = make_debate([Vote(TurnId(2, 2), TurnId(0, 1), TurnId(1, 1), "left")], num_rounds=2)
-    everything = tuple(TurnId(a, r) for r in range(2) for a in range(3))
-    turns = tuple(
-        replace(turn, compared=(), shown=everything if turn.id.round == 2 else ()) for turn in debate.turns
-    )
-    rewards = score_debate(replace(debate, turns=turns), None, CONFIG)
-    assert rewards.peer == ((None, 1.0), (None, -1.0), (None, None))
-    assert rewards.format == ((0.0, 0.0, -0.5), (0.0, 0.0, -0.5), (0.0, 0.0, 0.0))
-
-
 @pytest.mark.parametrize(
     ("votes", "correct", "complaint"),
     [
@@ -135,26 +102,13 @@ def test_what_was_compared_is_read_from_what_was_shown_when_not_recorded(make_de
             None,
             r"votes\[0\]: expected \(judge, judge_round, left, right, outcome\), got \(0, 1, 1\)",
         ),
-        ([FULL[0], "21012"], None, r"votes\[1\]: expected"),
-        ([(3, 1, 0, 1, "left")], None, r"votes\[0\]\.judge: expected a whole number from 0 to 2, got 3"),
         (
             [(2, 3, 0, 1, "left")],
             None,
             r"votes\[0\]\.judge_round: expected a whole number from 0 to 2, got 3",
         ),
-        ([(2, 1, -1, 1, "left")], None, r"votes\[0\]\.left: .* got -1"),
-        ([(2, 1, 0, 1.0, "left")], None, r"votes\[0\]\.right: .* got 1\.0"),
         ([(2, 1, 0, True, "left")], None, r"votes\[0\]\.right: .* got True"),
-        ([(2, 1, 0, 1, ">")], None, r'votes\[0\]\.outcome: expected "left", "right" or "tie", got \'>\''),
-        ([(2, 1, 0, 1, ["left"])], None, r"votes\[0\]\.outcome"),
-        ([], [[True, True]], "correct: expected 3 agents, got 1"),
         ([], [[True, True], [True], [True, True]], r"correct\[1\]: expected 2 rounds, got 1"),
-        ([], [True, False, True], r"correct\[0\]: expected a sequence of 2 rounds, got True"),
-        (
-            [],
-            [[True, 1], [True] * 2, [True] * 2],
-            r"correct\[0\]\[1\]: expected True, False, None or .* got 1",
-        ),
         ([], [["wrong", True], [True] * 2, [True] * 2], r"correct\[0\]\[0\]: .* got 'wrong'"),
     ],
 )
@@ -163,27 +117,12 @@ def test_data_that_cannot_be_is_refused_with_its_place(votes, correct, complaint
         score_votes(3, 2, votes, correct, CONFIG)
 
 
-@pytest.mark.parametrize(("num_agents", "num_rounds"), [(0, 1), (3, 0)])
-def test_an_empty_debate_is_refused(num_agents, num_rounds):
-    with pytest.raises(ValueError, match="needs to be 1 or more, got 0"):
-        score_votes(num_agents, num_rounds, [], None, CONFIG)
-
-
-def test_a_vote_in_a_ballot_that_was_not_held_is_refused():
-    with pytest.raises(ValueError, match=r"judge_round: expected a whole number from 0 to 0, got 1"):
-        score_votes(3, 1, [(2, 1, 0, 1, "left")], None, CONFIG, final_ballot=False)
-
-
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
         ({"truth_weigth": 0.5}, "unknown key 'truth_weigth'; did you mean 'truth_weight'"),
-        ({"truth_weight": 1.5}, "less than or equal to 1"),
         ({"judge_truth_weight": -0.1}, "greater than or equal to 0"),
-        ({"bradley_terry_alpha": 0.0}, "greater than or equal to 0.001"),
-        ({"format_penalty": 0.5}, "must be 0 or less, got 0.5"),
         ({"truth_correct": math.nan}, "should be a finite number"),
-        ({"truth_weight": math.nan}, "truth_weight"),
         ({"mix": "both"}, "'advantages' or 'rewards'"),
     ],
 )

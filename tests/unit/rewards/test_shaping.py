@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from debate.config import DebateConfig
 from debate.types import Completion, Debate, ParsedTurn, Problem, Span, Turn, TurnId
 from rewards import RewardConfig, score_debate
-from rewards.shaping import Shaping, containment, shaping_of, shingles
+from rewards.shaping import containment, shaping_of, shingles
 
 TEXT = "first we add two and two which gives four so the answer is four"
 
@@ -107,12 +106,6 @@ def test_shaping_is_a_stream_of_its_own_and_counted():
     assert scheme.tells_right
 
 
-def test_a_scheme_without_it_has_no_such_stream():
-    debate = held([[("4", "a")]])
-    assert shaping_of(debate, RewardConfig()) == {}
-    assert "shaping" not in dict(score_debate(debate, [[True]], RewardConfig()).counters)
-
-
 def test_it_fades_with_the_step():
     debate = held([[("4", "a")]])
     scheme = RewardConfig.model_validate({"novelty_bonus": [[0, 0.4], [10, 0]]})
@@ -123,20 +116,9 @@ def test_it_fades_with_the_step():
     assert shaping_of(debate, scheme.at_step(10)) == {}
 
 
-def test_the_ballot_has_no_shaping():
-    debate = held([[("4", "a")], [("4", "a")]])
-    ballot = replace(debate.turns[1], ballot=True)
-    debate = replace(debate, turns=(debate.turns[0], ballot))
-    assert list(shaping_of(debate, RewardConfig(length_penalty=-0.1))) == [TurnId(0, 0)]
-
-
 @given(st.text(), st.text())
 def test_containment_is_a_share_and_whole_of_oneself(first: str, second: str):
     own, other = shingles(first), shingles(second)
     if own:
         assert containment(own, [own]) == 1.0
         assert 0.0 <= containment(own, [other]) <= 1.0
-
-
-def test_an_empty_part_is_nothing():
-    assert sum(Shaping()) == 0.0

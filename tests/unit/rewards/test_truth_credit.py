@@ -3,14 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import UNSET
 from msgspec.structs import replace
 
 from debate.types import TurnId
-from debate_rl.config import Config
 from rewards import RewardConfig, score_debate
-from rewards.truth import score_of, truth_reward, truth_rewards
-from transcripts.record import Record, check_record
+from rewards.truth import score_of, truth_reward
 
 WHOLE, PARTIAL = RewardConfig(), RewardConfig(truth_credit="partial")
 SHAPED = RewardConfig(truth_credit="partial", truth_correct=1.0, truth_wrong=-0.5, truth_missing=-0.25)
@@ -56,23 +53,3 @@ def test_a_debate_is_rewarded_by_either_rule_on_the_same_turns(finished_debate):
     assert sum(map(sum, partial)) == 0.5
     assert score_debate(debate, wrong, PARTIAL).truth == whole
     assert score_of(turns[0]) == 0.5
-
-
-def test_a_stored_score_that_is_no_share_is_named(finished_debate):
-    debate, correct = finished_debate
-    for bad in (1.5, -0.1, float("nan")):
-        turns = (replace(debate.turns[0], score=bad), *debate.turns[1:])
-        with pytest.raises(ValueError, match=r"debate\.turns\[0\]\.score: .* is not a share from 0 to 1"):
-            check_record(Record(replace(debate, turns=turns), 0, "g", correct))
-    assert debate.turns[0].score is UNSET
-
-
-def test_pairs_need_to_know_the_right_side():
-    settings = {"model": {"tiny": {}}, "advantages": {"judge": {"key": "pair"}}}
-    Config.model_validate(settings)
-    with pytest.raises(ValueError, match=r'rewards\.truth_credit = "partial" is part of that'):
-        Config.model_validate(settings | {"rewards": {"truth_credit": "partial"}})
-
-
-def test_open_problems_have_no_truth():
-    assert truth_rewards(None, None, PARTIAL) == {}

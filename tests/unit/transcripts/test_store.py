@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -14,18 +13,15 @@ from debate.personas import PERSONAS
 from debate.types import Ballot, Completion, Debate, ParsedTurn, Problem, Span, Turn, TurnId, Vote
 from rewards import Rewards
 from transcripts import (
-    SCHEMA_VERSION,
     Record,
     ShardWriter,
     Timing,
     TornTailWarning,
     TranscriptError,
-    TranscriptWriteError,
     TurnAdvantages,
     read_records,
     write_step,
 )
-from transcripts.append import LineFile
 from transcripts.names import shard_paths
 from transcripts.store import set_aside_from
 
@@ -55,13 +51,6 @@ def test_a_step_is_read_back_exactly(tmp_path: Path, record: Record):
     assert list(read_records(tmp_path)) == [record, record]  # the run folder does as well
 
 
-def test_shards_are_read_by_step_and_other_files_are_left_alone(tmp_path: Path, record: Record):
-    for step in (1000000, 9, 12):
-        write_step(tmp_path, step, [replace(record, step=step)])
-    (tmp_path / "notes.jsonl").write_text("not ours")
-    assert [r.step for r in read_records(tmp_path)] == [9, 12, 1000000]
-
-
 def test_tokens_can_be_left_out_and_nothing_else_goes(tmp_path: Path, record: Record):
     path = write_step(tmp_path, 12, [record], tokens=False)
     [read] = read_records(path)
@@ -83,17 +72,6 @@ def test_a_torn_tail_is_reported_and_cut(tmp_path: Path, record: Record):
     assert list(read_records(path)) == [record, record]
 
 
-def test_zeros_left_by_a_power_cut_count_as_a_torn_tail(tmp_path: Path, record: Record):
-    path = write_step(tmp_path, 12, [record])
-    with path.open("ab") as file:
-        file.write(b"\0" * 300_000)
-    torn: list[str] = []
-    assert list(read_records(path, on_torn=torn.append)) == [record]
-    assert len(torn) == 1
-    write_step(tmp_path, 12, [record])
-    assert list(read_records(path)) == [record, record]
-
-
 def damaged(path: Path, change) -> Path:
     """Change the second of three records, as JSON."""
     lines = path.read_text().splitlines()
@@ -107,26 +85,14 @@ def damaged(path: Path, change) -> Path:
     ("change", "message"),
     [
         (lambda d: d.pop("group"), ":2: group: missing"),
-        (lambda d: d.update(colour=1), ":2: colour: no such field"),
         (lambda d: d.update(step="12"), ":2: step: expected int, got str"),
-        (lambda d: d.update(step=True), ":2: step: expected int, got bool"),
-        (lambda d: d.update(step=10**30), ":2: step: expected int <= 2147483647"),
         (lambda d: d.update(step=-1), ":2: step: expected int >= 0"),
-        (lambda d: d.pop("schema"), ":2: schema: not a debate transcript"),
-        (lambda d: d["correct"][1].append("right"), r":2: correct\[1\]\[1\]: invalid enum value 'right'"),
         (
             lambda d: d["debate"]["turns"][2]["completion"].pop("text"),
             r"debate.turns\[2\].completion.text: missing",
         ),
-        (
-            lambda d: d["debate"]["turns"][0]["id"].append(1),
-            r"debate.turns\[0\].id: expected array of length 2",
-        ),
         (lambda d: d["debate"]["votes"][0].update(outcome="up"), r"votes\[0\].outcome: invalid enum"),
-        (lambda d: d["debate"]["protocol"].update(num_agents=0), "debate.protocol.num_agents: "),
         (lambda d: d["debate"]["protocol"].update(nmu_agents=0), "unknown key 'nmu_agents'; did you mean"),
-        (lambda d: d["rewards"]["peer"][0].append(10**400), r"rewards.peer\[0\]\[1\]: number out of range"),
-        (lambda d: d["rewards"]["peer"][0].append(float("nan")), ":2: not a whole line of JSON: "),
         (lambda d: d["debate"]["turns"][0].update(handle=[1]), r"turns\[0\].handle: expected str, got array"),
     ],
 )
@@ -140,26 +106,6 @@ def test_a_damaged_line_is_refused_with_file_line_and_field(
         next(reader)
 
 
-@pytest.mark.parametrize(
-    "line", [b"hello", b"[1]", b"3", b"", b"\xff\xfe{}", b"[" * 100_000, b'{"schema":' + b"1" * 5000 + b"}"]
-)
-def test_a_foreign_line_is_refused(tmp_path: Path, line: bytes):
-    path = tmp_path / "step_000001.jsonl"
-    path.write_bytes(line + b"\n")
-    with pytest.raises(TranscriptError, match=r"step_000001.jsonl:1: "):
-        list(read_records(path))
-
-
-@pytest.mark.parametrize("version", [0, 2, 3, 4, 5, 99])
-def test_a_line_of_another_schema_is_refused_in_one_line(tmp_path: Path, record: Record, version: int):
-    path = damaged(write_step(tmp_path, 12, [record] * 3), lambda data: data.update(schema=version))
-    with pytest.raises(TranscriptError) as error:
-        list(read_records(path))
-    assert str(error.value) == (
-        f"{path}:2: schema: version {version}; this version of debate-rl reads {SCHEMA_VERSION} alone"
-    )
-
-
 def test_unknown_fields_are_refused_at_any_depth(tmp_path: Path, record: Record):
     path = write_step(tmp_path, 12, [replace(record, timing=Timing(1.0, 2.0))] * 3)
     lines = path.read_bytes().splitlines()
@@ -170,26 +116,6 @@ def test_unknown_fields_are_refused_at_any_depth(tmp_path: Path, record: Record)
         path.write_bytes(b"\n".join([lines[0], spoiled, b""]))
         with pytest.raises(TranscriptError, match=r"step_000012.jsonl:2: .*colour"):
             list(read_records(path))
-
-
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
-def test_a_number_that_json_lacks_is_refused_by_field_and_leaves_the_shard_whole(
-    tmp_path: Path, record: Record, bad: float
-):
-    rewards = replace(record.rewards, truth=((bad,), (0.0,)))
-    with ShardWriter(tmp_path, 12) as writer:
-        writer.write(record)
-        with pytest.raises(TranscriptError, match=r"p1: rewards.truth\[0\]\[0\]: .* not a finite number"):
-            writer.write(replace(record, rewards=rewards))
-    assert list(read_records(writer.path)) == [record]
-
-
-def test_a_value_of_the_wrong_type_is_refused_when_written(tmp_path: Path, record: Record):
-    with ShardWriter(tmp_path, 12) as writer:
-        with pytest.raises(TranscriptError, match=r"correct: cannot be stored: \[\]"):
-            writer.write(replace(record, correct=[]))  # type: ignore[arg-type]
-        with pytest.raises(TranscriptError, match="a record of step 13 does not belong here"):
-            writer.write(replace(record, step=13))
 
 
 def test_steps_that_are_run_again_are_set_aside_not_deleted(tmp_path: Path, record: Record):
@@ -221,22 +147,3 @@ def test_each_record_reaches_the_file_in_one_write_before_close(tmp_path: Path, 
     assert sizes == [arrays.stat().st_size, writer.path.stat().st_size]
     writer.close()
     writer.close()
-
-
-def test_a_write_that_fails_half_way_is_taken_back(tmp_path: Path, record: Record, files_of_at_most):
-    path = write_step(tmp_path, 12, [record])
-    size = path.stat().st_size
-    writer = ShardWriter(tmp_path, 12)
-    said = r"cannot write .*step_000012.jsonl: File too large"
-    with files_of_at_most(size + 100), pytest.raises(TranscriptWriteError, match=said) as caught:
-        writer.write(record)
-    assert caught.value.errno == errno.EFBIG
-    assert path.stat().st_size == size
-    writer.write(record)  # after space was made the same writer goes on
-    writer.close()
-    assert list(read_records(path)) == [record, record]
-
-
-def test_a_full_disk_is_one_clear_line(record: Record):
-    with pytest.raises(TranscriptWriteError, match="cannot write /dev/full: No space left on device"):
-        LineFile(Path("/dev/full")).write(b"{}")

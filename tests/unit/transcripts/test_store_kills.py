@@ -40,7 +40,7 @@ def go_on(run: Path, make: Callable, acknowledge: Callable[[str], None]) -> None
 
 
 def forked(work: Callable[[Callable[[str], None]], None]) -> tuple[int, int]:
-    """Do some work in a process of its own; return its number and where it acknowledges."""
+    """Do some work in its own process; return its number and where it acknowledges."""
     out, into = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

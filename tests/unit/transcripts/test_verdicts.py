@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from debate import DebateConfig, Problem, run_debates
@@ -14,7 +12,7 @@ from rewards.types import Verdicts
 from transcripts import Record
 from transcripts.codec import from_line, to_line
 from transcripts.index.facts import facts_of
-from transcripts.record import check_record, turn_rows
+from transcripts.record import turn_rows
 
 VERDICTS = Verdicts("m", 0.5, ((0.75,), ("missing",), (None,)))
 
@@ -51,23 +49,6 @@ def test_where_there_is_truth_verdicts_reward_nothing(record):
     correct = ((False,), (True,), (False,))
     rewards = score_debate(record.debate, correct, RewardConfig(), VERDICTS)
     assert rewards == score_debate(record.debate, correct, RewardConfig())
-
-
-def test_a_table_of_another_size_is_refused(record):
-    with pytest.raises(ValueError, match=r"verdicts.scores: 1 rows, but the debate has 3 agents"):
-        check_record(replace(record, verdicts=Verdicts("m", 0.5, ((0.75,),))))
-
-
-@pytest.mark.parametrize(
-    ("threshold", "score", "fault"),
-    [
-        (0.5, 7.0, r"verdicts.scores\[1\]\[0\]: 7.0 is not a share"),
-        (-3.0, 1.0, r"verdicts.threshold: -3.0 is not"),
-    ],
-)
-def test_what_is_not_a_share_is_refused(record, threshold, score, fault):
-    with pytest.raises(ValueError, match=fault):
-        check_record(replace(record, verdicts=Verdicts("m", threshold, ((0.75,), (score,), ("missing",)))))
 
 
 def test_a_solution_passes_at_the_threshold():

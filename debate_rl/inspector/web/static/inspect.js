@@ -84,81 +84,68 @@
   };
   if (select("[data-refresh]")) setTimeout(refresh, Number(select("[data-refresh]").dataset.refresh));
 
-  // A number that takes long is filled in when it is there.
+  // A page asks for itself again: for a number that takes long, and for what is new while its run is written.
+  const COUNT = '[data-testid="count"]';
+  const fetched = async () => {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    return answer.status === 200 ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+  };
+  const copy = (page, selector) => {
+    const there = select(selector, page);
+    if (there) select(selector)?.replaceChildren(...there.cloneNode(true).childNodes);
+  };
   const count = async () => {
-    const element = select("[data-count]");
-    if (!element) return;
+    if (!select("[data-count]")) return;
     try {
-      const answer = await fetch(element.dataset.count, { headers: { Accept: "application/json" } });
-      const number = answer.status === 200 ? (await answer.json()).count : null;
-      if (number !== null) {
-        element.textContent = number.toLocaleString("en");
-        delete element.dataset.count;
-        return;
-      }
+      const page = await fetched();
+      if (page) copy(page, COUNT);
     } catch { /* the server is away; asked again */ }
     setTimeout(count, 1000);
   };
   count();
 
-  // New rows. They go on top of a list that shows the newest first and is at its top; else they are offered.
+  // New rows are put on top of a list that shows the newest first and is at its top; else they are offered.
   function watch() {
     const bar = select("[data-live]");
     if (!bar || bar.dataset.watched) return;
     bar.dataset.watched = "1";
-    const message = select("#live-message"), button = select("#live-show"), body = select("#rows");
-    let cursor = bar.dataset.cursor, waiting = 0, html = "";
-    const fragment = (markup) => {
-      const made = document.createElement("template");
-      made.innerHTML = markup;
-      return made.content;
+    const message = select("#live-message"), button = select("#live-show"), inserts = bar.dataset.live === "insert";
+    const total = (page) => Number(select("[data-total]", page)?.textContent.replaceAll(",", "")) || 0;
+    let known = total(document);
+    const offer = (text, label, act) => {
+      message.textContent = text; button.textContent = label; button.onclick = act; button.hidden = false;
     };
-    const put = () => {
-      for (const row of [...fragment(html).children].reverse()) {
-        const old = document.getElementById(row.id);
-        if (old) {
-          if (old.contains(document.activeElement)) continue;
-          old.replaceWith(row);
-        } else body.prepend(row);
-      }
-      select('[data-testid="none"]')?.remove();
-      html = ""; waiting = 0; button.hidden = true; message.textContent = "";
-    };
-    const reload = () => location.reload();
-    const take = (answer) => {
-      if (answer.back || answer.more) {
-        message.textContent = answer.back ? "The run went back to an earlier step." : "Many new debates.";
-        button.textContent = "Load the page again"; button.onclick = reload; button.hidden = false;
-        return;
-      }
-      cursor = answer.cursor;
-      for (const name of ["total", "steps"]) {
-        const element = select(`[data-${name}]`);
-        if (element && typeof answer[name] === "number") element.textContent = answer[name].toLocaleString("en");
-      }
-      if (typeof answer.course === "string") select("#course")?.replaceChildren(fragment(answer.course));
-      html = answer.html + html;
-      waiting += answer.count;
-      if (!html) return;
+    const take = (page) => {
+      const rows = [...(select("#rows", page)?.children ?? [])], body = select("#rows");
+      const fresh = rows.filter((row) => !document.getElementById(row.id)).length;
+      const added = total(page) - known;
+      copy(page, COUNT);
+      copy(page, "#course");
+      if (added < 0) return offer("The run went back to an earlier step.", "Load the page again", () => location.reload());
+      if (inserts && fresh && (!body || (fresh === rows.length && body.children.length)))
+        return offer("Many new debates.", "Load the page again", () => location.reload());
+      const put = () => {
+        for (const row of [...rows].reverse()) {
+          const old = document.getElementById(row.id);
+          if (!old) body.prepend(row);
+          else if (!old.contains(document.activeElement)) old.replaceWith(row);
+        }
+        select('[data-testid="none"]')?.remove();
+        known = total(page); button.hidden = true; message.textContent = "";
+      };
       const calm = window.scrollY < 40 && !items().includes(document.activeElement);
-      if (bar.dataset.insert && body && (calm || waiting === 0)) return put();
-      message.textContent = `${waiting} new`;
-      button.textContent = "Show";
-      button.onclick = bar.dataset.insert && body ? put : () => follow('[data-testid="order"], [data-testid="first-page"]');
-      button.hidden = false;
+      if (inserts && body && (calm || !fresh)) return put();
+      if (inserts ? fresh : added) offer(`${inserts ? fresh : added} new`, "Show", inserts ? put : () => follow('[data-testid="order"], [data-testid="page-first"]'));
     };
     const ask = async () => {
       let goes = true;
       if (!document.hidden) {
         try {
-          const url = new URL(bar.dataset.live, location.href);
-          if (cursor) url.searchParams.set("after", cursor);
-          const answer = await fetch(url, { headers: { Accept: "application/json" } });
-          if (answer.status === 200) {
-            const news = await answer.json();
-            take(news);
-            goes = news.live && !news.back && !news.more;
-            if (!news.live) select(".live", bar).textContent = "not running";
+          const page = await fetched();
+          if (page) {
+            take(page);
+            goes = Boolean(select("[data-live]", page));
+            if (!goes) select(".live", bar).textContent = "not running";
           }
         } catch { /* the server is away; asked again */ }
       }

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from debate_rl.alarms.curves import joined
-from debate_rl.alarms.metrics_file import parsed, read_metrics
+from debate_rl.alarms.curves import joined, parsed, read_metrics
 from debate_rl.alarms.settings import flat
 
 

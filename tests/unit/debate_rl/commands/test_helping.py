@@ -43,17 +43,6 @@ def test_every_page_has_examples_and_no_type_of_python(command, page):
     assert all(f"debate {line}" in " ".join(said.split()) for line in examples(command))
 
 
-@pytest.mark.parametrize("name", ACTIONS)
-def test_every_action_of_inspect_has_a_page(name, page):
-    said, action = page("inspect", name, "--help"), ACTIONS[name]
-    assert page("inspect", "runs/mine", name, "-h") == said
-    assert " ".join(action.text.split()) in " ".join(said.split())
-    assert f"{name} {action.arguments}" in said
-    assert all(f"debate {line}" in said for line in action.examples)
-    assert "--web" not in said
-    assert ("--turn" in said, "--raw" in said) == (name == "why", name == "show")
-
-
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_an_example_is_a_command_that_is_understood(line, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

@@ -26,15 +26,6 @@ def test_a_default_is_that_of_the_place_and_not_of_the_kind_of_table(capsys):
     assert "advantages.truth.scale = group" in printed(capsys, "advantages.truth")
 
 
-def test_a_word_finds_keys_by_their_meaning(capsys):
-    assert "learner.tis_cap = auto  (float or auto)" in printed(capsys, "Truncated importance")
-
-
-def test_what_no_key_has_is_refused():
-    with pytest.raises(ValueError, match=r"no key has 'learner\.lrr' .* did you mean 'learner\.lr'"):
-        keys("learner.lrr")
-
-
 def test_every_key_says_what_it_means(capsys):
     tables = {name.rpartition(".")[0] for name in all_keys(Config)} - {""}
     silent = [

@@ -10,9 +10,8 @@ from rich.console import Console
 
 from debate import DebateConfig, Problem, hold_debate
 from debate.concurrency import run_async
-from debate.config import SummaryConfig
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
-from debate_rl.commands.stage import Stage, show_end
+from debate_rl.commands.play import Stage, show_end
 from rewards import RewardConfig, score_debate
 
 PROBLEM = Problem("p", "What is 2 + 2?", answer="4", kind="number")
@@ -44,12 +43,6 @@ def test_a_mark_stands_only_where_the_truth_is_known(truth, mark):
     text = shown({(0, 0): RIGHT, (1, 0): RIGHT, (2, 0): RIGHT}, ((truth,), (None,), (None,)))
     [line] = [line for line in text.splitlines() if "Methodical" in line and "round 0" in line]
     assert f" · temperature {mark}" in line
-
-
-def test_an_open_problem_has_no_marks():
-    text = shown({(agent, 0): RIGHT for agent in range(3)}, None)
-    assert not {"✓", "✗"} & set(text)
-    assert "winner: none, no vote is valid" in text
 
 
 def test_votes_and_rewards_are_told_by_handle():
@@ -94,35 +87,6 @@ def test_the_text_of_a_model_drives_no_terminal(text):
 def controls(text: str) -> list[str]:
     """The terminal sequences in a text, which all begin with an escape; frames of one colour are alike."""
     return sorted({part.partition("m")[0] for part in text.split("\x1b")[1:]})
-
-
-def test_handles_and_persona_names_are_plain_text_too():
-    config = CONFIG.model_validate(
-        CONFIG.model_dump()
-        | {"personas": [{"name": "[red]X[/] \x1b[2J", "instructions": "i", "temperature": 1.0}]}
-    )
-    text = shown({(agent, 0): RIGHT for agent in range(3)}, None, config=config)
-    assert "[red]X[/] �[2J" in text
-
-
-def test_colours_tell_the_agents_apart():
-    text = shown({(agent, 0): RIGHT for agent in range(3)}, None, terminal=True)
-    assert {"[36m", "[35m", "[32m"} <= {f"{part.partition('m')[0]}m" for part in text.split("\x1b")}
-
-
-def test_thinking_is_folded():
-    thought = f"<think>{'hm ' * 500}</think>\n{RIGHT}"
-    text = shown({(agent, 0): thought for agent in range(3)}, None)
-    assert text.count("(thinking, 1515 characters)") == 3
-    assert "hm" not in text
-    assert text.count("boxed{4}") == 3
-
-
-def test_a_summary_is_printed_before_the_round_that_was_shown_it():
-    config = CONFIG.model_copy(update={"summary": SummaryConfig(enabled=True)})
-    text = shown({(agent, 0): RIGHT for agent in range(3)} | {(-1, 1): "All say 4."}, None, config=config)
-    assert text.count("summary shown to all") == text.count("All say 4.") == 1
-    assert text.rindex("round 0 ·") < text.index("All say 4.") < text.index("final ballot ·")
 
 
 def test_turns_are_shown_as_they_come():

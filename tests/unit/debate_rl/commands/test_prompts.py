@@ -44,15 +44,6 @@ def test_two_recipes_differ_line_by_line(shown):
     assert "  round 1, debate: only there" in text
 
 
-def test_examples_that_fade_are_not_in_evaluations(shown, tmp_path):
-    shots = tmp_path / "shots.jsonl"
-    shots.write_text('{"question": "Target 3. Numbers 1 2.", "answer": "1 2"}\n' * 1)
-    words = ("shots.count=1", f"shots.path={shots}", "shots.until=9", "--question", "Target 10. Numbers 4 6.")
-    text = shown("rlvr/tiny", *words)
-    assert "training and evaluation: not the same" in text
-    assert "  -Answer: 1 2" in text
-
-
 def test_a_suite_is_compared_set_by_set(shown, tmp_path):
     suite = tmp_path / "suite.toml"
     suite.write_text(
@@ -79,7 +70,3 @@ def test_without_data_and_tokenizer_a_stand_in_says_so(shown, tmp_path):
     assert "the data cannot be read here" in text
     assert "no tokenizer is at hand" in text
     assert "Question: What is 7 + 5?\nAnswer:" in text
-
-
-def test_a_recipe_must_be_named(debate_command):
-    assert "prompts: name a recipe" in debate_command("inspect prompts", "seed=1").err

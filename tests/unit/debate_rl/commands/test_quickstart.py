@@ -16,8 +16,6 @@ from debate_rl.commands.quickstart_figures import (
     MAJORITY,
     WINNER,
     Snapshot,
-    _beside,
-    _in_words,
     _table,
     figures_of,
 )
@@ -110,30 +108,6 @@ def test_the_judge_under_attack_has_its_line_where_it_was_watched():
 def test_the_judge_is_watched_where_it_can_be(settings, pairs):
     config = _watching(load_config(Config, "quickstart", settings))
     assert config.held_out.judge_pairs == pairs
-
-
-def test_the_last_sentence_claims_no_direction_that_the_interval_does_not_tell():
-    none = snapshot(0.25, 0.5)
-    said = _in_words({"cpu_seconds": {"value": 7.0}}, none, none)
-    assert said == (
-        "The warm start planted an accuracy of .25, one agent in round 0; no change by debate RL can be "
-        "told: +.00 (-.60 to +.60). Now the winner of a debate is right as often as one agent in round 0, "
-        "as far as can be told: +.25 (-.55 to +1.00), and as often as a majority at equal generated tokens, "
-        "as far as can be told: +.00 (-.60 to +.60). 7 CPU seconds."
-    )
-
-
-@pytest.mark.parametrize(
-    ("lead", "words"),
-    [
-        (Estimate(0.3, 0.1, 0.5, 9, 9), "more often than one agent, by +.30 (+.10 to +.50)"),
-        (Estimate(-0.3, -0.5, -0.1, 9, 9), "less often than one agent, by -.30 (-.50 to -.10)"),
-        (Estimate(0.3, -0.1, 0.7, 9, 9), "as often as one agent, as far as can be told: +.30 (-.10 to +.70)"),
-        (Estimate(0.0, 0.0, 0.4, 9, 9), "as often as one agent, as far as can be told: +.00 (+.00 to +.40)"),
-    ],
-)
-def test_more_often_or_less_often_where_0_is_out_of_the_interval(lead: Estimate, words: str):
-    assert _beside("one agent", lead) == words
 
 
 def test_what_to_try_next_can_be_typed_as_it_stands(monkeypatch, tmp_path):

@@ -37,8 +37,8 @@ from debate_rl.config import Config
             {"train": {"control": "random_reward"}, "rewards": {"labels": 0, "pseudo": "voted"}},
             "coins stand for truth",
         ),
-        ({"train": {"control": "flipped_votes"}}, "needs train.control_share"),
-        ({"train": {"control_share": 0.2}}, 'train.control = "none": takes no train.control_share'),
+        ({"train": {"control": {}}}, "needs one control with its share"),
+        ({"train": {"control_share": 0.2}}, "it is now control = {flipped_votes = 0.3}"),
         (
             {"debate": {"min_rounds": 1}, "advantages": {"discount": 0.7}},
             r'to be right and disagree would earn more; set rewards.truth_rounds = "last"',

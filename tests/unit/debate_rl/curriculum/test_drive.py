@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from debate_rl.config import Config
-from debate_rl.curriculum.drive import Driver, check_stage_runs, stage_configs
-from debate_rl.curriculum.record import NAME, CurriculumError, read_curriculum, stage_runs
+from debate_rl.curriculum.drive import Driver, stage_configs
+from debate_rl.curriculum.record import read_curriculum, stage_runs
 from debate_rl.metrics.held_out import HeldOut, append_held_out
 from debate_rl.runs.folder import RunFolderError
 
@@ -37,7 +37,7 @@ def recipe(folder, *stages, **tables):
 
 
 class Trainer:
-    """Stands for training: of each run so many right answers at each step; None where it is killed."""
+    """Stands for training: of each run so many right answers at each step; None if it is killed."""
 
     def __init__(self, *right):
         self.right, self.configs = list(right), []
@@ -152,14 +152,6 @@ def test_one_stage_is_done_alone_once_the_one_before_is_over(tmp_path):
         driven(config, only="tirr")
 
 
-def test_a_later_stage_without_replies_is_refused_before_the_first(tmp_path):
-    sums = sums_file(tmp_path)
-    stages = ({"name": "a", "sft": {"data": [sums]}}, {"name": "b", "sft": {"data": ["missing.jsonl"]}})
-    with pytest.raises(ValueError, match=r"stages.1 \(b\): .*missing.jsonl"):
-        driven(recipe(tmp_path / "run", *stages, **TINY))
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_demoted_stage_goes_back_to_the_weights_that_it_began_with(tmp_path):
     config = recipe(tmp_path / "run", EASY, HARD)
     visits, configs, _ = driven(config, (10, 40), (5, 0), (7, 45), (20, 0))
@@ -202,83 +194,21 @@ def test_a_changed_curriculum_is_refused_with_what_differs(tmp_path):
     assert [v.end for v in driven(allowed, (10, 40), (9, 40))[0]] == ["reached", "reached"]
 
 
-def test_a_damaged_record_is_refused(tmp_path):
-    config = recipe(tmp_path / "run", EASY)
-    driven(config, (20, 0))
-    path = tmp_path / "run" / NAME
-    whole = json.loads(path.read_text())
-    for text, match in (
-        ("{", "is damaged"),
-        (json.dumps(whole | {"format": 9}), "has format 9"),
-        *(
-            (json.dumps({"visits": [whole["visits"][0] | {"folder": folder}]}), "is not a name")
-            for folder in ("../x", "..", "")
-        ),
-        *(
-            (json.dumps({"visits": [whole["visits"][0] | {"stage": stage, "end": end}]}), said)
-            for stage, end, said in (
-                (1, "reached", r"visits.0.stage: 1 \('easy', reached\) does not go with the 1 stages"),
-                (-1, None, r"visits.0.stage: -1 \('easy', under way\)"),
-                (0, "demoted", r"visits.0.stage: 0 \('easy', demoted\)"),
-            )
-        ),
-    ):
-        path.write_text(text)
-        with pytest.raises(CurriculumError, match=match):
-            driven(config)
-
-
 @pytest.mark.parametrize(
     ("stages", "match"),
     [
         ([EASY, EASY], "two are named 'easy'"),
-        ([HARD], "stages.0.demote_below: no stage is before 'hard'"),
         ([EASY | {"min_steps": 21}], "min_steps = 21 are more than max_steps = 20"),
-        ([EASY | {"model": {"lora_rank": 4}}], "model.lora_rank: a stage starts from the weights"),
         ([{"name": "rl"}], "max_steps: is missing; a stage that learns from debates needs it"),
-        ([EASY | {"target": None}], "figure and target: one says nothing without the other"),
         ([{"name": "a", "max_steps": 3, "demote_below": 0.1}], "demote_below = 0.1: is of a figure"),
-        ([EASY | {"train": {"steps": 4}}], "train.steps: the stage itself says when"),
         ([EASY | {"debate": {"num_agentz": 4}}], r"stages.0 \(easy\): debate: unknown key 'num_agentz'; did"),
-        ([EASY | {"rewards": {"judge_own": True}}], r"stages.0 \(easy\): rewards.judge_own and debate"),
         ([EASY | {"figure": "accuracy"}], "'accuracy' is not a held-out figure"),
-        ([EASY, HARD | {"demote_below": 0.5}], "demote_below = 0.5: is not below target = 0.5"),
         ([EASY | {"held_out": {"every": 0}}], "held_out.every = 0: no evaluation would show"),
     ],
 )
 def test_impossible_stages_are_refused_with_the_recipe(tmp_path, stages, match):
     with pytest.raises(ValidationError, match=match):
         recipe(tmp_path, *stages)
-
-
-def test_replies_of_the_whole_recipe_are_refused_beside_stages(tmp_path):
-    with pytest.raises(ValidationError, match=r"sft\.data: each stage names what it learns itself"):
-        recipe(tmp_path, EASY, sft={"data": ["gsm8k"]})
-
-
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [
-        ({"target": 0.95}, r"stages.1 \(hard\): target = 0.95: cannot be reached, the interval of 50 right"),
-        ({"figure": "aime/direct/accuracy"}, r"stages.1 \(hard\): figure = 'aime/direct.*: nothing is eval"),
-        ({"env": {"kind": "nowhere"}}, r"stages.1 \(hard\): env.kind: 'nowhere' is not known"),
-        ({"sampling": {"levels": [[0, [3]]]}}, r"stages.1 \(hard\): sampling.levels: from step 0 on names"),
-    ],
-)
-def test_what_would_end_a_later_stage_is_refused_before_the_first(tmp_path, changes, match):
-    config = recipe(tmp_path / "run", EASY, HARD | changes)
-    with pytest.raises(ValueError, match=match):
-        driven(config)
-    assert not (tmp_path / "run").exists()
-
-
-def test_stages_of_a_tiny_model_have_one_vocabulary(tmp_path):
-    tiny = {"tiny": {"context_tokens": 256}}
-    config = recipe(
-        tmp_path, EASY, EASY | {"name": "more", "env": {"levels": [3]}, "sampling": {}}, model=tiny
-    )
-    with pytest.raises(ValueError, match=r"stages.1 \(more\): env: other problems than the first stage's"):
-        check_stage_runs(config, lambda *_: None)
 
 
 def test_the_configurations_of_a_plan(tmp_path):

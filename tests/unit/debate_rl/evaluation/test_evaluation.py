@@ -11,21 +11,13 @@ import pytest
 
 from debate import Completion, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
-from debate_rl.commands.eval_tables import notes
+from debate_rl.commands.eval_tables import as_text, comparison, figures_table, notes, partly_shared
 from debate_rl.evaluation.folder import EvaluationError
 from debate_rl.evaluation.grading import Graded, grade_debate
 from debate_rl.evaluation.play import EvalPlan, Played, Unopened, play, solutions_of_a_debate
-from debate_rl.evaluation.report import (
-    Results,
-    as_text,
-    comparison,
-    figures_table,
-    held_out,
-    partly_shared,
-    plain_rows,
-    rows,
-)
+from debate_rl.evaluation.report import held_out, plain_rows, rows
 from debate_rl.evaluation.scores import difference, scores
+from debate_rl.evaluation.tasks import Evaluated
 from debate_rl.metrics.held_out import JUDGE, gain
 from envs import Grade, Grader, GradeStatus, load_environment
 from envs.answers.keys import plain_key
@@ -61,27 +53,37 @@ def values(found, name):
 
 def test_one_right_agent_of_three_with_judges_that_know():
     found = scores(played(ONE_RIGHT), plain_key)
-    assert found.estimate("debate/accuracy/round_0").value == pytest.approx(1 / 3)
+    means = {
+        "debate/accuracy/round_0": 1 / 3,
+        "debate/winner/accuracy": 1.0,
+        "debate/majority": 0.0,  # two agree on the same wrong answer
+        "debate/pass@3": 1.0,
+        "judge/coverage": 1.0,
+        "judge/strict_accuracy": 1.0,
+        "direct/accuracy": 1 / 3,
+        "direct/self_consistency": 0.0,
+        "direct/pass@2": 2 / 3,  # 1 - C(2, 2) / C(3, 2)
+        "direct/pass@3": 1.0,
+        "debate/missing": 0.0,
+        "debate/truncated": 0.0,
+    }
+    assert {name: found.estimate(name).value for name in means} == pytest.approx(means)
     assert values(found, "debate/accuracy/round_0")["p0"] == [1.0, 0.0, 0.0]
-    assert found.estimate("debate/winner/accuracy").value == 1.0
-    assert found.estimate("debate/majority").value == 0.0  # two agree on the same wrong answer
-    assert found.estimate("debate/pass@3").value == 1.0
     assert values(found, "judge/accuracy")["p0"] == [1.0, 1.0]  # the right agent sees two wrong ones: no pair
-    assert found.estimate("judge/coverage").value == found.estimate("judge/strict_accuracy").value == 1.0
-    assert found.estimate("direct/accuracy").value == pytest.approx(1 / 3)
-    assert found.estimate("direct/self_consistency").value == 0.0
-    assert found.estimate("direct/pass@2").value == pytest.approx(2 / 3)  # 1 - C(2, 2) / C(3, 2)
-    assert found.estimate("direct/pass@3").value == 1.0
-    assert found.estimate("debate/missing").value == found.estimate("debate/truncated").value == 0.0
 
 
-def test_differences_are_paired_by_problem():
+def test_differences_are_paired_by_problems_that_are_the_same():
     one, none = scores(played(ONE_RIGHT), plain_key), scores(played(NONE_RIGHT), plain_key)
-    gain = difference(one, "debate/winner/accuracy", none, "debate/winner/accuracy")
+    winner = "debate/winner/accuracy"
+    gain = difference(one, winner, none, winner)
     assert (gain.value, gain.clusters) == (1.0, 4)
     assert gain.low < 0 < 1.0 == gain.high  # four pairs alike prove nothing: p is 2 / 16
-    assert difference(one, "debate/winner/accuracy", one, "direct/self_consistency").value == 1.0
-    assert difference(one, "debate/winner/accuracy", none, "no/such") is None
+    assert difference(one, winner, one, "direct/self_consistency").value == 1.0
+    assert difference(one, winner, none, "no/such") is None
+    changed = {name: replace(problem, question="Why?") for name, problem in one.problems.items()}
+    assert difference(replace(one, problems=changed), winner, none, winner) is None
+    half = replace(one, problems={**one.problems, "p0": changed["p0"]})
+    assert difference(half, winner, none, winner).clusters == 3
 
 
 def test_majorities_of_k_are_of_disjoint_samples():
@@ -93,14 +95,6 @@ def test_majorities_of_k_are_of_disjoint_samples():
     assert values(found, "direct/cons@2")["p0"] == [pytest.approx((0.5 + 0 + 1) / 3)]
     assert values(found, "direct/cons@4")["p0"] == [0.0]  # two wrong ones agree; what is left makes no four
     assert values(found, "direct/self_consistency")["p0"] == [0.0]  # of the first three
-
-
-def test_an_ungraded_answer_leaves_its_problem_out_and_is_counted():
-    whole = played(ONE_RIGHT)
-    first = whole.debates[0]
-    ungraded = Graded(first.debate, ((None,), *first.correct[1:]))
-    found = scores(replace(whole, debates=(ungraded, *whole.debates[1:])), plain_key)
-    assert (found.ungraded, sorted(found.problems)) == (1, ["p1", "p2", "p3"])
 
 
 def test_rows_have_levels_and_leads_and_nothing_where_all_are_of_one_subject():
@@ -134,7 +128,7 @@ def test_a_gain_is_of_the_problems_of_both_everywhere():
 
 def test_a_comparison_has_a_line_each_and_the_gain_over_the_first():
     one, none = scores(played(ONE_RIGHT), plain_key), scores(played(NONE_RIGHT), plain_key)
-    lines = comparison(Results({"sums": {"none": none, "one": one}}))
+    lines = comparison([Evaluated("sums", "none", scores=none), Evaluated("sums", "one", scores=one)])
     assert lines[0][:3] == ["", "", "problems"]
     assert [line[:3] for line in lines[1:]] == [["sums", "none", "4"], ["sums", "one", "4"]]
     gain = lines[0].index("debate winner accuracy gain")
@@ -305,20 +299,12 @@ def test_an_environment_of_ones_own_grades_beside_the_loop_unless_it_says_otherw
 def test_an_ungraded_problem_of_one_seed_is_left_out_of_all(tmp_path):
     whole = play(plan((0, 1)), Counted(), tmp_path)
     first = whole.debates[0]
-    ungraded = replace(first, correct=((None, False), *first.correct[1:]))
-    found = scores(replace(whole, debates=(ungraded, *whole.debates[1:])), plain_key)
-    assert (found.ungraded, sorted(found.problems)) == (1, ["p1", "p2", "p3"])
+    for correct in ((None, False), (None, None)):
+        ungraded = replace(first, correct=(correct, *first.correct[1:]))
+        found = scores(replace(whole, debates=(ungraded, *whole.debates[1:])), plain_key)
+        assert (found.ungraded, sorted(found.problems)) == (1, ["p1", "p2", "p3"])
     assert {len(values) for values in found.values["direct/accuracy"].values()} == {2 * 12}
     assert "p0" not in found.values["debate/accuracy/round_0"]
-
-
-def test_problems_that_only_share_an_id_are_no_pair():
-    one, other = scores(played(ONE_RIGHT), plain_key), scores(played(NONE_RIGHT), plain_key)
-    winner = "debate/winner/accuracy"
-    changed = {name: replace(problem, question="Why?") for name, problem in one.problems.items()}
-    assert difference(replace(one, problems=changed), winner, other, winner) is None
-    half = replace(one, problems={**one.problems, "p0": changed["p0"]})
-    assert difference(half, winner, other, winner).clusters == 3
 
 
 @pytest.mark.parametrize("after", [1, 10, 40, 70, 120])

@@ -27,26 +27,12 @@ class Message:
     role: str = "assistant"
 
 
-@dataclass
-class GenerateConfig:
-    temperature: float | None = None
-    max_tokens: int | None = None
-    stop_seqs: list[str] | None = None
-    seed: int | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-
-
-@dataclass
-class ModelOutput:
-    model: str
-    completion: str
-    stop_reason: str = "stop"
-    usage: object = None
+class ModelOutput(SimpleNamespace):
+    """``completion``, ``stop_reason`` and ``usage``; its message is that of the assistant."""
 
     @staticmethod
     def from_content(model, content):
-        return ModelOutput(model, content)
+        return ModelOutput(model=model, completion=content)
 
     @property
     def message(self):
@@ -83,7 +69,8 @@ class Model:
         said = f"<solution>{text}"  # the stop string is cut off, as Inspect AI does
         if not opening:
             said = "<evaluation>.</evaluation>" + self.judged(input)
-        return ModelOutput("mock", said, self._stop, SimpleNamespace(input_tokens=7, output_tokens=3))
+        usage = SimpleNamespace(input_tokens=7, output_tokens=3)
+        return ModelOutput(completion=said, stop_reason=self._stop, usage=usage)
 
     def judged(self, messages):
         """Return votes for the right solution over every other that the prompt shows, but the judge's own."""
@@ -100,12 +87,9 @@ def inspect_ai(monkeypatch):
     solver_module.solver = lambda name: lambda make: make
     for role in ("assistant", "system", "user"):
         setattr(model_module, f"ChatMessage{role.capitalize()}", partial(Message, role=role))
-    model_module.GenerateConfig, model_module.ModelOutput = GenerateConfig, ModelOutput
-    for name, module in (
-        ("", ModuleType("inspect_ai")),
-        (".solver", solver_module),
-        (".model", model_module),
-    ):
+    model_module.GenerateConfig, model_module.ModelOutput = SimpleNamespace, ModelOutput
+    modules = {"": ModuleType("inspect_ai"), ".solver": solver_module, ".model": model_module}
+    for name, module in modules.items():
         monkeypatch.setitem(sys.modules, f"inspect_ai{name}", module)
 
     def use(model):
@@ -144,10 +128,12 @@ def test_a_debate_asks_every_agent_in_every_round_and_the_winner_is_the_output(i
 def test_without_votes_an_agent_is_drawn_by_the_sample(inspect_ai, monkeypatch):
     inspect_ai(Model())
     monkeypatch.setattr(Model, "judged", lambda model, messages: "<comparison>\n")
-    three = {"num_agents": 3, "num_rounds": 1}
-    drawn = [solved(TaskState(sample_id=number), **three).output.completion for number in range(8)]
+    drawn, again = (
+        [solved(TaskState(sample_id=n), num_agents=3, num_rounds=1).output.completion for n in range(8)]
+        for _ in range(2)
+    )
+    assert drawn == again
     assert set(drawn) == {f"{RIGHT}\n\nANSWER: 4", f"{WRONG}\n\nANSWER: 5"}
-    assert drawn == [solved(TaskState(sample_id=number), **three).output.completion for number in range(8)]
 
 
 def test_choices_are_asked_for_as_letters_and_marked(inspect_ai):
@@ -163,9 +149,5 @@ def test_a_reply_that_was_cut_off_and_one_without_an_answer_are_left_to_the_scor
     state = solved(direct=True)
     assert state.output.completion == "I would say"
     assert state.metadata["debate"][0]["answer"] is None
-
-
-def test_a_protocol_that_cannot_be_is_refused_before_any_sample(inspect_ai):
-    inspect_ai(Model())
-    with pytest.raises(ValueError, match="num_agent"):
+    with pytest.raises(ValueError, match="num_agent"):  # refused before any sample
         debate_solver(num_agent=3)

@@ -69,7 +69,7 @@ def test_a_decode_step_of_transformers_waits_for_kernel_launches(lora_rank, meas
     step, _ = least_seconds(config, small, load, 0, h100)
     assert measured_s / 2 < step < 2 * measured_s
     twice, _ = least_seconds(config, small, replace(load, sampled=24), 0, h100)
-    assert twice == pytest.approx(2 * step, rel=0.1)  # two batches, one behind the other
+    assert twice == pytest.approx(2 * step, rel=0.1)  # two batches, one after the other
     vllm = config.model_copy(update={"model": config.model.model_copy(update={"policy": "vllm"})})
     assert least_seconds(vllm, small, load, 0, h100)[0] < 1
 

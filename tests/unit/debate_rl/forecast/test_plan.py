@@ -24,7 +24,6 @@ TINY = {
     "hidden_size": 32,
     "layers": 2,
     "heads": 4,
-    "kv_heads": 2,
     "intermediate_size": 48,
     "context_tokens": 512,
 }
@@ -132,7 +131,7 @@ BESIDE = {"device": "cpu", "chat": True, "tiny": TINY, "lora_rank": 2, "policy":
 
 
 def beside(tmp_path, utilization: float, *, room: int, **learner):
-    """Return the plan of a run with vLLM on a GPU of so many bytes."""
+    """Return the plan of a run with vLLM on a GPU of this many bytes."""
     model = BESIDE | {"vllm": {"gpu_memory_utilization": utilization}}
     config = config_of(tmp_path, model=model, learner=learner)
     return planned(config, load_run_problems(config), there=room)
@@ -416,7 +415,7 @@ def test_a_recipe_fits_its_card_with_every_reply_at_its_limit(recipe, needs, tmp
     transformers.Qwen3Config(**sizes, **shape, **rest).save_pretrained(tmp_path)
     load_model(needs.config.model, vocabulary=(), seed=0)[1].save_pretrained(tmp_path)
     problems = ["kind=pair_sum", "path=none", "levels=none", "split=train", "limit=8", "mix=none"]
-    problems += ["difficulty=none", "test_time_learning=false", "decontaminate=none"]
+    problems += ["difficulty=none", "decontaminate=none"]
     overrides = [f"model.name_or_path={tmp_path}", "verifier=none", *(f"env.{text}" for text in problems)]
     ends = 7 * hidden + 2 * wide * (heads + keys) + 3 * inner
     if (whole := load_config(Config, recipe, overrides[:1])).stages:

@@ -1,4 +1,4 @@
-"""An object in a process of its own: calls, errors, cancelling, and what is left when either side ends."""
+"""An object in its own process: calls, errors, cancelling, and what is left when either side ends."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def judged(comparison):
 
 
 def make(replies, *, own=False, scored=True, problem=PROBLEM, reason="stop", **config):
-    """A record; ``replies[round][agent]``, the last round being a ballot where it has no solutions."""
+    """A record; ``replies[round][agent]``, the last round being a ballot if it has no solutions."""
     ballot = "<solution>" not in "".join(replies[-1]) and len(replies) > 1
     rounds = len(replies) - ballot
     protocol = DebateConfig(num_agents=3, num_rounds=rounds, judge_own=own, final_ballot=ballot, **config)

@@ -15,15 +15,14 @@ from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vot
 from debate.types import ParsedTurn, TurnId
 from debate_rl.commands.inspect_actions import LineOptions, print_lines
 from debate_rl.evaluation.folder import IDENTITY, default_folder
-from debate_rl.inspector.views.across import across, evaluations, read
-from debate_rl.inspector.views.compared import MOST_WORDS, compare, differing
-from debate_rl.inspector.web.access import AccessPolicy
-from debate_rl.inspector.web.app import make_app
+from debate_rl.inspector.views.across import MOST_WORDS, across, compare, differing, evaluations, read
+from debate_rl.inspector.web.app import AccessPolicy, make_app
 from debate_rl.inspector.web.site import Site
 from debate_rl.runs.provenance import checksum
 from transcripts import Record, RunStore, TranscriptError, write_step
 
 A, B = TurnId(0, 0), TurnId(1, 0)
+REF = "step_000002-bb:0.1"
 
 
 def record(step, answers=("4", "5"), *, problem="p", text="so it is", votes=(), names=("Ann", "Bob", "Cyd")):
@@ -75,7 +74,9 @@ def evaluate(run, name, records, of):
 
 def test_debates_of_training_and_of_evaluations_stand_by_the_steps_learnt_from(run):
     with RunStore.open(run) as store:
+        before = {path: path.stat().st_mtime_ns for path in (run / "evaluations").rglob("*")}
         found = across(store, "p")
+        assert before == {path: path.stat().st_mtime_ns for path in (run / "evaluations").rglob("*")}
         assert [(one.ref, one.evaluation, one.step) for one in found.held] == [
             ("0.0", "", 0),
             ("step_000500-aa:0.0", "step_000500-aa", 0),
@@ -89,7 +90,6 @@ def test_debates_of_training_and_of_evaluations_stand_by_the_steps_learnt_from(r
         assert found.held[2].winner is None
         for one in found.held:
             assert read(store, one.ref).debate.problem.id == "p"
-        assert [one.ref for one in across(store, "p", steps=(1, 2)).held] == ["step_000002-bb:0.1"]
         assert [one.ref for one in across(store, 'p"*').held] == ["0.1"]
         assert [one.ref for one in across(store, "p", limit=1).held] == ["0.0", "step_000500-aa:0.0"]
         assert across(store, "p", limit=1).total == 4
@@ -115,54 +115,25 @@ def test_an_evaluation_of_what_a_run_began_with_counts_as_step_0(run):
         ("what-ee", 0),
         ("step_000002-bb", 2),
     ]
-    assert notes == [f"{run / 'evaluations' / 'what-ee'}: its name tells no step; it is listed with step 0"]
+    assert len(notes) == 1
+    assert "what-ee" in notes[0]
 
 
-def test_such_an_evaluation_opens_in_lines_and_in_the_browser(run, capsys):
-    add_named_by_a_beginning(run)
-    options = LineOptions(str(run))
-    print_lines("same", ["p"], options)
-    assert "start-cc:0.0" in capsys.readouterr().out
-    print_lines("show", ["start-cc:0.0"], options)
-    assert capsys.readouterr().out.startswith("debate start-cc:0.0: p")
-    testclient = pytest.importorskip("starlette.testclient")
-    site = Site(run)
-    client = testclient.TestClient(
-        make_app(site, AccessPolicy.of("127.0.0.1")), base_url="http://127.0.0.1:8123"
-    )
-    page = client.get(f"/run/{run.name}/across?problem=p")
-    assert page.status_code == 200
-    assert (address := f"/run/{run.name}/debate/start-cc%3A0.0") in page.text
-    assert client.get(address).status_code == 200
-    site.close()
-
-
-def test_looking_changes_nothing_on_the_disk(run):
+def test_what_there_is_not_is_named(run):
+    known = "step_000500-aa, step_000002-bb"
+    missing = {
+        "nobody:0.0": known,
+        "../step_000002-bb:0.0": "../step",
+        "step_000002-bb:0.9": "'0.9'",
+        "7.0": "7.0",
+    }
     with RunStore.open(run) as store:
-        before = {path: path.stat().st_mtime_ns for path in (run / "evaluations").rglob("*")}
-        across(store, "p")
-        assert before == {path: path.stat().st_mtime_ns for path in (run / "evaluations").rglob("*")}
-
-
-@pytest.mark.parametrize(
-    ("ref", "said"),
-    [
-        ("nobody:0.0", "no evaluation 'nobody'; there are step_000500-aa, step_000002-bb"),
-        ("../step_000002-bb:0.0", "no evaluation '../step_000002-bb'"),
-        ("step_000002-bb:0.9", "no debate '0.9'"),
-        ("7.0", "no debate 7.0; there are steps 0 to 3"),
-    ],
-)
-def test_what_there_is_not_is_named(run, ref, said):
-    with RunStore.open(run) as store, pytest.raises(TranscriptError) as error:
-        read(store, ref)
-    assert said in str(error.value)
-
-
-def test_a_problem_that_nobody_debated(run):
-    with RunStore.open(run) as store, pytest.raises(TranscriptError) as error:
-        across(store, "r")
-    assert str(error.value) == f"{run}: no debate of problem 'r'"
+        for ref, named in missing.items():
+            with pytest.raises(TranscriptError) as error:
+                read(store, ref)
+            assert named in str(error.value)
+        with pytest.raises(TranscriptError, match="'r'"):
+            across(store, "r")
 
 
 def test_damage_is_noted_and_the_rest_is_shown(run):
@@ -255,41 +226,24 @@ def test_what_is_no_plain_file_among_the_weights_is_not_read(tmp_path):
     assert [one.step for one in evaluations(tmp_path, [])] == [7]
 
 
-REF = "step_000002-bb:0.1"
-
-
 def test_a_debate_of_an_evaluation_opens_by_its_id_in_lines(run, capsys):
-    def show(id, **changed):
-        options = LineOptions(str(run))
-        print_lines("show", [id], replace(options, **changed))
-        return capsys.readouterr().out
-
-    assert show(REF).startswith(f"debate {REF}: p")
-    assert json.loads(show(REF, json=True))["id"] == REF
-    with pytest.raises(TranscriptError, match="no evaluation 'x'; there are step_000500-aa, step_000002-bb"):
-        show("x:0.1")
+    add_named_by_a_beginning(run)
+    for id in (REF, "start-cc:0.0"):
+        print_lines("show", [id], LineOptions(str(run)))
+        assert capsys.readouterr().out.startswith(f"debate {id}: p")
+    print_lines("show", [REF], LineOptions(str(run), json=True))
+    assert json.loads(capsys.readouterr().out)["id"] == REF
 
 
 def test_a_debate_of_an_evaluation_opens_by_its_id_in_the_browser(run):
-    testclient = pytest.importorskip("starlette.testclient")
-    site = Site(run)
-    client = testclient.TestClient(
-        make_app(site, AccessPolicy.of("127.0.0.1")), base_url="http://127.0.0.1:8123"
-    )
-    base = f"/run/{run.name}"
-    page = client.get(f"{base}/across?problem=p").text
+    testclient, site, base = pytest.importorskip("starlette.testclient"), Site(run), f"/run/{run.name}"
+    app = make_app(site, AccessPolicy.of("127.0.0.1"))
+    client = testclient.TestClient(app, base_url="http://127.0.0.1:8123")
     address = f"{base}/debate/step_000002-bb%3A0.1"
-    assert f'href="{address}"' in page
-    for view, status in {
-        "": 200,
-        "/graph": 200,
-        "/adoption": 200,
-        "/parse": 200,
-        "/tokens": 200,
-        "/prompt": 200,
-        "/why": 404,
-    }.items():
-        assert client.get(address + view).status_code == status, view
+    assert f'href="{address}"' in client.get(f"{base}/across?problem=p").text
+    for view in ("", "/graph", "/adoption", "/parse", "/tokens", "/prompt"):
+        assert client.get(address + view).status_code == 200, view
+    assert client.get(address + "/why").status_code == 404
     assert client.get(f"{base}/debate/step_000002-bb%3A0.7").status_code == 404
     assert client.get(f"{base}/debate/none%3A0.7").status_code in (404, 422)
     site.close()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from debate.types import TurnId
 from debate_rl.inspector.views import adoption_view
-from debate_rl.inspector.views.adoption import Copy
+from debate_rl.inspector.views.debate import Copy
 
 from .conftest import judged, make, solved, with_turn
 

@@ -46,13 +46,7 @@ def test_rewards_and_advantages_are_those_of_the_turn(circle):
     assert view.turns[0][1].rewards == {"peer": 1.0, "truth": 1.0, "judge": None, "format": 0.0}
     assert view.turns[2][1].rewards["peer"] == -0.5
     assert view.turns[0][2].rewards["peer"] is None
-    assert view.turns[0][1].advantages == {
-        "generator": 0.5,
-        "judge": None,
-        "format": -0.25,
-        "peer": 0.75,
-        "truth": -0.25,
-    }
+    assert [*view.turns[0][1].advantages.values()] == [0.5, None, -0.25, 0.75, -0.25]
     assert set(view.turns[0][0].advantages.values()) == {None}
     assert (view.winner, view.judged_round, view.scored) == (TurnId(0, 1), 1, True)
 
@@ -75,6 +69,7 @@ def test_a_winner_that_was_drawn_names_those_of_equal_score(tied, circle):
 def test_without_votes_nobody_wins():
     view = debate_view("0.0", make([[solved(4), solved(5), "nothing"]]))
     assert (view.winner, view.judged_round) == (None, None)
+    assert debate_view("0.0", make([[solved(4)] * 3, [judged("")] * 3])).winner is None
     assert [row[0].grade for row in view.turns] == ["right", "wrong", "missing"]
     open_problem = replace(make([[solved(4)] * 3]), correct=None)
     assert debate_view("0.0", open_problem).turns[0][0].grade == "ungraded"
@@ -93,8 +88,9 @@ def test_summaries_and_sections_are_there(circle):
     view = debate_view("5.0", replace(circle, debate=replace(circle.debate, summaries=(summary,))))
     assert [(one.round, one.text, one.shown) for one in view.summaries] == [(1, "in short", (TurnId(0, 0),))]
     turn = view.turns[0][1]
-    assert turn.section("comparison") == "Q2 > M4"
-    assert turn.section("thinking") is None
+    texts = {piece.kind: piece.of(turn.text) for piece in turn.pieces}
+    assert texts["comparison"] == "Q2 > M4"
+    assert "thinking" not in texts
 
 
 SPANS = st.builds(Span, st.integers(-3, 40), st.integers(-3, 40))
@@ -109,18 +105,8 @@ def test_pieces_cover_any_text_exactly_in_order(parsed, length):
     assert not any(a.kind == b.kind == "other" for a, b in pairwise(pieces))
 
 
-TAGS = st.sampled_from(
-    [
-        "<think>",
-        "</think>",
-        "<solution>",
-        "</solution>",
-        "<comparison>",
-        "</comparison>",
-        "<evaluation>",
-        "x > y",
-    ]
-)
+NAMES = ("think", "solution", "comparison", "evaluation")
+TAGS = st.sampled_from([*(f"<{name}>" for name in NAMES), *(f"</{name}>" for name in NAMES), "x > y"])
 
 
 @given(st.lists(TAGS | st.text(max_size=5)).map("".join))
@@ -138,51 +124,30 @@ def wrong(record, **changes):
     return replace(record, debate=replace(record.debate, **changes))
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda r: wrong(r, personas=r.debate.personas[:2]), "debate.personas: 2 of them"),
-        (lambda r: with_turn(r, TurnId(0, 1), id=TurnId(7, 1)), r"debate.turns\[3\].id: 7.1 is not a turn"),
-        (lambda r: with_turn(r, TurnId(0, 1), id=TurnId(1, 1)), r"debate.turns\[4\].id: 1.1 is there twice"),
-        (
-            lambda r: with_turn(r, TurnId(0, 2), ballot=False),
-            r"debate.turns\[6\].ballot: False, but 0.2 is of round 2",
-        ),
-        (lambda r: with_turn(r, TurnId(0, 1), id=TurnId(0, -1)), "0.-1 is not a turn"),
-        (
-            lambda r: wrong(r, votes=(replace(r.debate.votes[0], left=TurnId(2, 9)),)),
-            r"debate.votes\[0\].left: there is no turn 2.9",
-        ),
-        (lambda r: replace(r, correct=r.correct[:1]), "correct: 1 rows, but the debate has 3 agents"),
-        (
-            lambda r: replace(r, correct=(r.correct[0][:1], *r.correct[1:])),
-            r"correct\[0\]: 1 values, expected 2",
-        ),
-        (
-            lambda r: replace(r, rewards=replace(r.rewards, judge=r.rewards.peer)),
-            r"rewards.judge\[0\]: 2 values, expected 3",
-        ),
-    ],
-)
-def test_what_is_no_debate_is_refused_by_field_and_value(circle, change, said):
+def test_what_is_no_debate_is_refused_by_field(circle):
     check_record(circle)
-    with pytest.raises(ValueError, match=said):
-        debate_view("5.0", change(circle))
+    refused = {
+        "debate.personas: 2": wrong(circle, personas=circle.debate.personas[:2]),
+        r"debate.turns\[3\].id: 7.1": with_turn(circle, TurnId(0, 1), id=TurnId(7, 1)),
+        r"debate.turns\[4\].id: 1.1": with_turn(circle, TurnId(0, 1), id=TurnId(1, 1)),
+        r"debate.turns\[6\].ballot: False": with_turn(circle, TurnId(0, 2), ballot=False),
+        "0.-1": with_turn(circle, TurnId(0, 1), id=TurnId(0, -1)),
+        r"debate.votes\[0\].left": wrong(circle, votes=(replace(circle.debate.votes[0], left=TurnId(2, 9)),)),
+        "correct: 1 rows": replace(circle, correct=circle.correct[:1]),
+        r"correct\[0\]: 1": replace(circle, correct=(circle.correct[0][:1], *circle.correct[1:])),
+        r"rewards.judge\[0\]: 2": replace(circle, rewards=replace(circle.rewards, judge=circle.rewards.peer)),
+    }
+    for field, record in refused.items():
+        with pytest.raises(ValueError, match=field):
+            debate_view("5.0", record)
 
 
 def test_a_run_names_the_debate_that_is_none(circle, tmp_path):
     write_step(tmp_path / "run/transcripts", 5, [circle, wrong(circle, personas=())])
     with RunStore.open(tmp_path / "run") as run:
         assert run.debate("5.0") == circle
-        with pytest.raises(
-            TranscriptError, match=r"run: debate 5\.1 cannot be read: .*debate\.personas: 0 of them"
-        ):
+        with pytest.raises(TranscriptError, match=r"5\.1 cannot be read: .*debate\.personas: 0"):
             run.debate("5.1")
-
-
-def test_a_debate_with_a_ballot_of_nobody_is_shown():
-    view = debate_view("0.0", make([[solved(4)] * 3, [judged("")] * 3]))
-    assert view.winner is None
 
 
 def test_a_wrong_solution_has_its_cause_where_rules_can_tell():

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from debate_rl.curriculum.record import Curriculum, Visit, write_curriculum
-from debate_rl.inspector.overview import overviews
 from debate_rl.inspector.plain import Printer, print_runs
-from debate_rl.inspector.runs import find_runs
+from debate_rl.inspector.runs import find_runs, overviews
 from debate_rl.metrics.held_out import DIRECT, HeldOut, append_held_out
 from transcripts import write_step
 
@@ -55,7 +54,7 @@ def test_the_one_that_wrote_last_is_on_top(runs):
 
 
 def test_a_run_that_trains_on_held_out_problems_says_so(runs):
-    written(runs / "own", config="[train]\nsteps = 10\n[env]\ntest_time_learning = true\n", at=4000)
+    written(runs / "own", config='[train]\nsteps = 10\n[env]\ndecontaminate = "never"\n', at=4000)
     own, new, *_ = found = overviews(find_runs(runs))
     assert (own.state, new.state) == ("test-time learning", "")
     out = io.StringIO()
@@ -92,10 +91,8 @@ def test_lines_in_a_pipe_and_on_a_terminal(runs):
     out = io.StringIO()
     print_runs(overviews(find_runs(runs)), Printer(out, False, 60))
     assert max(map(len, out.getvalue().splitlines())) <= 60
-    assert [line.split()[:2] for line in out.getvalue().splitlines()[1:3]] == [
-        ["new", "6/10"],
-        ["old", "6/10"],
-    ]
+    listed = [line.split()[:2] for line in out.getvalue().splitlines()[1:3]]
+    assert listed == [["new", "6/10"], ["old", "6/10"]]
     assert out.getvalue().splitlines()[0].split() == ["run", "steps", "held-out", "judge", "alarms"]
     out = io.StringIO()
     print_runs(overviews(find_runs(runs)), Printer(out, False, None), as_json=True)
@@ -114,6 +111,8 @@ def test_whatever_lies_there_the_list_is_shown(tmp_path, text):
     (tmp_path / "run" / "evaluations").write_text("")
     [one] = overviews(find_runs(tmp_path))
     assert (one.planned, one.alarms) == (None, None)
+    written(tmp_path / "stages" / "one")  # of no curriculum
+    assert overviews(find_runs(tmp_path / "stages"))[0].stage == ""
     (tmp_path / "run/metrics.jsonl").unlink()
     (tmp_path / "run/metrics.jsonl").mkdir()
     assert overviews(find_runs(tmp_path))[0].alarms is None

@@ -23,12 +23,7 @@ def test_every_reason_has_a_rule_of_one_sentence():
 
 def test_a_failure_points_at_its_character(circle):
     second, third = parse_forensics(circle)
-    assert (second.id, second.handle, second.persona, second.stop_reason) == (
-        TurnId(1, 2),
-        "Q2",
-        "Advocate",
-        "stop",
-    )
+    assert (second.id, second.handle, second.persona) == (TurnId(1, 2), "Q2", "Advocate")
     [failure] = second.failures
     text = circle.debate.turn(TurnId(1, 2)).completion.text
     assert (failure.reason, failure.detail) == (FailureReason.NOT_A_COMPARISON, "K7 ? M4")
@@ -43,12 +38,8 @@ def test_a_failure_points_at_its_character(circle):
 def test_what_is_missing_has_no_place():
     [turn] = parse_forensics(make([[solved(4), solved(4), "I think 4."]]))
     [failure] = turn.failures
-    assert (failure.reason, failure.detail, failure.offset, failure.excerpt) == (
-        "missing_section",
-        "solution",
-        None,
-        None,
-    )
+    assert (failure.reason, failure.detail) == ("missing_section", "solution")
+    assert failure.offset is failure.excerpt is None
 
 
 def test_of_a_long_piece_the_middle_is_left_out():
@@ -70,10 +61,6 @@ def test_any_stored_place_is_shown(text, start, end):
     assert shown in text
 
 
-def test_todays_parser_finds_what_it_stored(circle):
-    assert all(reparsed(circle, turn) == () for turn in circle.debate.turns)
-
-
 @pytest.mark.parametrize("own", [False, True])
 def test_held_debates_are_parsed_again_alike(own):
     """Malformed replies too: labels, own work, what was due, and the ballot are those of the debate."""
@@ -91,15 +78,7 @@ def test_what_another_parser_read_is_told_field_by_field(circle):
     )
     changed = with_turn(circle, TurnId(0, 1), parsed=other)
     found = {one.field: (one.stored, one.now) for one in reparsed(changed, changed.debate.turn(TurnId(0, 1)))}
-    assert set(found) == {
-        "solution",
-        "evaluation",
-        "comparison",
-        "answer",
-        "ballots",
-        "failures",
-        "comparison_block",
-    }
+    assert {"solution", "evaluation", "comparison", "answer", "ballots", "failures"} < set(found)
     assert found["answer"] == ("7", "4")
     assert found["evaluation"][0] == "none"
     assert found["failures"] == ("missing_section x", "none")

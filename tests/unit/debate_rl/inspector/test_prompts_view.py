@@ -8,7 +8,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
@@ -18,11 +17,10 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.rendering import raw_prompt
 from debate.prompting.texts import prompt_path
 from debate.types import TurnId
-from debate_rl.commands.stage import Stage
+from debate_rl.commands.play import Stage
 from debate_rl.inspector.plain import Printer, print_debate
 from debate_rl.inspector.views import debate_view
-from debate_rl.inspector.views.debate_blocks import prompt_blocks
-from debate_rl.inspector.views.prompts import DebatePrompts
+from debate_rl.inspector.views.prompts import DebatePrompts, prompt_blocks
 from debate_rl.runs.provenance import prompts_checksum
 from transcripts import Record
 
@@ -59,27 +57,23 @@ def test_the_prompts_of_a_run_are_known_by_the_checksum_of_its_prompt_set(tmp_pa
     assert [prompts.of(one.turn).messages for one in requests] == [one.messages for one in requests]
 
 
-@pytest.mark.parametrize(
-    ("facts", "changed", "words"),
-    [
-        ({"prompts: default": "other"}, (), "is not what it was for the run"),
-        (None, ("data: prompts: default",), "was changed while the run was made"),
-    ],
-)
-def test_a_prompt_set_that_is_another_today_is_not_shown(tmp_path, facts, changed, words):
+def test_a_prompt_set_that_is_another_today_is_not_shown(tmp_path):
     debate, _ = held()
     known = {"prompts: default": prompts_checksum("default")}
-    run = run_with(tmp_path, known if facts is None else facts, changed)
-    prompts = DebatePrompts(debate, run)
-    assert words in prompts.note
-    assert prompts.of(TurnId(0, 0)).messages == ()
+    for facts, changed, words in (
+        ({"prompts: default": "other"}, (), "is not what it was for the run"),
+        (known, ("data: prompts: default",), "was changed while the run was made"),
+    ):
+        prompts = DebatePrompts(debate, run_with(tmp_path, facts, changed))
+        assert words in prompts.note
+        assert prompts.of(TurnId(0, 0)).messages == ()
 
 
 def test_without_a_record_of_it_a_shipped_set_is_shown_with_a_note(tmp_path):
     debate, requests = held()
     prompts = DebatePrompts(debate, tmp_path)
     assert prompts.note == (
-        "prompts as today's prompt set 'default' makes them; the run does not tell which version it had"
+        "prompts as today's prompt set 'default' makes them; the run does not record which version it had"
     )
     assert prompts.of(TurnId(0, 0)).messages == requests[0].messages
 
@@ -95,18 +89,18 @@ def test_an_own_prompt_set_is_read_only_where_the_run_knows_its_checksum(tmp_pat
     with monkeypatch.context() as patched:
         patched.setattr("debate_rl.inspector.views.prompts.prompts_checksum", None)  # nothing is read
         told = DebatePrompts(debate, run_with(tmp_path, {})).note
-    assert "does not tell what was in its prompt set" in told
+    assert "does not record what was in its prompt set" in told
     own.write_text(own.read_text() + "\n")
     assert "is not what it was" in DebatePrompts(debate, run_with(tmp_path, known)).note
     own.unlink()
     assert "cannot be read here" in DebatePrompts(debate, run_with(tmp_path, known)).note
 
 
-@pytest.mark.parametrize("text", ["", "[1]", '{"data": 3, "starts": {"a": 1}}', '{"starts": [7]}'])
-def test_any_run_json_is_survived(tmp_path, text):
+def test_any_run_json_is_survived(tmp_path):
     debate, _ = held()
-    (tmp_path / "run.json").write_text(text)
-    assert "does not tell which version" in DebatePrompts(debate, tmp_path).note
+    for text in ("", "[1]", '{"data": 3, "starts": {"a": 1}}', '{"starts": [7]}'):
+        (tmp_path / "run.json").write_text(text)
+        assert "does not record which version" in DebatePrompts(debate, tmp_path).note
 
 
 def test_plain_lines_have_each_prompt_before_its_reply():
@@ -127,7 +121,7 @@ def test_lines_say_once_why_there_are_none(tmp_path):
     debate, _ = held()
     run = run_with(tmp_path, {"prompts: default": "other"})
     text = printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, run))
-    assert text.count("cannot be told exactly") == 1
+    assert text.count("cannot be made again exactly") == 1
     assert "prompt, user" not in text
 
 
@@ -182,12 +176,13 @@ def test_a_prompt_to_a_raw_model_is_shown_as_it_was_sent_with_its_tokens(tmp_pat
     prompts = DebatePrompts(debate, run_with(tmp_path, {"prompts: tiny": prompts_checksum("tiny")}))
     shown = [prompts.of(one.turn) for one in requests]
     assert [one.text for one in shown] == [raw_prompt(one.messages, "tiny") for one in requests]
-    assert {one.title for one in shown} == {"as sent"}  # this policy counted no tokens
+    assert {one.tokens for one in shown} == {0}  # this policy counted none
     counted_ones = tuple(
         replace(turn, completion=replace(turn.completion, prompt_count=1234)) for turn in debate.turns
     )
-    one = DebatePrompts(replace(debate, turns=counted_ones), tmp_path).of(TurnId(0, 0))
-    assert (one.tokens, one.title) == (1234, "as sent, 1,234 tokens")
+    counted_debate = replace(debate, turns=counted_ones)
+    shown = printed(Record(counted_debate, 0, "p"), prompts=DebatePrompts(counted_debate, tmp_path))
+    assert "prompt, as sent, 1,234 tokens" in shown
 
 
 def test_with_a_chat_template_the_text_is_decoded_by_the_tokenizer_of_an_export(tmp_path, make_tiny):
@@ -199,17 +194,12 @@ def test_with_a_chat_template_the_text_is_decoded_by_the_tokenizer_of_an_export(
     )
     debate = replace(debate, turns=turns)
     (tmp_path / "config.toml").write_text('[model]\nname_or_path = "nobody/has-this"\n')
-    before = DebatePrompts(debate, tmp_path).of(TurnId(0, 0))
-    assert (before.text, before.title) == ("", "")
-    assert before.unseen == (
-        f"It was sent as {len(ids)} tokens; the tokenizer to show them is not on this machine."
-    )
+    assert DebatePrompts(debate, tmp_path).of(TurnId(0, 0)).text == ""
     shown = printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, tmp_path))
-    assert before.unseen in shown
+    assert f"It was sent as {len(ids)} tokens; the tokenizer to show them is not on this machine." in shown
     assert "prompt, as sent" not in shown
     tokenizer.save_pretrained(tmp_path / "export")
     after = DebatePrompts(debate, tmp_path).of(TurnId(0, 0))
-    assert (after.title, after.unseen) == (f"as sent, {len(ids)} tokens", "")
     assert (after.text, after.tokens) == ("<|user|>two\n+2<|assistant|>", len(ids))
     assert "prompt, as sent" in printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, tmp_path))
     (tmp_path / "export/tokenizer.json").write_text("{")

@@ -8,9 +8,14 @@ import json
 import pytest
 
 from debate.types import TurnId
-from debate_rl.inspector.plain import Printer, print_debate_replay, print_replay
-from debate_rl.inspector.views.replays import ReplayError, read_replay, replays
-from debate_rl.inspector.views.run_blocks import debate_replay_blocks, replay_blocks
+from debate_rl.inspector.plain import Printer, print_replay
+from debate_rl.inspector.views.replays import (
+    ReplayError,
+    debate_replay_blocks,
+    read_replay,
+    replay_blocks,
+    replays,
+)
 from debate_rl.inspector.web.rendering import Face, render_blocks
 
 NOTHING = [None, None]
@@ -25,15 +30,13 @@ LINE = {
     "old": {
         "rewards": {"peer": [0.5, -0.5], "truth": [1.0, 0.0], "judge": NOTHING, "format": [0.0, 0.0]},
         "advantages": {
-            "generator": [0.25, -0.25],
-            "judge": NOTHING,
-            "format": NOTHING,
-            "peer": [0.25, -0.25],
-            "truth": [0, None],
+            **{"generator": [0.25, -0.25], "judge": NOTHING, "format": NOTHING},
+            **{"peer": [0.25, -0.25], "truth": [0, None]},
         },
     },
     "new": {"rewards": {"peer": [-1.0, 1.0]}, "advantages": {"generator": [-0.5, 0.5], "peer": [-0.5, None]}},
 }
+CELL = {"turns": 4, "sign_changed": 0.5, "gained": 0, "lost": 0, "old": 0, "new": 0, "moved": 1}
 SCHEME = {"rewards": {"peer": "margin"}, "advantages": {}, "group_size": 4}
 FACTS = {
     "schema": 1,
@@ -46,18 +49,7 @@ FACTS = {
     "differ": 0,
     "first_differing": [],
     "most_changed": [{"id": "0.3", "change": 1.5}],
-    "streams": [
-        {
-            "stream": "peer",
-            "turns": 4,
-            "sign_changed": 0.5,
-            "gained": 0,
-            "lost": 0,
-            "old": 0,
-            "new": 0,
-            "moved": 1,
-        }
-    ],
+    "streams": [{"stream": "peer", **CELL}],
     "cells": [],
 }
 
@@ -74,13 +66,8 @@ def run(tmp_path):
 
 def test_a_replay_and_one_debate_of_it(run):
     [listed] = replays(run)
-    assert (listed.name, listed.overrides, listed.debates, listed.changed, listed.problem) == (
-        "one",
-        ("rewards.peer=copeland",),
-        2,
-        1,
-        "",
-    )
+    assert (listed.name, listed.overrides) == ("one", ("rewards.peer=copeland",))
+    assert (listed.debates, listed.changed, listed.problem) == (2, 1, "")
     found = read_replay(run, "one")
     asked = found.facts.asked
     assert (asked.filter, asked.steps, asked.own["group_size"]) == ("winner:wrong", (0, None), 4)
@@ -126,27 +113,24 @@ def test_a_run_without_replays(tmp_path):
         read_replay(tmp_path, "x")
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"schema": 2}, "schema: 2 is newer than 1, which this version reads"),
-        ({"schema": None}, "is not a replay: schema: expected 1, got None"),
-        ({"debates": "2"}, "debates: expected int, got str"),
-        ({"asked": []}, "asked: expected object, got array"),
-        ({"asked": {**FACTS["asked"], "steps": [0]}}, "asked.steps: expected array of length 2"),
-        ({"streams": [{"stream": "peer"}]}, "streams[0]."),
-        ({"most_changed": [{"id": 3, "change": 0.5}]}, "most_changed[0].id: expected str, got int"),
-    ],
-)
-def test_figures_that_are_none_are_named_by_field(run, change, said):
+def test_figures_that_are_none_are_named_by_field(run):
     path = run / "replays" / "one" / "replay.json"
-    path.write_text(json.dumps({**FACTS, **change}))
-    [listed] = replays(run)
-    assert listed.problem.startswith(f"{path}: ")
-    assert said in listed.problem
-    with pytest.raises(ReplayError) as error:
-        read_replay(run, "one")
-    assert str(error.value) == listed.problem
+    for field, change in {
+        "schema: 2 is newer": {"schema": 2},
+        "schema: expected 1": {"schema": None},
+        "debates: expected int": {"debates": "2"},
+        "asked: expected object": {"asked": []},
+        "asked.steps: ": {"asked": {**FACTS["asked"], "steps": [0]}},
+        "streams[0].": {"streams": [{"stream": "peer"}]},
+        "most_changed[0].id: ": {"most_changed": [{"id": 3, "change": 0.5}]},
+    }.items():
+        path.write_text(json.dumps({**FACTS, **change}))
+        [listed] = replays(run)
+        assert listed.problem.startswith(f"{path}: ")
+        assert field in listed.problem
+        with pytest.raises(ReplayError) as error:
+            read_replay(run, "one")
+        assert str(error.value) == listed.problem
 
 
 def test_a_replay_that_was_cut_off(run):
@@ -157,29 +141,22 @@ def test_a_replay_that_was_cut_off(run):
     assert replays(run)[0].problem.endswith("the replay was interrupted, run it again")
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"turns": [[0, 0]]}, "old.rewards.peer: 2 numbers for 1 turns"),
-        (
-            {"new": {"rewards": {}, "advantages": {"peer": [1.0]}}},
-            "new.advantages.peer: 1 numbers for 2 turns",
-        ),
-        ({"personas": ["Ann"]}, "personas: fewer than agents"),
-        ({"old": None}, "old: expected object, got null"),
-        ({"change": "much"}, "change: expected float, got str"),
-    ],
-)
-def test_a_damaged_debate_is_named(run, change, said):
+def test_a_damaged_debate_is_named(run):
     path = run / "replays" / "one" / "debates.jsonl"
-    path.write_text(json.dumps({**LINE, **change}, separators=(",", ":")) + "\n")
-    with pytest.raises(ReplayError) as error:
-        read_replay(run, "one").debate("0.3")
-    assert f"{path}: debate 0.3: " in str(error.value)
-    assert said in str(error.value)
+    for field, change in {
+        "old.rewards.peer: 2 numbers": {"turns": [[0, 0]]},
+        "new.advantages.peer: 1 numbers": {"new": {"rewards": {}, "advantages": {"peer": [1.0]}}},
+        "personas: ": {"personas": ["Ann"]},
+        "old: expected object": {"old": None},
+        "change: expected float": {"change": "much"},
+    }.items():
+        path.write_text(json.dumps({**LINE, **change}, separators=(",", ":")) + "\n")
+        with pytest.raises(ReplayError) as error:
+            read_replay(run, "one").debate("0.3")
+        assert f"{path}: debate 0.3: " in str(error.value)
+        assert field in str(error.value)
 
 
-CELL = {"turns": 4, "sign_changed": 0.5, "gained": 0, "lost": 0, "old": 0, "new": 0, "moved": 1}
 CELLS = [{"stream": "judge", "persona": "Ann the Careful One", "round": r, **CELL} for r in (0, 1)]
 
 
@@ -193,12 +170,10 @@ def test_the_final_ballot_is_called_so_everywhere(run):
     assert debate is not None
     out = io.StringIO()
     print_replay(replay, Printer(out, False, None))
-    assert [line.split()[:2] for line in out.getvalue().splitlines() if line.startswith("judge")] == [
-        ["judge", "Ann"]
-    ] * 2
+    assert out.getvalue().count("\njudge   Ann") == 2
     assert sum("  final ballot  " in line for line in out.getvalue().splitlines()) == 1
     out = io.StringIO()
-    print_debate_replay(debate, Printer(out, False, None))
+    Printer(out, False, None).blocks(debate_replay_blocks(debate))
     assert "0.1   final ballot  Ann" in out.getvalue()
     page = render_blocks([*replay_blocks(replay), *debate_replay_blocks(debate)], Face(lambda link: ""))
     assert page.count(">final ballot</td>") == 2

@@ -55,11 +55,8 @@ def test_the_browser_shows_it_beneath_its_turn(record):
 def test_json_has_both_texts(record):
     body = debate_json("0.0", record)
     assert body["rounds_saved"] == 2
-    assert [(turn["compressed"], turn["compression_failed"]) for turn in body["turns"][:3]] == [
-        (EVIL, False),
-        ("so [...] 4", True),
-        (None, False),
-    ]
+    texts = [(turn["compressed"], turn["compression_failed"]) for turn in body["turns"][:3]]
+    assert texts == [(EVIL, False), ("so [...] 4", True), (None, False)]
 
 
 def test_a_list_flags_debates_that_stopped(record, tmp_path):

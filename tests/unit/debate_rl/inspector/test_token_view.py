@@ -90,34 +90,22 @@ def test_sections_streams_and_totals_by_hand(record):
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"tokens": (), "logprobs": (), "offsets": ()}, "no token arrays are stored"),
-        ({"logprobs": (0.0,)}, "but 1 log-probabilities"),
-        ({"offsets": (0, 1)}, "but 2 offsets"),
-        ({"forced": (-1,)}, "forced: -1 is not an index"),
-        ({"forced": (10**9,)}, "forced: 1000000000 is not an index"),
-    ],
-)
-def test_arrays_that_cannot_be_shown_are_told_of(record, changes, why):
-    turn = record.debate.turn(TurnId(0, 0))
-    changed = with_turn(record, turn.id, completion=replace(turn.completion, **changes))
-    view = token_view(changed, turn.id, evaluation="judge")
-    assert why in view.why
-    assert (bool(view.why), view.tokens, view.totals) == (True, (), ())
-
-
-def test_offsets_that_go_back_or_beyond_are_told_of(record):
-    turn = record.debate.turn(TurnId(0, 0))
+def test_arrays_that_cannot_be_shown_are_told_of(record):
+    turn, backwards = record.debate.turn(TurnId(0, 0)), "the offsets do not go up within the text"
     count = len(turn.completion.tokens)
-    for offsets in ((1, 0, *range(2, count)), (*range(count - 1), 10**9), (-1, *range(1, count))):
-        changed = with_turn(record, turn.id, completion=replace(turn.completion, offsets=offsets))
-        assert (
-            token_view(changed, turn.id, evaluation="judge").why == "the offsets do not go up within the text"
-        )
-
-
-def test_a_turn_that_is_not_there_is_named(record):
-    with pytest.raises(ValueError, match=r"the debate has no turn 8\.0"):
+    for why, changes in (
+        ("no token arrays are stored", {"tokens": (), "logprobs": (), "offsets": ()}),
+        ("but 1 log-probabilities", {"logprobs": (0.0,)}),
+        ("but 2 offsets", {"offsets": (0, 1)}),
+        ("forced: -1 is not an index", {"forced": (-1,)}),
+        ("forced: 1000000000 is not an index", {"forced": (10**9,)}),
+        (backwards, {"offsets": (1, 0, *range(2, count))}),
+        (backwards, {"offsets": (*range(count - 1), 10**9)}),
+        (backwards, {"offsets": (-1, *range(1, count))}),
+    ):
+        changed = with_turn(record, turn.id, completion=replace(turn.completion, **changes))
+        view = token_view(changed, turn.id, evaluation="judge")
+        assert why in view.why
+        assert (view.tokens, view.totals) == ((), ())
+    with pytest.raises(ValueError, match=r"no turn 8\.0"):
         token_view(record, TurnId(8, 0), evaluation="judge")

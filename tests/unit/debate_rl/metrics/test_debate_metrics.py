@@ -21,12 +21,7 @@ from debate.types import (
     Vote,
 )
 from debate_rl.metrics.answers import answer_metrics, pass_at_k
-from debate_rl.metrics.debates import (
-    debate_metrics,
-    judge_metrics,
-    length_metrics,
-    size_metrics,
-)
+from debate_rl.metrics.debates import debate_metrics, judge_metrics, length_metrics, size_metrics
 from rewards import RewardConfig, score_debate
 
 CONFIG = DebateConfig(num_agents=3, num_rounds=1)

@@ -38,7 +38,7 @@ def test_a_gain_is_paired_by_problem():
     reach = 3.182446 * (1 / 6) ** 0.5 / 2  # t(3); differences 1, .5, .5, 0 have a variance of 1/6
     assert found.difference.low == pytest.approx(0.5 - reach, abs=1e-5)
     assert found.difference.high == pytest.approx(0.5 + reach, abs=1e-5)
-    assert not found.difference.told
+    assert not found.difference.excludes_zero
 
 
 def test_a_gain_is_over_the_problems_with_a_value_in_both():
@@ -53,7 +53,7 @@ def test_a_gain_is_over_the_problems_with_a_value_in_both():
     assert (found.difference.clusters, found.values, found.left_out) == (2, 10, 2)
     assert sentence([before, after], JUDGE) == (
         "Held-out judge accuracy: .78 before the first step -> .35 after 8 steps, -.43 (-1.00 to +1.00), "
-        "on the 2 problems with a value in both, paired: no change can be told."
+        "on the 2 problems with a value in both, paired: no clear change."
     )
     assert gain(before, HeldOut(8, problems, {JUDGE: {"d": (1, 1)}}), JUDGE) is None
 
@@ -87,7 +87,7 @@ def test_the_sentence_says_what_the_interval_allows():
     said = sentence([BEFORE, AFTER])
     assert said == (
         "Held-out accuracy, one agent alone: .25 before the first step -> .75 after 8 steps, "
-        "+.50 (-.15 to +1.00), 4 problems, paired: no change can be told."
+        "+.50 (-.15 to +1.00), 4 problems, paired: no clear change."
     )
     first, last = ({f"p{n}": (float(n % 4 < rights), 1) for n in range(300)} for rights in (1, 2))
     many = [evaluation(0, **first), evaluation(40, **last)]
@@ -99,7 +99,7 @@ def test_the_sentence_says_what_the_interval_allows():
     assert "-.25 (-.30 to -.20), 300 problems, paired." in worse
     same = sentence([BEFORE, HeldOut(1, BEFORE.problems, BEFORE.figures)])
     assert "-> .25 after 1 step, +.00 (" in same
-    assert same.endswith("no change can be told.")
+    assert same.endswith("no clear change.")
 
 
 def test_the_sentence_without_two_evaluations():

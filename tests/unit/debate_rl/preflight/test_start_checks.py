@@ -30,7 +30,7 @@ def data(*problems):
     [
         ({"mode": "first_letter"}, NUMBER, "mode"),
         ({"mode": "math_verify"}, LETTER, "mode"),
-        ({"strict_mode": "minerva_exact", "strict_from": 3}, LETTER, "strict_mode"),
+        ({"mode": [[0, "lenient"], [3, "minerva_exact"]]}, LETTER, "mode"),
         ({"beside": ["boxed", "first_letter"]}, NUMBER, "beside"),
     ],
 )
@@ -56,8 +56,8 @@ def test_a_family_that_asks_for_no_box_is_said_where_a_box_alone_counts():
 @pytest.mark.parametrize(
     ("table", "match"),
     [
-        ({"strict_mode": "boxed"}, "strict_mode and strict_from: belong together"),
-        ({"strict_from": 4}, "strict_mode and strict_from: belong together"),
+        ({"strict_mode": "boxed"}, "it is now mode, as in grader.mode = "),
+        ({"mode": [[3, "boxed"]]}, "begins with step 0, got 3"),
         ({"mode": "boxd"}, "Input should be"),
     ],
 )
@@ -104,7 +104,7 @@ OPEN = Problem("o", "Why?", kind="open")
         ),
         ({"rewards": {"pseudo": "voted"}}, [NUMBER], r"every problem has its label.*rewards.labels below 1"),
         (
-            {"rewards": {"labels": 0.5}, "sampling": {"measured_at_most": 0.9}, "env": DIFFICULTY},
+            {"rewards": {"labels": 0.5}, "env": DIFFICULTY},
             [NUMBER],
             "measured pass rates .* are grades by gold answers",
         ),

@@ -1,4 +1,4 @@
-"""Stored replies graded anew, as they were sampled and cut at stop strings, against numbers by hand."""
+"""Stored replies graded again, as they were sampled and cut at stop strings, against numbers by hand."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_stop_strings_of_a_family_may_cut(tmp_path):
     [source] = sources_of(tmp_path)
     for clip in ("family", "family:qa"):
         [sheet] = regrade(source, ("lenient",), stops_of(clip))
-        assert (sheet.sampled["lenient"], sheet.clipped["lenient"], sheet.cut) == ([0], [1], [1])
+        assert [sheet.flat(name, "lenient")[0] for name in ("sampled", "clipped", "cut")] == [[0], [1], [1]]
     with pytest.raises(ValueError, match="--clip family:tiny: the prompt set tiny has no stop strings"):
         regrade(source, ("lenient",), stops_of("family:tiny"))
 
@@ -87,27 +87,29 @@ def test_as_sampled_stands_beside_clipped(evaluations):
     base, trained = sheets_of(evaluations)
     stored, lenient = lines_of(base, clip=True)
     assert (base.source, base.part) == ("model-1", "direct")
-    assert (lenient.replies, lenient.problems) == (8, 4)
-    assert stored.mode == STORED
-    assert stored.sampled.value == lenient.sampled.value == 1 / 8  # 3 is the last number where it goes on
-    assert (lenient.clipped.value, lenient.moved.value) == (5 / 8, 4 / 8)
-    assert (lenient.cut.value, lenient.changed.value, lenient.differs.value) == (4 / 8, 4 / 8, 0)
+    assert (lenient["replies"], lenient["problems"]) == (8, 4)
+    assert stored["mode"] == STORED
+    assert (
+        stored["sampled"].value == lenient["sampled"].value == 1 / 8
+    )  # 3 is the last number where it goes on
+    assert (lenient["clipped"].value, lenient["moved"].value) == (5 / 8, 4 / 8)
+    assert (lenient["cut"].value, lenient["changed"].value, lenient["differs"].value) == (4 / 8, 4 / 8, 0)
     _, after = lines_of(trained, clip=True)
-    assert (after.sampled.value, after.clipped.value, after.cut.value) == (6 / 8, 6 / 8, 0)
+    assert (after["sampled"].value, after["clipped"].value, after["cut"].value) == (6 / 8, 6 / 8, 0)
 
 
 def test_of_a_gain_the_part_that_is_stopping_is_told(evaluations):
     [gain] = gains_of(sheets_of(evaluations))
-    assert (gain.source, gain.base, gain.paired) == ("step_000009-1", "model-1", True)
-    assert (gain.sampled.value, gain.clipped.value, gain.stopping.value) == (5 / 8, 1 / 8, 4 / 8)
+    assert (gain["source"], gain["base"], gain["paired"]) == ("step_000009-1", "model-1", True)
+    assert (gain["sampled"].value, gain["clipped"].value, gain["stopping"].value) == (5 / 8, 1 / 8, 4 / 8)
     # by problem the gains are 1, 1/2, 1, 0: a mean of 5/8, variance 11/48, SE sqrt(11/48 / 4), t(3) = 3.1824
-    assert gain.sampled.high - gain.sampled.value == pytest.approx(3.1824463 * (11 / 192) ** 0.5)
+    assert gain["sampled"].high - gain["sampled"].value == pytest.approx(3.1824463 * (11 / 192) ** 0.5)
 
 
 def test_a_gain_is_over_an_evaluation_of_the_same_problems(evaluations):
     base, trained = sheets_of(evaluations)
     other = replace(base, source="start-1", problems={"other": next(iter(base.problems.values()))})
-    assert [(gain.source, gain.base) for gain in gains_of([other, base, trained])] == [
+    assert [(gain["source"], gain["base"]) for gain in gains_of([other, base, trained])] == [
         ("step_000009-1", "model-1")
     ]
     assert not list(gains_of([other, base]))
@@ -115,17 +117,17 @@ def test_a_gain_is_over_an_evaluation_of_the_same_problems(evaluations):
 
 def test_a_mode_that_finds_nothing_grades_nothing_as_right(evaluations):
     base, _ = sheets_of(evaluations, ("boxed", "gsm8k_flexible_extract"))
-    lines = {line.mode: line for line in lines_of(base, clip=True)}
-    assert lines["boxed"].sampled.value == lines["boxed"].clipped.value == 0
-    assert lines["boxed"].differs.value == 1 / 8
-    assert lines["gsm8k_flexible_extract"].sampled.value == 5 / 8  # that harness stops there itself
+    lines = {line["mode"]: line for line in lines_of(base, clip=True)}
+    assert lines["boxed"]["sampled"].value == lines["boxed"]["clipped"].value == 0
+    assert lines["boxed"]["differs"].value == 1 / 8
+    assert lines["gsm8k_flexible_extract"]["sampled"].value == 5 / 8  # that harness stops there itself
 
 
 def test_without_stop_strings_nothing_is_cut(evaluations):
     base, trained = sheets_of(evaluations, stops=())
-    assert not any(base.cut + trained.cut)
+    assert not any(sheet.share("cut", "lenient").value for sheet in (base, trained))
     _, line = lines_of(base, clip=False)
-    assert (line.clipped, line.moved, line.cut) == (None, None, None)
+    assert (line["clipped"], line["moved"], line["cut"]) == (None, None, None)
     assert table_of([line], clip=False)[0][-2:] == ["as sampled", "not as stored"]
 
 
@@ -134,7 +136,7 @@ def test_a_stop_string_within_thinking_does_not_cut(tmp_path):
     write_evaluation(tmp_path, [(text,)] * 4)
     [sheet] = sheets_of(tmp_path, ("answer_is",))
     _, line = lines_of(sheet, clip=True)
-    assert (line.sampled.value, line.clipped.value) == (0, 1)
+    assert (line["sampled"].value, line["clipped"].value) == (0, 1)
 
 
 def test_a_reply_whose_prompt_opened_thinking_and_never_ends_it_has_no_answer(tmp_path):
@@ -143,14 +145,14 @@ def test_a_reply_whose_prompt_opened_thinking_and_never_ends_it_has_no_answer(tm
     (tmp_path / "evaluation.json").write_text("{}")
     [sheet] = sheets_of(tmp_path)
     _, line = lines_of(sheet, clip=True)
-    assert (line.sampled.value, line.clipped.value, line.cut.value) == (0, 0, 0)
+    assert (line["sampled"].value, line["clipped"].value, line["cut"].value) == (0, 0, 0)
 
 
 def test_a_solution_in_tags_is_graded_alone_and_one_that_is_cut_is_read_to_its_end(tmp_path):
     text = "Is it 7?<solution>It is {0}. Q: 5?</solution> 8"
     write_evaluation(tmp_path, [(text,)] * 4)
     _, line = lines_of(sheets_of(tmp_path)[0], clip=True)
-    assert (line.sampled.value, line.clipped.value) == (0, 1)
+    assert (line["sampled"].value, line["clipped"].value) == (0, 1)
 
 
 def test_a_reply_without_tags_is_no_solution_where_others_read_it(tmp_path):
@@ -169,7 +171,7 @@ def test_problems_of_a_family_are_graded_by_it(tmp_path):
     write_step(tmp_path / "debates", 0, [record_of(problem, rf"\boxed{{{turned}}}")])
     (tmp_path / "evaluation.json").write_text("{}")
     _, line = lines_of(sheets_of(tmp_path, ("boxed",))[0], clip=False)
-    assert (line.sampled.value, line.differs.value) == (1, 0)
+    assert (line["sampled"].value, line["differs"].value) == (1, 0)
 
 
 def test_the_mode_of_the_stored_grades_is_known(tmp_path, evaluations):
@@ -186,7 +188,7 @@ def test_open_problems_are_left_out_and_counted(tmp_path):
     write_step(tmp_path / "debates", 0, [record_of(problem, "Once.", None), record_of(PROBLEMS[0], "10")])
     (tmp_path / "evaluation.json").write_text("{}")
     [sheet] = sheets_of(tmp_path)
-    assert (sheet.open, sheet.clusters) == (1, ["p0"])
+    assert (sheet.open, [*sheet.problems]) == (1, ["p0"])
 
 
 def test_early_and_late_steps_of_training_are_apart_and_not_paired(tmp_path):
@@ -197,7 +199,7 @@ def test_early_and_late_steps_of_training_are_apart_and_not_paired(tmp_path):
     early, late = sheets_of(tmp_path)
     assert (early.source, late.source) == ("steps 0..1", "steps 4..5")
     [gain] = gains_of([early, late])
-    assert (gain.sampled.value, gain.clipped.value, gain.paired) == (1, 0, False)
+    assert (gain["sampled"].value, gain["clipped"].value, gain["paired"]) == (1, 0, False)
     [middle] = sources_of(tmp_path, steps=(2, 3))
     assert middle.name == "steps 2..3"
     with pytest.raises(ValueError, match="no debates of these steps"):

@@ -57,7 +57,7 @@ def test_what_is_not_sure_says_so():
     assert found["bias/length"] == (
         "Not sure: so and so; chance alone gives one like it in 6% of such reports."
     )
-    assert found["flip/net"] == "No difference can be told: so and so."
+    assert found["flip/net"] == "No clear difference: so and so."
 
 
 def votes(make_debate, rights, step=0, problem="p", first=None):

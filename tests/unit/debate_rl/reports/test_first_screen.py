@@ -61,7 +61,7 @@ def test_a_loss_is_said_and_no_change_is_none(evaluated):
     run = evaluated(evaluation(0, 3), evaluation(14, 1))
     assert answer(run)[0] == "no, it got worse"
     run = evaluated(evaluation(14, 3))
-    assert answer(run)[0] == "no change can be told"
+    assert answer(run)[0] == "no clear change"
 
 
 def test_a_gain_that_luck_may_make_and_one_that_does_not_matter_are_called_so(evaluated):

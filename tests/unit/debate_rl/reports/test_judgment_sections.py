@@ -113,9 +113,9 @@ def test_runs_side_by_side(make_debate):
     first = judged(votes(make_debate, [True, False] * 4, problems), "runs/a")
     second = judged(votes(make_debate, [True] * 7 + [False], [*problems[:4], "x", "y", "z", "w"]), "runs/b")
     [table] = comparison_section([first, second]).parts
-    assert table.columns == ("figure", "runs/a", "runs/b", "less the first")
+    assert table.columns == ("figure", "runs/a", "runs/b", "minus the first")
     assert column(table, "runs/b")["judge/accuracy"].text == "0.875"
-    told = column(table, "less the first")
+    told = column(table, "minus the first")
     assert told["judge/accuracy"].value == pytest.approx(0.375)
     assert told["judge/accuracy"].text.startswith("0.375 [")
     assert told["winner/correlation"].text == "-"

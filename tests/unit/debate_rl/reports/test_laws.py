@@ -144,8 +144,7 @@ def test_a_line_written_the_other_way_round_is_the_same_vote(make_debate, data):
     played = data.draw(debates(make_debate))
     opposite = {"left": "right", "right": "left", "tie": "tie"}
     turned = with_votes(
-        played,
-        lambda vote: replace(vote, left=vote.right, right=vote.left, outcome=opposite[vote.outcome]),
+        played, lambda vote: replace(vote, left=vote.right, right=vote.left, outcome=opposite[vote.outcome])
     )
     same(values(judgment_figures([played])), values(judgment_figures([turned])))
 

@@ -25,11 +25,15 @@ from rewards import RewardConfig, score_debate
 from transcripts import Record, RunStore, compile_filter, write_step
 
 
+def report(*paths):
+    return sections_of(load_runs(paths))
+
+
 def parts(sections, kind):
+    every = [(section, part) for section in sections for part in section.parts]
     return {
-        getattr(part, "name", part_number): part
-        for section in sections
-        for part_number, part in enumerate(section.parts)
+        getattr(part, "name", number): part
+        for number, (_, part) in enumerate(every)
         if isinstance(part, kind)
     }
 
@@ -38,32 +42,25 @@ def rows_of(table):
     return {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
 
 
-def links(sections):
-    for section in sections:
-        for part in section.parts:
-            if isinstance(part, Table):
-                yield from (cell.behind for row in part.rows for cell in row)
-            else:
-                yield part.behind
+def write_lines(run, lines):
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def read_lines(run):
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
 def test_a_whole_run(whole):
-    sections = sections_of(load_runs([whole]))
-    names = [section.name for section in sections]
-    assert names == [
-        *("runs", "alarms", "questions", "final", "causes", "phases", "settings", "curves", "distributions")
-    ]
+    sections = report(whole)
+    names = "runs alarms questions final causes phases settings curves distributions"
+    assert [section.name for section in sections] == names.split()
     tables = parts(sections, Table)
     # .2 to .72 by .04: thirds of 4 steps are .26 and .66
     steps, state, word, figure, early, late, *_, best = rows_of(tables["runs/table"])["whole"]
     assert (steps, state, word, figure) == ("14 of 14", "finished", "learning", "accuracy")
     assert (early, late, best) == ("0.260", "0.660", "13")
     questions = {row[0].text: row[3].text for row in tables["questions/1"].rows}
-    assert questions == {
-        **dict.fromkeys(("Q1", "Q2", "Q3", "Q5", "Q6", "Q7"), "good"),
-        "Q4": questions["Q4"],
-        "Q8": "good",
-    }
+    assert questions == {f"Q{n}": "good" for n in range(1, 9)} | {"Q4": questions["Q4"]}
     final = rows_of(tables["final/1"])
     assert final["direct accuracy"][0] == "0.390 [0.350, 0.430]"
     assert final["direct accuracy"][-1] == "0.280 [0.223, 0.337]"  # .04 * sqrt(2) = .057
@@ -76,11 +73,14 @@ def test_a_whole_run(whole):
     assert [one.label for one in sources] == ["accuracy, source gsm8k", "accuracy, source math"]
     assert (sources[0].y[-1], sources[1].y[-1]) == (pytest.approx(0.72), pytest.approx(0.1))
     assert charts["curves/source_shares"].series[0].y[0] == pytest.approx(0.25)
-    assert "curves/source_rewards" not in charts
+    assert not {"curves/source_rewards", "curves/graders"} & charts.keys()  # there is one grader
 
 
 def test_every_filter_is_one_and_every_link_is_to_the_run(whole):
-    found = [link for link in links(sections_of(load_runs([whole]))) if link is not None]
+    every = [part for section in report(whole) for part in section.parts]
+    cells = [cell for part in every if isinstance(part, Table) for row in part.rows for cell in row]
+    behind = [one.behind for one in (*cells, *(part for part in every if not isinstance(part, Table)))]
+    found = [link for link in behind if link is not None]
     assert found
     for link in found:
         compile_filter(link.filter)
@@ -88,32 +88,28 @@ def test_every_filter_is_one_and_every_link_is_to_the_run(whole):
 
 
 def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced):
-    sections = sections_of(load_runs([traced]))
-    told = [part.text for section in sections for part in section.parts if isinstance(part, Paragraph)]
-    assert f"traced: {NO_METRICS}" in told
-    assert "traced: no config.toml: settings are not known" in told
+    texts = {part.text for part in parts(report(traced), Paragraph).values()}
+    assert {f"traced: {NO_METRICS}", "traced: no config.toml: settings are not known"} <= texts
     run = load_run(traced)
     assert (run.debates, len(run.curves.steps), run.read) == (14 * 8, 14, 14 * 8)
     assert len(run.curves.of("accuracy/round_0")[1]) == 14
     assert not set(traced.glob("*")) - {traced / "transcripts"}
 
 
-def test_an_empty_folder_and_none_are_told(tmp_path):
+def test_an_empty_folder_and_none_have_no_figures(tmp_path):
     for path in (tmp_path, tmp_path / "none"):
-        sections = sections_of(load_runs([path]))
-        assert rows_of(parts(sections, Table)["runs/table"])[path.name][2] == "no figures"
+        assert rows_of(parts(report(path), Table)["runs/table"])[path.name][2] == "no figures"
 
 
-def test_two_runs_are_set_beside_each_other(whole, tmp_path):
+def test_two_runs_are_compared(whole, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(whole, other)
     text = (other / "config.toml").read_text().replace("lr = 5e-5", "lr = 1e-5")
     (other / "config.toml").write_text(text)
-    sections = sections_of(load_runs([whole, other]))
-    tables = parts(sections, Table)
+    sections = report(whole, other)
+    tables, charts = parts(sections, Table), parts(sections, Chart)
     assert rows_of(tables["settings/differing"]) == {"learner.lr": ["5e-05", "1e-05"]}
     assert rows_of(tables["final/beside"])["direct accuracy"][-1] == "0.000 [-0.057, 0.057]"
-    charts = parts(sections, Chart)
     assert [one.label for one in charts["curves/loss"].series] == ["loss, whole", "loss, other"]
     assert [one.label for one in charts["curves/rewards/truth_reward_mean"].series] == ["whole", "other"]
     names = [part.name for s in sections for part in s.parts if not isinstance(part, Paragraph)]
@@ -121,29 +117,21 @@ def test_two_runs_are_set_beside_each_other(whole, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("right", "word"), [(0.02, "collapsed"), (0.45, "signs of collapse"), (0.9, "learning, with alarms")]
+    ("right", "by", "word"),
+    [(0.02, 0.01, "collapsed"), (0.45, 0.3, "signs of collapse"), (0.9, 0.01, "learning, with alarms")],
 )
-def test_a_run_with_an_alarm_is_called_by_what_became_of_its_answers(whole, right, word):
+def test_a_run_with_an_alarm_is_named_by_its_late_answers(whole, right, by, word):
     """First third .2 to .36; the seven last values are those of the end."""
-    with (whole / "metrics.jsonl").open("w") as file:
-        for step in range(21):
-            accuracy = (
-                0.2 + 0.06 * (step % 7)
-                if step < 14
-                else right + (0.3 if right == 0.45 else 0.01) * (step % 2)
-            )
-            file.write(
-                json.dumps({"step": step, "accuracy": accuracy, "ratio_mean": 21.75 if step > 13 else 1})
-                + "\n"
-            )
+    early = [{"accuracy": 0.2 + 0.06 * (step % 7), "ratio_mean": 1} for step in range(14)]
+    late = [{"accuracy": right + by * (step % 2), "ratio_mean": 21.75} for step in range(14, 21)]
+    write_lines(whole, [{"step": step} | line for step, line in enumerate(early + late)])
     found, _, sentence = verdict(load_run(whole))
     assert found == word
     assert "from step 14 on: the mean ratio left 1/2 to 2 (alarms: ratio" in sentence
 
 
 def test_few_steps_get_no_verdict(whole):
-    path = whole / "metrics.jsonl"
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+    write_lines(whole, read_lines(whole)[:4])
     (whole / "transcripts").unlink()
     assert verdict(load_run(whole))[0] == "too few steps"
 
@@ -173,8 +161,7 @@ def test_the_lift_without_metrics_is_that_of_the_winners_own_round(tmp_path):
     records = []
     for debate in run_debates([problem] * 20, policy, protocol, seed=0):
         correct = tuple((debate.turn(TurnId(agent, 0)).parsed.answer == "4", True) for agent in range(3))
-        rewards = score_debate(debate, correct, RewardConfig())
-        records.append(Record(debate, 0, "p", correct, rewards))
+        records.append(Record(debate, 0, "p", correct, score_debate(debate, correct, RewardConfig())))
     write_step(tmp_path / "transcripts", 0, records)
     [found] = [one for one in judgment_figures(records) if one.name == "winner/lift"]
     assert found.estimate.value > 0
@@ -207,7 +194,7 @@ def test_a_change_needs_twelve_values_and_an_interval_off_zero():
     assert (found.low, found.high) == pytest.approx((2 - reach, 2 + reach), abs=1e-3)
 
 
-def test_differences_and_histograms_by_hand(traced):
+def test_differences_histograms_and_thirds_by_hand(traced):
     assert apart((0.5, 0.4, 0.6), (0.5, 0.4, 0.6)) == pytest.approx((0.0, -0.1414, 0.1414), abs=1e-4)
     x, y = histogram(np.array([0.0, 10.0]), np.arange(0.0, 20.5, 0.5))
     assert (len(x), sum(y)) == (20, 1.0)
@@ -228,59 +215,45 @@ def test_many_figures_that_only_fluctuate_have_no_direction(whole):
     """Of 14 figures of noise one in 50 would fall or rise: none may, in a table of them."""
     rng = np.random.default_rng(1)
     names = [name for name in TABLES["figures"]["phases"] if not name.startswith("sample/")]
-    with (whole / "metrics.jsonl").open("w") as file:
-        for step in range(60):
-            file.write(json.dumps({"step": step} | {name: 0.5 + rng.normal() / 50 for name in names}) + "\n")
-    [section] = [one for one in sections_of(load_runs([whole])) if one.name == "phases"]
-    rows = {row[0].text: row[5].text for row in section.parts[0].rows}
+    write_lines(whole, [{"step": s} | {name: 0.5 + rng.normal() / 50 for name in names} for s in range(60)])
+    rows = rows_of(parts(report(whole), Table)["phases/1"])
     assert len(rows) >= len(names)
     alone = {name: change(load_run(whole).curves.of(name)[1]) for name in names}
     assert any(found.low > 0 or found.high < 0 for found in alone.values())  # 95% alone would call one
-    assert {rows[title(name)] for name in names} == {"flat"}
+    assert {rows[title(name)][-1] for name in names} == {"flat"}
 
 
-@pytest.fixture
-def caused(tmp_path):
+def test_causes_of_wrong_answers_early_and_late_with_what_shows_them(tmp_path):
     """A run of 3 steps: wrong by a false sum at first, right, and wrong where nobody knows why."""
     problem = Problem("p", "What is 12 * 4 + 17?", "65", kind="number")
     said = {0: r"48 + 17 = 55, so \boxed{55}", 1: r"\boxed{65}", 2: r"12 + 4 + 17 = 33, so \boxed{33}"}
-    config = DebateConfig(num_agents=1, num_rounds=1)
     for step, text in said.items():
         policy = ScriptedPolicy({(0, 0): f"<solution>{text}</solution>"})
-        debates = run_debates([problem] * 2, policy, config, seed=step)
+        debates = run_debates([problem] * 2, policy, DebateConfig(num_agents=1, num_rounds=1), seed=step)
         write_step(tmp_path / "transcripts", step, [Record(d, step, "p", ((step == 1,),)) for d in debates])
-    return tmp_path
-
-
-def test_causes_of_wrong_answers_early_and_late_with_what_shows_them(caused):
-    tables = parts(sections_of(load_runs([caused])), Table)
+    tables = parts(report(tmp_path), Table)
     found = rows_of(tables["causes/1"])
-    assert {name: cells[1] for name, cells in found.items()} == {
-        **{"extraction": "0", "incoherent": "0", "cut off": "0", "arithmetic": "2", "not known": "2"}
-    }
+    counts = {"extraction": "0", "incoherent": "0", "cut off": "0", "arithmetic": "2", "not known": "2"}
+    assert {name: cells[1] for name, cells in found.items()} == counts
     assert [cell.split()[0] for cell in found["arithmetic"][2:]] == ["0.500", "1.000", "0.000"]
     assert [cell.split()[0] for cell in found["not known"][2:]] == ["0.500", "0.000", "1.000"]
-    examples = [[cell.text for cell in row] for row in tables["causes/1/examples"].rows]
-    question = "What is 12 * 4 + 17?"
-    assert examples == [
-        ["arithmetic", "0.1", question, "65", "55", "48 + 17 = 55"],
-        ["not known", "2.1", question, "65", "33", ""],
+    assert [[cell.text for cell in row] for row in tables["causes/1/examples"].rows] == [
+        ["arithmetic", "0.1", problem.question, "65", "55", "48 + 17 = 55"],
+        ["not known", "2.1", problem.question, "65", "33", ""],
     ]
-    with RunStore.open(caused) as store:
-        for name, count in (("arithmetic", 2), ("not_known", 2), ("extraction", 0)):
-            assert store.count(f"cause:{name}") == count
+    with RunStore.open(tmp_path) as store:
+        assert [store.count(f"cause:{name}") for name in ("arithmetic", "not_known", "extraction")] == [
+            2,
+            2,
+            0,
+        ]
 
 
 def test_graders_share_a_chart_and_so_do_the_forms_in_training_and_held_out(whole):
-    path = whole / "metrics.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    charts = parts(sections_of(load_runs([whole])), Chart)
-    assert "curves/graders" not in charts  # there is one grader
-    for line in lines:
-        line |= {"accuracy [boxed]": 0.1, "missing [boxed]": 0.9, "missing": 0.2}
-        line |= {f"eval/direct/{name}": value for name, value in (("missing", 0.3), ("missing [boxed]", 0.8))}
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    charts = parts(sections_of(load_runs([whole])), Chart)
+    more = {"accuracy [boxed]": 0.1, "missing [boxed]": 0.9, "missing": 0.2}
+    more |= {"eval/direct/missing": 0.3, "eval/direct/missing [boxed]": 0.8}
+    write_lines(whole, [line | more for line in read_lines(whole)])
+    charts = parts(report(whole), Chart)
     assert {"accuracy", "accuracy [boxed]"} <= {one.label for one in charts["curves/graders"].series}
     labels = [one.label for one in charts["curves/missing"].series]
     assert labels[:2] == ["missing", "missing [boxed]"]
@@ -288,16 +261,11 @@ def test_graders_share_a_chart_and_so_do_the_forms_in_training_and_held_out(whol
 
 
 def test_every_aspect_of_a_solution_has_a_figure_or_says_why_not(whole):
-    rows = rows_of(parts(sections_of(load_runs([whole])), Table)["phases/1/aspects"])
-    assert list(rows) == [
-        *("form", "no final answer", "final answer right", "approach", "partial credit", "judgment")
-    ]
+    rows = rows_of(parts(report(whole), Table)["phases/1/aspects"])
+    assert list(rows) == [name for name, _, _ in TABLES["figures"]["aspects"]]
     # .2 to .72 by .04: thirds of 4 steps are .26 and .66
     assert rows["final answer right"][:3] == ["accuracy", "0.260", "0.660"]
     assert rows["final answer right"][-1] == ""
-    assert rows["approach"] == [
-        *"----",
-        "no rule can tell whether it is valid; debate eval asks a model (verifier.diagnose)",
-    ]
+    assert rows["approach"][:4] == [*"----"]
     assert rows["partial credit"][0] == "score"
-    assert rows["partial credit"][-1] == "no problem has parts that are right by themselves"
+    assert all(rows[name][-1] for name in ("approach", "partial credit"))

@@ -10,7 +10,6 @@ from debate_rl.rollouts.controls import (
     flip_votes,
     share_errors,
     shuffle_votes,
-    vote_by_own_answer,
 )
 from envs.answers.keys import plain_key
 from rewards.votes import verdict
@@ -115,50 +114,6 @@ def test_shuffling_keeps_the_bias_for_a_position_and_forgets_the_rest():
     for before, after in zip(debates, dealt, strict=True):
         assert replace(after, votes=()) == replace(before, votes=())
         assert replace(after.votes[0], outcome="left") == replace(before.votes[0], outcome="left")
-
-
-def test_shuffling_leaves_ties_and_repeats():
-    turns = (turn(0, 1, compared=(B, C)), turn(1, 1, compared=(A, C)))
-    votes = (vote(0, B, C), vote(0, C, B, "right"), vote(1, A, C, "tie"))
-    (dealt,) = shuffle_votes([replace(debate_of(*votes), turns=turns)], seed=0)
-    assert dealt.votes == votes  # one decided pair keeps its own outcome
-
-
-def test_shuffling_deals_no_outcome_of_a_pair_whose_votes_contradict_each_other():
-    first, last = judged(True), judged(False)
-    void = replace(first, votes=(vote(0, C, B), vote(0, B, C), vote(0, B, C, "tie")))
-    for seed in range(20):  # dealt in, the contradiction would leave none or two that prefer the first
-        *kept, still = shuffle_votes([first, last, void], seed=seed)
-        assert sum(map(first_wins, kept)) == 1
-        assert still == void
-
-
-@pytest.mark.parametrize(
-    ("own", "left", "right", "outcome"),
-    [
-        ("4", "4.0", "5", "left"),
-        ("5", "4", "5", "right"),
-        ("4", "4", "4", "tie"),
-        ("3", "4", "5", "tie"),
-        (None, "4", "5", "tie"),
-        ("4", None, "4", "right"),
-    ],
-)
-def test_a_judge_may_vote_for_its_own_answer(own, left, right, outcome):
-    turns = (turn(0, 0, "5"), turn(1, 0, left), turn(2, 0, right), turn(0, 1, own, compared=(B, C)))
-    if own is None:
-        turns = (turn(0, 0), *turns[1:])
-    debate = replace(debate_of(vote(0, B, C, "left")), turns=turns)
-    recast = vote_by_own_answer(debate, plain_key)
-    assert [v.outcome for v in recast.votes] == [outcome]
-    assert replace(recast, votes=()) == replace(debate, votes=())
-
-
-def test_the_newest_answer_before_a_ballot_counts():
-    turns = (turn(0, 0, "5"), turn(1, 0, "4"), turn(2, 0, "5"), turn(0, 1, "4"), turn(0, 2, compared=(B, C)))
-    ballot = Vote(TurnId(0, 2), B, C, "right", Span(0, 3))
-    recast = vote_by_own_answer(replace(debate_of(ballot), turns=turns), plain_key)
-    assert recast.votes[0].outcome == "left"
 
 
 def test_controls_by_name():

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import UNSET
 
 from debate import Problem
 from debate.personas import PERSONAS
@@ -15,7 +14,6 @@ from debate_rl.rollouts import worker as worker_module
 from debate_rl.rollouts.worker import Clock, RolloutWorker, finite, silent_groups
 from debate_rl.sampling.sampler import Draw
 from learner import Transition
-from learner.advantages import StreamSettings
 from rewards import Rewards
 
 
@@ -53,12 +51,6 @@ def test_a_problem_is_silent_when_no_stream_has_a_signal(rewards, expected):
     assert speaks(*rewards) is expected
 
 
-def test_a_stream_of_weight_zero_is_no_signal():
-    rewards = [{"judge": 1.0}, {"judge": -1.0}]
-    assert speaks(*rewards)
-    assert not speaks(*rewards, advantages={"lambda_judge": 0.0})
-
-
 @given(
     st.lists(
         st.fixed_dictionaries({name: st.sampled_from([None, -1.0, 0.0, 1.0]) for name in ("peer", "judge")}),
@@ -92,19 +84,6 @@ def test_votes_decide_where_they_are_named_or_truth_has_no_advantage_of_its_own(
 def test_votes_decide_on_a_problem_without_an_answer():
     assert speaks({"peer": 1.0}, {"peer": -1.0}, train={})
     assert not speaks({"peer": 0.0}, {"peer": 0.0}, train={})
-
-
-def test_streams_that_are_mixed_cannot_decide_apart():
-    tables = {"rewards": {"mix": "rewards"}, "train": {"dynamic_sampling_streams": ["truth"]}}
-    with pytest.raises(ValueError, match=r"train\.dynamic_sampling_streams: with rewards\.mix"):
-        speaks({}, **tables)
-
-
-def test_looking_for_a_signal_leaves_the_running_means_alone():
-    ema = {}
-    rae = StreamSettings(baseline="rae", scale="none").model_dump()
-    assert speaks({"truth": 1.0}, {"truth": 1.0}, ema=ema, advantages={"truth": rae})
-    assert ema == {}
 
 
 class Played:
@@ -150,10 +129,3 @@ def test_rewards_that_are_no_numbers_become_none_and_are_counted():
     assert good.judge == ((None,), (0.5,))
     assert good.truth == rewards.truth
     assert finite(good) == (good, 0)
-
-
-def test_what_is_not_finite_is_found_in_streams_that_only_some_schemes_have():
-    none = ((None,),)
-    rewards = Rewards(none, none, none, none, shaping=((float("inf"),),), persuasion=((2.0,),))
-    kept, dropped = finite(rewards)
-    assert (kept.shaping, kept.persuasion, kept.likelihood, dropped) == (none, ((2.0,),), UNSET, 1)

@@ -296,7 +296,7 @@ def test_an_adapter_of_another_rank_is_one_line_and_changes_nothing(tmp_path: Pa
 
 
 class Touches:
-    """Unpickled, it makes a file: code in the place of data."""
+    """Unpickled, it makes a file: code instead of data."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,5 +1,4 @@
 import json
-import os
 import sys
 import types
 from itertools import pairwise
@@ -7,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from debate.prompting.prompt import opening_tokens
-from debate.prompting.texts import SHIPPED, PromptFileError
+from debate.prompting.texts import SHIPPED
 from debate_rl.config import Config
 from debate_rl.engines import counting_policy
 from debate_rl.sampling.problems import OverlapWarning, load_run_problems
@@ -77,24 +76,6 @@ def test_a_question_that_stands_twice_is_not_on_both_sides(tmp_path):
         assert not {p.question for p in data.train} & {p.question for p in data.held_out}
 
 
-def test_a_file_that_would_all_be_held_out_is_refused(file):
-    with pytest.raises(DataError, match=r"own.jsonl: 10 problems.*lower held_out.limit"):
-        loaded(env={"kind": "jsonl", "path": file}, held_out={"limit": 10})
-
-
-def test_a_question_that_is_trained_on_with_other_options_may_be_held_out(tmp_path):
-    def row(*options):
-        return {"id": "c", "question": "Which statement is true?", "answer": "A", "choices": options}
-
-    train = write(tmp_path / "train.jsonl", [row("a cat", "a dog")])
-    env = {"kind": "jsonl", "path": train}
-    other = write(tmp_path / "other.jsonl", [row("a cow", "a dog")])
-    assert len(loaded(env=env, held_out={"path": other}).held_out) == 1
-    same = write(tmp_path / "same.jsonl", [row("a dog", "a  cat")])
-    with pytest.raises(DataError, match="1 questions are also trained on"):
-        loaded(env=env, held_out={"path": same})
-
-
 def test_a_held_out_file_that_shares_questions_is_refused(file, tmp_path):
     other = write(tmp_path / "held.jsonl", [{"id": "x", "question": "What is 4 + 1?", "answer": "5"}])
     env = {"kind": "jsonl", "path": file}
@@ -140,71 +121,11 @@ def test_a_held_out_file_may_name_its_fields_its_own_way(file, tmp_path):
     assert len(loaded(env=theirs, held_out={"path": other, "levels": [1]} | {"limit": 0}).train) == 4
 
 
-@pytest.mark.parametrize(("name", "value"), [("fields", {"answer": "gold"}), ("levels", [1])])
-def test_a_part_of_the_one_file_is_read_as_the_whole_is(file, name, value):
-    with pytest.raises(
-        DataError, match=rf"^held_out\.{name}: the held-out .*own\.jsonl, which is read by env"
-    ):
-        loaded(env={"kind": "file", "path": file}, held_out={name: value, "limit": 2})
-
-
-def test_a_family_may_be_held_out_at_other_levels():
-    data = loaded(env={"kind": "pair_sum", "levels": [1], "limit": 5}, held_out={"levels": [2], "limit": 4})
-    assert {p.level for p in data.train} == {"1"}
-    assert {p.level for p in data.held_out} == {"2"}
-
-
 def test_open_problems_are_all_trained_on(tmp_path):
     path = write(tmp_path / "open.jsonl", [{"id": f"o{n}", "question": f"Why {n}?"} for n in range(5)])
     data = loaded(env={"kind": "open", "path": path})
     assert (len(data.train), data.held_out) == (5, ())
     assert {problem.kind for problem in data.train} == {"open"}
-
-
-def test_a_missing_or_empty_file_is_one_clear_line(tmp_path):
-    with pytest.raises((DataError, OSError), match=r"gone.jsonl"):
-        loaded(env={"kind": "jsonl", "path": str(tmp_path / "gone.jsonl")})
-    with pytest.raises(DataError, match=r"empty.jsonl"):
-        loaded(env={"kind": "jsonl", "path": write(tmp_path / "empty.jsonl", [])})
-
-
-@pytest.mark.parametrize("held_out", [False, True])
-def test_what_has_no_end_or_a_far_one_is_refused_before_it_is_read(file, tmp_path, held_out):
-    os.mkfifo(tmp_path / "pipe")
-    with (tmp_path / "sparse.jsonl").open("wb") as sparse:
-        sparse.truncate(1 << 40)
-    reasons = {
-        str(tmp_path / "pipe"): "not a plain file",
-        "/dev/zero": "not a plain file",
-        str(tmp_path / "sparse.jsonl"): "has 1,024 GiB, more than 16 GiB",
-    }
-    for path, why in reasons.items():
-        other = {"env": {"kind": "jsonl", "path": file}, "held_out": {"path": path}}
-        with pytest.raises(DataError, match=f"^{path}: {why}; give an existing JSONL"):
-            loaded(**(other if held_out else {"env": {"kind": "jsonl", "path": path}}))
-
-
-def test_a_path_that_cannot_be_is_named():
-    with pytest.raises(DataError, match=r"embedded null byte; give an existing"):
-        loaded(env={"kind": "jsonl", "path": "a\0b"})
-
-
-def test_a_prompt_file_that_is_missing_is_not_told_to_be_data(tmp_path):
-    prompts = str(tmp_path / "gone.toml")
-    with pytest.raises(PromptFileError, match=r"gone\.toml: cannot be read .* path of a TOML file"):
-        loaded(env={"kind": "pair_sum", "limit": 20}, held_out={"limit": 2}, debate={"prompts": prompts})
-
-
-def test_a_family_is_not_held_out_from_the_split_it_is_trained_on():
-    with pytest.raises(DataError, match=r"held_out.split='train' is the split trained on"):
-        loaded(env={"kind": "pair_sum", "limit": 20}, held_out={"split": "train", "limit": 2})
-
-
-def test_a_question_with_other_blanks_is_the_same_question(tmp_path):
-    rows = [{"question": "What is\n1 + 1?", "answer": "2"}, {"question": "What is 1  + 1?", "answer": "2"}]
-    path = write(tmp_path / "twice.jsonl", rows)
-    with pytest.raises(DataError, match="nothing is left to train on"):
-        loaded(env={"kind": "jsonl", "path": path}, held_out={"limit": 1})
 
 
 def test_a_prompt_file_of_ones_own_belongs_to_the_runs_data(tmp_path):
@@ -232,14 +153,6 @@ def test_held_out_problems_that_share_runs_with_trained_ones_are_told(tmp_path):
     assert data.findings() == {"overlaps": [found], "problems": counts}
 
 
-def test_a_question_in_other_case_overlaps_though_it_is_spelled_differently(file, tmp_path):
-    rows = [{"id": "x", "question": "WHAT IS $4+1$?", "answer": "5"}]
-    held_out = {"path": write(tmp_path / "held.jsonl", rows)}
-    with pytest.warns(OverlapWarning, match=r"1 the same, 0 by .*: x \(1\.00\)"):
-        data = loaded(env={"kind": "file", "path": file}, held_out=held_out)
-    assert data.overlaps == (Overlap("x", "q4", "exact", 1.0),)
-
-
 def test_trained_problems_that_overlap_with_held_out_ones_are_left_out(tmp_path):
     asked = ["What is 1 + 1?", "What is $1+1$?", WORDS + " again", "What is 2 + 2?"]
     rows = [{"id": f"t{n}", "question": question, "answer": "2"} for n, question in enumerate(asked)]
@@ -263,22 +176,6 @@ def test_trained_problems_that_overlap_with_held_out_ones_are_left_out(tmp_path)
         "1 of 2 held-out problems overlap with training (0 the same, 1 by 13-word runs)",
     ]
     assert (ids(data.train), data.left_out) == (["t2", "t3"], {"exact": 2, "ngram": 0})
-
-
-def test_decontamination_that_leaves_nothing_is_refused(file):
-    env = {"kind": "file", "path": file, "decontaminate": "exact"}
-    with pytest.raises(DataError, match=r"env\.decontaminate='exact' leaves nothing .* all 10 training"):
-        loaded(env=env, held_out={"path": file})
-
-
-def test_decontamination_leaves_the_names_of_held_out_checksums_as_they_are(file):
-    env = {"kind": "file", "path": file}
-    plain, clean = (
-        loaded(env=env | more, held_out={"limit": 2}) for more in ({}, {"decontaminate": "ngram"})
-    )
-    assert list(of_problems(plain))[2:] == list(of_problems(clean))[2:]
-    assert list(of_problems(plain))[1] != list(of_problems(clean))[1]
-    assert clean.findings()["left_out"] == {"exact": 0, "ngram": 0}
 
 
 def test_every_source_has_checksums_of_what_is_trained_on_and_held_out(monkeypatch):
@@ -345,46 +242,17 @@ def test_long_prompts_are_left_out_and_their_share_is_told(tmp_path):
         load_run_problems(Config.model_validate(tiny | {"env": env | {"max_prompt_tokens": 1}}))
 
 
-def test_a_problem_that_cannot_fit_the_context_is_left_out_too(tmp_path):
-    rows = [{"id": "a", "question": "x?", "answer": "1"}, {"id": "b", "question": "x" * 900, "answer": "1"}]
-    env = {"kind": "file", "path": write(tmp_path / "own.jsonl", rows), "max_prompt_tokens": 5000}
-    settings = {
-        "model": {"tiny": {"fallback": "bytes", "context_tokens": 1024}},
-        "debate": {"prompts": "tiny", "max_tokens": 64, "num_agents": 1, "num_rounds": 1},
-        "held_out": {"limit": 0},
-    }
-    with pytest.warns(DataWarning, match=r"1 of 2 training problems left out \(50\.0%\)"):
-        data = load_run_problems(Config.model_validate(settings | {"env": env}))
-    assert ids(data.train) == ["a"]
-
-
-def test_prompts_of_a_server_cannot_be_counted(file):
-    settings = {"model": {"policy": "openai", "name_or_path": "x"}, "held_out": {"limit": 0}}
-    env = {"kind": "file", "path": file, "max_prompt_tokens": 100}
-    with pytest.raises(ValueError, match=r"max_prompt_tokens = 100: model\.policy = 'openai' has"):
-        load_run_problems(Config.model_validate(settings | {"env": env}))
-
-
 def test_test_time_learning_is_declared(file):
     env, held_out = {"kind": "file", "path": file}, {"path": file, "limit": 4}
     with pytest.raises(DataError, match="4 questions are also trained on"):
         loaded(env=env, held_out=held_out)
     with pytest.warns(OverlapWarning, match=r"^test-time learning: 4 of 4 held-out problems are trained on$"):
-        data = loaded(env=env | {"test_time_learning": True}, held_out=held_out)
+        data = loaded(env=env | {"decontaminate": "never"}, held_out=held_out)
     assert (len(data.train), len(data.held_out), data.trained_on) == (10, 4, 4)
     assert data.findings()["test_time_learning"] == {"trained_on": 4, "of": 4}
     with pytest.warns(OverlapWarning, match="3 of 3"):
-        one_file = loaded(env=env | {"test_time_learning": True}, held_out={"limit": 3})
+        one_file = loaded(env=env | {"decontaminate": "never"}, held_out={"limit": 3})
     assert (len(one_file.train), one_file.trained_on) == (10, 3)
-
-
-def test_test_time_learning_without_a_problem_in_both_is_refused(file, tmp_path):
-    other = write(tmp_path / "held.jsonl", [{"id": "x", "question": "9 + 9?", "answer": "18"}])
-    env = {"kind": "file", "path": file, "test_time_learning": True}
-    with pytest.raises(DataError, match=r"env\.test_time_learning=true: no held-out problem is"):
-        loaded(env=env, held_out={"path": other})
-    with pytest.raises(ValueError, match=r"trains on held-out problems, and env\.decontaminate"):
-        loaded(env=env | {"decontaminate": "exact"}, held_out={"path": file})
 
 
 @pytest.mark.parametrize(
@@ -402,9 +270,3 @@ def test_epochs_are_whole_steps(train, problems, steps):
     once = with_epochs(config, problems)
     assert once.train.steps == steps
     assert with_epochs(once, problems) == once
-
-
-def test_less_than_a_step_is_refused():
-    config = Config.model_validate({"model": {"tiny": {}}, "train": {"epochs": 0.5, "batch_size": 8}})
-    with pytest.raises(ValueError, match=r"train\.epochs = 0\.5: of 10 problems that is less than one step"):
-        with_epochs(config, 10)

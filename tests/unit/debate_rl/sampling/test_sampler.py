@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from debate import Problem
-from debate.seeds import derive_seed
 from debate_rl.config import Config
 from debate_rl.sampling.difficulty import Difficulty, question_checksum, write_difficulty
-from debate_rl.sampling.sampler import Sampler, check_sampling, parts_of
-from envs import DataError
+from debate_rl.sampling.sampler import Sampler, parts_of
 
 PROBLEMS = tuple(Problem(f"p{n}", str(n), "1", level=str(1 + n // 4)) for n in range(12))
 """Four of each of the levels 1, 2 and 3."""
@@ -33,7 +31,7 @@ def sampler(count=12, problems=PROBLEMS, set_of=None, **tables):
 
 
 def steps_of(one, steps, first=0):
-    """Return the draws of so many steps, each finished before the next."""
+    """Return the draws of this many steps, each finished before the next."""
     draws = []
     for step in range(first, first + steps):
         draws.append(one.draw(step).problems)
@@ -59,14 +57,6 @@ def test_epochs_and_seeds_differ_and_repeat():
     assert first != second
     assert drawn(20, 1, 20, seed=1) != first
     assert drawn(20, 1, 20) == first
-
-
-def test_the_order_of_an_epoch_is_a_shuffle_by_seed_and_epoch():
-    import random
-
-    order = list(range(12))
-    random.Random(derive_seed(0, "epoch", 1)).shuffle(order)
-    assert steps_of(sampler(), 6)[3:] == [tuple(order[i : i + 4]) for i in (0, 4, 8)]
 
 
 def test_a_resumed_run_draws_what_the_straight_one_does():
@@ -163,22 +153,6 @@ def test_sampling_towards_a_half_leaves_no_problem_out_for_good():
     assert half == pytest.approx(1000, abs=55)
 
 
-def test_a_problem_put_aside_is_tried_again():
-    one = sampler(sampling={"retry_steps": 3})
-    one.remember(0, graded([*range(4)], [True, True, False, False]))
-    draws = [set(draw) for draw in steps_of(one, 5, first=0)]
-    assert not set().union(*draws[:4]) & {0, 1, 2, 3}
-    assert draws[4] & {0, 1, 2, 3} or set(one.draw(5).problems) & {0, 1, 2, 3}
-
-
-def test_gates_that_refuse_all_are_lifted_and_counted():
-    one = sampler(sampling={"rest_steps": 5})
-    one.remember(0, graded([*range(12)], [*[True] * 12]))
-    one.step = 1
-    assert len(set(one.draw(1).problems)) == 4
-    assert one.finish(1)["gate/lifted"] == 4.0
-
-
 def test_memory_and_cursors_resume_exactly():
     def run(one, steps, first=0):
         draws = []
@@ -221,44 +195,19 @@ def test_orders_by_what_was_measured(measured, order, first):
 
 
 def test_bounds_of_measured_rates_change_with_the_step(measured):
-    sampling = {"measured_at_least": [[0, 0.5], [4, 0.0]], "measured_at_most": [[0, 1.0], [4, 0.34]]}
-    one = sampler(env={"difficulty": {"path": measured}}, sampling=sampling)
-    draws = steps_of(one, 6)
-    assert set(draws[0]) <= set(range(6, 12))
-    assert set(draws[5]) <= set(range(5))  # 4/12 <= .34 < 5/12
-
-
-def test_impossible_gates_are_refused_before_anything_is_trained(measured):
-    def refused(match, **tables):
-        tables = config(**tables)
-        data = SimpleNamespace(train=PROBLEMS, set_of={"p0": "easy"})
-        with pytest.raises(DataError, match=match):
-            check_sampling(tables, data)
-
-    refused("from step 5 on names level '7', and no problem", sampling={"levels": [[0, [1]], [5, [7]]]})
-    refused(
-        "at step 3 no problem of the training problems passes measured",
-        env={"difficulty": {"path": measured}},
-        sampling={"measured_at_least": [[0, 0.0], [3, 0.99]]},
-    )
-    refused("of the set 'hard' no problem is left", env={"mix": MIX}, held_out={"limit": 0})
+    bounds = {"at_least": [[0, 0.5], [4, 0.0]], "at_most": [[0, 1.0], [4, 0.34]]}
+    draws = steps_of(sampler(env={"difficulty": {"path": measured} | bounds}), 6)
+    assert min(draws[0]) >= 6  # of 12 samples
+    assert max(draws[5]) <= 4
 
 
 @pytest.mark.parametrize(
     ("tables", "match"),
     [
         ({"sampling": {"levels": [[1, [1]]]}}, "begins with step 0, got 1"),
-        ({"sampling": {"levels": [[0, [1]], [0, [2]]]}}, "steps must ascend, got 0 after 0"),
-        ({"sampling": {"measured_at_least": 0.5}}, "name the file of them as env.difficulty.path"),
-        ({"env": {"mix": [MIX[0], MIX[0]]}}, "two sets are named 'easy'"),
+        ({"sampling": {"measured_at_least": 0.5}}, "it is now env.difficulty.at_least"),
         ({"env": {"mix": [one | {"weight": 0} for one in MIX]}}, "all weights are 0 at step 0"),
-        (
-            {"env": {"mix": [one | {"weight": [[0, 1], [9, 0]]} for one in MIX]}},
-            "all weights are 0 at step 9",
-        ),
-        ({"env": {"mix": [MIX[0] | {"weight": -1}]}}, "greater than or equal to 0, got -1"),
         ({"env": {"mix": MIX}}, "held_out.kind: with env.mix"),
-        ({"env": {"mix": MIX, "levels": [1]}, "held_out": {"limit": 0}}, "env.levels: is of one data set"),
         ({"env": {"difficulty": {"path": "x", "at_least": 0.9, "at_most": 0.1}}}, "at_least = 0.9 is above"),
     ],
 )

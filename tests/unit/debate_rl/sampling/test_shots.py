@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from debate_rl.config import Config
 from debate_rl.rollouts.worker import shown_at
-from debate_rl.sampling.problems import load_held_out, load_run_problems, shown_with
+from debate_rl.sampling.problems import load_held_out, load_run_problems
 from envs import DataError
 
 
@@ -37,7 +37,7 @@ def test_examples_come_from_the_training_split_and_never_are_the_problem(tmp_pat
 
 
 def test_examples_that_fade_are_in_no_evaluation(tmp_path):
-    config = config_of(tmp_path, count=2, until=4)
+    config = config_of(tmp_path, count=[[0, 2], [4, 0]])
     data = load_run_problems(config)
     assert {len(problem.shots) for problem in data.train} == {2}
     assert {problem.shots for problem in data.held_out} == {UNSET}
@@ -50,19 +50,7 @@ def test_examples_that_fade_are_in_no_evaluation(tmp_path):
 
 def test_a_file_that_holds_a_held_out_problem_is_refused(tmp_path):
     shots = rows(tmp_path / "shots.jsonl", [1, 2, 51])
-    for fades in ({}, {"until": 3}):
+    for count in (1, [[0, 1], [3, 0]]):
         for load in (load_run_problems, load_held_out):
             with pytest.raises(DataError, match=r"shots: .*shots\.jsonl holds the held-out problem gsm8k-"):
-                load(config_of(tmp_path, count=1, path=shots, **fades))
-
-
-def test_a_preview_shows_what_a_run_does(tmp_path):
-    config = config_of(tmp_path, count=2, path="arithmetic")
-    problem = load_run_problems(config).train[0]
-    assert len(shown_with(config, problem, 2).shots) == 2
-    assert shown_with(config, problem, 0) == problem
-
-
-def test_too_few_examples_are_an_error(tmp_path):
-    with pytest.raises(DataError, match=r"shots\.count = 8: there are 7 examples"):
-        load_run_problems(config_of(tmp_path, count=8))
+                load(config_of(tmp_path, count=count, path=shots))

@@ -13,7 +13,6 @@ TINY = {
     "hidden_size": 32,
     "layers": 1,
     "heads": 2,
-    "kv_heads": 1,
     "intermediate_size": 48,
     "context_tokens": 256,
     "fallback": "bytes",

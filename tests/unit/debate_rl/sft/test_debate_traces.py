@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
-from msgspec.structs import replace
 
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
@@ -14,7 +12,6 @@ from debate_rl.runs.provenance import prompts_checksum
 from debate_rl.sft.examples import examples_of
 from debate_rl.sft.harvests import debate_turns, read_traces, write_traces
 from envs.data.records import read_files
-from envs.errors import DataError
 from rewards import RewardConfig, score_debate
 from transcripts import Record, write_step
 
@@ -87,42 +84,3 @@ def test_the_traces_are_learnt_as_they_were_said_and_of_their_problem(played, tm
         [example] = examples_of(row)
         assert (example.reply, example.problem.question) == (trace["reply"], trace["question"])
         assert [message.content for message in example.messages] == [m["content"] for m in trace["messages"]]
-
-
-def cut_off(debate):
-    """Return a debate all of whose replies ended at their limit."""
-    turns = [
-        replace(turn, completion=replace(turn.completion, stop_reason="length")) for turn in debate.turns
-    ]
-    return replace(debate, turns=tuple(turns))
-
-
-def test_what_has_no_verdict_or_was_cut_off_is_counted_and_left_out(played):
-    run, _, records = played
-    whole = debate_turns(run)
-    cut = [dataclasses.replace(record, debate=cut_off(record.debate), step=1) for record in records]
-    write_step(run / "transcripts", 1, cut, tokens=False, seal=True)
-    write_step(
-        run / "transcripts",
-        2,
-        [dataclasses.replace(record, correct=None, step=2) for record in records],
-        seal=True,
-    )
-    harvest = debate_turns(run)
-    assert harvest.traces == whole.traces
-    assert harvest.cut == len(whole.traces)
-    assert harvest.ungraded == whole.ungraded * 2 + 27
-
-
-@pytest.mark.parametrize(
-    ("facts", "message"),
-    [
-        ({}, "does not tell what was in the prompt set 'default'"),
-        ({"data": {"prompts: default": "0" * 64}}, "the prompt set 'default' is not what it was for the run"),
-    ],
-)
-def test_other_prompts_than_those_that_were_read_are_refused(played, facts, message):
-    run, _, _ = played
-    (run / "run.json").write_text(json.dumps(facts))
-    with pytest.raises(DataError, match=message):
-        debate_turns(run)

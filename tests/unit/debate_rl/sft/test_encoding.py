@@ -9,7 +9,6 @@ from debate.types import Message, Problem, Shot
 from debate_rl.runs.weights import load_run_model
 from debate_rl.sft.examples import Example
 from debate_rl.sft.replies import ReplyEncoder, batch_rows
-from envs.errors import DataError
 from learner.update.learner import Learner
 
 PROBLEM = Problem("p", "1 + 1?", "2")
@@ -69,7 +68,7 @@ def test_messages_of_a_row_are_the_prompt_as_they_are(encoded):
 )
 def test_a_written_solution_has_the_form_of_the_prompt_set(encoded, prompts, debate, expected):
     example = Example(PROBLEM, solution=Shot("1 + 1?", "Two ones.", "2"))
-    tiny = {"tiny": {"hidden_size": 16, "layers": 1, "heads": 2, "kv_heads": 1, "context_tokens": 4096}}
+    tiny = {"tiny": {"hidden_size": 16, "layers": 1, "heads": 2, "context_tokens": 4096}}
     (_, reply), _ = encoded(example, debate={"prompts": prompts, **debate}, model=tiny)
     assert reply.strip() == expected.strip()
 
@@ -80,17 +79,6 @@ def test_what_a_tool_wrote_is_read_and_not_learnt(encoded):
     assert learnt == "Run it.\n```python\nprint(2)\n```\nSo 2.<|end|>"
     assert prompt.endswith("Answer:```output\n2\n```\n")
     assert (~got.learnt).sum() == len("Question: 1 + 1?\nAnswer:") + len("```output\n2\n```\n")
-
-
-def test_a_reply_without_thinking_is_refused_where_the_prompt_opens_it(encoded):
-    settings = {"debate": {"prompts": "think"}}
-    with pytest.raises(
-        DataError, match=r"f.jsonl, line 3: the prompt opens thinking.*debate.thinking_tokens"
-    ):
-        encoded(Example(PROBLEM, "2", location="f.jsonl, line 3"), **settings)
-    (prompt, reply), _ = encoded(Example(PROBLEM, "<think>\nOne, two.</think>2"), **settings)
-    assert prompt.rstrip().endswith("<think>")
-    assert reply == "One, two.</think>2<|end|>"
 
 
 @pytest.mark.parametrize("packed", [False, True])

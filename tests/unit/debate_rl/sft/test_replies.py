@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from debate.prompting.texts import prompt_path
 from debate.types import Problem
 from debate_rl.config.data import SftConfig
-from debate_rl.runs.provenance import checksum
 from debate_rl.sampling.problems import OverlapWarning
 from debate_rl.sft.examples import Example
 from debate_rl.sft.replies import held_apart, load_replies, steps_of
@@ -68,29 +66,6 @@ def test_a_held_out_problem_is_not_learnt(rows_file, sft_config):
         data = load_replies(sft_config(path, **tables, env={"kind": "gsm8k", "decontaminate": "exact"}))
     assert "1 + 1?" not in {problem.question for problem in data.train}
     assert dict(data.lost) == {"to held-out problems": 1}
-
-
-def test_replies_to_another_prompt_set_are_refused(rows_file, sft_config):
-    given_to = {"provenance": {"prompts": checksum(prompt_path("boxed"))[:16]}}
-    path = rows_file(rows(4, **given_to))
-    with pytest.raises(
-        DataError, match=r"line 1: the reply was given to another prompt set than .*'qa'; name"
-    ):
-        load_replies(sft_config(path))
-    assert len(load_replies(sft_config(path, sft={"other_prompts": True})).learnt) == 4
-    assert len(load_replies(sft_config(path, debate={"prompts": "boxed"})).learnt) == 4
-
-
-@pytest.mark.parametrize(
-    ("sft", "message"),
-    [
-        ({"max_tokens": 9}, r"sft.max_tokens = 9: leaves nothing to learn from, .* has 3\d tokens"),
-        ({"held_back": 4}, r"sft.held_back = 4: leaves nothing to learn from, of 4 replies to 4 problems"),
-    ],
-)
-def test_settings_that_leave_nothing_are_refused(rows_file, sft_config, sft, message):
-    with pytest.raises(DataError, match=message):
-        load_replies(sft_config(rows_file(rows(4)), sft=sft))
 
 
 def test_steps_are_those_of_the_epochs():

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
-import pytest
-
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
 from debate.types import ParsedTurn, Span, TurnId
 from debate_rl.evaluation.grading import Graded
 from debate_rl.sft.harvests import (
     chosen,
-    lengths,
     read_traces,
-    refuse_unanswered,
     solutions,
     winners,
     write_traces,
 )
-from envs.errors import DataError
 from rewards.types import Rewards
 from transcripts import Record, write_step
 
@@ -114,31 +107,3 @@ def test_files_are_joined_and_read_back(tmp_path):
         "beyond 1 to a problem": 1,
     }
     assert chosen(traces)[0] == rows
-
-
-def test_tokens_are_not_counted_where_a_trace_does_not_say_its_own():
-    named = [name for name, *_ in lengths([{"reply": "a", "tokens": 1}, {"reply": "b"}])]
-    assert named == ["characters", "lines"]
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"question": "1?"}, r"traces.jsonl, line 1, field 'reply': is missing"),
-        ({"question": "1?", "reply": "2", "grade": "wrong"}, r"line 1, field 'grade': is not 'right'"),
-    ],
-)
-def test_a_file_with_a_row_that_nobody_can_learn_is_refused(tmp_path, row, message):
-    (tmp_path / "traces.jsonl").write_text(json.dumps(row) + "\n")
-    with pytest.raises(DataError, match=message):
-        read_traces([tmp_path / "traces.jsonl"])
-
-
-def test_tokens_that_are_not_known_cannot_be_filtered_by():
-    with pytest.raises(DataError, match="--max-tokens 5: the trace of p1 does not say its tokens"):
-        chosen([{"id": "p1", "question": "1?", "reply": "a"}], max_tokens=5)
-
-
-def test_problems_without_an_answer_have_no_traces():
-    with pytest.raises(DataError, match="problem x: is of kind 'open' and has no gold answer"):
-        refuse_unanswered([problem_of(1), Problem("x", "Write.", kind="open")])

@@ -19,7 +19,7 @@ class Author:
     """Says the answers in order to those who ask for solutions, and judges by what each answer is worth.
 
     ``worth``: of an answer as it is shown; the larger wins a ballot and a selection. ``say``: what a judge
-    writes in the place of that.
+    writes instead of that.
     """
 
     def __init__(self, answers, worth=None, say=None):

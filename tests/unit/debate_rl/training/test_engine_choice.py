@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +9,7 @@ import torch
 
 from debate_rl import engines, models
 from debate_rl.config import Config
-from debate_rl.engines import _servers_folder, make_policy, refuse_training, shares_gpu, weight_transfer
+from debate_rl.engines import make_policy, refuse_training, shares_gpu, weight_transfer
 from debate_rl.inference.vllm_transfer import Transfer
 
 URL = "http://localhost:8000/v1"
@@ -44,11 +42,6 @@ def test_what_cannot_take_whole_weights_takes_an_adapter(given, line):
     refuse_training(config_of(lora_rank=4, **given))
 
 
-def test_engines_and_servers_are_not_for_one_run():
-    with pytest.raises(ValueError, match="engines = 1 would be started, but servers run already"):
-        config_of(engines=1, servers=[URL])
-
-
 @pytest.mark.parametrize(
     ("vllm", "said"),
     [
@@ -68,14 +61,6 @@ def test_what_another_policy_would_ignore_is_refused(vllm, said):
         with pytest.raises(ValueError, match=said):
             Config.model_validate({"model": {**tables, "vllm": vllm}})
         Config.model_validate({"model": {**tables, "vllm": {"sleep": False, "enforce_eager": True}}})
-
-
-def test_a_folder_for_adapters_is_for_servers():
-    config_of(adapter_folder="/a", servers=[URL])
-    with pytest.raises(
-        ValueError, match=r'adapter_folder = "/a": is for servers that run already; name them'
-    ):
-        config_of(adapter_folder="/a", engines=1)
 
 
 @pytest.mark.parametrize(
@@ -124,44 +109,6 @@ def test_the_learner_has_the_first_gpu_since_vllm_counts_from_there(given, monke
             make(config_on("cuda:1", **given))
     for device in ("cuda:0", "cuda", "auto"):
         engines._refuse_other_gpu(config_on(device, **given))
-
-
-def test_a_learner_beside_servers_has_any_gpu(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    engines._refuse_other_gpu(config_on("cuda:1", servers=[URL], lora_rank=4))
-
-
-def test_an_engine_within_this_process_is_so_whatever_is_exported(monkeypatch):
-    monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "1")
-    found = []
-    monkeypatch.setattr(
-        "debate_rl.inference.vllm.VLLMPolicy", lambda **_: found.append(os.environ[engines.IN_THIS_PROCESS])
-    )
-    engines.open_policy(config_on("cpu"), None)
-    assert found == ["0"]
-
-
-@pytest.mark.parametrize(
-    ("servers", "line"),
-    [
-        (["localhost:8000"], "servers: 'localhost:8000' must begin with http:// or https://"),
-        ([URL, "http://me:word@b/v1"], "servers: holds a user or password"),
-        ([URL, URL + "/"], f"servers: {URL} stands there twice; name each server once"),
-    ],
-)
-def test_what_is_no_servers_url_is_refused_before_anything_is_loaded(servers, line):
-    with pytest.raises(ValueError, match=line):
-        config_of(servers=servers)
-
-
-def test_a_folder_for_adapters_must_be_there(tmp_path):
-    assert _servers_folder(None) is None
-    with _servers_folder(str(tmp_path)) as folder:
-        assert Path(folder).parent == tmp_path.resolve()
-        assert Path(folder).stat().st_mode & 0o777 == 0o755
-    assert list(tmp_path.iterdir()) == []
-    with pytest.raises(ValueError, match=r"model\.vllm\.adapter_folder=.*/none: is no folder"):
-        _servers_folder(str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize(

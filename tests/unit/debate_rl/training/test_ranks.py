@@ -9,9 +9,7 @@ import pytest
 import torch
 
 from debate_rl.config import Config
-from debate_rl.engines import engine_environments, weight_transfer
 from debate_rl.inference.remote import Remote, answer, new_address
-from debate_rl.models import on_cpu
 from debate_rl.training import ranks as ranks_module
 from debate_rl.training.ranks import RankError, RankGroup, _Served, joined
 from learner.update.ranks import Ranks
@@ -125,16 +123,10 @@ def config_of(**model) -> Config:
     return Config.model_validate({"model": {"tiny": {}, **model}})
 
 
-def test_a_process_alone_has_no_group():
-    with joined(config_of(device="cpu"), Ranks()) as group:
-        assert group is None
-
-
 @pytest.mark.parametrize(
     ("model", "gpus", "said"),
     [
         ({}, 2, r"^model.device='auto': torchrun started 3 ranks, with a GPU each, and this machine has 2; "),
-        ({"device": "cuda:1"}, 8, r"^model.device='cuda:1': each of 3 ranks needs a GPU of its own; "),
         ({"dtype": "float16"}, 8, r"^model.dtype=float16: is not learnt in by several ranks; "),
         (
             {"policy": "vllm", "vllm": {"sleep": True}},
@@ -148,36 +140,3 @@ def test_ranks_that_this_machine_cannot_have_are_refused(model, gpus, said, monk
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     with pytest.raises(ValueError, match=said), joined(config_of(**model), Ranks(0, 3)):
         pass
-
-
-def test_compiled_layers_are_for_one_process():
-    config = Config.model_validate({"model": {"tiny": {}, "device": "cpu"}, "learner": {"compile": True}})
-    said = r"^learner\.compile = true: is for one process"
-    with pytest.raises(ValueError, match=said), joined(config, Ranks(0, 3)):
-        pass
-
-
-def test_ranks_on_several_machines_are_refused(monkeypatch):
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    said = r"^torchrun --nnodes: ranks on several machines are not supported; "
-    with pytest.raises(ValueError, match=said), joined(config_of(device="cpu"), Ranks(0, 4)):
-        pass
-
-
-def test_engines_that_have_no_gpu_behind_the_ranks_are_refused():
-    said = "^model.vllm.engines = 3, with 1 each, and 6 that learn need 9 GPUs; this machine has 8$"
-    with pytest.raises(ValueError, match=said):
-        engine_environments(3, 1, 8, learners=6)
-
-
-def test_whole_weights_of_ranks_go_as_files(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert weight_transfer(config_of(), 8) is not None
-    assert weight_transfer(config_of(), 8, learners=2) is None
-
-
-def test_the_copy_on_the_cpu_has_the_type_that_the_model_has_on_its_gpu(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    whole, adapter = (on_cpu(config_of(lora_rank=rank)).model for rank in (0, 4))
-    assert (whole.device, whole.dtype) == ("cpu", "float32")
-    assert (adapter.device, adapter.dtype) == ("cpu", "bfloat16")

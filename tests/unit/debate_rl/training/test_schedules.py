@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from debate_rl.config import Config
-from debate_rl.preflight.start import refuse_unexplored
 from debate_rl.training.loop import schedule_metrics
 
 
@@ -40,9 +39,3 @@ def test_the_agents_of_a_step_have_its_temperature_and_evaluations_the_last():
     at = [config.at_step(step).debate.agent_personas[0].temperature for step in (0, 2, 4, 9)]
     assert at == pytest.approx([1.2, 1.0, 0.8, 0.8])
     assert config.debate.agent_personas[0].temperature == 0.8
-
-
-def test_training_at_a_temperature_that_falls_to_zero_is_refused_before_it_begins():
-    with pytest.raises(ValueError, match="has temperature 0, and a greedy agent"):
-        refuse_unexplored(config_of(debate={"temperature": [[0, 1.0], [50, 0.0], [60, 1.0]]}))
-    refuse_unexplored(config_of(debate={"temperature": [[0, 1.0], [50, 0.1]]}))

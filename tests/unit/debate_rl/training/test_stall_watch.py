@@ -4,7 +4,7 @@ import re
 import time
 
 from debate_rl.rollouts.worker import Clock
-from debate_rl.training.stops import StallWatch, innermost
+from debate_rl.training.stops import StallWatch
 
 
 def waited_for(said: list[str], count: int) -> None:
@@ -22,17 +22,3 @@ def test_a_silent_phase_is_named_while_it_lasts_and_again_after_twice_the_time()
     told = r"step 7: no phase has ended for [\d.]+ s; under way: reward"
     assert all(re.match(told, line) for line in said)
     assert 2 <= len(said) <= 8  # doubling: .05, .1, .2, ...
-
-
-def test_nothing_is_said_before_the_first_step_or_while_phases_end():
-    said: list[str] = []
-    with StallWatch(said.append, stalled_s=30, look_s=0.01) as watch:
-        time.sleep(0.05)
-        watch.begin(0)
-        watch.lap("rollout")
-        time.sleep(0.05)
-    assert said == []
-
-
-def test_a_frame_outside_of_our_packages_has_no_name():
-    assert innermost(None) == ""

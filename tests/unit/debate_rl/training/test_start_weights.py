@@ -57,8 +57,3 @@ def test_jitter_moves_start_weights_by_about_a_millionth_and_the_same_one_alike(
     ):
         assert 0 < float(moved.abs().max()) < 1e-5
         assert float(moved.double().std()) == pytest.approx(1e-6, rel=0.6)
-
-
-def test_jitter_that_numbers_are_too_coarse_for_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r'train.jitter: .* set model.dtype = "float32"'):
-        started(tmp_path, jitter=1, dtype=torch.bfloat16)

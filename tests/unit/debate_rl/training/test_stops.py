@@ -2,16 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 
 import pytest
 
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import ScriptedPolicy
-from debate_rl.training.stops import Stopped, Stops, catch_stops
+from debate_rl.training.stops import Stopped, catch_stops
 
 
 def sent(number: signal.Signals, done: list[str]) -> None:
@@ -51,29 +49,6 @@ def test_within_a_deferred_block_a_part_may_be_left_at_once(capfd):
         sent(signal.SIGINT, done)
     assert done == []
     assert capfd.readouterr().err == ""
-
-
-def begin(stops: Stops, done: list[str]) -> None:
-    with stops.interruptible():
-        done.append("begun")
-
-
-def test_a_signal_before_such_a_part_keeps_it_from_beginning(capfd):
-    done: list[str] = []
-    with catch_stops() as stops, pytest.raises(Stopped), stops.deferred():
-        sent_then(signal.SIGINT, done, lambda: begin(stops, done))
-    assert done == ["went on"]
-
-
-def test_a_signal_whose_exception_was_lost_is_not_forgotten():
-    with (
-        catch_stops() as stops,
-        pytest.raises(Stopped),
-        stops.deferred(),
-        stops.interruptible(),
-        suppress(Stopped),
-    ):
-        signal.raise_signal(signal.SIGINT)  # as in a destructor, which cannot raise
 
 
 def test_a_signal_while_the_event_loop_is_closed_waits_until_it_is(monkeypatch, capfd):
@@ -129,25 +104,3 @@ def test_a_second_signal_raises_wherever_it_comes(capfd):
     assert done == ["went on"]
     assert caught.value.at_once
     assert str(caught.value).startswith("left at once by SIGINT; ")
-
-
-def test_a_signal_that_is_ignored_stays_ignored():
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell sets it for a job in the background
-    try:
-        with catch_stops():
-            signal.raise_signal(signal.SIGINT)
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_outside_the_main_thread_nothing_is_taken_over():
-    found = []
-
-    def work():
-        with catch_stops() as stops, stops.deferred():
-            found.append(signal.getsignal(signal.SIGTERM))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert found == [signal.getsignal(signal.SIGTERM)]

@@ -182,10 +182,3 @@ def test_weights_lie_on_copies_verdicts_and_the_choice():
         assert evaluation.partition("<comparison>")[2].startswith(next(t for t in words if t in HANDLES))
         assert demonstration.base_weight == 1.0
     assert 10 < adopted < 30
-
-
-def test_every_seat_and_label_is_demonstrated_and_the_seed_decides():
-    one = shown("pair_sum", "ballot")
-    assert {seen_by(d)[0].handle for _, d in one} == set(HANDLES)
-    assert one == shown("pair_sum", "ballot")
-    assert one != shown("pair_sum", "ballot", seed=1)

@@ -3,21 +3,20 @@ from random import Random
 import pytest
 import torch
 
-from debate import DebateConfig, Message
+from debate import DebateConfig
 from debate_rl.config import Config
 from debate_rl.config.warm_start import kinds_of_turns
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.models import load_model
-from debate_rl.warm_start.demonstrations import Demonstration, Demonstrator
+from debate_rl.warm_start.demonstrations import Demonstrator
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 from debate_rl.warm_start.training import Encoder, warm_start
-from envs import DataError, load_environment
+from envs import load_environment
 
 TINY = {
     "hidden_size": 32,
     "layers": 1,
     "heads": 2,
-    "kv_heads": 1,
     "intermediate_size": 48,
     "context_tokens": 256,
     "fallback": "ascii",
@@ -50,14 +49,6 @@ def started(config, environment=None):
 
 
 @pytest.mark.slow
-def test_the_loss_falls():
-    early, _, _ = started(config_of(solve_steps=0, debate_steps=1))
-    late, _, told = started(config_of(solve_steps=10, debate_steps=40))
-    assert late < 0.75 * early
-    assert told == [("warm start", done, 50) for done in range(51)]
-
-
-@pytest.mark.slow
 def test_a_seed_repeats_bit_for_bit_and_another_differs():
     torch.manual_seed(1)
     loss, weights, _ = started(config_of())
@@ -69,44 +60,11 @@ def test_a_seed_repeats_bit_for_bit_and_another_differs():
     assert all(torch.equal(weights[name], same[name]) for name in weights)
 
 
-class Few:
-    """A family that has forty problems."""
-
-    name = "few"
-
-    def __init__(self, environment):
-        self.environment, self.asked = environment, []
-
-    def problems(self, *, split, limit=None, seed=None):
-        self.asked.append(limit)
-        if limit > 40:
-            raise DataError("limit: few has hardly more than 40 problems")
-        return self.environment.problems(split=split, limit=limit, seed=seed)
-
-    def grade(self, problem, answer):
-        return self.environment.grade(problem, answer)
-
-
-def test_a_family_with_few_problems_is_drawn_from_as_far_as_it_goes():
-    few = Few(load_environment("pair_sum", levels=[1]))
-    assert started(config_of(), few)[0] > 0
-    assert few.asked == [104, 52, 26]  # 4 steps of 8, 6 of 12
-
-
 @pytest.fixture(scope="module")
 def encoder():
     config = config_of()
     model, tokenizer = load_model(config.model, vocabulary=tiny_vocabulary(config), seed=1)
     return Encoder(tokenizer, LocalPolicy(model, tokenizer).encode), tokenizer
-
-
-def test_weights_of_characters_become_weights_of_tokens(encoder):
-    encode, tokenizer = encoder
-    shown = Demonstration((Message("user", "1"),), "<solution> 11 right", ((10, 13, 2.0), (13, 19, 3.0)))
-    tokens, weights = encode.batch([shown])
-    replied = tokens[0, -3:].tolist()
-    assert [tokenizer.decode([token]) for token in replied] == ["<solution>", " 11", " right"]
-    assert weights[0].tolist() == [0.0] * (tokens.shape[1] - 3) + [1.0, 2.0, 3.0]
 
 
 def test_prompts_and_padding_weigh_nothing(encoder):

@@ -27,10 +27,8 @@ def cause(text, problem=SUM, *, missing=False, cut=False):
         ("It is 65. The answer is 65.", True, False, "extraction"),
         ("So it is 65", True, True, "extraction"),  # the last number, where nothing was found
         ("So it is 65", False, False, "not_known"),  # but not where another answer was found
-        ("#### 65\n\\boxed{64}", False, False, "extraction"),
-        (CIRCLES, True, True, "incoherent"),
-        ("4" * 100, True, False, "incoherent"),
-        ("First 12 * 4 =", True, True, "cut_off"),
+        *(("#### 65\n\\boxed{64}", False, False, "extraction"), (CIRCLES, True, True, "incoherent")),
+        *(("4" * 100, True, False, "incoherent"), ("First 12 * 4 =", True, True, "cut_off")),
         ("First 12 * 4 =", True, False, "not_known"),  # it ended by itself
         (r"It goes on. \boxed{55} and", False, True, "not_known"),  # it had answered
         (r"12 * 4 = 48 and 48 + 17 = 55: \boxed{55}", False, False, "arithmetic"),
@@ -101,8 +99,7 @@ STORY = Problem("w", "Tom has 8 apples. Tom loses 3. How many apples?", "5", sou
         (PAIR, "3 + 9 = 12.", "3 9", "a sum that misses the target"),
         (PAIR, "3 + 9 = 19.", "3 9", "a false equation"),
         (PAIR, "It is 19.", "19", UNSEEN),  # no pair
-        (PAIR, "3 9", None, "no answer"),
-        (STORY, "8 + 3 = 11.", "11", '"loses" read as "gets"'),
+        *((PAIR, "3 9", None, "no answer"), (STORY, "8 + 3 = 11.", "11", '"loses" read as "gets"')),
         (STORY, "8 - 4 = 4.", "4", UNSEEN),
         (Problem("x", "Two numbers?", "1 2", source="pair_sum"), "3 9", "3 9", UNSEEN),
         (Problem("y", "What is 2 + 2?", "4"), "2 + 2 = 5.", "5", "a false equation"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 
 import pytest
 
 from debate import Problem
-from envs import DataError, grade, load_environment, load_problems, same_answer
+from envs import DataError, grade, load_environment, same_answer
 from envs.answers.keys import key_of
 
 MIXED = [
@@ -16,8 +16,7 @@ MIXED = [
     {"id": "t", "question": "Capital?", "answer": ["Paris", "City of  Light"], "kind": "text"},
     {"id": "v", "question": "Which flag?", "answer": "-v", "kind": "verbatim"},
     {"id": "i", "question": "Write.", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
-    {"id": "o", "question": "Why?", "kind": "open"},
-    {"id": "e", "question": "Expand.", "answer": "x+1"},
+    *({"id": "o", "question": "Why?", "kind": "open"}, {"id": "e", "question": "Expand.", "answer": "x+1"}),
 ]
 ANSWERS = {
     "n": ("4.0", "5"),
@@ -29,33 +28,23 @@ ANSWERS = {
 }
 
 
-def load(tmp_path, *rows, **options):
-    path = tmp_path / "mixed.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return load_problems("file", path=path, **options)
+@pytest.fixture
+def mixed(load):
+    return partial(load, "file")
 
 
-def test_a_mixed_file_has_a_grader_for_each_row(tmp_path):
-    problems = {problem.id: problem for problem in load(tmp_path, *MIXED)}
-    kinds = {name: problem.kind for name, problem in problems.items()}
-    assert kinds == {
-        "n": "number",
-        "c": "choice",
-        "t": "text",
-        "v": "verbatim",
-        "i": "instructions",
-        "o": "open",
-        "e": "expression",
-    }
+def test_a_mixed_file_has_a_grader_for_each_row(mixed, tmp_path):
+    problems = {problem.id: problem for problem in mixed(*MIXED)}
+    kinds = {"n": "number", "c": "choice", "t": "text", "v": "verbatim", "i": "instructions", "o": "open"}
+    assert {name: problem.kind for name, problem in problems.items()} == {**kinds, "e": "expression"}
     assert (problems["t"].answer, problems["o"].answer) == ("Paris\nCity of Light", None)
-    environment = load_environment("file", path=str(tmp_path / "mixed.jsonl"))
+    environment = load_environment("file", path=str(tmp_path / "rows.jsonl"))
     for name, (right, wrong) in ANSWERS.items():
-        assert environment.grade(problems[name], right).status == "correct", name
-        assert environment.grade(problems[name], wrong).status == "wrong", name
-        assert environment.grade(problems[name], None).status == "missing", name
+        grades = [environment.grade(problems[name], answer).status for answer in (right, wrong, None)]
+        assert grades == ["correct", "wrong", "missing"], name
 
 
-def test_wrong_answers_are_told_apart_as_their_kind_compares_them(tmp_path):
+def test_wrong_answers_are_told_apart_as_their_kind_compares_them():
     key = key_of(load_environment("gsm8k"))
     text, exact, free = (Problem("p", "?", "x", kind=kind) for kind in ("text", "verbatim", "instructions"))
     assert key(text, "The U.S.") == key(text, "us") != key(text, "uk")
@@ -63,58 +52,28 @@ def test_wrong_answers_are_told_apart_as_their_kind_compares_them(tmp_path):
     assert key(free, "One. ") == key(free, "One.") != key(free, "one.")
 
 
-@pytest.mark.parametrize(
-    ("row", "told"),
-    [
-        (
-            {"answer": "4", "kind": "txt"},
-            "field 'kind': is not a kind of problem; valid: number, expression, choice",
-        ),
-        ({"answer": "x+1", "kind": "number"}, "field 'answer': is not a number (value 'x+1'"),
-        ({"answer": "none of these", "kind": "choice", "choices": ["1", "2"]}, "is none of the 2 choices"),
-        ({"answer": "The", "kind": "text"}, "is nothing but articles and punctuation; kind 'verbatim'"),
-        ({"answer": [], "kind": "text"}, "needs a text or a list of texts, none of them empty"),
-        ({"answer": ["a b", None], "kind": "verbatim"}, "needs a text or a list of texts"),
-        ({"answer": "a\nb", "kind": "verbatim"}, "holds a line break"),
-        ({"answer": "x\ud800", "kind": "text"}, "half a character"),
-        ({"kind": "text"}, "field 'answer or expected_answer or target': is missing"),
-        ({"answer": "4", "kind": "instructions"}, "field 'instruction_id_list': is missing"),
-    ],
-)
-def test_a_gold_that_its_kind_cannot_have_is_told_at_load(tmp_path, row, told):
-    with pytest.raises(DataError) as caught:
-        load(tmp_path, MIXED[0], {"id": "x", "question": "?", **row})
-    assert told in str(caught.value)
-    assert "mixed.jsonl, line 2, " in str(caught.value)
-
-
-def test_the_kind_may_stand_in_another_field_and_that_field_may_be_something_else(tmp_path):
+def test_the_kind_may_stand_in_another_field_and_that_field_may_be_something_else(mixed):
     rows = [{"question": "Capital?", "answer": "Paris", "type": "text", "kind": "easy"}]
-    assert load(tmp_path, *rows, fields={"kind": "type"})[0].kind == "text"
-    assert load(tmp_path, *rows, fields={"subject": "kind"})[0].source == "file/easy"
+    assert mixed(*rows, fields={"kind": "type"})[0].kind == "text"
+    assert mixed(*rows, fields={"subject": "kind"})[0].source == "file/easy"
     with pytest.raises(DataError, match="'task': is missing"):
-        load(tmp_path, *rows, fields={"kind": "task"})
+        mixed(*rows, fields={"kind": "task"})
     with pytest.raises(DataError, match=r"fields=\{'subject': 'kind'\}"):
-        load(tmp_path, *rows)
+        mixed(*rows)
 
 
-def test_under_open_no_constraint_is_looked_for(tmp_path):
-    path = tmp_path / "open.jsonl"
-    path.write_text(json.dumps({"question": "Write.", "instruction_id_list": ["?"], "kwargs": 3}))
-    assert load_problems("open", path=path)[0].kind == "open"
+def test_under_open_no_constraint_is_looked_for(load):
+    row = {"question": "Write.", "instruction_id_list": ["?"], "kwargs": 3}
+    assert load("open", row)[0].kind == "open"
 
 
 @pytest.mark.parametrize(
     ("reply", "status"),
     [
-        (r"so \boxed{Paris}", "correct"),
-        ("Paris", "correct"),
-        ("**Paris!**", "correct"),
+        *((r"so \boxed{Paris}", "correct"), ("Paris", "correct"), ("**Paris!**", "correct")),
         ("It lies in France.\nThe answer is Paris.", "correct"),
-        ("<think>London</think>Paris", "correct"),
-        ("Paris or London", "wrong"),
-        (r"Paris \boxed{}", "wrong"),
-        ("It lies in France.\nIt is Paris, they say.", "missing"),
+        *(("<think>London</think>Paris", "correct"), ("Paris or London", "wrong")),
+        *((r"Paris \boxed{}", "wrong"), ("It lies in France.\nIt is Paris, they say.", "missing")),
         ("", "missing"),
     ],
 )
@@ -152,18 +111,9 @@ def test_punctuation_and_fonts_make_no_other_text(answer, gold):
     assert same_answer(gold, answer, kind="text").status == "correct"
 
 
-@pytest.mark.parametrize("number", ["5", 5, "-3.5", "1,200", "1/2", r"\frac{1}{2}", "50%", ["Paris", "5"]])
-def test_a_number_is_no_gold_text(tmp_path, number):
-    with pytest.raises(DataError) as caught:
-        load(tmp_path, MIXED[0], {"id": "x", "question": "?", "answer": number, "kind": "text"})
-    value = number[-1] if isinstance(number, list) else str(number)
-    told = "is a number: kind 'number' compares its value, kind 'verbatim' its every character"
-    assert f"mixed.jsonl, line 2, field 'answer': {told} (value {value!r}; " in str(caught.value)
-
-
-def test_text_that_holds_numbers_or_signs_is_a_gold_text(tmp_path):
+def test_text_that_holds_numbers_or_signs_is_a_gold_text(mixed):
     for gold in ("C++", "C#", "10-20", "x > y", "4:30", "U2", "4 July", "seven", "A+", "1,200 men", "3D"):
-        [problem] = load(tmp_path, {"id": "x", "question": "?", "answer": gold, "kind": "text"})
+        [problem] = mixed({"id": "x", "question": "?", "answer": gold, "kind": "text"})
         assert same_answer(gold, problem.answer, kind="text").status == "correct"
 
 

@@ -1,5 +1,6 @@
 import json
 import pickle
+import re
 import sys
 import types
 
@@ -42,14 +43,14 @@ def test_limit_and_seed(gsm8k):
         ids(limit=0)
 
 
-def test_math_answers_come_from_the_box_where_the_field_is_empty(tmp_path):
+def test_math_answers_come_from_the_box_where_the_field_is_empty(load):
     rows = [
         {
             "problem": "p",
             "solution": r"so \boxed{\frac{1}{2}}",
             "answer": "",
             "level": "Level 3",
-            "type": "Algebra",
+            "type": "A",
         },
         {
             "problem": "q",
@@ -60,44 +61,19 @@ def test_math_answers_come_from_the_box_where_the_field_is_empty(tmp_path):
         },
         {"problem": "r", "solution": r"\boxed{x}", "level": "Level 5", "type": "Counting & Probability"},
     ]
-    path = write(tmp_path / "math.jsonl", rows)
-    problems = load_problems("math", path=path)
+    problems = load("math", *rows)
     assert [(p.answer, p.level, p.kind) for p in problems] == [
-        (r"\frac{1}{2}", "3", "number"),
-        ("4", "5", "number"),
-        ("x", "5", "expression"),
+        *((r"\frac{1}{2}", "3", "number"), ("4", "5", "number"), ("x", "5", "expression"))
     ]
-    assert [p.answer for p in load_problems("math", path=path, levels=["Level 5"])] == ["4", "x"]
-    assert [p.answer for p in load_problems("math", path=path, levels=[5], subjects=["number_theory"])] == [
-        "4"
-    ]
-    assert len(load_problems("math", path=path, subjects=["Counting & Probability"])) == 1
+    assert [p.answer for p in load("math", *rows, levels=["Level 5"])] == ["4", "x"]
+    assert [p.answer for p in load("math", *rows, levels=[5], subjects=["number_theory"])] == ["4"]
+    assert len(load("math", *rows, subjects=["Counting & Probability"])) == 1
     with pytest.raises(DataError, match="levels: 1 unmatched: 9; valid: 3, 5"):
-        load_problems("math", path=path, levels=[9])
-    bare = write(tmp_path / "bare.jsonl", [{"question": "1 + 1?", "answer": "2"}])
+        load("math", *rows, levels=[9])
     with pytest.raises(DataError, match="levels: 1 unmatched: 9; valid: none"):
-        load_problems("file", path=bare, levels=[9])
+        load("file", {"question": "1 + 1?", "answer": "2"}, levels=[9])
     with pytest.raises(DataError, match="no problem has all"):
-        load_problems("math", path=path, levels=[3], subjects=["number theory"])
-
-
-def test_published_solutions_with_an_empty_box(tmp_path):
-    question = "You are given a sequence of $58$ terms; each term has the form $P+n$ where"
-    path = write(tmp_path / "math.jsonl", [{"problem": question, "solution": r"so \boxed{}.", "answer": ""}])
-    assert load_problems("math", path=path)[0].answer == "0"
-
-
-@pytest.mark.parametrize(("raw", "answer"), [("025", "25"), (70, "70"), ("000", "0"), (7.0, "7")])
-def test_aime_answers_are_integers(tmp_path, raw, answer):
-    path = write(tmp_path / "a.jsonl", [{"id": 1, "problem": "p", "answer": raw}])
-    assert load_problems("aime24", split="test", path=path)[0].answer == answer
-
-
-@pytest.mark.parametrize("raw", ["1000", "-1", "2.5", r"\frac12", "x", "²"])
-def test_aime_refuses_all_else(tmp_path, raw):
-    path = write(tmp_path / "a.jsonl", [{"id": 1, "problem": "p", "answer": raw}])
-    with pytest.raises(DataError, match=r"a\.jsonl, line 1, field 'answer': is not an AIME answer"):
-        load_problems("aime25", split="test", path=path)
+        load("math", *rows, levels=[3], subjects=["number theory"])
 
 
 def test_own_file_with_named_fields(tmp_path):
@@ -106,15 +82,12 @@ def test_own_file_with_named_fields(tmp_path):
         {"q": "x?", "gold": "x+1", "key": "b", "hard": 1},
     ]
     fields = {"question": "q", "answer": "gold", "id": "key", "level": "hard"}
+    (tmp_path / "own.json").write_text(json.dumps(rows))
     for path in (write(tmp_path / "own.jsonl", rows), tmp_path / "own.json"):
-        if path.suffix == ".json":
-            path.write_text(json.dumps(rows))
         first, second = load_problems("file", path=path, fields=fields)
         assert (first.id, first.answer, first.kind, first.level) == ("a", "2", "number", "3")
         assert (second.answer, second.kind) == ("x+1", "expression")
-    with pytest.raises(
-        DataError, match=r"field 'question' or|field 'problem or question|keys present: q, gold"
-    ):
+    with pytest.raises(DataError, match=r"keys present: q, gold"):
         load_problems("file", path=path)
     with pytest.raises(DataError, match="fields: 'prompt'"):
         load_problems("file", path=path, fields={"prompt": "q"})
@@ -132,34 +105,6 @@ def test_parquet(tmp_path):
         load_problems("file", path=path)
 
 
-def test_open_problems_have_no_answers(tmp_path):
-    path = write(tmp_path / "open.jsonl", [{"question": "Is it good?"}])
-    problem = load_problems("open", path=path)[0]
-    assert (problem.answer, problem.kind) == (None, "open")
-
-
-def test_a_letter_that_is_another_options_text_is_no_gold(tmp_path):
-    row = {"question": "q", "choices": ["C", "A", "B"], "answer": "A"}
-    path = write(tmp_path / "own.jsonl", [row])
-    with pytest.raises(DataError, match="line 1, field 'answer': is a letter and also the text of option B"):
-        load_problems("file", path=path)
-    write(path, [row | {"answer": 1}])
-    assert load_problems("file", path=path)[0].answer == "B"  # the option's index from 0
-    write(path, [row | {"choices": ["A", "B", "C"]}])
-    assert load_problems("file", path=path)[0].answer == "A"  # both mean the same
-    write(tmp_path / "mmlu.jsonl", [row | {"answer": 0}])
-    [problem] = load_problems("mmlu", path=tmp_path / "mmlu.jsonl")
-    assert problem.answer == "A"  # a data set that gives indices, or letters, has no doubt
-
-
-def test_choices(tmp_path):
-    path = write(tmp_path / "own.jsonl", [{"question": "q", "choices": ["3", "4"], "answer": "B"}])
-    assert load_problems("file", path=path)[0].kind == "choice"
-    rows = [{"problem": "q", "options": "a ) a ) 1,055 , b ) b ) 12 , c ) none", "correct": "b"}]
-    problem = load_problems("mathqa", split="test", path=write(tmp_path / "m.jsonl", rows))[0]
-    assert (problem.answer, problem.choices) == ("B", ("1,055", "12", "none"))
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -172,8 +117,7 @@ def test_choices(tmp_path):
         (b'{"question": "a", "answer": "none"}\n', r"line 1, field 'answer': has no number"),
         (b'{"question": "a", "answer": ["1"]}\n', r"is neither text nor a finite number"),
         (b'\n{"question": "a", \n', r"line 2: is not valid JSON"),
-        (b'{"question": "\xff"}\n', r"line 1: is not UTF-8 \(byte 0xff\)"),
-        (b"", r"is empty"),
+        *((b'{"question": "\xff"}\n', r"line 1: is not UTF-8 \(byte 0xff\)"), (b"", r"is empty")),
         (b"[1, 2]\n", r"line 1: needs an object"),
     ],
 )
@@ -186,15 +130,13 @@ def test_bad_files_name_file_line_and_field(tmp_path, content, message):
     assert "\n" not in str(caught.value)
 
 
-def test_duplicate_and_unmatched_ids(tmp_path):
+def test_duplicate_and_unmatched_ids(load):
     rows = [{"id": name, "question": "q", "answer": "1"} for name in "aba"]
-    path = write(tmp_path / "own.jsonl", rows)
     with pytest.raises(DataError, match=r"line 3, field 'id': is a duplicate of .*line 1"):
-        load_problems("file", path=path)
-    path = write(tmp_path / "own.jsonl", rows[:2])
-    assert [p.id for p in load_problems("file", path=path, ids=["b"])] == ["b"]
+        load("file", *rows)
+    assert [p.id for p in load("file", *rows[:2], ids=["b"])] == ["b"]
     with pytest.raises(DataError, match="ids: 2 unmatched: x, y; valid: a, b"):
-        load_problems("file", path=path, ids=["b", "x", "y"])
+        load("file", *rows[:2], ids=["b", "x", "y"])
 
 
 def test_unknown_names(tmp_path):
@@ -257,56 +199,17 @@ def test_hub_errors_are_one_line(monkeypatch):
         load_problems("gsm8k")
 
 
-@pytest.mark.parametrize("choices", [{"A": "1", "B": "2"}, [str(n) for n in range(11)]])
-def test_options_that_have_no_letters_are_refused(tmp_path, choices):
-    path = write(tmp_path / "own.jsonl", [{"question": "q", "answer": "1", "choices": choices}])
-    with pytest.raises(DataError, match=r"line 1, field 'choices': needs a list of at most 10 options"):
-        load_problems("file", path=path)
-
-
-NAMED_ANSWERS = [
-    ("NaN", "is neither text nor a finite number"),
-    ("Infinity", "is neither text nor a finite number"),
-    ("-Infinity", "is neither text nor a finite number"),
-    ('"NaN"', "is not a finite number"),
-    ('" -inf"', "is not a finite number"),
-    (r'"\\boxed{}"', "is an empty box"),
-    (r'"so \\boxed{ }."', "is an empty box"),
-    ('"$$"', "holds no answer"),
-    (r'"\\text{ }"', "holds no answer"),
-]
-
-
-@pytest.mark.parametrize(("answer", "told"), NAMED_ANSWERS)
-@pytest.mark.parametrize("name", ["file", "math500"])
-def test_an_answer_that_nothing_can_equal_is_named_by_file_line_and_field(tmp_path, answer, told, name):
-    path = tmp_path / "own.jsonl"
-    path.write_text(f'{{"question": "p", "answer": "1"}}\n{{"question": "q", "answer": {answer}}}\n')
-    with pytest.raises(DataError) as caught:
-        load_problems(name, path=path)
-    assert str(caught.value).startswith(f"{path}, line 2, field ")
-    assert told in str(caught.value)
-
-
-def test_a_renamed_field_is_named_as_the_file_names_it(tmp_path):
-    fields = {"question": "prompt", "answer": "gold"}
-    for gold, told in (("nan", "is not a finite number"), ("", "is empty"), (None, "is neither text nor")):
-        path = write(tmp_path / "own.jsonl", [{"prompt": "q", "gold": gold}])
-        with pytest.raises(DataError, match=f"line 1, field 'gold': {told}"):
-            load_problems("file", path=path, fields=fields)
-
-
-@pytest.mark.parametrize("mark", ["\ud800", "\x1b", "\x00", "\n", "\x85", "\u2028"])
 @pytest.mark.parametrize("field", ["level", "subject", "choices", "id"])
-def test_half_and_control_characters_in_a_name_are_refused(tmp_path, field, mark):
-    bad = {field: ["1", f"a{mark}b"] if field == "choices" else f"a{mark}b"}
+def test_half_and_control_characters_in_a_name_are_refused(load, field):
     good = {"question": "q", "answer": "1"}
-    path = write(tmp_path / "own.jsonl", [good, good | bad])
-    with pytest.raises(DataError) as caught:
-        load_problems("file", path=path)
-    kind = "half a character" if mark == "\ud800" else "a control character"
-    assert str(caught.value).startswith(f"{path}, line 2, field '{field}': holds {kind} (")
-    assert str(caught.value).isprintable()
+    for mark in ("\ud800", "\x1b", "\x00", "\n", "\x85", "\u2028"):
+        bad = {field: ["1", f"a{mark}b"] if field == "choices" else f"a{mark}b"}
+        kind = "half a character" if mark == "\ud800" else "a control character"
+        with pytest.raises(
+            DataError, match=rf"rows\.jsonl, line 2, field '{field}': holds {kind} \("
+        ) as caught:
+            load("file", good, good | bad)
+        assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize("name", ["own.jsonl", "own.json"])
@@ -325,32 +228,29 @@ def test_a_key_that_stands_twice_is_named(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("option", "value", "shown"),
     [
-        ({"fields": {"question": ["a"]}}, "fields: 'question' needs the name of a field, got ['a']"),
-        ({"fields": {"question": ""}}, "fields: 'question' needs the name of a field, got ''"),
-        ({"fields": {3: "a"}}, "fields: 3 cannot be named"),
-        ({"fields": ["question"]}, "fields: needs a table from our names to yours, got ['question']"),
-        ({"levels": 5}, "levels: needs a list of texts or whole numbers, got 5"),
-        ({"levels": "12"}, "levels: needs a list of texts or whole numbers, got '12'"),
-        ({"levels": [None]}, "levels: needs a list of texts or whole numbers; None is none"),
-        ({"levels": [["1"]]}, "levels: needs a list of texts or whole numbers; ['1'] is none"),
-        ({"subjects": [3]}, "subjects: needs a list of texts; 3 is none"),
-        ({"subjects": "algebra"}, "subjects: needs a list of texts, got 'algebra'"),
-        ({"ids": [3]}, "ids: needs a list of texts; 3 is none"),
-        ({"ids": 3}, "ids: needs a list of texts, got 3"),
-        ({"limit": "3"}, "limit: needs a whole number of at least 1, got '3'"),
-        ({"limit": 2.5}, "limit: needs a whole number of at least 1, got 2.5"),
+        *(
+            ("fields", {"question": ["a"]}, "['a']"),
+            ("fields", {"question": ""}, "''"),
+            ("fields", {3: "a"}, "3"),
+        ),
+        *(
+            ("fields", ["q"], "['q']"),
+            ("levels", 5, "5"),
+            ("levels", "12", "'12'"),
+            ("levels", [None], "None"),
+        ),
+        *(("levels", [["1"]], "['1']"), ("subjects", [3], "3"), ("subjects", "algebra", "'algebra'")),
+        *(("ids", [3], "3"), ("ids", 3, "3"), ("limit", "3", "'3'"), ("limit", 2.5, "2.5")),
     ],
 )
-def test_an_option_of_a_wrong_type_is_named_with_its_value(tmp_path, options, told):
-    path = write(tmp_path / "own.jsonl", [{"question": "q", "answer": "1", "level": "1", "subject": "a"}])
-    with pytest.raises(DataError) as caught:
-        load_problems("file", path=path, **options)
-    assert str(caught.value).startswith(told)
-    if "levels" in options:
+def test_an_option_of_a_wrong_type_is_named_with_its_value(load, option, value, shown):
+    with pytest.raises(DataError, match=rf"^{option}: .*{re.escape(shown)}"):
+        load("file", {"question": "q", "answer": "1", "level": "1", "subject": "a"}, **{option: value})
+    if option == "levels":
         with pytest.raises(DataError, match=r"^levels: needs a list of "):
-            load_problems("words", limit=1, **options)
+            load_problems("words", limit=1, levels=value)
 
 
 def test_a_message_is_one_line_whatever_it_names():

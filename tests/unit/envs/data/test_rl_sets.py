@@ -9,17 +9,8 @@ from envs.data.questions import last_of_user
 from envs.errors import DataWarning
 
 
-def write(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
 def chat(text, **more):
     return [{"content": text, "role": "user"}, *more.get("then", ())]
-
-
-def load(tmp_path, name, *rows, split="train", **options):
-    return load_problems(name, split=split, path=write(tmp_path / "rows.jsonl", rows), **options)
 
 
 def if_row(key, ids, kwargs, *, as_python=True):
@@ -34,12 +25,12 @@ def if_row(key, ids, kwargs, *, as_python=True):
     }
 
 
-def test_multi_constraints_as_published(tmp_path):
+def test_multi_constraints_as_published(load):
     two = if_row(
         "a", ["punctuation:no_comma", "letters:letter_counting"], [None, {"N": 9.0, "relation": "at least"}]
     )
     as_json = if_row("b", ["count:count_unique"], [{"keyword": None}], as_python=False)
-    one, other = load(tmp_path, "if_multi_constraints", two, as_json)
+    one, other = load("if_multi_constraints", two, as_json)
     assert (one.id, one.kind, one.question) == (
         "if_multi_constraints-a",
         "instructions",
@@ -57,8 +48,7 @@ def test_multi_constraints_as_published(tmp_path):
 BAD_TRUTHS = [
     (if_row("a", ["keywords:rhymes"], [{}])["ground_truth"], "'keywords:rhymes' is not a known instruction"),
     ("__import__('os').system('true')", "needs an object with 'func_name' or 'instruction_id'"),
-    ("[" * 50_000, "needs an object"),
-    ("-" * 50_000 + "1", "needs an object"),
+    *(("[" * 50_000, "needs an object"), ("-" * 50_000 + "1", "needs an object")),
     ("{'x': 1}", "needs an object"),
     ("[{'instruction_id': ['count:numbers'], 'kwargs': [{}]}]", "count:numbers lacks 'N'"),
     ("[{'instruction_id': ['count:numbers']}]", "needs a list with one object for each of 1"),
@@ -67,12 +57,10 @@ BAD_TRUTHS = [
 
 
 @pytest.mark.parametrize(("truth", "told"), BAD_TRUTHS, ids=[told[:24] for _, told in BAD_TRUTHS])
-def test_a_truth_that_cannot_be_checked_leaves_its_row_out_and_is_named(tmp_path, truth, told):
+def test_a_truth_that_cannot_be_checked_leaves_its_row_out_and_is_named(load, truth, told):
     good = if_row("a", ["punctuation:no_comma"], [{}])
     with pytest.warns(DataWarning, match="1 rows left out, 1 read; the first: ") as caught:
-        assert (
-            len(load(tmp_path, "if_multi_constraints", good, good | {"key": "b", "ground_truth": truth})) == 1
-        )
+        assert len(load("if_multi_constraints", good, good | {"key": "b", "ground_truth": truth})) == 1
     assert told in str(caught[0].message)
     assert "line 2, field 'ground_truth'" in str(caught[0].message)
 
@@ -94,8 +82,8 @@ MIXED = [
 ]
 
 
-def test_the_mixed_set_has_a_grader_for_each_row(tmp_path):
-    problems = load(tmp_path, "rlvr_mixed", *MIXED)
+def test_the_mixed_set_has_a_grader_for_each_row(load):
+    problems = load("rlvr_mixed", *MIXED)
     assert [(p.kind, p.source) for p in problems] == [
         ("number", "rlvr_mixed/gsm8k"),
         ("expression", "rlvr_mixed/MATH"),
@@ -113,21 +101,21 @@ def test_the_mixed_set_has_a_grader_for_each_row(tmp_path):
     assert environment.grade(problems[2], "one two three four").score == 0.0
 
 
-def test_the_mixed_set_is_filtered_to_one_source(tmp_path):
-    [problem] = load(tmp_path, "rlvr_mixed", *MIXED, subjects=["gsm8k"])
+def test_the_mixed_set_is_filtered_to_one_source(load):
+    [problem] = load("rlvr_mixed", *MIXED, subjects=["gsm8k"])
     assert problem.answer == "4"
     with pytest.raises(DataError, match="subjects: 1 unmatched: code; valid: gsm8k, ifeval, math"):
-        load(tmp_path, "rlvr_mixed", *MIXED, subjects=["code"])
+        load("rlvr_mixed", *MIXED, subjects=["code"])
 
 
-def test_a_verifier_that_is_not_here_is_named(tmp_path):
+def test_a_verifier_that_is_not_here_is_named(load):
     with pytest.warns(DataWarning, match="names a verifier that is not here; known: gsm8k, math, ifeval"):
-        assert len(load(tmp_path, "rlvr_mixed", MIXED[0], rlvr_row("code", "Sort.", "x"))) == 1
+        assert len(load("rlvr_mixed", MIXED[0], rlvr_row("code", "Sort.", "x"))) == 1
 
 
-def test_rlvr_ifeval(tmp_path):
+def test_rlvr_ifeval(load):
     row = rlvr_row("ifeval", "Quote.", json.dumps({"func_name": "validate_quotation", "N": None} | GAPS))
-    [problem] = load(tmp_path, "allenai/RLVR-IFeval", row | {"constraint_type": "Quotation"})
+    [problem] = load("allenai/RLVR-IFeval", row | {"constraint_type": "Quotation"})
     assert (problem.kind, problem.source) == ("instructions", "rlvr_ifeval/Quotation")
     assert load_environment("rlvr_ifeval").grade(problem, '"So."').status == "correct"
 
@@ -143,31 +131,9 @@ def verl_row(truth, *, ability="math", index=0):
     }
 
 
-def test_eurus_and_skywork_rows(tmp_path):
-    rows = [verl_row("2"), verl_row("def f(): pass", ability="code")]
-    [problem] = load(tmp_path, "eurus2", *rows)
-    assert (problem.question, problem.answer, problem.source) == (
-        "What is $1+1$?",
-        "2",
-        "eurus2/numina_amc_aime",
-    )
-    [other] = load(tmp_path, "skywork_or1", verl_row(json.dumps([r"\frac{1}{2}", "0.5"])))
-    assert (other.answer, other.id) == (r"\frac{1}{2}", "skywork_or1-train-0")
+def test_skywork_rows_without_a_truth_are_left_out(load):
     with pytest.warns(DataWarning, match="needs an object with a text 'ground_truth'"):
-        assert len(load(tmp_path, "skywork_or1", verl_row("[0,1]"), verl_row([]), verl_row(None))) == 1
-
-
-def test_rows_of_verl_by_named_fields(tmp_path):
-    fields = {"question": "prompt", "answer": "reward_model.ground_truth", "subject": "data_source"}
-    [problem] = load(tmp_path, "file", verl_row("2"), fields=fields)
-    assert (problem.answer, problem.source) == ("2", "file/numina_amc_aime")
-    assert problem.question.startswith("What is $1+1$?")
-    with pytest.raises(DataError, match=r"field 'reward_model\.truth': is missing"):
-        load(tmp_path, "file", verl_row("2"), fields=fields | {"answer": "reward_model.truth"})
-    with pytest.raises(DataError, match="field 'prompt': is neither text nor a finite number"):
-        load(
-            tmp_path, "file", verl_row("2") | {"prompt": [{"role": "system", "content": "x"}]}, fields=fields
-        )
+        assert len(load("skywork_or1", verl_row("[0,1]"), verl_row([]), verl_row(None))) == 1
 
 
 @pytest.mark.parametrize(
@@ -175,25 +141,6 @@ def test_rows_of_verl_by_named_fields(tmp_path):
 )
 def test_a_chat_without_a_user_has_no_question(value):
     assert last_of_user(value) is None
-
-
-def test_deepmath_and_its_hardest(tmp_path):
-    row = {"final_answer": "0", "topic": "Mathematics -> Calculus -> Limits", "r1_solution_1": "..."}
-    rows = [row | {"question": f"Limit {level}?", "difficulty": level} for level in (5.5, 9.0, 9.5)]
-    assert [p.level for p in load(tmp_path, "deepmath", *rows)] == ["5.5", "9", "9.5"]
-    hard = load(tmp_path, "deepmath_9_10", *rows)
-    assert [p.question for p in hard] == ["Limit 9.0?", "Limit 9.5?"]
-    assert len(load(tmp_path, "deepmath", *rows, levels=["9"])) == 1
-
-
-def test_polaris_math12k_and_beyond_aime(tmp_path):
-    [one] = load(tmp_path, "polaris", {"problem": "p?", "answer": "3/4", "difficulty": "4/8"})
-    assert (one.level, one.answer) == ("4/8", "3/4")
-    row = {"problem": "p?", "solution": r"so \boxed{7}", "answer": "7", "subject": "Algebra", "level": 4}
-    [two] = load(tmp_path, "math12k", row | {"unique_id": "train/algebra/1.json"})
-    assert (two.id, two.level, two.source) == ("math12k-train/algebra/1.json", "4", "math12k/Algebra")
-    [three] = load(tmp_path, "beyond_aime", {"problem": "p?", "answer": 117649}, split="test")
-    assert (three.kind, three.answer) == ("number", "117649")
 
 
 GPQA = {
@@ -205,11 +152,10 @@ GPQA = {
 }
 
 
-def test_choices_of_gpqa_are_shuffled_by_the_seed(tmp_path):
+def test_choices_of_gpqa_are_shuffled_by_the_seed(load):
     rows = [GPQA | {"Record ID": f"rec{n}", "Question": f"Which is {n}?"} for n in range(40)]
     one, again, other = (
-        {p.id: p for p in load(tmp_path, "gpqa_diamond", *rows, split="test", seed=seed)}
-        for seed in (1, 1, 2)
+        {p.id: p for p in load("gpqa_diamond", *rows, split="test", seed=seed)} for seed in (1, 1, 2)
     )
     assert one == again
     assert {p.id: p.choices for p in other.values()} != {p.id: p.choices for p in one.values()}
@@ -220,11 +166,11 @@ def test_choices_of_gpqa_are_shuffled_by_the_seed(tmp_path):
     assert {p.answer for p in one.values()} == set("ABCD")
 
 
-def test_a_wiki_paragraph_is_continued(tmp_path):
+def test_a_wiki_paragraph_is_continued(load):
     words = [f"w{n}" for n in range(148)]
     text = " " + " ".join(["a", "@-@", "b", ",", *words]) + " . \n"
     rows = [{"text": " = Title = \n"}, {"text": ""}, {"text": text}]
-    [problem] = load(tmp_path, "wiki_continuation", *rows)
+    [problem] = load("wiki_continuation", *rows)
     assert problem.kind == "overlap"
     assert problem.question.startswith("Continue this text by about 50 words:\n\na-b, w0 w1 ")
     assert problem.question.endswith(" w97")
@@ -236,24 +182,6 @@ def test_a_wiki_paragraph_is_continued(tmp_path):
     assert (none.status.value, none.score) == ("wrong", 0.0)
 
 
-def test_open_sets_have_no_truth(tmp_path):
-    [one] = load(
-        tmp_path,
-        "longwriter",
-        {"messages": chat("Write a novel.", then=[{"role": "assistant", "content": "It was."}])},
-    )
-    [two] = load(
-        tmp_path,
-        "hellobench",
-        {"id": "chat_1", "chat_prompt": "Explain.", "category": "Science"},
-        split="test",
-    )
-    [three] = load(tmp_path, "writingbench", {"index": 1, "domain1": "Law", "query": "Draft."}, split="test")
-    assert [(p.kind, p.answer, p.question) for p in (one, two, three)] == [
-        ("open", None, "Write a novel."),
-        ("open", None, "Explain."),
-        ("open", None, "Draft."),
-    ]
-    assert three.source == "writingbench/Law"
+def test_a_set_that_the_hub_lacks_names_its_home():
     with pytest.raises(DataError, match=r"hellobench: is not on the hub; give path= .*Quehry/HelloBench"):
         load_problems("hellobench", split="test")

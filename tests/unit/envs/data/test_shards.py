@@ -120,9 +120,7 @@ def test_a_pipe_is_not_waited_for(tmp_path, monkeypatch, path):
     ("name", "split"),
     [
         ("validation-00003-of-00010-0123abcdef.parquet", "validation"),
-        ("test_sft-00000-of-00001.parquet", "test_sft"),
-        ("dev.jsonl", "dev"),
-        ("part-3.jsonl", None),
+        *(("test_sft-00000-of-00001.parquet", "test_sft"), ("dev.jsonl", "dev"), ("part-3.jsonl", None)),
         ("gsm8k_train.jsonl", None),
     ],
 )

@@ -1,11 +1,14 @@
 r"""What a reply states, where the answer ends, and what hedges, denies, bounds or calculates on."""
 
+from pathlib import Path
+
 import pytest
 
 from envs import Grader, extract
-from envs.extraction.replies import extract_text
-from envs.extraction.statements import widened
+from envs.grading.replies import extract_text
+from envs.grading.statements import widened
 
+DATA = Path(__file__).parents[3] / "data"
 OPTIONS = ("10 cm", "12 cm", "14 cm", "16 cm")
 
 
@@ -18,36 +21,6 @@ def _cases(table: str) -> list[str]:
 def grader():
     with Grader(workers=1, limit_s=30.0) as grader:
         yield grader
-
-
-@pytest.mark.parametrize(
-    ("said", "answer"),
-    [
-        ("is:\n\\[\n5\n\\].\nI am sure.", "5"),
-        ("is therefore:\n$$\nx = 5\n$$\nSo 6 is not.", "x = 5"),
-        ("is:\n\n**5**", "5"),
-        (": **5** apples.", "5"),
-        ("is $12.50, no more", "$12.50, no more"),
-        ("is $s=5$, regardless of $n$.", "s=5"),
-        ("is\n\\[5.\\] Now 6 is even", "5."),
-        ("is 5 which is odd.", "5"),
-        ("is 5, because 2+3=5.", "5"),
-        ("is 5, not 6.", "5"),
-        ("is x = 5, where y = 2.", "x = 5"),
-        ("is 12 (twelve).", "12"),
-        ("is 3/4 of a cup.", "3/4"),
-        ("is simply 5.", "5"),
-        ("is that she has 5 apples left.", "5"),
-        ("is: the volume is 120.", "120"),
-        ("is $5$ million", "$5$ million"),
-        ("is 10/2, which is 5.", "5"),
-        ("is x<5", "x<5"),
-        ("is 5<|im_end|>", "5"),
-    ],
-)
-def test_an_answer_ends_where_its_sentence_goes_on_to_something_else(said, answer):
-    found = extract(f"The answer {said}")
-    assert (found.answer, found.method) == (answer, "answer_is")
 
 
 FIVE = _cases(r"""
@@ -83,6 +56,9 @@ Answer: 5 Answer: 6 ;; We need 5 more than 3. ;; \boxed{5} or \boxed{6} ;; \boxe
 """)
 
 
+FOREIGN = (DATA / "foreign_replies.tsv").read_text(encoding="utf-8").splitlines()[1:]
+
+
 @pytest.mark.parametrize("mode", ["lenient", "math_verify"])
 @pytest.mark.parametrize("reply", FIVE)
 def test_what_is_meant_is_right(grader, reply, mode):
@@ -97,6 +73,22 @@ def test_a_hedge_is_wrong_and_stands_in_the_reply(grader, reply, mode):
     found = extract(reply, mode=mode)
     assert found.span is not None
     assert found.span.of(reply) == found.answer
+
+
+@pytest.mark.parametrize("mode", ["lenient", "prm800k", "math_verify"])
+@pytest.mark.parametrize("row", FOREIGN, ids=[row.partition("\t")[0] for row in FOREIGN])
+def test_of_sentences_in_other_languages_the_plain_statement_alone_is_right(grader, row, mode):
+    _, right, *others = row.split("\t")
+    for dressed in ("{}", "${}$", "**{}**"):
+        replies = [reply.replace("5", dressed.format("5")) for reply in (right, *others)]
+        grades = [grader.grade(reply, "5", mode=mode).status for reply in replies]
+        assert grades == ["correct", "wrong", "wrong", "wrong"], replies
+
+
+def test_sentences_that_were_written_behind_the_rules_for_other_languages(grader):
+    lines = (DATA / "foreign_sentences.txt").read_text(encoding="utf-8").splitlines()[1:]
+    wrong = [line for line in lines if (grader.grade(line[2:], "5").status == "correct") != (line[0] == "=")]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("mode", ["lenient", "math_verify", "boxed", "answer_is", "prm800k"])
@@ -115,22 +107,6 @@ def test_boxes_side_by_side_are_one_list_where_math_verify_looks(grader):
         assert grader.grade(reply, "5", mode="math_verify").status == "wrong"
         assert grader.grade(reply, "3, 5", mode="math_verify").status == "correct"
         assert grader.grade(reply, "5").status == "correct"  # else the last box counts, and nothing beside it
-
-
-@pytest.mark.parametrize(
-    ("said", "answer"),
-    [
-        ("St. Louis. It lies in Missouri.", "St. Louis"),
-        ("George W. Bush.", "George W. Bush"),
-        ("J. K. Rowling. She wrote it.", "J. K. Rowling"),
-        ("Vitamin C. It is found in fruit.", "Vitamin C"),
-        ("Paris, which lies in France.", "Paris"),
-        ("Paris or London.", "Paris or London"),
-        ("just war theory.", "just war theory"),
-    ],
-)
-def test_texts_keep_their_abbreviations(said, answer):
-    assert extract_text(f"The answer is {said}").answer == answer
 
 
 D = _cases(r"""

@@ -1,10 +1,11 @@
-"""The 25 instructions of IFEval: cases worked out by hand, both ways, and what no row may ask for."""
+"""Instructions: cases worked out by hand, both ways, and what no row may ask for."""
 
 from __future__ import annotations
 
 import gc
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,143 +14,13 @@ from envs.errors import MissingPackageError
 from envs.instructions import ConstraintError, constraints_of, follows
 from envs.instructions.constraints import TYPES, write_constraints
 from envs.instructions.ifeval import DETECTED, IFEVAL
-from envs.instructions.text import LANGUAGES, _detector, language_of, sentences
+from envs.instructions.text import LANGUAGES, _detector, language_of
 
-AT_LEAST, LESS = "at least", "less than"
-# (instruction, arguments, responses that follow it, responses that do not)
-CASES = [
-    ("keywords:existence", {"keywords": ["cat", "a.b"]}, ["CATS, a.b"], ["cat aXb", "a.b"]),
-    (
-        "keywords:frequency",
-        {"keyword": "war", "frequency": 2, "relation": AT_LEAST},
-        ["War, warm"],
-        ["one war", "peace"],
-    ),
-    ("keywords:frequency", {"keyword": " war", "frequency": 2, "relation": LESS}, ["war", "-"], ["war war"]),
-    ("keywords:forbidden_words", {"forbidden_words": ["rock", "C++"]}, ["rocks, C"], ["a Rock!", "in c++."]),
-    (
-        "keywords:letter_frequency",
-        {"letter": "Q", "let_frequency": 2, "let_relation": AT_LEAST},
-        ["q and Q"],
-        ["q"],
-    ),
-    (
-        "keywords:letter_frequency",
-        {"letter": "#", "let_frequency": 1, "let_relation": LESS},
-        ["a"],
-        ["a # b"],
-    ),
-    (
-        "length_constraints:number_sentences",
-        {"num_sentences": 3, "relation": AT_LEAST},
-        ["One. Two! Three", "no. yes. no."],
-        ["Dr. Li met J. Smith. He left", "3.5 is a number... or is it"],
-    ),
-    ("length_constraints:number_sentences", {"num_sentences": 2, "relation": LESS}, ["One"], ["One. Two."]),
-    (
-        "length_constraints:number_paragraphs",
-        {"num_paragraphs": 2},
-        ["a\n***\nb", "***\na *** b\n***"],
-        ["a", "a\n\nb", "a *** *** b", "***"],
-    ),
-    (
-        "length_constraints:number_words",
-        {"num_words": 3, "relation": AT_LEAST},
-        ["a b c", "it's so"],
-        ["a b"],
-    ),
-    ("length_constraints:number_words", {"num_words": 3, "relation": LESS}, ["a b"], ["a b c"]),
-    (
-        "length_constraints:nth_paragraph_first_word",
-        {"num_paragraphs": 2, "nth_paragraph": 2, "first_word": "Weekend"},
-        ["One.\n\nweekend, all", 'One.\n\n"WEEKEND" it is', "One.\n\n weekend's here"],
-        ["weekend\n\nOne", "One.\n\nweekends", "One", "a\n\nb\n\nweekend", "One.\n\n\n\nweekend"],
-    ),
-    (
-        "detectable_content:number_placeholders",
-        {"num_placeholders": 2},
-        ["[a] [b]", "[[a] []"],
-        ["[a]", "[a\n]["],
-    ),
-    (
-        "detectable_content:postscript",
-        {"postscript_marker": "P.S."},
-        ["Bye\nP.S. one", "p. s. two"],
-        ["PS one", "P.P.S one"],
-    ),
-    ("detectable_content:postscript", {"postscript_marker": "P.P.S"}, ["p.p. s"], ["P.S."]),
-    ("detectable_content:postscript", {"postscript_marker": "NB:"}, ["nb: this"], ["nb this"]),
-    (
-        "detectable_format:number_bullet_lists",
-        {"num_bullets": 2},
-        ["* a\n  - b", "*a\n-b\n**c**"],
-        ["* a", "* a\n* b\n* c", "1. a\n2. b"],
-    ),
-    ("detectable_format:constrained_response", {}, ["My answer is no."], ["My answer is no", "no"]),
-    (
-        "detectable_format:number_highlighted_sections",
-        {"num_highlights": 2},
-        ["*a* and **b**"],
-        ["*a*", "** ** and **b**", "*a\nb* *c"],
-    ),
-    (
-        "detectable_format:multiple_sections",
-        {"section_spliter": "SECTION", "num_sections": 2},
-        ["SECTION 1\na\nSECTION2\nb"],
-        ["Section 1 Section 2", "SECTION 1"],
-    ),
-    (
-        "detectable_format:json_format",
-        {},
-        ['{"a": [1]}', "```json\n[1]\n```", "```\n3\n```"],
-        ["a", "{'a': 1}", "[1] and more", "```json"],
-    ),
-    ("detectable_format:title", {}, ["<<joy>>\nla", "a <<b>> c"], ["< joy >", "<< >>", "<<joy\n>>", "<<>>"]),
-    (
-        "combination:two_responses",
-        {},
-        ["a******b", "******\na\n******\nb\n******"],
-        ["a", "a******a", "a******b******c", "a************b"],
-    ),
-    ("combination:repeat_prompt", {"prompt_to_repeat": "Say hi. "}, [" say hi. Hi"], ["Hi. Say hi.", "Say"]),
-    (
-        "startend:end_checker",
-        {"end_phrase": "Any questions? "},
-        ['So. any questions?"'],
-        ["Any questions? Yes"],
-    ),
-    (
-        "change_case:capital_word_frequency",
-        {"capital_frequency": 2, "capital_relation": AT_LEAST},
-        ["I saw NASA", "DON'T", "X-15 and U.S. or"],
-        ["Nasa", "NASA only"],
-    ),
-    ("change_case:capital_word_frequency", {"capital_frequency": 1, "capital_relation": LESS}, ["a"], ["A"]),
-    (
-        "change_case:english_capital",
-        {},
-        ["THE CAT SAT ON THE MAT."],
-        ["The cat", "123", "LE CHAT EST DANS LA MAISON"],
-    ),
-    (
-        "change_case:english_lowercase",
-        {},
-        ["the cat sat on the mat."],
-        ["The cat", "le chat est dans la maison"],
-    ),
-    ("punctuation:no_comma", {}, ["no; comma"], ["a, b"]),
-    ("startend:quotation", {}, [' "quoted" ', '"a" or "b"'], ['"', "'quoted'", '"open', "“curly”"]),
-    (
-        "language:response_language",
-        {"language": "de"},
-        ["Der Hund schläft heute im Garten und träumt."],
-        ["The dog is asleep in the garden today.", "12345 !!!"],
-    ),
-]
-
-
-def count(text: str) -> int:
-    return len(sentences(text))
+AT_LEAST = "at least"
+TABLE = Path(__file__).parents[3] / "data" / "instruction_cases.tsv"
+"""An instruction, its arguments, responses that follow it, and others; the last three as JSON."""
+ROWS = [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines()]
+CASES = [(id_, *map(json.loads, rest)) for id_, *rest in ROWS]
 
 
 def met(id_: str, arguments: dict[str, object], response: str) -> bool:

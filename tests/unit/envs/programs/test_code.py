@@ -56,13 +56,11 @@ def passes(code, gold):
         ("Here:\n```python\ndef add(a, b): return a + b\n```", ADD, [True] * 3),
         ("def add(a, b): return 3", ADD, [True, False, False]),
         ("def add(a, b): return [*a, *b]", ADD, [False, True, False]),
-        ("def other(): pass", ADD, [False] * 3),
-        ("no program", ADD, [False] * 3),
+        *(("def other(): pass", ADD, [False] * 3), ("no program", ADD, [False] * 3)),
         ("a, b = map(int, input().split())\nprint(a + b)", SUM, [True, True]),
         ("import sys\nprint(sum(map(int, sys.stdin.read().split())))", SUM, [True, True]),
         ("print(sum(map(int, open(0).read().split())))\nimport sys\nsys.exit()", SUM, [True, True]),
-        ("print(3)", SUM, [True, False]),
-        ("    return items[len(items) // 2]", MIDDLE, [True]),
+        *(("print(3)", SUM, [True, False]), ("    return items[len(items) // 2]", MIDDLE, [True])),
         ("def middle(items): return sorted(items)[0]", MIDDLE, [False]),
     ],
 )
@@ -101,15 +99,15 @@ def test_a_hostile_program_passes_nothing(name):
 def test_a_program_cannot_end_the_loop_of_a_test():
     gold = write_tests(ProgramTests(asserts=("assert all(map(lambda x: add(x, 1) == x + 1, [1, 2]))",)))
     assert passes("def add(a, b): raise StopIteration", gold) == [False]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "code",
-    ["import os\nos._exit(0)", "open('/tmp/input').read()", "print('3\\n42')", "exit(3)", "while True: 0"],
-)
-def test_a_hostile_program_for_standard_input_passes_nothing(code):
-    assert passes(code, write_tests(ProgramTests(pairs=(("1 2\n", "4\n"),)))) == [False]
+    gold = write_tests(ProgramTests(pairs=(("1 2\n", "4\n"),)))
+    endings = (
+        "import os\nos._exit(0)",
+        "open('/tmp/input').read()",
+        "print('3\\n42')",
+        "exit(3)",
+        "while True: 0",
+    )
+    assert not any(any(passes(code, gold)) for code in endings)
 
 
 @pytest.mark.slow
@@ -144,10 +142,7 @@ def test_what_is_no_plain_value_stays_with_the_program():
 @pytest.mark.parametrize(
     ("output", "wanted", "same"),
     [
-        ("1\n2", "1 2\n", True),
-        ("1.0000001", "1.0", True),
-        ("1.1", "1.0", False),
-        ("1", "1 1", False),
+        *(("1\n2", "1 2\n", True), ("1.0000001", "1.0", True), ("1.1", "1.0", False), ("1", "1 1", False)),
         ("", "", True),
     ],
 )
@@ -242,10 +237,9 @@ def load(tmp_path, name, **changes):
 )
 def test_a_published_row_shows_its_task_and_hides_its_tests(tmp_path, name, shown, hidden, solution):
     problem = load(tmp_path, name)
+    question = problem.question
     assert problem.kind == "code"
-    assert shown in problem.question
-    assert hidden not in problem.question
-    assert hidden in problem.answer
+    assert (shown in question, hidden in question, hidden in problem.answer) == (True, False, True)
     assert all(passes(solution, problem.answer))
 
 
@@ -267,8 +261,7 @@ def test_a_row_of_ones_own_names_its_kind(tmp_path):
     ("changes", "line"),
     [
         ({"test_list": None}, "kind 'code' needs it, or test and entry_point, or input_output"),
-        ({"test_list": ["assert ("]}, "is no Python"),
-        ({"test_list": []}, "has no tests"),
+        *(({"test_list": ["assert ("]}, "is no Python"), ({"test_list": []}, "has no tests")),
         ({"test_list": None, "input_output": "{"}, "is no JSON"),
         ({"test_list": None, "input_output": {"inputs": ["1"], "outputs": []}}, "as many inputs as outputs"),
     ],

@@ -34,7 +34,7 @@ def box(open_box):
 
 @pytest.fixture(scope="session")
 def run(box):
-    """Return run(*programs, box=box) -> what came of each, one after another in one session."""
+    """Return run(*programs, box=box) -> the result of each, one after another in one session."""
 
     def run_all(*programs, box=box):
         async def of_one_session():

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def ask(box):
-    """Return ask(program) -> what came of it, in one session for all."""
+    """Return ask(program) -> the result of it, in one session for all."""
     with asyncio.Runner() as runner:
         held = box.session()
         session = runner.run(held.__aenter__())

@@ -20,13 +20,8 @@ def test_a_failure_shows_the_programs_own_lines_and_leaves_what_was_defined(run)
     assert one.error == "ZeroDivisionError: division by zero"
     shown = [line.strip() for line in one.output.splitlines() if not line.strip().startswith("~")]
     assert [line for line in shown if "^" not in line] == [
-        "0.5",
-        "Traceback (most recent call last):",
-        'File "<program 1>", line 4, in <module>',
-        "f(0)",
-        'File "<program 1>", line 2, in f',
-        "return 1 / n",
-        "ZeroDivisionError: division by zero",
+        *("0.5", "Traceback (most recent call last):", 'File "<program 1>", line 4, in <module>', "f(0)"),
+        *('File "<program 1>", line 2, in f', "return 1 / n", "ZeroDivisionError: division by zero"),
     ]
     assert two.output == "0.25\n"
 
@@ -61,14 +56,12 @@ def test_a_program_without_an_end_is_ended(open_box, run):
 @pytest.mark.parametrize(
     ("program", "status", "error"),
     [
-        ("raise SystemExit", "ok", ""),
-        ("import sys; sys.exit(0)", "ok", ""),
+        *(("raise SystemExit", "ok", ""), ("import sys; sys.exit(0)", "ok", "")),
         ("import sys; sys.exit('no')", "error", "SystemExit: no"),
         ("1 +", "error", "SyntaxError: invalid syntax"),
         ("x = bytearray(2**40)", "memory", "MemoryError"),
         ("import os; os.kill(os.getpid(), 11)", "died", "the process was ended by signal 11"),
-        ("input()", "error", "EOFError: EOF when reading a line"),
-        ("", "ok", ""),
+        *(("input()", "error", "EOFError: EOF when reading a line"), ("", "ok", "")),
         (r"raise ValueError('\ud800')", "error", r"ValueError: \ud800"),
         (r"""import os; os.write(3, b'{"status": "error", "error": "\\ud800"}\n')""", "error", r"\ud800"),
     ],

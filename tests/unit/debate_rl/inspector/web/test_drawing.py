@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from debate.types import TurnId
 from debate_rl.inspector.blocks import Chart, Series, VoteDrawing
-from debate_rl.inspector.views.graph import Arrow, RoundGraph
+from debate_rl.inspector.views.votes import Arrow, RoundGraph
 from debate_rl.inspector.web.drawing import LABEL, NODE, binned, draw_chart, draw_votes
 
 A, B, C = (TurnId(agent, 0) for agent in range(3))

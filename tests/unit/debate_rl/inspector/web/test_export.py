@@ -8,7 +8,7 @@ from base64 import b64encode
 
 import pytest
 
-from debate_rl.inspector.web.export import export_html
+from debate_rl.inspector.web.rendering import export_html
 from transcripts import FilterError, RunStore
 
 
@@ -57,7 +57,7 @@ def test_nothing_is_left_where_writing_fails(run, tmp_path, monkeypatch):
     with RunStore.open(run) as store:
         with pytest.raises(FilterError):
             export_html(store, "winne:x", path)
-        monkeypatch.setattr("debate_rl.inspector.web.export.debate_view", lambda *_: 1 / 0)
+        monkeypatch.setattr("debate_rl.inspector.web.rendering.debate_view", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             export_html(store, "", path)
     assert list(tmp_path.iterdir()) == [run]

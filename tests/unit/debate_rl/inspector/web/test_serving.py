@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import debate_rl
-from debate_rl.inspector.web.serving import listen, need_packages, url_of
+from debate_rl.inspector.web import listen, need_packages, url_of
 
 HOME = Path(debate_rl.__file__).parents[1]
 
@@ -83,8 +83,8 @@ def test_the_command_serves_until_it_is_interrupted(run, host):
 @pytest.mark.slow
 def test_pages_load_no_torch():
     code = (
-        "import sys, debate_rl.inspector.web.app, debate_rl.inspector.web.export\n"
-        "from debate_rl.inspector.web.serving import warm\nwarm()\n"
+        "import sys, debate_rl.inspector.web.app, debate_rl.inspector.web.rendering\n"
+        "from debate_rl.inspector.web import warm\nwarm()\n"
         "print([name for name in ('torch', 'transformers', 'textual', 'matplotlib') if name in sys.modules])"
     )
     done = subprocess.run(

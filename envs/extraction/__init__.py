@@ -1,1 +1,0 @@
-"""The answer in a text: where it stands under each mode."""
