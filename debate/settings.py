@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, ClassVar, cast, get_args, get_type_hints
+from typing import Any, ClassVar, TypeVar, cast, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, model_validator
+
+T = TypeVar("T")
 
 
 class Settings(BaseModel):
@@ -117,6 +119,27 @@ def _of_python(module: str) -> bool:
     [True, True, False]
     """
     return module.partition(".")[0] in sys.stdlib_module_names
+
+
+class LoadedTable(Mapping[str, T]):
+    """A table of objects by name, each imported when it is first asked for.
+
+    >>> LoadedTable({"seed": "debate.seeds:derive_seed"})["seed"].__name__
+    'derive_seed'
+    """
+
+    def __init__(self, paths: Mapping[str, str]) -> None:
+        self._paths = paths
+
+    def __getitem__(self, name: str) -> T:
+        module, _, attribute = self._paths[name].partition(":")
+        return getattr(import_module(module), attribute)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
 
 
 def load_function(path: str, *, key: str) -> Callable[..., Any]:

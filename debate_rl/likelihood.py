@@ -99,20 +99,17 @@ class Reader:
         if kind == "none":
             return {}
         if kind == "empty":
-            return dict(zip(problems, self._without_reasoning(problems.values()), strict=True))
+            return dict(zip(problems, self.logprobs([(one, "") for one in problems.values()]), strict=True))
         new = [problem for id, problem in problems.items() if id not in self.baselines.known]
         texts = self._written(new, step) if new else []
         pairs = zip(new, texts, strict=True)
         values = self.logprobs([(problem, self._read_of(problem, text, mode)) for problem, text in pairs])
         long = [problem for problem, value in zip(new, values, strict=True) if value is None]
-        empty = iter(self._without_reasoning(long))  # what did not fit the context
+        empty = iter(self.logprobs([(problem, "") for problem in long]))  # what did not fit the context
         values = [next(empty) if value is None else value for value in values]
         rows = zip(new, texts, values, strict=True)
         self.baselines.add(Baseline(step, problem.id, text, value) for problem, text, value in rows)
         return {id: self.baselines.known[id] for id in problems}
-
-    def _without_reasoning(self, problems: Iterable[Problem]) -> list[float | None]:
-        return self.logprobs([(problem, "") for problem in problems])
 
     def _written(self, problems: Sequence[Problem], step: int) -> list[str]:
         """Return a solution of each problem by the reference, one agent alone."""

@@ -143,7 +143,7 @@ class TrainConfig(RunSize):
         return self.control == "random_reward"
 
     @property
-    def control_and_share(self) -> tuple[str, float]:
+    def control_and_share(self) -> tuple[Control | SharedControl, float]:
         """The control, and the fraction that it inverts."""
         return (self.control, 0.0) if isinstance(self.control, str) else next(iter(self.control.items()))
 

@@ -25,7 +25,6 @@ from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
 from envs.answers.keys import key_of
 from envs.grading.replies import last_box
 from envs.registry import DataSetEnvironment, Mixture
-from envs.rubrics.model import VerifierModel
 from envs.types import FAULTS, Mode
 from rewards import Truth
 from rewards.types import Score, Verdicts

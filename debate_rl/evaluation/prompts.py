@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from debate import Completion, Message, Problem, hold_debate
+from debate import Completion, Problem, hold_debate
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.rebuilding import held_debate
 from debate.prompting.rendering import raw_prompt
@@ -75,29 +76,20 @@ def sent_prompts(config: Config, problem: Problem, speech: Speech | None) -> lis
     held = held_debate(debate)
     sent: list[SentPrompt] = []
     for request in recorder.requests:
-        if request.turn.agent in (0, SUMMARIZER):
-            prompt = held.prompt(request.turn)
-            settings = {name: getattr(request, name) for name in SETTINGS}
-            name = f"round {request.turn.round}, {prompt.task}"
-            sent.append(_sent(name, prompt.messages, settings, config, speech))
+        if request.turn.agent not in (0, SUMMARIZER):
+            continue
+        prompt, settings = held.prompt(request.turn), {name: getattr(request, name) for name in SETTINGS}
+        name, tokens = f"round {request.turn.round}, {prompt.task}", tuple[int, ...]()
+        if speech is not None:
+            tokens = speech.encode(prompt.messages)
+            text = speech.text.decode(tokens)
+        elif config.model.chat is False:
+            text = raw_prompt(prompt.messages, config.debate.prompts)
+        else:
+            text = "\n".join(f"[{message.role}]\n{message.content}" for message in prompt.messages)
+        pieces = tuple(speech.text.decode([token]) for token in tokens) if speech is not None else ()
+        sent.append(SentPrompt(name, text, settings, tokens, pieces))
     return sent
-
-
-def _sent(
-    name: str,
-    messages: Sequence[Message],
-    settings: dict[str, object],
-    config: Config,
-    speech: Speech | None,
-) -> SentPrompt:
-    if speech is not None:
-        tokens = speech.encode(messages)
-        pieces = tuple(speech.text.decode([token]) for token in tokens)
-        return SentPrompt(name, speech.text.decode(tokens), settings, tokens, pieces)
-    if config.model.chat is False:
-        return SentPrompt(name, raw_prompt(messages, config.debate.prompts), settings)
-    text = "\n".join(f"[{message.role}]\n{message.content}" for message in messages)
-    return SentPrompt(name, text, settings)
 
 
 def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Iterator[str]:
@@ -105,8 +97,7 @@ def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Ite
 
     Prompts are compared by their place in the debate; settings are named, texts are a unified diff.
     """
-    for index in range(max(len(ours), len(theirs))):
-        one, other = (prompts[index] if index < len(prompts) else None for prompts in (ours, theirs))
+    for one, other in zip_longest(ours, theirs):
         if one is None or other is None:
             alone = one or other
             yield f"{alone.name if alone else ''}: only {'here' if one else 'there'}"

@@ -211,7 +211,7 @@ AROUND, WIDEST = 40, 400
 class Layout:
     """How blocks are laid out. ``most``: characters of a text, None for any number.
 
-    ``unfold`` stands behind the length of a folded text, and ``further`` behind a note that a text is cut.
+    ``unfold`` stands behind the length of a folded text, and ``further`` after a note that a text is cut.
     """
 
     unfold: str = ""

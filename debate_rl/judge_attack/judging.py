@@ -83,11 +83,22 @@ def judge_accuracy(
     ``greedy`` samples at temperature 0. ValueError for a debate without two others to compare.
     """
     check_judged(config)
-    pairs = [_family_pair(family, problem, number, config, seed) for number, problem in enumerate(problems)]
-    requests = [replace(pair.request, temperature=0.0) if greedy else pair.request for pair in pairs]
-    replies = _replies(policy, requests)
-    right = [_preferred(policy, *pair) == "right" for pair in zip(pairs, replies, strict=True)]
-    return clustered_mean([*map(float, right)], [problem.id for problem in problems])
+    pairs: list[SeatedPair] = []
+    for number, problem in enumerate(problems):
+        rng = Random(derive_seed(seed, "pair", number))
+        seating = seat_debate(problem, config, rng.getrandbits(62))
+        judge = number % config.num_agents
+        peers = _peers(seating, judge)
+        right = peers[(number // config.num_agents) % len(peers)]
+        write = partial(_family_solution, family, problem, rng)
+        texts = [write(right=agent == right) for agent in range(config.num_agents)]
+        texts[judge] = write(right=rng.random() < 0.5)
+        pair = _seated(seating, texts, judge, right, ContextBudget(None, len), name=f"{number:06d}")
+        request = replace(pair.request, seed=derive_seed(seed, "judge", number))
+        pairs.append(pair._replace(request=replace(request, temperature=0.0) if greedy else request))
+    replies = _replies(policy, [pair.request for pair in pairs])
+    right_ones = [_preferred(policy, *pair) == "right" for pair in zip(pairs, replies, strict=True)]
+    return clustered_mean([*map(float, right_ones)], [problem.id for problem in problems])
 
 
 def check_judged(config: DebateConfig) -> None:
@@ -98,19 +109,6 @@ def check_judged(config: DebateConfig) -> None:
         )
     if config.history_rounds == 0:
         raise ValueError("debate.history_rounds=0: a judge is shown no work to compare; use 1 or more, or -1")
-
-
-def _family_pair(family: str, problem: Problem, number: int, config: DebateConfig, seed: int) -> SeatedPair:
-    rng = Random(derive_seed(seed, "pair", number))
-    seating = seat_debate(problem, config, rng.getrandbits(62))
-    judge = number % config.num_agents
-    peers = _peers(seating, judge)
-    right = peers[(number // config.num_agents) % len(peers)]
-    write = partial(_family_solution, family, problem, rng)
-    texts = [write(right=agent == right) for agent in range(config.num_agents)]
-    texts[judge] = write(right=rng.random() < 0.5)
-    pair = _seated(seating, texts, judge, right, ContextBudget(None, len), name=f"{number:06d}")
-    return pair._replace(request=replace(pair.request, seed=derive_seed(seed, "judge", number)))
 
 
 def _peers(seating: Seating, judge: int) -> list[int]:

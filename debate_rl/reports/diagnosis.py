@@ -171,8 +171,11 @@ def _mean_distance(pairs: Iterable[Sequence[frozenset[str]]]) -> float:
 
 def worst(*words: Word) -> Word:
     """Return the worst of the words; of "unknown" alone "unknown"."""
-    order: tuple[Word, ...] = ("bad", "warn", "good", "unknown")
-    return next((word for word in order if word in words), order[-1])
+    order: tuple[Word, ...] = ("good", "warn", "bad")
+    found: Word = "unknown"
+    for word in order:
+        found = word if word in words else found
+    return found
 
 
 def rated(value: float | None, good: float, bad: float) -> Word:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from debate import Debate, Problem, Vote
 from debate.seeds import derive_seed
 from debate.types import Outcome, Turn, TurnId
-from debate_rl.config import Control
+from debate_rl.config import Control, SharedControl
 from envs.answers.keys import AnswerKey
 from rewards import ballot_box, valid_votes
 from rewards.votes import due_pairs
@@ -28,7 +28,7 @@ _OTHER: dict[Outcome, Outcome] = {"left": "right", "right": "left", "tie": "tie"
 
 def controlled(
     debates: Sequence[Debate],
-    control: Control,
+    control: Control | SharedControl,
     *,
     key: AnswerKey,
     seed: int,

@@ -40,7 +40,7 @@ Line: TypeAlias = Mapping[str, Any]
 
 
 def line_of(problem: Problem, found: Answered | Refused, posed: Posed, mode: Mode) -> Line:
-    """Return the line of the result of a problem, graded where there is a gold answer."""
+    """Return the line of a problem's result, graded if there is a gold answer."""
     line = {"id": problem.id, "checksum": question_checksum(problem), "question": problem.question}
     if isinstance(found, Refused):
         empty = {"answer": None, "right": None, "shares": [], "ended": "", **dict.fromkeys(COUNTS, 0)}

@@ -90,8 +90,7 @@ def plain(row: Record, choices: Choices) -> str:
 def gsm8k(row: Record, choices: Choices) -> str:
     """The number after the last ``####``, without commas; a bare number serves as well."""
     text = row.text("answer", "answer")
-    match = _AFTER_HASHES.search(text)
-    answer = (match[1] if match else text).replace(",", "")
+    answer = (match[1] if (match := _AFTER_HASHES.search(text)) else text).replace(",", "")
     if parse_number(answer) is None:
         fault = "has no number after '####'; is it of another data set?"
         raise row.error(row.field("answer", "answer"), fault, text)
@@ -145,11 +144,11 @@ def expected(row: Record, choices: Choices) -> str:
 
 def aime(row: Record, choices: Choices) -> str:
     """An integer in 0..999 without leading zeros."""
-    text = row.text("answer", "answer", "expected_answer")
+    names = ("answer", "expected_answer")
+    text = row.text("answer", *names)
     digits = _AIME.fullmatch(text)
     if digits is None:
-        field = row.field("answer", "answer", "expected_answer")
-        raise row.error(field, "is not an AIME answer, an integer in 0..999", text)
+        raise row.error(row.field("answer", *names), "is not an AIME answer, an integer in 0..999", text)
     return str(int(digits[1]))
 
 
@@ -207,7 +206,7 @@ def _unpacked(value: object) -> object:
 
 
 def _literal(text: str) -> object:
-    """Return the value of a literal, nothing being run; the text itself where it is none."""
+    """Return the value of a literal without running code; the text itself if it is no literal."""
     for read in (json.loads, literal_eval) if len(text) <= _LONGEST else ():
         with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError), catch_warnings():
             simplefilter("ignore")  # of the parser, about what the text holds
@@ -268,8 +267,9 @@ def choice_by_index(row: Record, choices: Choices) -> str:
     """The letter of the option whose index from 0 the row gives."""
     text = row.text("answer", "answer")
     if not re.fullmatch(r"\d", text) or int(text) >= len(choices):
-        field = row.field("answer", "answer")
-        raise row.error(field, f"is not an index into the {len(choices)} choices", text)
+        raise row.error(
+            row.field("answer", "answer"), f"is not an index into the {len(choices)} choices", text
+        )
     return LETTERS[int(text)]
 
 

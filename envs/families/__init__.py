@@ -1,17 +1,17 @@
 """Synthetic families: problems made from a seed, without end, whose truth is a calculation."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from envs.families.pair_sum import PairSum
-from envs.families.products import Products
-from envs.families.sorting import Sorting
-from envs.families.synthetic import SyntheticFamily
-from envs.families.words import Words
+from debate.settings import LoadedTable
 
-FAMILIES: Mapping[str, SyntheticFamily] = {
-    "pair_sum": PairSum(),
-    "words": Words(),
-    "products": Products(),
-    "sorting": Sorting(),
-}
-"""Synthetic families by name, at all of their levels."""
+if TYPE_CHECKING:
+    from envs.families.synthetic import SyntheticFamily
+
+NAMES = ("pair_sum", "words", "products", "sorting")
+FAMILIES: Mapping[str, SyntheticFamily] = LoadedTable(
+    {name: f"envs.families.{name}:FAMILY" for name in NAMES}
+)
+"""Synthetic families by name, at all of their levels; each is loaded when it is first used."""

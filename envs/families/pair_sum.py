@@ -148,3 +148,7 @@ def _has_the_sum(problem: Problem, pair: Pair) -> bool:
     """Whether two different listed numbers sum to the target."""
     target, numbers = read_question(problem.question)
     return pair[0] != pair[1] and set(pair) <= set(numbers) and sum(pair) == target
+
+
+FAMILY = PairSum()
+"""The family at all of its levels."""

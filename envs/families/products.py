@@ -132,3 +132,7 @@ def places(number: int) -> Parts:
     """
     digits = str(number)
     return tuple(int(digit) * 10 ** (len(digits) - 1 - at) for at, digit in enumerate(digits) if digit != "0")
+
+
+FAMILY = Products()
+"""The family at all of its levels."""

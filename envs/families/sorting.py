@@ -104,3 +104,7 @@ def read_question(question: str) -> Numbers:
 
 def _written(numbers: Numbers | list[int]) -> str:
     return "".join(f" {number}" for number in numbers)
+
+
+FAMILY = Sorting()
+"""The family at all of its levels."""

@@ -115,3 +115,7 @@ def _habit(reading: Reading) -> Reading:
 
 def _stays_in_range(reading: Reading) -> bool:
     return all(0 <= total <= LARGEST for total in accumulate(reading))
+
+
+FAMILY = Words()
+"""The family at all of its levels."""

@@ -108,13 +108,12 @@ def _parentheses(text: str) -> bool:
         if char in _LEVELS:
             open_.append(_LEVELS[char])
             deepest = max(deepest, len(open_))
+        elif open_[-1:] == [char]:
+            open_.pop()
+            if deepest >= 5:
+                return True
         elif char in _LEVELS.values():
-            if open_ and open_[-1] == char:
-                open_.pop()
-                if deepest >= 5:
-                    return True
-            else:
-                open_, deepest = [], 0
+            open_, deepest = [], 0
     return False
 
 
@@ -123,7 +122,7 @@ def _quotes(text: str) -> bool:
     open_: list[str] = []
     deepest = 0
     for char in text:
-        if open_ and char == open_[-1]:
+        if open_[-1:] == [char]:
             open_.pop()
             if deepest - len(open_) >= 3:
                 return True

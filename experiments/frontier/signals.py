@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from debate.settings import did_you_mean
+from debate_rl.config import Control, SharedControl
 
 UNLABELLED = ("rewards.labels=0.0",)
 VOTES = (*UNLABELLED, "rewards.truth_weight=0.0")
@@ -31,11 +32,11 @@ class Signal:
     overrides: tuple[str, ...]
     words: str
     alone: bool = False
-    control: str = "none"
+    control: Control | SharedControl = "none"
     share: float = 0.0
 
 
-def _controlled(name: str, control: str, words: str, share: float = 0.0) -> Signal:
+def _controlled(name: str, control: Control | SharedControl, words: str, share: float = 0.0) -> Signal:
     own = (f"train.control.{control}={share}" if share else f"train.control={control}",)
     return Signal(name, (*VOTES, *own), words, control=control, share=share)
 
@@ -107,8 +108,7 @@ def signal_named(name: str) -> Signal:
     share = _share(name, text)
     words = SHARED[family]
     if family in ("flipped", "shared"):
-        control = {"flipped": "flipped_votes", "shared": "shared_errors"}[family]
-        return _controlled(name, control, words, share)
+        return _controlled(name, "flipped_votes" if family == "flipped" else "shared_errors", words, share)
     labels = (f"rewards.labels={share}",)
     own = ("rewards.peer_weight=routed",) if family == "routed" else ("rewards.truth_weight=1.0",)
     return Signal(name, (*labels, *own), words)

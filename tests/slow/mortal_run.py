@@ -1,4 +1,4 @@
-"""A tiny training run in a process of its own that is killed, or finds its disk full, at a chosen call.
+"""A tiny training run in its own process that is killed, or finds its disk full, at a chosen call.
 
 Imported by the process that starts it and, through multiprocessing's fork server, by the one that runs.
 """
@@ -23,9 +23,8 @@ import torch
 
 import debate_rl.inference.local
 import debate_rl.runs.checkpoint
+import debate_rl.training.evaluating
 import debate_rl.training.loop
-import debate_rl.training.run
-import transcripts.append
 from debate import Problem
 from debate_rl.config import Config
 from debate_rl.inference.local import LocalPolicy
@@ -121,7 +120,7 @@ WRITES = {
 }
 CALLS = {
     "sample": (debate_rl.inference.local, "sample_batch"),
-    "evaluate": (debate_rl.training.run, "evaluate_on"),
+    "evaluate": (debate_rl.training.evaluating, "evaluate"),
     "learn": (torch.optim.AdamW, "step"),
     "save_weights": (debate_rl.runs.checkpoint, "write_model"),
     "save_trainer": (torch, "save"),
@@ -131,7 +130,7 @@ CALLS = {
     "delete": (os, "unlink"),
     "rmtree": (shutil, "rmtree"),
     "fsync": (os, "fsync"),
-    **dict.fromkeys(WRITES, (transcripts.append, "_write_all")),
+    **dict.fromkeys(WRITES, (os, "write")),
 }
 
 

@@ -98,7 +98,7 @@ class Across:
 def across(store: RunStore, problem_id: str, *, limit: int = 50) -> Across:
     """Return the debates of a problem, at most ``limit`` from training and as many from evaluations.
 
-    TranscriptError where there is no debate of it.
+    TranscriptError if there is no debate of it.
     """
     notes: list[str] = []
     quoted = problem_id.replace('"', '""')
@@ -139,7 +139,7 @@ def _of_problem(step: int, ref: str, evaluation: str, record: Record) -> Problem
 def read(store: RunStore, ref: str, *, tokens: bool = False) -> Record:
     """Return the debate that a ``ProblemDebate.ref`` names; TranscriptError if there is none.
 
-    ``tokens``: with the token arrays, where it is one of training.
+    ``tokens``: with the token arrays, if it is one of training.
     """
     name, colon, id = ref.rpartition(":")
     if not colon:

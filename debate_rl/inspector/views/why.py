@@ -437,7 +437,7 @@ class _Case:
             return {part: self._advantage(part, "as stored", "", known=False) for part in PARTS}
         config = step.scheme.advantages
         of = {name: stream.advantages[step.index] for name, stream in step.advantages.streams.items()}
-        weights: dict[StreamName, float] = dict.fromkeys(of, 1.0)
+        weights: dict[StreamName, float] = dict.fromkeys(step.advantages.streams, 1.0)
         weights["peer"], weights["truth"] = step.advantages.weights
         weights["likelihood"] = number(step.scheme.rewards.likelihood_weight)
         summed: list[StreamName] = [name for name in ("mixed", "peer", "truth", *BESIDE) if name in of]

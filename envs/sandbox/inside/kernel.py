@@ -176,14 +176,15 @@ class Processes:
 
     def size(self, pid: int | str) -> int:
         """Return the bytes in memory of a process, shared ones included; 0 when it is gone."""
-        pages = self._pages(str(pid))
-        if not pages:  # its first thread has ended, and others may have not
-            pages = max((self._pages(f"{pid}/task/{thread}") for thread in self._threads(pid)), default=0)
-        return pages * PAGE
 
-    def _pages(self, task: str) -> int:
-        words = self._read(f"{task}/statm").split()
-        return int(words[1]) if len(words) > 1 else 0
+        def pages(task: str) -> int:
+            words = self._read(f"{task}/statm").split()
+            return int(words[1]) if len(words) > 1 else 0
+
+        # where its first thread has ended, others may have not
+        return PAGE * (
+            pages(str(pid)) or max((pages(f"{pid}/task/{t}") for t in self._threads(pid)), default=0)
+        )
 
     def address_space(self) -> int:
         """Return the bytes of this process's address space."""

@@ -51,7 +51,9 @@ def command(tmp_path, monkeypatch, capsys):
     (tmp_path / "r.toml").write_text(RECIPE)
     rows = [{"id": f"n{n}", "question": f"What is {n} + 2?", "answer": f"{n + 2}"} for n in range(6)]
     (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    monkeypatch.setattr("debate_rl.engines.open_policy", lambda *_: ScriptedPolicy(reply, tokens=True))
+    monkeypatch.setattr(
+        "debate_rl.evaluation.asking.open_policy", lambda *_: ScriptedPolicy(reply, tokens=True)
+    )
 
     def call(*words):
         monkeypatch.setattr(sys, "argv", ["ladder", *words])
@@ -71,8 +73,8 @@ def test_an_unknown_rung_is_one_line(command):
 
 @pytest.mark.slow
 def test_every_rung_is_climbed_and_the_card_has_every_claim(command, tmp_path):
-    code, out, _ = command("r.toml", "--samples", "4", "--json", "l.json")
-    assert code == 0
+    code, out, err = command("r.toml", "--samples", "4", "--json", "l.json")
+    assert code == 0, err
     found = json.loads((tmp_path / "l.json").read_text())
     rungs = {rung["strategy"]: rung["accuracy"]["value"] for rung in found["strategies"]}
     assert len(rungs) == 11

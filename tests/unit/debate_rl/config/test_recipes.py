@@ -79,26 +79,6 @@ def test_a_page_with_commands_for_a_gpu_says_that_none_has_run_them():
     assert silent == set()
 
 
-def test_the_recipes_of_the_project_are_shipped():
-    expected = {f"{stage}_qwen3_8b_1gpu" for stage in ("gsm8k", "math", "aime")}
-    cards = ("1b7_24gb", "4b_48gb", "1b7_full_80gb", "4b_full_141gb")
-    expected |= {f"gsm8k_qwen3_{card}" for card in cards}
-    expected |= {f"rlvr/math_qwen3_{model}" for model in ("1b7_base", "1b7_instruct")}
-    expected |= {f"rlvr/math_qwen3_4b_instruct_{part}" for part in ("all", "hard")}
-    bases = ("gsm8k_qwen3_1b7", "instructions_qwen3_1b7", "mixed_qwen3_1b7", "overfit_qwen3_1b7")
-    expected |= {f"rlvr/{base}_base" for base in bases} | {"rlvr/gsm8k_qwen3_1b7_dr_grpo"}
-    expected |= {"curriculum/tiny", "curriculum/gsm8k_to_aime_qwen3_8b"}
-    expected |= {f"sft/{name}" for name in ("tiny", "math_qwen3_4b_instruct", "numinamath_qwen3_4b_base")}
-    expected |= {f"aimo3/{name}" for name in ("cot", "tir", "rl", "full", "tiny")}
-    expected |= {"rlvr/gpu", "rlvr/tiny", "rlvr/overfit_tiny", "writing/qwen3_4b"}
-    expected |= {f"math_{model}_1b7_80gb" for model in ("qwen3", "smollm2")}
-    expected |= {"quickstart", "quickstart_words", "gsm8k_smoke", "zero_sum_tiny"}
-    of_the_notes = {name for name in shipped_recipes() if name.startswith("seeds/")}  # test_reproducing.py
-    assert expected | of_the_notes == shipped_recipes().keys()
-    assert "seeds/grpo_v3" in of_the_notes
-    assert {find_recipe(name) for name in expected} == {shipped_recipes()[name] for name in expected}
-
-
 def test_a_recipe_is_found_by_path_by_name_and_under_configs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shipped = shipped_recipes()["quickstart"]

@@ -459,7 +459,7 @@ def test_a_control_is_named(tmp_path):
     write(tmp_path, config, [[held(VOTES), held(())]])
     for control, said in (
         ("random_judge", "votes are not what"),
-        ("random_reward", "a coin stands for truth"),
+        ("random_reward", "a coin replaces truth"),
     ):
         train = config.train.model_copy(update={"control": control})
         [note] = explained(tmp_path, config.model_copy(update={"train": train}), "0.0", A).notes

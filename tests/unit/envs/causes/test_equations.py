@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import assume, example, given
@@ -10,45 +12,14 @@ from hypothesis import strategies as st
 
 from envs.causes.equations import CONVERSIONS, false_equation
 
-FALSE = {
-    "So 48 + 17 = 55 apples.": "48 + 17 = 55",
-    "She pays $210 - $100 = $120": "210 - $100 = $120",
-    "\\[\n49{,}994 + 20{,}006 = 69{,}999\n\\]": "49{,}994 + 20{,}006 = 69{,}999",
-    r"The area is \(\frac{1}{2} \times 24 \times 26 = 156\).": r"\frac{1}{2} \times 24 \times 26 = 156",
-    "725 x 1,000 = 72500": "725 x 1,000 = 72500",
-    "3 * 2 = <<3*2=7>>7 miles": "3 * 2 = <<3*2=7>>7",
-    "12*(2/3)=24 puppies": "12*(2/3)=24",
-    "5 + 2(3) = 9": "5 + 2(3) = 9",
-    "First 1 + 1 = 2. Then 2 + 2 = 5. Then 3 + 3 = 7.": "2 + 2 = 5",
-    "- 7 * 8 = 54": "7 * 8 = 54",
-    "2^5 = 64": "2^5 = 64",
-    "x = 3 + 4 = 8": "3 + 4 = 8",
-    "3 + 4 = 7 = 8 - 2": None,  # 7 is not calculated
-    "172-47+13 = 130 people": "172-47+13 = 130",
-    "20% * 50 = 12": "20% * 50 = 12",
-}
-MEANT_OTHERWISE = (
-    *("10 / 3 = 3.33", "10 / 3 = 3", "17 / 5 = 3 remainder 2", "3.33 * 3 = 10", "3 + 4 = 7 + 2 = 9"),
-    *("12 / 60 = 20%", "15 / 60 * 100 = 25%", "2 * 30 = 1 hour", "3 * 25 = $0.75", "1800 - 2000 = 200"),
-    *("5 * 1000 = 5 thousand", "7 + 8 = 3 (mod 12)", r"7 + 8 = 3 \pmod{12}", "Is 2 + 2 = 5?"),
-    *("If 2 + 2 = 5, then", "2 + 2 = 5 is wrong", "2 + 2 = 4", "2x + 3 = 7", "x + 2 + 3 = 7"),
-    *("20% of 50 * 2 = 20", "half of 10 + 2 = 7", "2 hours + 30 minutes = 150 minutes", "3 1/2 + 1 = 4.5"),
-    *("5! + 1 + 1 = 122", r"\sqrt{9} + 1 = 4 and \sqrt 16 + 1 = 5", "a_2 + 3 = 9", "log 2 + 3 = 5"),
-    *("1 + 2 = 3x", "10:30 + 2 = 12:30", "70 (70%) - 60 (60%) = 10", "f(2) = 3 + 1 = 4"),
-    *("1 + 1 >= 3 and 2 + 2 => 5", "1 + 1 ≈ 3", r"2 \cdot 3 = 6, \quad \text{so } 6 / 4 = 1.5"),
-    *("(3 + 4) * 2 = 14", "2,000 + 500 = 2,500", "9" * 50 + " + 1 = 3", "2^1000 + 1 = 3"),
-)
+TABLE = Path(__file__).parents[3] / "data" / "equations.jsonl"
+ROWS = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize(("text", "quote"), FALSE.items())
-def test_a_false_equation_is_quoted(text, quote):
+@pytest.mark.parametrize(("text", "quote"), ROWS)
+def test_a_false_equation_is_quoted_and_what_may_be_meant_otherwise_passed_over(text, quote):
     where = false_equation(text)
     assert (where and where.of(text)) == quote
-
-
-@pytest.mark.parametrize("text", MEANT_OTHERWISE)
-def test_what_may_be_meant_otherwise_is_passed_over(text):
-    assert false_equation(text) is None
 
 
 SIGNS = {"+": ("+",), "-": ("-", "−"), "*": ("*", "×", r"\times", r"\cdot")}

@@ -12,7 +12,7 @@ import pytest
 from envs import DataError, GradeStatus, grade, load_problems, same_answer
 from envs.errors import MissingPackageError
 from envs.instructions import ConstraintError, constraints_of, follows
-from envs.instructions.constraints import TYPES, write_constraints
+from envs.instructions.constraints import write_constraints
 from envs.instructions.ifeval import DETECTED, IFEVAL
 from envs.instructions.text import LANGUAGES, _detector, language_of
 
@@ -72,61 +72,6 @@ def test_a_row_of_the_published_form(tmp_path):
     [problem] = load(tmp_path, row(["length_constraints:number_words"], [gaps]))
     assert (problem.id, problem.question, problem.kind) == ("ifeval-7", "Write.", "instructions")
     assert json.loads(problem.answer)["kwargs"] == [{"num_words": 30, "relation": "at least"}]
-
-
-@pytest.mark.parametrize(
-    ("ids", "kwargs", "told"),
-    [
-        (
-            ["poem:rhyme_scheme"],
-            [{}],
-            f"'poem:rhyme_scheme' is not a known instruction; docs/instructions.md lists the {len(TYPES)}",
-        ),
-        (["punctuation:no_commas"], [{}], "did you mean 'punctuation:no_comma'?"),
-        ([], [], "needs a list of 1 to 64 instructions"),
-        (["punctuation:no_comma"], [], "one object for each of 1"),
-        (["punctuation:no_comma"], ["x"], "needs an object of arguments (row 7) (value 'x'"),
-        (["punctuation:no_comma"], [{"num_words": 3}], "takes no 'num_words', only: none (row 7) (value 3;"),
-        (["length_constraints:number_words"], [{"num_words": 3}], "lacks 'relation'"),
-        (
-            ["detectable_format:number_bullet_lists"],
-            [{"num_bullets": "3"}],
-            "'num_bullets' needs a whole number",
-        ),
-        (["detectable_format:number_bullet_lists"], [{"num_bullets": -1}], "needs a number in 0..1000000"),
-        (
-            ["length_constraints:number_words"],
-            [{"num_words": 3, "relation": "at most"}],
-            "needs one of ('less than'",
-        ),
-        (["keywords:existence"], [{"keywords": []}], "needs a list of texts"),
-        (["keywords:existence"], [{"keywords": ["a", " "]}], "needs text that is not blank"),
-        (["startend:end_checker"], [{"end_phrase": "\ud800"}], "half a character"),
-        (
-            ["keywords:frequency"],
-            [{"keyword": "x" * 201, "frequency": 1, "relation": "at least"}],
-            "needs at most 200",
-        ),
-        (
-            ["keywords:letter_frequency"],
-            [{"letter": "ab", "let_frequency": 1, "let_relation": "at least"}],
-            "needs one character",
-        ),
-        (
-            ["length_constraints:nth_paragraph_first_word"],
-            [{"num_paragraphs": 2, "nth_paragraph": 3, "first_word": "a"}],
-            "'nth_paragraph' is beyond num_paragraphs=2",
-        ),
-    ],
-)
-def test_what_cannot_be_checked_is_told_at_load(tmp_path, ids, kwargs, told):
-    with pytest.raises(DataError) as caught:
-        load(tmp_path, row(["punctuation:no_comma"], [{}], key=1), row(ids, kwargs))
-    message = str(caught.value)
-    assert told in message
-    assert "rows.jsonl, line 2, field '" in message
-    assert "row 7" in message
-    assert "\n" not in message
 
 
 def test_languages_are_those_of_the_benchmark(tmp_path):
