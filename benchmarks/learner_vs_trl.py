@@ -48,10 +48,9 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from debate_rl.warm_start.tokenizer import build_tokenizer
 from learner import LearnerConfig
 from learner.types import Row
-from learner.update.batches import collate
+from learner.update.batches import collate, pack
 from learner.update.forward import action_logprobs
 from learner.update.learner import Learner
-from learner.update.prefixes import pack
 
 LR, EPS = 1e-5, 1e-8
 ROWS_A_PASS = 8

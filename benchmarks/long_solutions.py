@@ -20,10 +20,10 @@ from report import Figure, parser, report
 from torch import Tensor, tensor, where
 
 from learner.losses import LOSSES, LossConfig, LossInputs, LossOutputs
+from learner.losses.corrections import kl_penalty
 from learner.losses.grpo import clipped_surrogate
-from learner.losses.kl import kl_penalty
 from learner.losses.types import Totals, normalised
-from learner.tokens import GENERATOR, JUDGE
+from learner.rows import GENERATOR, JUDGE
 
 FACTOR = 50
 ROWS = 12

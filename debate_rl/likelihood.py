@@ -33,10 +33,9 @@ from debate_rl.runs.trainer_state import generators_kept
 from envs.types import Mode
 from learner.types import Row
 from learner.update.batches import micro_batches
-from learner.update.forward import action_logprobs
+from learner.update.forward import action_logprobs, reading
 from learner.update.learner import Learner
 from learner.update.reference import Reference
-from learner.update.sharing import reading
 from rewards.likelihood import Likelihoods
 from rewards.types import stream_of
 from transcripts.append import LineFile

@@ -43,16 +43,11 @@ def load_model(
         if config.tiny is None:
             model, tokenizer = _load_checkpoint(config, dtype, **loading_settings(config, dtype, device))
         else:
-            tokenizer = build_tokenizer(vocabulary or (), fallback=config.tiny.fallback)
-            model = build_tiny(config.tiny, tokenizer)
-            for weight in model.parameters():  # buffers stay float32: a rotary frequency in bfloat16 is wrong
-                weight.data = weight.data.to(dtype)
+            model, tokenizer = _tiny_model(config, dtype, vocabulary)
         chat_flag(config, tokenizer)
         if config.quantization == "none":  # a quantized one is there already
             model = model.to(device)  # pyright: ignore[reportArgumentType]
-        if config.lora_rank:
-            model = add_lora(model, config)
-    return model, tokenizer
+        return (add_lora(model, config) if config.lora_rank else model), tokenizer
 
 
 def sketch_model(
@@ -64,19 +59,29 @@ def sketch_model(
     these, the settings are those of ``known_models``, and its tokenizer counts characters.
     """
     import torch
+    from transformers import AutoModelForCausalLM
 
     dtype = resolve_dtype(config, on_gpu=on_gpu)
     with torch.device("meta"):
         if assumed:
-            model, tokenizer = _known_model(config, dtype)
+            settings = known_settings(str(config.name_or_path))
+            model, tokenizer = AutoModelForCausalLM.from_config(settings, dtype=dtype), assumed_tokenizer()
         elif config.tiny is None:
             model, tokenizer = _load_checkpoint(config, dtype, data=False)
         else:
-            tokenizer = build_tokenizer(vocabulary or (), fallback=config.tiny.fallback)
-            model = build_tiny(config.tiny, tokenizer)
-            for weight in model.parameters():
-                weight.data = weight.data.to(dtype)
+            model, tokenizer = _tiny_model(config, dtype, vocabulary)
         return (add_lora(model, config) if config.lora_rank else model), tokenizer
+
+
+def _tiny_model(
+    config: ModelConfig, dtype: torch.dtype, vocabulary: Sequence[str] | None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    assert config.tiny is not None
+    tokenizer = build_tokenizer(vocabulary or (), fallback=config.tiny.fallback)
+    model = build_tiny(config.tiny, tokenizer)
+    for weight in model.parameters():  # buffers stay float32: a rotary frequency in bfloat16 is wrong
+        weight.data = weight.data.to(dtype)
+    return model, tokenizer
 
 
 class ChatWarning(UserWarning):
@@ -116,15 +121,22 @@ NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 def resolve_device(name: str) -> torch.device:
     """Return the device of this name; "auto" is the first GPU, or the CPU.
 
-    ValueError for "auto" where a GPU's driver is loaded and torch cannot use it: the CPU is not meant then.
+    ValueError for "auto" where NVIDIA's driver is loaded and torch, which was built for it, sees no GPU,
+    unless GPUs are hidden: the CPU is not meant then.
     """
     import torch
 
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
         name = next(kind for kind, present in available.items() if present)
-        if name == "cpu":
-            _refuse_unusable_gpu()
+        hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+        if name == "cpu" and torch.version.cuda and not hidden and NVIDIA_DRIVER.is_file():
+            found = re.search(r"\d+\.\d+(\.\d+)?", NVIDIA_DRIVER.read_text())
+            raise ValueError(
+                f'model.device: "auto", and NVIDIA\'s driver {found[0] if found else "of some version"} is '
+                f"loaded, but torch {torch.__version__} (CUDA {torch.version.cuda}) sees no GPU; install "
+                "driver 580 or later, give a container its GPU (--gpus all), or set model.device=cpu"
+            )
     try:
         device = torch.device(name)
     except RuntimeError as error:
@@ -135,21 +147,6 @@ def resolve_device(name: str) -> torch.device:
         kind = device.type.upper()
         raise ValueError(f"model.device: {name!r}, but torch sees no {kind} device; use cpu or auto")
     return device
-
-
-def _refuse_unusable_gpu() -> None:
-    """ValueError where NVIDIA's driver is loaded and torch was built for it, unless GPUs are hidden."""
-    import torch
-
-    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
-    if torch.version.cuda is None or hidden or not NVIDIA_DRIVER.is_file():
-        return
-    found = re.search(r"\d+\.\d+(\.\d+)?", NVIDIA_DRIVER.read_text())
-    raise ValueError(
-        f'model.device: "auto", and NVIDIA\'s driver {found[0] if found else "of an unknown version"} is '
-        f"loaded, but torch {torch.__version__} (CUDA {torch.version.cuda}) sees no GPU; install driver "
-        "580 or later, give a container its GPU (--gpus all), or set model.device=cpu"
-    )
 
 
 def resolve_dtype(config: ModelConfig, *, on_gpu: bool | None = None) -> torch.dtype:
@@ -260,7 +257,9 @@ def _load_checkpoint(
             raise ValueError(
                 f"model.name_or_path: cannot load {name!r}: {why_not()}; give a folder with the model"
             ) from error
-        reason = _first_line(error)
+        reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        if isinstance(error, UnpicklingError):  # torch's advice to run a pickle is not passed on
+            reason = "its weights are not plain tensors."
         raise ValueError(
             f"model.name_or_path: cannot load {name!r}: {reason} Give a folder with the model, or check the "
             "id and the connection to the hub"
@@ -296,10 +295,8 @@ def refuse_damaged_weights(config: ModelConfig) -> None:
     if config.name_or_path is None or not (folder / "config.json").is_file():
         return  # a hub's, or a GGUF file, which is looked through with its settings
     index = folder / "model.safetensors.index.json"
-    whole = (
-        [folder / name for name in set(read_json(index)["weight_map"].values())] if index.is_file() else []
-    )
-    shards = whole or sorted(folder.glob("*.safetensors"))
+    named = set(read_json(index)["weight_map"].values()) if index.is_file() else ()
+    shards = [folder / name for name in named] or sorted(folder.glob("*.safetensors"))
     if not shards and not [*folder.glob("*.bin")]:
         raise ValueError(f"model.name_or_path: {folder} has settings but no weights (*.safetensors)")
     for shard in shards:
@@ -332,17 +329,3 @@ def is_known_only(config: ModelConfig) -> bool:
     name = config.name_or_path
     lacks = name is not None and not has_model(name) and not is_reachable()
     return lacks and known_settings(str(name)) is not None
-
-
-def _known_model(config: ModelConfig, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    from transformers import AutoModelForCausalLM
-
-    settings = known_settings(str(config.name_or_path))
-    return AutoModelForCausalLM.from_config(settings, dtype=dtype), assumed_tokenizer()
-
-
-def _first_line(error: Exception) -> str:
-    """Return what an error of transformers says first; torch's advice to run a pickle is not passed on."""
-    if isinstance(error, UnpicklingError):
-        return "its weights are not plain tensors."
-    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__

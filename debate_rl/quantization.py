@@ -41,16 +41,11 @@ def loading_settings(config: ModelConfig, dtype: torch.dtype, device: torch.devi
         return {}
     from transformers import BitsAndBytesConfig
 
-    if config.quantization == "8bit":
-        how = BitsAndBytesConfig(load_in_8bit=True)
-    else:
-        how = BitsAndBytesConfig(
-            load_in_4bit=True,
-            bnb_4bit_quant_type="nf4",
-            bnb_4bit_use_double_quant=True,
-            bnb_4bit_compute_dtype=dtype,
-        )
-    return {"quantization_config": how, "device_map": {"": device}}
+    how: dict[str, Any] = {"load_in_8bit": True}
+    if config.quantization == "4bit":
+        nf4 = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
+        how = {"load_in_4bit": True, **nf4, "bnb_4bit_compute_dtype": dtype}
+    return {"quantization_config": BitsAndBytesConfig(**how), "device_map": {"": device}}
 
 
 @dataclass(frozen=True, slots=True)

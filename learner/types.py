@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import UNSET
@@ -82,68 +82,48 @@ def transitions_of(
     Turns of frozen and remote seats are left out. ValueError for a group of several problems, or a turn of
     nobody.
     """
-    _refuse_mixed(debates, groups)
-    return [
-        _transition(debate, debate.turns[index], of_debate, group, number, others)
-        for number, (debate, of_debate, group) in enumerate(zip(debates, rewards, groups, strict=True))
-        for others in [_of_others(debate, of_debate)]
-        for index in agent_order(debate)
-    ]
-
-
-def _of_others(debate: Debate, rewards: Rewards) -> tuple[tuple[TurnId, float], ...]:
-    """Return the truth rewards of the seats that do not learn."""
-    return tuple(
-        (TurnId(agent, round_), value)
-        for agent, row in enumerate(rewards.truth)
-        if not debate.protocol.learns(agent)
-        for round_, value in enumerate(row)
-        if value is not None
-    )
+    problems: dict[int, set[str]] = {}
+    for debate, group in zip(debates, groups, strict=True):
+        problems.setdefault(group, set()).add(debate.problem.id)
+    if mixed := next((ids for ids in problems.values() if len(ids) > 1), None):
+        raise ValueError(f"a group holds debates of exactly one problem, got {sorted(mixed)}")
+    found: list[Transition] = []
+    for number, (debate, own, group) in enumerate(zip(debates, rewards, groups, strict=True)):
+        others = tuple(
+            (TurnId(agent, round_), value)
+            for agent, row in enumerate(own.truth)
+            if not debate.protocol.learns(agent)
+            for round_, value in enumerate(row)
+            if value is not None
+        )
+        turns = [debate.turns[index] for index in agent_order(debate)]
+        place: dict[str, Any] = {"group": group, "debate": number, "others": others}
+        found += [_transition(debate, turn, own, **place) for turn in turns]
+    return found
 
 
 def agent_order(debate: Debate) -> list[int]:
     """Return the indices of a debate's turns of agents that learn, agent by agent, each agent's by round."""
-    ids, config = [turn.id for turn in debate.turns], debate.protocol
-    learning = [index for index, turn in enumerate(ids) if config.learns(turn.agent)]
-    return sorted(learning, key=lambda index: (ids[index].agent, ids[index].round))
+    ids = [turn.id for turn in debate.turns]
+    return sorted((i for i, id in enumerate(ids) if debate.protocol.learns(id.agent)), key=ids.__getitem__)
 
 
-def _refuse_mixed(debates: Sequence[Debate], groups: Sequence[int]) -> None:
-    problems: dict[int, set[str]] = {}
-    for debate, group in zip(debates, groups, strict=True):
-        problems.setdefault(group, set()).add(debate.problem.id)
-    for ids in problems.values():
-        if len(ids) > 1:
-            raise ValueError(f"a group holds debates of exactly one problem, got {sorted(ids)}")
-
-
-def _transition(
-    debate: Debate,
-    turn: Turn,
-    rewards: Rewards,
-    group: int,
-    number: int,
-    others: tuple[tuple[TurnId, float], ...],
-) -> Transition:
-    agent, round_ = turn.id.agent, turn.id.round
-    if not 0 <= agent < len(debate.personas):
-        raise ValueError(f"{turn.id}: the debate has {len(debate.personas)} personas, so no such agent")
+def _transition(of: Debate, turn: Turn, rewards: Rewards, **place: Any) -> Transition:
+    agent, round_ = turn.id
+    if not 0 <= agent < len(of.personas):
+        raise ValueError(f"{turn.id}: the debate has {len(of.personas)} personas, so no such agent")
     solved = not turn.ballot and round_ < len(rewards.peer[agent])
+    persuasion = () if rewards.persuasion is UNSET else rewards.persuasion[agent]
     return Transition(
         turn,
-        debate.personas[agent],
-        debate.problem.id,
-        group,
-        number,
+        of.personas[agent],
+        of.problem.id,
         peer=rewards.peer[agent][round_] if solved else None,
         truth=rewards.truth[agent][round_] if solved else None,
         judge=rewards.judge[agent][round_],
         format=rewards.format[agent][round_],
         shaping=rewards.shaping[agent][round_] if solved and rewards.shaping is not UNSET else None,
         likelihood=rewards.likelihood[agent][round_] if solved and rewards.likelihood is not UNSET else None,
-        persuasion=rewards.persuasion[agent][round_]
-        if rewards.persuasion is not UNSET and round_ < len(rewards.persuasion[agent])
-        else None,
-        others=others,
+        persuasion=persuasion[round_] if round_ < len(persuasion) else None,
+        **place,
     )

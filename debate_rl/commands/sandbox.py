@@ -17,7 +17,7 @@ from debate.tools import Ran
 from debate_rl.commands.console import write_json
 from debate_rl.commands.options import JsonFile
 from debate_rl.config.sandbox import SandboxConfig
-from debate_rl.engines import sandbox_of
+from debate_rl.engines import open_sandbox
 from debate_rl.formatting import safe_json
 from envs.sandbox import Sandbox
 
@@ -53,7 +53,7 @@ def sandbox(
         option, said = str(first["loc"][0]).replace("_", "-"), first["msg"]
         raise ValueError(f"--{option} {first['input']}: {said[0].lower()}{said[1:]}") from error
     programs = [(name, _read(name)) for name in files]
-    with sandbox_of(settings, warm=0) as box:
+    with open_sandbox(settings, warm=0) as box:
         found = asyncio.run(_print_all(box, programs, session=session))
     if json is not None:
         write_json(json, found)

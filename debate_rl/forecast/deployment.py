@@ -95,29 +95,29 @@ def deployment(
     model, _ = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=True)
     parameters = sum(one.numel() for one in model.parameters())
     room = int(of.card.found * 2**30)
-    there = of.gpus * room
     vllm = config.model.vllm.model_copy(update={"gpu_memory_utilization": SHARE})
     whole = config.model_copy(update={"model": config.model.model_copy(update={"vllm": vllm})})
-    engine = engine_memory(model, whole, there, beside=False)
+    engine = engine_memory(model, whole, of.gpus * room, beside=False)
     weights = parameters * of.bits // 8
     engine = replace(engine, weights=weights, overhead=of.gpus * overhead_of(room))
-    protocol = config.debate
-    each = protocol.max_tokens + protocol.thinking_tokens
-    prompt = _prompt_tokens(config)
+    each = config.debate.max_tokens + config.debate.thinking_tokens
+    # A solution's prompt around an empty problem, as the model counts it.
+    own = config.model_copy(update={"model": config.model.model_copy(update={"policy": None})})
+    alone = config.debate.one_round(alone=True)
+    prompt = opening_tokens(Problem("plan", ""), counting_policy(own), alone)
     replies = engine.tokens // (prompt + each)
-    most = plan.tokens or each * strategy_named(plan.strategy).replies(plan.samples, protocol)
+    most = plan.tokens or each * strategy_named(plan.strategy).replies(plan.samples, config.debate)
     spent = of.tokens or most
     read = of.card.bytes * of.gpus / weights * max(1, replies)
     bound = min(read, of.card.operations * of.gpus / 2 / parameters)
     speed = of.speed
-    hours = None if speed is None else (problems or 0) * spent / speed / HOUR
     return {
         "gpus": of.gpus,
         "gpu": of.card.name,
         "bits": of.bits,
         "parameters": parameters,
         "weights_bytes": weights,
-        "memory_bytes": there,
+        "memory_bytes": of.gpus * room,
         "fits": replies >= 1,
         "cache_tokens": engine.tokens,
         "replies_at_once": replies,
@@ -130,48 +130,37 @@ def deployment(
         "per_hour": None if speed is None else speed * HOUR / spent,
         "per_hour_at_most": bound * HOUR / spent if replies else None,
         "problems": problems,
-        "hours": hours,
+        "hours": None if speed is None else (problems or 0) * spent / speed / HOUR,
         "seconds": plan.seconds,
     }
 
 
-def _prompt_tokens(config: Config) -> int:
-    """Return the tokens of a solution's prompt around an empty problem, as the model counts them."""
-    alone = config.debate.one_round(alone=True)
-    counted = config.model_copy(update={"model": config.model.model_copy(update={"policy": None})})
-    return opening_tokens(Problem("plan", ""), counting_policy(counted), alone)
-
-
 def plan_lines(figures: dict[str, Any]) -> list[str]:
     """Return the figures in words, each with what it rests on."""
-    gpus = f"{figures['gpus']} x {figures['gpu']}"
-    lines = [
-        f"counted:     {figures['parameters']:,} parameters in {figures['bits']} bits: "
-        f"{size(figures['weights_bytes'])} of {size(figures['memory_bytes'])} ({gpus})"
-    ]
-    if not figures["fits"]:
-        lines.append("             does not fit: no room is left for a reply; more GPUs, or fewer bits")
-        return lines
-    lines += [
-        f"             cache of {figures['cache_tokens']:,} tokens: {figures['replies_at_once']:,} replies "
-        f"of {figures['reply_tokens']:,} behind prompts of {figures['prompt_tokens']:,} and their problem",
-        f"data sheet:  at most {figures['speed_at_most']:,.0f} tokens a second, and "
-        f"{figures['per_hour_at_most']:,.0f} problems an hour; nothing was run there",
-    ]
-    what = "measured" if figures["tokens_measured"] else "if every reply spends its limit"
-    spent = f"{figures['tokens_per_problem']:,.0f} tokens a problem ({what})"
-    if figures["speed"] is None:
-        lines.append(f"measured:    nothing: --speed or --measured gives problems an hour; {spent}")
-        return lines
-    lines.append(
-        f"measured:    {figures['speed']:,.0f} tokens a second, {spent}: "
-        f"{figures['per_hour']:,.0f} problems an hour"
+    of = figures
+    counted = (
+        f"counted:     {of['parameters']:,} parameters in {of['bits']} bits: {size(of['weights_bytes'])} of "
+        f"{size(of['memory_bytes'])} ({of['gpus']} x {of['gpu']})"
     )
-    if figures["problems"]:
+    if not of["fits"]:
+        return [counted, "             does not fit: no room is left for a reply; more GPUs, or fewer bits"]
+    what = "measured" if of["tokens_measured"] else "if every reply spends its limit"
+    spent = f"{of['tokens_per_problem']:,.0f} tokens a problem ({what})"
+    lines = [
+        counted,
+        f"             cache of {of['cache_tokens']:,} tokens: {of['replies_at_once']:,} replies of "
+        f"{of['reply_tokens']:,} behind prompts of {of['prompt_tokens']:,} and their problem",
+        f"data sheet:  at most {of['speed_at_most']:,.0f} tokens a second, and "
+        f"{of['per_hour_at_most']:,.0f} problems an hour; nothing was run there",
+    ]
+    if of["speed"] is None:
+        return [*lines, f"measured:    nothing: --speed or --measured gives problems an hour; {spent}"]
+    hour = f"{of['per_hour']:,.0f} problems an hour"
+    lines.append(f"measured:    {of['speed']:,.0f} tokens a second, {spent}: {hour}")
+    if of["problems"]:
         verdict = ""
-        if figures["seconds"] is not None:
-            fits = figures["hours"] * HOUR <= figures["seconds"]
-            verdict = f", {'within' if fits else 'more than'} the {figures['seconds'] / HOUR:g} h there are"
-        took = duration(figures["hours"] * HOUR)
-        lines.append(f"             {figures['problems']:,} problems take {took}{verdict}")
+        if of["seconds"] is not None:
+            fits = of["hours"] * HOUR <= of["seconds"]
+            verdict = f", {'within' if fits else 'more than'} the {of['seconds'] / HOUR:g} h there are"
+        lines.append(f"             {of['problems']:,} problems take {duration(of['hours'] * HOUR)}{verdict}")
     return lines

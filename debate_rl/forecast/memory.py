@@ -28,11 +28,10 @@ from debate_rl.config import Config
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.quantization import quantized_bytes
 from learner.types import Row
-from learner.update.batches import micro_batches
+from learner.update.batches import common_prefix, micro_batches
 from learner.update.config import LearnerConfig
 from learner.update.forward import compute_type
 from learner.update.head import TILE
-from learner.update.prefixes import common_prefix
 
 OVERHEAD, LARGE_OVERHEAD = 3 * 2**30, 9 * 2**29
 """Bytes of a GPU that vLLM keeps besides weights and cache, for a full batch and CUDA graphs: assumed, not
@@ -122,8 +121,8 @@ def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
     prompts = [opening + _shown_tokens(debate, round_) for round_ in range(rounds_held(debate))]
     room = min(limits) - reply if limits else max(prompts)
     rounds = [(min(prompt, room), reply) for prompt in prompts]
-    debates, remote = train.batch_size * train.group_size, debate.seats.count("remote")
-    replies = debates * (debate.num_agents - remote)
+    debates = train.batch_size * train.group_size
+    replies = debates * (debate.num_agents - debate.seats.count("remote"))
     sampled = min(train.sample_batch_size, replies)
     load = Load(tuple(rounds), replies, sampled, 0, learnt=debates * debate.learners)
     if config.learner.share_prefixes and debate.learners > 1 and not debate.conversation:
@@ -147,38 +146,21 @@ def _shown_tokens(debate: DebateConfig, round_: int) -> int:
     return shown + own if debate.conversation else shown
 
 
-@dataclass(frozen=True, slots=True)
 class Shape:
-    """The widths of a model that memory depends on; ``model`` may be without data."""
+    """The widths of a model that memory depends on; ``model`` may be without data.
 
-    model: Any
+    ``head_width``: numbers of an attention head; ``cached``: those that a token has in the cache, keys and
+    values of all layers; ``adapter``: whether one learns in place of the weights; ``trained``: bytes of the
+    weights that learn.
+    """
 
-    @property
-    def settings(self) -> Any:
-        """The text settings of the model."""
-        return self.model.config.get_text_config()
-
-    @property
-    def head_width(self) -> int:
-        """Numbers of an attention head."""
+    def __init__(self, model: Any) -> None:
+        self.model, self.settings = model, model.config.get_text_config()
         of = self.settings
-        return getattr(of, "head_dim", None) or of.hidden_size // of.num_attention_heads
-
-    @property
-    def cached(self) -> int:
-        """Numbers that a token has in the cache: keys and values of all layers."""
-        of = self.settings
-        return 2 * of.num_hidden_layers * of.num_key_value_heads * self.head_width
-
-    @property
-    def adapter(self) -> bool:
-        """Whether an adapter learns in place of the weights."""
-        return hasattr(self.model, "peft_config")
-
-    @property
-    def trained(self) -> int:
-        """Bytes of the weights that learn."""
-        return _bytes(one for one in self.model.parameters() if one.requires_grad)
+        self.head_width = getattr(of, "head_dim", None) or of.hidden_size // of.num_attention_heads
+        self.cached = 2 * of.num_hidden_layers * of.num_key_value_heads * self.head_width
+        self.adapter = hasattr(model, "peft_config")
+        self.trained = _bytes(one for one in model.parameters() if one.requires_grad)
 
     def layer_bytes(self, stream: int, product: int) -> float:
         """Return the bytes of a token that one layer keeps for its backward pass."""
@@ -326,7 +308,8 @@ def of_first_rank(memory: Memory, model: Any, ranks: int, *, samples: bool) -> M
     ]
     inside = {id(parameter) for layer in layers for parameter in layer}
     outside = [parameter for parameter in model.parameters() if id(parameter) not in inside]
-    whole = 2 * max(map(_with_gradients, layers), default=0) + _with_gradients(outside)
+    sizes = [_bytes(part) + _bytes(one for one in part if one.requires_grad) for part in (outside, *layers)]
+    whole = 2 * max(sizes[1:], default=0) + sizes[0]
     trained = memory.optimizer // 2
     return replace(
         memory,
@@ -336,10 +319,6 @@ def of_first_rank(memory: Memory, model: Any, ranks: int, *, samples: bool) -> M
         sampling=samples * memory.sampling,
         learning=max(memory.learning - trained, 0) + ceil(trained / ranks) + whole,
     )
-
-
-def _with_gradients(parameters: Sequence[torch.nn.Parameter]) -> int:
-    return _bytes(parameters) + _bytes(parameter for parameter in parameters if parameter.requires_grad)
 
 
 def _bytes(tensors: Iterable[torch.Tensor]) -> int:
@@ -362,11 +341,6 @@ class EngineMemory:
     beside: bool = True
 
     @property
-    def share_beside(self) -> int:
-        """Bytes that it takes of the learner's GPU."""
-        return self.share if self.beside else 0
-
-    @property
     def tokens(self) -> int:
         """Tokens that its cache holds."""
         return max(0, (self.share - self.weights - self.overhead) // self.token)
@@ -375,17 +349,12 @@ class EngineMemory:
         """Return the memory of a step whose engine gives back its share while the learner learns."""
         return replace(memory, engine=self.overhead, sampling=self.share - self.overhead)
 
-    def debates(self, config: Config, load: Load) -> int:
-        """Return how many debates it answers at once where all replies and prompts are at their longest."""
-        return self.tokens // (config.debate.num_agents * load.longest)
-
     def in_words(self, config: Config, load: Load) -> str:
         """Return what the cache holds."""
         where = "" if self.beside else ", on GPUs of its own"
-        return (
-            f"vLLM has weights of {size(self.weights)} and a cache of {self.tokens:,} tokens: "
-            f"{self.debates(config, load)} debates at once at their longest{where}"
-        )
+        debates = self.tokens // (config.debate.num_agents * load.longest)
+        held = f"weights of {size(self.weights)} and a cache of {self.tokens:,} tokens"
+        return f"vLLM has {held}: {debates} debates at once at their longest{where}"
 
     def refuse_too_small(self, config: Config, load: Load) -> None:
         """Raise ValueError where the cache holds no longest prompt and reply: vLLM would not start."""

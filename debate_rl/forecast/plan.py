@@ -129,7 +129,12 @@ class Plan:
         # A checkpoint has the trained weights, the optimizer's two moments, and a refreshed reference.
         copies = 4 if self.config.learner.reference_every else 3
         each = copies * sum(p.numel() * p.element_size() for p in self.model.parameters() if p.requires_grad)
-        transcripts = steps * self._transcript_bytes(read, said)
+        # Texts, and token arrays in base64 (4 bytes for 3): a token is an id of 4 bytes; a generated one has
+        # a log-probability of 8 and an offset of 4 as well.
+        logging, problems = self.config.logging, self.config.train.batch_size
+        arrays = (4 * read + 16 * said) * 4 / 3 if logging.transcript_tokens else 0.0
+        groups = problems if logging.transcript_groups is None else min(logging.transcript_groups, problems)
+        transcripts = steps * ceil((arrays + self.text * said) * groups / problems)
         folder = Path(self.config.run.dir).absolute()
         home = next(path for path in (folder, *folder.parents) if path.is_dir())
         free, whole = size(shutil.disk_usage(home).free), size(kept * each + transcripts)
@@ -140,16 +145,6 @@ class Plan:
             f"  disk    at most {whole} of {free} free: {kept} checkpoints of {size(each)}, one of them "
             f"while it is written, and transcripts of {size(transcripts)} before they are compressed",
         ]
-
-    def _transcript_bytes(self, read: int, said: int) -> int:
-        """Return the bytes of a step's transcripts: texts, and token arrays in base64 (4 bytes for 3).
-
-        A token is an id of 4 bytes; a generated one has a log-probability of 8 and an offset of 4 as well.
-        """
-        logging, problems = self.config.logging, self.config.train.batch_size
-        arrays = (4 * read + 16 * said) * 4 / 3 if logging.transcript_tokens else 0.0
-        groups = problems if logging.transcript_groups is None else min(logging.transcript_groups, problems)
-        return ceil((arrays + self.text * said) * groups / problems)
 
 
 def planned(
@@ -234,7 +229,7 @@ def _with_sleep(plan: Plan) -> Plan:
 
 def _memory(plan: Plan, config: Config) -> Memory:
     elsewhere = None if config.model.policy is None else 0
-    engine = plan.engine.share_beside if plan.engine is not None else elsewhere
+    engine = plan.engine.share * plan.engine.beside if plan.engine is not None else elsewhere
     memory = memory_of(plan.model, plan.load, config, on_gpu=plan.on_gpu, engine=engine)
     if plan.ranks == 1:
         return memory

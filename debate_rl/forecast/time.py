@@ -163,7 +163,9 @@ def least_seconds(config: Config, model: Any, load: Load, held_out: int, card: C
 def probe(model: Any, load: Load) -> Speed:
     """Measure a model: one pass over a few rows, and a few steps of sampling. Nothing of it is random."""
     length = min(load.longest, 512)
-    row = _row(length, min(prompt * length // (prompt + reply) for prompt, reply in load.rounds))
+    prompt = max(1, min(prompt * length // (prompt + reply) for prompt, reply in load.rounds))
+    mask, zeros = np.arange(length) >= prompt, np.zeros(length, np.float32)
+    row = Row(np.ones(length, np.int64), mask, zeros, zeros, mask.astype(np.int8), "", 0, TurnId(0, 0))
     batch = collate([row] * -(-min(load.micro_tokens, PROBED_TOKENS) // length), device=model.device)
     count = batch.input_ids.numel()
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
@@ -180,21 +182,16 @@ def probe(model: Any, load: Load) -> Speed:
     return Speed(count / read, count / score, _seconds(several, model.device) / PROBED_STEPS)
 
 
-def _row(length: int, prompt: int) -> Row:
-    mask, zeros = np.arange(length) >= max(1, prompt), np.zeros(length, np.float32)
-    return Row(np.ones(length, np.int64), mask, zeros, zeros, mask.astype(np.int8), "", 0, TurnId(0, 0))
-
-
 def _seconds(work: Callable[[], object], device: torch.device) -> float:
     """Return how long the work takes the second time: the first one warms up."""
-    taken = 0.0
+    times: list[float] = []
     for _ in range(2):
         started = time.perf_counter()
         work()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
-        taken = time.perf_counter() - started
-    return taken
+        times.append(time.perf_counter() - started)
+    return times[-1]
 
 
 def time_line(needs: Plan, run: Path | None, *, here: bool, model: Any = None) -> str:

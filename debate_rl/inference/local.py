@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from debate.types import Completion, Message, SampleRequest
 from debate_rl.inference.sampler import Draw, Drawn, StopWatch, sample_batch
 from debate_rl.inference.speech import SpeakingPolicy, Speech, ids_of_ends, refuse_impossible
+from learner.update.ranks import trained
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -197,7 +198,7 @@ class LocalPolicy(SpeakingPolicy):
 
     def freeze(self) -> None:
         """Keep a copy of the weights that are trained; from now on it speaks at the frozen seats."""
-        weights = {name: value.detach().clone() for name, value in _trained(self._model).items()}
+        weights = {name: value.detach().clone() for name, value in trained(self._model).items()}
         self._frozen = weights, self.version
 
     def sample_all(self, requests: Sequence[SampleRequest]) -> list[Completion]:
@@ -219,14 +220,14 @@ class LocalPolicy(SpeakingPolicy):
     @contextmanager
     def _speaking_with(self, weights: Mapping[str, torch.Tensor]) -> Generator[None]:
         """Have these weights in the model within the block."""
-        trained = _trained(self._model)
-        present = {name: value.data for name, value in trained.items()}
+        own = trained(self._model)
+        present = {name: value.data for name, value in own.items()}
         try:
-            for name, value in trained.items():
+            for name, value in own.items():
                 value.data = weights[name]
             yield
         finally:
-            for name, value in trained.items():
+            for name, value in own.items():
                 value.data = present[name]
 
     def _answered(self, requests: Sequence[SampleRequest], version: int) -> list[Completion]:
@@ -255,11 +256,6 @@ class LocalPolicy(SpeakingPolicy):
                 drawn += sample_batch(self._model, chunk, ends=self._speech.ends, watch=self._watch)
         left = iter(drawn)
         return [None if draw is None else next(left) for draw in draws]
-
-
-def _trained(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
-    """Return the weights that are trained, by name."""
-    return {name: value for name, value in model.named_parameters() if value.requires_grad}
 
 
 def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:

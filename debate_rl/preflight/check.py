@@ -33,18 +33,14 @@ class Check:
         >>> Check("judge", "warn", 0.5, "a coin", "train.steps=0", 0.4, 0.6).line()
         'warn          judge: 0.500 [0.400, 0.600]; a coin; set train.steps=0'
         """
-        bounds = (
-            "" if self.low is None or self.high is None else f" [{number(self.low)}, {number(self.high)}]"
-        )
-        figure = "" if self.value is None else f"{_figure(self.value)}{bounds}; "
+        figure, known = "", self.low is not None and self.high is not None
+        if self.value is not None:
+            tiny = 0 < abs(self.value) < 0.0005
+            shown = short(self.value) if tiny else number(self.value)
+            bounds = f" [{number(self.low)}, {number(self.high)}]" if known else ""
+            figure = f"{f'{self.value:,}' if isinstance(self.value, int) else shown}{bounds}; "
         remedy = f"; set {self.set}" if self.set and self.verdict in ("warn", "bad") else ""
         return f"{self.verdict:<13} {self.name}: {figure}{self.why}{remedy}"
-
-
-def _figure(value: float | int) -> str:
-    if isinstance(value, int):
-        return f"{value:,}"
-    return short(value) if 0 < abs(value) < 0.0005 else number(value)
 
 
 def of_estimate(name: str, verdict: Verdict, estimate: Estimate, why: str, set: str = "") -> Check:

@@ -22,7 +22,7 @@ from debate_rl.evaluation.grading import opened_verifying
 from debate_rl.formatting import counted, duration
 from debate_rl.inference.local import LocalPolicy
 from debate_rl.metrics.debates import debate_metrics, due_pairs_of
-from debate_rl.metrics.intervals import clustered_mean
+from debate_rl.metrics.intervals import Estimate, clustered_mean
 from debate_rl.metrics.progress import parts_shown
 from debate_rl.preflight.check import Check, above, of_estimate
 from debate_rl.preflight.votes import RoundVotes, forecast_checks, labelled, votes_by_round
@@ -162,63 +162,58 @@ def debate_checks(examined: Examined, opened: Opened) -> Iterator[Check]:
     yield mismatch_check(examined, opened.model)
 
 
+def _rate(rows: Sequence[tuple[str, bool]]) -> Estimate:
+    """Return the share of rows (problem, whether it holds) that hold, clustered by problem."""
+    return clustered_mean([float(holds) for _, holds in rows], [problem for problem, _ in rows])
+
+
 def _answer_gates(examined: Examined) -> Iterator[Check]:
     """Yield the share of right answers in round 0, and of debates in which some agent is right there."""
-    right = [
+    tables = zip(examined.rollout.debates, examined.rollout.correct, strict=True)
+    grades = [
         (debate.problem.id, [is_right(turn.id, table) for turn in debate.turns if turn.id.round == 0])
-        for debate, table in zip(examined.rollout.debates, examined.rollout.correct, strict=True)
+        for debate, table in tables
         if table is not None
     ]
-    graded = [(problem, one) for problem, row in right for one in row if one is not None]
-    if not graded:
-        why = "no solution has a grade: there are no gold answers"
-        yield Check("base accuracy", "not measured", None, why)
-        yield Check("some agent right", "not measured", None, why)
+    rows = [(problem, one) for problem, row in grades for one in row if one is not None]
+    if not rows:
+        for name in ("base accuracy", "some agent right"):
+            yield Check(name, "not measured", None, "no solution has a grade: there are no gold answers")
         return
-    base = clustered_mean([float(one) for _, one in graded], [problem for problem, _ in graded])
+    base = _rate(rows)
     why = f"right in round 0, of {base.n} solutions; {ACCURACY:g} is the least and {FAIR_ACCURACY:g} fair"
     easier = "env.levels (easier ones)"
     yield of_estimate("base accuracy", above(base.value, ACCURACY, FAIR_ACCURACY), base, why, easier)
-    some = [(problem, any(row)) for problem, row in right if any(one is not None for one in row)]
-    any_right = clustered_mean([float(one) for _, one in some], [problem for problem, _ in some])
+    some = _rate([(problem, any(row)) for problem, row in grades if any(one is not None for one in row)])
     why = f"of debates have an agent that is right in round 0; over {ANY_RIGHT:g} is wanted"
-    yield of_estimate("some agent right", above(any_right.value, ANY_RIGHT), any_right, why, easier)
+    yield of_estimate("some agent right", above(some.value, ANY_RIGHT), some, why, easier)
 
 
 def _vote_gates(examined: Examined) -> Iterator[Check]:
-    """Yield valid comparisons, the judge against chance, and votes against the commoner answer by round."""
+    """Yield valid comparisons, and the judge against chance."""
     debates, correct = examined.rollout.debates, examined.rollout.correct
-    due = [reward.counters for reward in examined.rollout.rewards]
-    pairs = [due_pairs_of(debate) for debate in debates]
-    if not any(pairs):
-        why = "nobody compares anything here" if due else "no debate was held"
+    named = [(debate.problem.id, due_pairs_of(debate)) for debate in debates]
+    if not any(own for _, own in named):
+        why = "nobody compares anything here" if examined.rollout.rewards else "no debate was held"
         for name in ("valid comparisons", "judge"):
             yield Check(name, "not measured", None, f"{why}: there are no votes to check")
         return
-    votes = [
-        (debate.problem.id, float(pair.verdict is not None))
-        for debate, own in zip(debates, pairs, strict=True)
-        for pair in own
-    ]
-    valid = clustered_mean([vote for _, vote in votes], [problem for problem, _ in votes])
+    valid = _rate([(problem, pair.verdict is not None) for problem, own in named for pair in own])
     why = f"of {valid.n} pairs have a vote that counts; over {VALID:g} is wanted"
-    yield of_estimate(
-        "valid comparisons", above(valid.value, VALID), valid, why, "debate.max_tokens (higher)"
-    )
-    said = [
-        (debate.problem.id, float(right))
-        for debate, own, table in zip(debates, pairs, correct, strict=True)
+    cure = "debate.max_tokens (higher)"
+    yield of_estimate("valid comparisons", above(valid.value, VALID), valid, why, cure)
+    votes = [
+        (problem, right)
+        for (problem, own), table in zip(named, correct, strict=True)
         if table is not None
         for right in decidable_votes(own, table)
         if right is not None
     ]
-    if not said:
-        why = "no vote is on a decidable pair"
-        yield Check("judge", "not measured", None, why)
+    if not votes:
+        yield Check("judge", "not measured", None, "no vote is on a decidable pair")
         return
-    judge = clustered_mean([right for _, right in said], [problem for problem, _ in said])
-    bounded = judge.clusters > 1
-    high, low = (judge.high, judge.low) if bounded else (1.0, 0.0)
+    judge = _rate(votes)
+    high, low = (judge.high, judge.low) if judge.clusters > 1 else (1.0, 0.0)
     verdict = "ok" if low > 0.5 else "bad" if high < 0.5 or judge.value <= 0.5 else "warn"
     why = f"of {judge.n} votes on decidable pairs are right; a coin has .5"
     yield of_estimate("judge", verdict, judge, why, "rewards.truth_weight=1.0")
@@ -256,9 +251,7 @@ def _text_checks(examined: Examined) -> Iterator[Check]:
     yield Check("truncated", verdict, cut, "of replies end at their limit", "debate.max_tokens (higher)")
     replies = [turn.completion.text for debate in rollout.debates for turn in debate.turns]
     empty = sum(is_incoherent(text) for text in replies) / max(len(replies), 1)
-    why = (
-        "of replies go in circles or are of no script: look at debate inspect prompts, and the chat template"
-    )
+    why = "of replies go in circles or are of no script: see debate inspect prompts and the chat template"
     yield Check("garbage", "bad" if empty > GARBAGE else "ok", empty, why, "model.chat (the other value)")
     distinct = figures.get("completions/distinct")
     if distinct is not None:

@@ -300,45 +300,20 @@ def blind_detectors(
     config: Config, trained: tuple[Problem, ...], held_out: tuple[Problem, ...]
 ) -> dict[str, str]:
     """Return the detectors that can never fire in this run, with what is not logged."""
-    logging = config.logging
+    logging, evaluated = config.logging, config.held_out.every and held_out
+    tokens, pairs = logging.transcript_tokens, config.held_out.judge_pairs
+    open_ = all(problem.kind in WITHOUT_TRUTH for problem in trained)
+    kl, likelihood = config.learner.needs_reference, config.rewards.reads_likelihood
     rows = (
-        (
-            not config.learner.needs_reference,
-            ("kl",),
-            "no reference, so no KL is measured (learner.beta = 0)",
-        ),
-        (
-            logging.transcript_groups == 0,
-            FROM_DEBATES,
-            "it reads stored debates (logging.transcript_groups = 0)",
-        ),
-        (
-            not logging.transcript_tokens,
-            ("logprob",),
-            "log-probabilities are not stored (logging.transcript_tokens = false)",
-        ),
+        (not kl, ("kl",), "no reference, so no KL is measured (learner.beta = 0)"),
+        (logging.transcript_groups == 0, FROM_DEBATES, "no debate is stored (logging.transcript_groups = 0)"),
+        (not tokens, ("logprob",), "log-probabilities are not stored (logging.transcript_tokens = false)"),
         (config.debate.num_agents == 1, OF_VOTES, "one agent has no votes (debate.num_agents = 1)"),
-        (
-            all(problem.kind in WITHOUT_TRUTH for problem in trained),
-            OF_TRUTH,
-            "the problems have no gold answers",
-        ),
-        (
-            not (config.held_out.every and held_out),
-            ("held_out",),
-            "nothing is evaluated during training (held_out.every, held_out.limit)",
-        ),
-        (
-            not config.rewards.reads_likelihood,
-            ("likelihood",),
-            "no likelihood is rewarded (rewards.likelihood_weight = 0)",
-        ),
+        (open_, OF_TRUTH, "the problems have no gold answers"),
+        (not evaluated, ("held_out",), "nothing is evaluated during training (held_out.every)"),
+        (not likelihood, ("likelihood",), "no likelihood is rewarded (rewards.likelihood_weight = 0)"),
         (not config.grader.beside, ("grader_drift",), "no second grader is set (grader.beside)"),
-        (
-            not config.held_out.judge_pairs,
-            ("hack_gap",),
-            "the judge is compared on no fixed pairs (held_out.judge_pairs = 0)",
-        ),
+        (not pairs, ("hack_gap",), "the judge is compared on no fixed pairs (held_out.judge_pairs = 0)"),
     )
     return {name: why for lacks, names, why in rows if lacks for name in names}
 

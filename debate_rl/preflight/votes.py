@@ -95,10 +95,7 @@ def votes_by_round(
 
 
 def _majorities(
-    debates: Sequence[Debate],
-    correct: Sequence[Correct | None],
-    key: AnswerKey,
-    groups: Sequence[Hashable],
+    debates: Sequence[Debate], correct: Sequence[Correct | None], key: AnswerKey, groups: Sequence[Hashable]
 ) -> Iterator[tuple[int, str, float]]:
     """Yield round, problem and the share of right ones among the commonest answers, of each graded group."""
     right, problem_of = set[tuple[Hashable, int, str]](), dict[Hashable, str]()
@@ -155,7 +152,12 @@ def shared_errors(
     by_problem: dict[Hashable, list[tuple[Hashable, bool]]] = {}
     for error, judge, problem in zip(wrong, judges, problems, strict=True):
         by_problem.setdefault(problem, []).append((judge, error))
-    counts = np.array([_pairs_of(votes) for votes in by_problem.values()], dtype=float)
+    # Of each problem the ordered pairs of votes of two judges, those whose first is wrong, and both.
+    pairs = [
+        [(one, other) for (a, one), (b, other) in permutations(votes, 2) if a != b]
+        for votes in by_problem.values()
+    ]
+    counts = np.array([(len(of), sum(a for a, _ in of), sum(a and b for a, b in of)) for of in pairs], float)
     value = _correlation(counts.sum(axis=0))
     if value is None:
         return None
@@ -168,12 +170,6 @@ def shared_errors(
     return student(value, error, len(wrong), count)
 
 
-def _pairs_of(votes: Sequence[tuple[Hashable, bool]]) -> tuple[int, int, int]:
-    """Return the ordered pairs of votes of two judges, those whose first is wrong, and both."""
-    pairs = [(one[1], other[1]) for one, other in permutations(votes, 2) if one[0] != other[0]]
-    return len(pairs), sum(one for one, _ in pairs), sum(one and other for one, other in pairs)
-
-
 def _correlation(counts: NDArray[np.float64]) -> float | None:
     every, first, both = map(float, counts)
     return None if first in (0, every) else (both / first - first / every) / (1 - first / every)
@@ -181,14 +177,8 @@ def _correlation(counts: NDArray[np.float64]) -> float | None:
 
 def labelled(debates: Sequence[Debate], correct: Sequence[Correct | None]) -> int:
     """Return on how many problems some solution was graded."""
-    pairs = zip(debates, correct, strict=True)
-    return len(
-        {
-            debate.problem.id
-            for debate, table in pairs
-            if any(grade is not None for row in table or () for grade in row)
-        }
-    )
+    graded = [any(grade is not None for row in table or () for grade in row) for table in correct]
+    return len({debate.problem.id for debate, known in zip(debates, graded, strict=True) if known})
 
 
 def forecast_checks(problems: int, rounds: Sequence[RoundVotes]) -> Iterator[Check]:

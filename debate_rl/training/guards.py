@@ -20,7 +20,7 @@ from debate_rl.formatting import short
 from debate_rl.metrics.step_log import read_rows
 from debate_rl.runs.checkpoint import checkpoints, step_of
 from debate_rl.runs.folder import RunFolder, plain_config
-from learner.update.worst import Against, WorstTokens
+from learner.update.tally import Against, WorstTokens
 from transcripts.append import LineFile, free_name
 
 FAR_FROM: dict[str, Against] = {

@@ -38,9 +38,9 @@ from learner.types import Row
 from learner.update.config import LearnerConfig
 from learner.update.forward import compute_type
 from learner.update.learner import Learner
-from learner.update.ranks import Ranks, whole
-from learner.update.shards import cut, gathered, outline, shard, trained
-from learner.update.worst import WorstTokens
+from learner.update.ranks import Ranks, trained, whole
+from learner.update.shards import cut, gathered, outline, shard
+from learner.update.tally import WorstTokens
 
 GRACE_S = 10.0
 """For what a rank computes with one that has ended; then it leaves."""
@@ -84,7 +84,7 @@ class Share:
         own = self.learner.reference.module if reference and self.learner.reference else None
         into = [dict(one.named_parameters()) for one in (self.learner.model, own) if one is not None]
         source = dict(model.named_parameters()) if model is not None else {}
-        for name, like in trained(self.learner.model):
+        for name, like in trained(self.learner.model).items():
             shape = torch.empty(like.shape, dtype=like.dtype, device="meta")
             part = cut(source.get(name, shape), self._mesh)
             for parameters in into:
@@ -96,7 +96,7 @@ class Share:
     def give_weights(self, model: Any) -> None:
         """Put the trained weights into the first rank's whole ``model``, one tensor at a time."""
         into = dict(model.named_parameters()) if model is not None else {}
-        for name, value in trained(self.learner.model):
+        for name, value in trained(self.learner.model).items():
             full = whole(value.detach())
             if name in into:
                 into[name].copy_(full)

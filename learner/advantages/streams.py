@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.advantages.contexts import Effects, context_effects
+from learner.types import Transition
 
 Baseline: TypeAlias = Literal["group", "rloo", "rae", "none"]
 Scale: TypeAlias = Literal["group", "batch", "none"]
@@ -192,3 +193,26 @@ def _divisor(group: Values, scale: Scale, batch_std: float) -> tuple[float | Non
 
 def _std(values: Sequence[float] | Values) -> float:
     return float(np.std(values)) if len(values) else 0.0
+
+
+def returns(
+    transitions: Sequence[Transition], values: Sequence[float | None], discount: float
+) -> list[float | None]:
+    """Return the discounted return of each turn, in order; None where neither it nor a later one has a value.
+
+        G_t = r_t + gamma r_{t+1} + gamma^2 r_{t+2} + ...   over one agent's rounds [Sutton, Barto 2018, 3.3]
+
+    A solution that its author builds on is then rewarded for what came of it. With truth in the last round
+    alone, gamma = 0.7 gives the rounds before 0.7, 0.49, ... of it. ``values``: the reward of each turn. A
+    turn without a value has the discounted return of the next one.
+    """
+    if not discount:
+        return list(values)
+    result: list[float | None] = [None] * len(values)
+    after: dict[tuple[int, int], float] = {}
+    for index in sorted(range(len(values)), key=lambda index: -transitions[index].turn.id.round):
+        own, author = values[index], (transitions[index].debate, transitions[index].turn.id.agent)
+        if transitions[index].turn.ballot or (own is None and author not in after):
+            continue
+        result[index] = after[author] = (own or 0.0) + discount * after.get(author, 0.0)
+    return result

@@ -11,10 +11,8 @@ from msgspec import UNSET
 from debate.ramps import number
 from debate.types import Turn
 from learner.advantages.config import EMA_DECAY, AdvantageConfig, Key, StreamSettings
-from learner.advantages.contexts import context_of
-from learner.advantages.pairs import balanced, right_by_debate, side_counts, sides_of
-from learner.advantages.returns import returns
-from learner.advantages.streams import GroupParts, group_members, has_contrast, stream_parts
+from learner.advantages.contexts import balanced, context_of, right_by_debate, side_counts, sides_of
+from learner.advantages.streams import GroupParts, group_members, has_contrast, returns, stream_parts
 from learner.types import Transition
 from rewards.measured import stream_weights
 
@@ -272,9 +270,7 @@ def scaled(value: float | None, weight: float) -> float | None:
 
 
 def _statistics(
-    transitions: Sequence[Transition],
-    judge: StreamOf,
-    turns: Sequence[TurnAdvantage | None],
+    transitions: Sequence[Transition], judge: StreamOf, turns: Sequence[TurnAdvantage | None]
 ) -> dict[str, float]:
     """Return the counts; a share of nothing is left out rather than written as 0."""
     metrics = {"advantage/turns": float(len(turns)), "advantage/rows_dropped": float(turns.count(None))}

@@ -19,28 +19,14 @@ from learner.losses.grpo import grpo
 from learner.losses.gspo import gspo
 from learner.losses.importance_sampling import importance_sampling
 from learner.losses.ppo import ppo
-from learner.losses.types import (
-    LossConfig,
-    LossInputs,
-    LossOutputs,
-    Totals,
-    sequence_mean,
-    token_mean,
-)
+from learner.losses.types import LossConfig, LossInputs, LossOutputs, Totals, sequence_mean, token_mean
 
 Loss: TypeAlias = Callable[[LossInputs, LossConfig], LossOutputs]
 
 LOSSES: Mapping[str, Loss] = MappingProxyType(
     {
-        "grpo": grpo,
-        "dr_grpo": dr_grpo,
-        "dapo": dapo,
-        "gspo": gspo,
-        "cispo": cispo,
-        "ppo": ppo,
-        "dppo_tv": dppo_tv,
-        "dppo_kl": dppo_kl,
-        "importance_sampling": importance_sampling,
+        loss.__name__: loss
+        for loss in (grpo, dr_grpo, dapo, gspo, cispo, ppo, dppo_tv, dppo_kl, importance_sampling)
     }
 )
 

@@ -16,16 +16,9 @@ from dataclasses import replace
 import torch
 from torch import where
 
+from learner.losses.corrections import kl_penalty
 from learner.losses.grpo import clipped_surrogate
-from learner.losses.kl import kl_penalty
-from learner.losses.types import (
-    LossConfig,
-    LossInputs,
-    LossOutputs,
-    difference,
-    sequence_mean,
-    stream_sum,
-)
+from learner.losses.types import LossConfig, LossInputs, LossOutputs, difference, sequence_mean, stream_sum
 
 
 def gspo(inputs: LossInputs, config: LossConfig) -> LossOutputs:

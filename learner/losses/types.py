@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from torch import Tensor, where, zeros
 
-from learner.tokens import GENERATOR, JUDGE
+from learner.rows import GENERATOR, JUDGE
 
 KlEstimator: TypeAlias = Literal["k1", "k2", "k3"]
 STREAMS = (GENERATOR, JUDGE)

@@ -10,15 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from debate.settings import Seeded
 
 LOSS_NAMES = (
-    "grpo",
-    "dr_grpo",
-    "dapo",
-    "gspo",
-    "cispo",
-    "ppo",
-    "dppo_tv",
-    "dppo_kl",
-    "importance_sampling",
+    *("grpo", "dr_grpo", "dapo", "gspo", "cispo", "ppo", "dppo_tv", "dppo_kl", "importance_sampling"),
 )
 FROM_SAMPLER = ("dppo_tv", "dppo_kl")
 """Losses whose ratios are relative to the sampler: importance weights would correct for it twice."""
@@ -117,13 +109,9 @@ class LearnerConfig(Seeded):
         return value
 
     @model_validator(mode="after")
-    def _decay_rates(self) -> Self:
+    def _fits_together(self) -> Self:
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas must lie in [0, 1), got {self.betas}")
-        return self
-
-    @model_validator(mode="after")
-    def _weights_of_something(self) -> Self:
         if self.caps_weights and self.old_logprobs == "sampling":
             raise ValueError(
                 'tis_cap weighs the trainer against the sampler, and with old_logprobs = "sampling" both are '
@@ -135,13 +123,7 @@ class LearnerConfig(Seeded):
                 f"{self.loss} do that already; leave out tis_cap"
             )
         if self.tis == "sequence_mask" and self.tis_cap == 0:
-            raise ValueError(
-                'tis = "sequence_mask" leaves out by tis_cap, which is 0; set it to 3, for instance'
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _refreshes_something(self) -> Self:
+            raise ValueError('tis = "sequence_mask" drops rows above tis_cap, which is 0; set it to 3')
         if self.reference_every and not self.needs_reference:
             raise ValueError(
                 f"reference_every={self.reference_every} refreshes what beta holds the model near; beta is 0"
@@ -167,33 +149,32 @@ def check_settings(config: LearnerConfig, total_steps: int | None) -> None:
         )
     if config.loss == "dr_grpo" and config.max_tokens is None:
         raise ValueError("learner.loss='dr_grpo' needs learner.max_tokens, its constant divisor; got None")
+    notes: list[str] = []
     if config.adam_eps is not None and config.adam_eps < 1e-6 and config.warmup_steps == 0:
-        warnings.warn(
+        notes.append(
             f"learner.adam_eps={config.adam_eps} without warm-up is known to explode; "
-            "set learner.adam_eps to 1e-5 or learner.warmup_steps to 30",
-            stacklevel=4,
+            "set learner.adam_eps to 1e-5 or learner.warmup_steps to 30"
         )
     if config.needs_reference and (config.kl, config.kl_in) == ("k1", "loss"):
-        warnings.warn(
+        notes.append(
             'learner.kl="k1" as a loss holds nothing: its gradient is zero on average; '
-            'choose k2 or k3, or learner.kl_in="reward"',
-            stacklevel=4,
+            'choose k2 or k3, or learner.kl_in="reward"'
         )
     if config.tis == "sequence_mask" and not config.caps_weights:
-        where, cure = "where the model itself samples", "set learner.tis_cap = 3, or "
-        if config.loss in FROM_SAMPLER:
-            where, cure = f"for {config.loss}", ""
-        warnings.warn(
+        from_sampler = config.loss in FROM_SAMPLER
+        where = f"for {config.loss}" if from_sampler else "where the model itself samples"
+        cure = "" if from_sampler else "set learner.tis_cap = 3, or "
+        notes.append(
             'learner.tis = "sequence_mask" does nothing: learner.tis_cap = "auto" is 0 '
-            f"{where}; {cure}leave learner.tis out",
-            stacklevel=4,
+            f"{where}; {cure}leave learner.tis out"
         )
     if idle := idle_settings(config):
-        warnings.warn(
+        notes.append(
             f"{'; '.join(idle)}: with one update in a step (learner.epochs = learner.minibatches = 1) and "
-            "recomputed old log-probabilities every ratio is 1; raise learner.minibatches, or leave it out",
-            stacklevel=4,
+            "recomputed old log-probabilities every ratio is 1; raise learner.minibatches, or leave it out"
         )
+    for note in notes:
+        warnings.warn(note, stacklevel=4)
 
 
 def idle_settings(config: LearnerConfig) -> list[str]:

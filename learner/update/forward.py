@@ -1,21 +1,25 @@
-"""Log-probabilities of the tokens that were sampled, under a causal language model."""
+"""Log-probabilities of the tokens that were sampled, under a causal language model, and how rows are read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from learner.update.batches import MicroBatch
+from learner.types import Row
+from learner.update.batches import MicroBatch, micro_batches
 from learner.update.head import Head, head_logprobs
+from learner.update.ranks import ALONE, Ranks, own_part
+from learner.update.tally import floats
+from learner.update.tree_attention import attending_in_trees
 
 RESHAPED_LOGITS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
 """Configuration fields of models that change the logits after the head; those take the plain path."""
-
-
 CHECKPOINTING = {"use_reentrant": False, "preserve_rng_state": False}
 """How layers are computed again: nothing in them is random, so no generator's state is kept for it."""
 READ = "read_batch"
@@ -38,19 +42,16 @@ def compute_type(model: nn.Module, setting: str, *, on_gpu: bool | None = None) 
     return torch.bfloat16 if on_gpu and types == {torch.float32} else None
 
 
-@contextmanager
-def without_copies(model: nn.Module, compute: torch.dtype | None) -> Iterator[None]:
+def without_copies(model: nn.Module, compute: torch.dtype | None) -> AbstractContextManager[None]:
     """Keep peft from copying what its adapters read to their own type where products have another.
 
     Forward and backward passes belong inside, as layers may be computed again in the latter.
     """
-    if compute is not None and hasattr(model, "peft_config"):
-        from peft.helpers import disable_input_dtype_casting
+    if compute is None or not hasattr(model, "peft_config"):
+        return nullcontext()
+    from peft.helpers import disable_input_dtype_casting
 
-        with disable_input_dtype_casting(model):
-            yield
-    else:
-        yield
+    return disable_input_dtype_casting(model)
 
 
 def action_logprobs(
@@ -101,3 +102,107 @@ def train_only_checkpointed_layers(model: nn.Module) -> None:
     """
     for module in model.modules():
         module.training = getattr(module, "gradient_checkpointing", False)
+
+
+BACKEND = "inductor"
+GRAPHS = 32
+"""Graphs of a layer at most, after which it is plain. Rows together, padded or alone, with a gradient or
+without, by an adapter or the base under it, need one each; lengths and layers of one kind share them."""
+
+
+class CompiledLayers:
+    """The layers of some models, which are compiled at their first pass, each kind of them once."""
+
+    def __init__(self, *models: nn.Module | None) -> None:
+        from transformers.modeling_layers import GradientCheckpointingLayer
+
+        modules = [module for model in models if model is not None for module in model.modules()]
+        self._calls: list[tuple[Any, Any]] = []
+        for layer in modules:
+            if isinstance(layer, GradientCheckpointingLayer):
+                layer.compile(backend=BACKEND, dynamic=True, recompile_limit=GRAPHS)
+                self._calls.append((layer, layer._compiled_call_impl))
+                layer._compiled_call_impl = None
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Have the layers called as compiled: the learner's passes belong inside, and no sampling."""
+        for layer, call in self._calls:
+            layer._compiled_call_impl = call
+        try:
+            with warnings.catch_warnings():  # the compiler looks at .grad of all that a layer is given
+                warnings.filterwarnings("ignore", r"The \.grad attribute of a Tensor that is not a leaf")
+                yield
+        finally:
+            for layer, _ in self._calls:
+                layer._compiled_call_impl = None
+
+
+@contextmanager
+def reading(*models: Any, share: bool, compute: torch.dtype | None) -> Iterator[None]:
+    """Let models read packed rows, and products be taken in a type; forward and backward passes go inside."""
+    with ExitStack() as stack:
+        for model in (one for one in models if one is not None):
+            stack.enter_context(without_copies(model, compute))
+            if share:
+                stack.enter_context(attending_in_trees(model))
+        yield
+
+
+def check_sharing(
+    model: Any, star: Sequence[Row], *, max_tokens: int, compute: torch.dtype | None, ranks: Ranks = ALONE
+) -> tuple[str, dict[str, float]]:
+    """Return why the rows of a star must not be read together, "" where they may, and what was measured.
+
+    ``sharing/difference``: how far the gradient of the rows together is from that of the rows apart, as a
+    share of the latter's norm; ``sharing/noise``: how far that of padded rows is from that of the rows one by
+    one, which is rounding alone. The bound is 1/1000, 1/20 where products are rounded to 16 bits, or four
+    times the noise. All ``ranks`` call this together and come to the same. OutOfMemoryError passes.
+    """
+    together, padded, single = (True, max_tokens), (False, max_tokens), (False, 1)
+    try:
+        size, noise = _norms(model, star, compute, ranks, padded, single)
+        _, away = _norms(model, star, compute, ranks, together, padded)
+    except torch.OutOfMemoryError:
+        raise
+    except (RuntimeError, TypeError, ValueError) as error:
+        return f"does not work with this model ({type(error).__name__}: {str(error).splitlines()[0]})", {}
+    half = compute is not None or any(parameter.element_size() < 4 for parameter in model.parameters())
+    unlike, noise = (part / size if size else 0.0 for part in (away, noise))
+    found = {"sharing/difference": unlike, "sharing/noise": noise}
+    if unlike <= max(0.05 if half else 1e-3, 4 * noise):
+        return "", found
+    away = f"is {unlike:.2g} of its size away from that of its rows apart"
+    return f"the first star's gradient {away}, and rounding moves it by {noise:.2g}", found
+
+
+def _norms(
+    model: Any,
+    star: Sequence[Row],
+    compute: torch.dtype | None,
+    ranks: Ranks,
+    first: tuple[bool, int],
+    second: tuple[bool, int],
+) -> tuple[float, float]:
+    """Return the norm of the gradient when the rows are read in one way, and of its difference from another.
+
+    A way: whether what rows share is read once, and the tokens of a pass. What has a gradient is the sum of
+    log-probabilities, each with the sign of its advantage. The second gradient is taken off the first in
+    place, so a model's gradients are held once. None is left behind.
+    """
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    norms: list[float] = []
+    try:
+        train_only_checkpointed_layers(model)
+        for sign, (share, tokens) in ((1.0, first), (-1.0, second)):
+            with reading(model, share=share, compute=compute):
+                for batch in micro_batches(star, tokens, device=parameters[0].device, share=share):
+                    signs = torch.where(batch.advantages < 0, -sign, sign)
+                    (action_logprobs(model, batch, compute=compute)[0] * signs).sum().backward()
+            own = [own_part(p.grad).norm().square() for p in parameters if p.grad is not None]
+            norms.append(math.sqrt(sum(ranks.gathered(sum(floats(own))))))
+    finally:
+        model.eval()
+        for parameter in parameters:
+            parameter.grad = None
+    return norms[0], norms[1]

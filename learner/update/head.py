@@ -43,11 +43,7 @@ def head_logprobs(
 
 
 def token_logprobs(
-    head: Head,
-    features: Tensor,
-    targets: Tensor,
-    temperature: Tensor,
-    entropy_gradient: bool = False,
+    head: Head, features: Tensor, targets: Tensor, temperature: Tensor, entropy_gradient: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Return what ``head_logprobs`` does, from all logits at once."""
     logits = wide_logits(head, features) / temperature[:, None]

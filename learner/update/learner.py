@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from debate.seeds import derive_seed
 from learner.losses import LossConfig, LossInputs, Totals, find_loss
-from learner.losses.corrections import entropy_bonus, masked_importance, truncated_importance
-from learner.losses.kl import kl_as_reward
+from learner.losses.corrections import entropy_bonus, kl_as_reward, masked_importance, truncated_importance
 from learner.losses.types import token_statistics
 from learner.types import Row
 from learner.update.batches import (
@@ -29,20 +28,20 @@ from learner.update.batches import (
     stars,
     unit_tokens,
 )
-from learner.update.compiled import CompiledLayers
 from learner.update.config import LearnerConfig, check_settings
 from learner.update.forward import (
     CHECKPOINTING,
+    CompiledLayers,
     action_logprobs,
+    check_sharing,
     compute_type,
+    reading,
     train_only_checkpointed_layers,
 )
 from learner.update.optimizer import adamw, settings_of, update_per_lr
 from learner.update.ranks import ALONE, Ranks, deal, whole
 from learner.update.reference import Reference
-from learner.update.sharing import check_sharing, reading
-from learner.update.tally import Tally, floats, sizes, tally_mismatch
-from learner.update.worst import WorstTokens
+from learner.update.tally import Tally, WorstTokens, floats, sizes, tally_mismatch
 
 
 class Learner:
@@ -70,12 +69,8 @@ class Learner:
         ranks: Ranks = ALONE,
     ) -> None:
         check_settings(config, total_steps)
-        self.model = model
-        self.config = config
-        self.total_steps = total_steps
-        self.ranks = ranks
-        self.steps = self.bad_steps = 0
-        self.halfway = False
+        self.model, self.config, self.total_steps, self.ranks = model, config, total_steps, ranks
+        self.steps, self.bad_steps, self.halfway = 0, 0, False
         self.worst = WorstTokens()
         self._shares: bool | None = None if config.share_prefixes else False  # None until a star has shown it
         self.reference = Reference(model, reference) if config.needs_reference else None
@@ -91,15 +86,8 @@ class Learner:
         half = any(parameter.dtype == torch.float16 for parameter in model.parameters())
         self.scaler = torch.amp.GradScaler(self.parameters[0].device.type, enabled=half)
         self._loss = find_loss(config.loss)
-        self._loss_config = LossConfig(
-            eps=config.eps,
-            eps_hi=config.eps_hi,
-            beta=config.beta,
-            max_tokens=config.max_tokens,
-            beta_judge=config.beta_judge,
-            kl=config.kl,
-            normalise=config.normalise,
-        )
+        names = ("eps", "eps_hi", "beta", "max_tokens", "beta_judge", "kl", "normalise")
+        self._loss_config = LossConfig(**{name: getattr(config, name) for name in names})
 
     def step(self, rows: Sequence[Row]) -> dict[str, float]:
         """Update the weights ``epochs * minibatches`` times (fewer when rows are few); return the metrics.
@@ -127,12 +115,9 @@ class Learner:
                 self.model.eval()
                 self.optimizer.zero_grad(set_to_none=True)
         self._count_step(outcomes)
-        updates = {
-            "lr": lr,
-            "updates": float(sum(outcomes)),
-            "skipped_updates": float(len(outcomes) - sum(outcomes)),
-            "bad_steps": float(self.bad_steps),
-        }
+        done = sum(outcomes)
+        updates = {"lr": lr, "updates": float(done), "skipped_updates": float(len(outcomes) - done)}
+        updates["bad_steps"] = float(self.bad_steps)
         scale = {"loss_scale": self.scaler.get_scale()} if self.scaler.is_enabled() else {}
         read = sum(minibatch.positions for minibatch in minibatches)
         counts = sizes(rows, sum(self.ranks.gathered(read)))
@@ -146,8 +131,7 @@ class Learner:
 
     def _count_step(self, outcomes: Sequence[bool]) -> None:
         """Count a step by whether its updates were applied; one without any is neither good nor bad."""
-        self.steps += 1
-        self.halfway = False
+        self.steps, self.halfway = self.steps + 1, False
         self.bad_steps = 0 if any(outcomes) else self.bad_steps + bool(outcomes)
 
     @torch.no_grad()
@@ -159,14 +143,9 @@ class Learner:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a resumed run needs in addition to the weights."""
-        reference = {"reference": self.reference.state_dict()} if self.reference is not None else {}
-        return {
-            "optimizer": self.optimizer.state_dict(),
-            "steps": self.steps,
-            "bad_steps": self.bad_steps,
-            "scaler": self.scaler.state_dict(),
-            **reference,
-        }
+        state = {"optimizer": self.optimizer.state_dict(), "steps": self.steps, "bad_steps": self.bad_steps}
+        state["scaler"] = self.scaler.state_dict()
+        return state if self.reference is None else state | {"reference": self.reference.state_dict()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take up a state from ``state_dict``, with this configuration's settings and not those saved."""
@@ -190,13 +169,10 @@ class Learner:
         return {"reference_step": float(self.reference.step)}
 
     def _set_lr(self) -> float:
-        factor = lr_factor(
-            self.steps,
-            warmup=self.config.warmup_steps,
-            schedule=self.config.schedule,
-            total=self.total_steps,
+        of = self.config
+        lr = of.lr * lr_factor(
+            self.steps, warmup=of.warmup_steps, schedule=of.schedule, total=self.total_steps
         )
-        lr = self.config.lr * factor
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         return lr
@@ -237,12 +213,9 @@ class Learner:
         if len(star) < 2:
             return {}
         with self._compiled.used():
+            most = self.config.micro_batch_tokens
             problem, found = check_sharing(
-                self.model,
-                star,
-                max_tokens=self.config.micro_batch_tokens,
-                compute=self.compute,
-                ranks=self.ranks,
+                self.model, star, max_tokens=most, compute=self.compute, ranks=self.ranks
             )
         self._shares = not problem
         if problem:
@@ -270,7 +243,7 @@ class Learner:
 
     def _tally_mismatch(self, batch: MicroBatch, logprobs: Tensor, tally: Tally) -> None:
         tally_mismatch(batch, logprobs, tally)
-        self.worst.look_before(batch, logprobs)
+        self.worst.look_at_sampler(batch, logprobs, "sampler_before")
 
     def _update(self, minibatch: Minibatch, tally: Tally) -> bool:
         """Apply the gradient of all micro-batches; return False when it was not finite and was left out."""
@@ -298,7 +271,9 @@ class Learner:
             from_sampler = self.config.old_logprobs == "sampling"
             batch.old = batch.sampling_logprobs if from_sampler else logprobs.detach()
         self.worst.look(batch, logprobs.detach())
-        inputs, corrections = self._corrected(_inputs(batch, logprobs, batch.old))
+        odds = logprobs, batch.old, batch.sampling_logprobs, batch.ref
+        given = LossInputs(*odds, batch.advantages, batch.mask, batch.stream)
+        inputs, corrections = self._corrected(given)
         in_reward = self.config.kl_in == "reward"
         outputs = self._loss(inputs, replace(config, beta=0.0, beta_judge=0.0) if in_reward else config)
         loss = outputs.loss
@@ -329,18 +304,6 @@ def totals_of(rows: Sequence[Row]) -> Totals:
     return Totals.sum(Totals.of(*(torch.from_numpy(array)[None] for array in pair)) for pair in arrays)
 
 
-def _inputs(batch: MicroBatch, logprobs: Tensor, old: Tensor) -> LossInputs:
-    return LossInputs(
-        logprobs=logprobs,
-        old_logprobs=old,
-        sampling_logprobs=batch.sampling_logprobs,
-        ref_logprobs=batch.ref,
-        advantages=batch.advantages,
-        mask=batch.mask,
-        stream=batch.stream,
-    )
-
-
 def lr_factor(step: int, *, warmup: int, schedule: str, total: int | None) -> float:
     """Return the share of the peak learning rate at a step (from 0), in [0, 1].
 
@@ -360,14 +323,10 @@ def lr_factor(step: int, *, warmup: int, schedule: str, total: int | None) -> fl
 def check_dtypes(parameters: Sequence[nn.Parameter]) -> None:
     """Refuse or warn of trained weights whose own rounding swallows the updates."""
     dtypes = {parameter.dtype for parameter in parameters}
+    cure = "set model.dtype to float32, or train an adapter (model.lora_rank)"
     if torch.float16 in dtypes:
-        raise ValueError(
-            "model.dtype=float16 with full weights: small updates would be lost in rounding, and gradients "
-            "cannot be scaled; set model.dtype to float32, or train an adapter (model.lora_rank)"
-        )
+        why = "small updates would be lost in rounding, and gradients cannot be scaled"
+        raise ValueError(f"model.dtype=float16 with full weights: {why}; {cure}")
     if torch.bfloat16 in dtypes:
-        warnings.warn(
-            "model.dtype=bfloat16 with full weights: updates below 1/256 of a weight are lost in rounding; "
-            "set model.dtype to float32, or train an adapter (model.lora_rank)",
-            stacklevel=4,
-        )
+        why = "updates below 1/256 of a weight are lost in rounding"
+        warnings.warn(f"model.dtype=bfloat16 with full weights: {why}; {cure}", stacklevel=4)

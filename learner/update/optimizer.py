@@ -22,14 +22,8 @@ def adamw(parameters: Sequence[nn.Parameter], config: LearnerConfig) -> torch.op
 
 def settings_of(parameters: Sequence[nn.Parameter], config: LearnerConfig) -> dict[str, Any]:
     """Return what the configuration and the device decide, and no state that was saved."""
-    fused = parameters[0].is_cuda
-    return {
-        "betas": config.betas,
-        "eps": adam_eps(parameters, config),
-        "weight_decay": 0.0,
-        "fused": fused,
-        "foreach": False,
-    }
+    how = {"weight_decay": 0.0, "fused": parameters[0].is_cuda, "foreach": False}
+    return {"betas": config.betas, "eps": adam_eps(parameters, config), **how}
 
 
 def adam_eps(parameters: Sequence[nn.Parameter], config: LearnerConfig) -> float:
@@ -53,15 +47,10 @@ def update_per_lr(optimizer: torch.optim.AdamW, ranks: Ranks = ALONE) -> Tensor:
             numbers += parameter.numel()
             if state := optimizer.state.get(parameter):
                 norms += _norms(state, group["betas"], group["eps"])
-    own = torch.stack(norms).norm() if norms else torch.zeros(())
-    return _over(own, ranks) / numbers**0.5
-
-
-def _over(norm: Tensor, ranks: Ranks) -> Tensor:
-    """Return the norm of what all ranks hold, from that of each one's part."""
-    if ranks.count == 1:
-        return norm
-    return torch.tensor(ranks.gathered(float(norm)), device=norm.device).norm()
+    norm = torch.stack(norms).norm() if norms else torch.zeros(())
+    if ranks.count > 1:  # that of what all ranks hold, from that of each one's part
+        norm = torch.tensor(ranks.gathered(float(norm)), device=norm.device).norm()
+    return norm / numbers**0.5
 
 
 def _norms(state: dict[str, Any], betas: tuple[float, float], eps: float) -> list[Tensor]:

@@ -44,6 +44,11 @@ class Ranks:
 ALONE = Ranks()
 
 
+def trained(model: Any) -> dict[str, Any]:
+    """Return the parameters of a model that are trained, by name."""
+    return {name: value for name, value in model.named_parameters() if value.requires_grad}
+
+
 def own_part(tensor: Tensor) -> Tensor:
     """Return what this rank holds of a tensor: its share of one that is cut (``learner.update.shards``)."""
     cut: Any = tensor

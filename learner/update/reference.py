@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from learner.update.ranks import whole
+from learner.update.ranks import trained, whole
 
 
 class Reference:
@@ -33,14 +33,14 @@ class Reference:
     @torch.no_grad()
     def begin(self) -> None:
         """Take up the weights of an adapter that has learnt already, as those that training begins with."""
-        own = _trained(self._model)
+        own = trained(self._model)
         if self.module is None and any("lora_B" in name and whole(own[name]).any() for name in own):
             self._take(own)
 
     @torch.no_grad()
     def refresh(self, step: int) -> None:
         """Take up the model's present weights, those after ``step`` steps."""
-        self._take(_trained(self._model))
+        self._take(trained(self._model))
         self.step = step
 
     @contextmanager
@@ -53,19 +53,17 @@ class Reference:
             with adapter.disable_adapter():
                 yield adapter
         else:
-            present = {name: weights.clone() for name, weights in _trained(adapter).items()}
-            _copy(self._weights, _trained(adapter))
+            present = {name: weights.clone() for name, weights in trained(adapter).items()}
+            _copy(self._weights, trained(adapter))
             try:
                 yield adapter
             finally:
-                _copy(present, _trained(adapter))
+                _copy(present, trained(adapter))
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a resumed run needs: nothing but the step where training's first weights are meant."""
-        if self.step == 0:
-            return {"step": 0, "weights": {}}
-        weights = self._weights if self.module is None else _of(self.module, _trained(self._model))
-        return {"step": self.step, "weights": dict(weights)}
+        weights = self._weights if self.module is None else _of(self.module, trained(self._model))
+        return {"step": self.step, "weights": dict(weights) if self.step else {}}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take up a state from ``state_dict``."""
@@ -74,18 +72,13 @@ class Reference:
             self._take(state_dict["weights"])
 
     def _take(self, weights: Mapping[str, Tensor]) -> None:
-        own = _trained(self._model)
+        own = trained(self._model)
         if weights.keys() != own.keys():
             raise ValueError("the reference's weights are not those that are trained")
         if self.module is None:
             self._weights = {name: weights[name].to(own[name], copy=True) for name in own}
         else:
             _copy(weights, _of(self.module, own))
-
-
-def _trained(model: nn.Module) -> dict[str, Tensor]:
-    """Return the weights that are trained, by name."""
-    return {name: value.detach() for name, value in model.named_parameters() if value.requires_grad}
 
 
 def _of(module: nn.Module, names: Mapping[str, Tensor]) -> dict[str, Tensor]:

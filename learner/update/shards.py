@@ -6,7 +6,6 @@ those of the model that was cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import MethodType
 from typing import Any
 
@@ -14,12 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import (
-    FSDPModule,
-    MixedPrecisionPolicy,
-    fully_shard,
-    register_fsdp_forward_method,
-)
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import Shard, distribute_tensor
 from torch.utils._pytree import tree_map_only
 from transformers.modeling_layers import GradientCheckpointingLayer
@@ -85,8 +79,3 @@ def cut(tree: Any, mesh: DeviceMesh) -> Any:
         return distribute_tensor(full, mesh, [Shard(0)])
 
     return tree_map_only(Tensor, share, tree)
-
-
-def trained(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-    """Yield the parameters that are trained, by name."""
-    return ((name, value) for name, value in model.named_parameters() if value.requires_grad)

@@ -1,14 +1,18 @@
-"""Running means and maxima of a step's metrics over its micro-batches."""
+"""A step's metrics over its micro-batches: running means and maxima, and the tokens that are furthest off."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, pairwise
+from math import isnan
+from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor
 
+from debate.types import TurnId
 from learner.losses.types import token_statistics
 from learner.types import Row
 from learner.update.batches import MicroBatch
@@ -92,3 +96,88 @@ def sizes(rows: Sequence[Row], read: int) -> dict[str, float]:
         "row_tokens": float(sum(len(row.input_ids) for row in rows)),
         "read_tokens": float(read),
     }
+
+
+MOST, BEFORE = 5, 12
+"""Tokens of a step that are named, and tokens before each that are kept with it."""
+
+Against: TypeAlias = Literal["reference", "sampler", "sampler_before"]
+
+
+@dataclass(frozen=True, slots=True)
+class FarToken:
+    """A sampled token, its log-probability by the trainer and by the other, in nats.
+
+    ``debate`` is the index of its debate in the step; ``before``: the ids of up to 12 tokens before it.
+    """
+
+    debate: int
+    turn: TurnId
+    token: int
+    before: tuple[int, ...]
+    trainer: float
+    other: float
+
+
+_Top: TypeAlias = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Sequence[tuple[int, TurnId]]]
+"""The worst tokens of a micro-batch: scores, rows, places, ids (n, BEFORE + 1) that end with the token,
+log-probabilities by the trainer and by the other, (n,) each, and debate and turn of each row."""
+
+
+class WorstTokens:
+    """Collects them over the micro-batches of a step, on their device: a GPU is not waited for until ``of``.
+
+    Against the reference the score is k3, whose largest value is ``kl_max``; against the sampler it is
+    |trainer - sampler|, at every update, and for "sampler_before" before the first of the step alone, where
+    its largest value is ``mismatch_max``: what updates change is no mismatch.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Against, list[_Top]] = {"reference": [], "sampler": [], "sampler_before": []}
+
+    def look(self, batch: MicroBatch, logprobs: Tensor) -> None:
+        """Take in a micro-batch at an update; ``logprobs`` (B, T) are the trainer's."""
+        if batch.ref is not None:
+            apart = logprobs - batch.ref
+            self._keep("reference", (-apart).expm1() + apart, batch, logprobs, batch.ref)
+        self.look_at_sampler(batch, logprobs, "sampler")
+
+    def look_at_sampler(self, batch: MicroBatch, logprobs: Tensor, against: Against) -> None:
+        """Take in a micro-batch, before the first update for "sampler_before"."""
+        sampled = batch.sampling_logprobs
+        self._keep(against, (logprobs - sampled).abs(), batch, logprobs, sampled)
+
+    def _keep(
+        self, against: Against, scores: Tensor, batch: MicroBatch, trainer: Tensor, other: Tensor
+    ) -> None:
+        flat = torch.where(batch.mask, scores, -torch.inf).flatten()
+        top = flat.topk(min(MOST, flat.numel()))
+        width = batch.input_ids.shape[1]
+        rows, at = top.indices // width, top.indices % width
+        window = at[:, None] + torch.arange(-BEFORE, 1, device=at.device)
+        ids = batch.input_ids[rows[:, None], window.clamp(min=0)]
+        own, others = trainer.flatten()[top.indices], other.flatten()[top.indices]
+        self._kept[against].append((top.values, rows, at, ids, own, others, batch.turns))
+
+    def of(self, against: Against) -> list[FarToken]:
+        """Return the worst tokens of the step so far, the worst first; of several ranks those of this one."""
+        found: dict[tuple[int, TurnId, int], FarToken] = {}  # an epoch further on it may be there again
+        scored = [one for top in self._kept[against] for one in _named(top)]
+        for _, at, token in sorted(scored, key=lambda one: -one[0]):
+            found.setdefault((token.debate, token.turn, at), token)
+        return list(found.values())[:MOST]
+
+
+def _named(top: _Top) -> list[tuple[float, int, FarToken]]:
+    """Return score, place and token, of a micro-batch; a score that is not a number is worse than any."""
+    *columns, turns = top
+    scores, rows, places, ids, own, other = (column.tolist() for column in columns)
+    named: list[tuple[float, int, FarToken]] = []
+    for index, score in enumerate(scores):
+        if score == -torch.inf:  # fewer tokens than are named
+            continue
+        debate, turn = turns[rows[index]]
+        before = tuple(ids[index][max(0, BEFORE - places[index]) : -1])
+        far = FarToken(debate, turn, ids[index][-1], before, trainer=own[index], other=other[index])
+        named.append((torch.inf if isnan(score) else score, places[index], far))
+    return named

@@ -18,12 +18,27 @@ from weakref import WeakValueDictionary
 import torch
 from torch import Tensor
 
-from learner.update.prefixes import Segment
-
 NAME = "debate_tree"
 """What the attention is called in transformers."""
 At: TypeAlias = slice | Tensor
 """Places of the packed sequence."""
+
+
+States: TypeAlias = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+"""Queries (1, H, U, D), keys, values, the output, and the log of the softmax sums (1, H, U)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Tokens ``start`` to ``end`` of a packed sequence; those up to ``stop`` go on from it and see it whole.
+
+    ``level`` counts the segments before it on the way from the root.
+    """
+
+    start: int
+    end: int
+    stop: int
+    level: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +154,7 @@ class _TreeAttention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, value, out, total = ctx.saved_tensors
-        return *_gradients(grads[0], query, key, value, out, total, ctx.scale, ctx.calls), None, None
+        return *_gradients(grads[0], ctx.saved_tensors, ctx.scale, ctx.calls), None, None
 
 
 def _attended(
@@ -157,35 +171,16 @@ def _attended(
     return out.to(query.dtype), total
 
 
-def _gradients(
-    grad: Tensor,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    out: Tensor,
-    total: Tensor,
-    scale: float,
-    calls: Sequence[Call],
-) -> list[Tensor]:
+def _gradients(grad: Tensor, states: States, scale: float, calls: Sequence[Call]) -> list[Tensor]:
     """Return the gradients of queries, keys and values over all calls."""
     own, *levels = calls
+    query, key, value, out, total = states
     grad = grad.contiguous()
-    sums = [
-        g.to(torch.promote_types(g.dtype, torch.float32))
-        for g in _backward(grad, query, key, value, out, total, own, scale)
-    ]
+    sums = [g.to(torch.promote_types(g.dtype, torch.float32)) for g in _backward(grad, states, own, scale)]
     for call in levels:
         q, k = call.queries.at, call.keys.at
-        parts = _backward(
-            grad[:, :, q],
-            query[:, :, q],
-            key[:, :, k],
-            value[:, :, k],
-            out[:, :, q],
-            total[:, :, q],
-            call,
-            scale,
-        )
+        read = query[:, :, q], key[:, :, k], value[:, :, k], out[:, :, q], total[:, :, q]
+        parts = _backward(grad[:, :, q], read, call, scale)
         for whole, part, places in zip(sums, parts, (q, k, k), strict=True):
             whole[:, :, places] += part
     return [g.to(query.dtype) for g in sums]
@@ -219,7 +214,7 @@ def _opaque_backward(
     number: Tensor,
 ) -> list[Tensor]:
     calls = _NUMBERED[int(number)]
-    return [g.contiguous() for g in _gradients(grad, query, key, value, out, total, scale, calls)]
+    return [g.contiguous() for g in _gradients(grad, (query, key, value, out, total), scale, calls)]
 
 
 @_opaque.register_fake
@@ -259,32 +254,20 @@ def _forward(query: Tensor, key: Tensor, value: Tensor, call: Call, scale: float
     """Return the output (1, H, n, D) and the log of the softmax sums (1, H, n), float32 or wider."""
     if query.is_cuda:
         return _cuda_forward(query, key, value, call, scale)
+    runs = query.split(call.queries.sizes, 2), key.split(call.keys.sizes, 2), value.split(call.keys.sizes, 2)
     parts = [
         torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, call.causal, scale=scale)
-        for q, k, v in zip(
-            query.split(call.queries.sizes, 2),
-            key.split(call.keys.sizes, 2),
-            value.split(call.keys.sizes, 2),
-            strict=True,
-        )
+        for q, k, v in zip(*runs, strict=True)
     ]
     outs, totals = zip(*parts, strict=True)
     return torch.cat(outs, 2), torch.cat(totals, 2)
 
 
-def _backward(
-    grad: Tensor,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    out: Tensor,
-    total: Tensor,
-    call: Call,
-    scale: float,
-) -> tuple[Tensor, Tensor, Tensor]:
+def _backward(grad: Tensor, states: States, call: Call, scale: float) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of one call's queries, keys and values, from output and sums over all calls."""
+    query, key, value, out, total = states
     if query.is_cuda:
-        return _cuda_backward(grad, query, key, value, out, total, call, scale)
+        return _cuda_backward(grad, states, call, scale)
     by_query = (t.split(call.queries.sizes, 2) for t in (grad, query, out, total))
     by_key = (t.split(call.keys.sizes, 2) for t in (key, value))
     parts = [
@@ -300,25 +283,13 @@ def _backward(
 def _cuda_forward(
     query: Tensor, key: Tensor, value: Tensor, call: Call, scale: float
 ) -> tuple[Tensor, Tensor]:
-    out, total, *_ = torch.ops.aten._flash_attention_forward(
-        *map(_by_token, (query, key, value)),
-        *_lengths(call),
-        False,
-        scale=scale,
-    )
+    read = map(_by_token, (query, key, value))
+    out, total, *_ = torch.ops.aten._flash_attention_forward(*read, *_lengths(call), False, scale=scale)
     return out.transpose(0, 1).unsqueeze(0), total.unsqueeze(0)
 
 
-def _cuda_backward(
-    grad: Tensor,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    out: Tensor,
-    total: Tensor,
-    call: Call,
-    scale: float,
-) -> tuple[Tensor, Tensor, Tensor]:
+def _cuda_backward(grad: Tensor, states: States, call: Call, scale: float) -> tuple[Tensor, Tensor, Tensor]:
+    query, key, value, out, total = states
     state = torch.zeros(2, dtype=torch.uint64, device=query.device)  # of dropout, which there is none of
     q, k, v = torch.ops.aten._flash_attention_backward(
         *map(_by_token, (grad, query, key, value, out)),

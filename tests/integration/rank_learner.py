@@ -22,8 +22,8 @@ from learner import Learner, LearnerConfig, Row
 from learner.update import head
 from learner.update.config import LOSS_NAMES
 from learner.update.forward import compute_type
-from learner.update.ranks import ALONE, Ranks, whole
-from learner.update.shards import cut, gathered, outline, shard, trained
+from learner.update.ranks import ALONE, Ranks, trained, whole
+from learner.update.shards import cut, gathered, outline, shard
 
 VOCABULARY = 24
 TILE = head.TILE["cpu"]
@@ -165,7 +165,7 @@ def compared(case: Case, ranks: Ranks, mesh: DeviceMesh) -> dict[str, float]:
 
 
 def _weights(learner: Learner) -> dict[str, torch.Tensor]:
-    return {name: value.detach() for name, value in trained(learner.model)}
+    return {name: value.detach() for name, value in trained(learner.model).items()}
 
 
 def _take(learner: Learner, state: dict[str, Any]) -> None:

@@ -164,7 +164,7 @@ def test_a_quick_start_that_could_not_be_measured_is_refused_at_once(refused, ov
 
 
 def test_a_recipe_for_a_gpu_says_first_that_there_is_none(refused, monkeypatch):
-    monkeypatch.setattr("debate_rl.engines._vllm_runs_on_a_cpu", lambda: False)
+    monkeypatch.setattr("debate_rl.engines.version", lambda _: "0.32.0")
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr("envs.hub.is_reachable", None)  # nobody looks for anything in the hub
     assert refused("train", "gsm8k_qwen3_8b_1gpu").startswith("debate: no GPU here: torch sees none, and ")

@@ -133,7 +133,7 @@ def test_a_configuration_opens_one(can_run):
         "model": {"tiny": {}},
         "sandbox": {"seconds": 2},
     }
-    with open_sandbox(Config.model_validate(settings)) as sandbox:
+    with open_sandbox(Config.model_validate(settings).sandbox) as sandbox:
         assert sandbox.limits == Limits(seconds=2)
 
 

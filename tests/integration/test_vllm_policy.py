@@ -99,6 +99,10 @@ num_rounds = 2
 max_tokens = 40
 prompts = "tiny"
 
+[advantages.format]
+baseline = "none"  # no reply of a model without training has its votes: against each other they teach nothing
+scale = "none"
+
 [model]
 policy = "vllm"
 device = "cpu"
@@ -186,11 +190,7 @@ def test_the_folder_of_an_adapter_tells_its_base(tmp_path):
     assert _model_files("some/hub-id") == {"model_path": "some/hub-id"}
     assert _model_files(str(tmp_path)) == {"model_path": str(tmp_path)}
     (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "base", "r": 4}')
-    assert _model_files(str(tmp_path)) == {
-        "model_path": "base",
-        "adapter": tmp_path,
-        "max_lora_rank": 4,
-    }
+    assert _model_files(str(tmp_path)) == {"model_path": "base", "adapter": tmp_path, "max_lora_rank": 4}
     (tmp_path / "adapter_config.json").write_text("[]")
     with pytest.raises(ValueError, match="does not have base_model_name_or_path and r"):
         _model_files(str(tmp_path))

@@ -236,11 +236,17 @@ def test_the_export_of_an_adapter_has_its_base_beside_it(written, tmp_path):
     assert all(torch.equal(base[name], weight) for name, weight in written[0].state_dict().items())
 
 
+class Loaded:
+    version = 0
+
+    async def update(self, weights, version):
+        self.loaded = weights
+
+
 def test_vllm_is_given_the_unpacked_weights_and_servers_are_refused(written, monkeypatch):
-    given: list[Config] = []
-    monkeypatch.setattr("debate_rl.engines._with_weights", lambda config, _: given.append(config))
-    _open_engine(whole_config(written[1], policy="vllm"), None)
-    assert len(given) == 1  # as a tiny model's are, and not by the name
+    monkeypatch.setattr("debate_rl.engines._make_engine", lambda config, learners: (learners, None, Loaded()))
+    made = _open_engine(whole_config(written[1], policy="vllm"), None)
+    assert made.loaded == 1  # as a tiny model's are, and not by the name
     served = whole_config(written[1], policy="vllm", vllm={"servers": ["http://localhost:8000/v1"]})
     with pytest.raises(
         ValueError, match=r"model.vllm.servers: have a model of their own, and .*tiny.F32.gguf"

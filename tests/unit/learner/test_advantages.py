@@ -10,13 +10,7 @@ from msgspec.structs import replace as msgspec_replace
 
 from debate.personas import PERSONAS
 from debate.types import Completion, ParsedTurn, Turn, TurnId
-from learner import (
-    AdvantageConfig,
-    Transition,
-    TurnAdvantage,
-    stream_advantages,
-    turn_advantages,
-)
+from learner import AdvantageConfig, Transition, TurnAdvantage, stream_advantages, turn_advantages
 from learner.advantages import StreamSettings
 from learner.advantages.streams import stream_parts
 from rewards import RewardConfig
@@ -380,11 +374,7 @@ def test_running_means_belong_to_persona_and_stream():
     parts = parts_of(groups, config=AdvantageConfig(peer=rae, judge=rae), ema=ema, truth_weight=0.0)
     assert [part.generator for part in parts] == approx([1.0, 1.0, 1.0])
     first, second = PERSONAS[0].name, PERSONAS[1].name
-    assert ema == {
-        f"judge/{first}": 0.5,
-        f"peer/{first}": 1.0,
-        f"peer/{second}": 1.0,
-    }
+    assert ema == {f"judge/{first}": 0.5, f"peer/{first}": 1.0, f"peer/{second}": 1.0}
 
 
 def test_lambdas_weigh_the_roles_and_zero_takes_a_role_out():

@@ -16,9 +16,8 @@ from learner import LearnerConfig, Row
 from learner.losses import LOSSES
 from learner.update.batches import micro_batches, no_row, stars
 from learner.update.config import FROM_SAMPLER
-from learner.update.forward import action_logprobs
+from learner.update.forward import action_logprobs, check_sharing, reading
 from learner.update.learner import Learner
-from learner.update.sharing import check_sharing, reading
 
 VOCABULARY = 24
 BF16 = torch.bfloat16

@@ -14,8 +14,13 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTens
 
 import learner
 from learner.losses import LOSSES, LossConfig, LossInputs, Totals, find_loss
-from learner.losses.corrections import entropy_bonus, masked_importance, truncated_importance
-from learner.losses.kl import kl_as_reward, kl_penalty
+from learner.losses.corrections import (
+    entropy_bonus,
+    kl_as_reward,
+    kl_penalty,
+    masked_importance,
+    truncated_importance,
+)
 from learner.losses.types import KlEstimator
 from learner.update.config import LOSS_NAMES, LearnerConfig
 
@@ -348,7 +353,7 @@ def test_dppo_needs_no_second_weight_against_the_sampler():
         ValueError, match=r"tis_cap = 2.0 weighs .* and the ratios of dppo_tv do that already"
     ):
         LearnerConfig(loss="dppo_tv", tis_cap=2.0)
-    with pytest.raises(ValueError, match=r"sequence_mask\" leaves out by tis_cap, which is 0"):
+    with pytest.raises(ValueError, match=r"sequence_mask.* tis_cap, which is 0"):
         LearnerConfig(tis="sequence_mask", tis_cap=0)
 
 

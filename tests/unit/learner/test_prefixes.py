@@ -16,12 +16,10 @@ from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
 
 from debate.types import TurnId
 from learner import LearnerConfig, Row
-from learner.update.batches import collate, micro_batches, stars
-from learner.update.forward import action_logprobs
+from learner.update.batches import collate, micro_batches, pack, stars
+from learner.update.forward import _norms, action_logprobs, check_sharing
 from learner.update.learner import Learner
-from learner.update.prefixes import pack
 from learner.update.ranks import ALONE
-from learner.update.sharing import _norms, check_sharing
 from learner.update.tree_attention import (
     _cuda_backward,
     _cuda_forward,
@@ -143,7 +141,7 @@ def test_the_kernels_of_a_gpu_take_and_give_these_shapes():
         )
         out, total = _cuda_forward(query, key, value, call, 0.1)
         assert (out.shape, total.shape) == (query.shape, query.shape[:3])
-        gradients = _cuda_backward(out, query, key, value, out, total, call, 0.1)
+        gradients = _cuda_backward(out, (query, key, value, out, total), call, 0.1)
         assert [g.shape for g in gradients] == [query.shape, key.shape, value.shape]
 
 
@@ -342,7 +340,7 @@ def test_the_first_star_is_measured_with_the_signs_of_its_advantages(debate_rows
 )
 def test_a_star_may_differ_by_four_times_what_rounding_does(compute, away, noise, right, monkeypatch):
     norms = iter([(2.0, 2 * noise), (2.0, 2 * away)])
-    monkeypatch.setattr("learner.update.sharing._norms", lambda *_: next(norms))
+    monkeypatch.setattr("learner.update.forward._norms", lambda *_: next(norms))
     problem, found = check_sharing(qwen3(), [], max_tokens=1, compute=compute)
     assert found == {"sharing/difference": away, "sharing/noise": noise}
     assert (not problem) == right
@@ -357,7 +355,7 @@ def test_a_check_that_fails_half_way_leaves_no_gradient(error, monkeypatch, deba
             raise error("no more")
         return action_logprobs(*args, **kwargs)
 
-    monkeypatch.setattr("learner.update.sharing.action_logprobs", third)
+    monkeypatch.setattr("learner.update.forward.action_logprobs", third)
     learner = Learner(qwen3(), LearnerConfig(share_prefixes=True, gradient_checkpointing=True))
     if error is RuntimeError:
         with pytest.warns(UserWarning, match="does not work with this model"):
@@ -382,7 +380,7 @@ def test_compiled_layers_learn_the_same_and_are_compiled_for_no_other_length(
     make, changes, backend, monkeypatch, debate_rows
 ):
     """ "eager" has the graphs of "inductor" without its kernels, which a C compiler makes."""
-    monkeypatch.setattr("learner.update.compiled.BACKEND", backend)
+    monkeypatch.setattr("learner.update.forward.BACKEND", backend)
     torch._dynamo.reset()
     graphs = []
 

@@ -9,7 +9,7 @@ import numpy as np
 from debate.parsing import parse_turn
 from debate.types import Completion, Turn, TurnId
 from learner.advantages.streams import stream_advantages
-from learner.tokens import token_streams
+from learner.rows import token_streams
 
 SOLUTION = "<solution>\\boxed{4}</solution>"
 COMPARISON = "<comparison>K7 > Q2</comparison>"

@@ -14,8 +14,7 @@ from debate.parsing import parse_turn
 from debate.personas import PERSONAS
 from debate.types import Completion, Debate, Outcome, Problem, Turn, TurnId, Vote
 from learner import AdvantageConfig, Row, TurnAdvantage, make_rows, transitions_of, turn_advantages
-from learner.advantages.contexts import context_of
-from learner.advantages.pairs import right_by_debate, sides_of
+from learner.advantages.contexts import context_of, right_by_debate, sides_of
 from learner.rows import token_advantages
 from rewards import RewardConfig, score_debate
 from rewards.types import Rewards
@@ -41,16 +40,9 @@ def debate_of(seed: int = 0) -> Debate:
     """Three agents, one round and a ballot in which agent 2 votes A > B."""
     solutions = [turn_of(SOLVE, agent, 0) for agent in range(3)]
     ballots = [turn_of("<comparison>A > B</comparison>", agent, 1, ballot=True) for agent in range(3)]
-    vote = Vote(TurnId(2, 1), TurnId(0, 0), TurnId(1, 0), "left")
-    return Debate(
-        Problem("p", "2 + 5?", "7"),
-        PERSONAS[:3],
-        tuple(solutions + ballots),
-        (vote,),
-        seed,
-        3,
-        DebateConfig(num_rounds=1),
-    )
+    votes = (Vote(TurnId(2, 1), TurnId(0, 0), TurnId(1, 0), "left"),)
+    problem, turns = Problem("p", "2 + 5?", "7"), tuple(solutions + ballots)
+    return Debate(problem, PERSONAS[:3], turns, votes, seed, 3, DebateConfig(num_rounds=1))
 
 
 REWARDS = Rewards(
@@ -81,11 +73,33 @@ def test_a_judge_that_learns_is_shown_right_and_wrong_solutions_of_frozen_seats(
     assert context_of(ballot, right_by_debate(turns, 1.0)[0]) == (None, 1)
 
 
-def rows_of(*parts: TurnAdvantage | None, text: str = JUDGED, config: AdvantageConfig = PLAIN):
-    """Rows of one agent's turns in round 1, one for each part."""
-    debate = replace(debate_of(), turns=(turn_of(text, 0, 1),) * len(parts), personas=PERSONAS[:1])
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"problem": Problem("q", "?")}, "exactly one problem"), ({"personas": PERSONAS[:2]}, "2 personas")],
+)
+def test_a_group_of_two_problems_and_a_turn_of_nobody_are_refused(changes, said):
+    with pytest.raises(ValueError, match=said):
+        transitions_of([debate_of(), replace(debate_of(), **changes)], [REWARDS, REWARDS], [0, 0])
+
+
+def rows_of(*parts: TurnAdvantage | None, text: str = JUDGED, config: AdvantageConfig = PLAIN, **changes):
+    """Rows of one agent's turns in round 1, one for each part; ``changes`` are those of the completion."""
+    turn = turn_of(text, 0, 1)
+    turn = replace(turn, completion=replace(turn.completion, **changes))
+    debate = replace(debate_of(), turns=(turn,) * len(parts), personas=PERSONAS[:1])
     rewards = Rewards(((None, None),), ((None, None),), ((None, None),), ((None, None),))
     return make_rows(transitions_of([debate], [rewards], [0]), parts, config)
+
+
+@pytest.mark.parametrize(
+    ("part", "solution", "judge"),
+    [(TurnAdvantage(1.0, -2.0, None), 1.0, -2.0), (TurnAdvantage(None, 1.0, -0.5), 0.0, 0.5)],
+)
+def test_each_stream_gets_its_own_advantage_only_and_the_format_goes_to_the_judge(part, solution, judge):
+    (row,) = rows_of(None, part, None)  # turns without signal give no row
+    count = len(JUDGED) - len(SOLVE) + 1
+    assert row.stream.tolist() == [0, 0] + [1] * len(SOLVE) + [2] * count
+    assert row.advantages.tolist() == [0, 0] + [solution] * len(SOLVE) + [judge] * count
 
 
 def test_a_row_is_the_prompt_and_then_the_completion():
@@ -96,19 +110,8 @@ def test_a_row_is_the_prompt_and_then_the_completion():
     assert row.sampling_logprobs.tolist() == [0, 0] + [-0.25] * length
     assert (row.group_id, row.policy_version, row.turn) == ("p", 3, TurnId(0, 1))
     assert row.temperature == PERSONAS[0].temperature
-    assert [array.dtype for array in (row.input_ids, row.action_mask, row.advantages, row.stream)] == [
-        np.int64,
-        np.bool_,
-        np.float32,
-        np.int8,
-    ]
-
-
-def test_each_stream_gets_its_own_advantage_only():
-    (row,) = rows_of(TurnAdvantage(1.0, -2.0, None))
-    judge = len(JUDGED) - len(SOLVE) + 1
-    assert row.stream.tolist() == [0, 0] + [1] * len(SOLVE) + [2] * judge
-    assert row.advantages.tolist() == [0, 0] + [1.0] * len(SOLVE) + [-2.0] * judge
+    arrays = row.input_ids, row.action_mask, row.advantages, row.stream
+    assert [array.dtype for array in arrays] == [np.int64, np.bool_, np.float32, np.int8]
 
 
 @pytest.mark.parametrize(
@@ -124,34 +127,16 @@ def test_an_evaluation_gets_whose_advantage_it_is_said_to_get(evaluation, advant
     assert row.stream.tolist() == [0, 0] + [1] * before + [stream] * len(review) + [2] * judge
 
 
-def test_a_stream_without_signal_gets_zero_and_the_format_goes_to_the_judge():
-    (row,) = rows_of(TurnAdvantage(None, 1.0, -0.5))
-    judge = len(JUDGED) - len(SOLVE) + 1
-    assert row.advantages.tolist() == [0, 0] + [0.0] * len(SOLVE) + [0.5] * judge
-
-
-def rows_without_a_comparison(stop_reason: str, part: TurnAdvantage) -> list[Row]:
-    turn = turn_of(SOLVE, 0, 1)
-    turn = replace(turn, completion=replace(turn.completion, stop_reason=stop_reason))
-    debate = replace(debate_of(), turns=(turn,), personas=PERSONAS[:1])
-    rewards = Rewards(((None, None),), ((None, None),), ((None, None),), ((None, None),))
-    return make_rows(transitions_of([debate], [rewards], [0]), [part], AdvantageConfig())
-
-
 @pytest.mark.parametrize(("stop_reason", "last"), [("stop", 0.5), ("length", 1.0)])
 def test_no_token_of_a_right_solution_is_fined_for_the_comparison_behind_it(stop_reason, last):
     """Generator +1; the end token came in the comparison's place, but where the reply was cut off."""
-    (row,) = rows_without_a_comparison(stop_reason, TurnAdvantage(1.0, None, -0.5))
+    (row,) = rows_of(TurnAdvantage(1.0, None, -0.5), text=SOLVE, stop_reason=stop_reason)
     assert row.advantages.tolist() == [0, 0] + [1.0] * len(SOLVE) + [last]
 
 
 def test_a_reply_that_was_cut_off_before_its_comparison_is_no_row_for_its_form_alone():
-    assert rows_without_a_comparison("length", TurnAdvantage(None, None, -0.5)) == []
-    assert len(rows_without_a_comparison("stop", TurnAdvantage(None, None, -0.5))) == 1
-
-
-def test_turns_without_signal_give_no_row():
-    assert len(rows_of(None, TurnAdvantage(1.0, None, None), None)) == 1
+    assert rows_of(TurnAdvantage(None, None, -0.5), text=SOLVE, stop_reason="length") == []
+    assert len(rows_of(TurnAdvantage(None, None, -0.5), text=SOLVE, stop_reason="stop")) == 1
 
 
 def learned(debates: list[Debate], rewards: list[Rewards]) -> list[Row]:
@@ -179,22 +164,15 @@ def test_temperature_zero_is_learned_at_temperature_one():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"tokens": (), "logprobs": (), "offsets": ()},
-            "problem 'p', agent 0, round 1: the policy gave no token",
-        ),
+        ({"tokens": (), "logprobs": (), "offsets": ()}, "problem 'p', agent 0, round 1: .* no token ids"),
         ({"prompt_tokens": ()}, "gave no token ids"),
         ({"logprobs": (-1.0,)}, "tokens but 1 log-probabilities"),
         ({"offsets": (0,)}, "but 1 offsets"),
     ],
 )
 def test_turns_that_cannot_be_learned_from_are_errors(changes, message):
-    turn = turn_of(JUDGED, 0, 1)
-    turn = replace(turn, completion=replace(turn.completion, **changes))
-    debate = replace(debate_of(), turns=(turn,), personas=PERSONAS[:1])
-    rewards = Rewards(((None, None),), ((None, None),), ((None, None),), ((None, None),))
     with pytest.raises(ValueError, match=message):
-        make_rows(transitions_of([debate], [rewards], [0]), [TurnAdvantage(1.0, None, None)], PLAIN)
+        rows_of(TurnAdvantage(1.0, None, None), **changes)
 
 
 DATA = os.environ.get("DEBATE_TEST_DATA")

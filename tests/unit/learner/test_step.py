@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -17,9 +18,10 @@ from transformers import GPT2Config, GPT2LMHeadModel, Qwen3Config, Qwen3ForCausa
 from debate.types import TurnId
 from learner import LearnerConfig, Row
 from learner.losses import LOSSES, LossConfig, LossInputs, LossOutputs
-from learner.losses.kl import kl_penalty
+from learner.losses.corrections import kl_penalty
 from learner.update import head as head_module
 from learner.update.batches import MicroBatch, collate, micro_batches
+from learner.update.config import check_settings
 from learner.update.forward import action_logprobs
 from learner.update.head import entropy_of, head_logprobs
 from learner.update.learner import Learner, lr_factor
@@ -30,36 +32,18 @@ VOCABULARY = 24
 
 def model_of(seed: int = 0, **changes) -> Qwen3ForCausalLM:
     torch.manual_seed(seed)
-    config = Qwen3Config(
-        vocab_size=VOCABULARY,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=16,
-        max_position_embeddings=64,
-        initializer_range=0.3,
-        **{"tie_word_embeddings": True, **changes},
-    )
-    return Qwen3ForCausalLM(config).eval()
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1}
+    sizes = {"vocab_size": VOCABULARY, "intermediate_size": 48, "head_dim": 16, "initializer_range": 0.3}
+    rest = {"max_position_embeddings": 64, "tie_word_embeddings": True, **changes}
+    return Qwen3ForCausalLM(Qwen3Config(**shape, **sizes, **rest)).eval()
 
 
-def exact_model_of(seed: int = 0) -> GPT2LMHeadModel:
+def exact_model_of(seed: int = 0, dropout: float = 0.0) -> GPT2LMHeadModel:
     """A model that really computes in float64 (Qwen3 rounds to float32 in its norms)."""
     torch.manual_seed(seed)
-    config = GPT2Config(
-        vocab_size=VOCABULARY,
-        n_embd=16,
-        n_layer=2,
-        n_head=2,
-        n_positions=64,
-        initializer_range=0.2,
-        resid_pdrop=0.0,
-        embd_pdrop=0.0,
-        attn_pdrop=0.0,
-    )
-    return GPT2LMHeadModel(config).double().eval()
+    shape = {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64}
+    off = {"resid_pdrop": dropout, "embd_pdrop": dropout, "attn_pdrop": dropout}
+    return GPT2LMHeadModel(GPT2Config(**shape, **off, initializer_range=0.2)).double().eval()
 
 
 def lora_of(model: Qwen3ForCausalLM) -> nn.Module:
@@ -238,15 +222,8 @@ def test_gradient_of_the_weights_by_finite_differences(name):
 
 def inputs_of(batch: MicroBatch, logprobs: torch.Tensor) -> LossInputs:
     assert batch.old is not None
-    return LossInputs(
-        logprobs,
-        batch.old,
-        batch.sampling_logprobs,
-        batch.ref,
-        batch.advantages,
-        batch.mask,
-        batch.stream,
-    )
+    odds = logprobs, batch.old, batch.sampling_logprobs, batch.ref
+    return LossInputs(*odds, batch.advantages, batch.mask, batch.stream)
 
 
 def shared_advantages(row: Row) -> Row:
@@ -392,12 +369,14 @@ def test_ratios_of_later_minibatches_start_from_the_weights_before_the_first_upd
     assert min(later) > 1e-3
 
 
-def test_a_step_without_rows_changes_nothing():
-    model = model_of()
-    before = weights(model)
-    metrics = Learner(model, config_of()).step([])
-    assert metrics["rows"] == 0
-    assert all(torch.equal(a, b) for a, b in zip(before, weights(model), strict=True))
+def test_minibatches_share_the_rows_few_rows_make_fewer_and_none_change_nothing():
+    learner = Learner(model_of(), config_of(minibatches=4))
+    assert learner.step(random_rows(10))["updates"] == 4
+    assert learner.step(random_rows(3))["updates"] == 3
+    before = weights(learner.model)
+    metrics = learner.step([])
+    assert (metrics["updates"], metrics["rows"], learner.steps) == (0, 0, 3)
+    assert all(map(torch.equal, before, weights(learner.model)))
 
 
 def test_a_gradient_that_is_not_finite_is_left_out_and_counted():
@@ -512,27 +491,30 @@ def test_learning_rates_by_hand():
 
 def test_a_restored_learner_goes_on_bit_for_bit():
     config = config_of(warmup_steps=3, minibatches=2)
-    model = model_of()
-    straight = Learner(model, config)
+    straight, resumed = Learner(model_of(), config), Learner(model_of(5), config)
     straight.step(random_rows(seed=1))
-    saved_weights = {name: value.clone() for name, value in model.state_dict().items()}
-    other = model_of(5)
-    resumed = Learner(other, config)
-    other.load_state_dict(saved_weights)
+    straight.skip()
+    resumed.model.load_state_dict(copy.deepcopy(straight.model.state_dict()))
     resumed.load_state_dict(copy.deepcopy(straight.state_dict()))
+    assert (resumed.steps, resumed.bad_steps) == (2, 1)
     assert straight.step(random_rows(seed=2)) == resumed.step(random_rows(seed=2))
-    assert all(torch.equal(a, b) for a, b in zip(weights(model), weights(other), strict=True))
+    assert all(map(torch.equal, weights(straight.model), weights(resumed.model)))
 
 
-def test_impossible_settings_are_named():
-    with pytest.raises(ValueError, match=r"learner\.loss='dr_grpo' needs learner\.max_tokens"):
-        Learner(model_of(), config_of(loss="dr_grpo", max_tokens=None))
-    with pytest.raises(ValueError, match=r"learner\.schedule='cosine' needs the run's number of steps"):
-        Learner(model_of(), config_of(schedule="cosine"))
-    with pytest.raises(ValueError, match="unknown loss 'gropo'"):
-        LearnerConfig(loss="gropo")
-    with pytest.raises(ValueError, match="betas must lie"):
-        LearnerConfig(betas=(0.9, 1.0))
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"loss": "dr_grpo", "max_tokens": None}, r"learner\.max_tokens"),
+        ({"schedule": "cosine"}, r"learner\.schedule"),
+        ({"loss": "gropo"}, "unknown loss 'gropo'"),
+        ({"betas": (0.9, 1.0)}, "betas"),
+        ({"reference_every": 2}, "reference_every"),
+        ({"tis_cap": 2.0, "old_logprobs": "sampling"}, "tis_cap"),
+    ],
+)
+def test_impossible_settings_are_named(changes, key):
+    with pytest.raises(ValueError, match=key):
+        check_settings(config_of(**changes), None)
 
 
 # Corrections --------------------------------------------------------------------------------------
@@ -609,6 +591,27 @@ def test_truncated_importance_weights_reach_the_loss_and_the_metrics():
     assert sorted(advantages) == pytest.approx(sorted(doubled), rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ({"eps": 0.1, "eps_hi": 0.28}, r"learner\.eps = 0\.1 .*; learner\.eps_hi = 0\.28 does nothing"),
+        ({"loss": "cispo"}, r'learner\.loss = "cispo" has the gradient of dapo'),
+        ({"adam_eps": 1e-7, "warmup_steps": 0}, r"learner\.adam_eps=1e-07 without warm-up"),
+        ({"beta": 0.1, "kl": "k1"}, r'learner\.kl="k1" as a loss holds nothing'),
+        ({"tis": "sequence_mask"}, r'learner\.tis = "sequence_mask" .* is 0 .*; set learner\.tis_cap = 3'),
+        ({"tis": "sequence_mask", "loss": "dppo_kl"}, "is 0 for dppo_kl; leave"),
+        ({"adam_eps": 1e-7, "warmup_steps": 30}, ""),
+        ({"beta": 0.1, "kl": "k1", "kl_in": "reward"}, ""),
+        ({"eps": 0.1, "old_logprobs": "sampling"}, ""),
+        ({"loss": "dapo"}, ""),  # for its average
+        ({"loss": "dppo_tv", "eps": 0.15}, ""),  # its ratios are those to the sampler
+    ],
+)
+def test_settings_known_to_fail_or_to_do_nothing_are_warned_about(own, said):
+    with pytest.warns(UserWarning, match=said) if said else nullcontext():  # a warning would be an error
+        check_settings(LearnerConfig(**own), None)
+
+
 def test_a_mask_of_sequences_reaches_the_loss(monkeypatch):
     learner = Learner(model_of(), config_of(tis_cap=3.0, tis="sequence_mask"))
     rows = random_rows(4)
@@ -631,14 +634,16 @@ def test_a_mask_of_sequences_reaches_the_loss(monkeypatch):
 def test_rows_of_weights_too_old_are_dropped_and_counted():
     learner = Learner(model_of(), config_of(max_staleness=1))
     learner.steps = 5
-    rows = [
-        replace(row, policy_version=version)
-        for row, version in zip(random_rows(4), (5, 4, 3, 0), strict=True)
-    ]
+    rows = [replace(row, policy_version=v) for row, v in zip(random_rows(4), (5, 4, 3, 0), strict=True)]
     seen = spied(learner)
     metrics = learner.step(rows)
     assert (metrics["rows"], metrics["stale_rows"], metrics["staleness_max"]) == (2, 2, 5)
     assert sum(len(inputs.mask) for inputs, _ in seen) == 2
+    unbound = Learner(model_of(), config_of())
+    unbound.steps = 5
+    metrics = unbound.step(rows)
+    assert (metrics["rows"], metrics["stale_rows"], metrics["staleness_max"]) == (4, 0, 5)
+    assert "staleness_max" not in unbound.step([])
 
 
 def test_a_step_whose_rows_are_all_stale_changes_nothing_and_is_not_bad():
@@ -660,14 +665,6 @@ def test_bad_steps_are_counted_in_a_row_and_a_good_one_ends_the_row():
     assert counts == [1, 2, 2, 0, 1]
     assert learner.skip()["bad_steps"] == 2
     assert learner.steps == 6
-
-
-def test_the_count_of_bad_steps_survives_a_restart():
-    learner = Learner(model_of(), config_of())
-    learner.skip()
-    other = Learner(model_of(), config_of())
-    other.load_state_dict(copy.deepcopy(learner.state_dict()))
-    assert (other.steps, other.bad_steps) == (1, 1)
 
 
 # Memory, precision and devices --------------------------------------------------------------------
@@ -759,7 +756,7 @@ def test_full_weights_in_half_precision_are_refused_or_warned_about():
         Learner(model_of().to(torch.bfloat16), config_of())
 
 
-LORA_TARGETS = [
+TARGETS = [
     ["q_proj", "v_proj"],
     ["lm_head"],
     ["embed_tokens"],
@@ -770,7 +767,7 @@ LORA_TARGETS = [
 
 @pytest.mark.filterwarnings("ignore:.*tied.*")
 @pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("targets", LORA_TARGETS, ids=str)
+@pytest.mark.parametrize("targets", TARGETS, ids=str)
 def test_every_adapter_counts_in_the_log_probabilities(targets, tied, monkeypatch):
     """The chunked head must not read the weights beside an adapter."""
     base = model_of() if tied else model_of(tie_word_embeddings=False)
@@ -804,13 +801,8 @@ def test_the_reference_of_an_adapter_that_has_learnt_is_that_adapter():
 
 @pytest.mark.parametrize("checkpointing", [False, True])
 def test_a_models_dropout_is_off_while_it_learns(checkpointing):
-    torch.manual_seed(0)
-    shape = {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64}
-    model = GPT2LMHeadModel(GPT2Config(**shape, resid_pdrop=0.5, embd_pdrop=0.5, attn_pdrop=0.5)).eval()
-    rows = [row_of([1, 2], [3, 4, n], [0.5] * 3) for n in range(6)]
-    with torch.no_grad():
-        sampled = action_logprobs(model, collate(rows))[0].numpy()
-    rows = [replace(row, sampling_logprobs=lps) for row, lps in zip(rows, sampled, strict=True)]
+    model = exact_model_of(dropout=0.5)
+    rows = with_sampler([row_of([1, 2], [3, 4, n], [0.5] * 3) for n in range(6)], model)
     changes = {"minibatches": 2, "lr": 1e-9, "gradient_checkpointing": checkpointing}
     metrics = Learner(model, config_of(**changes)).step(rows)
     assert metrics["mismatch_max"] < 1e-5

@@ -27,20 +27,11 @@ def turn_of(
 
 
 def by_character(
-    text: str,
-    *,
-    evaluation: Author = "generator",
-    ballot: bool = False,
-    compared: tuple[TurnId, ...] = PAIR,
+    text: str, *, evaluation: Author = "generator", ballot: bool = False, compared: tuple[TurnId, ...] = PAIR
 ) -> list[int]:
     """One token for each character, and the end token."""
     turn = turn_of(text, tuple(range(len(text) + 1)), ballot=ballot, compared=compared)
     return token_streams(turn, evaluation=evaluation).tolist()
-
-
-def test_the_comparison_block_with_its_tags_is_the_judges_and_the_rest_the_generators():
-    start = FULL.index("<comparison>")
-    assert by_character(FULL) == [1] * start + [2] * (len(FULL) - start) + [2]
 
 
 @pytest.mark.parametrize(("evaluation", "stream"), [("generator", 1), ("judge", 2), ("both", 3)])
@@ -82,41 +73,31 @@ def test_an_evaluation_in_another_place_prepares_no_vote_and_is_the_generators(t
     assert by_character(text, evaluation="judge") == by_character(text)
 
 
-def test_without_a_comparison_everything_is_the_generators():
-    assert by_character(SOLVE_ONLY) == [1] * (len(SOLVE_ONLY) + 1)
-    assert by_character("no section at all") == [1] * 18
+BLOCK = "<comparison>K7 > Q2</comparison>"
 
 
-def test_without_a_solution_all_text_before_the_comparison_is_the_generators():
-    assert by_character("I think so. <comparison>K7 > Q2</comparison>") == [1] * 12 + [2] * (12 + 7 + 13 + 1)
-
-
-def test_text_after_the_last_section_and_the_end_token_belong_to_that_section():
-    text = "<solution>7</solution><comparison>K7 > Q2</comparison> Done."
-    assert by_character(text)[-7:] == [2] * 7
-    assert by_character("<solution>7</solution> Done.")[-7:] == [1] * 7
-
-
-def test_the_last_section_is_the_last_in_the_text_whatever_its_name():
-    text = "<comparison>K7 > Q2</comparison> so <solution>7</solution> Done."
-    block = len("<comparison>K7 > Q2</comparison>")
-    assert by_character(text) == [2] * block + [1] * (len(text) - block + 1)
-
-
-def test_a_cut_off_comparison_is_the_judges_to_its_end():
-    text = "<solution>7</solution><comparison>K7 > Q"
-    assert by_character(text) == [1] * 22 + [2] * (len(text) - 22 + 1)
-
-
-def test_thinking_is_the_generators_even_when_it_speaks_of_a_comparison():
-    text = "<think><comparison>K7 > Q2</comparison></think><solution>7</solution>"
-    assert set(by_character(text)) == {1}
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [(1, FULL[: FULL.index("<comparison>")]), (2, FULL[FULL.index("<comparison>") :])],
+        [(1, SOLVE_ONLY)],
+        [(1, "no section at all")],
+        [(1, "I think so. "), (2, BLOCK)],
+        [(1, "<solution>7</solution>"), (2, BLOCK + " Done.")],  # what follows belongs to the last section
+        [(1, "<solution>7</solution> Done.")],
+        [(2, BLOCK), (1, " so <solution>7</solution> Done.")],
+        [(1, "<solution>7</solution>"), (2, "<comparison>K7 > Q")],
+        [(1, f"<think>{BLOCK}</think><solution>7</solution>")],
+    ],
+)
+def test_the_comparison_block_with_its_tags_is_the_judges_and_the_rest_the_generators(parts):
+    """The end token belongs to the last section."""
+    wanted = [stream for stream, text in parts for _ in text]
+    assert by_character("".join(text for _, text in parts)) == [*wanted, parts[-1][0]]
 
 
 def test_every_token_of_a_ballot_is_the_judges():
-    assert set(
-        by_character("<evaluation>fine</evaluation><comparison>K7 > Q2</comparison>", ballot=True)
-    ) == {2}
+    assert set(by_character(f"<evaluation>fine</evaluation>{BLOCK}", ballot=True)) == {2}
 
 
 def test_a_token_across_a_boundary_goes_where_its_first_character_lies():

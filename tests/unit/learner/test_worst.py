@@ -12,7 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from debate.types import TurnId
 from learner import Row
 from learner.update.batches import collate, no_row
-from learner.update.worst import MOST, FarToken, WorstTokens
+from learner.update.tally import MOST, FarToken, WorstTokens
 
 
 def row_of(ids, *, prompt, debate, turn):
@@ -46,7 +46,7 @@ def test_the_worst_tokens_by_hand(batch):
     logprobs = torch.tensor([[0.0, 0.0, -1.5, -4.0], [0.0, 0.0, 0.0, 0.0]])
     worst = WorstTokens()
     worst.look(batch, logprobs)
-    worst.look_before(batch, logprobs)
+    worst.look_at_sampler(batch, logprobs, "sampler_before")
     a = FarToken(3, TurnId(1, 0), 8, (5, 6, 7), -4.0, -1.0)
     b = FarToken(8, TurnId(0, 1), 4, (5, 9), 0.0, -1.0)
     c = FarToken(3, TurnId(1, 0), 7, (5, 6), -1.5, -1.0)
@@ -91,4 +91,4 @@ def test_a_gpu_is_not_waited_for(batch):
     with fakes:
         worst = WorstTokens()
         worst.look(fake, logprobs)
-        worst.look_before(fake, logprobs)
+        worst.look_at_sampler(fake, logprobs, "sampler_before")

@@ -13,15 +13,7 @@ import torch
 import debate_rl.forecast.memory
 from debate import Problem, run_debates
 from debate_rl.config import Config
-from debate_rl.forecast.memory import (
-    Load,
-    Memory,
-    cure,
-    in_words,
-    load_of,
-    memory_of,
-    of_first_rank,
-)
+from debate_rl.forecast.memory import Load, Memory, cure, in_words, load_of, memory_of, of_first_rank
 from debate_rl.forecast.time import Speed, evaluation_seconds, learning_seconds, probe, sampling_seconds
 from debate_rl.inference.local import LocalPolicy
 

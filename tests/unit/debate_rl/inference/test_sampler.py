@@ -170,11 +170,7 @@ def test_likely_tokens_by_hand():
     assert likely([0.25] * 4, top_k=3) == [round(1 / 3, 6)] * 3 + [0]
 
 
-@given(
-    st.lists(st.integers(1, 1000), min_size=1, max_size=12),
-    st.floats(0.001, 1.0),
-    st.integers(0, 14),
-)
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=12), st.floats(0.001, 1.0), st.integers(0, 14))
 def test_the_likely_tokens_are_the_fewest_that_have_the_probability(weights, top_p, top_k):
     row = [weight / sum(weights) for weight in weights]
     kept = [index for index, p in enumerate(likely(row, top_p, top_k)) if p > 0]

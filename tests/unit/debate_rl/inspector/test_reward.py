@@ -26,8 +26,7 @@ from debate_rl.inspector.views.why_text import why_blocks
 from debate_rl.rollouts.records import step_records
 from envs.registry import key_by_itself
 from learner.advantages import AdvantageConfig, StreamSettings, TurnAdvantage, turn_advantages
-from learner.rows import token_advantages
-from learner.tokens import GENERATOR, JUDGE
+from learner.rows import GENERATOR, JUDGE, token_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate, score_debates
 from rewards.types import Verdicts

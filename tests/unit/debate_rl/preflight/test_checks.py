@@ -60,12 +60,7 @@ def test_data_without_answers_or_with_repeated_questions_is_named():
     checks = {check.name: check for check in data_checks(data_of(*problems, overlaps=2))}
     assert [
         checks[name].value for name in ("problems", "missing answers", "repeated questions", "overlaps")
-    ] == [
-        3,
-        1,
-        1,
-        2,
-    ]
+    ] == [3, 1, 1, 2]
     assert [checks[name].verdict for name in ("missing answers", "repeated questions", "overlaps")] == [
         "bad",
         "warn",

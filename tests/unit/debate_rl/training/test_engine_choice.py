@@ -123,7 +123,7 @@ def test_the_learner_has_the_first_gpu_since_vllm_counts_from_there(given, monke
 )
 def test_vllm_on_a_machine_without_a_gpu_is_refused_in_one_line(given, gpu, for_cpus, refused, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
-    monkeypatch.setattr(engines, "_vllm_runs_on_a_cpu", lambda: for_cpus)
+    monkeypatch.setattr(engines, "version", lambda _: "0.32.0+cpu" if for_cpus else "0.32.0")
     if not refused:
         engines.refuse_no_gpu(config_of(**given))
         return
