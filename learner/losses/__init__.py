@@ -23,12 +23,8 @@ from learner.losses.types import LossConfig, LossInputs, LossOutputs, Totals, se
 
 Loss: TypeAlias = Callable[[LossInputs, LossConfig], LossOutputs]
 
-LOSSES: Mapping[str, Loss] = MappingProxyType(
-    {
-        loss.__name__: loss
-        for loss in (grpo, dr_grpo, dapo, gspo, cispo, ppo, dppo_tv, dppo_kl, importance_sampling)
-    }
-)
+_ALL = (grpo, dr_grpo, dapo, gspo, cispo, ppo, dppo_tv, dppo_kl, importance_sampling)
+LOSSES: Mapping[str, Loss] = MappingProxyType({loss.__name__: loss for loss in _ALL})
 
 __all__ = [
     "LOSSES",
