@@ -16,7 +16,7 @@ from debate.programs import claimed_outputs
 from debate.prompting.shown import solved_before
 from debate.types import Completion, ParsedTurn, ParseFailure, Problem, Span, StopReason, Turn, TurnId
 from debate_rl.formatting import round_name
-from envs.causes.rules import cause_of
+from envs.causes.rules import WrongReply, cause_of
 from rewards import STREAMS, Truth, ballot_box, valid_votes, voted_winner
 from rewards.peer import best_voted, last_judged_round, margins
 from rewards.truth import grade_of
@@ -53,8 +53,8 @@ class TurnView:
     """One turn. ``answer`` is as written; ``pieces`` cover ``text`` exactly, in order.
 
     ``shown``: the turns that its prompt showed, ``compared``: those it could be asked to compare. ``tokens``:
-    how many were generated, None if that is not known. ``cause``: why its solution is wrong, where rules
-    can tell, with what shows it; else "". ``verdict``: that of a verifier model, in words, which is no grade.
+    how many were generated, None if that is not known. ``wrong``: its solution, if that was graded wrong or
+    missing. ``verdict``: that of a verifier model, in words, which is no grade.
     ``programs``: which of its programs ran, how each ended, and what only looks like an output, in words.
     ``targets``: the handles that a turn of criticism criticises, each once; None of any other turn.
     ``compressed``: what others read instead of a long solution; ``compression_failed``: that is the
@@ -79,12 +79,21 @@ class TurnView:
     stop_reason: StopReason
     tokens: int | None
     failures: tuple[ParseFailure, ...]
-    cause: str = ""
+    wrong: WrongReply | None = None
     verdict: str = ""
     programs: str = ""
     targets: tuple[str, ...] | None = None
     compressed: str | None = None
     compression_failed: bool = False
+
+    @property
+    def cause(self) -> str:
+        """Why its solution is wrong and what shows it; "" if it is not wrong, or no rule can tell."""
+        cause = None if self.wrong is None else cause_of(self.wrong)
+        if self.wrong is None or cause is None or cause.name == "not_known":
+            return ""
+        shown = f": {cause.where.of(self.wrong.solution)}" if cause.where else ""
+        return f"{cause.name.replace('_', ' ')}{shown}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +248,7 @@ def turn_view(record: Record, turn: Turn) -> TurnView:
         stop_reason=turn.completion.stop_reason,
         tokens=generated(turn.completion),
         failures=turn.parsed.failures,
-        cause=cause_text(record, turn),
+        wrong=wrong_reply(record, turn),
         verdict="" if turn.ballot else verdict_text(record, turn.id),
         programs=programs_text(turn.completion),
         targets=turn.parsed.targets,
@@ -269,16 +278,6 @@ def programs_text(completion: Completion) -> str:
     said = [(call.code.start, call.status) for call in completion.calls]
     said += [(at, "claimed output") for at in claimed_outputs(text, completion.calls)]
     return ", ".join(f"line {text.count(chr(10), 0, at) + 1} {what}" for at, what in sorted(said))
-
-
-def cause_text(record: Record, turn: Turn) -> str:
-    """Return why a solution is wrong and what shows it, "" if it is not, or no rule can tell."""
-    reply = wrong_reply(record, turn)
-    cause = None if reply is None else cause_of(reply)
-    if reply is None or cause is None or cause.name == "not_known":
-        return ""
-    shown = f": {cause.where.of(reply.solution)}" if cause.where else ""
-    return f"{cause.name.replace('_', ' ')}{shown}"
 
 
 def grade_name(grade: Truth) -> Grade:
