@@ -1,4 +1,6 @@
-"""Files of lines to read, plain or sealed: the same bytes mean the same lines in both.
+"""Files of lines to read, plain or sealed: the same bytes mean the same lines in both. And their names.
+
+The shard of a step is step_000012.jsonl, its token arrays tokens/step_000012.jsonl; sealed, both end in .zst.
 
 A sealed file has its lines as Zstandard frames of about 128 kB with a seek table, so that a line is read from
 any byte by unpacking one frame. The format is Zstandard's own seekable one (contrib/seekable_format in
@@ -8,6 +10,7 @@ facebook/zstd): ``zstd -d`` unpacks it. Frames end where lines end. Bytes are co
 from __future__ import annotations
 
 import errno
+import re
 import struct
 import sys
 from bisect import bisect_right
@@ -20,13 +23,16 @@ from typing import BinaryIO
 
 from debate.files import open_plain
 from transcripts.errors import FieldError, TranscriptError
-from transcripts.names import SEALED, plain_name, sealed_name, tokens_name
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
+SEALED = ".zst"
+TOKENS = "tokens"
+ASIDE = "superseded"
+SHARD_NAME = re.compile(r"step_([0-9]{6,11})\.jsonl(?:\.zst)?")
 FRAME = 128 << 10
 """Bytes of lines in a frame, unpacked; a longer line is a frame of its own."""
 LARGEST = 64 << 20
@@ -41,6 +47,55 @@ SKIPPABLE, SEEKABLE = 0x184D2A5E, 0x8F92EAB1
 FOOTER = struct.Struct("<IBI")
 HEAD = struct.Struct("<II")
 MOST_OPEN = 8
+
+
+def shard_name(step: int) -> str:
+    """Return the file name of a step.
+
+    >>> shard_name(12)
+    'step_000012.jsonl'
+    """
+    return f"step_{step:06d}.jsonl"
+
+
+def shard_step(path: Path) -> int | None:
+    """Return the step of a shard's name, sealed or not; None for any other file.
+
+    >>> shard_step(Path("step_000012.jsonl.zst")), shard_step(Path("notes.jsonl"))
+    (12, None)
+    """
+    match = SHARD_NAME.fullmatch(path.name)
+    step = int(match[1]) if match else -1
+    return step if plain_name(path).name == shard_name(step) else None
+
+
+def plain_name(path: Path) -> Path:
+    """Return the path of a shard before it is sealed."""
+    return path.with_name(path.name.removesuffix(SEALED))
+
+
+def sealed_name(path: Path) -> Path:
+    """Return the path of a shard once it is sealed."""
+    return path.with_name(path.name.removesuffix(SEALED) + SEALED)
+
+
+def tokens_name(path: Path) -> Path:
+    """Return the plain path of the token arrays that belong to a shard of debates."""
+    return path.parent / TOKENS / plain_name(path).name
+
+
+def shard_paths(folder: Path) -> list[Path]:
+    """Return the shards of a transcripts folder, or of a run folder, by step.
+
+    Where a step is there twice, because sealing was cut off, it is the plain file, which always is whole.
+    """
+    inner = folder / "transcripts"
+    paths: dict[int, Path] = {}
+    for path in (inner if inner.is_dir() else folder).iterdir():
+        step = shard_step(path)
+        if step is not None and (step not in paths or path.suffix != SEALED):
+            paths[step] = path
+    return [paths[step] for step in sorted(paths)]
 
 
 class PlainFile:

@@ -14,7 +14,7 @@ from debate.types import Completion, TurnId
 from transcripts.causes import causes_in
 from transcripts.codec import from_line
 from transcripts.errors import FieldError, TranscriptError
-from transcripts.files import OpenFiles
+from transcripts.files import OpenFiles, shard_name
 from transcripts.filters.compile import Query, compile_filter, plain_words
 from transcripts.index.build import (
     UNREAD,
@@ -43,7 +43,6 @@ from transcripts.index.database import (
     with_rebuilding,
 )
 from transcripts.index.rows import COLUMNS, JOINS, DebateRow, StepRow, row_of, step_row, steps_sql
-from transcripts.names import shard_name
 from transcripts.record import Record
 
 DOCUMENT = "ON debates.key = d.key AND debates.line = d.line"

@@ -21,17 +21,20 @@ from typing import Self
 from transcripts.append import LineFile, sync_folder
 from transcripts.codec import from_line, to_line, token_line
 from transcripts.errors import FieldError, TornTailWarning, TranscriptError, TranscriptWriteError
-from transcripts.files import LARGEST, OpenFiles, reading, write_sealed
-from transcripts.names import (
+from transcripts.files import (
     ASIDE,
+    LARGEST,
     SEALED,
     TOKENS,
+    OpenFiles,
     plain_name,
+    reading,
     sealed_name,
     shard_name,
     shard_paths,
     shard_step,
     tokens_name,
+    write_sealed,
 )
 from transcripts.record import Record
 

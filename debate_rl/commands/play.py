@@ -45,7 +45,7 @@ from rewards.truth import GRADES
 from rewards.types import OPTIONAL_STREAMS, stream_named, value_of
 from transcripts import Record, ShardWriter
 from transcripts.codec import to_line, without_tokens
-from transcripts.names import shard_paths, shard_step
+from transcripts.files import shard_paths, shard_step
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "white")
 SIGNS = {"left": ">", "right": "<", "tie": "="}

@@ -37,7 +37,7 @@ from debate_rl.inference.wrapped import WrappedPolicy
 from envs import Environment
 from envs.types import Mode
 from transcripts import Record, ShardWriter, TranscriptError, read_records
-from transcripts.names import shard_name
+from transcripts.files import shard_name
 
 Tell = Callable[[str, int, int, float], None]
 """Called with what is played, how many debates of it are kept, how many there are, and how much is done with

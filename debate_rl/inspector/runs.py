@@ -17,8 +17,8 @@ from debate_rl.curriculum.record import NAME as CURRICULUM
 from debate_rl.curriculum.record import STAGES, CurriculumError, read_curriculum
 from debate_rl.runs.folder import is_locked
 from transcripts import TranscriptError
+from transcripts.files import shard_paths, shard_step
 from transcripts.index.database import run_and_shards
-from transcripts.names import shard_paths, shard_step
 
 if TYPE_CHECKING:
     from debate_rl.alarms import Curves  # loads scipy, which one run does without

@@ -1,34 +1,24 @@
 """Policy-gradient losses: pure functions from LossInputs to LossOutputs, one file each.
 
 To add one: write ``my_loss(inputs, config) -> LossOutputs`` and name it "package.module:my_loss", or
-put it in a file here and in ``LOSSES``.
+put it in a file here and in ``LOSS_FILES``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import TypeAlias, cast
 
-from debate.settings import load_function, require_call
-from learner.losses.cispo import cispo
-from learner.losses.dapo import dapo
-from learner.losses.dppo import dppo_kl, dppo_tv
-from learner.losses.dr_grpo import dr_grpo
-from learner.losses.grpo import grpo
-from learner.losses.gspo import gspo
-from learner.losses.importance_sampling import importance_sampling
-from learner.losses.ppo import ppo
+from debate.settings import LoadedTable, load_function, require_call
 from learner.losses.types import LossConfig, LossInputs, LossOutputs, Totals, sequence_mean, token_mean
+from learner.update.config import LOSS_FILES
 
 Loss: TypeAlias = Callable[[LossInputs, LossConfig], LossOutputs]
 
-LOSSES: Mapping[str, Loss] = MappingProxyType(
-    {
-        loss.__name__: loss
-        for loss in (grpo, dr_grpo, dapo, gspo, cispo, ppo, dppo_tv, dppo_kl, importance_sampling)
-    }
+LOSSES: Mapping[str, Loss] = LoadedTable(
+    {name: f"learner.losses.{file}:{name}" for name, file in LOSS_FILES.items()}
 )
+"""The losses by name; each file is loaded when its loss is first used."""
 
 __all__ = [
     "LOSSES",

@@ -9,9 +9,12 @@ from pydantic import Field, field_validator, model_validator
 
 from debate.settings import Seeded
 
-LOSS_NAMES = (
-    *("grpo", "dr_grpo", "dapo", "gspo", "cispo", "ppo", "dppo_tv", "dppo_kl", "importance_sampling"),
-)
+LOSS_FILES = {
+    **{name: name for name in ("grpo", "dr_grpo", "dapo", "gspo", "cispo", "ppo", "importance_sampling")},
+    **dict.fromkeys(("dppo_tv", "dppo_kl"), "dppo"),
+}
+"""The file of each loss in ``learner/losses``."""
+LOSS_NAMES = tuple(LOSS_FILES)
 FROM_SAMPLER = ("dppo_tv", "dppo_kl")
 """Losses whose ratios are relative to the sampler: importance weights would correct for it twice."""
 

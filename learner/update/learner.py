@@ -97,8 +97,7 @@ class Learner:
         a step with no other is bad.
         """
         tally, self.worst = Tally(), WorstTokens()
-        lr = self._set_lr()
-        refreshed = self._refreshed_reference()
+        lr, refreshed = self._set_lr(), self._refreshed_reference()
         rows, ages = fresh_rows(rows, self.steps, self.config.max_staleness)
         checked = self._check_sharing(rows)
         sharing = bool(self._shares)

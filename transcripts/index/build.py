@@ -15,10 +15,9 @@ import orjson
 
 from transcripts.codec import from_line
 from transcripts.errors import FieldError, TranscriptError
-from transcripts.files import LARGEST, OpenFiles, reading
+from transcripts.files import LARGEST, OpenFiles, reading, shard_name, shard_paths, shard_step
 from transcripts.index.database import FULL_TEXT, INDEX, MOST_DEBATES, begin, commit, connect, key_of
 from transcripts.index.facts import IndexEntry, ProblemFacts, facts_of
-from transcripts.names import shard_name, shard_paths, shard_step
 from transcripts.record import check_record
 
 Tell = Callable[[int, int], None]

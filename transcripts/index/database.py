@@ -25,9 +25,8 @@ from typing import TypeVar
 
 from transcripts.codec import check_schema
 from transcripts.errors import FieldError, TranscriptError
-from transcripts.files import reading
+from transcripts.files import reading, shard_paths
 from transcripts.index.facts import REALS, Facts, ProblemFacts
-from transcripts.names import shard_paths
 
 INDEX, FULL_TEXT = "index.sqlite", "fulltext.sqlite"
 MARKS = {INDEX: (0x44424C54, 9), FULL_TEXT: (0x44424C57, 5)}

@@ -32,8 +32,7 @@ from rewards.truth import grade_of
 from rewards.votes import Pair, ballot_box, pair_of, valid_votes, verdict
 from transcripts import Record, RunStore, TranscriptError
 from transcripts.codec import from_line
-from transcripts.files import reading
-from transcripts.names import shard_paths, shard_step
+from transcripts.files import reading, shard_paths, shard_step
 from transcripts.record import check_record, named
 
 if TYPE_CHECKING:

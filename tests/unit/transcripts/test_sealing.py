@@ -12,8 +12,7 @@ import pytest
 
 from transcripts import TornTailWarning, TranscriptError, read_records, write_step
 from transcripts.codec import without_tokens
-from transcripts.files import FRAME, SealedFile, write_sealed
-from transcripts.names import sealed_name
+from transcripts.files import FRAME, SealedFile, sealed_name, write_sealed
 from transcripts.store import ShardWriter, seal_before, seal_shard
 
 LINES = [bytes([97 + n % 26]) * (n * 997 % 70_000) + b"\n" for n in range(40)] + [

@@ -22,7 +22,7 @@ from transcripts import (
     read_records,
     write_step,
 )
-from transcripts.names import shard_paths
+from transcripts.files import shard_paths
 from transcripts.store import set_aside_from
 
 

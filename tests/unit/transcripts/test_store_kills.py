@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from transcripts import RunStore, ShardWriter, read_records
-from transcripts.names import shard_paths
+from transcripts.files import shard_paths
 from transcripts.store import seal_before, seal_shard
 
 STEPS, RECORDS, KILLS = 2, 4, 60
