@@ -38,9 +38,6 @@ class VerifierConfig(RoleConfig, WriterConfig):
     """Maximum thinking tokens. 0 for models that do not think."""
     cache: str | None = None
     """File of verdicts, which runs may share. None: verdicts.jsonl next to the run folder."""
-    max_without: float = Field(default=0.5, ge=0, le=1)
-    """End the run, saved, if more than this fraction of the replies of a step or evaluation (and at least 8)
-    gets no verdict."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

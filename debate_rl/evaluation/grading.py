@@ -251,7 +251,7 @@ class Verifying:
     def checked_tally(self) -> Counter[str]:
         """Return what was counted since the last call; VerifierError if too little came of it."""
         tally = self.model.take_tally()
-        self.model.refuse_silent(tally, self.config.max_without)
+        self.model.refuse_silent(tally)
         return tally
 
 

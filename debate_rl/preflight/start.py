@@ -29,7 +29,7 @@ LEAST_TEMPERATURE = 0.01
 CHOICE_MODES: tuple[Mode, ...] = ("boxed", "lenient", "gsm8k_strict", "answer_is", "first_letter")
 """The modes that read letters of options; all others are for mathematics."""
 FREE = (
-    *("run", "logging", "verifier.cache", "verifier.max_without", "verifier.diagnose"),
+    *("run", "logging", "verifier.cache", "verifier.diagnose"),
     *("train.save_every", "train.keep_last", "train.keep_best", "train.over_memory"),
     *("train.target", "train.hours", "train.on_alarm", "train.max_first_mismatch"),
 )

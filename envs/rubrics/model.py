@@ -41,6 +41,7 @@ from envs.rubrics.verdicts import (
 from envs.types import FAULTS
 
 T = TypeVar("T")
+MOST_WITHOUT = 0.5  # of the replies of a step or evaluation may lack a verdict
 MOST_FAILED = 24  # requests in a row to which nothing came: the verifier model is taken to be gone
 
 
@@ -118,16 +119,16 @@ class VerifierModel:
             tally, self._tally = self._tally, Counter()
         return tally
 
-    def refuse_silent(self, tally: Mapping[str, int], most: float) -> None:
-        """VerifierError if more than this share of the replies, and 8 of them or more, have no verdict."""
+    def refuse_silent(self, tally: Mapping[str, int]) -> None:
+        """VerifierError if more than ``MOST_WITHOUT`` of the replies, and at least 8, have no verdict."""
         faults = {fault: count for fault in FAULTS if (count := tally.get(fault, 0))}
         without, verdicts = sum(faults.values()), tally.get("verdicts", 0)
-        if without >= 8 and without > most * (without + verdicts):
+        if without >= 8 and without > MOST_WITHOUT * (without + verdicts):
             words = ", ".join(f"{count} {fault}" for fault, count in faults.items())
             last = f"; the last failure: {self._last_failure}" if self._last_failure else ""
             raise VerifierError(
                 f"verifier.endpoint: {self.name} gave no verdict on {without} of {without + verdicts} "
-                f"replies ({words}), more than verifier.max_without = {most:g} of them{last}"
+                f"replies ({words}), more than {MOST_WITHOUT:g} of them{last}"
             )
 
     def close(self) -> None:

@@ -182,10 +182,10 @@ def test_a_server_that_fails_during_the_run_ends_it_with_its_steps_saved(tmp_pat
 
 
 @pytest.mark.slow
-def test_nonsense_gives_no_signal_and_is_counted(tmp_path, serve):
+def test_nonsense_gives_no_signal_and_is_counted(tmp_path, serve, monkeypatch):
+    monkeypatch.setattr("envs.rubrics.model.MOST_WITHOUT", 1)
     server = serve(lambda _: (200, "I would give it a ten."))
-    judged = served(server, max_without=1.0)
-    session = train(config_of(tmp_path, ("rubric",), **judged, held_out={"limit": 0}))
+    session = train(config_of(tmp_path, ("rubric",), **served(server), held_out={"limit": 0}))
     for record in read_records(tmp_path / "run/transcripts"):
         assert {score for row in record.verdicts.scores for score in row} <= {None, "missing"}
         pairs = zip(record.verdicts.scores, record.rewards.truth, strict=True)
@@ -295,7 +295,8 @@ def test_an_evaluation_asks_about_approaches_and_causes(tmp_path, debate_command
     assert "verifier direct cause misread" in out
 
 
-def test_a_model_of_ones_own_machine_scores_in_this_process(tmp_path):
+def test_a_model_of_ones_own_machine_scores_in_this_process(tmp_path, monkeypatch):
+    monkeypatch.setattr("envs.rubrics.model.MOST_WITHOUT", 1)
     first = train(config_of(tmp_path, held_out={"limit": 0}))
     folder = tmp_path / "model"
     folder.mkdir()
@@ -303,7 +304,7 @@ def test_a_model_of_ones_own_machine_scores_in_this_process(tmp_path):
     first.tokenizer.save_pretrained(folder)
     judged = {
         "endpoints": {"own": {"policy": "local", "model": str(folder)}},
-        "verifier": {"endpoint": "own", "max_tokens": 3, "max_without": 1},
+        "verifier": {"endpoint": "own", "max_tokens": 3},
     }
     own = judged | {"run": {"dir": str(tmp_path / "local")}, "held_out": {"limit": 0}}
     session = train(config_of(tmp_path, ("rubric",), **own))

@@ -183,13 +183,13 @@ def test_a_model_that_cannot_be_opened_or_asked_is_told_at_the_start():
 
 def test_too_many_without_a_verdict_end_a_run():
     with Model(says("1")) as one:
-        one.model.refuse_silent({"several": 7}, 0.5)  # fewer than 8
-        one.model.refuse_silent({"several": 8, "verdicts": 8}, 0.5)
+        one.model.refuse_silent({"several": 7})  # fewer than 8
+        one.model.refuse_silent({"several": 8, "verdicts": 8})
         with pytest.raises(VerifierError) as caught:
-            one.model.refuse_silent({"several": 8, "timeout": 1, "verdicts": 8}, 0.5)
+            one.model.refuse_silent({"several": 8, "timeout": 1, "verdicts": 8})
     assert str(caught.value) == (
         "verifier.endpoint: m gave no verdict on 9 of 17 replies (1 timeout, 8 several), more than "
-        "verifier.max_without = 0.5 of them"
+        "0.5 of them"
     )
 
 
