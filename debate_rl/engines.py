@@ -445,7 +445,6 @@ def _vllm(
     shared = {
         "write": partial(write_weights, dtype=settings["dtype"]),
         "log": (run if run.is_dir() else Path(mkdtemp(prefix="debate-rl-"))) / "engines.log",
-        "silent_s": vllm.silent_s,
     }
     if vllm.servers:
         settings.pop("max_lora_rank", None)

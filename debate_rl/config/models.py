@@ -47,9 +47,6 @@ class VLLMConfig(Settings):
     adapter_folder: str | None = None
     """A folder that the servers can read under the same path, for new adapters. None: in memory, for servers
     of this user on this machine."""
-    silent_s: float = Field(default=300.0, gt=0)
-    """Restart a busy engine that finishes no step for this many seconds."""
-
     sleep: bool | Literal["auto"] = "auto"
     """Release the engine's GPU memory while the learner updates; its weights move to host memory. Only for an
     engine in this process. "auto": if the run would otherwise not fit, as forecast."""
@@ -62,7 +59,7 @@ class VLLMConfig(Settings):
 
     def engine_settings(self) -> dict[str, object]:
         """Return what each engine is given."""
-        return self.model_dump(exclude={"engines", "servers", "adapter_folder", "silent_s", "sleep"})
+        return self.model_dump(exclude={"engines", "servers", "adapter_folder", "sleep"})
 
     @model_validator(mode="after")  # not of the field alone: its errors show what was given, a password too
     def _different_urls(self) -> Self:

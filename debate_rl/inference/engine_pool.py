@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 MOST_STARTS, WITHIN_S = 3, 600.0
 """An engine that restarted this often within this many seconds is given up."""
+SILENT_S = 300.0
+"""A busy engine that finishes no step for this long is restarted."""
 LOOK_S = 0.5
 """Between two looks at the engines."""
 PING_S = 30.0
@@ -124,9 +126,9 @@ class EnginePool(EngineClient):
     what its process finds in its environment, for instance its GPU. ``write``: puts a model's weights into a
     folder below ``folder``, or else below ``home``, the pool's own in memory, with its sockets; ``kept`` of
     those before the newest stay, for servers that restart while requests are under way with an older one.
-    ``silent_s``: a busy engine that ends no step for this many seconds is killed and restarted. What engines
-    print goes to ``log``. ``transfer``: how a model's weights are sent; None writes them, and an engine that
-    is restarted reads them again.
+    A busy engine that ends no step for ``SILENT_S`` is killed and restarted. What engines print goes to
+    ``log``. ``transfer``: how a model's weights are sent; None writes them, and an engine that is restarted
+    reads them again.
 
     Weights that are sent are those of the model at that moment, so nobody may ask this pool while the model
     changes: an engine that was restarted is given them when next this pool is asked. Clients may ask at
@@ -143,10 +145,9 @@ class EnginePool(EngineClient):
         folder: TemporaryDirectory[str] | None = None,
         kept: int = 0,
         log: Path,
-        silent_s: float,
         transfer: Transfer | None = None,
     ) -> None:
-        self._settings, self._write, self._home_folder, self._silent_s = settings, write, home, silent_s
+        self._settings, self._write, self._home_folder = settings, write, home
         self._weights: Path | None = None
         self._written: deque[Path] = deque()
         self._transfer, self._model = transfer, None
@@ -300,14 +301,14 @@ class EnginePool(EngineClient):
             heard = time.monotonic()
             self._heard[index] = state.steps, heard
         silent = time.monotonic() - heard
-        if silent <= self._silent_s:
+        if silent <= SILENT_S:
             return ""
         return f"process {self._processes[index].pid} ended no step for {silent:.0f} s (see {self.log})"
 
     def _state(self, index: int) -> EngineState | None:
         """Return what an engine has done; None if it does not say."""
         with suppress(RemoteError, NoReply):
-            state: EngineState = self._remote(index).call(PING).result(timeout=min(PING_S, self._silent_s))
+            state: EngineState = self._remote(index).call(PING).result(timeout=min(PING_S, SILENT_S))
             return state
         return None
 

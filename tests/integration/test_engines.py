@@ -30,7 +30,6 @@ prompts = "tiny"
 policy = "vllm"
 device = "cpu"
 vllm.enforce_eager = true
-vllm.silent_s = 20
 
 [learner]
 lr = 1e-2
@@ -44,6 +43,12 @@ save_every = 1
 
 [logging]
 progress = "none"
+"""
+QUICK_TO_RESTART = """\
+from debate_rl.commands.main import run
+from debate_rl.inference import engine_pool
+engine_pool.SILENT_S = 20
+run()
 """
 
 
@@ -60,7 +65,7 @@ def recipe(tmp_path, base_model, request) -> Path:
 @pytest.fixture
 def training(bench_python, recipe):
     """Return what starts the recipe's training."""
-    command = ("-m", "debate_rl.commands.main", "train", recipe.name, "run.dir=run")
+    command = ("-c", QUICK_TO_RESTART, "train", recipe.name, "run.dir=run")
     return lambda *overrides: bench_python.start(*command, *overrides, cwd=recipe.parent)
 
 

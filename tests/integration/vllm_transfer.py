@@ -134,7 +134,6 @@ def main():
         write=lambda *_: None,
         home=TemporaryDirectory(),
         log=folder / "engines.log",
-        silent_s=60,
         transfer=Transfer("tensors", "float32"),
     )
     with patch.object(vllm_transfer, "sender_settings", lambda *_: vllm_tensors.Settings(rank=0)):

@@ -68,7 +68,6 @@ def test_weights_before_the_newest_stay_for_servers_alone(kept, seen, left, else
         folder=folder if elsewhere else None,
         kept=kept,
         log=tmp_path / "log",
-        silent_s=60,
     )
     where = Path(folder.name if elsewhere else home.name)
     for version in range(4):
