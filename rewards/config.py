@@ -75,10 +75,7 @@ class RewardConfig(Settings):
     judge_own: bool = False
     """Count votes on the judge's own work. Must equal ``debate.judge_own``, which asks for them."""
     novelty_bonus: Weight = 0.0
-    """Added to the shaping reward of a solution unlike all earlier ones of other agents, right or wrong."""
-    novelty: Literal["answer", "text"] = "answer"
-    """What counts as new: "answer" an answer that no other agent gave, "text" a text that shares less than
-    half of its four-word shingles with any other (rewards.shaping)."""
+    """Added to the shaping reward of a solution whose answer no other agent gave so far, right or wrong."""
     copy_penalty: Penalty = 0.0
     """Added to the shaping reward of a solution that copies one its author read: at least 80% of its
     four-word shingles occur there. Zero or less."""

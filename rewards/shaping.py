@@ -18,8 +18,8 @@ what truth says. A new answer may be wrong: a bonus for it pays for being wrong 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
 
 from debate.policy import token_counts
 from debate.ramps import number
@@ -28,17 +28,14 @@ from rewards.config import RewardConfig
 from rewards.criticism import corrected_turns
 from rewards.votes import ballot_box, valid_votes
 
-T = TypeVar("T")
 Shingles: TypeAlias = frozenset[tuple[str, ...]]
 AnswerKey: TypeAlias = Callable[[Problem, str], str]
 """From a problem and an answer to a text that is equal for equal answers."""
 
 WORDS = 4
-NEW_BELOW = 0.5
-"""A text is new if a smaller share of its shingles occurs in another."""
+"""Words and signs of a shingle."""
 COPY_FROM = 0.8
 """A text is a copy if at least this share of its shingles occurs in the other."""
-"""Words and signs of a shingle."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
@@ -71,8 +68,8 @@ def shaping_of(debate: Debate, config: RewardConfig, key: AnswerKey = same_spell
     turns = [turn for turn in debate.turns if not turn.ballot]
     limit = debate.protocol.max_tokens + debate.protocol.thinking_tokens
     bonus, penalty, length = map(number, (config.novelty_bonus, config.copy_penalty, config.length_penalty))
-    new = _new_turns(debate, turns, config, key) if bonus else set[TurnId]()
-    copied = _copied_turns(turns, config) if penalty else set[TurnId]()
+    new = _new_turns(debate, turns, key) if bonus else set[TurnId]()
+    copied = _copied_turns(turns) if penalty else set[TurnId]()
     overlong = overlong_penalties(debate, config)
     correction = number(config.self_correction)
     corrected = _corrected_turns(debate, config) if correction else set[TurnId]()
@@ -91,25 +88,22 @@ def _corrected_turns(debate: Debate, config: RewardConfig) -> set[TurnId]:
     return corrected_turns(debate, valid_votes(ballot_box(debate, judge_own=config.judge_own)))
 
 
-def _new_turns(debate: Debate, turns: list[Turn], config: RewardConfig, key: AnswerKey) -> set[TurnId]:
-    """Return the solutions unlike those of all other agents in their round and before."""
-    if config.novelty == "text":
-        texts = _shingles_of(turns)
-        return {turn for turn, own in texts.items() if containment(own, _others(turn, texts)) < NEW_BELOW}
+def _new_turns(debate: Debate, turns: list[Turn], key: AnswerKey) -> set[TurnId]:
+    """Return the solutions whose answer no other agent gave in their round or before."""
     answers = {
         turn.id: key(debate.problem, turn.parsed.answer) for turn in turns if turn.parsed.answer is not None
     }
-    return {turn for turn, own in answers.items() if own not in _others(turn, answers)}
+    return {
+        turn
+        for turn, own in answers.items()
+        if not any(
+            own == answer and other.agent != turn.agent and other.round <= turn.round
+            for other, answer in answers.items()
+        )
+    }
 
 
-def _others(turn: TurnId, known: Mapping[TurnId, T]) -> list[T]:
-    """Return what is known of the other agents' turns of the same round and before."""
-    return [
-        value for other, value in known.items() if other.agent != turn.agent and other.round <= turn.round
-    ]
-
-
-def _copied_turns(turns: list[Turn], config: RewardConfig) -> set[TurnId]:
+def _copied_turns(turns: list[Turn]) -> set[TurnId]:
     """Return the solutions that stand, as good as whole, in one of a peer that their author was shown."""
     texts = _shingles_of(turns)
     peers = {

@@ -1,4 +1,4 @@
-"""Shaping rewards by hand: new answers and texts, copies, and length; and what they leave alone."""
+"""Shaping rewards by hand: new answers, copies, and length; and what they leave alone."""
 
 from __future__ import annotations
 
@@ -54,17 +54,6 @@ def test_the_key_says_which_answers_are_the_same():
     assert [part.novelty for part in shaping_of(debate, scheme).values()] == [0.3, 0.3]
     same = shaping_of(debate, scheme, lambda problem, answer: str(eval(answer)))
     assert [part.novelty for part in same.values()] == [0, 0]
-
-
-def test_a_text_is_new_below_the_share_that_another_has(monkeypatch):
-    half = "so the answer is four but not by sums"  # 6 runs of four words, of which 2 stand in the other
-    assert containment(shingles(half), [shingles(TEXT)]) == pytest.approx(2 / 6)
-    debate = held([[("4", TEXT), ("4", half), ("4", "")]])
-    settings = {"novelty_bonus": 0.3, "novelty": "text"}
-    # of the longer text's 11 runs 2 stand in the shorter
-    assert [part[0] for part in parts(debate, **settings)] == [0.3, 0.3, 0]
-    monkeypatch.setattr("rewards.shaping.NEW_BELOW", 0.3)
-    assert [part[0] for part in parts(debate, **settings)] == [0.3, 0, 0]
 
 
 def test_a_copy_is_of_what_the_author_was_shown_and_never_of_its_own_work():
