@@ -41,7 +41,7 @@ NOTHING = (
 ALL_CUT = (
     "every reply ended at its limit: raise debate.max_tokens, or see in debate inspect why none of them ends"
 )
-Kind: TypeAlias = Literal["auto", "bar", "lines", "none"]
+Kind: TypeAlias = Literal["auto", "bar", "lines", "verbose", "none"]
 Clock: TypeAlias = Callable[[], float]
 
 
@@ -232,13 +232,13 @@ class StepDisplay:
 
 
 def step_display(
-    kind: Kind, steps: int, *, done: int = 0, console: Console | None = None, verbose: bool = False
+    kind: Kind, steps: int, *, done: int = 0, console: Console | None = None
 ) -> StepDisplay | None:
-    """Return the display of a run's steps; "auto" takes the bar in a terminal, "none" is None."""
+    """Return the display of a run's steps: "auto" and "verbose" have a bar in a terminal; "none" is None."""
     console = console or Console(stderr=True)
     if kind == "none":
         return None
-    return StepDisplay(console, steps, bar=_is_bar(kind, console), done=done, verbose=verbose)
+    return StepDisplay(console, steps, bar=_is_bar(kind, console), done=done, verbose=kind == "verbose")
 
 
 def headline(metrics: Mapping[str, float]) -> str:
@@ -267,7 +267,7 @@ def _figures(metrics: Mapping[str, float], names: Sequence[str]) -> str:
 
 
 def _is_bar(kind: Kind, console: Console) -> bool:
-    return kind == "bar" or (kind == "auto" and console.is_terminal)
+    return kind == "bar" or (kind in ("auto", "verbose") and console.is_terminal)
 
 
 def _print(console: Console, line: str) -> None:

@@ -199,8 +199,6 @@ def open_trackers(
             add(WandbTracker(config.wandb, folder, settings or {}))
         if config.tensorboard:
             add(TensorBoardTracker(folder / "tensorboard", first_step))
-        verbose = config.progress == "verbose"
-        kind = "auto" if config.progress == "verbose" else config.progress
-        if shown := step_display(kind, steps, done=first_step, console=console, verbose=verbose):
+        if shown := step_display(config.progress, steps, done=first_step, console=console):
             add(shown)
         yield trackers
