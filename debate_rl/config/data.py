@@ -118,8 +118,6 @@ class DifficultyConfig(Settings):
     """Drop problems with a lower pass rate, such as those never solved. May change with the step."""
     at_most: Share = 1.0
     """Drop problems with a higher pass rate, such as those always solved. May change with the step."""
-    most_missing: float = Field(default=1.0, ge=0, le=1)
-    """Drop problems if a larger fraction of samples had no readable answer."""
     order: Order = "random"
     """Order of an epoch: shuffled, from high to low pass rate ("easy_first"), from low to high, or by the
     fraction of missing answers."""

@@ -139,7 +139,7 @@ def bands(problems: Sequence[Problem], path: str) -> dict[str, str]:
     return {problem.id: band(rows[problem.id].pass_rate) for problem in problems if problem.id in rows}
 
 
-CAUSES = ("below at_least", "above at_most", "above most_missing", "not measured")
+CAUSES = ("below at_least", "above at_most", "not measured")
 
 
 def by_difficulty(
@@ -173,9 +173,7 @@ def _cause(row: Difficulty | None, settings: DifficultyConfig) -> str | None:
         return "not measured" if settings.unmeasured == "leave_out" else None
     if row.pass_rate < min(values_of(settings.at_least)):
         return "below at_least"
-    if row.pass_rate > max(values_of(settings.at_most)):
-        return "above at_most"
-    return "above most_missing" if row.missing_share > settings.most_missing else None
+    return "above at_most" if row.pass_rate > max(values_of(settings.at_most)) else None
 
 
 def _refuse_strangers(

@@ -53,7 +53,6 @@ def test_problems_are_left_out_by_their_rates(path):
     assert kept(path) == (["p0", "p1", "p2", "p3", "p4"], {})
     left_out = {"below at_least": 1, "above at_most": 1}
     assert kept(path, at_least=0.01, at_most=0.99) == (["p1", "p2", "p3"], left_out)
-    assert kept(path, most_missing=0.5) == (["p0", "p2", "p3", "p4"], {"above most_missing": 1})
 
 
 def test_ids_that_match_nothing(path):
