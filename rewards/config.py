@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from debate.config import DebateConfig
 from debate.ramps import Penalty, Share, Weight, number, settings_at, values_of
@@ -14,10 +14,25 @@ from rewards.peer import peer_rule
 from rewards.pseudo import Pseudo
 
 
+class Overlong(BaseModel):
+    """The penalty of a reply near its token limit; no ``Settings``, as it is the value of one key."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    tokens: int = Field(default=256, ge=1)
+    """Last tokens before the limit over which the penalty grows from 0 to its full size."""
+    penalty: float = Field(default=-0.5, le=0)
+    """Shaping reward of a solution at the limit."""
+
+
 class RewardConfig(Settings):
     """The reward scheme. A turn without signal has None whatever is set here, never a number."""
 
-    renamed = {"verdict_credit": "truth_credit"}  # noqa: RUF012
+    renamed = {  # noqa: RUF012
+        "verdict_credit": "truth_credit",
+        "overlong_tokens": "overlong = {tokens = 256}",
+        "overlong_penalty": "overlong = {penalty = -0.5}",
+    }
     same = {"judge_own": DebateConfig}  # noqa: RUF012
 
     peer: str = "margin"
@@ -99,14 +114,10 @@ class RewardConfig(Settings):
     format_penalty: float = -0.5
     """Format reward of a turn without the comparisons due. Zero or less. Its advantage goes to the judge's
     tokens, or to the last token of a reply that has none."""
-    overlong: Literal["keep", "mask", "penalize"] = "keep"
+    overlong: Literal["keep", "mask"] | Overlong = "keep"
     """Replies that end at their token limit. "keep": treat them as all others. "mask": do not train on them;
-    their rewards still count in baselines. "penalize": penalize them, and less those that come close
-    (DAPO)."""
-    overlong_tokens: int = Field(default=256, ge=1)
-    """Last tokens before the limit over which the penalty grows from 0 to its full size. With "penalize"."""
-    overlong_penalty: float = -0.5
-    """Shaping reward of a solution at the limit. Zero or less. With "penalize"."""
+    their rewards still count in baselines. {tokens = 256, penalty = -0.5}: the shaping reward of a solution
+    falls from 0 to the penalty over the last tokens before the limit (DAPO)."""
     mix: Literal["advantages", "rewards"] = "advantages"
     """Combine peer and truth after their baselines ("advantages"), or before, as one reward ("rewards")."""
 
@@ -116,7 +127,7 @@ class RewardConfig(Settings):
         peer_rule(value)
         return value
 
-    @field_validator("format_penalty", "overlong_penalty")
+    @field_validator("format_penalty")
     @classmethod
     def _not_a_bonus(cls, value: float) -> float:
         if value > 0:
@@ -152,7 +163,7 @@ class RewardConfig(Settings):
     @property
     def shapes(self) -> bool:
         """Whether there is a shaping reward, at any step."""
-        overlong = self.overlong == "penalize" and self.overlong_penalty
+        overlong = isinstance(self.overlong, Overlong) and self.overlong.penalty
         parts = (self.novelty_bonus, self.copy_penalty, self.length_penalty, self.self_correction, overlong)
         return any(parts)
 
@@ -293,10 +304,10 @@ def _why_no_votes(debate: DebateConfig) -> str:
 
 def _refuse_penalty_for_all(debate: DebateConfig, rewards: RewardConfig) -> None:
     limit = debate.max_tokens + debate.thinking_tokens
-    if rewards.overlong == "penalize" and rewards.overlong_tokens >= limit:
+    if isinstance(rewards.overlong, Overlong) and rewards.overlong.tokens >= limit:
         raise ValueError(
-            f"rewards.overlong_tokens = {rewards.overlong_tokens} penalizes every reply: one has at most "
-            f"{limit} tokens (debate.max_tokens, debate.thinking_tokens); use fewer"
+            f"rewards.overlong = {{tokens = {rewards.overlong.tokens}}} penalizes every reply: one has "
+            f"at most {limit} tokens (debate.max_tokens, debate.thinking_tokens); use fewer"
         )
 
 

@@ -24,7 +24,7 @@ from typing import NamedTuple, TypeAlias
 from debate.policy import token_counts
 from debate.ramps import number
 from debate.types import Completion, Debate, Problem, Turn, TurnId
-from rewards.config import RewardConfig
+from rewards.config import Overlong, RewardConfig
 from rewards.criticism import corrected_turns
 from rewards.votes import ballot_box, valid_votes
 
@@ -142,23 +142,23 @@ def containment(own: Shingles, others: Iterable[Shingles]) -> float:
 
 
 def overlong_penalties(debate: Debate, config: RewardConfig) -> dict[TurnId, float]:
-    """Return the penalty of each turn that has one; none unless ``config.overlong`` is "penalize"."""
-    if config.overlong != "penalize":
+    """Return the penalty of each turn that has one; none unless ``config.overlong`` is a table."""
+    if not isinstance(config.overlong, Overlong):
         return {}
     limit = debate.protocol.max_tokens + debate.protocol.thinking_tokens
-    penalties = {turn.id: overlong_penalty(turn.completion, limit, config) for turn in debate.turns}
+    penalties = {turn.id: overlong_penalty(turn.completion, limit, config.overlong) for turn in debate.turns}
     return {turn: penalty for turn, penalty in penalties.items() if penalty}
 
 
-def overlong_penalty(completion: Completion, limit: int, config: RewardConfig) -> float:
+def overlong_penalty(completion: Completion, limit: int, overlong: Overlong) -> float:
     """Return the penalty of a reply; all of it where the reply was cut off, however many tokens are known.
 
-    >>> config = RewardConfig(overlong="penalize", overlong_tokens=4, overlong_penalty=-0.5)
+    >>> overlong = Overlong(tokens=4, penalty=-0.5)
     >>> replies = [Completion((), (), (), "", "stop", 0, token_count=n) for n in (6, 7, 9, 10)]
-    >>> [overlong_penalty(reply, 10, config) for reply in replies]
+    >>> [overlong_penalty(reply, 10, overlong) for reply in replies]
     [0.0, -0.125, -0.375, -0.5]
     """
     if completion.stop_reason == "length":
-        return config.overlong_penalty
-    beyond = token_counts(completion)[1] - (limit - config.overlong_tokens)
-    return config.overlong_penalty * min(max(beyond / config.overlong_tokens, 0.0), 1.0) or 0.0  # never -0.0
+        return overlong.penalty
+    beyond = token_counts(completion)[1] - (limit - overlong.tokens)
+    return overlong.penalty * min(max(beyond / overlong.tokens, 0.0), 1.0) or 0.0  # never -0.0

@@ -65,8 +65,7 @@ handles = ["K7", "Q2"]
 
 [rewards]
 truth_weight = 0.5
-overlong = "penalize"
-overlong_tokens = 8
+overlong = { tokens = 8 }
 
 [advantages.shaping]
 baseline = "none"  # nearly all replies of a model without training are overlong: compared they teach nothing

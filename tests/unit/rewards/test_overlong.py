@@ -11,9 +11,10 @@ from debate.personas import PERSONAS
 from debate.types import Completion, ParsedTurn, Turn, TurnId
 from learner import AdvantageConfig, Transition, make_rows, turn_advantages
 from rewards import RewardConfig, score_debate
+from rewards.config import Overlong
 from rewards.shaping import overlong_penalty
 
-SOFT = RewardConfig(overlong="penalize", overlong_tokens=100, overlong_penalty=-1.0)
+SOFT = Overlong(tokens=100, penalty=-1.0)
 
 
 def reply(tokens: int, stop_reason="stop") -> Completion:
@@ -33,7 +34,7 @@ def test_a_reply_that_was_cut_off_has_the_whole_penalty_also_where_its_tokens_ar
 
 @given(st.integers(0, 2000), st.integers(0, 50), st.integers(1, 999))
 def test_a_longer_reply_never_has_a_smaller_penalty(tokens, more, buffer):
-    config = SOFT.model_copy(update={"overlong_tokens": buffer})
+    config = Overlong(tokens=buffer, penalty=-1.0)
     shorter, longer = (overlong_penalty(reply(count), 1000, config) for count in (tokens, tokens + more))
     assert -1.0 <= longer <= shorter <= 0.0
 
@@ -44,13 +45,19 @@ def test_the_penalty_is_added_to_the_shaping_of_solutions_and_counts_as_no_missi
     long = {TurnId(0, 0): reply(2023), TurnId(1, 1): reply(5, "length")}
     turns = tuple(replace(turn, completion=long.get(turn.id, turn.completion)) for turn in debate.turns)
     debate = replace(debate, turns=turns)
-    rewards = score_debate(debate, None, SOFT)
+    rewards = score_debate(debate, None, RewardConfig(overlong=SOFT))
     assert rewards.shaping == ((-0.75,), (0.0,), (0.0,))
     assert rewards.format == ((0.0, -0.5),) * 3
     assert rewards.count("format/penalties") == 3
     for other in ("keep", "mask"):
-        plain = score_debate(debate, None, SOFT.model_copy(update={"overlong": other}))
+        plain = score_debate(debate, None, RewardConfig(overlong=other))
         assert (plain.shaping, plain.format) == (UNSET, rewards.format)
+
+
+@pytest.mark.parametrize("key", ["overlong_tokens", "overlong_penalty"])
+def test_a_former_key_is_refused_with_what_replaces_it(key):
+    with pytest.raises(ValueError, match=rf"unknown key '{key}'; it is now overlong = \{{"):
+        RewardConfig.model_validate({"overlong": "keep", key: 1})
 
 
 def transition(stop_reason: str, truth: float) -> Transition:

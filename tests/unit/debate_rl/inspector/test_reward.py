@@ -222,10 +222,10 @@ def test_the_chain_of_a_ballot_worked_out_by_hand(tmp_path):
     assert fined.matches is True
 
 
-@pytest.mark.parametrize("overlong", ["penalize", "mask"])
+@pytest.mark.parametrize("overlong", [{"penalty": -0.25}, "mask"])
 def test_a_reply_that_ended_at_its_limit_is_explained(tmp_path, overlong):
     """Dan's solution, the one of 8: -0.25 less the mean of the group; and his ballot, no solution."""
-    config = configured(rewards={"overlong": overlong, "overlong_penalty": -0.25})
+    config = configured(rewards={"overlong": overlong})
     dan, debate = (TurnId(3, 0), TurnId(3, 1)), held(())
     turns = tuple(
         replace(turn, completion=replace(turn.completion, stop_reason="length")) if turn.id in dan else turn
