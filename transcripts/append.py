@@ -19,7 +19,7 @@ class LineFile:
     """Appends lines to a file, unbuffered, so that a killed process loses at most the line it was writing.
 
     A write that fails half-way (full disk) is taken back and reported as TranscriptWriteError. So is a link,
-    which would change another file, and anything else that is not a plain file: a run may come from strangers.
+    which would change another file, and anything else that is no plain file: a run may come from strangers.
     """
 
     def __init__(self, path: Path) -> None:
