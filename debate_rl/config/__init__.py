@@ -53,7 +53,6 @@ from learner.advantages import AdvantageConfig
 from learner.update.config import LearnerConfig
 from rewards import RewardConfig, check_scheme
 
-Stream: TypeAlias = Literal["peer", "truth", "judge", "format"]
 Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer", "random_reward"]
 SharedControl: TypeAlias = Literal["flipped_votes", "shared_errors"]
 RAMPED = ("debate", "rewards", "advantages")
@@ -91,10 +90,8 @@ class TrainConfig(RunSize):
     adaptive: AdaptiveConfig | None = None
     """Fewer debates for a problem once enough are right and wrong. None holds all at once."""
     dynamic_sampling: int = Field(default=0, ge=0)
-    """Maximum number of extra problems per step that replace those without a learning signal [DAPO]."""
-    dynamic_sampling_streams: tuple[Stream, ...] | None = Field(default=None, min_length=1)
-    """A problem has a signal if one of these streams ("peer", "truth", "judge", "format") has an advantage
-    other than 0. None: truth where the problem has it, otherwise all."""
+    """Maximum number of extra problems per step that replace those without a learning signal [DAPO]: an
+    advantage other than 0 of truth where the problem has it, otherwise of any stream."""
     async_level: int = Field(default=0, ge=0, le=64)
     """Steps that sampling may run ahead of learning: debates come from weights at most this many updates old.
     0 alternates sampling and learning. Above 0 needs ``model.policy = "vllm"``."""
@@ -324,11 +321,6 @@ class Config(Seeded):
             yield (
                 "model.vllm.sleep = true: an engine sleeps only within the learner's process, in turn with "
                 'it; set it to "auto", or leave out train.async_level, model.vllm.engines and servers'
-            )
-        if self.rewards.mix == "rewards" and {"peer", "truth"} & {*(train.dynamic_sampling_streams or ())}:
-            yield (
-                'train.dynamic_sampling_streams: with rewards.mix = "rewards" peer and truth have no '
-                'advantages apart; leave the key out, or set rewards.mix = "advantages"'
             )
         if self.summarizer.endpoint is not None and not (
             self.debate.summary.enabled or self.debate.compress.over is not None

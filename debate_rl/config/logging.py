@@ -30,8 +30,6 @@ class LoggingConfig(Settings):
     transcript_groups: int | None = Field(default=None, ge=0)
     """Problems per step whose debates transcripts keep. None keeps all, 0 keeps none. A replay needs all of
     them where advantages compare problems (baseline "rae", scale "batch", key "context")."""
-    sample_share: float = Field(default=0.05, ge=0, le=1)
-    """Fraction of debates whose turns are written to samples.jsonl and to a W&B table. 0 writes none."""
 
     @field_validator("wandb", mode="before")
     @classmethod

@@ -25,6 +25,8 @@ from transcripts.record import turn_rows
 PHASES = ("rollout", "verify", "reward", "learn", "record")
 """The phases of a step. Other metrics in seconds are parts of these, or of the evaluation after the step."""
 LARGEST = sys.float_info.max
+SAMPLE_SHARE = 0.05
+"""Share of debates whose turns are written to samples.jsonl and shown by W&B."""
 Sample: TypeAlias = dict[str, Any]
 """One turn of a sampled debate, by the columns ``SAMPLE``."""
 SAMPLE = (
@@ -77,14 +79,14 @@ class SamplesLog(LineFile):
         self.sync()
 
 
-def draw_samples(records: Sequence[Record], share: float) -> list[Sample]:
-    """Return the turns of about this share of the debates; a debate's seed decides, so a resumed run
+def draw_samples(records: Sequence[Record]) -> list[Sample]:
+    """Return the turns of about ``SAMPLE_SHARE`` of the debates; a debate's seed decides, so a resumed run
     agrees.
     """
     return [
         sample
         for index, record in enumerate(records)
-        if Random(derive_seed(record.debate.seed, "sample")).random() < share
+        if Random(derive_seed(record.debate.seed, "sample")).random() < SAMPLE_SHARE
         for sample in samples_of(record, index)
     ]
 

@@ -150,7 +150,6 @@ class Trackers:
     evaluation is done.
     """
 
-    sample_share: float = 0.0
     sinks: list[Any] = field(default_factory=list)
 
     def _each(self, method: str, *arguments: object) -> None:
@@ -165,7 +164,7 @@ class Trackers:
 
     def show(self, step: int, records: Sequence[Record]) -> None:
         """Show the turns of the debates of a step that are sampled."""
-        if drawn := draw_samples(records, self.sample_share):
+        if drawn := draw_samples(records):
             self._each("show", step, drawn)
 
 
@@ -186,15 +185,14 @@ def open_trackers(
     """
     for name in ("metrics", "samples", "alarms", "likelihood", "held_out"):
         rewind(folder / f"{name}.jsonl", first_step + (name == "held_out"))
-    trackers = Trackers(config.sample_share)
+    trackers = Trackers()
     with ExitStack() as stack:  # closes every tracker; an error of one is raised after all were closed
 
         def add(sink: Any) -> None:
             trackers.sinks.append(stack.enter_context(closing(sink)))
 
         add(MetricsLog(folder / "metrics.jsonl"))
-        if config.sample_share:
-            add(SamplesLog(folder / "samples.jsonl"))
+        add(SamplesLog(folder / "samples.jsonl"))
         if config.wandb is not None:
             add(WandbTracker(config.wandb, folder, settings or {}))
         if config.tensorboard:

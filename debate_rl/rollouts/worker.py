@@ -1,8 +1,8 @@
 """The debates of a step: held, graded and rewarded; silent problems are replaced.
 
 Dynamic sampling (DAPO, arXiv 2503.14476) leaves out problems whose answers are all right or all wrong, and
-samples until the batch is full. Here a problem has several streams, and it is silent when those that decide,
-``train.dynamic_sampling_streams``, give no turn an advantage other than 0. Votes received have no baseline by
+samples until the batch is full. Here a problem has several streams, and it is silent when those that decide
+give no turn an advantage other than 0. Votes received have no baseline by
 default and hardly ever tie in all debates, so where there is truth, truth alone decides. The rows of a silent
 problem are left out, and another problem takes its place, up to ``train.dynamic_sampling`` in a step.
 
@@ -372,9 +372,7 @@ def groups_with_signal(
 
 def _deciding(config: Config, *, truth: bool) -> Sequence[str]:
     """Return the parts of an advantage that decide about a group; ``truth``: whether the group has any."""
-    chosen, rewards = config.train.dynamic_sampling_streams, config.rewards
-    if chosen is not None:
-        return chosen
+    rewards = config.rewards
     alone = rewards.peer_weight != "routed" and rewards.mix == "advantages"  # routed: votes where no truth is
     counts = rewards.truth_weight and config.advantages.lambda_gen and alone
     return ("truth",) if truth and counts else ("generator", "judge", "format")

@@ -22,6 +22,7 @@ from pathlib import Path
 import torch
 
 import debate_rl.inference.local
+import debate_rl.metrics.step_log
 import debate_rl.runs.checkpoint
 import debate_rl.training.evaluating
 import debate_rl.training.loop
@@ -72,7 +73,7 @@ RECIPE = {
         "keep_last": 1,
         "keep_best": "eval/debate/winner/accuracy",
     },
-    "logging": {"progress": "none", "sample_share": 0.5},
+    "logging": {"progress": "none"},
 }
 
 
@@ -144,6 +145,7 @@ def run(folder: str, log: str, fault: Fault | None = None) -> None:
     counts: Counter[str] = Counter()
     for point in CALLS:
         _arm(point, counts, fault if fault and fault.point == point else None)
+    debate_rl.metrics.step_log.SAMPLE_SHARE = 0.5
     started = time.monotonic()
     try:
         debate_rl.training.loop.train(Config.model_validate(RECIPE | {"run": {"dir": folder}}))

@@ -18,6 +18,7 @@ from rich.console import Console
 from debate import Debate, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.config import LoggingConfig
+from debate_rl.metrics import step_log
 from debate_rl.metrics.progress import Kind, step_display
 from debate_rl.metrics.step_log import SAMPLE, draw_samples, metrics_line, read_metrics, samples_of
 from debate_rl.metrics.trackers import TensorBoardTracker, WandbTracker, open_trackers
@@ -204,9 +205,11 @@ OFFLINE = """
 import sys
 from pathlib import Path
 from debate_rl.config import LoggingConfig
+from debate_rl.metrics import step_log
 from debate_rl.metrics.trackers import open_trackers
 from transcripts import read_records
-config = LoggingConfig(progress="none", sample_share=1.0, wandb="debates")
+step_log.SAMPLE_SHARE = 1
+config = LoggingConfig(progress="none", wandb="debates")
 with open_trackers(Path(sys.argv[1]), config, steps=2, settings={"seed": 3}) as trackers:
     trackers.begin({"eval/direct/accuracy": 0.5})
     trackers.show(0, list(read_records(sys.argv[2])))
@@ -305,18 +308,19 @@ def test_each_turn_is_a_row_with_its_answer_rewards_and_advantages(record):
     assert rows[4]["advantage_generator"] is None
 
 
-def test_about_the_share_is_drawn_and_always_the_same(record):
+def test_about_the_share_is_drawn_and_always_the_same(record, monkeypatch):
     records = [replace(record, debate=replace(record.debate, seed=seed)) for seed in range(2000)]
-    drawn = {int(row["debate"][2:]) for row in draw_samples(records, 0.1)}
-    assert 140 < len(drawn) < 260  # 200 expected, 13.4 the standard deviation
-    later = {int(row["debate"][2:]) for row in draw_samples(records[500:], 0.1)}
+    drawn = {int(row["debate"][2:]) for row in draw_samples(records)}
+    assert 61 < len(drawn) < 139  # 100 expected, 9.7 the standard deviation
+    later = {int(row["debate"][2:]) for row in draw_samples(records[500:])}
     assert later == {d - 500 for d in drawn if d >= 500}
-    assert draw_samples(records, 0.0) == []
-    assert len(draw_samples(records[:3], 1.0)) == 3 * 9
+    monkeypatch.setattr(step_log, "SAMPLE_SHARE", 1)
+    assert len(draw_samples(records[:3])) == 3 * 9
 
 
-def test_samples_are_lines_that_a_resumed_run_writes_again(tmp_path, record):
-    config = LoggingConfig(progress="none", sample_share=1.0)
+def test_samples_are_lines_that_a_resumed_run_writes_again(tmp_path, record, monkeypatch):
+    monkeypatch.setattr(step_log, "SAMPLE_SHARE", 1)
+    config = LoggingConfig(progress="none")
     for first in (0, 7):
         with open_trackers(tmp_path, config, steps=9, first_step=first) as trackers:
             trackers.show(6, [replace(record, step=6)])

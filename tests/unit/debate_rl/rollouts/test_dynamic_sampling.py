@@ -24,13 +24,10 @@ def group_of(*rewards: dict[str, float | None]) -> list[Transition]:
     return [Transition(turn, PERSONAS[0], "p", debate=k, **one) for k, one in enumerate(rewards)]
 
 
-ALL = ("peer", "truth", "judge", "format")
-
-
-def speaks(*rewards: dict[str, float | None], ema: dict[str, float] | None = None, **config) -> bool:
-    """Whether a problem teaches under a configuration; all streams decide unless it says otherwise."""
-    tables = {"model": {"name_or_path": "none"}, "train": {"dynamic_sampling_streams": ALL}, **config}
-    return not silent_groups(group_of(*rewards), Config.model_validate(tables), {} if ema is None else ema)
+def speaks(*given: dict[str, float | None], **config) -> bool:
+    """Whether a problem teaches under a configuration."""
+    tables = {"model": {"name_or_path": "none"}, **config}
+    return not silent_groups(group_of(*given), Config.model_validate(tables), {})
 
 
 @pytest.mark.parametrize(
@@ -39,15 +36,16 @@ def speaks(*rewards: dict[str, float | None], ema: dict[str, float] | None = Non
         ([{"truth": 1.0}, {"truth": 1.0}], False),  # DAPO's case: all right
         ([{"truth": 0.0}, {"truth": 0.0}], False),  # all wrong
         ([{"truth": 0.0}, {"truth": 1.0}], True),
-        ([{"truth": 1.0, "peer": 1.0}, {"truth": 1.0, "peer": -1.0}], True),  # all right, but votes differ
-        ([{"truth": 1.0, "peer": 0.0}, {"truth": 1.0, "peer": 0.0}], False),  # nothing but ties
-        ([{"truth": 1.0, "judge": 1.0}, {"truth": 1.0, "judge": -1.0}], True),
-        ([{"truth": 1.0, "judge": 1.0}, {"truth": 1.0, "judge": 1.0}], False),
-        ([{"truth": 1.0, "format": -0.5}, {"truth": 1.0, "format": 0.0}], True),
+        ([{"truth": 1.0, "peer": 1.0}, {"truth": 1.0, "peer": -1.0}], False),  # votes differ, truth decides
+        ([{"peer": 1.0}, {"peer": -1.0}], True),  # without truth all streams decide
+        ([{"peer": 0.0}, {"peer": 0.0}], False),  # nothing but ties
+        ([{"judge": 1.0}, {"judge": -1.0}], True),
+        ([{"judge": 1.0}, {"judge": 1.0}], False),
+        ([{"format": -0.5}, {"format": 0.0}], True),
         ([{}, {}], False),
     ],
 )
-def test_a_problem_is_silent_when_no_stream_has_a_signal(rewards, expected):
+def test_a_problem_is_silent_when_no_stream_that_decides_has_a_signal(rewards, expected):
     assert speaks(*rewards) is expected
 
 
@@ -61,29 +59,14 @@ def test_a_problem_is_silent_when_no_stream_has_a_signal(rewards, expected):
 )
 def test_where_truth_decides_what_all_solve_or_nobody_is_silent_whatever_the_votes(votes, right):
     rewards = [{**of_turn, "truth": float(right), "format": -0.5} for of_turn in votes]
-    assert not speaks(*rewards, train={})
+    assert not speaks(*rewards)
     wrong = {**votes[0], "truth": float(not right)}
-    assert speaks(*rewards, wrong, train={})
+    assert speaks(*rewards, wrong)
 
 
-@pytest.mark.parametrize(
-    "tables",
-    [
-        {"rewards": {"truth_weight": 0.0}},
-        {"rewards": {"mix": "rewards"}},
-        {"train": {"dynamic_sampling_streams": ["peer"]}},
-        {"train": {"dynamic_sampling_streams": ["truth", "peer"]}},
-    ],
-)
-def test_votes_decide_where_they_are_named_or_truth_has_no_advantage_of_its_own(tables):
-    rewards = [{"truth": 1.0, "peer": 1.0}, {"truth": 1.0, "peer": -1.0}]
-    assert not speaks(*rewards, train={})
-    assert speaks(*rewards, **{"train": {}, **tables})
-
-
-def test_votes_decide_on_a_problem_without_an_answer():
-    assert speaks({"peer": 1.0}, {"peer": -1.0}, train={})
-    assert not speaks({"peer": 0.0}, {"peer": 0.0}, train={})
+@pytest.mark.parametrize("rewards", [{"truth_weight": 0.0}, {"mix": "rewards"}, {"peer_weight": "routed"}])
+def test_votes_decide_where_truth_has_no_advantage_of_its_own(rewards):
+    assert speaks({"truth": 1.0, "peer": 1.0}, {"truth": 1.0, "peer": -1.0}, rewards=rewards)
 
 
 class Played:
