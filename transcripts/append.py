@@ -18,7 +18,8 @@ BLOCK = 1 << 16
 class LineFile:
     """Appends lines to a file, unbuffered, so that a killed process loses at most the line it was writing.
 
-    A write that fails half-way (full disk) is taken back and reported as TranscriptWriteError.
+    A write that fails half-way (full disk) is taken back and reported as TranscriptWriteError. So is a link,
+    which would change another file, and anything else that is no plain file: a run may come from strangers.
     """
 
     def __init__(self, path: Path) -> None:
@@ -26,7 +27,10 @@ class LineFile:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._new = not path.exists()
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            if path.is_symlink() or (not self._new and not path.is_file()):
+                raise OSError(errno.EINVAL, "not a plain file")
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._fd = os.open(path, flags, 0o644)
             repair_tail(self._fd)
             self.end = os.lseek(self._fd, 0, os.SEEK_END)
             """Bytes written so far: where the next line will begin."""

@@ -22,6 +22,8 @@ from transcripts import (
     read_records,
     write_step,
 )
+from transcripts.append import LineFile
+from transcripts.errors import TranscriptWriteError
 from transcripts.files import shard_paths
 from transcripts.store import set_aside_from
 
@@ -147,3 +149,16 @@ def test_each_record_reaches_the_file_in_one_write_before_close(tmp_path: Path, 
     assert sizes == [arrays.stat().st_size, writer.path.stat().st_size]
     writer.close()
     writer.close()
+
+
+def test_nothing_is_written_through_a_link_or_into_a_pipe(tmp_path: Path):
+    mine = tmp_path / "mine"
+    mine.write_text("kept\n")
+    (tmp_path / "link").symlink_to(mine)
+    (tmp_path / "dangling").symlink_to(tmp_path / "new")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "dangling", "pipe"):
+        with pytest.raises(TranscriptWriteError, match=f"{name}: not a plain file"):
+            LineFile(tmp_path / name)
+    assert mine.read_text() == "kept\n"
+    assert not (tmp_path / "new").exists()
