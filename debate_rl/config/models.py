@@ -27,8 +27,6 @@ class ServerConfig(Settings):
     """Maximum number of requests at once."""
     timeout_s: float = Field(default=600.0, gt=0)
     """Timeout of one request in seconds."""
-    retries: int = Field(default=4, ge=0)
-    """Retries of a request after a timeout, 429 or 5xx, with doubling waits."""
 
 
 class VLLMConfig(Settings):

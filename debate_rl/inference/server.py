@@ -43,6 +43,10 @@ class ServerError(ConnectionError):
         self.status, self.wait_s = status, wait_s
 
 
+RETRIES = 4
+"""Retries of a request after a timeout, 429 or 5xx, with doubling waits."""
+
+
 class Server:
     """What answers below ``base_url``. At most ``concurrency`` requests are under way in an event loop.
 
@@ -57,7 +61,7 @@ class Server:
         api_key: str | None = None,
         concurrency: int = 64,
         timeout_s: float = 600.0,
-        retries: int = 4,
+        retries: int = RETRIES,
         first_wait_s: float = 0.5,
     ) -> None:
         import httpx

@@ -13,6 +13,7 @@ import debate_rl
 from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
+from debate_rl.inference.server import Server
 from debate_rl.metrics.step_log import read_metrics
 from debate_rl.runs.checkpoint import write_model
 from debate_rl.training.loop import finish_step, train, train_step
@@ -110,6 +111,12 @@ def test_what_a_verifier_model_says_rewards_and_is_no_truth(tmp_path):
     }
 
 
+@pytest.fixture(autouse=True)
+def _asked_once(monkeypatch):
+    """A request that failed is not sent again."""
+    monkeypatch.setitem(Server.__init__.__kwdefaults__, "retries", 0)
+
+
 @pytest.fixture
 def serve():
     """Return what starts a server that answers the last message by (status, text); all end with the test."""
@@ -127,7 +134,7 @@ def serve():
 
 
 def served(server, **more):
-    judge = {"model": "judge-7b", "base_url": server.url, "retries": 0, "timeout_s": 5}
+    judge = {"model": "judge-7b", "base_url": server.url, "timeout_s": 5}
     return {
         "endpoints": {"judge": judge},
         "verifier": {"endpoint": "judge", "beside_truth": True, **more},

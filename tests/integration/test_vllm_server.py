@@ -271,7 +271,6 @@ device = "cpu"
 lora_rank = 4
 vllm.servers = ["URL"]
 server.concurrency = 256
-server.retries = 2
 
 [learner]
 lr = 1e-2
