@@ -108,27 +108,16 @@ _NOT = re.compile(
 )
 _LAST_WORD = re.compile(r"[^\s*]\S{0,19}\s{0,4}$")
 
-# In other languages the words for "not" and "is" are listed, those for "or" and "maybe" are not: two numbers
-# with nothing but a word or two between them are one answer, unless one of the words is "is".
+# In other languages the words for "not" are listed; those for "or" and "maybe" are not.
 _NO = (
     "pas|nicht|não|non|niet|geen|inte|ikke|ikkje|ei ole|nie|není|nejsou|nem|nu (?:este|e|sunt)"
     "|no (?:es|son|puede)|nije|δεν|не|לא|אינ[והםן]|ليست?|لیس|bukan|tidak|không(?: phải)?|ไม่(?:ใช่)?"
 )
 _NO = rf"(?<![^\W\d_])(?:{_NO})(?![^\W\d_])(?:\s[^\W\d_]{{1,12}}){{0,2}}|ไม่ใช่|không phải là"
 _NO += "|不(?:会|會|可能)[是为為]"
-_NOT_THERE = re.compile(rf"(?P<number>)(?:{_NO}){_MARKUP_IN_LINE}$", re.IGNORECASE)
+_NOT_THERE = re.compile(rf"(?:{_NO}){_MARKUP_IN_LINE}$", re.IGNORECASE)
 _NOT_BEHIND = re.compile(
     r"[$*_\s]{0,4}(?:değil|نیست|नहीं|নয়|では(?:ない|ありません|なく)|じゃない|でない|[이가은는]?\s?(?:아니|아닙))"
-)
-_IS_FOREIGN = (
-    "ist|sind|ergibt|ergeben|macht|gleich|est|sont|font|fait|donne|égale?|es|son|da|dan|é|são|dá|è|sono|fa|fanno|is"
-    "|zijn|geeft|är|blir|er|bliver|on|ovat|to|jest|daje|je|jsou|este|sunt|fac|eder|равно|равняется|будет|составляет"
-    "|дорівнює|буде|είναι|κάνουν|הוא|הם|يساوي|adalah|sama dengan|là|bằng|是|等于|得|は|는|은|คือ|เท่ากับ"
-)
-_A_WORD = rf"(?!(?:{_IS_FOREIGN})(?![^\W\d_]))[^\W\d_][^\s\d.,;:=+*/<>()\[\]{{}}$\\^|&]{{0,19}}"
-_JOINED = re.compile(
-    r"(?P<number>\d[\d.,/]{0,12})[ \t*$_]{0,4}[,،、]?[ \t]?"
-    rf"{_A_WORD}(?:[ \t]{_A_WORD})?{_MARKUP_IN_LINE}$"
 )
 _ENGLISH = re.compile(r"\b(?:the|and|are|she|they|it|there|this|that|with|from|which|have)\b", re.IGNORECASE)
 
@@ -179,8 +168,8 @@ def widened(text: str, span: Span) -> Span:
             if word and (pattern is _OR or re.search(r"\d\W{0,6}$", word[0])):
                 start = word.start()
     if start is None and not _ENGLISH.search(text):
-        joined = _NOT_THERE.search(before) or _JOINED.search(before)
-        start = joined.start() if joined and joined["number"] != span.of(text) else None
+        denied = _NOT_THERE.search(before)
+        start = denied.start() if denied else None
         if start is None and (behind := _NOT_BEHIND.match(text, span.end)):
             return Span(span.start, behind.end())
     if start is None:
