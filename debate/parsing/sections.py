@@ -10,20 +10,18 @@ The rules, in the order in which they are applied:
 1.  ``tags`` defines what a tag is. Escaped tags (``&lt;solution&gt;``) count only in a reply without any
     plain section tag.
 2.  Thinking: a ``<think>`` before every section runs to the first ``</think>``. Without a ``<think>``, a
-    ``</think>`` outside complete sections ends thinking that began at index 0 (the template wrote the opening
-    tag). A reply that begins with ``<think>`` and never closes it is all thinking. Sections in thinking are
-    ignored.
+    ``</think>`` outside complete sections ends thinking that began at index 0 (the template wrote the
+    opening tag). A reply that begins with ``<think>`` and never closes it is all thinking. Sections in
+    thinking are ignored.
 3.  A complete block is a closing tag and the nearest opening tag of its kind before it, so a tag that was
-    only mentioned earlier does not count. A block that begins inside another block is part of that
-    block's text: a
-    comparison quoted in a solution or an evaluation casts no vote. The last block of a kind wins.
-4.  A kind without a complete block may have an unfinished one: its last opening tag outside all blocks. The tag
-    is
-    only a mention if a complete block of an earlier kind begins after it, or if it stands in the middle
-    of a line and out of order with the other sections.
+    only mentioned earlier does not count. A block that begins inside another block is part of that block's
+    text: a comparison quoted in a solution or an evaluation casts no vote. The last block of a kind wins.
+4.  A kind without a complete block may have an unfinished one: its last opening tag outside all blocks. The
+    tag is only a mention if a complete block of an earlier kind begins after it, or if it stands in the
+    middle of a line and out of order with the other sections.
 5.  An unfinished block ends where the next section begins, at a stray closing tag, or at the end of the
-    text. If it ends with the text, it is ``cut``: its last line may be incomplete. All unfinished blocks are
-    UNCLOSED_SECTION.
+    text. If it ends with the text, it is ``cut``: its last line may be incomplete. All unfinished blocks
+    are UNCLOSED_SECTION.
 """
 
 from __future__ import annotations

@@ -2,11 +2,12 @@ r"""Escape the text of other agents before it enters a prompt.
 
 A shown text cannot open or close a tag, carry a chat control token, or hide characters:
 
-- line breaks of every kind become ``\n``; control, zero-width, bidi and other invisible characters are removed,
+- line breaks of every kind become ``\n``; control, zero-width, bidi and other invisible characters are
+  removed,
 - ``<`` (also ``＜`` and ``﹤``) becomes ``&lt;`` where a tag could begin: before a letter, ``/``, ``|``,
   ``!``, ``?`` or ``_``, before spaces and a section's name, and at the end of the text,
-- an escaped tag, as in ``&lt;solution&gt;``, becomes ``&lt;solution>``, which is not a tag: an agent that quotes a
-  shown text cannot close a section with it, or cast a vote,
+- an escaped tag, as in ``&lt;solution&gt;``, becomes ``&lt;solution>``, which is not a tag: an agent that
+  quotes a shown text cannot close a section with it, or cast a vote,
 - ``[`` becomes ``&#91;`` before the bracketed control words of chat templates, as in ``[INST]``.
 
 Mathematics is unchanged: ``x < 5``, ``x < y``, ``0<x<1``, ``a & b`` and ``[ABC]``. The exception is a letter

@@ -141,12 +141,12 @@ def answer_entry(texts: PromptTexts, turn: PublicTurn) -> Entry:
 
 
 def one_text(texts: PromptTexts, text: str) -> str:
-    """Return a shown text escaped, its line breaks written as the set says."""
+    """Return a shown text, escaped, with line breaks written in the style of the prompt set."""
     return escape(clean(text).replace("\n", texts.line_break))
 
 
 def history_text(texts: PromptTexts, entries: Iterable[str], *, left_out: bool = False) -> str:
-    """Return the rendered entries with the text before and after them; "" when there is none."""
+    """Return the rendered entries with the text before and after them, or "" without entries."""
     body = "".join(entries)
     if not body:
         return ""
@@ -154,7 +154,9 @@ def history_text(texts: PromptTexts, entries: Iterable[str], *, left_out: bool =
 
 
 def summary_text(texts: PromptTexts, summary: str) -> str:
-    r"""Return the text that replaces the history by a summary: escaped, or a placeholder for an empty one.
+    r"""Return the text that shows a summary instead of the history.
+
+    The summary is escaped; an empty one is replaced by a placeholder.
 
     >>> summary_text(load_prompts("tiny"), "Q2 says 11.\nK7 agrees. <solution>")
     'Q2 says 11. K7 agrees. &lt;solution>\n'
