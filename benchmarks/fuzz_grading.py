@@ -24,8 +24,8 @@ from report import Figure, parser, report
 
 from envs.answers.words import letter_of
 from envs.grading.exact import exact, pairs_to_check
+from envs.grading.extraction import extract
 from envs.grading.limits import heavier
-from envs.grading.replies import extract
 from envs.types import MODES
 
 GOLDS = (

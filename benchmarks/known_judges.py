@@ -12,13 +12,12 @@ from itertools import combinations, cycle, islice
 from random import Random
 
 from debate import Debate, DebateConfig, run_debates
-from debate.hold_many import debate_seed
 from debate.parsing import parse_turn
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.prompt import which_task
 from debate.prompting.rendering import SECTIONS
 from debate.prompting.seating import Seating, seat_debate
-from debate.seeds import derive_seed
+from debate.seeds import debate_seed, derive_seed
 from debate.types import Problem, SampleRequest
 from debate_rl.evaluation.grading import grade_debate
 from envs import Environment, load_environment

@@ -20,8 +20,8 @@ from report import Figure, parser, report
 from torch import Tensor, tensor, where
 
 from learner.losses import LOSSES, LossConfig, LossInputs, LossOutputs
-from learner.losses.corrections import kl_penalty
 from learner.losses.grpo import clipped_surrogate
+from learner.losses.kl import kl_penalty
 from learner.losses.types import Totals, normalised
 from learner.rows import GENERATOR, JUDGE
 

@@ -10,7 +10,7 @@ from debate.config import DebateConfig
 from debate.early_stop import Agreed, same_as_written
 from debate.hold import debate_in_seat, debate_name
 from debate.policy import seat_at
-from debate.seeds import derive_seed
+from debate.seeds import debate_seed
 from debate.types import Debate, Policy, Problem
 
 
@@ -77,11 +77,6 @@ async def _hold_all(
     with stops_released(), ExitStack() as all_seats:  # every seat is taken before the first request
         taken = [all_seats.enter_context(taken_seat(policy)) for _ in range(seats)]
         await together([keep_seat(seat) for seat in taken])
-
-
-def debate_seed(seed: int, number: int, problem: Problem) -> int:
-    """Return the seed of the debate of a number, as ``run_debates`` has it."""
-    return derive_seed(seed, "debate", number, problem.id)
 
 
 def taken_seat(policy: Policy) -> ExitStack:

@@ -1,6 +1,12 @@
 """Seeds: one integer per purpose, derived by name, so that no draw depends on scheduling."""
 
+from __future__ import annotations
+
 from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from debate.types import Problem
 
 
 def derive_seed(*parts: str | int) -> int:
@@ -13,3 +19,8 @@ def derive_seed(*parts: str | int) -> int:
     """
     text = "\x1f".join(f"{type(part).__name__}:{part}" for part in parts)
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1
+
+
+def debate_seed(seed: int, number: int, problem: Problem) -> int:
+    """Return the seed of the debate of a number, as ``run_debates`` has it."""
+    return derive_seed(seed, "debate", number, problem.id)

@@ -6,8 +6,8 @@ and `pyarrow` are imported when a data set is read.
 
 from envs.data.loading import load_problems
 from envs.errors import DataError, EnvironmentSpecError
+from envs.grading.extraction import extract
 from envs.grading.grader import Grader, grade, same_answer
-from envs.grading.replies import extract
 from envs.registry import Environment, load_environment
 from envs.types import Extraction, Grade, GradeStatus
 

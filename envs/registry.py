@@ -14,8 +14,8 @@ from envs.data.catalog import DATA_SETS, find_data_set
 from envs.data.loading import OWN_FILE_NAMES, load_problems
 from envs.errors import EnvironmentSpecError, shorten
 from envs.families import FAMILIES
+from envs.grading.extraction import extract
 from envs.grading.grader import Grader, default_grader, find_answer
-from envs.grading.replies import extract
 from envs.types import GRADE_KINDS, Grade, GradeKind, GradeStatus, Mode
 
 

@@ -3,10 +3,11 @@
 from rewards.config import RewardConfig, check_scheme
 from rewards.graph import vote_graph
 from rewards.labels import Credit
-from rewards.peer import PeerRule, voted_winner
+from rewards.peer import PeerRule
 from rewards.score import score_debate, score_debates, score_votes
 from rewards.types import STREAMS, Correct, Rewards, Truth
 from rewards.votes import ballot_box, drop_reasons, valid_votes
+from rewards.winner import voted_winner
 
 __all__ = [
     "STREAMS",

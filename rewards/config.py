@@ -121,6 +121,13 @@ class RewardConfig(Settings):
     mix: Literal["advantages", "rewards"] = "advantages"
     """Combine peer and truth after their baselines ("advantages"), or before, as one reward ("rewards")."""
 
+    @field_validator("overlong", mode="before")
+    @classmethod
+    def _penalty_is_a_table(cls, value: object) -> object:
+        if isinstance(value, str) and value not in ("keep", "mask"):
+            raise ValueError('needs "keep", "mask" or a table, as {tokens = 256, penalty = -0.5}')
+        return value
+
     @field_validator("peer")
     @classmethod
     def _known_rule(cls, value: str) -> str:

@@ -6,21 +6,17 @@ the regularisation, for those that have one. Your own is named in the configurat
 
 from __future__ import annotations
 
-import random
 from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
 from math import exp
 from numbers import Real
 from typing import Protocol, cast
 
-from debate.seeds import derive_seed
 from debate.settings import load_function, require_call
 from debate.types import TurnId, Vote
 from rewards.graph import components, results_by_opponent, total, vote_graph, win_matrix
 from rewards.types import Stream, stream_of
 from rewards.votes import Pair, pair_of, sign
-
-_SAME = 1e-6  # Bradley-Terry scores are fitted to about 1e-8: closer ones are equal
 
 
 class PeerRule(Protocol):
@@ -192,45 +188,3 @@ def _check_scores(rule: str, scores: object, turns: Container[object]) -> None:
 def margins(votes: Sequence[Vote], num_agents: int, num_rounds: int) -> Stream:
     """Return the margins (N, R), which stand for the peer stream where a debate was not scored."""
     return stream_of(margin(votes), num_agents, num_rounds)
-
-
-def last_judged_round(peer: Sequence[Sequence[float | None]]) -> int | None:
-    """Return the last round in which any turn has a peer score, (N, R); None when no vote counted.
-
-    >>> last_judged_round(((0.5, None), (-0.5, None)))
-    0
-    """
-    rounds = range(len(peer[0]) if peer else 0)
-    return max((r for r in rounds if any(scores[r] is not None for scores in peer)), default=None)
-
-
-def voted_winner(
-    peer: Sequence[Sequence[float | None]], round: int | None = None, *, seed: int
-) -> TurnId | None:
-    """Return the turn with the best peer score (N, R) of a round (None: the last judged); None without votes.
-
-    Ties are broken by a draw from ``seed``, so that no agent is favoured.
-
-    >>> voted_winner(((0.5, -1.0), (None, 0.25), (-0.5, 0.75)), seed=1)
-    TurnId(agent=2, round=1)
-    """
-    best = best_voted(peer, round)
-    return random.Random(derive_seed(seed, "winner", best[0].round)).choice(best) if best else None
-
-
-def best_voted(peer: Sequence[Sequence[float | None]], round: int | None = None) -> tuple[TurnId, ...]:
-    """Return the turns with the best peer score (N, R) of a round (None: the last judged); () without votes.
-
-    The winner is drawn by lot if there are several.
-
-    >>> best_voted(((0.5,), (0.5,), (-1.0,)))
-    (TurnId(agent=0, round=0), TurnId(agent=1, round=0))
-    """
-    round = last_judged_round(peer) if round is None else round
-    if round is None:
-        return ()
-    known = {agent: row[round] for agent, row in enumerate(peer) if row[round] is not None}
-    scores = cast("dict[int, float]", known)
-    return tuple(
-        TurnId(agent, round) for agent, score in scores.items() if score >= max(scores.values()) - _SAME
-    )

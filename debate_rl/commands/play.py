@@ -17,7 +17,7 @@ from rich.text import Text
 from debate import Debate, Message, Persona, Problem, Turn, hold_debate
 from debate.concurrency import run_async
 from debate.hold import debate_name
-from debate.hold_many import debate_seed
+from debate.seeds import debate_seed
 from debate.types import WITHOUT_TRUTH, Kind, Summary
 from debate.values import whole_text
 from debate_rl.commands.console import plain_console, printed, text_table, write_json
@@ -40,9 +40,9 @@ from envs.data.loading import question_hash
 from envs.instructions import constraints_of
 from envs.registry import key_by_itself
 from rewards import STREAMS, Rewards, Truth, score_debates, voted_winner
-from rewards.peer import best_voted
 from rewards.truth import GRADES
 from rewards.types import OPTIONAL_STREAMS, stream_named, value_of
+from rewards.winner import best_voted
 from transcripts import Record, ShardWriter
 from transcripts.codec import to_line, without_tokens
 from transcripts.files import shard_paths, shard_step

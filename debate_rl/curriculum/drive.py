@@ -19,15 +19,12 @@ from debate.seeds import derive_seed
 from debate.settings import did_you_mean
 from debate_rl.config import Config
 from debate_rl.config.stages import TABLES, StageConfig, Table
+from debate_rl.curriculum.promotion import after, demotes, ended, look_at
 from debate_rl.curriculum.record import (
     NAME,
     Curriculum,
     CurriculumError,
     Visit,
-    after,
-    demotes,
-    ended,
-    look_at,
     read_curriculum,
     stage_folder,
     write_curriculum,

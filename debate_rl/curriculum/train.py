@@ -16,7 +16,8 @@ import torch
 
 from debate_rl.config import Config
 from debate_rl.curriculum.drive import Driver, most_steps, stage_configs
-from debate_rl.curriculum.record import Curriculum, after, stage_folder
+from debate_rl.curriculum.promotion import after
+from debate_rl.curriculum.record import Curriculum, stage_folder
 from debate_rl.engines import lacks_gpu
 from debate_rl.forecast.plan import Plan, planned
 from debate_rl.forecast.time import time_line

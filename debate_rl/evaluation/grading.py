@@ -23,7 +23,7 @@ from debate_rl.config.verifier import VerifierConfig
 from debate_rl.engines import open_verifier
 from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
 from envs.answers.keys import key_of
-from envs.grading.replies import last_box
+from envs.grading.extraction import last_box
 from envs.registry import DataSetEnvironment, Mixture
 from envs.types import FAULTS, Mode
 from rewards import Truth

@@ -18,10 +18,9 @@ from msgspec import UNSET
 
 from debate import Completion, Debate, DebateConfig, Policy, Problem, SampleRequest, run_debates
 from debate.early_stop import is_of_protocol
-from debate.hold_many import debate_seed
 from debate.policy import token_counts
 from debate.prompting.shown import rounds_held, speakers
-from debate.seeds import derive_seed
+from debate.seeds import debate_seed, derive_seed
 from debate.types import TurnId
 from debate_rl.evaluation.folder import OPEN_REPLIES, EvaluationError, KeptReplies
 from debate_rl.evaluation.grading import (

@@ -14,12 +14,12 @@ from msgspec import UNSET
 
 from debate.types import TurnId
 from debate_rl.rollouts.records import advantages_by_debate
-from debate_rl.rollouts.worker import finite
 from envs.registry import key_by_itself
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.turns import Advantages, generator_streams
 from learner.types import Transition, group_indices, transitions_of
 from rewards import STREAMS, Credit, RewardConfig, Rewards, score_debates
+from rewards.finite import finite
 from rewards.measured import measure
 from rewards.types import OPTIONAL_STREAMS, stream_named, value_of
 from transcripts import Record, RunStore, TurnAdvantages

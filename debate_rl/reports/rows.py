@@ -26,10 +26,11 @@ from envs.causes.rules import fault_of
 from rewards import ballot_box, valid_votes, voted_winner
 from rewards.graph import condorcet_winner, cycles, last_voted_round, majorities
 from rewards.judging import better_side
-from rewards.peer import best_voted, margins
+from rewards.peer import margins
 from rewards.truth import FLIPS, flips, grades_of_solutions, is_right
 from rewards.types import Stream
 from rewards.votes import FOR_LEFT, DuePair, due_pairs
+from rewards.winner import best_voted
 from transcripts import Record
 from transcripts.causes import wrong_reply
 

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain, groupby
-from math import isfinite
 from statistics import fmean
 from typing import NamedTuple
 
@@ -37,11 +36,12 @@ from envs.registry import key_by_itself
 from envs.types import Mode
 from learner.advantages import TurnAdvantage, turn_advantages
 from learner.types import Transition, group_indices, transitions_of
-from rewards import STREAMS, Credit, RewardConfig, Rewards, Truth, score_debates
+from rewards import Credit, RewardConfig, Rewards, Truth, score_debates
+from rewards.finite import finite
 from rewards.labels import is_labelled
 from rewards.likelihood import Likelihoods, with_likelihood
 from rewards.truth import right_share
-from rewards.types import OPTIONAL_STREAMS, Verdicts, stream_named
+from rewards.types import Verdicts
 from transcripts import Timing
 
 
@@ -376,23 +376,3 @@ def _deciding(config: Config, *, truth: bool) -> Sequence[str]:
     alone = rewards.peer_weight != "routed" and rewards.mix == "advantages"  # routed: votes where no truth is
     counts = rewards.truth_weight and config.advantages.lambda_gen and alone
     return ("truth",) if truth and counts else ("generator", "judge", "format")
-
-
-def finite(rewards: Rewards) -> tuple[Rewards, int]:
-    """Return the rewards with None for each that is not finite, and how many there were.
-
-    >>> rewards, dropped = finite(Rewards(((float("nan"), 1.0),), ((0.0,),), ((None,),), ((0.0,),)))
-    >>> rewards.peer, rewards.truth, dropped
-    (((None, 1.0),), ((0.0,),), 1)
-    """
-    names = (*STREAMS, *(name for name in OPTIONAL_STREAMS if getattr(rewards, name) is not UNSET))
-    streams = {name: stream_named(rewards, name) for name in names}
-    given = [value for stream in streams.values() for row in stream for value in row if value is not None]
-    bad = len(given) - sum(map(isfinite, given))
-    if not bad:
-        return rewards, 0
-    good = {
-        name: tuple(tuple(v if v is None or isfinite(v) else None for v in row) for row in stream)
-        for name, stream in streams.items()
-    }
-    return replace(rewards, **good), bad

@@ -24,7 +24,7 @@ from envs.data.records import Record, as_text, files_of, read_files
 from envs.data.shots import plain_solution
 from envs.errors import DataError
 from envs.families import FAMILIES
-from envs.grading.replies import last_box
+from envs.grading.extraction import last_box
 
 Levels: TypeAlias = Sequence[str | int] | None
 WITH_TOOL = "_tir"

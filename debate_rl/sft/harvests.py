@@ -36,9 +36,9 @@ from envs.data.loading import normal_level, question_hash
 from envs.data.records import read_files
 from envs.errors import DataError
 from rewards.judging import decidable_votes
-from rewards.peer import voted_winner
 from rewards.types import Correct
 from rewards.votes import DuePair, ballot_box, due_pairs, valid_votes
+from rewards.winner import voted_winner
 from transcripts import Record, read_records
 
 Trace = dict[str, Any]

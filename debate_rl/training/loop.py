@@ -303,7 +303,7 @@ def reached_limit(run: Run, spent: float) -> End | None:
     """
     train = run.config.train
     if train.target is not None:
-        from debate_rl.curriculum.record import look_at
+        from debate_rl.curriculum.promotion import look_at
 
         looked = look_at(train.target, run.folder.held_out, run.step)
         if looked is not None and looked.outcome is not None:

@@ -23,8 +23,8 @@ from envs.data import questions
 from envs.data.questions import any_tests
 from envs.data.records import Record, as_text
 from envs.errors import HALF_CHARACTER
+from envs.grading.extraction import last_box
 from envs.grading.limits import refusal
-from envs.grading.replies import last_box
 
 Choices: TypeAlias = tuple[str, ...]
 Gold: TypeAlias = Callable[[Record, Choices], str]

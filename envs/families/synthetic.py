@@ -21,7 +21,7 @@ from debate.seeds import derive_seed
 from debate.types import Kind, Problem
 from envs.answers.keys import plain_key
 from envs.errors import DataError, listed
-from envs.grading.replies import last_box
+from envs.grading.extraction import last_box
 from envs.types import Grade, GradeStatus
 
 SPLITS = ("train", "validation", "test")

@@ -19,9 +19,9 @@ from envs.answers.notation import clean
 from envs.answers.parts import parts_of
 from envs.answers.words import LETTERS, OVERLAP_RIGHT, letter_of, same_text, token_f1
 from envs.grading.exact import decided, exact, may_decide, pairs_to_check
+from envs.grading.extraction import extract, extract_parts, extract_response, extract_text, joined, last_run
 from envs.grading.limits import heavier, refusal
 from envs.grading.processes import LIMIT_S, Pool
-from envs.grading.replies import extract, extract_parts, extract_response, extract_text, joined, last_run
 from envs.grading.strictness import STRICTNESS, Strictness, by_form, minerva_spelling
 from envs.types import GRADE_KINDS, MODES, Extraction, Grade, GradeKind, GradeStatus, Mode
 

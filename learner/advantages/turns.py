@@ -15,6 +15,7 @@ from learner.advantages.contexts import balanced, context_of, right_by_debate, s
 from learner.advantages.streams import GroupParts, group_members, has_contrast, returns, stream_parts
 from learner.types import Transition
 from rewards.measured import stream_weights
+from rewards.shaping import is_masked
 
 if TYPE_CHECKING:
     from rewards import RewardConfig
@@ -245,11 +246,6 @@ def _sum(*parts: float | None) -> float | None:
     """Return the sum of the parts that are there, None without any."""
     present = [part for part in parts if part is not None]
     return sum(present) if present else None
-
-
-def is_masked(turn: Turn, rewards: RewardConfig) -> bool:
-    """Return whether a turn is left out as its reply was cut off [overlong filtering, arXiv 2503.14476]."""
-    return rewards.overlong == "mask" and turn.completion.stop_reason == "length"
 
 
 def mixed(peer: float | None, truth: float | None, weights: tuple[float, float]) -> float | None:

@@ -7,7 +7,7 @@ whole batch, and not by row: the one that ``transformers`` has of the same batch
 
 from __future__ import annotations
 
-from learner.losses.corrections import kl_penalty
+from learner.losses.kl import kl_penalty
 from learner.losses.types import LossConfig, LossInputs, LossOutputs, token_mean
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from learner.losses.corrections import kl_penalty
 from learner.losses.grpo import clipped_surrogate
+from learner.losses.kl import kl_penalty
 from learner.losses.types import LossConfig, LossInputs, LossOutputs, token_mean
 
 EPS_HI = 0.28

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from torch import Tensor, where
 
-from learner.losses.corrections import kl_penalty
+from learner.losses.kl import kl_penalty
 from learner.losses.types import (
     LossConfig,
     LossInputs,

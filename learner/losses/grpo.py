@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from torch import Tensor, minimum
 
-from learner.losses.corrections import kl_penalty
+from learner.losses.kl import kl_penalty
 from learner.losses.types import (
     LossConfig,
     LossInputs,

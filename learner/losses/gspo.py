@@ -16,8 +16,8 @@ from dataclasses import replace
 import torch
 from torch import where
 
-from learner.losses.corrections import kl_penalty
 from learner.losses.grpo import clipped_surrogate
+from learner.losses.kl import kl_penalty
 from learner.losses.types import LossConfig, LossInputs, LossOutputs, difference, sequence_mean, stream_sum
 
 

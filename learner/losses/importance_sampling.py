@@ -6,7 +6,7 @@ rows may run away, so use it with one update per step.
 
 from __future__ import annotations
 
-from learner.losses.corrections import kl_penalty
+from learner.losses.kl import kl_penalty
 from learner.losses.types import (
     LossConfig,
     LossInputs,

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from torch import minimum
 
-from learner.losses.corrections import kl_penalty
 from learner.losses.grpo import clipped_surrogate
+from learner.losses.kl import kl_penalty
 from learner.losses.types import LossConfig, LossInputs, LossOutputs, token_mean, token_share
 
 

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from debate.seeds import derive_seed
 from learner.losses import LossConfig, LossInputs, Totals, find_loss
-from learner.losses.corrections import entropy_bonus, kl_as_reward, masked_importance, truncated_importance
+from learner.losses.corrections import entropy_bonus, masked_importance, truncated_importance
+from learner.losses.kl import kl_as_reward
 from learner.losses.types import token_statistics
 from learner.types import Row
 from learner.update.batches import (

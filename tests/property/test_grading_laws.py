@@ -17,8 +17,8 @@ from envs.answers.parts import parts_of
 from envs.answers.structures import same_structure
 from envs.answers.words import letter_of, same_time
 from envs.grading.exact import exact
+from envs.grading.extraction import joined
 from envs.grading.limits import heavier, refusal
-from envs.grading.replies import joined
 from envs.grading.strictness import breaks_form, same_spelling
 from envs.types import MODES
 

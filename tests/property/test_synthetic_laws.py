@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from envs import load_problems
 from envs.families import FAMILIES, pair_sum, products, sorting, words
-from envs.grading.replies import last_box
+from envs.grading.extraction import last_box
 
 seeds = st.integers(0, 10**6)
 families = st.sampled_from(sorted(FAMILIES))

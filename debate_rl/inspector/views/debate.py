@@ -18,9 +18,10 @@ from debate.types import Completion, ParsedTurn, ParseFailure, Problem, Span, St
 from debate_rl.formatting import round_name
 from envs.causes.rules import WrongReply, cause_of
 from rewards import STREAMS, Truth, ballot_box, valid_votes, voted_winner
-from rewards.peer import best_voted, last_judged_round, margins
+from rewards.peer import margins
 from rewards.truth import grade_of
 from rewards.types import value_of
+from rewards.winner import best_voted, last_judged_round
 from transcripts import Record
 from transcripts.causes import wrong_reply
 from transcripts.record import PARTS, check_record

@@ -33,7 +33,7 @@ from rewards.graph import Results, results_by_opponent, total
 from rewards.judging import VoteValue, consistencies, values_of_votes
 from rewards.labels import OF_TRUTH
 from rewards.peer import fitted_together, preference
-from rewards.shaping import shaping_of
+from rewards.shaping import is_masked, shaping_of
 from rewards.truth import TRUTH_SETTINGS, counts_partly, grade_of, score_of, truth_turns
 from rewards.types import stream_named, value_of
 from rewards.votes import sign
@@ -201,7 +201,7 @@ def _notes(
     damaged = [line for line in store.damage if line.startswith(f"step {record.step},")]
     if damaged and step is not None:
         yield f"{counted(len(damaged), 'damaged line')} of this step; baseline groups lack their debates"
-    if config is not None and turns.is_masked(record.debate.turn(turn), config.rewards):
+    if config is not None and is_masked(record.debate.turn(turn), config.rewards):
         yield 'rewards.overlong = "mask": the reply ended at its token limit, so nothing is learnt from it'
 
 

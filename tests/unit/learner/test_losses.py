@@ -14,13 +14,8 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTens
 
 import learner
 from learner.losses import LOSSES, LossConfig, LossInputs, Totals, find_loss
-from learner.losses.corrections import (
-    entropy_bonus,
-    kl_as_reward,
-    kl_penalty,
-    masked_importance,
-    truncated_importance,
-)
+from learner.losses.corrections import entropy_bonus, masked_importance, truncated_importance
+from learner.losses.kl import kl_as_reward, kl_penalty
 from learner.losses.types import KlEstimator
 from learner.update.config import LOSS_NAMES, LearnerConfig
 

@@ -18,7 +18,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, Qwen3Config, Qwen3ForCausa
 from debate.types import TurnId
 from learner import LearnerConfig, Row
 from learner.losses import LOSSES, LossConfig, LossInputs, LossOutputs
-from learner.losses.corrections import kl_penalty
+from learner.losses.kl import kl_penalty
 from learner.update import head as head_module
 from learner.update.batches import MicroBatch, collate, micro_batches
 from learner.update.config import check_settings

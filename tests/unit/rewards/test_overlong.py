@@ -79,3 +79,8 @@ def test_a_masked_reply_leaves_the_loss_and_still_counts_in_the_baseline():
     high, low = (1 / 3) / (0.4714045 + 1e-4), (-2 / 3) / (0.4714045 + 1e-4)
     assert rows("keep") == pytest.approx([high, high, low], abs=1e-5)
     assert rows("mask") == pytest.approx([high, high], abs=1e-5)
+
+
+def test_another_word_is_refused_with_the_table():
+    with pytest.raises(ValueError, match=r'needs "keep", "mask" or a table, as \{tokens = 256'):
+        RewardConfig.model_validate({"overlong": "penalize"})

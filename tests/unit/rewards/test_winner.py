@@ -4,7 +4,7 @@ from collections import Counter
 
 from debate.types import TurnId
 from rewards import RewardConfig, score_votes, voted_winner
-from rewards.peer import best_voted
+from rewards.winner import best_voted
 
 
 def peers(*rows: tuple[float | None, ...]) -> tuple[tuple[float | None, ...], ...]:

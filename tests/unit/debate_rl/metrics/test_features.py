@@ -6,9 +6,9 @@ import pytest
 from msgspec import UNSET
 
 from debate import DebateConfig, Problem, run_debates
-from debate.hold_many import debate_seed
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
 from debate.prompting.seating import seat_debate
+from debate.seeds import debate_seed
 from debate.types import Call, Completion, Debate, ParsedTurn, Span, Turn, TurnId
 from debate_rl.metrics.features import (
     LabelCounts,

@@ -11,10 +11,11 @@ from debate.personas import PERSONAS
 from debate.types import Completion, ParsedTurn, Turn, TurnId
 from debate_rl.config import Config
 from debate_rl.rollouts import worker as worker_module
-from debate_rl.rollouts.worker import Clock, RolloutWorker, finite, silent_groups
+from debate_rl.rollouts.worker import Clock, RolloutWorker, silent_groups
 from debate_rl.sampling.sampler import Draw
 from learner import Transition
 from rewards import Rewards
+from rewards.finite import finite
 
 
 def group_of(*rewards: dict[str, float | None]) -> list[Transition]:

@@ -10,8 +10,8 @@ from envs.answers.formulas import parse_formula, same_value
 from envs.answers.notation import clean
 from envs.answers.structures import same_structure
 from envs.answers.words import letter_of, same_time
+from envs.grading.extraction import extract_text
 from envs.grading.limits import refusal
-from envs.grading.replies import extract_text
 from envs.grading.strictness import math_spelling, minerva_spelling
 
 TOOLS = ("magnet", "thermometer", "ruler", "balance")

@@ -1,7 +1,7 @@
 import pytest
 
 from envs import extract
-from envs.grading.replies import boxes, counted, last_box
+from envs.grading.extraction import boxes, counted, last_box
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from envs import Grader
-from envs.grading.replies import formulas, joined, last_run
+from envs.grading.extraction import formulas, joined, last_run
 from envs.grading.strictness import math_spelling
 
 

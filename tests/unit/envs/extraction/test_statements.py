@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from envs import Grader, extract
-from envs.grading.replies import extract_text
+from envs.grading.extraction import extract_text
 from envs.grading.statements import widened
 
 DATA = Path(__file__).parents[3] / "data"

@@ -1,0 +1,106 @@
+"""When a stage ends and which follows: promotion by the lower end of an interval, demotion by the upper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from debate_rl.config.stages import StageConfig, TargetConfig
+from debate_rl.curriculum.record import STAGES, End, Outcome, Visit
+from debate_rl.formatting import counted, interval, share
+from debate_rl.metrics.held_out import evaluations_of
+from debate_rl.metrics.intervals import Estimate
+
+
+class Next(NamedTuple):
+    """The stage that follows a visit, by index, and the weights that it begins with; "" for the first."""
+
+    stage: int
+    start: str
+
+
+def ended(visit: Visit, stage: StageConfig, steps: int, looked: Looked | None) -> Visit:
+    """Return a visit whose run has done its last step, with its outcome and the reason."""
+    if stage.figure is None:
+        return msgspec.structs.replace(visit, steps=steps, end="done", why=f"after {counted(steps, 'step')}")
+    end: End = (looked.outcome if looked else None) or "limit"
+    if looked is None:
+        why = f"{stage.figure} has no value after {counted(steps, 'step')}, the limit"
+        return msgspec.structs.replace(visit, steps=steps, end=end, why=why, figure=stage.figure)
+    found, limit = looked.estimate, "" if looked.outcome else ", and max_steps are done"
+    figures = {"figure": stage.figure, "value": found.value, "low": found.low, "high": found.high}
+    return msgspec.structs.replace(visit, steps=steps, end=end, why=f"{looked.why}{limit}", **figures)
+
+
+def after(visit: Visit, stages: tuple[StageConfig, ...]) -> Next | None:
+    """Return what follows a visit that has ended; None if the curriculum is over.
+
+    A stage that was demoted is followed by the one before it, from the weights that the demoted one began
+    with: what it unlearnt is not gone on with.
+    """
+    if visit.end == "demoted":
+        return Next(visit.stage - 1, visit.start)
+    stopped = visit.end == "limit" and stages[visit.stage].at_limit == "stop"
+    if stopped or visit.stage + 1 == len(stages):
+        return None
+    return Next(visit.stage + 1, f"{STAGES}/{visit.folder}@{visit.steps}")
+
+
+def demotes(stage: int, visits: tuple[Visit, ...], stages: tuple[StageConfig, ...]) -> bool:
+    """Return whether a new visit of a stage may end by a demotion."""
+    before = sum(visit.stage == stage and visit.end == "demoted" for visit in visits)
+    return stages[stage].demote_below is not None and before < stages[stage].demotions
+
+
+class Looked(NamedTuple):
+    """What an evaluation says of a target after this many steps; ``outcome`` None: continue."""
+
+    target: TargetConfig
+    steps: int
+    estimate: Estimate
+    outcome: Outcome | None
+
+    @property
+    def why(self) -> str:
+        """The figure with its interval, and what it means, in words."""
+        target, found = self.target, self.estimate
+        bounds = interval(found.low, found.high, share, none="no interval")
+        shown = f"{target.figure} {share(found.value)} ({bounds}) after {counted(self.steps, 'step')}"
+        if self.outcome == "reached":
+            return f"{shown}: the lower end is at the target {share(target.value)} or above"
+        if self.outcome == "demoted":
+            return f"{shown}: the upper end is below {share(target.demote_below or 0.0)}"
+        return f"{shown}: the lower end is below the target {share(target.value)}"
+
+
+def look_at(target: TargetConfig, held_out: Path, step: int) -> Looked | None:
+    """Return what a run's held-out file says after this many steps; None without an evaluation there.
+
+    Reached: the lower end of the 95% interval is at the target or above. Demoted: the upper end is below
+    ``target.demote_below``. A figure without an interval says neither.
+    """
+    head, _, rest = target.figure.partition("/")
+    data, name = ("", target.figure) if head in ("direct", "debate", "judge") else (head, rest)
+    found = [one for one in evaluations_of(held_out) if one.step == step and one.data == data]
+    estimate = found[-1].estimate(name) if found else None
+    if estimate is None:
+        return None
+    return Looked(target, step, estimate, outcome_of(target, estimate, step))
+
+
+def outcome_of(target: TargetConfig, estimate: Estimate, step: int) -> Outcome | None:
+    """Return what an estimate means after this many steps.
+
+    >>> target = TargetConfig(metric="direct/accuracy", value=0.6, min_steps=10, demote_below=0.2)
+    >>> bounds = (0.7, 0.6, 0.8), (0.7, 0.59, 0.8), (0.1, 0.0, 0.19)
+    >>> estimates = [Estimate(*three, 9, 9) for three in bounds]
+    >>> [outcome_of(target, one, 10) for one in estimates], outcome_of(target, estimates[0], 9)
+    (['reached', None, 'demoted'], None)
+    """
+    if step < target.min_steps:
+        return None
+    if estimate.low >= target.value:
+        return "reached"
+    return "demoted" if target.demote_below is not None and estimate.high < target.demote_below else None
