@@ -1,1 +1,1 @@
-"""What answers mean: notation, numbers, formulas, lists, letters and texts, each compared with its like."""
+"""Parse answers and compare them: notation, numbers, formulas, lists, letters and texts."""

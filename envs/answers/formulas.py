@@ -1,15 +1,17 @@
-r"""Read LaTeX and plain formulas, and compare them by their values at a few points, to a hundred digits.
+r"""Parse LaTeX and plain formulas, and compare them by their values at a few points, to a hundred digits.
 
-A recursive-descent parser over a fixed grammar: numbers, letters, ``+ - * / ^ !``, fractions, roots,
-logarithms, trigonometric functions, absolute values, floors, binomials, remainders, and undefined functions:
-f, g and h before a bracket, and the letters that are ``called``. The power -1 of a function is its inverse.
-Any other text has no formula; nothing evaluates text. Linear in the length, bounded in depth; a value beyond
-``MAX_BITS`` raises ``TooLarge``.
+The parser is a recursive-descent parser over a fixed grammar: numbers, letters, ``+ - * / ^ !``, fractions,
+roots, logarithms, trigonometric functions, absolute values, floors, binomials, remainders and undefined
+functions. A letter is an undefined function if it is f, g or h before a bracket, or if ``called`` returns it.
+The power -1 of a function is its inverse. Text outside the grammar is not a formula, and no text is ever
+evaluated as code. Parsing takes time linear in the length, and the nesting depth is bounded. A value of more
+than ``MAX_BITS`` bits raises ``TooLarge``.
 
-Different values at a point prove two formulas different; equal ones at three points count as a proof of
-equality. Rounding is compared at an integer as well. What is equal at positive points alone (``|x|`` and
-``x``), or only nearly, is left to the library; but where both are real at positive points and neither is at a
-negative one, as in ``\log x``, that point is outside their domain.
+Two formulas are different if their values differ at one point. They count as equal if their values agree at
+three points. Formulas that round (floors and ceilings) are compared at an integer as well. Formulas that
+agree at positive points only (``|x|`` and ``x``), or agree only approximately, are left to the symbolic
+library. If both formulas are real at positive points but neither is real at the negative point (``\log x``),
+that point is outside their domain and is ignored.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ from typing import Any, TypeAlias
 from envs.answers.numbers import parse_number
 
 Node: TypeAlias = Callable[[int], Any]
-"""A formula as a function of the point: 0, 1 and 3 are positive (3 their mean), 2 negative, 4 an integer."""
+"""A formula as a function of a point's index.
+
+Points 0, 1 and 3 are positive (3 is the mean of 0 and 1), point 2 is negative, and point 4 is an integer.
+"""
 
 DIGITS = 100
 MAX_BITS = 40_000
@@ -42,7 +47,7 @@ class Unknown(Exception):
 
 
 class TooLarge(Unknown):
-    """The value is beyond what any answer needs."""
+    """The value is larger than any answer needs."""
 
 
 NO_VALUE = (Unknown, ArithmeticError, ValueError)  # the last two are mpmath's, at poles
@@ -51,7 +56,7 @@ _LOCK = threading.Lock()  # parts of mpmath change the precision of their contex
 
 @cache
 def context() -> Any:
-    """Return mpmath's arithmetic in its own context, so that nobody else changes its precision."""
+    """Return a private mpmath context, so that no other code changes its precision."""
     from mpmath.ctx_mp import MPContext
 
     mp = MPContext()
@@ -84,7 +89,7 @@ def _at_point(name: str, point: int) -> Any:
 
 
 def _undefined(name: str) -> Callable[..., Any]:
-    """Return an undefined function: some fixed number for the values of its arguments."""
+    """Return an undefined function: a pseudorandom number that depends on its arguments alone."""
 
     def function(*values: Any) -> Any:
         mp = context()
@@ -95,7 +100,7 @@ def _undefined(name: str) -> Callable[..., Any]:
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    """Return base ** exponent, real where a real base and an integer exponent allow it."""
+    """Return base ** exponent, which is real if the base is real and the exponent is an integer."""
     mp = context()
     if base == 0 and not (mp.isint(exponent) and exponent.real > 0):
         raise Unknown("a power of zero")
@@ -105,7 +110,7 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def _root(value: Any, degree: Any) -> Any:
-    """Return the real root if there is one, else the principal one."""
+    """Return the real root if one exists, else the principal root."""
     mp = context()
     if not mp.isint(degree) or not 2 <= degree.real <= 100:
         raise Unknown("the degree of a root")
@@ -132,7 +137,7 @@ def _remainder(left: Any, right: Any) -> Any:
 
 
 def _library(name: str, value: Any) -> Any:
-    """Return the value of mpmath's function of that name, for arguments of reasonable size."""
+    """Return the value of the mpmath function ``name``; raise ``TooLarge`` for very large arguments."""
     mp = context()
     if value and (name == "exp" or name[-1] == "h") and abs(value) > MAX_BITS:
         raise TooLarge
@@ -190,8 +195,8 @@ _TIMES = {
 }
 _CLOSING = {"(": ")", "{": "}", "[": "]", "|": "|", r"\lfloor": r"\rfloor", r"\lceil": r"\rceil"}
 _BINDERS = {r"\sum": "=", r"\prod": "=", r"\lim": r"\to", r"\int": ""}
-"""What binds a letter, and the sign between the letter and its start."""
-_END = "$"  # of an integral: no sign of the grammar
+"""Commands that bind a variable, and the sign between the variable and its start."""
+_END = "$"  # the end of an integral; this sign is not in the grammar
 _MIXED = re.compile(r"(?:\{\d+\}|\d)(?:\{\d+\}|\d)")
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<command>\\[A-Za-z]+)|(?P<name>[A-Za-z]+)"
@@ -212,12 +217,13 @@ _CALL = re.compile(r"(\\?[A-Za-z]+)(?:_\{?\w{1,4}\}?)?'*(?=\(((?:[^()]|\([^()]*\
 
 
 def called(*texts: str) -> frozenset[str]:
-    r"""Return the letters that all texts put before a bracket, and one calls: nobody writes P(2x) for 2Px.
+    r"""Return the letters that are functions in these texts: nobody writes P(2x) for 2Px.
 
-    A bracket that holds a sum or the letter itself, as in n(n+1), is a factor.
+    Every text must have the letter before a bracket. In at least one such place, the bracket must hold
+    neither a sum nor the letter itself: in n(n+1) the bracket is a factor.
     """
 
-    def caller(word: str) -> str:  # the letter that it ends in; "" for a known function, and e and i alone
+    def caller(word: str) -> str:  # the last letter; "" for a known function, and for e or i alone
         known = word in ("e", "i") or word in _NAMES or (word[0] == "\\" and word not in GREEK)
         return "" if known else word if word[0] == "\\" else word[-1]
 
@@ -241,7 +247,7 @@ def parse_formula(text: str, functions: frozenset[str] = frozenset()) -> Node | 
 
 
 def tokens_of(text: str) -> list[str] | None:
-    """Return the signs, numbers, letters and commands in order; None for a sign that is not known."""
+    """Return the signs, numbers, letters and commands in order, or None if the text has an unknown sign."""
     text, tokens, at = text.replace("**", "^").rstrip(), [], 0
     while at < len(text):
         if (match := _TOKEN.match(text, at)) is None:
@@ -268,7 +274,7 @@ def _constant(value: Any) -> Node:
 
 
 class _Parser:
-    """One pass over the tokens; ``at`` is the index of the next one."""
+    """A parser that passes over the tokens once; ``at`` is the index of the next token."""
 
     def __init__(self, tokens: list[str], functions: frozenset[str]) -> None:
         self.tokens = tokens
@@ -287,7 +293,7 @@ class _Parser:
         return token
 
     def skip(self, token: str) -> bool:
-        """Take the token if it stands next."""
+        """Consume the next token if it is ``token``, and return whether it was."""
         found = self.peek() == token
         self.at += found
         return found
@@ -363,7 +369,7 @@ class _Parser:
                 raise Unknown("another base")
             if self.peek() == r"\frac" and _MIXED.match("".join(self.tokens[self.at + 1 : self.at + 7])):
                 raise Unknown("a mixed number or a product")
-            return _constant(context().mpf(f"0{token}"))  # it cannot read ".0"
+            return _constant(context().mpf(f"0{token}"))  # mpmath cannot parse ".0"
         if token in ("(", "{"):
             return self.group()
         if token in ("|", r"\lfloor", r"\lceil"):
@@ -393,7 +399,7 @@ class _Parser:
         return partial(_at_point, name)
 
     def inverted(self) -> int:
-        """Return how many tokens are the power -1 that stands next, or 0."""
+        """Return the number of tokens of the power -1 that comes next; 0 if none does."""
         ahead = self.tokens[self.at : self.at + 5]
         return 5 if ahead == list("^{-1}") else 3 * (ahead[:3] == list("^-1"))
 
@@ -410,7 +416,7 @@ class _Parser:
         if token == r"\sqrt":
             degree = self.group() if self.peek() == "[" else _constant(2)
             return _apply("root", self.group() if self.peek() == "(" else self.argument(), degree)
-        if token == r"\log":  # without a base it is that of some fixed number that nobody named
+        if token == r"\log":  # without a base: an unknown but fixed base
             base = self.argument() if self.skip("_") else partial(_at_point, r"\log")
             return _apply("log", self.operand(), base)
         if token in _COMMANDS:
@@ -418,7 +424,7 @@ class _Parser:
         raise Unknown(token)
 
     def function(self, token: str) -> Node:
-        """Return a function, its inverse after a power -1, or its power 2, 3 or 4."""
+        """Return a function of its argument, its inverse (for a power -1), or its power 2, 3 or 4."""
         if f"\\arc{token[1:]}" in _FUNCTIONS and self.inverted():
             self.at += self.inverted()
             token = f"\\arc{token[1:]}"
@@ -436,7 +442,7 @@ class _Parser:
         return _apply("^", node, _constant(context().mpf(exponent))) if exponent else node
 
     def operand(self) -> Node:
-        """Return a function's argument: a bracket, or numbers, letters and fractions up to the next sign."""
+        """Return a function's argument: a bracket, or the numbers, letters and fractions up to a sign."""
         if self.peek() in ("(", "{", "["):
             return self.group()
         node = self.factor()
@@ -447,7 +453,10 @@ class _Parser:
         return node
 
     def binder(self, token: str) -> Node:
-        """Return what nobody evaluates: some fixed number for the ends and the term, its letter nameless."""
+        """Return a sum, product, limit or integral as an undefined function of its term and bounds.
+
+        The bound variable is renamed, so that its letter does not matter.
+        """
         self.in_bounds += 1
         self.take("_")
         letter = ""
@@ -464,7 +473,7 @@ class _Parser:
             ends.append(self.argument())
         self.in_bounds -= 1
         outer, variable = self.bound, letter
-        if not letter:  # it stands behind the next d, and both become the end of the integral
+        if not letter:  # the variable follows the next d; the two tokens become the end of the integral
             at = next((k for k in range(self.at, len(self.tokens) - 1) if self.tokens[k] == "d"), None)
             if at is None or not self.tokens[at + 1].isalpha():
                 raise Unknown("an integral without a variable")
@@ -478,14 +487,14 @@ class _Parser:
 
 
 ROUNDED = ContextVar("rounded", default=False)
-"""Whether decimals stand for what they round (``same_rounded``)."""
+"""Whether a decimal is accepted for the exact value that it rounds (``same_rounded``)."""
 _DECIMAL = re.compile(r"\d?\.\d", re.ASCII)
 _PLACES = re.compile(r"-?\d{0,30}\.(\d{2,60})", re.ASCII)
 _FAMILY = re.compile(r"(?=[^a-z]*[a-z])(.*)\+ ?C")
 
 
 def same_value(answer: str, gold: str) -> bool | None:
-    r"""Return whether both formulas (in the form of ``notation.clean``) are equal; None if unknown.
+    r"""Return whether two formulas (as ``notation.clean`` returns them) are equal; None if unknown.
 
     >>> same_value(r"\frac{\sqrt{2}}{2}", r"\frac{1}{\sqrt{2}}"), same_value("x^2+2x+1", "(x+1)^2")
     (True, True)
@@ -498,7 +507,7 @@ def same_value(answer: str, gold: str) -> bool | None:
     """
     functions = called(answer, gold)
     left, right = _FAMILY.fullmatch(answer), _FAMILY.fullmatch(gold)
-    if left and right:  # the constant of integration takes up any other
+    if left and right:  # the constant of integration absorbs any other constant
         differences = differences_at(left[1], right[1], _POINTS, functions)
         if differences is not None and all(is_close(differences[0], other) for other in differences):
             return True
@@ -514,7 +523,7 @@ def same_value(answer: str, gold: str) -> bool | None:
 
 
 def _same_at(claim: Node, truth: Node, point: int) -> bool | None:
-    def is_real(value: Any) -> bool:  # but for the noise of its last digits
+    def is_real(value: Any) -> bool:  # up to rounding errors in the last digits
         return abs(value.imag) < context().mpf(10) ** -70
 
     try:
@@ -532,7 +541,7 @@ def _same_at(claim: Node, truth: Node, point: int) -> bool | None:
 
 
 def is_close(left: Any, right: Any) -> bool | None:
-    """Return whether two values are equal to ninety digits; None if they are too near to tell."""
+    """Return whether two values are equal to ninety digits; None if they are too close to tell."""
     mp = context()
     scale, difference = max(abs(left), abs(right)), abs(left - right)
     if difference <= scale * mp.mpf(10) ** -90:
@@ -545,7 +554,10 @@ def is_close(left: Any, right: Any) -> bool | None:
 def differences_at(
     left: str, right: str, points: Sequence[int], functions: frozenset[str] = frozenset()
 ) -> list[Any] | None:
-    """Return the first formula's values minus the second's; None if one is not read or has no value."""
+    """Return the first formula's value minus the second's at each point.
+
+    Return None if one of the formulas cannot be parsed or has no value at a point.
+    """
     with _LOCK:
         a, b = parse_formula(left, functions), parse_formula(right, functions)
         try:
@@ -569,7 +581,10 @@ def constant_of(text: str) -> Any:
 
 
 def same_rounded(left: str, right: str) -> bool:
-    """Return whether a decimal of two places or more rounds the other form, under ``ROUNDED``."""
+    """Return whether one answer is a decimal, with at least two places, that rounds the other answer.
+
+    Return False unless ``ROUNDED`` is set, or if both answers or neither are decimals.
+    """
     if not ROUNDED.get() or (_DECIMAL.search(left) is None) == (_DECIMAL.search(right) is None):
         return False
     decimal, form = (left, right) if _DECIMAL.search(left) else (right, left)

@@ -1,8 +1,9 @@
-r"""Keys that distinguish wrong answers, so that a majority counts equal ones together.
+r"""Keys of answers, so that a majority vote counts equal wrong answers together.
 
-The grader says which answers are right. For wrong ones there is no gold answer to compare with, and to
-compare all pairs symbolically would cost a process call each. They are the same when they are the same plain
-number or have the same spelling in plain notation; ``\sqrt{8}`` and ``2\sqrt{2}`` stay apart.
+The grader says which answers are right. Wrong answers have no gold answer to be compared with, and comparing
+all pairs symbolically would cost one process call per pair. So two wrong answers count as equal if they are
+the same plain number or have the same spelling in plain notation. ``\sqrt{8}`` and ``2\sqrt{2}`` have
+different keys.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from envs.answers.numbers import parse_number
 from envs.answers.words import letter_of, normal_text
 
 AnswerKey: TypeAlias = Callable[[Problem, str], str]
-"""From a problem and an answer to a text that is equal for equal answers. Never raises."""
+"""A function of a problem and an answer that returns the same text for equal answers. It never raises."""
 
 
 def plain_key(problem: Problem, answer: str) -> str:
-    r"""Return the value of a plain number, units and a leading "x =" left out; else the answer's spelling.
+    r"""Return the value of a plain number, without units and a leading "x ="; else the answer's spelling.
 
     >>> problem = Problem("p", "How long?")
     >>> [plain_key(problem, text) for text in ("1,200", "x = 1200.0", "1200 cm", r"\dfrac{1}{2}", "0.5")]
@@ -35,7 +36,7 @@ def plain_key(problem: Problem, answer: str) -> str:
 
 
 def key_of_kind(problem: Problem, answer: str) -> str:
-    """Return the key for the problem's kind: a letter, a text, a whole response, else ``plain_key``."""
+    """Return the key for the problem's kind: a letter, a text or a whole response, else ``plain_key``."""
     if problem.kind == "text":
         return normal_text(answer)
     if problem.kind in ("verbatim", *WHOLE_RESPONSE):
@@ -45,5 +46,5 @@ def key_of_kind(problem: Problem, answer: str) -> str:
 
 
 def key_of(environment: object) -> AnswerKey:
-    """Return the environment's ``answer_key``, else ``plain_key``."""
+    """Return the environment's ``answer_key`` if it has one, else ``plain_key``."""
     return getattr(environment, "answer_key", plain_key)

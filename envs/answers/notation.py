@@ -1,7 +1,7 @@
-r"""Write an answer in one plain notation: different Unicode and LaTeX for one thing become the same text.
+r"""Rewrite an answer in one plain notation, so that Unicode and LaTeX variants become the same text.
 
-Only spelling changes here (``x²`` to ``x^2``, ``\dfrac`` to ``\frac``, ``\left(`` to ``(``, ``x = `` off the
-front), never value. Linear in the length.
+Only the spelling changes here, never the value: ``x²`` becomes ``x^2``, ``\dfrac`` becomes ``\frac``,
+``\left(`` becomes ``(``, and a leading ``x = `` is removed. The time is linear in the length.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _IN_ASCII = str.maketrans(
         **dict(zip("\uffe5\uffe1\uffe0", "\u00a5\u00a3\u00a2", strict=True)),
     }
 )
-_UNICODE_RULES = (  # money, powers, roots (a line over all digits, unlike \sqrt12), indices
+_UNICODE_RULES = (  # money, powers, roots (the root covers all digits, unlike \sqrt12), indices
     (re.compile(r"^(\s*[-−]?\s?)[₹¥₩](?=\s?[\d.])", re.ASCII), r"\1"),
     (re.compile(r"(?<=\d)\s?[€£₹¥₩元円원](?=\.?\s*$)", re.ASCII), ""),
     (re.compile(r"[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+"), lambda match: "^" + _group(match[0].translate(_HIGH))),
@@ -73,20 +73,20 @@ _ASCII_RULES = (
     (re.compile(r"(?<![A-Za-z\\])inf(?:inity)?(?![A-Za-z])", re.IGNORECASE), r"\\infty "),
 )
 
-# What does not change an answer.
+# Markup that does not change an answer.
 _WRAPPERS = (("\\boxed{", "}"), ("$$", "$$"), ("\\(", "\\)"), ("\\[", "\\]"), ("$", "$"), ("**", "**"))
 _MAX_WRAPPED = 4
 _THIN_SPACE = re.compile(r"(?<=\d)(?:,?\\[!,;]|\\!,)\s*(?=\d{3}(?!\d))", re.ASCII)
 _BRACKETS = re.compile(r"(?<!\\)\\[()\[\]]")
 _DOLLAR = re.compile(r"(?<!\\)\$")
-_DOUBLED = re.compile(r"\\\\(?=[A-Za-z])")  # text that went through a JSON dump once too often
+_DOUBLED = re.compile(r"\\\\(?=[A-Za-z])")  # text that was escaped for JSON once too often
 _ESCAPED = (("\\$", "$"), ("{,}", ","), ("{, }", ","), ("\\%", "%"))
 _TEX_RULES = (
     (re.compile(r"(?<!\\)\\(?=\s|$)|\\(?:left|right|middle|[bB]igg?[lrm]?)(?![A-Za-z])\.?"), " "),
     (re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree\b"), "°"),
     (re.compile(r"\s+"), " "),
     (re.compile(r"^ | $"), ""),
-    (  # what is meant without saying it: that a parameter k, m or n is any integer
+    (  # implied anyway: a parameter k, m or n is any integer
         re.compile(
             r"\s?(?:,|\(|\bfor\b)\s?(?:where |any |all )?[kmn]"
             r"(?:\s?\\in\s?(?:\\mathbb\{Z\}|Z)| is an(?:y)? integer)\)?$"
@@ -105,7 +105,7 @@ _REVERSED = re.compile(
 _CHAIN = re.compile(r"^\(([^(),;=]+=[^(),;]+)\)$")  # a chain of equations in brackets
 
 # Names before a value.
-RELATION = re.compile(r"(?<![<>\\:])(?<![A-Za-z)}\]\s!]!)=(?!=)")  # 5!=120 is one, x!=3 is none
+RELATION = re.compile(r"(?<![<>\\:])(?<![A-Za-z)}\]\s!]!)=(?!=)")  # 5!=120 is an equation, x!=3 is not
 _SUBSCRIPTS = r"(?:_(?:\{[^{}=]{1,24}\}|\w))?'{0,2}"
 _AT = r"(?:[A-Za-z]|-?\d{1,6}(?![\d.]))"
 _NAME = re.compile(
@@ -127,7 +127,7 @@ BOUND = re.compile(
     r"\\(?:i{0,3}nt|oint|sum|prod|coprod|lim|limsup|liminf|det|frac\{d\}|frac\{d|partial|nabla|ldots)(?![A-Za-z])"
     r"|\\begin\{vmatrix\}|\\frac\{d(?:\^\{?\d\}?)?\s?[A-Za-z]\}\{d"
 )
-"""What is stated to be evaluated: sums, integrals, limits, derivatives, determinants."""
+"""Expressions that a problem asks to evaluate: sums, integrals, limits, derivatives, determinants."""
 DERIVATIVE = re.compile(r"\\frac\{d[^{}]*\}\{d[^{}]*\}|[A-Za-z]'{1,3}(?:\([a-z]\))?")
 _ARGUMENT = re.compile(r"(?<=[A-Za-z'])\([^()]{1,40}\)|[_^](?:\{[^{}]{1,40}\}|\\?\w+|\*)")
 _NAMING = re.compile(
@@ -147,7 +147,7 @@ def clean(text: str) -> str:
     text = _THIN_SPACE.sub("", _unwrap(in_latex(in_ascii(text).strip())))
     if ("\\(" in text and "\\)" in text) or ("\\[" in text and "\\]" in text):
         text = _BRACKETS.sub(" ", text)
-    if text.count("$") > 1 and len(_DOLLAR.findall(text)) % 2 == 0:  # around parts: $12$ and $13$
+    if text.count("$") > 1 and len(_DOLLAR.findall(text)) % 2 == 0:  # dollars around parts: $12$ and $13$
         text = _DOLLAR.sub(" ", text)
     if "\\\\" in text and "\\begin" not in text and "matrix" not in text:
         text = _DOUBLED.sub(r"\\", text)
@@ -167,12 +167,12 @@ def clean(text: str) -> str:
 
 
 def in_ascii(text: str) -> str:
-    """Return the text with full-width and other signs of other scripts in ASCII; digits stay."""
+    """Return the text with full-width signs and signs of other scripts in ASCII; digits do not change."""
     return text if text.isascii() else text.translate(_IN_ASCII)
 
 
 def in_latex(text: str) -> str:
-    """Return the text with Unicode and ASCII signs in LaTeX."""
+    """Return the text with Unicode and ASCII signs rewritten in LaTeX."""
     if len(text) > MAX_CHARS:  # too long for an answer
         return text
     for pattern, plain in (*(() if text.isascii() else _UNICODE_RULES), *_ASCII_RULES):
@@ -185,7 +185,7 @@ def _group(digits: str) -> str:
 
 
 def _unwrap(text: str) -> str:
-    """Return the text without the mathematics delimiters and the box around it, in whatever order."""
+    """Return the text without the math delimiters and the box around it, in any order."""
 
     def inside(opening: str, closing: str) -> str | None:
         if len(text) <= len(opening) + 1 or not (text.startswith(opening) and text.endswith(closing)):
@@ -207,16 +207,16 @@ def _unwrap(text: str) -> str:
 
 
 def spelling(text: str) -> str:
-    """Return the text by which two answers are compared as strings: no spaces, no braces around one sign."""
+    """Return the form in which answers are compared as strings: no spaces, no braces around one sign."""
     text = re.sub(r"\{(\w)\}", r"\1", re.sub("[$°]", "", text))
     return re.sub(r"(?<!\d) | (?!\d)", "", text, flags=re.ASCII)
 
 
 def sides(text: str) -> list[str]:
-    r"""Return the sides of a chain of equations without leading names: each is a claim about the answer.
+    r"""Return the sides of a chain of equations without leading names: each side is a claim about the answer.
 
-    A name says what is meant: a letter, ``f(x)``, ``\\angle ABC``, ``P(A)``. A sum, an integral, a limit or a
-    determinant that is stated and then evaluated is one too.
+    A name says what the value is the value of: a letter, ``f(x)``, ``\\angle ABC`` or ``P(A)``. A sum, an
+    integral, a limit or a determinant before its value is also a name.
     """
     parts = _between_signs(text)
     parts = parts[1:] if len(parts) > 1 and not parts[0] else parts  # "= 5"
@@ -229,21 +229,22 @@ def sides(text: str) -> list[str]:
 
 
 def name_of(text: str) -> str:
-    r"""Return the name before the one value of a text, "" for none: ``f(2)=5``, ``\angle A=5``, ``x=5``."""
+    r"""Return the name before a text's one value (``f(2)=5``, ``\angle A=5``, ``x=5``); "" without a name."""
     name = statement(text)
     return name if _is_named(name) or DERIVATIVE.fullmatch(name) else ""
 
 
 def statement(text: str) -> str:
-    """Return what the one "=" of a text stands behind, "" if it has none or several."""
+    """Return the text before the only "="; "" if the text has no "=" or several."""
     parts = _between_signs(text)
     return parts[0] if len(parts) == 2 else ""
 
 
 def value_stated(text: str) -> str:
-    r"""Return what stands after a name that is more than a letter: ``a+b=7``, ``\frac{a}{b}=7``.
+    r"""Return the value after a name that is longer than a letter: 7 in ``a+b=7`` and ``\frac{a}{b}=7``.
 
-    Such a name has letters, and numbers only in arguments, powers and subscripts: ``2x=6`` is an equation.
+    Such a name has letters, and has numbers only in arguments, powers and subscripts: ``2x=6`` is an
+    equation. Return the text unchanged if it has no such name.
     """
     name, *values = _between_signs(text)
     bare = _ARGUMENT.sub("", name)
@@ -252,7 +253,7 @@ def value_stated(text: str) -> str:
 
 
 def _between_signs(text: str) -> list[str]:
-    """Return what stands between the signs of equality outside braces and round brackets."""
+    """Return the parts between the equals signs that are outside braces and round brackets."""
     parts: list[str] = []
     for piece in RELATION.split(text):
         if parts and any(parts[-1].count(a) > parts[-1].count(b) for a, b in ("{}", "()")):
@@ -267,6 +268,6 @@ def _is_named(side: str) -> bool:
 
 
 def _occurs(name: str, others: list[str]) -> bool:
-    """Whether a variable stands in the other sides: "x = x+1" does not name a value."""
+    """Return whether a variable occurs in the other sides: "x = x+1" does not name a value."""
     pattern = rf"(?<![A-Za-z\\]){name}(?![A-Za-z_(])"
     return len(name) == 1 and any(re.search(pattern, other) for other in others)

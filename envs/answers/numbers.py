@@ -1,10 +1,10 @@
-r"""Read integers, decimals, fractions, percents, money and numbers in words exactly, with their units.
+r"""Parse integers, decimals, fractions, percents, money and numbers in words exactly, with their units.
 
-This path alone decides GSM8K, AIME and AMC. Nothing here evaluates text: a regular expression matches ASCII
-digits, and the number is built from them. Policy: a percent sign is a unit (``50\%`` is 50, not 0.5), and
+This module alone decides GSM8K, AIME and AMC. No text is evaluated: a regular expression matches ASCII
+digits, and the number is built from the digits. A percent sign is a unit (``50\%`` is 50, not 0.5), and
 decimals are exact (33.333 is not 100/3). Up to three unit words after the number are ignored, unless both
-answers have different units of measure: "3 million" is a number, "3 apples" is 3, and "3 tenths", "3 out of
-five" or "3 is wrong" are not 3.
+answers have units of measure and these differ. "3 million" is a number and "3 apples" is 3, but "3 tenths",
+"3 out of five" and "3 is wrong" are not 3.
 """
 
 from __future__ import annotations
@@ -93,19 +93,19 @@ _SHORT_UNIT = re.compile(r"\s*(?:cm|mm|km|kg|mg|ft|in|mi|hr|ml|mL)(?:\^[23])?(?:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An exact value, and the canonical name of the unit of measure that follows it, if it is a known one."""
+    """An exact value and the canonical name of its unit of measure; "" without a known unit."""
 
     value: Fraction
     measure: str = ""
 
     def same(self, other: Number) -> bool:
-        """Whether both mean the same: equal values, and not two different measures."""
+        """Return whether the values are equal and the measures do not contradict each other."""
         clash = self.measure and other.measure and self.measure != other.measure
         return self.value == other.value and not clash
 
 
 def parse_number(text: str) -> Number | None:
-    r"""Return the number that ``text`` (in the form of ``notation.clean``) is; None otherwise.
+    r"""Return the number that ``text`` (as ``notation.clean`` returns it) states; None if it is not a number.
 
     >>> [str(parse_number(t).value) for t in ("1,200", "-3.50", r"\frac{6}{8}", "2 1/2", "50%", "8 apples")]
     ['1200', '-7/2', '3/4', '5/2', '50', '8']
@@ -136,7 +136,10 @@ def parse_number(text: str) -> Number | None:
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
-    """Return the value of a match of ``_NUMBER``; None for a fraction of zero and powers beyond reason."""
+    """Return the value of a match of ``_NUMBER``.
+
+    Return None for a denominator of 0 and for a power of ten beyond ``MAX_POWER``.
+    """
 
     def integer(name: str) -> int:
         return int(match[name].replace(",", ""))
@@ -156,9 +159,9 @@ def _value(match: re.Match[str]) -> Fraction | None:
 
 
 def other_notation(text: str) -> str | None:
-    """Return a number written with spaces for thousands or a decimal comma in plain notation; else None.
+    """Return a number with a decimal comma, or with spaces between thousands, in plain notation; else None.
 
-    Read only against a gold answer that is one number: elsewhere "1,2" is a list.
+    Call this only if the gold answer is one number: otherwise "1,2" is a list.
     """
     text = text.strip()
     if _POINTS_AND_COMMA.fullmatch(text):
@@ -169,7 +172,7 @@ def other_notation(text: str) -> str | None:
 
 
 def words_value(text: str) -> Fraction | None:
-    """Return the number that English words name; None for anything else."""
+    """Return the number that English words name, or None for any other text."""
     words = text.lower().replace("-", " ").split()
     if not 0 < len(words) <= MAX_WORDS:
         return None
@@ -188,7 +191,10 @@ def words_value(text: str) -> Fraction | None:
 
 
 def _whole(words: list[str]) -> int | None:
-    """Return the whole number that the words name: larger scales first, "and" after hundreds only."""
+    """Return the integer that the words name; None if they name none.
+
+    Larger scales come first, and "and" is allowed only after hundreds.
+    """
     total, limit = 0, 10**12
     after = False
     while words:
@@ -214,10 +220,10 @@ def _whole(words: list[str]) -> int | None:
 
 
 def unit_of(rest: str) -> tuple[int, str] | None:
-    r"""Return the scale and the measure that the words after a number name; None for no unit.
+    r"""Return the scale and the measure that the words after a number name; None if they are not a unit.
 
-    The measure is the canonical name of one of the common ones, with its power ("cm^2", "m/s^2"), else "". A
-    short word is a unit only if it is a known one: in "5t" and "5 ab" the letters are factors.
+    The measure is the canonical name of a common unit with its power ("cm^2", "m/s^2"), or "" for other
+    units. A short word must be a known unit: in "5t" and "5 ab" the letters are factors.
     """
     attached = bool(rest) and not rest[0].isspace()
     rest = rest.strip().removeprefix("\\")
@@ -254,7 +260,10 @@ def unit_of(rest: str) -> tuple[int, str] | None:
 
 
 def _in_symbols(rest: str) -> str | None:
-    """Return the measure of a unit of the SI in symbols: one, or several with a negative power or a slash."""
+    """Return the measure that SI symbols name: one symbol, or several with a slash or a negative power.
+
+    Return "" for a unit without a canonical name, and None if the text is not a unit in symbols.
+    """
     parts = re.findall(_SYMBOL, rest) if _SYMBOLS.fullmatch(rest) else []
     if not parts or (len(parts) > 1 and "/" not in rest and "-" not in rest):
         return None
@@ -268,7 +277,7 @@ def _in_symbols(rest: str) -> str | None:
 
 
 def _measure(words: list[str], exponent: str) -> str:
-    """Return the canonical name, a rate's with a slash; "" for a measure that is not a common one."""
+    """Return the canonical name of a measure (a rate has a slash); "" for an uncommon measure."""
     if len(words) > 1 and (square := _POWERS.get(words[0].rstrip("."))):
         return _measure(words[1:], square)
     over = words.index("per") if "per" in words else 0
@@ -281,7 +290,7 @@ def _measure(words: list[str], exponent: str) -> str:
 
 
 def without_unit(text: str) -> str:
-    """Return the answer without unit words at its end."""
+    """Return the answer without the unit words at its end."""
     match = None if re.search(r"\b(?:or|and|not)\b", text) else _TRAILING_UNIT.search(text)
     if match and (re.search("[A-Za-z]{3}", match[0]) or _SHORT_UNIT.match(match[0])):
         unit = unit_of(match[0])
@@ -290,7 +299,7 @@ def without_unit(text: str) -> str:
 
 
 def measure_at_end(text: str) -> str:
-    """Return the common measure that the answer's unit words name; "" for none."""
+    """Return the common measure that the unit words at the answer's end name; "" if there is none."""
     bare = without_unit(text)
     unit = unit_of(text[len(bare) :]) if len(bare) < len(text) else None
     return unit[1] if unit else ""

@@ -1,7 +1,7 @@
-r"""Read an answer as its parts: lists, sets, tuples, intervals, unions and matrices.
+r"""Split an answer into its parts: lists, sets, tuples, intervals, unions and matrices.
 
-"or", "and", a comma and a semicolon all make a list. ``\pm`` is a list of two. Assignments to different
-names, ``x=1, y=2``, are a list that may stand for a tuple.
+"or", "and", a comma and a semicolon all make a list. A ``\pm`` makes a list of two. Assignments to different
+names (``x=1, y=2``) are a list that may stand for a tuple.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ _NAMED_TUPLE = re.compile(r"\(\s*([a-z](?:\s*,\s*[a-z]){1,3})\s*\)\s*=\s*(\(.*\)
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What an answer is made of; ``kind`` is its brackets, "matrix", or "list" where order does not count."""
+    """The parts of an answer.
+
+    ``kind`` is the brackets, "matrix" and the number of rows, or "list" if the order does not count.
+    """
 
     kind: str
     items: tuple[str, ...]
@@ -49,7 +52,7 @@ class Parts:
 
     @property
     def bracketed(self) -> bool:
-        """Whether it is a tuple or an interval."""
+        """Whether the answer is a tuple or an interval."""
         return self.kind != "list" and not self.kind.startswith("matrix")
 
 
@@ -61,7 +64,7 @@ def parts_of(text: str) -> Parts | None:
         return environment
     items = _split(text, _LISTING)
     if len(items) > 1:
-        # p=5,q=2;p=7,q=2 is two tuples, where all groups assign to the same names
+        # p=5,q=2;p=7,q=2 is two tuples, because all groups assign to the same names
         groups = [tuple_of(_split(group, _LISTING)) for group in _split(text, frozenset((";", "or")))]
         if len(groups) > 1 and all(groups) and len({group[0] for group in groups if group}) == 1:
             return Parts("list", tuple(f"({','.join(group[1])})" for group in groups if group), "commas")
@@ -82,7 +85,7 @@ def parts_of(text: str) -> Parts | None:
 
 
 def _spread(items: Sequence[str]) -> tuple[str, ...]:
-    """Return the items, each with one plus-minus replaced by two."""
+    """Return the items, with two items for each item that has exactly one plus-minus."""
     spread: list[str] = []
     for item in items:
         signs = (("+", "-"), ("-", "+")) if item.count(r"\pm") == 1 else ((r"\pm", r"\mp"),)
@@ -91,7 +94,10 @@ def _spread(items: Sequence[str]) -> tuple[str, ...]:
 
 
 def tuple_of(items: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return names and values of assignments to different names: neighbours as x and y in their order."""
+    """Return the names and the values of assignments to different names; None for any other items.
+
+    Neighbours in the alphabet, such as x and y, are sorted.
+    """
     matches = [ASSIGNMENT.fullmatch(item) for item in items]
     pairs = [(spelling(match[1]), match[2].strip()) for match in matches if match]
     if len(pairs) < max(2, len(items)) or len({name for name, _ in pairs}) < len(pairs):
@@ -112,7 +118,7 @@ def _bracketed(text: str) -> Parts | None:
         return Parts("list", _spread(_split(inside, _LISTING)), "set")
     items = tuple(_split(inside, _COMMAS))
     if len(items) < 2 and brackets != "{}":
-        items = apart  # (0,100) holds two
+        items = apart  # (0,100) holds two items
     if len(items) < 2:
         inner = parts_of(inside) if brackets == "()" else None
         return inner if inner and inner.kind != "list" else None
@@ -123,7 +129,10 @@ def _bracketed(text: str) -> Parts | None:
 
 
 def bracketed_pair(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return the brackets around the whole text and the items between commas inside; None without."""
+    """Return the brackets around the whole text and the comma-separated items inside.
+
+    Return None if no brackets enclose the whole text.
+    """
     pieces, depth = _TOKEN.findall(text), 0
     if len(pieces) < 3 or pieces[0] not in _OPENING:
         return None
@@ -138,7 +147,10 @@ def bracketed_pair(text: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _environment(text: str) -> Parts | None:
-    """Return a matrix, a system or a function by cases; a name may stand before it."""
+    """Return the parts of a matrix, a system of equations or a function by cases, with or without a name.
+
+    Return None if the text is none of these.
+    """
     if "\\begin" not in text:
         return None
     text = sides(text)[-1] if len(sides(text)) == 1 else text
@@ -160,14 +172,17 @@ def _environment(text: str) -> Parts | None:
 
 
 def _rows(body: str) -> list[list[str]]:
-    """Return the cells of rows of one length; none where rows differ, or hold another environment."""
+    """Return the rows of cells; an empty list if rows differ in length or hold another environment."""
     lines = [line.strip() for line in re.split(r"\\\\(?:\[[^\]]*\])?", body)]
     rows = [[cell.strip() for cell in line.split("&")] for line in (lines if lines[-1] else lines[:-1])]
     return rows if len(set(map(len, rows))) == 1 and "\\begin" not in body else []
 
 
 def _split(text: str, separators: frozenset[str], *, numbers: bool = True) -> list[str]:
-    """Return the pieces between separators outside all brackets; with ``numbers`` none is inside a number."""
+    """Return the pieces between separators outside all brackets.
+
+    With ``numbers``, a comma between the thousands of a number does not separate.
+    """
     kept: set[int] = set()
     if numbers and "," in separators:
         kept = {at for m in _THOUSANDS.finditer(text) for at in range(*m.span())}
@@ -176,7 +191,10 @@ def _split(text: str, separators: frozenset[str], *, numbers: bool = True) -> li
 
 
 def split_at(text: str, separators: frozenset[str], kept: Container[int] = ()) -> tuple[list[str], list[str]]:
-    """Return the pieces between separators outside all brackets, and the separators; not ``kept``."""
+    """Return the pieces between separators outside all brackets, and the separators.
+
+    A separator at a position in ``kept`` does not separate.
+    """
     pieces, signs, depth, start = [], [], 0, 0
     for match in _TOKEN.finditer(text):
         token = match.group()

@@ -1,21 +1,23 @@
-r"""Relations, what a value is said of, and the sets of real numbers that relations and intervals name.
+r"""Compare relations, the names of values, and the sets of real numbers that relations and intervals define.
 
-Relations: two are the same where one is a constant multiple of the other, all moved to one side. So
-``y=2x+1``, ``x=\frac{y-1}{2}`` and ``2x-y+1=0`` are one line; for an inequality the constant is positive.
-Relations that are both linear and no such multiples are different, and so are two without a variable that
-differ by more than a sign: ``f(3)=5`` and ``f(3)=6``. Nothing else is decided here, and a sign of negation
-that has no inverse in the grammar (``\not<``) makes no relation.
+Relations: move everything to one side. Two relations are the same if one side is a constant multiple of the
+other. So ``y=2x+1``, ``x=\frac{y-1}{2}`` and ``2x-y+1=0`` are the same line. For an inequality the constant
+must be positive. Two linear relations that are not such multiples are different. Two relations without a
+variable are different if they differ by more than a sign: ``f(3)=5`` and ``f(3)=6``. All other pairs are
+undecided. A negated sign without an inverse in the grammar (``\not<``) is not parsed as a relation.
 
-Names: ``AB=5`` and ``AC=5`` are of two things, as they are written alike, letter for letter and digit for
-digit, and some of these differ. Names of two forms may be of one thing: ``\angle A`` and ``\angle BAC``.
-What is done to a letter that has a value is not the letter (``x^2``, ``-x``, ``|z|``), but the length of a
-segment has its name. A derivative is not its function, nor an inverse what it inverts. Nothing is decided
-about a letter alone, as ``y=2x`` may be solved for x, about words and about sums.
+Names: two names denote different things if they have the same form and differ in a letter or a digit:
+``AB=5`` and ``AC=5``. Names of different forms may denote the same thing: ``\angle A`` and ``\angle BAC``. If
+the gold answer gives the value of a letter, an expression of that letter (``x^2``, ``-x``, ``|z|``) is
+something else, but the length of a segment may have the segment's name. A derivative differs from its
+function, and an inverse from the function that it inverts. Single letters (``y=2x`` may be solved for x),
+words and sums are undecided.
 
-Sets: intervals, solved inequalities, set-builders, differences and words are read as the cuts on the line
-where the set begins and ends; two are the same if these are. A relation names a set only when it is solved,
-its letter alone on one side: ``2x<6`` restates a problem. ``|x|<3`` is read in a gold answer alone. "and"
-between relations is the intersection, "or" the union. What is not read to its last sign is None.
+Sets: intervals, solved inequalities, set-builders, differences and words become the cuts of the real line at
+which the set begins and ends. Two sets are the same if their cuts are the same. A relation defines a set only
+if it is solved, with its letter alone on one side: ``2x<6`` restates a problem. ``|x|<3`` is accepted only in
+a gold answer. "and" between relations is the intersection, "or" the union. The result is None if any part of
+the text cannot be parsed.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ MAX_RELATIONS = 8
 _SIGNS = {"=": "=", "<": "<", ">": ">", r"\le": "<=", r"\ge": ">=", r"\neq": "!="}
 _MIRRORED = {">": "<", ">=": "<="}
 _UNREAD = re.compile(r"\\not(?![A-Za-z])|\\n?(?:subset|supset|in|ni|mid|parallel)(?:eq)?(?![A-Za-z])|[≮≯≰≱∤]")
-"""What no rule here may read over."""
+"""Signs that no rule here may ignore."""
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _WORD = re.compile(r"(?<![A-Za-z\\])(?![a-z]{2,3}\()[A-Za-z]*[a-z]{2,}")
 _FUNCTION = re.compile(r"(?:[A-Za-z]|\\[A-Za-z]{2,7})(?:\^\{?-1\}?|'*)(?:\([a-z]\))?")
@@ -50,7 +52,7 @@ _OF = re.compile(r"(?:P|E|D|V|Var|Cov|Pr|\\Pr|\\mathbb\{[EP]\})\s?[(\[].+")
 
 
 class Relation(NamedTuple):
-    """``left`` and ``right`` of one sign: "=", "<", "<=" or "!=": greater is written as less."""
+    """A sign ("=", "<", "<=" or "!=") and its two sides; ">" is stored as "<" with the sides swapped."""
 
     sign: str
     left: str
@@ -58,7 +60,7 @@ class Relation(NamedTuple):
 
 
 def relations_of(text: str) -> tuple[Relation, ...]:
-    """Return the relations of a chain from left to right; none for a text without a sign, or not read."""
+    """Return the relations of a chain from left to right; none if the text has none or cannot be parsed."""
     if _UNREAD.search(text):
         return ()
     sides, signs = split_at(text, frozenset(_SIGNS))
@@ -72,7 +74,7 @@ def relations_of(text: str) -> tuple[Relation, ...]:
 
 
 def same_relations(answer: Sequence[Relation], gold: Sequence[Relation]) -> bool | None:
-    r"""Return whether two chains say the same, each relation of one with one of the other; None if unknown.
+    r"""Return whether each relation of either chain equals one of the other chain; None if unknown.
 
     >>> def same(a, b): return same_relations(relations_of(a), relations_of(b))
     >>> same("y=2x+1", r"x=\frac{y-1}{2}"), same("y=2x+1", "y=2x-1"), same("-x>-3", "x<3"), same("x>3", "x<3")
@@ -84,7 +86,7 @@ def same_relations(answer: Sequence[Relation], gold: Sequence[Relation]) -> bool
 
 
 def matched(left: Sequence[T], right: Sequence[T], same: Callable[[T, T], bool | None]) -> bool | None:
-    """Return whether each of one side is one of the other; None if unknown."""
+    """Return whether every element of either sequence equals one of the other sequence; None if unknown."""
     table = [[same(a, b) for b in right] for a in left]
     lines = [*table, *([row[k] for row in table] for k in range(len(right)))]
     if any(all(verdict is False for verdict in line) for line in lines):
@@ -93,12 +95,12 @@ def matched(left: Sequence[T], right: Sequence[T], same: Callable[[T, T], bool |
 
 
 def same_relation(answer: Relation, gold: Relation) -> bool | None:
-    """Return whether two relations are one, moved to one side, up to a constant; None if unknown."""
+    """Return whether two relations, moved to one side, are equal up to a constant; None if unknown."""
     functions = called(f"{answer.left}={answer.right}", f"{gold.left}={gold.right}")
     above, below = (differences_at(side.left, side.right, (0, 1, 2, 3), functions) for side in (answer, gold))
     if above is None or below is None:
         return None
-    # linear where the value in the midst of two points is the mean of theirs
+    # linear: the value midway between two points is the mean of their values
     linear = all(is_close(2 * values[3], values[0] + values[1]) is True for values in (above, below))
     if answer.sign != gold.sign or not all((*above, *below)):
         return False if linear and answer.sign != gold.sign else None
@@ -115,7 +117,7 @@ def same_relation(answer: Relation, gold: Relation) -> bool | None:
 
 
 def names_differ(answer: str, gold: str) -> bool:
-    """Return whether two texts (in the form of ``clean``) state values of two things."""
+    """Return whether two texts (as ``clean`` returns them) state values of different things."""
     left, right, done = name_of(answer), name_of(gold), statement(answer)
     alone = re.search(rf"(?<![A-Za-z\\]){re.escape(right)}(?![A-Za-z])", done) and not _WORD.search(done)
     if right and alone and not _VARIABLE.search(gold[len(right) :]):
@@ -142,7 +144,7 @@ def names_differ(answer: str, gold: str) -> bool:
 
 
 def _form(name: str) -> str:
-    """Return what a name has in addition to letters and digits."""
+    """Return the form of a name: its letters and digits are replaced by placeholders."""
     plain = re.sub(r"\d+", "0", re.sub(r"[a-z]", "a", re.sub(r"[A-Z]", "A", _COMMAND.sub("\\\\", name))))
     return spelling(plain) + " ".join(_COMMAND.findall(name))
 
@@ -152,7 +154,7 @@ def _signs(name: str) -> Counter[str]:
 
 
 Cuts: TypeAlias = tuple[tuple[Any, bool], ...]
-"""Where a set begins and ends, in turn: a number, and whether the cut lies after it."""
+"""The cuts at which a set begins and ends, in turn: a number, and whether the cut lies after the number."""
 
 MAX_CHARS = 300
 MAX_ITEMS = 16
@@ -185,19 +187,22 @@ _ABSOLUTE = re.compile(r"\|([^|]+)\|")
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A set of reals, and the letter that it is said of, or "". ``related``: it is written with relations."""
+    """A set of reals, and the letter that it restricts ("" without one).
+
+    ``related`` says whether the set was written with relations.
+    """
 
     cuts: Cuts
     letter: str = ""
     related: bool = False
 
     def same(self, other: Region) -> bool:
-        """Whether both are the same set, and not said of two letters."""
+        """Return whether both are the same set and do not restrict different letters."""
         return self.cuts == other.cuts and (not (self.letter and other.letter) or self.letter == other.letter)
 
 
 def region_of(text: str, *, gold: bool = False) -> Region | None:
-    """Return the set of reals that a text (in the form of ``clean``) names; None if it is not read."""
+    """Return the set of reals that a text (as ``clean`` returns it) defines; None if it cannot be parsed."""
     if len(text) > MAX_CHARS:
         return None
     text = text.strip()
@@ -209,7 +214,7 @@ def region_of(text: str, *, gold: bool = False) -> Region | None:
 
 
 def _merged(left: Cuts, right: Cuts, keep: Callable[[bool, bool], bool]) -> Cuts:
-    """Return where one of two sets, both, or the first alone hold."""
+    """Return the union, intersection or difference of two sets, as ``keep`` (or, and, >) says."""
     merged: list[tuple[Any, bool]] = []
     for cut in sorted({*left, *right}):
         holds = keep(*(sum(each <= cut for each in cuts) % 2 == 1 for cuts in (left, right)))
@@ -223,7 +228,10 @@ def _point(value: Any) -> Cuts:
 
 
 def _conditions(text: str, gold: bool) -> Region | None:
-    """Read relations joined by one of "and" and "or", or by commas where each leaves a point out."""
+    """Parse relations joined by "and", by "or" or by commas; None if there is no single meaning.
+
+    Commas between relations that each exclude a point mean "and".
+    """
     items, signs = split_at(text, frozenset((*_AND[0], *_OR[0])))
     kinds = {sign in _AND[0] for sign in signs}
     if len(kinds) > 1 or len(items) > MAX_ITEMS:
@@ -242,7 +250,7 @@ def _conditions(text: str, gold: bool) -> Region | None:
     cuts = both if kinds == {True} else either
     if (
         len(sets) > 1 and commas and kinds == {False}
-    ):  # a comma is that one of "and" and "or" that says something
+    ):  # the comma means the one of "and" and "or" that is not trivial
         half_lines = all(len(each) == 2 and each[0][0] != each[1][0] for each in sets)
         if len(sets) != 2 or not half_lines or bool(both) != (either == _REALS):
             return None
@@ -251,7 +259,7 @@ def _conditions(text: str, gold: bool) -> Region | None:
 
 
 def _condition(text: str, gold: bool) -> Region | None:
-    """Read a chain of relations with one letter, alone on its side: ``1<x<3``."""
+    """Parse a chain of relations of one letter that is alone on its side: ``1<x<3``."""
     chain = relations_of(text)
     sides = {side for relation in chain for side in (relation.left, relation.right)}
     letters = [side for side in sides if _LETTER.fullmatch(side)]
@@ -271,7 +279,7 @@ def _condition(text: str, gold: bool) -> Region | None:
 
 
 def _half(relation: Relation, letter: str) -> Cuts | None:
-    """Return what one relation of a letter and a constant leaves of the line."""
+    """Return the part of the real line that one relation of a letter and a constant allows."""
     below = relation.left == letter
     bound = _endpoint(relation.right if below else relation.left)
     if bound is None or relation.left == relation.right:
@@ -283,7 +291,7 @@ def _half(relation: Relation, letter: str) -> Cuts | None:
 
 
 def _set(text: str, gold: bool) -> Cuts | None:
-    """Read a union, an intersection or a difference of sets, a set-builder, a set of numbers, an interval."""
+    """Parse an interval, a set of numbers, a set-builder, or a union, intersection or difference of sets."""
     text = text.strip()
     if _ALL_REALS.fullmatch(text):
         return _REALS
@@ -301,7 +309,7 @@ def _set(text: str, gold: bool) -> Cuts | None:
         if whole is None or None in values:
             return None
         return reduce(lambda a, b: _merged(a, b, gt), map(_point, values), whole)
-    if builder := _BUILDER.fullmatch(text):  # its head is the letter of its condition
+    if builder := _BUILDER.fullmatch(text):  # the head must be the letter of the condition
         head, condition = builder[1].strip(), builder[2].strip()
         member = _MEMBER.match(head)
         domain = _set(head[member.end() :], gold) if member else _REALS
@@ -322,7 +330,7 @@ def _set(text: str, gold: bool) -> Cuts | None:
 
 
 def _endpoint(text: str) -> Any:
-    """Return the value of an endpoint, to sixty digits, or an infinity; None for what is no real number."""
+    """Return the value of an endpoint to sixty digits, or an infinity; None if it is not a real number."""
     text = text.strip()
     if text.lstrip("+-") in (r"\infty", "oo"):
         return -inf if text.startswith("-") else inf

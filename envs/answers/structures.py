@@ -1,9 +1,9 @@
 r"""Compare lists, sets, tuples, intervals and matrices part by part, and chains of equations side by side.
 
-Policy: the parts of a tuple, an interval and a matrix are ordered and its brackets count. A bare list, a set
-and a union are not ordered, and a part that is given twice changes nothing. A list never equals one of its
-parts: hedging is wrong. A bare list with commas may stand for a tuple, in its order, and assignments to
-different names for either. Shapes are distinguished before values are compared.
+The parts of a tuple, an interval or a matrix are ordered, and the brackets count. A bare list, a set and a
+union are not ordered, and repeated parts count once. A list never equals one of its parts: hedging is wrong.
+A bare list with commas may stand for a tuple in the same order. Assignments to different names may stand for
+a list or a tuple. Shapes are compared before values.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _NAMED_SET = re.compile(
 )
 _COUNT = re.compile(r"(\d[\d.,/]*) ([a-z]{3,})", re.ASCII)
 _INDEX = re.compile(r"_\{?\d\}?$", re.ASCII)
-"""Of the first, the second value of a letter: x_1 and x_2 are values of x where the other answer has x."""
+"""An index that numbers the values of a letter: x_1 and x_2 are values of x if the other answer has x."""
 
 
 def same_structure(answer: str, gold: str) -> bool | None:
-    r"""Return whether two answers (in the form of ``clean``) are equal; None if these rules cannot decide.
+    r"""Return whether two answers (as ``clean`` returns them) are equal; None if these rules cannot decide.
 
     >>> same_structure("(1, 2)", "(1,2)"), same_structure("(2,1)", "(1,2)"), same_structure("2,1", "1, 2")
     (True, False, True)
@@ -46,7 +46,7 @@ def same_structure(answer: str, gold: str) -> bool | None:
         one, parts = (gold, left) if left else (answer, right)
         assert parts is not None
         if interval or _NAMED_SET.search(one) or parts.kind.startswith("matrix"):
-            return None  # both may name a set, or a matrix
+            return None  # both may denote a set or a matrix
         if parts.kind == "list" and _RELATION.search(one):
             inner = [(item, parts_of(item)) for item in parts.items]
             regions = all(_RELATION.search(item) or (each and each.bracketed) for item, each in inner)
@@ -65,7 +65,7 @@ def same_structure(answer: str, gold: str) -> bool | None:
 
 
 def out_of_order(answer: str, gold: str) -> bool:
-    """Return whether two lists differ item by item; False for unions and other shapes."""
+    """Return whether two lists differ when compared in order; False for unions and other shapes."""
     left, right = parts_of(answer), parts_of(gold)
     lists = left and right and left.kind == right.kind == "list"
     if not left or not right or not lists or "union" in (left.joined, right.joined):
@@ -78,7 +78,7 @@ def out_of_order(answer: str, gold: str) -> bool:
 
 
 def _as_tuple(left: Parts, brackets: str) -> Parts | None:
-    """Return a list as the tuple that it may stand for: its items between commas, or its assignments."""
+    """Return the tuple that a list may stand for: its comma-separated items, or its assigned values."""
     if only := _only(left):
         return only
     endless = any(r"\infty" in item for item in left.items)
@@ -91,14 +91,14 @@ def _as_tuple(left: Parts, brackets: str) -> Parts | None:
 
 
 def _only(parts: Parts) -> Parts | None:
-    """Return the one tuple of a set that holds nothing else."""
+    """Return the parts of a set's only item; None for anything else."""
     return parts_of(parts.items[0]) if parts.joined == "set" and len(parts.items) == 1 else None
 
 
 def _same_ordered(left: Parts | None, right: Parts | None) -> bool | None:
     if left is None or right is None:
         return False
-    # a column, or what stands in angle brackets: a tuple in round ones may be the same vector
+    # a vector is a column or is in angle brackets; a tuple in round brackets may be the same vector
     a_vector, vector = (
         each.kind in (r"\langle\rangle", f"matrix {len(each.items)}") for each in (left, right)
     )
@@ -109,7 +109,7 @@ def _same_ordered(left: Parts | None, right: Parts | None) -> bool | None:
 
 
 def _apart(left: Sequence[str], right: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the items of two lists; where their numbers differ, numbers as 100,200 are taken for two."""
+    """Return the items of two lists; if the lengths differ, an item like 100,200 is split into two."""
     if len(left) == len(right):
         return left, right
     a, b = (
@@ -132,7 +132,7 @@ def _same_lists(left: Parts, right: Parts) -> bool | None:
             return False  # points are not intervals
     items = (*left.items, *right.items)
     if "or" in (left.joined, right.joined) and left.joined != right.joined:
-        # "and" is not "or" between relations that are not the values of one name
+        # "and" differs from "or" between relations, unless all are values of one name
         assigned = [ASSIGNMENT.fullmatch(item) for item in items]
         names = {match[1].strip() for match in assigned if match}
         names = {letter if (letter := _INDEX.sub("", name)) in names else name for name in names}
@@ -152,7 +152,7 @@ def _by_name(left: Parts, right: Parts) -> bool | None:
         if not all(match for side in matches for match in side):
             continue
         a, b = ({spelling(match[key]): match[value] for match in side if match} for side in matches)
-        if pattern is ASSIGNMENT:  # names in either case; x_1 and x_2 are x where the other side has x
+        if pattern is ASSIGNMENT:  # ignore the case of names; x_1 and x_2 are x if the other side has x
             names = [{"".join(sorted(name.casefold())) for name in side} for side in (a, b)]
             ours, theirs = (
                 {_without_index(name, other) for name in own} for own, other in (names, names[::-1])
@@ -179,7 +179,7 @@ def _same_item(left: str, right: str) -> bool | None:
 
 
 def _same_scalar(answer: str, gold: str) -> bool | None:
-    """Return whether every side of the answer's chain of equations is the gold answer's one side."""
+    """Return whether every side of the answer's chain of equations equals the gold answer's only side."""
     if bool(_RELATION.search(answer)) != bool(_RELATION.search(gold)):
         return None if _NAMED_SET.search(answer + gold) else False
     if _RELATION.search(gold):

@@ -1,9 +1,9 @@
-r"""Write the dialects of TeX in one: what changes the look alone is left out, what has two names gets one.
+r"""Rewrite TeX in one dialect: drop commands that change only the look, and give synonyms one name.
 
-Fonts, sizes, colours, spaces and phantoms change the look; their arguments stay. ``{1 \over 2}``,
-``\frac12`` and ``\choose`` are other spellings of commands with arguments in braces,
-and a group in braces that is nobody's argument is what stands in it. A command that is not known here
-stays as it is: to strike a formula out (``\cancel``) or to negate it (``\not``) is no matter of looks.
+Fonts, sizes, colours, spaces and phantoms change only the look, and the arguments of fonts, sizes and colours
+stay. ``{1 \over 2}``, ``\frac12`` and ``\choose`` are rewritten as commands with arguments in braces. The
+braces around a group that is not an argument are removed. An unknown command is left unchanged, because
+striking a formula out (``\cancel``) or negating it (``\not``) changes the meaning.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TypeAlias
 
-MAX_DEPTH = 24  # of braces in each other; deeper text stays as it is
+MAX_DEPTH = 24  # of nested braces; more deeply nested text is left unchanged
 
 Node: TypeAlias = "str | list[Node]"  # a token, or a group in braces
 
@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|.", re.DOTALL)
 
 
 _WORDS = re.compile(r"\\(?:[hm]box|text(?!color|style|degree)[a-z]*|emph|mathrm|operatorname)")
-"""Commands of one argument that stays and holds words: blanks part them from what stands around."""
+"""Commands whose one argument holds words; the argument stays, with a blank on either side."""
 _FONTS = re.compile(
     r"\\(?:math(?:bf|it|sf|tt|normal|strut|op|ord|bin|rel)|boldsymbol|bm|pmb|bold|ensuremath|underline|uline"
     r"|fbox|framebox)"
@@ -35,9 +35,9 @@ _SWITCHES = re.compile(
 _BLANKS = re.compile(r"\\(?:q?quad|enspace|(?:thin|med|thick|negthin)?space|hfill)")
 _SPACES = frozenset((r"\,", r"\;", r"\:", r"\>", "~"))
 _DROPPED = re.compile(r"\\(?:[hv]space|[hv]?phantom|label|tag|color|hypertarget)")
-"""Commands that go with their argument."""
+"""Commands that are dropped together with their argument."""
 _SECOND = {r"\textcolor": 1, r"\colorbox": 1, r"\fcolorbox": 2, r"\href": 1}
-"""Commands whose last argument stays, and how many go before it."""
+"""Commands of which only the last argument stays, and the number of arguments dropped before it."""
 _SPELLINGS = (
     r"dfrac=\frac tfrac=\frac cfrac=\frac dbinom=\binom tbinom=\binom lvert=| rvert=| vert=| "
     r"leq=\le leqslant=\le leqq=\le geq=\ge geqslant=\ge geqq=\ge backslash=\setminus "
@@ -60,11 +60,11 @@ _CONSTANTS = re.compile(
     r"|quad|qquad|equiv|sim|circ|mid|land|lor|wedge|vee|Rightarrow|ldots|angle|triangle|max|min|gcd|lcm|deg"
     r"|bmod|left|right)"
 )
-"""What takes no argument."""
+"""Commands without an argument."""
 
 
 def plain_tex(text: str) -> str:
-    r"""Return a formula in the dialect that ``notation`` reads.
+    r"""Return a formula in the TeX dialect that ``notation`` expects.
 
     >>> [plain_tex(text) for text in (r"{1\over 2}", r"\frac12", r"\textcolor{red}{\bf 5}")]
     ['\\frac{1}{2}', '\\frac{1}{2}', '5']
@@ -78,7 +78,7 @@ def plain_tex(text: str) -> str:
     nodes = _tree(_TOKEN.findall(text))
     shown = [node for node in nodes if not _is_blank(node)]
     if len(shown) == 1 and isinstance(shown[0], list):
-        tokens = list(_flat(shown[0]))  # a list in braces, without a relation and other brackets, keeps them
+        tokens = list(_flat(shown[0]))  # a list keeps its braces, unless it has a relation or other brackets
         related = {"=", "<", ">", r"\le", r"\ge", r"\leq", r"\geq"} & set(tokens)
         first = next((token for token in tokens if not token.isspace()), "")
         if not {",", ";"} & set(tokens) or related or first in ("(", "[", "]", r"\left"):
@@ -87,7 +87,7 @@ def plain_tex(text: str) -> str:
 
 
 def _tree(tokens: Sequence[str]) -> list[Node]:
-    """Return the tokens with groups for what stands in braces; a brace alone stays a token."""
+    """Return the tokens with each pair of braces and its contents as a group; an unpaired brace stays."""
     open_: list[list[Node]] = [[]]
     for token in tokens:
         if token == "{":
@@ -116,7 +116,7 @@ def _is_blank(node: Node) -> bool:
 
 
 def _written(nodes: Sequence[Node]) -> str:
-    r"""Return what a sequence becomes, ``a \over b`` as a fraction."""
+    r"""Return the text of a sequence of nodes; ``a \over b`` becomes a fraction."""
     for at, node in enumerate(nodes):
         if isinstance(node, str) and node in _INFIX:
             above, below = (_Sequence(part).written() for part in (nodes[:at], nodes[at + 1 :]))
@@ -125,7 +125,7 @@ def _written(nodes: Sequence[Node]) -> str:
 
 
 class _Sequence:
-    """Writes one sequence of nodes from left to right; ``at`` is the index of the next one."""
+    """Write one sequence of nodes from left to right; ``at`` is the index of the next node."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = nodes
@@ -149,7 +149,7 @@ class _Sequence:
         return "".join(self.out)
 
     def bare(self, group: list[Node]) -> str:
-        r"""Return a group that is nobody's argument: without braces where nothing in it needs them."""
+        r"""Return the text of a group that is not an argument; keep its braces only if they are needed."""
         first = next((node for node in group if not _is_blank(node)), "")
         looks = isinstance(first, str) and bool(_SWITCHES.fullmatch(first) or first == r"\color")
         infix = any(isinstance(node, str) and node in _INFIX for node in group)
@@ -160,7 +160,7 @@ class _Sequence:
         return (" " if apart else "") + _written(group)
 
     def group(self) -> list[Node] | None:
-        """Take the group that stands next, if one does."""
+        """Consume and return the next group, after blanks; None if a token comes next."""
         at = self.at
         while at < len(self.nodes) and _is_blank(self.nodes[at]):
             at += 1
@@ -188,7 +188,7 @@ class _Sequence:
         elif _SWITCHES.fullmatch(name):
             self.skip_blanks()
         elif name in (r"\hat", r"\vec", r"\widehat") and (group := self.group()) is not None:
-            inside = _written(group)  # over i, j and k it is bold type
+            inside = _written(group)  # over i, j and k a hat only marks a vector, like bold type
             self.out.append(inside if inside.strip() in ("i", "j", "k") else f"{name}{{{inside}}}")
         elif name in _MATRICES and (group := self.group()) is not None:
             body = _written(group).strip().removesuffix("\\\\")
@@ -197,7 +197,7 @@ class _Sequence:
             self.other(name)
 
     def other(self, name: str) -> None:
-        """Write a command that stays, in its one spelling, its arguments in braces."""
+        """Write a command in its standard spelling, with its arguments in braces."""
         same, node = _SAME.get(name, name), self.nodes[self.at] if self.at < len(self.nodes) else ""
         letter = isinstance(node, str) and node.isalpha()
         self.out.append(same + (" " if same[-1:].isalpha() and letter else ""))
@@ -218,7 +218,7 @@ class _Sequence:
                 self.out.append(f"{{{_written(columns)}}}" if columns is not None else "")
 
     def argument(self) -> None:
-        """Write one argument of a command in braces: a group, or the one token that stands for it."""
+        """Write one argument of a command in braces: a group, or a single token without braces."""
         if (group := self.group()) is not None:
             self.out.append(f"{{{_written(group)}}}")
             return

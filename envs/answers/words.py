@@ -1,10 +1,11 @@
-r"""Answers in words: letters of multiple choice, texts in a normal form or to the letter, times of day.
+r"""Compare answers in words: letters of multiple choice, texts (normalized or verbatim), and times of day.
 
-A letter of the item that stands alone is that letter, as prompts ask for one and data sets give one, even if
-it is the text of another option. Otherwise the text of exactly one option, with or without an article, means
-that option, and a letter counts when it opens the answer (``B) 12``): a capital one, or a small one before a
-bracket, a point or a colon. "A" before a word is the article. A letter that continues as a formula, as a
-refusal ("D is false") or with another option ("B or C") does not count, nor do letters beyond the options.
+A single letter of an option is that option, because prompts ask for a letter and data sets give a letter.
+This holds even if the letter is the text of another option. Otherwise, the text of exactly one option, with
+or without an article, means that option. A letter at the start of the answer (``B) 12``) counts if it is a
+capital, or a small letter before a bracket, a period or a colon. "A" before a word is the article. A letter
+does not count if a formula, a denial ("D is false") or another option ("B or C") follows, or if no option has
+it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _CLAUSE = re.compile(
     r"|does|was|were))\b"
     r"|\s(?:because|since|as|rather than|instead of)\b"
 )
-"""Where another clause begins, with a subject of its own."""
+"""The start of another clause with its own subject."""
 _DENIED = re.compile(
     r"\b(?:not|cannot|neither|nor|none|never|wrong|false|incorrect|untrue|impossible|eliminated?"
     r"|excluded?|ruled|rather than"
@@ -67,7 +68,7 @@ _REFUSED = re.compile(
 
 
 def letter_of(answer: str, choices: Sequence[str] = ()) -> str | None:
-    r"""Return the letter in upper case, or None when the answer names none of the options.
+    r"""Return the option's letter in upper case; None if the answer does not name exactly one option.
 
     >>> letter_of(r"\text{(b)}"), letter_of("12 cm", ("10 cm", "12 cm")), letter_of("Because")
     ('B', 'B', None)
@@ -103,24 +104,24 @@ def letter_of(answer: str, choices: Sequence[str] = ()) -> str | None:
 
 
 def _without_denials(rest: str, letter: str) -> str:
-    """Return the text after a letter up to a clause that denies other letters: "it can't be A or B"."""
+    """Return the text after a letter, up to a clause that denies other letters ("it can't be A or B")."""
     if (denied := _DENIED.search(rest)) is None:
         return rest
     if re.search(rf"(?<![\w']){letter}(?![\w'])", rest[denied.end() :]):
-        return f"{rest} or {'B' if letter == 'A' else 'A'}"  # it denies the letter itself
+        return f"{rest} or {'B' if letter == 'A' else 'A'}"  # the text denies the letter itself
     clause = _CLAUSE.search(rest)
     return rest[: clause.start()] if clause and _DENIED.search(rest, clause.start()) else rest
 
 
 def letter_alone(answer: str, choices: Sequence[str] = ()) -> str | None:
-    """Return the item's letter that is the whole answer, in upper case; None for any other answer."""
+    """Return the letter in upper case if the whole answer is one option's letter, else None."""
     match = _ALONE.fullmatch(clean(answer))
     letter = match[1].upper() if match else ""
     return letter if letter and letter in LETTERS[: len(choices) or len(LETTERS)] else None
 
 
 def texts_of(answer: str, choices: Sequence[str]) -> list[str]:
-    """Return the letters of the options whose text an answer is."""
+    """Return the letters of the options whose text equals the answer."""
     if not choices:
         return []
     texts = [clean(text) for text in (answer, *choices)]
@@ -131,7 +132,7 @@ def texts_of(answer: str, choices: Sequence[str]) -> list[str]:
     return []
 
 
-_SIGNS = "+-<>=/#%^~!*.,:"  # marks that may change what a text says: what stands around them decides
+_SIGNS = "+-<>=/#%^~!*.,:"  # marks that may change the meaning, depending on the characters around them
 
 _DROPPED = str.maketrans("", "", "".join(mark for mark in punctuation if mark not in _SIGNS))
 _FONTS = (
@@ -141,7 +142,7 @@ _FONTS = (
 _COMMAND = re.compile(rf"\\(?:{'|'.join(_FONTS.split())})\s*(?=\{{)")
 _A = r"[^\W\d_]"
 _POINT = re.compile(r"(?<!\d)[.,:*]|[.,:*](?!\d)|,(?=\d{3}(?!\d))|(?<=\w)!(?!=)|!(?![\w=])")
-"""All but those of 3.5, 4:30, 2*3, !p and !=."""
+"""Punctuation marks except those that carry meaning, as in 3.5, 4:30, 2*3, !p and !=."""
 _HYPHEN = re.compile(
     rf"""(?<={_A}{{2}})-++(?=\w) | (?<=\w)-++(?={_A}{{2}})        # well-known, COVID-19, 3-year
     | (?<={_A}{{2}})/(?={_A}) | (?<={_A})/(?={_A}{{2}}) # and/or
@@ -151,23 +152,24 @@ _HYPHEN = re.compile(
 _TIE = re.compile(rf"(?<={_A})~(?={_A})")
 _SIGN = re.compile("(!?=|[-+<>/#%^~!\u2212\u2260\u266f\u00ac])")
 _NAMES = {"-": "\u2212", "!=": "\u2260", "#": "\u266f", "!": "\u00ac"}
-"""Signs that look like punctuation, as characters that do not."""
+"""Characters that replace signs that look like punctuation."""
 _THE = re.compile(r"(?<![+<>=/^\u2212] )\b(?:a|an|the)\b(?! [+<>=/^\u2212])")
 
 _TIME = re.compile(
     r"(\d{1,2})(?::(\d\d))?(?::(\d\d))?(?: ?([ap])(\.?) ?m\.?| (noon|midnight))?", re.ASCII | re.IGNORECASE
 )
 _HALF_DAY = 12 * 3600
-OVERLAP_RIGHT = 0.5  # the least token F1 at which a text counts as right
+OVERLAP_RIGHT = 0.5  # minimum token F1 of a text that counts as right
 _PUNCTUATION = str.maketrans("", "", punctuation)
 
 
 def normal_text(text: str) -> str:
-    r"""Return the normal form of SQuAD's exact match [Rajpurkar et al. 2016, arXiv 1606.05250], signs kept.
+    r"""Return the normal form of SQuAD's exact match [Rajpurkar et al. 2016, arXiv 1606.05250], with signs.
 
-    Lower case, without ASCII punctuation, without the articles a, an and the, single blanks. LaTeX commands
-    for fonts are dropped first, as boxes often hold ``\text{...}``; no other command is: ``\neg{p}`` is not
-    p. Signs stay, and points and colons between digits: SQuAD's form makes -3.5 and 35 the same.
+    The form is in lower case with single blanks, without ASCII punctuation and the articles a, an and the.
+    LaTeX font commands are dropped first, because boxes often hold ``\text{...}``. Other commands stay:
+    ``\neg{p}`` is not p. Unlike in SQuAD's form, signs stay, and so do points and colons between digits:
+    SQuAD's form makes -3.5 and 35 the same.
 
     >>> normal_text("The Eiffel  Tower!"), normal_text(r"\text{an apple}"), normal_text("well-known, and/or")
     ('eiffel tower', 'apple', 'wellknown andor')
@@ -181,9 +183,9 @@ def normal_text(text: str) -> str:
 
 
 def same_text(answer: str, gold: str, *, verbatim: bool = False) -> bool:
-    r"""Return whether the answer is one of the accepted texts; the gold has one on each line.
+    r"""Return whether the answer is one of the accepted texts, which are the lines of ``gold``.
 
-    ``verbatim`` compares every character except blanks at the ends; otherwise normal forms are compared.
+    With ``verbatim``, all characters except blanks at the ends are compared, otherwise the normal forms.
 
     >>> same_text("the USA", "United States\nUSA"), same_text("usa", "USA", verbatim=True)
     (True, False)
@@ -195,9 +197,9 @@ def same_text(answer: str, gold: str, *, verbatim: bool = False) -> bool:
 def same_time(answer: str, gold: str) -> bool | None:
     """Return whether two times of day in plain notation are the same; None if the gold is not a time.
 
-    One of them must name the half of the day, by words or by an hour of 0 or above 12. A gold answer like
-    "5am" may be letters of a formula: then the answer must be a time too. An answer that is not a time is
-    wrong where the gold answer names its half.
+    At least one of the times must say which half of the day it means, as am, pm, noon or midnight. A gold
+    answer like "5am" may be the letters of a formula, so the result is None unless the answer is clearly a
+    time too. If the gold answer clearly is a time, an answer that is not a time is wrong.
     """
 
     def is_named(time: re.Match[str]) -> bool:
@@ -213,7 +215,10 @@ def same_time(answer: str, gold: str) -> bool | None:
 
 
 def _moments(time: re.Match[str]) -> set[int]:
-    """Return the seconds of the day that a time may mean: two without a half, none if no clock shows it."""
+    """Return the seconds since midnight that a time may mean.
+
+    A time without am or pm has two meanings, an impossible time has none.
+    """
     hour, minute, second = (int(part or 0) for part in time.group(1, 2, 3))
     at = hour % 24 * 3600 + minute * 60 + second
     noon = not time[6] or at == _HALF_DAY
@@ -225,7 +230,7 @@ def _moments(time: re.Match[str]) -> set[int]:
 
 
 def tokens_of(text: str) -> list[str]:
-    """Return the words of SQuAD's F1: lower case, without ASCII punctuation and articles."""
+    """Return the words that SQuAD's F1 counts: in lower case, without ASCII punctuation and articles."""
     words = text.lower().translate(_PUNCTUATION).split()
     return [word for word in words if word not in ("a", "an", "the")]
 
@@ -233,8 +238,9 @@ def tokens_of(text: str) -> list[str]:
 def token_f1(answer: str, gold: str) -> float:
     r"""Return SQuAD's F1 of an answer [Rajpurkar et al. 2016, arXiv 1606.05250], in [0, 1].
 
-    2 P R / (P + R), where P and R are the shares of the answer's and of the gold's words that both have, each
-    as often as in both. Of several accepted texts, one a line, the best.
+    F1 is 2 P R / (P + R). P and R are the fractions of the answer's and of the gold's words that both texts
+    share, counted with multiplicity. If ``gold`` has several accepted texts, one per line, the best F1
+    counts.
 
     >>> token_f1("the black cat", "A cat sat"), token_f1("dog", "a cat\nthe dog")
     (0.5, 1.0)
