@@ -25,7 +25,7 @@ DIGITS = "23456789"  # without 0 and 1, which look like letters
 
 @dataclass(frozen=True, slots=True)
 class Seating:
-    """The fixed parts of a debate: the agents' personas and handles, and the order in which texts are shown."""
+    """The fixed parts of a debate: the agents' personas and handles, and the order of the texts shown."""
 
     problem: Problem
     config: DebateConfig
