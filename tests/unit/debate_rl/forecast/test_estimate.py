@@ -98,6 +98,9 @@ def test_time_by_hand():
     more = {"beta": 0.1, "minibatches": 4, "epochs": 2, "gradient_checkpointing": True}
     adapter = Config.model_validate({"model": {"tiny": {}, "lora_rank": 2}, "learner": more})
     assert learning_seconds(LOAD, speed, adapter) == pytest.approx(6 * 110 * (2 * 3 + 1 + 0.75) / 50)
+    debates = 12 * 90 / 100 + 2 * 10 * 0.1  # an evaluation of 12 replies a round: one batch of up to 128
+    alone = 12 * 2 * 30 / 100 + 2 * 10 * 0.1  # as many replies, each to a prompt of round 0
+    assert evaluation_seconds(LOAD, speed, config_of(), 4) == pytest.approx(debates + alone)
 
 
 def test_learning_by_hand(make_tiny):
@@ -109,14 +112,6 @@ def test_learning_by_hand(make_tiny):
     backward = 2 * layer * 140 + 6 * 35 * size + 4 * 32 * size + 9 * 32 * 140
     trained = memory_of(model, LOAD, config_of()).optimizer // 2
     assert memory_of(model, LOAD, config_of()).learning == trained + max(kept, backward)
-
-
-def test_the_time_of_an_evaluation_by_hand():
-    speed = Speed(read=100.0, score=50.0, step_s=0.1)
-    config = config_of()  # three agents, batches of 128
-    debates = 12 * 90 / 100 + 2 * 10 * 0.1  # 12 replies a round: one batch
-    alone = 12 * 2 * 30 / 100 + 2 * 10 * 0.1  # as many replies, each to a prompt of round 0
-    assert evaluation_seconds(LOAD, speed, config, 4) == pytest.approx(debates + alone)
 
 
 @pytest.fixture(scope="module")
@@ -139,14 +134,9 @@ def test_the_load_of_a_step_covers_what_is_played(played):
         turns = [turn for debate in debates for turn in debate.turns if turn.id.round == round_]
         longest = max(len(turn.completion.prompt_tokens) for turn in turns)
         assert max(len(turn.completion.tokens) for turn in turns) <= reply == 16
-        assert (
-            abs(prompt - longest) <= 48 + 40
-        )  # three replies that may not be shown, and the task's own words
+        # three replies that may not be shown, and the task's own words
+        assert abs(prompt - longest) <= 48 + 40
     assert load.micro_tokens == load.row_tokens < 8192
-
-
-def test_prompts_end_where_the_context_does(played):
-    policy, config, problem, _ = played
     narrow = config.model_copy(update={"debate": config.debate.model_copy(update={"context_tokens": 120})})
     assert max(load_of(narrow, policy, problem).rounds) == (104, 16)
 
@@ -225,14 +215,8 @@ def test_memory_in_words_with_what_to_lower():
     ],
 )
 def test_measured_peaks_are_near_the_estimate(shape, tmp_path):
-    command = [
-        sys.executable,
-        HOME / "benchmarks/estimate.py",
-        "--only",
-        shape,
-        "--json",
-        tmp_path / "f.json",
-    ]
+    command = [sys.executable, HOME / "benchmarks/estimate.py", "--only", shape]
+    command += ["--json", tmp_path / "f.json"]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME)}
     subprocess.run(command, env=environment, check=True, capture_output=True, timeout=600)
     figures = {row["name"]: row["value"] for row in json.loads((tmp_path / "f.json").read_text())}

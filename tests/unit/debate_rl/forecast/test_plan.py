@@ -20,13 +20,7 @@ from debate_rl.forecast.time import Speed, time_line
 from debate_rl.models import load_model, sketch_model
 from debate_rl.sampling.problems import load_run_problems
 
-TINY = {
-    "hidden_size": 32,
-    "layers": 2,
-    "heads": 4,
-    "intermediate_size": 48,
-    "context_tokens": 512,
-}
+TINY = {"hidden_size": 32, "layers": 2, "heads": 4, "intermediate_size": 48, "context_tokens": 512}
 DEBATE = {"num_rounds": 2, "max_tokens": 16, "prompts": "tiny", "handles": ["K7", "Q2", "M4"]}
 
 
@@ -107,19 +101,17 @@ def test_a_run_that_does_not_fit_is_refused_unless_told_to_go_on(needs):
     replace(small, config=small.config.model_copy(update={"train": train})).refuse_too_large()
 
 
-def test_the_work_is_counted_by_hand(needs):
-    work, disk = needs.work_lines()
-    generated = 3 * 12 * 3 * 16  # steps, agents of all debates, rounds with the ballot, tokens
+@pytest.mark.parametrize(
+    ("done", "steps", "end"),
+    [(0, 3, "in 3 steps; 3 evaluations of"), (2, 1, "in 1 step still to do; 1 evaluation of")],
+)
+def test_the_work_that_is_left_is_counted_by_hand(needs, done, steps, end):
+    work, disk = replace(needs, done=done).work_lines()
+    generated = steps * 12 * 3 * 16  # agents of all debates, rounds with the ballot, tokens
     assert needs.load.replies == 12
     assert f"at most {generated:,} tokens generated, " in work
-    assert work.endswith("in 3 steps; 3 evaluations of 4 held-out problems")
+    assert work.endswith(f"{end} 4 held-out problems")
     assert "5 checkpoints of " in disk
-
-
-def test_what_is_done_of_a_run_is_not_counted_again(needs):
-    work, _ = replace(needs, done=2).work_lines()
-    assert f"at most {12 * 3 * 16:,} tokens generated, " in work
-    assert work.endswith("in 1 step still to do; 1 evaluation of 4 held-out problems")
 
 
 def test_a_policy_of_ones_own_has_no_plan(needs, tmp_path):
@@ -153,10 +145,8 @@ def test_an_engine_has_its_share_of_the_gpu(tmp_path):
     weights = 2 * sum(parameter.numel() for parameter in found.model.parameters())
     assert found.memory.engine == 4 * 2**30
     assert found.memory.sampling == 0
-    assert (found.engine.weights, found.engine.token) == (
-        weights,
-        2 * 2 * 2 * 2 * 8,
-    )  # 2 layers, 2 heads of 8
+    assert found.engine.weights == weights
+    assert found.engine.token == 2 * 2 * 2 * 2 * 8  # 2 layers, 2 heads of 8
     tokens = (2**30 - weights) // 128  # 3 of the 4 GiB are the engine's own
     assert found.engine.tokens == tokens
     debates = tokens // (3 * found.load.longest)
@@ -198,12 +188,17 @@ def test_importance_weights_are_chosen_where_an_engine_samples(learner, policy, 
     assert (resolved.tis_cap, resolved.caps_weights) == (cap, cap not in (0, "auto"))
 
 
-def test_learner_and_engine_must_fit_one_gpu(tmp_path):
+def test_learner_and_engine_must_fit_one_gpu_and_a_cache_a_reply(needs, tmp_path):
     found = beside(tmp_path, 0.5, room=8 * 2**30)
-    more = found.there - found.memory.engine - (found.memory.peak - found.memory.engine)
+    more = found.there - found.memory.peak
     crowded = replace(found, memory=replace(found.memory, learning=found.memory.learning + more + 1))
-    with pytest.raises(TooLargeError, match=r"; lower model\.vllm\.gpu_memory_utilization to 0\.49, or "):
+    key = r"model\.vllm\.gpu_memory_utilization"
+    with pytest.raises(TooLargeError, match=rf"; lower {key} to 0\.49, or "):
         crowded.refuse_too_large()
+    with pytest.raises(ValueError, match=rf"{key}=0\.3: 2\.4 GiB leave a cache of 0 to"):
+        beside(tmp_path, 0.3, room=8 * 2**30).refuse_too_large()
+    asleep = Memory(weights=2**32, reference=0, optimizer=0, sampling=2**32, learning=0, engine=2**30)
+    assert cure(asleep, needs.config, 2**33) == "lower model.vllm.gpu_memory_utilization"
 
 
 @pytest.mark.slow
@@ -258,11 +253,6 @@ def test_an_engine_sleeps_where_both_fit_only_so(
     assert found.too_large is (found.memory.peak > 2**33)
 
 
-def test_a_share_that_is_too_large_even_asleep_is_to_be_lowered(needs):
-    memory = Memory(weights=2**32, reference=0, optimizer=0, sampling=2**32, learning=0, engine=2**30)
-    assert cure(memory, needs.config, 2**33) == "lower model.vllm.gpu_memory_utilization"
-
-
 @pytest.mark.parametrize(
     "also",
     [
@@ -275,13 +265,6 @@ def test_what_samples_meanwhile_cannot_sleep(also, tmp_path):
     vllm = also.pop("model", {}).get("vllm", {}) | {"sleep": True}
     with pytest.raises(ValueError, match=r"model\.vllm\.sleep = true: an engine sleeps only within"):
         config_of(tmp_path, model=BESIDE | {"vllm": vllm}, **also)
-
-
-def test_a_cache_that_holds_no_reply_is_refused(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"model\.vllm\.gpu_memory_utilization=0\.3: 2\.4 GiB leave a cache of 0 to"
-    ):
-        beside(tmp_path, 0.3, room=8 * 2**30).refuse_too_large()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -86,23 +87,15 @@ def test_any_text_without_tags_equals_the_chat_template(trained_tokenizer, text)
 
 
 @pytest.mark.parametrize("text", BENIGN)
-def test_llama_style_template_trims_contents_and_writes_one_bos(trained_tokenizer, text):
-    tokenizer = with_specials(
-        trained_tokenizer, ["<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"], LLAMA
-    )
+@pytest.mark.parametrize("template", [LLAMA, PHI])
+def test_templates_that_trim_write_a_bos_or_swallow_spaces_do_so_here(trained_tokenizer, text, template):
+    names = re.findall(r"<\|\w+\|>", template)
+    tokenizer = with_specials(trained_tokenizer, names, template, rstrip=template == PHI)
     messages = chat("You debate. ", text)
     expected = tokenizer.apply_chat_template(as_dicts(messages), tokenize=True, add_generation_prompt=True)
     ids = list(PromptEncoder(tokenizer, chat=True).encode(messages))
     assert ids == expected["input_ids"]
-    assert ids.count(tokenizer.bos_token_id) == 1
-
-
-@pytest.mark.parametrize("text", BENIGN)
-def test_control_tokens_that_swallow_spaces_do_so_here(trained_tokenizer, text):
-    tokenizer = with_specials(trained_tokenizer, ["<|user|>", "<|assistant|>", "<|end|>"], PHI, rstrip=True)
-    messages = chat("one", text)
-    expected = tokenizer.apply_chat_template(as_dicts(messages), tokenize=True)
-    assert list(PromptEncoder(tokenizer, chat=True).encode(messages)) == expected["input_ids"]
+    assert ids.count(tokenizer.bos_token_id) == (template == LLAMA)
 
 
 def hostile_texts():

@@ -60,15 +60,8 @@ def test_weights_before_the_newest_stay_for_servers_alone(kept, seen, left, else
     monkeypatch.setattr(engine_pool, "RemoteProcess", NoProcess)
     monkeypatch.setattr(engine_pool, "speech_of", lambda: None)
     home, folder = (TemporaryDirectory(dir=tmp_path) for _ in range(2))
-    pool = Pool(
-        [{}],
-        [{}],
-        write=write,
-        home=home,
-        folder=folder if elsewhere else None,
-        kept=kept,
-        log=tmp_path / "log",
-    )
+    places = {"home": home, "folder": folder if elsewhere else None, "log": tmp_path / "log"}
+    pool = Pool([{}], [{}], write=write, kept=kept, **places)
     where = Path(folder.name if elsewhere else home.name)
     for version in range(4):
         asyncio.run(pool.update(version, version))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 
 import pytest
 import torch
@@ -195,27 +196,13 @@ def hold(log, name, *, rounds, pause=0, agents=2):
 
 def debates(log, *runs):
     async def all_of_them():
-        seats = [log.queue.seat() for _ in runs]
+        seats = [ExitStack() for _ in runs]
         for seat in seats:
-            seat.__enter__()
-        await asyncio.wait_for(
-            asyncio.gather(*(run(Entered(seat)) for run, seat in zip(runs, seats, strict=True))), timeout=10
-        )
+            seat.enter_context(log.queue.seat())
+        played = (run(seat) for run, seat in zip(runs, seats, strict=True))
+        await asyncio.wait_for(asyncio.gather(*played), timeout=10)
 
     asyncio.run(all_of_them())
-
-
-class Entered:
-    """A seat that was entered before: only leaving is left."""
-
-    def __init__(self, seat):
-        self.seat = seat
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return self.seat.__exit__(*error)
 
 
 @pytest.mark.parametrize("pauses", [(0, 0, 0), (0, 7, 3), (5, 0, 1)])
@@ -235,12 +222,7 @@ def test_two_calls_with_equal_names_do_not_block_each_other():
     assert sum(map(len, log.batches)) == 12
 
 
-def test_a_request_outside_any_seat_is_answered():
-    log = Counting()
-    assert asyncio.run(asyncio.wait_for(log.queue.submit(("a", 0, 0)), 5)) == "a.0.0"
-
-
-def test_siblings_of_one_gather_share_a_batch():
+def test_siblings_of_one_gather_share_a_batch_and_one_outside_any_seat_is_answered():
     log = Counting()
 
     async def gathered():
@@ -248,6 +230,7 @@ def test_siblings_of_one_gather_share_a_batch():
 
     assert asyncio.run(gathered()) == ["a.0.2", "a.0.0", "a.0.1"]
     assert log.batches == [[("a", 0, 0), ("a", 0, 1), ("a", 0, 2)]]
+    assert asyncio.run(asyncio.wait_for(log.queue.submit(("a", 0, 0)), 5)) == "a.0.0"
 
 
 def test_an_error_reaches_everybody_and_the_next_batch_works():

@@ -122,28 +122,28 @@ def test_the_tokens_follow_the_distribution(tiny, path):
     assert chisquare(cells.numpy(), expected.numpy()).pvalue > 0.01
 
 
-def test_inversion_by_hand():
-    logits = torch.tensor([[0.1, 0.2, 0.3, 0.4]]).log().repeat(5, 1)
-    uniform = torch.tensor([0.0, 0.0999, 0.1001, 0.5999, 0.6001], dtype=torch.float64)
-    tokens, logprobs = draw_tokens(logits, torch.ones(5), uniform)
-    assert tokens.tolist() == [0, 0, 1, 2, 3]
-    assert logprobs.tolist() == pytest.approx([math.log(p) for p in (0.1, 0.1, 0.2, 0.3, 0.4)])
-
-
-def test_tokens_without_mass_are_never_drawn():
-    logits = torch.tensor([[-math.inf, 0.0, -math.inf]])
-    for uniform in (0.0, 0.5, 1 - 2**-53):
-        tokens, logprobs = draw_tokens(logits, torch.ones(1), torch.tensor([uniform], dtype=torch.float64))
-        assert (tokens.item(), logprobs.item()) == (1, 0.0)
-
-
-def test_temperature_by_hand():
-    # p = (.2, .8): at T = 0.5 it is (.04, .64) / .68, at T = 2 (.447, .894) / 1.342.
-    logits = torch.tensor([[0.2, 0.8]]).log().repeat(3, 1)
-    temperature = torch.tensor([0.5, 2.0, 0.0])
-    tokens, logprobs = draw_tokens(logits, temperature, torch.zeros(3, dtype=torch.float64))
-    assert tokens.tolist() == [0, 0, 1]
-    assert logprobs.exp().tolist() == pytest.approx([0.04 / 0.68, 0.4472136 / 1.3416408, 0.8])
+@pytest.mark.parametrize(
+    ("masses", "temperatures", "uniform", "drawn", "probabilities"),
+    [
+        (
+            [0.1, 0.2, 0.3, 0.4],
+            [1.0] * 5,
+            [0.0, 0.0999, 0.1001, 0.5999, 0.6001],
+            [0, 0, 1, 2, 3],
+            [0.1, 0.1, 0.2, 0.3, 0.4],
+        ),
+        ([0.0, 1.0, 0.0], [1.0] * 3, [0.0, 0.5, 1 - 2**-53], [1, 1, 1], [1.0] * 3),  # never without mass
+        # p = (.2, .8): at T = 0.5 it is (.04, .64) / .68, at T = 2 (.447, .894) / 1.342
+        ([0.2, 0.8], [0.5, 2.0, 0.0], [0.0] * 3, [0, 0, 1], [0.04 / 0.68, 0.4472136 / 1.3416408, 0.8]),
+    ],
+)
+def test_inversion_and_temperature_by_hand(masses, temperatures, uniform, drawn, probabilities):
+    logits = torch.tensor([masses]).log().repeat(len(uniform), 1)
+    tokens, logprobs = draw_tokens(
+        logits, torch.tensor(temperatures), torch.tensor(uniform, dtype=torch.float64)
+    )
+    assert tokens.tolist() == drawn
+    assert logprobs.exp().tolist() == pytest.approx(probabilities)
 
 
 def likely(probabilities, top_p=1.0, top_k=0):
@@ -215,15 +215,6 @@ def test_ends_and_limits_are_told_apart(tiny, path):
         assert result.stop_reason == "stop" or len(result.tokens) == draw.max_tokens
 
 
-def test_dropping_finished_rows_changes_nothing(tiny, path):
-    """The same draws without any end: their beginnings are the same tokens."""
-    draws = draws_of(20, max_tokens=30)
-    with_end, without = run(tiny, draws, path, ends=[0, 1, 2]), run(tiny, draws, path)
-    assert min(len(result.tokens) for result in with_end) < 15
-    for a, b in zip(with_end, without, strict=True):
-        assert a.tokens == b.tokens[: len(a.tokens)]
-
-
 @pytest.mark.parametrize("stop", [("</solution>",), ("12",), ("ab", "</a")])
 def test_stop_strings_end_at_the_token_that_completes_them(make_tiny, path, stop):
     tiny = make_tiny(["</solution>", "1", "12", "2", "a", "b", "</"], fallback="none", seed=2)
@@ -268,11 +259,8 @@ def test_stops_and_thinking(make_tiny, text, expected):
     _, letters = make_tiny()
     for tokenizer in (whole, letters):
         assert watched(tokenizer, RowStop(("</solution>",)), text) == expected
-
-
-def test_a_prompt_that_opened_thinking_waits_for_its_end(make_tiny):
-    _, tokenizer = make_tiny()
-    assert watched(tokenizer, RowStop(("12",), thinking=True), "12 so</think> 12!") == "12 so</think> 12"
+    # a prompt that opened thinking waits for its end
+    assert watched(letters, RowStop(("12",), thinking=True), "12 so</think> 12!") == "12 so</think> 12"
 
 
 @pytest.mark.parametrize("text", ["Tom has 12 apples and", "é 日本語の12文字", "8+4=12. 12"])
@@ -304,27 +292,20 @@ def test_lora_logprobs_match_a_full_forward(make_tiny):
     assert [drawn.tokens for drawn in base] != [drawn.tokens for drawn in run((model, tokenizer), draws)]
 
 
-def test_the_mode_of_the_model_is_put_back(tiny):
+@pytest.mark.parametrize("training", [True, False])
+def test_the_mode_of_the_model_is_put_back(tiny, training):
     model, _ = tiny
-    model.train()
+    model.train(training)
     run(tiny, draws_of(1))
-    assert model.training
-    model.eval()
-    run(tiny, draws_of(1))
-    assert not model.training
+    assert model.training is training
 
 
-def test_weights_changed_in_place_are_used_at_once(make_tiny):
+def test_weights_changed_in_place_are_used_at_once_and_diverged_ones_are_an_error(make_tiny):
     tiny = make_tiny(seed=5)
     before = run(tiny, draws_of(3))
     with torch.no_grad():
         tiny[0].model.layers[0].mlp.up_proj.weight.mul_(2.0)
-    assert run(tiny, draws_of(3)) != before
-
-
-def test_weights_that_diverged_are_an_error(make_tiny):
-    tiny = make_tiny(seed=6)
-    with torch.no_grad():
+        assert run(tiny, draws_of(3)) != before
         tiny[0].model.norm.weight.fill_(math.nan)
     with pytest.raises(ValueError, match="NaN"):
         run(tiny, draws_of(2))

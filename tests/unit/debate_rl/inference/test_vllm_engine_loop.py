@@ -73,30 +73,23 @@ def test_a_cancelled_request_is_dropped():
     assert engine.aborted == ["0"]
 
 
-def test_what_the_engine_raises_goes_to_everybody():
+@pytest.mark.parametrize(
+    ("broken", "prompts", "answers"),
+    [(True, ([1], [1]), ["the engine died"] * 2), (False, ([], [1]), ["an empty prompt", "answer 1"])],
+)
+def test_what_the_engine_raises_goes_to_everybody_and_a_refusal_to_its_request_alone(
+    broken, prompts, answers
+):
     engine = Engine()
-    loop = EngineLoop(engine)
-    engine.broken = True
+    loop, engine.broken = EngineLoop(engine), broken
 
-    async def two():
-        return await asyncio.gather(
-            *(loop.complete([1], None, None) for _ in range(2)), return_exceptions=True
-        )
+    async def all_of_them():
+        asked = (loop.complete(prompt, None, None) for prompt in prompts)
+        return await asyncio.gather(*asked, return_exceptions=True)
 
-    assert [str(error) for error in asyncio.run(two())] == ["the engine died"] * 2
+    found = asyncio.run(all_of_them())
+    assert [str(one) if isinstance(one, Exception) else one.outputs[0] for one in found] == answers
     assert not loop.state().busy
-
-
-def test_a_request_that_is_refused_is_nobody_elses_affair():
-    loop = EngineLoop(Engine())
-
-    async def two():
-        return await asyncio.gather(
-            loop.complete([], None, None), loop.complete([1], None, None), return_exceptions=True
-        )
-
-    refused, answer = asyncio.run(two())
-    assert (str(refused), answer.outputs) == ("an empty prompt", ["answer 1"])
 
 
 def test_another_event_loop_is_refused_meanwhile():

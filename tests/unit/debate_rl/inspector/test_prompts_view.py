@@ -67,6 +67,9 @@ def test_a_prompt_set_that_is_another_today_is_not_shown(tmp_path):
         prompts = DebatePrompts(debate, run_with(tmp_path, facts, changed))
         assert words in prompts.note
         assert prompts.of(TurnId(0, 0)).messages == ()
+        text = printed(Record(debate, 0, "p"), prompts=prompts)
+        assert text.count("cannot be made again exactly") == 1
+        assert "prompt, user" not in text
 
 
 def test_without_a_record_of_it_a_shipped_set_is_shown_with_a_note(tmp_path):
@@ -76,6 +79,9 @@ def test_without_a_record_of_it_a_shipped_set_is_shown_with_a_note(tmp_path):
         "prompts as today's prompt set 'default' makes them; the run does not record which version it had"
     )
     assert prompts.of(TurnId(0, 0)).messages == requests[0].messages
+    for text in ("", "[1]", '{"data": 3, "starts": {"a": 1}}', '{"starts": [7]}'):
+        (tmp_path / "run.json").write_text(text)
+        assert DebatePrompts(debate, tmp_path).note == prompts.note
 
 
 def test_an_own_prompt_set_is_read_only_where_the_run_knows_its_checksum(tmp_path, monkeypatch):
@@ -96,13 +102,6 @@ def test_an_own_prompt_set_is_read_only_where_the_run_knows_its_checksum(tmp_pat
     assert "cannot be read here" in DebatePrompts(debate, run_with(tmp_path, known)).note
 
 
-def test_any_run_json_is_survived(tmp_path):
-    debate, _ = held()
-    for text in ("", "[1]", '{"data": 3, "starts": {"a": 1}}', '{"starts": [7]}'):
-        (tmp_path / "run.json").write_text(text)
-        assert "does not record which version" in DebatePrompts(debate, tmp_path).note
-
-
 def test_plain_lines_have_each_prompt_before_its_reply():
     debate, requests = held(summary=SUMMARY)
     record = Record(debate, 0, "p")
@@ -115,14 +114,6 @@ def test_plain_lines_have_each_prompt_before_its_reply():
     system = requests[0].messages[0].content.splitlines()
     assert lines[at + 1 : at + 1 + len(system)] == [("    " + line).rstrip() for line in system]
     assert "prompt" not in printed(record)
-
-
-def test_lines_say_once_why_there_are_none(tmp_path):
-    debate, _ = held()
-    run = run_with(tmp_path, {"prompts: default": "other"})
-    text = printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, run))
-    assert text.count("cannot be made again exactly") == 1
-    assert "prompt, user" not in text
 
 
 def test_json_has_the_messages(tmp_path):

@@ -84,6 +84,7 @@ def test_a_replay_and_one_debate_of_it(run):
     assert second.advantages["truth"] == (None, None)
     assert found.debate("1.0").id == "1.0"
     assert found.debate("0.1") is None
+    assert read_replay(run / "nowhere", str(run / "replays" / "one")).name == "one"  # by a path of its own
 
 
 def test_a_file_that_was_written_again_is_read_again(run):
@@ -92,10 +93,6 @@ def test_a_file_that_was_written_again_is_read_again(run):
     path = run / "replays" / "one" / "debates.jsonl"
     path.write_text(path.read_text() + json.dumps({**LINE, "id": "2.0"}, separators=(",", ":")) + "\n")
     assert found.debate("2.0").id == "2.0"
-
-
-def test_a_replay_at_a_path_of_its_own(run, tmp_path):
-    assert read_replay(run / "nowhere", str(run / "replays" / "one")).name == "one"
 
 
 @pytest.mark.parametrize("name", ["replay.json", "debates.jsonl"])
@@ -161,7 +158,10 @@ CELLS = [{"stream": "judge", "persona": "Ann the Careful One", "round": r, **CEL
 
 
 def test_the_final_ballot_is_called_so_everywhere(run):
-    folder = run / "replays" / "one"
+    folder, out = run / "replays" / "one", io.StringIO()
+    (folder / "replay.json").write_text(json.dumps(FACTS | {"cells": CELLS}))
+    print_replay(read_replay(run, "one"), Printer(out, False, None))
+    assert "final ballot" not in out.getvalue()  # an earlier replay has numbers of rounds
     (folder / "replay.json").write_text(json.dumps(FACTS | {"rounds": 1, "cells": CELLS}))
     ballot = LINE | {"turns": [[0, 0], [0, 1]], "rounds": 1}
     (folder / "debates.jsonl").write_text(json.dumps(ballot, separators=(",", ":")) + "\n")
@@ -177,10 +177,3 @@ def test_the_final_ballot_is_called_so_everywhere(run):
     assert "0.1   final ballot  Ann" in out.getvalue()
     page = render_blocks([*replay_blocks(replay), *debate_replay_blocks(debate)], Face(lambda link: ""))
     assert page.count(">final ballot</td>") == 2
-
-
-def test_an_earlier_replay_has_numbers_of_rounds(run):
-    (run / "replays/one/replay.json").write_text(json.dumps(FACTS | {"cells": CELLS}))
-    out = io.StringIO()
-    print_replay(read_replay(run, "one"), Printer(out, False, None))
-    assert "final ballot" not in out.getvalue()

@@ -29,6 +29,7 @@ from learner.advantages import AdvantageConfig, StreamSettings, TurnAdvantage, t
 from learner.rows import GENERATOR, JUDGE, token_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate, score_debates
+from rewards.peer import PEER_RULES
 from rewards.types import Verdicts
 from transcripts import RunStore, TranscriptError, write_step
 
@@ -261,14 +262,45 @@ def test_what_each_weighed_vote_is_worth(tmp_path):
     assert (vote.left, vote.truth, vote.others, vote.consensus) == (D, 1, 1, -1)
 
 
-def test_the_arithmetic_of_the_other_counting_rules(tmp_path):
+def lazy(votes, *, alpha):
+    return {side: 0.125 for vote in votes for side in (vote.left, vote.right)}
+
+
+def broken(votes, *, alpha):
+    raise RuntimeError("no more")
+
+
+@pytest.mark.parametrize(
+    ("rule", "formula", "value"),
+    [
+        ("win_rate", "(3 + 0 / 2) / (3 + 1 + 0)", 0.75),
+        ("net_wins", "3 - 1", 2.0),
+        ("copeland", None, 1 / 3),  # better than two of three, worse than one
+        ("bradley_terry", None, None),
+        ("lazy", "", 0.125),  # a rule of one's own is its value
+        ("broken", "", None),
+    ],
+)
+def test_the_arithmetic_of_the_other_counting_rules(tmp_path, monkeypatch, rule, formula, value):
+    monkeypatch.setitem(PEER_RULES, "lazy", lazy)
+    monkeypatch.setitem(PEER_RULES, "broken", broken)
     plain = {"peer": {"baseline": "group", "scale": "none"}}
-    wanted = {"win_rate": ("(3 + 0 / 2) / (3 + 1 + 0)", 0.75), "net_wins": ("3 - 1", 2.0)}
-    for rule, (formula, value) in wanted.items():
-        config = configured(rewards={"peer": rule}, advantages=plain)
-        write(tmp_path / rule, config, [[held(VOTES), held(())]])
-        found = explained(tmp_path / rule, config, "0.0", A)
-        assert (found.peer.reward.formula, found.peer.reward.value, found.matches) == (formula, value, True)
+    config = configured(rewards={"peer": "margin" if rule == "broken" else rule}, advantages=plain)
+    write(tmp_path, config, [[held(VOTES), held(())]])
+    found = explained(tmp_path, configured(rewards={"peer": rule}, advantages=plain), "0.0", A)
+    if rule == "broken":
+        assert found.notes[0].startswith("step 0 cannot be recomputed")
+        assert found.notes[0].endswith("RuntimeError: no more")
+        assert found.peer.reward.stored == 0.5
+        return
+    peer = found.peer
+    if rule == "bradley_terry":
+        scores = {one.turn: one.score for one in peer.opponents}
+        assert set(scores) == {B, C, D}
+        value = -sum(scores.values())
+        assert all((one.beats > 0.5) == (one.score < peer.reward.value) for one in peer.opponents)
+    assert (peer.reward.value, found.matches) == (pytest.approx(value), True)
+    assert formula in (None, peer.reward.formula)
 
 
 def test_a_verifier_models_preference_is_shown_as_a_part_of_the_vote(tmp_path):
@@ -366,34 +398,6 @@ def test_what_is_silent_is_named(tmp_path):
     assert told == "0 (none of its votes has a value)"  # both sides are right
 
 
-def test_copeland_and_bradley_terry_name_their_opponents(tmp_path):
-    config = configured(rewards={"peer": "copeland"})
-    write(tmp_path / "c", config, [[held(VOTES), held(())]])
-    peer = explained(tmp_path / "c", config, "0.0", A).peer
-    assert peer.reward.value == pytest.approx(sum(one.sign for one in peer.opponents) / 3)
-
-    config = configured(rewards={"peer": "bradley_terry"})
-    write(tmp_path / "b", config, [[held(VOTES), held(())]])
-    peer = explained(tmp_path / "b", config, "0.0", A).peer
-    scores = {one.turn: one.score for one in peer.opponents}
-    assert set(scores) == {B, C, D}
-    assert peer.reward.value == pytest.approx(-sum(scores.values()))
-    assert all((one.beats > 0.5) == (one.score < peer.reward.value) for one in peer.opponents)
-
-
-def lazy(votes, *, alpha):
-    return {side: 0.125 for vote in votes for side in (vote.left, vote.right)}
-
-
-def test_a_rule_of_ones_own_is_its_value(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("rewards.peer").peer.PEER_RULES, "lazy", lazy)
-    config = configured(rewards={"peer": "lazy"})
-    write(tmp_path, config, [[held(VOTES), held(())]])
-    reward = explained(tmp_path, config, "0.0", A).peer.reward
-    assert (reward.value, reward.formula, reward.matches) == (0.125, "", True)
-    assert reward.source == "lazy gives the value itself"
-
-
 def test_what_is_stored_otherwise_has_its_badge(tmp_path):
     config = configured()
     debates = [held(VOTES), held((), ("5", "5", "5", None))]
@@ -476,20 +480,6 @@ def test_damaged_lines_of_the_step_are_told(tmp_path):
     assert found.notes == ("1 damaged line of this step; baseline groups lack their debates",)
     assert found.total.truth.matches is False
     assert found.streams[1].members[-1].id == "0.0"
-
-
-def test_a_step_that_cannot_be_paid_is_told(tmp_path, monkeypatch):
-    def broken(votes, *, alpha):
-        raise RuntimeError("no more")
-
-    config = configured()
-    write(tmp_path, config, [[held(VOTES), held(())]])
-    monkeypatch.setitem(__import__("rewards.peer").peer.PEER_RULES, "broken", broken)
-    config = configured(rewards={"peer": "broken"})
-    found = explained(tmp_path, config, "0.0", A)
-    assert found.notes[0].startswith("step 0 cannot be recomputed")
-    assert found.notes[0].endswith("RuntimeError: no more")
-    assert found.peer.reward.stored == 0.5
 
 
 def test_what_there_is_not_is_named(tmp_path):
@@ -616,19 +606,6 @@ def add_up(found):
 def holds(number: Number) -> bool:
     value = eval(number.formula, {"__builtins__": {}, "max": max})
     return number.value is not None and isclose(value, number.value, rel_tol=1e-9, abs_tol=1e-9)
-
-
-def test_what_a_model_wrote_cannot_drive_the_terminal(tmp_path):
-    debate = held(VOTES)
-    bad = "\x1b[2J\u202e"
-    turns = tuple(replace(t, completion=replace(t.completion, text=bad * 20)) for t in debate.turns)
-    personas = tuple(replace(persona, name=persona.name + bad) for persona in debate.personas)
-    config = configured(size=1)
-    write(tmp_path, config, [[replace(debate, turns=turns, personas=personas)]])
-    out = StringIO()
-    print_why(explained(tmp_path, config, "0.0", A).of, Printer(out))
-    assert "<U+001B>[2J<U+202E>" in out.getvalue()
-    assert all(c == "\n" or c.isprintable() for c in out.getvalue())
 
 
 def test_to_look_at_a_run_runs_no_code_that_it_names(tmp_path, monkeypatch):

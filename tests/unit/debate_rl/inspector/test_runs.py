@@ -74,11 +74,6 @@ def test_the_runs_of_a_folder_by_name(runs):
     assert files(runs) == before
 
 
-def test_one_run_by_its_folder_or_that_of_its_shards(runs):
-    assert [run.path for run in find_runs(runs / "a")] == [runs / "a"]
-    assert [run.path for run in find_runs(f"{runs}/a/transcripts")] == [runs / "a"]
-
-
 @pytest.mark.parametrize(
     ("path", "said"),
     [

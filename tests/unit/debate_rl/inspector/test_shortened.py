@@ -52,14 +52,11 @@ def test_the_browser_shows_it_beneath_its_turn(record):
     assert "<b>4" not in page
 
 
-def test_json_has_both_texts(record):
+def test_json_has_both_texts_and_a_list_flags_debates_that_stopped(record, tmp_path):
     body = debate_json("0.0", record)
     assert body["rounds_saved"] == 2
     texts = [(turn["compressed"], turn["compression_failed"]) for turn in body["turns"][:3]]
     assert texts == [(EVIL, False), ("so [...] 4", True), (None, False)]
-
-
-def test_a_list_flags_debates_that_stopped(record, tmp_path):
     write_step(tmp_path / "run/transcripts", 5, [record, make([[solved(4)] * 3])])
     stream = io.StringIO()
     with RunStore.open(tmp_path / "run") as store:

@@ -37,9 +37,6 @@ def data(*problems):
 def test_a_mode_that_a_kind_does_not_have_is_refused(grader, problem, key):
     with pytest.raises(ValueError, match=rf"grader\.{key} = '\w+': does not read the answer of {problem.id}"):
         refuse_modes(config(grader), data(problem))
-
-
-def test_modes_that_fit_are_taken():
     refuse_modes(config({"mode": "lenient", "beside": ["boxed", "gsm8k_flexible_extract"]}), data(NUMBER))
     refuse_modes(config({"mode": "first_letter", "beside": ["lenient"]}), data(LETTER))
 
@@ -64,9 +61,6 @@ def test_a_family_that_asks_for_no_box_is_said_where_a_box_alone_counts():
 def test_a_grader_that_cannot_be_is_refused(table, match):
     with pytest.raises(ValueError, match=match):
         config(table)
-
-
-def test_examples_without_a_count_are_refused():
     with pytest.raises(ValueError, match=r"path: 'x' counts with shots\.count alone"):
         Config.model_validate({"model": {"tiny": {}}, "shots": {"path": "x"}})
 
@@ -113,7 +107,4 @@ OPEN = Problem("o", "Why?", kind="open")
 def test_labels_that_nobody_has_or_that_something_else_reads_are_refused(tables, problems, message):
     with pytest.raises(ValueError, match=message):
         check_labels(labelled(**tables), data(*problems))
-
-
-def test_open_problems_may_have_pseudo_labels_beside_labelled_ones():
     check_labels(labelled(rewards={"pseudo": "voted"}), data(NUMBER, OPEN))

@@ -9,6 +9,9 @@ import pytest
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate.types import ParsedTurn, Span, TurnId
+from debate_rl.reports.document import Judged
+from debate_rl.reports.figures import figures_of
+from debate_rl.reports.rows import Study
 from rewards import RewardConfig, score_debate
 from transcripts import Record, write_step
 
@@ -73,6 +76,25 @@ def circular():
     return make(votes, correct, answers, problem="p2", step=100, level="Level 2", source="MATH/geometry")
 
 
+def scored(debate, step):
+    """The record of a debate of two rounds, graded by equality of answers and rewarded."""
+    right = {turn.id: turn.parsed.answer == debate.problem.answer for turn in debate.turns}
+    seats = range(debate.protocol.num_agents)
+    correct = tuple(tuple(right[TurnId(agent, round_)] for round_ in range(2)) for agent in seats)
+    return Record(debate, step, debate.problem.id, correct, score_debate(debate, correct, RewardConfig()))
+
+
+def judged(debates, run="run", **about):
+    study = Study(debates)
+    return Judged(run, study, figures_of(study), **about)
+
+
+def vote_on(right, problem, **about):
+    """A debate of one decidable vote, for the right side or the wrong one."""
+    vote = (2, 1, 0, 1, "left" if right else "right")
+    return make([vote], [[True], [False], [False]], [["4"], ["5"], ["6"]], problem=problem, **about)
+
+
 def records_of(step):
     """Eight debates of a step: two of each of four problems, by scripted debaters that get better."""
     config = DebateConfig(num_agents=3, num_rounds=2)
@@ -81,15 +103,7 @@ def records_of(step):
     policy = scripted_debaters(
         {p.id: Answers(str(p.answer), ("5", "6")) for p in problems}, solve=(skill,) * 3, judge=0.8
     )
-    for debate in run_debates(problems * 2, policy, config, seed=step):
-        grades = {
-            (t.agent, t.round): turn.parsed.answer == debate.problem.answer
-            for turn in debate.turns
-            for t in [turn.id]
-        }
-        correct = tuple(tuple(grades[a, r] for r in range(2)) for a in range(3))
-        rewards = score_debate(debate, correct, RewardConfig())
-        yield Record(debate, step, debate.problem.id, correct, rewards)
+    return [scored(debate, step) for debate in run_debates(problems * 2, policy, config, seed=step)]
 
 
 @pytest.fixture(scope="session")
@@ -97,7 +111,7 @@ def traced(tmp_path_factory):
     """A run of 14 steps of which the transcripts alone are left."""
     folder = tmp_path_factory.mktemp("runs") / "traced"
     for step in range(14):
-        write_step(folder / "transcripts", step, list(records_of(step)))
+        write_step(folder / "transcripts", step, records_of(step))
     return folder
 
 

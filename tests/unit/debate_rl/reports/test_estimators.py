@@ -29,24 +29,17 @@ def test_a_ratio_leaves_out_rows_that_do_not_count():
     assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 1) * error)
 
 
-def test_a_difference_with_a_problem_each_is_welchs():
+@pytest.mark.parametrize("paired", [False, True])
+def test_a_difference_is_welchs_with_a_problem_each_and_the_paired_t_within_problems(paired):
     rng = np.random.default_rng(0)
-    a, b = rng.normal(size=40), rng.normal(size=30)
-    found = intervals.difference(np.concatenate([a, b]), np.arange(70) < 40, np.arange(70))
-    welch = stats.ttest_ind(a, b, equal_var=False)
+    a, b = rng.normal(size=40), rng.normal(size=40 if paired else 30)
+    rows = np.arange(len(a) + len(b))
+    found = intervals.difference(np.concatenate([a, b]), rows < 40, rows % 40 if paired else rows)
+    wanted = stats.ttest_rel(a, b) if paired else stats.ttest_ind(a, b, equal_var=False)
     assert found.value == pytest.approx(a.mean() - b.mean())
-    assert (found.low, found.high) == pytest.approx(tuple(welch.confidence_interval(0.95)))
-    assert found.p == pytest.approx(welch.pvalue)
+    assert (found.low, found.high) == pytest.approx(tuple(wanted.confidence_interval(0.95)))
+    assert found.p == pytest.approx(wanted.pvalue)
     assert intervals.difference([1.0], [True], np.array([0])) is None
-
-
-def test_a_difference_within_problems_is_the_paired_t():
-    rng = np.random.default_rng(2)
-    a, b = rng.normal(size=12), rng.normal(size=12)
-    found = intervals.difference(np.concatenate([a, b]), np.arange(24) < 12, np.arange(24) % 12)
-    paired = stats.ttest_rel(a, b)
-    assert (found.low, found.high) == pytest.approx(tuple(paired.confidence_interval(0.95)))
-    assert found.p == pytest.approx(paired.pvalue)
 
 
 def test_a_side_with_one_problem_gives_a_difference_no_interval():
@@ -222,26 +215,17 @@ def regression(debates):
     return {f.name.removeprefix("regression/"): f.estimate.value for f in found if f.estimate}
 
 
-def test_place_and_truth(make_debate):
-    cases = [(2, (True, False, False), 30, 10), (2, (False, True, False), 15, 25)]
+@pytest.mark.parametrize(
+    ("cases", "other"),
+    [
+        ([(2, (True, False, False), 30, 10), (2, (False, True, False), 15, 25)], "correctness"),
+        ([(1, (False,) * 3, 30, 10), (2, (False,) * 3, 15, 25)], "persona/Advocate"),  # personas sum to zero
+    ],
+)
+def test_place_and_truth_or_persona(make_debate, cases, other):
     up, down = log(30 / 10), log(15 / 25)
     found = regression(votes_of(make_debate, cases))
-    assert found == pytest.approx({"position": (up + down) / 2, "correctness": (up - down) / 2})
-
-
-def test_personas_sum_to_zero(make_debate):
-    cases = [(1, (False,) * 3, 30, 10), (2, (False,) * 3, 10, 20)]
-    up, down = log(30 / 10), log(10 / 20)
-    found = regression(votes_of(make_debate, cases))
-    assert found == pytest.approx({"position": (up + down) / 2, "persona/Advocate": (up - down) / 2})
-
-
-def test_separated_votes_say_so(make_debate):
-    cases = [(2, (True, False, False), 20, 0), (2, (False, True, False), 0, 20)]
-    found = {f.name: f for f in judgment_figures(votes_of(make_debate, cases))}
-    assert found["regression/correctness"].estimate is None
-    assert "not estimable: the votes are separated" in found["regression/correctness"].why
-    assert found["judge/accuracy"].estimate.value == 1.0
+    assert found == pytest.approx({"position": (up + down) / 2, other: (up - down) / 2})
 
 
 def test_a_persona_whose_votes_all_went_one_way_is_left_out(make_debate):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from debate_rl.metrics.intervals import Estimate, difference
@@ -11,6 +13,8 @@ from debate_rl.reports.findings import KINDS, Look, findings, judgment_looks
 from debate_rl.reports.report import answers, whole_report
 from debate_rl.reports.rows import Study
 from transcripts import compile_filter
+
+from .conftest import judged, vote_on
 
 
 def look(kind="bias/position", value=0.1, p=0.001, cases=100, problems=50):
@@ -60,35 +64,19 @@ def test_what_is_not_sure_says_so():
     assert found["flip/net"] == "No clear difference: so and so."
 
 
-def votes(make_debate, rights, step=0, problem="p", first=None):
-    """Debates of a step with one decidable vote each, problems of their own; ``first``: an equal pair's."""
-    for number, right in enumerate(rights):
-        outcomes = [(2, 1, 0, 1, "left" if right else "right")]
-        correct = [[True], [False], [False]]
-        if first is not None:
-            correct = [[True], [True], [False]]
-            outcomes = [(2, 1, 0, 1, "left" if first[number] else "right")]
-        yield make_debate(
-            outcomes, correct, [["4"], ["5"], ["6"]], step=step, problem=f"{problem}{step}.{number}"
-        )
+def votes(rights, step=0):
+    """Debates of a step with one decidable vote each, on problems of their own."""
+    return [vote_on(right, f"p{step}.{number}", step=step) for number, right in enumerate(rights)]
 
 
-def judged(debates):
-    study = Study(debates)
-    return Judged("run", study, figures_of(study))
-
-
-def of_rates(make_debate, *rates):
+def of_rates(*rates):
     """A run of a step for each rate, of a hundred debates."""
-    return judged(
-        debate
-        for step, rate in enumerate(rates)
-        for debate in votes(make_debate, [n < 100 * rate for n in range(100)], step)
-    )
+    steps = (votes([n < 100 * rate for n in range(100)], step) for step, rate in enumerate(rates))
+    return judged([debate for debates in steps for debate in debates])
 
 
-def test_a_judge_that_gets_worse_is_the_first_finding_and_the_first_sentence(make_debate):
-    run = of_rates(make_debate, 0.98, 0.94, 0.87, 0.79)
+def test_a_judge_that_gets_worse_is_the_first_finding_and_the_first_sentence():
+    run = of_rates(0.98, 0.94, 0.87, 0.79)
     found = [finding for finding in findings([*judgment_looks(run)]) if finding.state == "found"]
     assert found[0].look.kind == "judge/change"
     text = "right in 98.0% of 100 votes in step 0, in 79.0% of 100 in step 3, -19.0 points"
@@ -152,7 +140,11 @@ def test_a_fault_that_judges_see_less_often_than_others_is_amber(make_debate):
     "rates", [{MADE_UP: 0.85, MISSES: 0.9}, {MADE_UP: 0.9}, {MADE_UP: 0.5, MISSES: 0.55}, {}]
 )
 def test_faults_that_judges_see_alike_are_no_finding(make_debate, rates):
-    run = of_faults(make_debate, rates) if rates else judged(votes(make_debate, [True], first=[True]))
+    run = (
+        of_faults(make_debate, rates)
+        if rates
+        else judged([make_debate([(2, 1, 0, 1, "left")], [[True], [True], [False]], [["4"], ["5"], ["6"]])])
+    )
     [found] = faults(run)
     assert found.state in ("nothing found", "too few")
     assert "fault" not in whole_report([run]).answers[1].word
@@ -168,18 +160,19 @@ def test_the_worst_of_several_kinds_pays_for_having_been_chosen(make_debate):
     assert look.estimate.p == pytest.approx(2 * alone.p)  # two kinds were looked at
 
 
-def test_the_debates_with_such_castare_named(make_debate):
+def test_the_debates_with_such_faults_are_named():
     study = Study()
-    for number, debate in enumerate(votes(make_debate, [n % 2 == 0 for n in range(40)])):
+    for number, debate in enumerate(votes([n % 2 == 0 for n in range(40)])):
         study.add(debate, f"0.{number}")
-    run = Judged("run", study, figures_of(study))
-    [look] = [look for look in judgment_looks(run) if look.kind.endswith("_fault")]
+    [look] = [
+        one for one in judgment_looks(Judged("run", study, figures_of(study))) if one.kind.endswith("_fault")
+    ]
     assert look.behind.filter == " OR ".join(f"id:0.{number}" for number in range(1, 40, 2))
     compile_filter(look.behind.filter)
 
 
-def test_a_fall_that_is_not_sure_is_amber(make_debate):
-    run = of_rates(make_debate, 0.97, 0.95, 0.93, 0.9)
+def test_a_fall_that_is_not_sure_is_amber():
+    run = of_rates(0.97, 0.95, 0.93, 0.9)
     [change] = [one for one in findings([*judgment_looks(run)]) if one.look.kind == "judge/change"]
     assert change.doubt == "not sure"
     judge = whole_report([run]).answers[1]
@@ -187,15 +180,11 @@ def test_a_fall_that_is_not_sure_is_amber(make_debate):
     assert judge.text[0].text.startswith("Not sure: right in 97.0%")
 
 
-def test_several_runs_have_a_line_each(make_debate):
-    runs = [of_rates(make_debate, 0.9, 0.9), Judged("other", *vars_of(of_rates(make_debate, 0.98, 0.7)))]
+def test_several_runs_have_a_line_each():
+    runs = [of_rates(0.9, 0.9), replace(of_rates(0.98, 0.7), run="other")]
     learned, judge, following = answers(
         runs, {}, findings([look for run in runs for look in judgment_looks(run)])
     )
     assert [part.text.partition(":")[0] for part in judge.text] == ["run", "other"]
     assert judge.text[1].text.startswith("other: better than a coin, and getting worse. Judges got worse: ")
     assert len(learned.text) == len(following.text) == 2
-
-
-def vars_of(run):
-    return run.study, run.figures

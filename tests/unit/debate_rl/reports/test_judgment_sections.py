@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from debate_rl.reports.document import Chart, Judged, Table
-from debate_rl.reports.figures import figures_of
+from debate_rl.reports.document import Chart, Table
 from debate_rl.reports.judgment import comparison_section, difference, judgment_sections
 from debate_rl.reports.report import whole_report
 from debate_rl.reports.rows import Study
 
-
-def judged(debates, run="runs/a", **about):
-    study = Study(debates)
-    return Judged(run, study, figures_of(study), **about)
+from .conftest import judged, vote_on
 
 
 def tables(sections):
@@ -27,7 +23,7 @@ def column(table, name):
 
 @pytest.fixture
 def one(ordered, circular):
-    return judged([ordered, circular])
+    return judged([ordered, circular], "runs/a")
 
 
 def test_every_figure_is_in_a_table(one):
@@ -71,7 +67,7 @@ def test_rounds_and_agents_count_from_zero(one):
 
 
 def test_a_filter_of_the_report_is_in_every_filter(ordered, circular):
-    found = judged([ordered, circular], filter="step:0 OR step:100")
+    found = judged([ordered, circular], "runs/a", filter="step:0 OR step:100")
     parts = [part for section in judgment_sections(found, ()) for part in section.parts]
     cells = [cell for part in parts if isinstance(part, Table) for row in part.rows for cell in row]
     behind = [one.behind for one in (*cells, *(part for part in parts if isinstance(part, Chart)))]
@@ -80,38 +76,30 @@ def test_a_filter_of_the_report_is_in_every_filter(ordered, circular):
     assert all(filter.startswith("(step:0 OR step:100) ") for filter in filters)
 
 
-def votes(make_debate, rights, problems):
+def votes(rights, problems):
     """A debate of one decidable vote for each; True votes for the right side."""
-    return [
-        make_debate(
-            [(2, 1, 0, 1, "left" if right else "right")],
-            [[True], [False], [False]],
-            [["4"], ["5"], ["5"]],
-            problem=problem,
-        )
-        for right, problem in zip(rights, problems, strict=True)
-    ]
+    return list(map(vote_on, rights, problems))
 
 
-def test_differences_are_paired_by_problem(make_debate):
+def test_differences_are_paired_by_problem():
     """Half of the problems right in both runs, half wrong in both: no difference, and no doubt about it."""
     rights, problems = [True, False] * 10, [f"p{n}" for n in range(20)]
-    one, other = (Study(votes(make_debate, rights, problems)) for _ in range(2))
+    one, other = (Study(votes(rights, problems)) for _ in range(2))
     same = difference(one, other, "judge/accuracy")
     assert (same.value, same.n, same.clusters) == (0.0, 40, 20)
-    apart = Study(votes(make_debate, rights, [f"q{n}" for n in range(20)]))
+    apart = Study(votes(rights, [f"q{n}" for n in range(20)]))
     unpaired = difference(one, apart, "judge/accuracy")
     # two means of 20 with variance 1/4: sqrt(2 * 1/80) with the factor 20 / 19, on 38 degrees of freedom
     assert unpaired.clusters == 40
     assert unpaired.high == pytest.approx(2.0244 * (2 / 80 * 20 / 19) ** 0.5, abs=1e-3)
-    better = Study(votes(make_debate, [True] * 10 + [True, False] * 5, problems))
+    better = Study(votes([True] * 10 + [True, False] * 5, problems))
     assert difference(better, one, "judge/accuracy").value == pytest.approx(0.25)
 
 
-def test_runs_side_by_side(make_debate):
+def test_runs_side_by_side():
     problems = [f"p{n}" for n in range(8)]
-    first = judged(votes(make_debate, [True, False] * 4, problems), "runs/a")
-    second = judged(votes(make_debate, [True] * 7 + [False], [*problems[:4], "x", "y", "z", "w"]), "runs/b")
+    first = judged(votes([True, False] * 4, problems), "runs/a")
+    second = judged(votes([True] * 7 + [False], [*problems[:4], "x", "y", "z", "w"]), "runs/b")
     [table] = comparison_section([first, second]).parts
     assert table.columns == ("figure", "runs/a", "runs/b", "minus the first")
     assert column(table, "runs/b")["judge/accuracy"].text == "0.875"

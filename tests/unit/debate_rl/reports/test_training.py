@@ -87,18 +87,25 @@ def test_every_filter_is_one_and_every_link_is_to_the_run(whole):
         assert link.run == str(whole)
 
 
-def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced):
+def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced, tmp_path):
     texts = {part.text for part in parts(report(traced), Paragraph).values()}
     assert {f"traced: {NO_METRICS}", "traced: no config.toml: settings are not known"} <= texts
     run = load_run(traced)
     assert (run.debates, len(run.curves.steps), run.read) == (14 * 8, 14, 14 * 8)
     assert len(run.curves.of("accuracy/round_0")[1]) == 14
     assert not set(traced.glob("*")) - {traced / "transcripts"}
-
-
-def test_an_empty_folder_and_none_have_no_figures(tmp_path):
-    for path in (tmp_path, tmp_path / "none"):
+    for path in (tmp_path, tmp_path / "none"):  # an empty folder, and none
         assert rows_of(parts(report(path), Table)["runs/table"])[path.name][2] == "no figures"
+
+
+def test_status_by_the_last_line_and_no_verdict_on_few_steps(whole):
+    run = load_run(whole)
+    run.settings = dict(run.settings) | {"train.steps": 100}
+    assert status(run, now=1130.0 + 500) == "still going"
+    assert status(run, now=1130.0 + 700) == "stopped"
+    write_lines(whole, read_lines(whole)[:4])
+    (whole / "transcripts").unlink()
+    assert verdict(load_run(whole))[0] == "too few steps"
 
 
 def test_two_runs_are_compared(whole, tmp_path):
@@ -128,19 +135,6 @@ def test_a_run_with_an_alarm_is_named_by_its_late_answers(whole, right, by, word
     found, _, sentence = verdict(load_run(whole))
     assert found == word
     assert "from step 14 on: the mean ratio left 1/2 to 2 (alarms: ratio" in sentence
-
-
-def test_few_steps_get_no_verdict(whole):
-    write_lines(whole, read_lines(whole)[:4])
-    (whole / "transcripts").unlink()
-    assert verdict(load_run(whole))[0] == "too few steps"
-
-
-def test_status_by_the_last_line(whole):
-    run = load_run(whole)
-    run.settings = dict(run.settings) | {"train.steps": 100}
-    assert status(run, now=1130.0 + 500) == "still going"
-    assert status(run, now=1130.0 + 700) == "stopped"
 
 
 def test_one_agent_alone_is_no_consensus(tmp_path):

@@ -39,16 +39,21 @@ def test_what_is_left_out_is_said_and_the_style_alone_is_allowed(run, tmp_path):
     assert " style=" not in page.replace(style, "")
 
 
-def test_only_an_export_is_replaced(run, tmp_path):
+def test_only_an_export_is_replaced_and_no_link_is_followed(run, tmp_path):
     path = tmp_path / "notes.html"
     path.write_text("mine")
+    (tmp_path / "out.html").symlink_to("/dev/null")
     with RunStore.open(run) as store:
-        with pytest.raises(ValueError, match=r"notes\.html: is there and is not an export"):
-            export_html(store, "", path)
+        for kept, why in ((path, "is there and is not an export"), (tmp_path / "out.html", "is not a file")):
+            with pytest.raises(ValueError, match=rf"{kept.name}: {why}"):
+                export_html(store, "", kept)
         assert path.read_text() == "mine"
         path.unlink()
+        (tmp_path / "mine").write_text("mine")
+        (tmp_path / ".notes.html.new").symlink_to(tmp_path / "mine")
         export_html(store, "", path, limit=1)
         export_html(store, "", path, limit=2)
+    assert (tmp_path / "mine").read_text() == "mine"
     assert path.read_text(encoding="utf-8").count('class="exported"') == 2
 
 
@@ -72,18 +77,3 @@ def test_hostile_texts_stay_texts(hostile_run, hostile_texts, tmp_path):
     assert "<img" not in page
     assert page.count("</title>") == page.count("</style>") == 1
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e\u2066\ufeff]", page)
-
-
-def test_what_is_no_plain_file_is_left_alone(run, tmp_path):
-    path = tmp_path / "out.html"
-    path.symlink_to("/dev/null")
-    with RunStore.open(run) as store, pytest.raises(ValueError, match=r"out\.html: is not a file"):
-        export_html(store, "", path)
-
-
-def test_a_link_beside_the_file_is_not_written_through(run, tmp_path):
-    (tmp_path / "mine").write_text("mine")
-    (tmp_path / ".out.html.new").symlink_to(tmp_path / "mine")
-    with RunStore.open(run) as store:
-        export_html(store, "", tmp_path / "out.html")
-    assert (tmp_path / "mine").read_text() == "mine"

@@ -89,11 +89,6 @@ def serve():
 
 
 @pytest.fixture
-def hostile(hostile_run, serve):
-    return serve(hostile_run), f"/run/{quote(hostile_run.name, safe='')}"
-
-
-@pytest.fixture
 def small(run, serve):
     return serve(run)
 
@@ -103,26 +98,28 @@ def ids_of(folder: Path) -> list[str]:
         return [row.id for row in store.debates(limit=1000)]
 
 
-def test_hostile_texts_reach_every_page_as_text_alone(hostile, hostile_run):
-    client, base = hostile
+def safe(page: str) -> Reader:
+    """What a page holds, which has the tags and attributes of our templates alone, and one script."""
+    read = Reader(page)
+    for tag, attributes in read.tags:
+        assert tag in TAGS
+        assert set(attributes) <= ATTRIBUTES, (tag, attributes)
+        assert not (attributes.get("href") or "/").startswith("javascript")
+    assert sum(tag == "script" for tag, _ in read.tags) == 1
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e\u2066\ufeff]", page)
+    return read
+
+
+def test_hostile_texts_reach_every_page_as_text_alone(serve, hostile_run, hostile_texts):
+    client, base, shown = serve(hostile_run), f"/run/{quote(hostile_run.name, safe='')}", ""
     pages = [f"{base}/", f"{base}/debates", f"{base}/replays"]
     pages += [f"{base}/debate/{id}{view}" for id in ids_of(hostile_run) for view in VIEWS]
     for page in pages:
         answer = client.get(page)
         assert answer.status_code == 200, page
-        read = Reader(answer.text)
-        for tag, attributes in read.tags:
-            assert tag in TAGS, (page, tag)
-            assert set(attributes) <= ATTRIBUTES, (page, tag, attributes)
-            assert not (attributes.get("href") or "/").startswith("javascript"), page
-        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e\u2066\ufeff]", answer.text), page
-        assert sum(tag == "script" for tag, _ in read.tags) == 1
+        read = safe(answer.text)
         assert "49" not in re.findall(r"\{\{7\*7\}\}|\b49\b", read.text)
-
-
-def test_a_hostile_text_can_be_read_on_its_page(hostile, hostile_run, hostile_texts):
-    client, base = hostile
-    shown = "".join(Reader(client.get(f"{base}/debate/{id}").text).text for id in ids_of(hostile_run))
+        shown += read.text if "/debate/" in page and page.count("/") == 4 else ""
     for text in hostile_texts:
         if text.isprintable():
             assert " ".join(text.split()) in shown
@@ -130,13 +127,12 @@ def test_a_hostile_text_can_be_read_on_its_page(hostile, hostile_run, hostile_te
         assert code in shown
 
 
-def test_pages_stay_small_and_a_long_turn_is_shown_whole_on_request(hostile, hostile_run):
-    client, base = hostile
-    found = {id: client.get(f"{base}/debate/{id}") for id in ids_of(hostile_run)}
-    assert max(len(answer.content) for answer in found.values()) < 300_000
-    long = next(answer for answer in found.values() if "more characters" in answer.text)
+def test_pages_stay_small_and_a_long_turn_is_shown_whole_on_request(serve, hostile_run):
+    client, base = serve(hostile_run), f"/run/{quote(hostile_run.name, safe='')}"
+    found = [client.get(f"{base}/debate/{id}") for id in ids_of(hostile_run)]
+    assert max(len(answer.content) for answer in found) < 300_000
+    long = next(answer for answer in found if "more characters" in answer.text)
     more = re.search(r'([\d,]+) more characters: <a href="([^"]*)"', long.text)
-    assert more is not None
     assert int(more[1].replace(",", "")) > 900_000
     assert len(client.get(more[2].replace("&amp;", "&")).content) > 1_000_000
 
@@ -314,23 +310,16 @@ def test_a_page_that_is_asked_for_again_has_what_is_new(serve, run, step_records
     assert "KL" not in steps
 
 
-def test_a_list_of_runs_follows_them_while_one_is_written(serve, run):
+def test_a_folder_of_runs_lists_them_and_follows_them_while_one_is_written(serve, run, hostile_run):
+    assert serve(run).get("/").headers["location"] == "/run/run/"
+    assert hostile_run.name in Reader(serve(hostile_run.parent).get("/").text).text
     shutil.copytree(run, run.parent / "other")
     client = serve(run.parent)
     assert "data-refresh" not in client.get("/").text
     with locked(run):
         client.site._looked = -10.0
         page = client.get("/").text
-    assert page.count("data-refresh") == 1
-    assert page.count("running") == 1
-
-
-def test_a_folder_of_runs_lists_them_and_one_run_is_gone_to(serve, run, hostile_run):
-    client = serve(run)
-    assert client.get("/").headers["location"] == "/run/run/"
-    client = serve(hostile_run.parent)
-    page = Reader(client.get("/").text)
-    assert hostile_run.name in page.text
+    assert (page.count("data-refresh"), page.count("running")) == (1, 1)
 
 
 def test_a_damaged_line_is_told_and_the_rest_is_shown(serve, run):
@@ -442,13 +431,8 @@ def test_what_matters_most_comes_first_in_a_list(small):
     assert re.findall(r'<th scope="col" class="n wide-only">([^<]*)</th>', page) == ["malformed", "tokens"]
 
 
-@pytest.fixture
-def watched(judged_run, serve):
-    return serve(judged_run)
-
-
-def test_pairs_under_attack_are_shown_with_whatever_was_said(watched, hostile_texts):
-    count = len(hostile_texts)
+def test_pairs_under_attack_are_shown_with_whatever_was_said(serve, judged_run, small, hostile_texts):
+    count, watched = len(hostile_texts), serve(judged_run)
     assert "The judge under attack" in watched.get("/run/judged/").text
     page = Reader(watched.get("/run/judged/pairs").text)
     assert f"{count} of {2 * count} attacks: right by the start judge, and not by this one" in page.text
@@ -457,27 +441,21 @@ def test_pairs_under_attack_are_shown_with_whatever_was_said(watched, hostile_te
     assert f"0 of {2 * count} attacks" in earlier
     for number in range(count):
         answer = watched.get(f"/run/judged/pairs?pair={number}")
-        read = Reader(answer.text)
         assert answer.status_code == 200
-        assert {tag for tag, _ in read.tags} <= TAGS
-        assert all(set(attributes) <= ATTRIBUTES for _, attributes in read.tags)
-        assert sum(tag == "script" for tag, _ in read.tags) == 1
+        read = safe(answer.text)
         assert "fake check" in read.text
         assert "after 7 steps: no valid vote" in read.text
     for nothing in ("pair=999", "step=3"):
         assert watched.get(f"/run/judged/pairs?{nothing}").status_code == 404
+    assert small.get("/run/run/pairs").status_code == 404  # a run without a watched judge
+    assert "The judge under attack" not in small.get("/run/run/").text
 
 
-def test_many_pairs_are_a_page_at_a_time(watched, monkeypatch, hostile_texts):
+def test_many_pairs_are_a_page_at_a_time(serve, judged_run, monkeypatch, hostile_texts):
     monkeypatch.setattr("debate_rl.inspector.web.pages.PAGE", 3)
-    found, url = [], "/run/judged/pairs"
+    watched, found, url = serve(judged_run), [], "/run/judged/pairs"
     while url:
         tags = [attributes for _, attributes in Reader(watched.get(url).text).tags]
         found += [one["href"] for one in tags if one.get("data-testid") == "pair-link"]
         url = next((one["href"] for one in tags if one.get("data-testid") == "page-next"), None)
     assert len(set(found)) == len(found) == len(hostile_texts)
-
-
-def test_a_run_without_a_watched_judge_has_no_page_of_pairs(small):
-    assert small.get("/run/run/pairs").status_code == 404
-    assert "The judge under attack" not in small.get("/run/run/").text

@@ -19,14 +19,11 @@ from debate_rl.inspector.web import listen, need_packages, url_of
 HOME = Path(debate_rl.__file__).parents[1]
 
 
-def test_a_port_in_use_is_one_line():
+def test_where_nobody_can_listen_is_one_line():
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=rf"^port {port} is in use; choose another by --port"):
             listen("127.0.0.1", port)
-
-
-def test_a_host_that_is_not_ours_is_one_line():
     with pytest.raises(OSError, match=r"^cannot listen on 192\.0\.2\.1:0: "):
         listen("192.0.2.1", 0)
 
@@ -47,15 +44,8 @@ def test_addresses_have_brackets_and_tokens_where_due():
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_the_command_serves_until_it_is_interrupted(run, host):
-    command = [
-        sys.executable,
-        "-W",
-        "error::DeprecationWarning:inspector",
-        "-m",
-        "debate_rl.commands.main",
-        "inspect",
-    ]
-    command += [str(run), "--web", "--port", "0", "--host", host, "--filter", "winner:wrong"]
+    command = [sys.executable, "-W", "error::DeprecationWarning:inspector", "-m", "debate_rl.commands.main"]
+    command += ["inspect", str(run), "--web", "--port", "0", "--host", host, "--filter", "winner:wrong"]
     env = os.environ | {"PYTHONPATH": str(HOME)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=run.parent
