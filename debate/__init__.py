@@ -1,6 +1,8 @@
-"""Debate: several agents answer, review and judge one another, blind; one policy plays them all.
+"""Run debates in which agents answer, review and judge each other's anonymous work.
 
-The names below are the public ones. Importing this package loads no model library.
+One policy plays all agents.
+
+The names below are the public API. Importing this package does not load a model library.
 """
 
 from debate.config import DebateConfig

@@ -1,7 +1,7 @@
-"""Long solutions, shortened by a model for those who read them; the answer stays as it was written.
+"""Shorten long solutions with a model before the other agents read them. The answer is kept as written.
 
-A prompt holds the solutions of all others, so a few long ones fill it. What the model writes is shown if it
-gives the same answer; after some tries the solution is cut instead, as where a prompt does not fit.
+A prompt holds the solutions of all other agents, so a few long ones can fill it. The shortened text is shown
+if it gives the same answer. If no try succeeds, the solution is cut, as it is when a prompt does not fit.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Compressor:
-    """Who shortens the solutions of a debate, and what says that two turns give the same answer."""
+    """Shortens the solutions of a debate.
+
+    ``agreed`` decides whether two turns give the same answer.
+    """
 
     policy: Policy
     agreed: Agreed
@@ -48,7 +51,7 @@ class Compressor:
     name: str
 
     async def compress(self, turns: Sequence[Turn]) -> tuple[Compression, ...]:
-        """Return what is shown instead of each long solution of a round, in the order of the turns."""
+        """Return the text shown instead of each long solution of a round, in the order of the turns."""
         long = [turn for turn in turns if self._is_long(turn)]
         tried: dict[TurnId, tuple[Completion, ...]] = {turn.id: () for turn in long}
         texts: dict[TurnId, str] = {}
@@ -68,7 +71,7 @@ class Compressor:
         )
 
     def _is_long(self, turn: Turn) -> bool:
-        """Return whether others are going to read a solution of more tokens than they should."""
+        """Return whether others will read this turn's solution and it is longer than ``compress.over``."""
         config, problem = self.seating.config, self.seating.problem
         read = turn.id.round + 1 < rounds_held(config) and config.history_rounds != 0
         over = config.compress.over
@@ -103,7 +106,10 @@ class Compressor:
         return (await self.policy.sample(request)).whole()
 
     def _read(self, turn: Turn, reply: Completion) -> str | None:
-        """Return the shorter text of a reply, its box kept; None if it is none, or answers otherwise."""
+        """Return the shortened solution from a reply, with its box.
+
+        None if the reply has no complete, shorter text, or if that text gives another answer.
+        """
         public = self._public(turn)
         text = _written(reply.text, in_thinking=opens_thinking(self.policy, self._messages(turn)))
         if text.count("\\boxed") > 1:
@@ -115,14 +121,14 @@ class Compressor:
         return text if whole and same else None
 
     def _same_grade(self, turn: Turn, text: str) -> bool:
-        """Return whether a solution's text gives the answer that its turn does, if that gives any."""
+        """Return whether the text gives the same answer as the turn; True for a turn without an answer."""
         problem, reply = self.seating.problem, f"<solution>{text}</solution>"
         parsed = parse_turn(reply, handles=(), own=None, due=False)
         short = replace(turn, completion=replace(turn.completion, text=reply), parsed=parsed)
         return not self.agreed(problem, (turn,)) or self.agreed(problem, (turn, short))
 
     def _cut(self, turn: Turn) -> str:
-        """Return the solution cut to the share that is not too long."""
+        """Return the solution cut to about ``compress.over`` tokens."""
         public, over = self._public(turn), self.seating.config.compress.over or 0
         solution = public.solution or ""
         length = len(solution) * over // solution_tokens(turn)
@@ -130,9 +136,10 @@ class Compressor:
 
 
 def solution_tokens(turn: Turn) -> int:
-    """Return about how many tokens a solution has: those that are in it, or its share of the reply's.
+    """Return about how many tokens a solution has.
 
-    Without any count of tokens a token is three characters.
+    If the reply has token offsets, count the tokens that overlap the solution. Otherwise, take the solution's
+    fraction of the reply's token count. Without a token count, assume three characters per token.
     """
     span, reply = turn.parsed.solution, turn.completion
     if span is None:
@@ -147,7 +154,10 @@ def solution_tokens(turn: Turn) -> int:
 
 
 def _written(reply: str, *, in_thinking: bool) -> str:
-    """Return what a reply has after its thinking: the inside of a solution's tags, if it wrote them."""
+    """Return the text of a reply after its thinking.
+
+    If the reply has solution tags, return the text inside them.
+    """
     solution = parse_turn(reply, handles=(), own=None, due=False, in_thinking=in_thinking).solution
     if solution is not None:
         return without_private(clean(solution.of(reply))).strip()
@@ -155,7 +165,7 @@ def _written(reply: str, *, in_thinking: bool) -> str:
 
 
 def without_tokens(reply: Completion) -> Completion:
-    """Return a reply with the counts of its tokens in their place: nobody learns from it."""
+    """Return a reply without its tokens but with their counts, for a reply that is not trained on."""
     prompt, written = token_counts(reply)
     bare = Completion((), (), (), reply.text, reply.stop_reason, reply.policy_version)
     return replace(bare, prompt_count=prompt, token_count=written)

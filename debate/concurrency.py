@@ -1,4 +1,4 @@
-"""Coroutines that run at once, and the way from them back to code that is not asynchronous."""
+"""Run coroutines concurrently, and run a coroutine from synchronous code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class _Carried(Exception):
-    """A KeyboardInterrupt or SystemExit on its way out of a task, where it would break the event loop."""
+    """Carries a KeyboardInterrupt or SystemExit out of a task, where it would break the event loop."""
 
     def __init__(self, stop: BaseException) -> None:
         super().__init__(stop)
@@ -21,9 +21,11 @@ class _Carried(Exception):
 
 
 async def together(calls: Sequence[Coroutine[object, object, T]]) -> list[T]:
-    """Await all calls at once; the first exception is raised once the others are cancelled and ended.
+    """Await all calls concurrently.
 
-    Await it within ``stops_released``.
+    If one raises, cancel the others, wait for them, then raise its exception.
+
+    Call this function within ``stops_released``.
     """
     tasks = [asyncio.create_task(_carrying(call)) for call in calls]
     try:
@@ -33,7 +35,7 @@ async def together(calls: Sequence[Coroutine[object, object, T]]) -> list[T]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for call in calls:
-            call.close()  # one that was cancelled before it began would be warned of
+            call.close()  # a coroutine cancelled before it started would cause a warning
         raise
 
 
@@ -46,7 +48,7 @@ async def _carrying(call: Coroutine[object, object, T]) -> T:
 
 @contextmanager
 def stops_released() -> Generator[None]:
-    """Raise what ``together`` carried out of its tasks."""
+    """Raise the KeyboardInterrupt or SystemExit that ``together`` carried out of a task."""
     try:
         yield
     except _Carried as carried:
@@ -54,7 +56,7 @@ def stops_released() -> Generator[None]:
 
 
 def run_async(call: Coroutine[object, object, T]) -> T:
-    """Run a coroutine to its end; in a thread where an event loop already runs, as in notebooks."""
+    """Run a coroutine to its end. If an event loop already runs, as in notebooks, use a thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -17,7 +17,7 @@ from debate.tools import FENCE
 _LABEL = re.compile(r"[^\W_]+(?:[ _-][^\W_]+)*")
 MOST_ROUNDS = 64
 Seat: TypeAlias = Literal["learning", "frozen", "remote"]
-"""Who speaks for an agent: the policy that learns, the weights that it began with, or another model."""
+"""The model that plays an agent: the learning policy, its initial weights, or another model."""
 
 
 class WriterConfig(Settings):
@@ -63,7 +63,7 @@ class CompressionConfig(WriterConfig, _Over):
 
 
 class LevelConfig(Settings):
-    """What is smaller in debates on problems of one level."""
+    """A smaller debate for problems of one level."""
 
     level: str = Field(min_length=1)
     """The level, as the problems name it."""
@@ -78,7 +78,7 @@ class LevelConfig(Settings):
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
     def changes(self) -> dict[str, int]:
-        """Return the settings that are other than on other problems."""
+        """Return the settings that differ from those of other problems."""
         sizes = {"num_agents": self.num_agents, "num_rounds": self.num_rounds}
         return {name: size for name, size in sizes.items() if size is not None}
 
@@ -299,7 +299,7 @@ class DebateConfig(Settings):
         return self
 
     def seat(self, agent: int) -> Seat:
-        """Return who speaks for an agent.
+        """Return which model plays an agent.
 
         >>> [DebateConfig(num_agents=2, seats=("learning", "frozen")).seat(agent) for agent in range(2)]
         ['learning', 'frozen']
@@ -307,18 +307,19 @@ class DebateConfig(Settings):
         return self.seats[agent] if self.seats else "learning"
 
     def learns(self, agent: int) -> bool:
-        """Return whether the policy that learns speaks for an agent."""
+        """Return whether the learning policy plays an agent."""
         return self.seat(agent) == "learning"
 
     @property
     def learners(self) -> int:
-        """How many agents learn."""
+        """The number of agents that learn."""
         return sum(map(self.learns, range(self.num_agents)))
 
     def of_level(self, level: str) -> Self:
-        """Return the protocol of problems of a level; ``min_rounds`` is left out where no fewer can be held.
+        """Return the protocol for problems of a level.
 
-        Fewer agents sit on the first of the seats.
+        ``min_rounds`` is dropped if a debate of that level could not end early. With fewer agents, the first
+        seats are kept.
 
         >>> config = DebateConfig(num_agents=5, num_rounds=4, by_level=({"level": 1, "num_agents": 3},))
         >>> [config.of_level(level).num_agents for level in ("1", "2")]
@@ -335,13 +336,13 @@ class DebateConfig(Settings):
         return chosen.model_copy(update={"min_rounds": None})
 
     def protocols(self) -> list[Self]:
-        """Return the protocol of problems of no named level, and that of each level."""
+        """Return the protocol for problems without a named level, then the protocol of each level."""
         return [self.of_level(""), *(self.of_level(one.level) for one in self.by_level)]
 
     def one_round(self, *, alone: bool = False) -> Self:
-        """Return the protocol of one round of solutions, all by the policy itself.
+        """Return a protocol with one round of solutions, all by the learning policy.
 
-        ``alone``: by one agent, the first persona.
+        ``alone``: use only one agent, with the first persona.
 
         >>> DebateConfig(num_agents=5, num_rounds=4, min_rounds=2).one_round().num_rounds
         1
@@ -359,19 +360,19 @@ class DebateConfig(Settings):
 
     @property
     def summary_thinking(self) -> int:
-        """Tokens for the summariser's thinking."""
+        """Maximum tokens for the summarizer's thinking."""
         own = self.summary.thinking_tokens
         return self.thinking_tokens if own is None else own
 
     @property
     def compress_thinking(self) -> int:
-        """Tokens for the thinking of the model that shortens solutions."""
+        """Maximum thinking tokens of the model that shortens solutions."""
         own = self.compress.thinking_tokens
         return self.thinking_tokens if own is None else own
 
     @property
     def agent_personas(self) -> tuple[Persona, ...]:
-        """The persona of each agent (N,), cycled. A dotted path is imported here and nowhere before.
+        """The persona of each agent (N,), cycled. Only this property imports a dotted path.
 
         >>> [persona.name for persona in DebateConfig(num_agents=6).agent_personas][5]
         'Methodical Analyst'
@@ -387,7 +388,7 @@ class DebateConfig(Settings):
 
 
 def check_label(label: str) -> None:
-    """Raise ValueError unless the label is words of letters and digits.
+    """Raise ValueError unless the label consists of words of letters and digits.
 
     >>> check_label("Agent 1")
     """

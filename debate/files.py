@@ -1,7 +1,7 @@
-"""Files that may be of anybody's making, read whole within bounds: plain files, JSON and TOML.
+"""Read whole files from untrusted sources within limits: plain files, JSON and TOML.
 
-A pipe would be waited for, a device has no end, a sparse file may claim a terabyte, and a short text may make
-a parser fill the memory.
+The limits matter because reading a pipe blocks, a device has no end, a sparse file may claim a terabyte, and
+a short text can make a parser fill the memory.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 LARGEST = 16 << 20
-"""Bytes of a file of facts or settings."""
+"""Maximum bytes of a file of facts or settings."""
 LARGEST_TOML = 1 << 20
 LARGEST_DATA = 16 << 30
-"""Bytes of a file of problems: a larger data set has several."""
+"""Maximum bytes of a file of problems. A larger data set needs several files."""
 DEEPEST = 64
-"""Parts of a dotted key, as a parser's memory grows with their square."""
+"""Maximum parts of a dotted key. A parser's memory grows with the square of this number."""
 NESTED = 2 * DEEPEST
-"""Tables and lists in each other: what reads them later may call itself for each."""
+"""Maximum nesting depth of tables and lists. Code that reads them later may recurse once per level."""
 TOO_DEEP = f"it is nested more than {NESTED} deep"
 T = TypeVar("T")
 _DEEP_KEY = re.compile(
@@ -35,7 +35,7 @@ _DEEP_KEY = re.compile(
 
 
 def open_plain(path: Path, most: int | None = None) -> BufferedReader:
-    """Open a plain file to read; OSError for anything else, and for one of more than ``most`` bytes."""
+    """Open a plain file for reading. OSError if it is not a plain file or has more than ``most`` bytes."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     state = os.fstat(fd)
     if stat.S_ISREG(state.st_mode) and (most is None or state.st_size <= most):
@@ -47,7 +47,7 @@ def open_plain(path: Path, most: int | None = None) -> BufferedReader:
 
 
 def _size(count: int) -> str:
-    """Return a number of bytes in words.
+    """Format a number of bytes.
 
     >>> _size(1 << 40), _size(16 << 20), _size((16 << 20) + 1)
     ('1,024 GiB', '16 MiB', '16,777,217 bytes')
@@ -57,18 +57,18 @@ def _size(count: int) -> str:
 
 
 def read_plain(path: Path, most: int = LARGEST) -> bytes:
-    """Return the bytes of a plain file; OSError for anything else, and for more than ``most`` bytes."""
+    """Return the bytes of a plain file. OSError if it is not a plain file or has more than ``most`` bytes."""
     with open_plain(path, most) as file:
         data = file.read(most + 1)
-    if len(data) > most:  # a file of the system may have more than it says
+    if len(data) > most:  # a system file may hold more bytes than its stated size
         raise OSError(errno.EFBIG, f"has more than {_size(most)}", str(path))
     return data
 
 
 def plain_lines(path: Path, longest: int = LARGEST) -> Iterator[bytes]:
-    """Yield the lines of a plain file, each with its newline if it has one; a run's own files may be long.
+    """Yield the lines of a plain file, each with its newline if it has one.
 
-    OSError for what is not a plain file, and for a line of more than ``longest`` bytes.
+    The file may have any size. OSError if it is not a plain file or a line has more than ``longest`` bytes.
     """
     with open_plain(path) as file:
         while line := file.readline(longest + 1):
@@ -78,7 +78,10 @@ def plain_lines(path: Path, longest: int = LARGEST) -> Iterator[bytes]:
 
 
 def read_json(path: Path) -> Any:
-    """Return what a file of JSON holds; OSError, or ValueError with the path if it is not JSON."""
+    """Return the parsed content of a JSON file.
+
+    OSError if it cannot be read; ValueError with the path if it is not JSON.
+    """
     try:
         return _shallow(json.loads, read_plain(path))
     except ValueError as error:
@@ -86,7 +89,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file; OSError, or ValueError if it is not TOML."""
+    """Return the tables of a TOML file. OSError if it cannot be read; ValueError if it is not TOML."""
     text = read_plain(path, LARGEST_TOML).decode()
     if _DEEP_KEY.search(text):
         raise ValueError(f"a key has more than {DEEPEST} parts")
@@ -94,7 +97,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _shallow(parse: Callable[[T], Any], text: T) -> Any:
-    """Return what a parser makes of a text; ValueError if its tables and lists are nested too deeply."""
+    """Return the result of parsing a text. ValueError if tables and lists are nested too deeply."""
     try:
         level = [value := parse(text)]
     except RecursionError:
@@ -114,7 +117,7 @@ def _inside(value: Any) -> Iterable[Any]:
 
 @contextmanager
 def naming(path: Path | str) -> Generator[None]:
-    """Give an OSError without a file the name of the file being written: a full disk names none."""
+    """Add the path of the file being written to an OSError without a filename, such as for a full disk."""
     try:
         yield
     except OSError as error:
@@ -123,12 +126,12 @@ def naming(path: Path | str) -> Generator[None]:
 
 
 def name_error(error: OSError, path: Path | str) -> None:
-    """Name the file in an error of the system that names none."""
+    """Add the path to a system error that has no filename."""
     if error.filename is None and error.errno and error.strerror == os.strerror(error.errno):
         error.filename = str(path)
 
 
 def write_text(path: Path | str, text: str) -> None:
-    """Write a file of UTF-8 text; OSError with its name."""
+    """Write a UTF-8 text file. An OSError names the file."""
     with naming(path):
         Path(path).write_text(text, encoding="utf-8")

@@ -54,11 +54,11 @@ from debate.types import (
 )
 
 OnSaid: TypeAlias = Callable[[Turn | Summary, tuple[Message, ...]], None]
-"""Called with what was said in a debate as it comes, and with the messages that it read."""
+"""Called with each turn or summary of a debate as it arrives, and with the messages that prompted it."""
 
 
 def unheard(said: Turn | Summary, read: tuple[Message, ...]) -> None:
-    """Ignore the reply."""
+    """Ignore the turn or summary."""
 
 
 async def hold_debate(
@@ -74,13 +74,15 @@ async def hold_debate(
 ) -> Debate:
     """Hold one debate and return it with every turn and every vote as cast.
 
-    The result depends on the arguments alone if the policy's replies depend on the requests' seeds alone.
-    ``name`` is what requests call the debate; it must be unique among debates that share the policy at a
-    time. ``summarizer`` writes summaries and compressions if ``config`` wants any; None is the policy itself.
-    ``agreed`` says whether all answers of a round are the same, which ends the debate from
-    ``config.min_rounds`` on. An exception of a policy ends the debate and is raised here; PromptTooLongError
-    when a prompt cannot be cut to fit. ``on_said`` is called with each turn as it comes, and the messages
-    that it read, and with each summary.
+    The result depends only on the arguments if the policy's replies depend only on the requests' seeds.
+    ``name`` identifies the debate in requests; it must be unique among the debates that use the policy at the
+    same time. ``summarizer`` writes summaries and compressions if ``config`` asks for them; None uses the
+    policy itself. ``agreed`` returns whether all answers of a round are the same; from ``config.min_rounds``
+    on, that ends the debate. ``on_said`` is called with each turn or summary as it arrives, and with the
+    messages that prompted it.
+
+    An exception of a policy ends the debate and is raised here. PromptTooLongError if a prompt cannot be cut
+    to fit.
     """
     with seat_at(policy), stops_released():
         called = name or debate_name(seed, problem.id)
@@ -99,7 +101,7 @@ async def debate_in_seat(
     agreed: Agreed,
     on_said: OnSaid = unheard,
 ) -> Debate:
-    """Hold one debate from an entered seat: its rounds of solutions, then the ballot if one is due."""
+    """Hold one debate within an entered seat: its rounds of solutions, then the ballot if one is due."""
     if config.tools != "none" and not runs_programs(policy):
         raise ValueError(
             f'debate.tools = "{config.tools}": this policy runs no programs; see debate_rl.inference.tools'
@@ -110,7 +112,7 @@ async def debate_in_seat(
     turns: list[Turn] = []
     summaries: list[Summary] = []
     compressions: list[Compression] = []
-    past: list[list[Entry]] = []  # what others may see, (round, N)
+    past: list[list[Entry]] = []  # texts that other agents may see, (round, N)
     held: list[tuple[int, ...]] = [()] * config.num_agents  # the tokens of each agent's conversation
     while (round_ := len(past)) < rounds_held(seating.config):
         summary = await _summarize(seating, past, round_, summarizer, on_said, seed=seed, name=name)
@@ -166,9 +168,10 @@ async def debate_in_seat(
 def _next_wave(
     seating: Seating, round_: int, spoken: Sequence[Turn], answers: Sequence[int], seed: int
 ) -> Mapping[int, Pair | None]:
-    """Return the agents that speak next in a round, each with the pair it is asked about, if it is one.
+    """Return the agents that speak next in a round, each with the pair to compare (None unless Swiss).
 
-    ``spoken``: the round's turns so far; ``answers``: those of ``next_pairs`` for a ballot by Swiss pairing.
+    ``spoken``: the round's turns so far. ``answers``: the argument of ``next_pairs`` for a Swiss ballot,
+    otherwise empty.
     """
     if answers:
         said = {turn.id.agent: result_of(turn, votes_of(turn, seating.handles)) for turn in spoken}
@@ -180,7 +183,7 @@ def _next_wave(
 async def _asked_again(
     seating: Seating, past: Past, turns: Sequence[Turn], policy: Policy, seed: int, name: str
 ) -> tuple[Swapped, ...]:
-    """Return second ballots on what each judge compared, in the other order, where a ballot was held."""
+    """Return a second ballot of each judge of the final ballot, with the solutions in the other order."""
     turned, other = turned_round(seating), derive_seed(seed, "swapped")
     ballots = [turn for turn in turns if turn.id.round == seating.config.num_rounds]
     prompts = ballot_prompts(turned, past, ballots, policy)
@@ -195,7 +198,7 @@ async def _asked_again(
 async def _spoken(
     seating: Seating, policy: Policy, request: SampleRequest, prompt: Prompt, on_said: OnSaid
 ) -> Turn:
-    """Return the turn that a policy's reply to one request makes."""
+    """Sample the reply to one request and return its turn."""
     reply = (await policy.sample(request)).whole()
     in_thinking = opens_thinking(speaker_at(policy, request.seat), request.messages)
     turn = read_turn(seating, request, prompt, reply, in_thinking=in_thinking)
@@ -212,7 +215,10 @@ def _turn_prompt(
     held: int,
     pair: Pair | None,
 ) -> Prompt:
-    """Return the prompt of one turn; ``held``: the tokens of its conversation, if it is one."""
+    """Return the prompt of one turn.
+
+    ``held``: the number of tokens already in the agent's conversation; 0 without one.
+    """
     if seating.config.conversation:
         budget = conversation_budget(policy, seating, turn.agent, turn.round, held=held)
         return next_prompt(seating, past, turn.agent, turn.round, budget)
@@ -223,10 +229,10 @@ def _turn_prompt(
 async def _summarize(
     seating: Seating, past: Past, round_: int, policy: Policy, on_said: OnSaid, *, seed: int, name: str
 ) -> Summary | None:
-    """Return the summary of what this round shows, one for all; None if nothing is shown, or none wanted.
+    """Return the summary of the past rounds shown in this round, the same for all agents.
 
-    The summariser sees what the agents would: the problem and public, anonymous texts. It is not an agent,
-    and nothing that it writes is trained.
+    None if no past round is shown or summaries are off. The summarizer sees what the agents would see: the
+    problem and public, anonymous texts. It is not an agent, and its output is not trained on.
     """
     config, wanted = seating.config, seating.config.summary
     if not wanted.enabled or not rounds_shown(round_, config.history_rounds):
@@ -261,7 +267,7 @@ def turn_request(
     *,
     prefix: tuple[int, ...] = (),
 ) -> SampleRequest:
-    """Return the request of one turn, with the persona's own temperature and a seed of its own."""
+    """Return the request for one turn, with the persona's temperature and a seed specific to this turn."""
     config = seating.config
     return SampleRequest(
         messages=prompt.messages,
@@ -287,7 +293,7 @@ def read_turn(
     *,
     in_thinking: bool = False,
 ) -> Turn:
-    """Return the turn that a reply makes, parsed with the labels of its debate."""
+    """Return the turn made from a reply, parsed with the labels of its debate."""
     handle = seating.handles[request.turn.agent]
     ballot = not holds_solutions(seating.config, request.turn.round)
     parsed = read_reply(
@@ -315,14 +321,14 @@ def read_turn(
 
 
 def cut_length_of(prompt: Prompt) -> int | UnsetType:
-    """Return ``Turn.cut_length``: stored only where a text was shortened."""
+    """Return ``Turn.cut_length``, which is set only if a text was shortened."""
     return UNSET if prompt.cut_length is None else prompt.cut_length
 
 
 def votes_of(turn: Turn, handles: Sequence[str]) -> Iterator[Vote]:
-    """Yield the votes that a turn cast on turns it was shown, repeats included.
+    """Yield the votes that a turn cast on turns it was shown, including repeated votes.
 
-    A handle means its agent's newest shown turn, and credit goes to exactly that turn.
+    A handle refers to the newest shown turn of its agent, and credit goes to exactly that turn.
     """
     meant = {handles[target.agent].upper(): target for target in turn.compared}
     for ballot in turn.parsed.ballots:
@@ -332,7 +338,7 @@ def votes_of(turn: Turn, handles: Sequence[str]) -> Iterator[Vote]:
 
 
 def debate_name(number: int, problem_id: str) -> str:
-    """Return what a debate is called in requests: a number, which orders them, and the problem's id.
+    """Return the name of a debate in requests: a number, which sorts the debates, and the problem's id.
 
     >>> debate_name(12, "gsm8k/7")
     '000012:gsm8k/7'

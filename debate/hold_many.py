@@ -1,4 +1,4 @@
-"""Hold many debates at the same time; each continues as soon as its own round is complete."""
+"""Hold many debates concurrently. Each continues as soon as its own round is complete."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ def run_debates(
     on_debate: Callable[[int, Debate], None] | None = None,
     within: AbstractContextManager[object] | None = None,
 ) -> list[Debate]:
-    """Hold one debate for each problem of the list, at the same time, and return them in the list's order.
+    """Hold one debate per problem, concurrently, and return them in the order of the problems.
 
     For K debates of one problem, list it K times: each debate's seed comes from ``seed``, its number and the
-    problem's id. ``numbers``: of each, none twice; None numbers them by their index in the list. Every debate
-    continues once its own round is complete; ``max_live`` bounds how many are open at a time, and
-    ``summarizer`` and ``agreed`` are as in ``hold_debate``, one for all. Works where an event loop already
-    runs, as in notebooks, by using a thread.
-    ``held``: debates that were held before, by their index in the list; they are not held again.
-    ``on_debate`` is called with index and debate as each ends, in the order in which they do.
-    ``within`` is open while the event loop runs, and neither while it is made nor while it is closed: an
-    exception that a signal raises there would leave it half closed.
+    problem's id. ``numbers`` are the debates' numbers, all different; None uses their indices in the list.
+    Each debate continues once its own round is complete. ``max_live`` limits how many are open at the same
+    time. ``summarizer`` and ``agreed`` are as in ``hold_debate`` and shared by all debates. If an event loop
+    already runs, as in notebooks, this function uses a thread.
+
+    ``held``: debates that were held before, by index; they are not held again. ``on_debate`` is called with
+    the index and the debate as each one ends, in order of completion. ``within`` is entered and left inside
+    the event loop, because an exception that a signal raises while the loop is created or closed would leave
+    the loop half closed.
+
     The first exception of the policy cancels the other debates and is raised here.
     """
     if max_live is not None and max_live < 1:
@@ -66,7 +68,10 @@ def run_debates(
 async def _hold_all(
     missing: Sequence[int], hold: Callable[[int], Awaitable[None]], policy: Policy, *, seats: int
 ) -> None:
-    """Hold the missing debates, so many at a time; a seat takes the next one when its debate has ended."""
+    """Hold the missing debates, at most ``seats`` at a time.
+
+    A seat starts the next debate when its debate has ended.
+    """
     waiting = iter(missing)
 
     async def keep_seat(seat: ExitStack) -> None:
@@ -74,13 +79,13 @@ async def _hold_all(
             for index in waiting:
                 await hold(index)
 
-    with stops_released(), ExitStack() as all_seats:  # every seat is taken before the first request
+    with stops_released(), ExitStack() as all_seats:  # all seats are entered before the first request
         taken = [all_seats.enter_context(taken_seat(policy)) for _ in range(seats)]
         await together([keep_seat(seat) for seat in taken])
 
 
 def taken_seat(policy: Policy) -> ExitStack:
-    """Return an entered seat of a policy; leaving it twice is harmless."""
+    """Return an entered seat of a policy. It may be left twice."""
     with ExitStack() as stack:
         stack.enter_context(seat_at(policy))
         return stack.pop_all()

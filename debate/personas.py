@@ -1,4 +1,4 @@
-"""Personas: what one is, the five of the debate recipe, and the preset with wider temperatures."""
+"""Personas: the class, the five of the debate recipe, and a preset with a wider range of temperatures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from debate.values import HALVES, Value
 
 
 class Persona(Value, frozen=True):
-    """A way of working, given to one agent.
+    """A working style given to one agent.
 
     ``temperature`` applies to every request of the agent and to its log-probabilities.
     """
@@ -26,7 +26,7 @@ class Persona(Value, frozen=True):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Say how settings read a persona: as one, or as a table of its fields."""
+        """Return the schema by which settings accept a persona: a Persona, or a table of its fields."""
         return core_schema.no_info_plain_validator_function(
             lambda value: value if isinstance(value, cls) else msgspec.convert(value, cls),
             serialization=core_schema.plain_serializer_function_ser_schema(msgspec.to_builtins),
@@ -77,7 +77,7 @@ PRESETS: dict[str, tuple[Persona, ...]] = {"default": PERSONAS, "wide": WIDE_PER
 
 
 def check_personas(personas: Sequence[Persona]) -> None:
-    """Raise ValueError for a temperature that nothing can be sampled at, and for half a character."""
+    """Raise ValueError for a negative or infinite temperature, or for a lone surrogate in a text."""
     for persona in personas:
         if HALVES.search(persona.name + persona.instructions):
             raise ValueError(f"{persona.name!r}: holds half a character (a lone surrogate)")
@@ -86,7 +86,7 @@ def check_personas(personas: Sequence[Persona]) -> None:
 
 
 def own_personas(path: str) -> tuple[Persona, ...]:
-    """Return the personas that "package.module:NAME" names; ValueError when it is not a list of them.
+    """Return the personas at "package.module:NAME". ValueError if it is not a non-empty list of personas.
 
     >>> own_personas("debate.personas:WIDE_PERSONAS") == WIDE_PERSONAS
     True

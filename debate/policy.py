@@ -1,24 +1,35 @@
-"""What a policy may have in addition to the protocol, the defaults without it, and policies of your own.
+"""Optional methods of a policy, the defaults without them, and policies of your own.
 
 A policy may have:
 
-``seat()``, a context manager: a policy that batches counts the live debates by it;
-``opens_thinking(messages)``: whether the prompt ends with ``<think>``;
-``context_tokens`` (int | None): the most tokens of prompt and completion together;
-``count_tokens(messages)``: the length of a prompt;
-``hold()``, a context manager: a policy that batches samples nothing meanwhile (a program of a reply runs);
-``written(text)``, ``read(tokens)`` and ``is_end(token)``: the ids of a text within a reply, the text and the
-offsets of ids, and whether an id ends a reply. A policy that has them, and gives tokens, continues from the
-tokens of ``SampleRequest.begun``; any other from its text;
-``runs_programs`` (True): programs of a reply run as it is written (``debate_rl.inference.tools``);
-``count_continuation(messages)``: how many tokens messages add after a reply. A policy that has it begins a
-prompt with the ``prefix`` of a request, and can hold conversations (``debate.conversation``).
-``remote`` (Policy): who answers the requests of seats that are "remote", and counts their tokens;
-``freeze()``: have requests of seats that are "frozen" answered by the weights of this moment from now on,
-whatever ``update`` brings. Before, and without it, these are answered as all others are;
-Where it knows how many tokens there were and not which, ``Completion`` has fields for the counts.
+``seat()``, a context manager: a batching policy uses it to count the live debates.
 
-One of your own is named in a configuration as "package.module:factory".
+``opens_thinking(messages)``: whether the prompt ends with ``<think>``.
+
+``context_tokens`` (int | None): the maximum tokens of prompt and completion together.
+
+``count_tokens(messages)``: the number of tokens of a prompt.
+
+``hold()``, a context manager: a batching policy samples nothing within it (a program of a reply is running).
+
+``written(text)``, ``read(tokens)`` and ``is_end(token)``: the token ids of a text within a reply, the text
+and the offsets of token ids, and whether a token id ends a reply. A policy that has these methods, and
+returns tokens, continues from the tokens of ``SampleRequest.begun``; any other policy continues from its
+text.
+
+``runs_programs`` (True): programs of a reply run while it is generated (``debate_rl.inference.tools``).
+
+``count_continuation(messages)``: the number of tokens that messages add after a reply. A policy with this
+method starts a prompt with the ``prefix`` of a request, and can hold conversations (``debate.conversation``).
+
+``remote`` (Policy): answers the requests of "remote" seats, and counts their tokens.
+
+``freeze()``: from now on, the current weights answer the requests of "frozen" seats, whatever ``update``
+brings. Before that call, or without this method, these requests are answered like all others.
+
+If a policy knows only the numbers of tokens and not the ids, ``Completion`` has fields for the counts.
+
+To use your own policy, name it in a configuration as "package.module:factory".
 """
 
 from __future__ import annotations
@@ -36,24 +47,27 @@ KEY = "model.policy"
 
 
 def seat_at(policy: Policy) -> AbstractContextManager[object]:
-    """Return the policy's seat for one debate, or nothing to enter."""
+    """Return the policy's seat for one debate, or an empty context manager."""
     seat: Callable[[], AbstractContextManager[object]] = getattr(policy, "seat", nullcontext)
     return seat()
 
 
 def hold_at(policy: Policy) -> AbstractContextManager[object]:
-    """Return what keeps a policy that batches from sampling, or nothing to enter."""
+    """Return the context manager that stops a batching policy from sampling, or an empty one."""
     hold: Callable[[], AbstractContextManager[object]] = getattr(policy, "hold", nullcontext)
     return hold()
 
 
 def runs_programs(policy: Policy) -> bool:
-    """Return whether programs in the replies of a policy run."""
+    """Return whether the policy runs the programs in its replies."""
     return bool(getattr(policy, "runs_programs", False))
 
 
 def speaker_at(policy: Policy, seat: Seat) -> Policy:
-    """Return who speaks at a seat, as far as prompts are counted and read; ValueError if nobody does."""
+    """Return the policy that generates replies at a seat. ValueError if a "remote" seat has no policy.
+
+    Use it to count and read prompts; requests go to ``policy`` itself.
+    """
     if seat != "remote":
         return policy
     remote: Policy | None = getattr(policy, "remote", None)
@@ -66,7 +80,7 @@ def speaker_at(policy: Policy, seat: Seat) -> Policy:
 
 
 def freeze(policy: Policy) -> None:
-    """Have frozen seats answered by today's weights from now on; ValueError if a policy cannot."""
+    """Answer frozen seats with the current weights from now on. ValueError if the policy cannot."""
     keep: Callable[[], None] | None = getattr(policy, "freeze", None)
     if keep is None:
         raise ValueError(
@@ -79,26 +93,32 @@ def freeze(policy: Policy) -> None:
 def opens_thinking(policy: Policy, messages: Sequence[Message]) -> bool:
     """Return whether a reply to these messages begins within a think block.
 
-    If it is cut off before ``</think>`` it is then all thinking, and stays private.
+    If such a reply is cut off before ``</think>``, all of it is thinking and stays private.
     """
     opens: Callable[[Sequence[Message]], bool] | None = getattr(policy, "opens_thinking", None)
     return opens is not None and opens(messages)
 
 
 def context_limit(policy: Policy) -> int | None:
-    """Return the most tokens that prompt and completion may have together, None for no limit."""
+    """Return the maximum tokens of prompt and completion together, or None for no limit."""
     limit: int | None = getattr(policy, "context_tokens", None)
     return limit
 
 
 def token_counter(policy: Policy) -> Callable[[tuple[Message, ...]], int]:
-    """Return how the policy counts a prompt's tokens, or a guess: three characters each, rounded up."""
+    """Return the policy's function that counts a prompt's tokens.
+
+    The default estimates one token per three characters, rounded up.
+    """
     count: Callable[[tuple[Message, ...]], int] = getattr(policy, "count_tokens", _a_third_of_the_characters)
     return count
 
 
 def continuation_counter(policy: Policy) -> Callable[[tuple[Message, ...]], int]:
-    """Return how the policy counts what messages add after a reply; ValueError if it cannot go on so."""
+    """Return the policy's function that counts the tokens that messages add after a reply.
+
+    ValueError if the policy has none.
+    """
     count: Callable[[tuple[Message, ...]], int] | None = getattr(policy, "count_continuation", None)
     if count is None:
         raise ValueError(
@@ -109,7 +129,7 @@ def continuation_counter(policy: Policy) -> Callable[[tuple[Message, ...]], int]
 
 
 def token_counts(completion: Completion) -> tuple[int, int]:
-    """Return how many tokens prompt and reply had: as many as there are ids, or what the engine reported.
+    """Return the token counts of the prompt and of the reply, from the ids or as the engine reported.
 
     >>> token_counts(Completion((5, 6), (7,), (0.0,), "4", "stop", 0))
     (2, 1)
@@ -125,10 +145,10 @@ def _a_third_of_the_characters(messages: tuple[Message, ...]) -> int:
 
 
 def own_policy(path: str, key: str = KEY) -> Callable[..., Policy]:
-    """Return the factory of that path; what it makes is checked against ``Policy``. ``key`` named it.
+    """Return the policy factory at a path. Its result is checked against ``Policy``.
 
-    ValueError if there is no such factory, where it does not take what it is called with, and where what
-    it makes is not a policy.
+    ``key`` is the configuration key that contains the path. ValueError if there is no such factory, if it
+    does not accept its arguments, or if its result is not a policy.
     """
     factory = load_factory(path, key=key, methods=("sample", "update"))
 
@@ -140,7 +160,7 @@ def own_policy(path: str, key: str = KEY) -> Callable[..., Policy]:
 
 
 def _checked(path: str, key: str, policy: object) -> Policy:
-    """Return the object as a policy, or say which part of the protocol it lacks."""
+    """Return the object as a policy. ValueError names the part of the protocol that it lacks."""
     if type(getattr(policy, "version", None)) is not int:
         raise ValueError(f"{key}: what {path!r} makes has no number 'version'; see debate.Policy")
     for name, arguments in (("sample", (None,)), ("update", (None, 0))):

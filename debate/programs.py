@@ -1,7 +1,8 @@
 r"""Programs in a reply: a block that opens with ```python, and the ```output block after it.
 
-The form is that of NuminaMath-TIR. An opening ends its line, and a closing fence has one of its own. What a
-program printed is made harmless before it enters a reply: it can neither close its block nor form a tag.
+The format is that of NuminaMath-TIR. An opening fence ends its line, and a closing fence has a line of its
+own. The output of a program is escaped before it enters a reply, so it can neither close its block nor form a
+tag.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from debate.values import blanked
 
 OUTPUT = "output"
 CLAIMED = "claimed output"
-"""What the label of an output becomes, for others, where nothing ran."""
+"""The label shown to others for an output that no program wrote."""
 REFUSED = "Not run: a turn may run {most}, and this one has. Go on without."
 CUT = "\n[... output left out ...]\n"
 
@@ -28,23 +29,23 @@ _CLOSING = re.compile(r"^[ \t]{0,40}`{3,}[ \t]{0,40}(?:\n|\Z)", re.MULTILINE)
 _OUTPUT = re.compile(r"\s{0,40}(`{3,}[ \t]{0,4}output[ \t]{0,40}\n)", re.IGNORECASE)
 _LABEL = re.compile(r"((?<!`)`{3,}[^\S\n]*)output", re.IGNORECASE)
 _PRINTED = "\0"
-"""Stands in a label, until claims are named: no cleaned text has it."""
+"""Marks the label of a real output until claimed outputs are relabelled. Cleaned text never contains it."""
 _FENCES = re.compile(r"`{3,}")
 
 
 class Program(NamedTuple):
-    """A program in a text: its ``block`` with both fences, and the ``code`` within."""
+    """A program in a text: ``block`` includes both fences, ``code`` is the text between them."""
 
     block: Span
     code: Span
 
     def source(self, text: str) -> str:
-        """Return the program, without what all its lines are indented by."""
+        """Return the program without its common indentation."""
         return dedent(self.code.of(text))
 
 
 def find_program(text: str, start: int = 0) -> Program | None:
-    r"""Return the first program that is whole from an index on.
+    r"""Return the first complete program at or after an index.
 
     >>> text = "So:\n```python\nprint(4)\n```\n"
     >>> find_program(text).source(text), find_program(text[:-4])
@@ -58,9 +59,10 @@ def find_program(text: str, start: int = 0) -> Program | None:
 
 
 def output_spans(text: str) -> tuple[Span, ...]:
-    r"""Return where a text that no sandbox wrote has outputs: blocks right after the programs.
+    r"""Return the spans of outputs in a text that no sandbox wrote: output blocks directly after programs.
 
-    Each goes from its opening to the line break after its closing fence, or to the end of the text.
+    Each span runs from the opening fence to the line break after the closing fence, or to the end of the
+    text.
 
     >>> text = "```python\nprint(2)\n```\n```output\n2\n```\nSo 2."
     >>> [span.of(text) for span in output_spans(text)]
@@ -80,7 +82,7 @@ def output_spans(text: str) -> tuple[Span, ...]:
 
 
 def output_block(output: str, *, most: int | None = None) -> str:
-    r"""Return an output as it stands in a reply, with at most this many characters of it: its ends are kept.
+    r"""Return an output block for a reply. If the output exceeds ``most`` characters, its middle is left out.
 
     >>> output_block("4\n"), output_block("")
     ('```output\n4\n```\n', '```output\n```\n')
@@ -94,21 +96,21 @@ def output_block(output: str, *, most: int | None = None) -> str:
 
 
 def shown_output(ran: Ran) -> str:
-    """Return a program's output as its reply gets it: what it wrote, and why it ended unless that says so."""
+    """Return a program's output for its reply, followed by its error unless the output contains it."""
     told = ran.error and ran.error not in ran.output
     return f"{ran.output.rstrip()}\n{ran.error}".lstrip("\n") if told else ran.output
 
 
 def claimed_outputs(text: str, calls: Iterable[Call]) -> list[int]:
-    """Return where a reply has what looks like an output, and no program printed it."""
+    """Return the positions in a reply of apparent outputs that no program printed."""
     unprinted = blanked(text, (Span(call.code.end, call.block.end) for call in calls))
     return [match.start() for match in _LABEL.finditer(unprinted)]
 
 
 def public_part(text: str, span: Span, calls: Iterable[Call]) -> str:
-    r"""Return what others may see of a part of a reply: an output that no program wrote is called claimed.
+    r"""Return the public text of a part of a reply, with outputs that no program wrote labelled as claimed.
 
-    Claims are named last, for what is private may stand within a label.
+    Claims are relabelled last because private text may be hidden inside a label.
 
     >>> public_part("```output\n4\n```", Span(0, 15), ())
     '```claimed output\n4\n```'

@@ -1,4 +1,4 @@
-"""What the protocols with roles, and ballots by Swiss pairing, need of the other settings of a debate."""
+"""What the protocols with roles, and ballots by Swiss pairing, require of a debate's other settings."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 GAMES = ("zero_sum", "consultancy")
-"""Protocols in which two argue and the others judge: a proposer, a critic, and judges."""
+"""Protocols with a proposer and a critic, who argue, and judges."""
 
 
 class Need(NamedTuple):
-    """A setting by its key, its value, whether that is possible, and what is."""
+    """A requirement: a setting's key, its value, whether the value is possible, and what is needed."""
 
     key: str
     value: object
@@ -23,7 +23,7 @@ class Need(NamedTuple):
 
 
 def refuse_impossible(config: DebateConfig) -> None:
-    """ValueError for the first setting that the protocol of a debate, or its ballot, has no use for."""
+    """Raise ValueError for the first setting that does not fit the protocol of a debate or its ballot."""
     asked = (f'protocol = "{config.protocol}"', _needs), ('ballot = "swiss"', _needs_of_pairs)
     for what, needs in asked:
         for need in needs(config):

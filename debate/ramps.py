@@ -1,4 +1,4 @@
-"""Settings that change with the step: a number, or points between which the value runs in straight lines."""
+"""Settings that change with the step: a number, or points with linear interpolation between them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ S = TypeVar("S", bound=Settings)
 
 
 class Points(tuple[tuple[int, float], ...]):
-    """(step, value) pairs, steps ascending; the values outside them are those of the first and the last."""
+    """(step, value) pairs with ascending steps. Outside them, the first or the last value applies."""
 
     __slots__ = ()
 
 
 def read_ramp(given: object, *, low: float = -inf, high: float = inf) -> float | Points:
-    """Return a number, or points ``[[step, value], ...]``, as read from a configuration; ValueError else.
+    """Return a number, or points ``[[step, value], ...]``, from a configuration value. ValueError for others.
 
     >>> read_ramp([[0, 1], [100, 0.5]])
     ((0, 1.0), (100, 0.5))
@@ -53,7 +53,7 @@ def _is_number(given: object) -> bool:
 
 
 def _step_of(point: Any) -> int:
-    """Return the step of a point that has a step and a value."""
+    """Return the step of a point. ValueError unless it is a pair of a step and a value."""
     if not _is_list(point) or len(point) != 2 or not _is_number(point[1]):
         raise ValueError(f"a point has a step and a value, as in [100, 0.5], got {point!r}")
     step = point[0]
@@ -63,7 +63,7 @@ def _step_of(point: Any) -> int:
 
 
 def _checked(value: float, low: float, high: float) -> float:
-    """Return the value as a float; ValueError if it is not finite, or outside its bounds."""
+    """Return the value as a float. ValueError if it is not finite or is outside its bounds."""
     if not isfinite(value):
         raise ValueError(f"should be a finite number, got {value}")
     if value < low:
@@ -81,22 +81,22 @@ class Within:
     le: float = inf
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
-        """Return how pydantic reads a ramp of these bounds."""
+        """Return the schema by which pydantic parses a ramp with these bounds."""
         return no_info_plain_validator_function(partial(read_ramp, low=self.ge, high=self.le))
 
 
 Ramp: TypeAlias = Annotated[float | Points, Within()]
-"""A number, or points ``[[step, value], ...]``: straight lines between, constant outside."""
+"""A number, or points ``[[step, value], ...]``: linear between the points and constant outside them."""
 Share: TypeAlias = Annotated[float | Points, Within(0, 1)]
-"""A ramp from 0 to 1."""
+"""A ramp with values in [0, 1]."""
 Weight: TypeAlias = Annotated[float | Points, Within(0)]
-"""A ramp of 0 or more."""
+"""A ramp with values of 0 or more."""
 Penalty: TypeAlias = Annotated[float | Points, Within(le=0)]
-"""A ramp of 0 or less."""
+"""A ramp with values of 0 or less."""
 
 
 def check_steps(steps: Sequence[int]) -> None:
-    """ValueError unless the steps at which a setting changes begin with 0 and ascend."""
+    """Raise ValueError unless the steps at which a setting changes start with 0 and ascend."""
     for before, after in pairwise(steps):
         if after <= before:
             raise ValueError(f"the steps must ascend, got {after} after {before}")
@@ -120,7 +120,7 @@ def value_at(ramp: Ramp, step: int) -> float:
 
 
 def number(ramp: Ramp) -> float:
-    """Return a ramp that is a number; ValueError for points, whose value depends on the step.
+    """Return a ramp that is a number. ValueError for points, whose value depends on the step.
 
     >>> number(0.5)
     0.5
@@ -131,7 +131,7 @@ def number(ramp: Ramp) -> float:
 
 
 def values_of(ramp: Ramp) -> tuple[float, ...]:
-    """Return the values of the points, or the one number: no step has one above the highest of them.
+    """Return the values of the points, or the one number. No value at any step is above their maximum.
 
     >>> values_of(Points(((0, 1.0), (100, 0.0)))), values_of(0.5)
     ((1.0, 0.0), (0.5,))
@@ -140,7 +140,7 @@ def values_of(ramp: Ramp) -> tuple[float, ...]:
 
 
 def settings_at(settings: S, step: int) -> S:
-    """Return the settings of a step: a number instead of every ramp."""
+    """Return the settings of a step, with a number instead of every ramp."""
     values = {name: value_at(points, step) for name, points in ramps_of(settings).items()}
     return settings.model_copy(update=values) if values else settings
 

@@ -1,4 +1,4 @@
-"""How a reply is read in a debate: as the kind of its problem and the task of its round want it."""
+"""Parse a reply in a debate, according to the kind of its problem and the task of its round."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from debate.types import WHOLE_RESPONSE, Completion, FailureReason, Kind, Parsed
 
 
 class Untagged(NamedTuple):
-    """How a reply without tags is read: the strings that may end it, and whether tags were due."""
+    """How to parse a reply without tags: the stop strings that may end it, and whether tags were due."""
 
     stop: tuple[str, ...] = ()
     due: bool = True
 
 
 def untagged_rule(config: DebateConfig, texts: PromptTexts, round_: int) -> Untagged | None:
-    """Return how replies of a round are read that have no tags; None if such a reply has no solution."""
+    """Return how to parse a reply without tags in a round, or None if such a reply has no solution."""
     if not reads_untagged(config, round_):
         return None
     return Untagged((*config.stop, *(texts.stop if config.prompt_stops else ())), due=texts.sections)
@@ -40,9 +40,9 @@ def read_reply(
     untagged: Untagged | None = None,
     critic: str | None = None,
 ) -> ParsedTurn:
-    """Return what ``parse_turn`` reads from a reply, as the problem's kind and the round's task want it.
+    """Parse a reply with ``parse_turn``, adapted to the problem's kind and the round's task.
 
-    ``untagged``: what makes a reply without a solution's tags the solution as a whole; None if it is none.
+    ``untagged``: how a reply without solution tags becomes the solution as a whole; None if it does not.
     ``critic``: the author's own handle in a round of criticism.
     """
     text = completion.stated
@@ -68,9 +68,10 @@ def _with_criticisms(text: str, parsed: ParsedTurn, handles: Iterable[str], own:
 
 
 def whole_reply(text: str, parsed: ParsedTurn, untagged: Untagged, *, cut: bool) -> ParsedTurn:
-    """Return a reply without a solution's tags with all after its thinking as the solution, if there is any.
+    """Return a reply without solution tags, with all text after its thinking as the solution.
 
-    The stop string that ended it is left out. ``cut``: the reply ended at its limit.
+    The stop string that ended it is left out. A reply with no such text is returned unchanged. ``cut``: the
+    reply ended at its token limit.
     """
     start = parsed.thinking.end if parsed.thinking else 0
     ended = next((len(string) for string in untagged.stop if not cut and text.endswith(string)), 0)
@@ -86,7 +87,6 @@ def whole_reply(text: str, parsed: ParsedTurn, untagged: Untagged, *, cut: bool)
 
 
 def _without_missing_solution(parsed: ParsedTurn) -> ParsedTurn:
-    """Return a parsed reply without the failure for a missing solution."""
     kept = tuple(
         f for f in parsed.failures if (f.reason, f.detail) != (FailureReason.MISSING_SECTION, "solution")
     )

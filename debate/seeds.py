@@ -1,4 +1,4 @@
-"""Seeds: one integer per purpose, derived by name, so that no draw depends on scheduling."""
+"""Derive seeds, one integer per purpose, by name, so that no draw depends on scheduling."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def derive_seed(*parts: str | int) -> int:
-    """Return a seed in [0, 2**63) that depends on every part and on nothing else.
+    """Return a seed in [0, 2**63) that depends only on the parts, and on each of them.
 
     >>> derive_seed(7, "problem", 3) == derive_seed(7, "problem", 3)
     True
@@ -22,5 +22,5 @@ def derive_seed(*parts: str | int) -> int:
 
 
 def debate_seed(seed: int, number: int, problem: Problem) -> int:
-    """Return the seed of the debate of a number, as ``run_debates`` has it."""
+    """Return the seed of the debate with this number, as in ``run_debates``."""
     return derive_seed(seed, "debate", number, problem.id)

@@ -1,4 +1,4 @@
-"""What every configuration builds on: the base of its models, and what it names by dotted path."""
+"""The base class of all configurations, and loading of objects that they name by dotted path."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Settings(BaseModel):
-    """A group of settings: frozen, with the defaults in its fields. An unknown key is refused."""
+    """A group of settings: frozen, with the defaults in its fields. Unknown keys are refused."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -25,9 +25,9 @@ class Settings(BaseModel):
         allow_inf_nan=False,
     )
     renamed: ClassVar[Mapping[str, str]] = {}
-    """Former keys, with what replaces them: a former key is refused by a line that says both."""
+    """Former keys and what replaces them. A former key is refused with a message that names both."""
     same: ClassVar[Mapping[str, type[BaseModel]]] = {}
-    """Keys that mean the same in another model: they are listed together with it."""
+    """Keys that mean the same in another model, and are documented together with it."""
 
     @model_validator(mode="before")
     @classmethod
@@ -64,7 +64,7 @@ def _items(data: object) -> list[tuple[str, object]]:
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
-    """Return a hint for an unknown name: the known name nearest to it, or ``otherwise`` where none is near.
+    """Return a hint for an unknown name: the nearest known name, or ``otherwise`` if none is near.
 
     >>> did_you_mean("lerner", ("learner", "train"), "valid: learner, train")
     "did you mean 'learner'?"
@@ -74,11 +74,11 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def load_dotted(path: str, *, key: str) -> object:
-    """Return the object at "package.module:NAME", running the module's code; ValueError if there is none.
+    """Return the object at "package.module:NAME", running the module's code. ValueError if there is none.
 
-    ``key`` is the configuration's key that has the path. Python's own modules are refused, before they are
-    imported, and so is what others have from them: none of it is made for a debate, and much of it acts when
-    it is called.
+    ``key`` is the configuration key that contains the path. Modules of the standard library are refused
+    before they are imported, and so are their functions and classes in other modules. None of them is made
+    for a debate, and many act when they are called.
 
     >>> load_dotted("debate.personas:PRESETS", key="debate.personas") is not None
     True
@@ -98,7 +98,7 @@ def load_dotted(path: str, *, key: str) -> object:
         raise ValueError(f"{key}: {path!r} is part of Python itself, and not made for this")
     try:
         module = import_module(module_name)
-    except Exception as error:  # whatever somebody's module does when it runs
+    except Exception as error:  # the module may raise anything when it runs
         reason = f"{type(error).__name__}: {error}"
         if isinstance(error, ModuleNotFoundError) and error.name == module_name.partition(".")[0]:
             reason += "; PYTHONPATH=. finds the modules of this folder"
@@ -113,7 +113,7 @@ def load_dotted(path: str, *, key: str) -> object:
 
 
 def _of_python(module: str) -> bool:
-    """Return whether a module is of the standard library.
+    """Return whether a module belongs to the standard library.
 
     >>> [_of_python(name) for name in ("os.path", "builtins", "numpy")]
     [True, True, False]
@@ -122,7 +122,7 @@ def _of_python(module: str) -> bool:
 
 
 class LoadedTable(Mapping[str, T]):
-    """A table of objects by name, each imported when it is first asked for.
+    """A table of objects by name. Each object is imported on first use.
 
     >>> LoadedTable({"seed": "debate.seeds:derive_seed"})["seed"].__name__
     'derive_seed'
@@ -143,7 +143,7 @@ class LoadedTable(Mapping[str, T]):
 
 
 def load_function(path: str, *, key: str) -> Callable[..., Any]:
-    """Return the callable at a path; ValueError if it is not callable, or a class.
+    """Return the callable at a path. ValueError if it is a class or not callable.
 
     >>> load_function("debate.personas:PRESETS", key="rewards.peer")
     Traceback (most recent call last):
@@ -158,10 +158,10 @@ def load_function(path: str, *, key: str) -> Callable[..., Any]:
 
 
 def load_factory(path: str, *, key: str, methods: Sequence[str]) -> Callable[..., Any]:
-    """Return the class at a path, or the function that is annotated to return one; it is not called.
+    """Return the class at a path, or the function annotated to return one. It is not called.
 
-    ValueError unless the class has these ``methods``: a path names any code there is, and only what is made
-    for this is called with what else stands in a configuration.
+    ValueError unless the class has these ``methods``: a path may name any code, and only code made for this
+    purpose should be called with the settings of a configuration.
 
     >>> load_factory("envs.registry:DataSetEnvironment", key="env.kind", methods=["problems"]).__name__
     'DataSetEnvironment'
@@ -177,17 +177,17 @@ def load_factory(path: str, *, key: str, methods: Sequence[str]) -> Callable[...
 
 
 def _returned(function: object) -> object:
-    """Return what a function is annotated to return, None if that is not known."""
+    """Return the return annotation of a function, or None if it is unknown."""
     try:
         return get_type_hints(function).get("return")
-    except Exception:  # an annotation is any expression, of names that may not be there
+    except Exception:  # an annotation may be any expression, with undefined names
         return None
 
 
 def require_call(function: Callable[..., object], name: str, *args: object, **settings: object) -> None:
     """Raise ValueError if the function cannot be called with these arguments. It is not called.
 
-    ``name`` is what the message calls it.
+    ``name`` is the function's name in the message.
 
     >>> require_call(sorted, "rule", [2, 1], reverse=True)
     >>> require_call(sorted, "rule", [2, 1], alpha=0.1)
@@ -202,7 +202,7 @@ def require_call(function: Callable[..., object], name: str, *args: object, **se
 
 
 def install_hint(extra: str) -> str:
-    """Return the command that installs an extra; it is of the source, as nothing is published.
+    """Return the command that installs an extra from source, because the package is not published.
 
     >>> install_hint("inspect")
     'pip install ".[inspect]" in the folder of the source'

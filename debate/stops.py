@@ -1,4 +1,4 @@
-"""Stop strings of a reply."""
+"""Find the stop strings of a reply."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def end_of_stop(text: str, stop: Sequence[str], begin: int) -> int | None:
-    """Return where the stop string that comes first after a character ends; None if none comes.
+    """Return the index after the first stop string at or after ``begin``, or None.
 
     >>> end_of_stop("a</s>b</s>", ("</s>",), 2), end_of_stop("a", ("</s>",), 0)
     (10, None)

@@ -1,4 +1,4 @@
-"""Second ballots: the last round's solutions shown to every judge once more, in the other order."""
+"""Second ballots: every judge sees the last round's solutions again, in reverse order."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from debate.types import Policy, Swapped, Turn, TurnId, Vote
 
 
 def turned_round(seating: Seating) -> Seating:
-    """Return the seating of a debate with every viewer's order the other way round."""
+    """Return the seating of a debate with every viewer's order reversed."""
     return replace(seating, orders=tuple(order[::-1] for order in seating.orders))
 
 
 def ballot_prompts(
     turned: Seating, past: Past, ballots: Sequence[Turn], policy: Policy
 ) -> dict[TurnId, Prompt]:
-    """Return the prompts of the final ballot, made for its turns; ``past``: of all rounds held."""
+    """Return the prompts for a second ballot of each turn. ``past``: the entries of all rounds held."""
     config, prompts = turned.config, dict[TurnId, Prompt]()
     for ballot in ballots:
         agent, round_ = ballot.id
@@ -33,5 +33,5 @@ def ballot_prompts(
 
 
 def second_ballot(turn: Turn, votes: tuple[Vote, ...]) -> Swapped:
-    """Return what is kept of a ballot that was asked for again."""
+    """Return the stored form of a second ballot."""
     return Swapped(turn.id, turn.compared, without_tokens(turn.completion), votes)

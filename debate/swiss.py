@@ -1,7 +1,7 @@
-"""A final ballot by Swiss pairing: each judge compares one pair, in stages, and those that lead meet.
+"""A final ballot by Swiss pairing: each judge compares one pair, in stages, and the leaders meet.
 
-After V1 [arXiv 2603.04304]: first every solution is compared, then those of the best results, which are still
-in doubt. In each stage half of the judges that are left vote: N of them in about log2 N + 1 stages.
+After V1 [arXiv 2603.04304]: first every solution is compared, then the solutions with the best results, which
+are still in doubt. In each stage half of the remaining judges vote, so N judges need about log2 N + 1 stages.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from debate.types import Outcome, Problem, Turn, Vote
 Pair: TypeAlias = tuple[int, int]
 """Two agents whose solutions are compared."""
 Result: TypeAlias = tuple[Pair, int]
-"""A pair and what its judge said: +1 for the first, -1 for the second, 0 for neither or nothing."""
+"""A pair and its judge's verdict: +1 for the first, -1 for the second, 0 for a tie or no verdict."""
 
 _FOR_LEFT: dict[Outcome, int] = {"left": 1, "right": -1, "tie": 0}
 
 
 def next_pairs(answers: Sequence[int], said: Mapping[int, Result], *, seed: int) -> dict[int, Pair]:
-    """Return which judges vote next, by agent, each on which pair; {} once all N have voted.
+    """Return the judges that vote next, each with its pair; {} once all N have voted.
 
-    ``answers``: (N,), equal numbers for solutions of the same answer. ``said``: the results so far, by judge.
-    Solutions that nobody compared come first, then those of the best mean result; a pair has two answers
-    if that is possible, and never the judge's own work. Judges whose own work leads vote first: later they
-    would stand between those that lead. A stage compares no solution twice. Needs 3 agents.
+    ``answers``, (N,): equal numbers for solutions with the same answer. ``said``: the results so far, by
+    judge. Solutions without a comparison come first, then those with the best mean result. A pair has two
+    different answers if possible, and never the judge's own work. Judges whose own work leads vote first,
+    because later their work would be needed in the pairs of leaders. A stage compares no solution twice.
+    Needs 3 agents.
 
     >>> next_pairs([0, 0, 1], {}, seed=1)
     {1: (2, 0)}
@@ -56,14 +57,14 @@ def next_pairs(answers: Sequence[int], said: Mapping[int, Result], *, seed: int)
 
 
 def _place(results: Sequence[int]) -> tuple[float, int]:
-    """Return what solutions are ranked by, the lowest first; of equal results the one in more doubt."""
+    """Return the sort key of a solution by its results, lowest first. Fewer results win a tie."""
     return (-fmean(results) if results else -inf, len(results))
 
 
 def same_answers(problem: Problem, solutions: Sequence[Turn], agreed: Agreed) -> list[int]:
-    """Return a number for each solution, (N,): that of the first one that gives the same answer.
+    """Return a number for each solution, (N,): the index of the first solution with the same answer.
 
-    A solution without an answer is like no other.
+    A solution without an answer is different from all others.
     """
     numbers: list[int] = []
     for index, turn in enumerate(solutions):
@@ -73,7 +74,7 @@ def same_answers(problem: Problem, solutions: Sequence[Turn], agreed: Agreed) ->
 
 
 def result_of(ballot: Turn, votes: Iterable[Vote]) -> Result:
-    """Return what a turn said of the pair that it was asked about; a contradiction is as nothing said."""
+    """Return a turn's verdict on its pair. Contradictory votes count as no verdict."""
     first, second = (turn.agent for turn in ballot.compared)
     told = {_FOR_LEFT[vote.outcome] * (1 if vote.left.agent == first else -1) for vote in votes}
     return (first, second), told.pop() if len(told) == 1 else 0

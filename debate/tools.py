@@ -1,6 +1,6 @@
-"""Tools of a turn: what runs the programs of a reply, and the result of each.
+"""The interface of a sandbox that runs the programs of a reply, and the result of each program.
 
-The protocol that a sandbox keeps (``envs.sandbox`` has ours) and that ``debate.policies`` speaks to.
+``envs.sandbox`` implements it, and ``debate_rl.inference.tools`` uses it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 FENCE = "```\n"
-"""What ends a program in a reply; no opening of one contains it."""
+"""Ends a program in a reply. No opening fence contains it."""
 RunStatus: TypeAlias = Literal["ok", "error", "timeout", "memory", "died"]
 """How a program ended: "error" by an exception or its own exit, "died" by a signal or with its process."""
 
@@ -19,9 +19,9 @@ RunStatus: TypeAlias = Literal["ok", "error", "timeout", "memory", "died"]
 class Ran:
     """The result of one program.
 
-    ``output``: what it wrote, standard output and error in order, as text that is cut at the sandbox's limit
-    and says so. ``error``: the last line of its traceback, or what ended it; "" if it is "ok".
-    ``seconds``: wall time, which no result depends on.
+    ``output``: its standard output and error, in order, as text. If the sandbox's limit cut it, the text says
+    so. ``error``: the last line of its traceback, or what ended it; "" for status "ok". ``seconds``: wall
+    time; no result depends on it.
     """
 
     status: RunStatus
@@ -34,18 +34,21 @@ class Session(Protocol):
     """A process that runs one program after another and keeps what they define."""
 
     async def run(self, code: str) -> Ran:
-        """Run a program; never raises on what it does. A process that has died begins anew, and empty."""
+        """Run a program.
+
+        Errors of the program never raise here. A process that died restarts without its state.
+        """
         ...
 
 
 class Programs(Protocol):
-    """Where programs run: a sandbox, which keeps sessions ready.
+    """A sandbox that runs programs and keeps sessions ready.
 
-    A turn keeps its session while the model continues the reply. So taking one never waits until another
-    is given back; only programs that run at a moment may wait for one another. Time is measured where a
-    program runs: the event loop here may stand still while a model computes.
+    A turn keeps its session while the model continues the reply. So taking a session never waits for another
+    to be given back; only programs running at the same time may wait for one another. Time is measured where
+    a program runs, because the event loop may be blocked while a model computes.
     """
 
     def session(self) -> AbstractAsyncContextManager[Session]:
-        """Take a fresh session; at the end of the block nothing is left of it."""
+        """Take a fresh session. At the end of the block it is discarded with its state."""
         ...

@@ -1,7 +1,7 @@
-"""The nouns of a debate: what goes in, what an agent says, what was read from it, and who voted for whom.
+"""The data types of a debate: problems, requests, replies, parsed turns and votes.
 
-Values and tuples only, so a finished debate is a value itself: it can be hashed by content, stored,
-replayed and compared. Nothing here imports a heavy package.
+All are values and tuples, so a finished debate is a value too: it can be hashed by content, stored, replayed
+and compared. Nothing here imports a heavy package.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ Outcome: TypeAlias = Literal["left", "right", "tie"]
 StopReason: TypeAlias = Literal["stop", "length"]
 Role: TypeAlias = Literal["system", "user", "assistant"]
 CallStatus: TypeAlias = RunStatus | Literal["refused"]
-"""How a program of a reply ended; one that was "refused" did not run: its turn had run as many as it may."""
+"""How a program of a reply ended. "refused": it did not run, because its turn had used up ``tool_calls``."""
 
 SUMMARIZER = -1
 COMPRESSOR = -2
 WHOLE_RESPONSE: Final[frozenset[Kind]] = frozenset(("instructions", "overlap", "code", "rubric"))
-"""Kinds whose answer is the whole solution, and nothing found in it."""
+"""Kinds whose answer is the whole solution, not a part extracted from it."""
 WITHOUT_TRUTH: Final[frozenset[Kind]] = frozenset(("rubric", "open"))
-"""Kinds without a gold answer: a rubric gives a verifier model something to score by, and no truth."""
+"""Kinds without a gold answer. A rubric lets a verifier model score a response, but is not truth."""
 
 
 class Shot(Value, frozen=True):
     """A solved example that a prompt shows before its problem.
 
-    ``solution`` is without the line of the final answer where its data set has one (GSM8K's ``####``).
+    ``solution`` excludes the line with the final answer if its data set has one (GSM8K's ``####``).
     """
 
     question: str
@@ -48,14 +48,15 @@ class Shot(Value, frozen=True):
 
 
 class Problem(Value, frozen=True):
-    """One question. ``answer`` is None when nothing can be checked (kinds "rubric" and "open").
+    """One question. ``answer`` is None if nothing can be checked (kinds "rubric" and "open").
 
-    Kinds "text" and "verbatim" have the accepted texts as ``answer``, one a line; kind "instructions" has
-    constraints on the whole response (``envs.instructions``), kind "overlap" a text that it is to be near,
-    and then the response is the answer; kind "code" has the tests of a program (``envs.programs``).
-    ``shots``: the examples that prompts of the first round show before it.
-    ``rubric``: what a verifier model scores a response by, instead of the recipe's rubric;
-    ``reference``: a good response that it is shown.
+    For kinds "text" and "verbatim", ``answer`` has the accepted texts, one per line. For kind "instructions"
+    it has constraints on the whole response (``envs.instructions``). For kind "overlap" it is a text that the
+    whole response should resemble. For kind "code" it has the tests of a program (``envs.programs``).
+
+    ``shots``: the examples that prompts of the first round show before the problem. ``rubric``: the criteria
+    by which a verifier model scores a response, instead of the recipe's rubric. ``reference``: a good
+    response shown to the verifier model.
     """
 
     id: str
@@ -79,10 +80,10 @@ class Message:
 
 
 class TurnId(NamedTuple):
-    """Which turn: agent in [0, N) and round in [0, R]; round R is the final ballot.
+    """Identifies a turn: agent in [0, N) and round in [0, R]; round R is the final ballot.
 
-    In a request, agent ``SUMMARIZER`` asks for the summary of what the round shows, and agent
-    ``COMPRESSOR - i`` for a shorter text of what agent i wrote in the round.
+    In a request, agent ``SUMMARIZER`` asks for the summary of the rounds shown in the round, and agent
+    ``COMPRESSOR - i`` for a shorter version of agent i's text in the round.
     """
 
     agent: int
@@ -91,7 +92,7 @@ class TurnId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The beginning of a reply: its tokens (T,), where the engine gave any, and its text."""
+    """The beginning of a reply: its tokens (T,), if the engine returned any, and its text."""
 
     tokens: tuple[int, ...]
     text: str
@@ -101,15 +102,15 @@ class Begun:
 class SampleRequest:
     """Everything a policy needs for one completion.
 
-    ``seed`` alone decides the randomness; ``debate`` (any unique name of the debate within the call)
-    and ``turn`` sort requests in an order that does not depend on timing. A thinking model gets
-    ``thinking_tokens`` for its thinking; ``max_tokens`` and ``stop`` are about what follows ``</think>``.
-    ``prefix``: the tokens that the prompt begins with, those of an earlier prompt and of the reply to it; the
-    messages come after them. ``top_p`` in (0, 1] and ``top_k`` (0: all) keep the likely tokens alone, as in
-    ``DebateConfig``; at temperature 0 they change nothing.
-    ``begun``: what the reply has said so far, its thinking among it. The completion continues from there and
-    holds what comes after it alone; its prompt ends with these tokens.
-    ``seat``: who is to answer (``debate.seats``).
+    ``seed`` alone determines the randomness. ``debate`` (any name that is unique within the call) and
+    ``turn`` sort requests in an order that does not depend on timing. ``thinking_tokens`` limits the thinking
+    of a thinking model; ``max_tokens`` and ``stop`` apply to the text after ``</think>``. ``top_p`` in (0, 1]
+    and ``top_k`` (0: all) keep only the most likely tokens, as in ``DebateConfig``; they have no effect at
+    temperature 0. ``seat``: which model is to answer (``debate.seats``).
+
+    ``prefix``: the tokens at the start of the prompt, from an earlier prompt and its reply; the messages
+    follow them. ``begun``: the reply so far, including thinking. The completion continues from there and
+    contains only what follows; its prompt ends with the tokens of ``begun``.
     """
 
     messages: tuple[Message, ...]
@@ -128,10 +129,10 @@ class SampleRequest:
 
 
 class Call(Value, frozen=True):
-    """A program of a reply that ran at its place, and its result.
+    """A program of a reply that ran in its place, and its result.
 
-    ``block``: the program and its output with their fences; ``code``: the program as written; ``output``:
-    what the reply has of its output, escaped. How long it took is not kept: it would differ from run to run.
+    ``block``: the program and its output with their fences. ``code``: the program as written. ``output``: the
+    escaped output within the reply. The running time is not kept, because it would differ from run to run.
     """
 
     block: Span
@@ -141,16 +142,17 @@ class Call(Value, frozen=True):
 
 
 class Completion(Value, frozen=True):
-    """What the engine answered. Token fields are empty if an engine gives no tokens.
+    """The reply of an engine. Token fields are empty if an engine does not return tokens.
 
-    ``prompt_tokens`` (P,), ``tokens`` (T,) with the end token, ``logprobs`` (T,) in nats of the
-    distribution that was sampled (temperature, top_p and top_k applied), ``offsets`` (T,): the index in
-    ``text`` of the first character each token touches (``len(text)`` for tokens that add no text, such as
-    the end token).
-    ``forced``: indices of ``tokens`` that were written and not sampled, as where a thinking budget ran out;
-    their log-probability is 0 and they are not trained on. ``prompt_count`` and ``token_count``: how many
-    tokens the engine reported, where it reported counts; see ``debate.policy.token_counts``.
-    ``calls``: the programs of the reply that ran, in order, where the agents may run any (``debate.tools``).
+    ``prompt_tokens`` (P,). ``tokens`` (T,) include the end token. ``logprobs`` (T,), in nats, are under the
+    distribution that was sampled (temperature, top_p and top_k applied). ``offsets`` (T,): the index in
+    ``text`` of the first character that each token touches, or ``len(text)`` for a token that adds no text,
+    such as the end token.
+
+    ``forced``: indices of ``tokens`` that were inserted instead of sampled, for instance when a thinking
+    budget ran out. Their log-probability is 0 and they are not trained on. ``prompt_count`` and
+    ``token_count``: token counts, if the engine reported them; see ``debate.policy.token_counts``. ``calls``:
+    the programs of the reply that ran, in order, if ``debate.tools`` is on.
     """
 
     prompt_tokens: tuple[int, ...]
@@ -167,10 +169,10 @@ class Completion(Value, frozen=True):
 
     @property
     def stated(self) -> str:
-        r"""The text without programs: each that ran, with its output, is replaced by line breaks.
+        r"""The text with each program that ran, and its output, replaced by line breaks of the same length.
 
-        Sections, answers and votes are read in it, at their places in ``text``. So nothing that a program
-        prints is an answer or a vote: an agent states these itself.
+        Sections, answers and votes are parsed from this text; their positions are also valid in ``text``. So
+        the output of a program is never an answer or a vote: an agent must state these itself.
 
         >>> call = Call(Span(1, 4), Span(2, 2), Span(3, 3), "ok")
         >>> Completion((), (), (), "2xyz4", "stop", 0, calls=(call,)).stated
@@ -180,7 +182,7 @@ class Completion(Value, frozen=True):
 
     @property
     def unprinted(self) -> str:
-        r"""The text with its programs and without what they printed: where an answer is a program.
+        r"""The text with its programs but without their output, for answers that are programs.
 
         >>> text = "```python\n2\n```\n```output\n4\n```\nDone"
         >>> call = Call(Span(0, 32), Span(10, 12), Span(26, 28), "ok")
@@ -191,13 +193,16 @@ class Completion(Value, frozen=True):
         return blanked(self.text, printed, FENCE)
 
     def whole(self) -> Completion:
-        """Return the completion with U+FFFD for each half of a character; no place in the text moves."""
+        """Return the completion with each lone surrogate replaced by U+FFFD.
+
+        Positions in the text do not change.
+        """
         text = whole_text(self.text)
         return self if text == self.text else replace(self, text=text)
 
 
 class Policy(Protocol):
-    """Anything that can speak in a debate."""
+    """A policy that can generate replies in a debate."""
 
     version: int
 
@@ -206,29 +211,29 @@ class Policy(Protocol):
         ...
 
     async def update(self, weights: object, version: int) -> None:
-        """Take new weights; completions sampled afterwards carry ``version``.
+        """Load new weights. Completions sampled afterwards carry ``version``.
 
-        In training they are the model that learns, which a policy in the same process may hold itself.
+        In training, ``weights`` is the learning model; a policy in the same process may hold the same object.
         """
         ...
 
 
 class FailureReason(StrEnum):
-    """Why something that was due could not be read."""
+    """Why something that was due could not be parsed."""
 
-    MISSING_SECTION = "missing_section"  # the section is not there at all
+    MISSING_SECTION = "missing_section"  # the section is absent
     UNCLOSED_SECTION = "unclosed_section"  # the section was opened and never closed
-    NOT_A_COMPARISON = "not_a_comparison"  # a comparison line that is not a comparison
+    NOT_A_COMPARISON = "not_a_comparison"  # a line of the comparison that cannot be parsed as one
     UNKNOWN_HANDLE = "unknown_handle"  # a label that no agent has
     OWN_WORK = "own_work"  # the author compared its own work
     SAME_HANDLE = "same_handle"  # a label compared with itself
     NOT_DUE = "not_due"  # a vote cast when nothing was shown
-    NOT_A_CRITICISM = "not_a_criticism"  # a target that is no other agent, or of which nothing is said
-    UNTAGGED = "untagged"  # a reply without the tags that were due, read as the solution
+    NOT_A_CRITICISM = "not_a_criticism"  # the target is not another agent, or nothing is said about it
+    UNTAGGED = "untagged"  # a reply without the tags that were due; all of it is the solution
 
 
 class ParseFailure(Value, frozen=True):
-    """Something a turn should have held and did not; ``detail`` names the section or the offending line."""
+    """Something that a turn lacks or has wrong. ``detail`` names the section or quotes the offending line."""
 
     reason: FailureReason
     detail: str
@@ -236,7 +241,7 @@ class ParseFailure(Value, frozen=True):
 
 
 class Ballot(Value, frozen=True):
-    """One comparison as written: two handles in reading order. ``span`` is the line it was read from."""
+    """One comparison as written: two handles in reading order. ``span`` is its line."""
 
     left: str
     right: str
@@ -245,21 +250,21 @@ class Ballot(Value, frozen=True):
 
 
 class Criticism(Value, frozen=True):
-    """What a turn of criticism says of one solution. ``target`` is its author's handle, ``span`` the text."""
+    """A criticism of one solution. ``target`` is the handle of its author, ``span`` the text."""
 
     target: str
     span: Span
 
 
 class ParsedTurn(Value, frozen=True):
-    r"""What could be read from one reply.
+    r"""The parsed content of one reply.
 
-    ``solution``, ``evaluation`` and ``comparison`` are the insides of the last complete block of each
-    kind (or of the last unfinished one); ``comparison_block`` includes the tags, ``thinking`` is the
-    leading think block. ``answer`` is the last balanced ``\boxed{}`` of the solution, as written; in a debate
-    on instructions, all of a solution that the reply's end did not cut off. Where a grader reads it in
-    another way, it is what the grader's mode finds in the solution. ``untagged``: True if the solution is
-    a reply without tags. ``criticisms``: of a turn of criticism alone, those that name another agent's work.
+    ``solution``, ``evaluation`` and ``comparison`` are the insides of the last complete block of each kind
+    (or of the last unfinished one). ``comparison_block`` includes the tags. ``thinking`` is the leading think
+    block. ``answer`` is the last balanced ``\boxed{}`` of the solution, as written. For kinds whose answer is
+    the whole response, it is the whole solution unless the reply's end cut it off. If a grader parses answers
+    in another mode, it is what that mode finds in the solution. ``untagged``: True if the solution is a reply
+    without tags. ``criticisms``: the criticisms of other agents' work, only in a turn of criticism.
     """
 
     solution: Span | None = None
@@ -275,7 +280,7 @@ class ParsedTurn(Value, frozen=True):
 
     @property
     def targets(self) -> tuple[str, ...] | None:
-        """The handles of those whom a turn of criticism criticises, each once; None of any other turn.
+        """The handles of the agents that a turn of criticism criticises, each once. None for any other turn.
 
         >>> ParsedTurn(criticisms=(Criticism("K7", Span(0, 1)), Criticism("K7", Span(1, 2)))).targets
         ('K7',)
@@ -286,16 +291,18 @@ class ParsedTurn(Value, frozen=True):
 
 
 class Turn(Value, frozen=True):
-    """One reply in a debate. ``shown`` lists every turn its prompt showed, own ones included, in order.
+    """One reply in a debate. ``shown`` lists every turn that its prompt showed, in order, including its own.
 
-    ``compared`` lists the turns that the author could compare: the newest shown solution of
-    each agent (own work only with ``judge_own``). Fewer than two means that no comparison was due.
-    ``cut`` counts the history texts that were shortened or left out to fit the context; where any was
-    shortened, ``cut_length`` is the characters that each may have, -1 where nothing but the mark of the cut
-    was left, -2 where it also stands for texts that are shorter, missing or unreadable. ``ballot`` is True in
-    rounds without solutions: every token of the turn is then the judge's, except for criticism. ``score``, in
-    [0, 1]: how much of the solution is right, where the problem's kind measures that (parts of it, or an
-    overlap) and it was graded.
+    ``compared`` lists the turns that the author could compare: the newest shown solution of each agent (own
+    work only with ``judge_own``). Fewer than two means that no comparison was due.
+
+    ``cut`` counts the history texts that were shortened or left out to fit the context. If any was shortened,
+    ``cut_length`` is the maximum characters of each text; -1 means that only the mark of the cut was left,
+    and -2 that the mark also replaces texts that are shorter, missing or unreadable.
+
+    ``ballot`` is True in rounds without solutions: every token of the turn is then the judge's, except in
+    criticism. ``score``, in [0, 1]: how much of the solution is right. It is set if the solution was graded
+    and its kind has partial scores (parts of it, or an overlap).
     """
 
     id: TurnId
@@ -311,11 +318,11 @@ class Turn(Value, frozen=True):
 
 
 class Summary(Value, frozen=True):
-    """What the prompts of a round showed instead of its history, if the debate has a summariser.
+    """The text that a round's prompts showed instead of the history, if the debate has a summarizer.
 
-    ``text`` is the summary, not yet escaped ("" when nothing could be read); ``completion`` the whole reply.
-    ``shown``, ``cut`` and ``cut_length`` are about the summariser's prompt, as in ``Turn``. Nobody learns
-    from it.
+    ``text`` is the summary, not yet escaped ("" if it was unreadable). ``completion`` is the whole reply.
+    ``shown``, ``cut`` and ``cut_length`` describe the summarizer's prompt, as in ``Turn``. The summary is not
+    trained on.
     """
 
     round: int
@@ -327,10 +334,12 @@ class Summary(Value, frozen=True):
 
 
 class Compression(Value, frozen=True):
-    """What was shown instead of a long solution: ``text``, not yet escaped; its turn keeps all of it.
+    """The short version shown instead of a long solution: ``text``, not yet escaped.
 
-    ``completions``: what the model wrote, one for each try, without token ids. ``failed``: none of it could
-    be shown, and the text is the solution, cut. Nobody learns from it.
+    The turn keeps the whole solution.
+
+    ``completions``: the model's replies, one per try, without token ids. ``failed``: no reply could be shown,
+    so ``text`` is the cut solution. It is not trained on.
     """
 
     turn: TurnId
@@ -340,7 +349,7 @@ class Compression(Value, frozen=True):
 
 
 class Vote(Value, frozen=True):
-    """One comparison with its provenance: the exact turns the judge was shown."""
+    """One comparison with its provenance: the exact turns that the judge was shown."""
 
     judge: TurnId
     left: TurnId
@@ -350,9 +359,10 @@ class Vote(Value, frozen=True):
 
 
 class Swapped(Value, frozen=True):
-    """A judge's second ballot on the same solutions, shown in the other order; its votes count for nobody.
+    """A judge's second ballot on the same solutions, shown in the other order. Its votes do not count.
 
-    ``turn``: its first. ``compared``: in the order shown now. ``completion``: without token ids.
+    ``turn``: the first ballot. ``compared``: the turns in the order shown this time. ``completion`` has no
+    token ids.
     """
 
     turn: TurnId
@@ -364,10 +374,10 @@ class Swapped(Value, frozen=True):
 class Debate(Value, frozen=True):
     """A finished debate: N personas, turns sorted by (round, agent), and every vote as it was cast.
 
-    ``summaries`` has one for each round that showed any, in order, if the debate had a summariser.
-    ``rounds_saved``: the rounds that were not held because all agents gave the same answer; the protocol's
-    ``num_rounds`` are those that were. ``compressions``: of solutions that others read shortened.
-    ``swapped``: the second ballots, where judges were asked again.
+    ``summaries``: one for each round that showed one, in order, if the debate had a summarizer.
+    ``rounds_saved``: the number of rounds that were not held because all agents agreed; the protocol's
+    ``num_rounds`` counts only the rounds held. ``compressions``: the short versions of long solutions.
+    ``swapped``: the second ballots, if judges were asked again.
     """
 
     problem: Problem
@@ -383,13 +393,13 @@ class Debate(Value, frozen=True):
     swapped: tuple[Swapped, ...] | UnsetType = UNSET
 
     def auxiliary(self) -> list[Completion]:
-        """Return what was written outside of turns: summaries, tries of a compression, second ballots."""
+        """Return the replies outside of turns: summaries, tries of compressions, and second ballots."""
         tries = (reply for one in self.compressions or () for reply in one.completions)
         again = (one.completion for one in self.swapped or ())
         return [*(summary.completion for summary in self.summaries), *tries, *again]
 
     def turn(self, turn_id: TurnId) -> Turn:
-        """Return the turn with this id; KeyError when there is none."""
+        """Return the turn with this id. KeyError if there is none."""
         for turn in self.turns:
             if turn.id == turn_id:
                 return turn

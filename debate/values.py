@@ -1,4 +1,4 @@
-"""What the nouns of a debate are made of: frozen values, stored and read back as they are, and spans."""
+"""The base of a debate's data types: frozen values that are stored and loaded unchanged, and spans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HALVES = re.compile("[\ud800-\udfff]")
 
 
 class _Fields:
-    """Says of a value what ``dataclasses`` asks: ``replace``, ``fields`` and ``asdict`` work on it."""
+    """Makes ``dataclasses.replace``, ``fields`` and ``asdict`` work on a value."""
 
     def __get__(self, value: object, kind: type[msgspec.Struct]) -> dict[str, Field[Any]]:
         return _fields_of(kind)
@@ -26,17 +26,17 @@ def _fields_of(kind: type[msgspec.Struct]) -> dict[str, Field[Any]]:
 
 
 class Value(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """A frozen value: hashed and compared by content. Read from JSON, an unknown field is an error.
+    """A frozen value, hashed and compared by content. An unknown field in JSON is an error.
 
-    It is a msgspec ``Struct`` because a record then takes no longer to read than JSON alone. Values hold
-    values, texts, numbers and tuples, so that no cycle can arise and the garbage collector need not look.
+    It is a msgspec ``Struct``, so loading a record takes no longer than parsing its JSON. Values hold only
+    values, texts, numbers and tuples. So no cycle can arise, and the garbage collector can skip them.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]] = _Fields()  # type: ignore[assignment]
 
 
 class Span(NamedTuple):
-    """Characters ``text[start:end]`` of a completion's text."""
+    """The characters ``text[start:end]`` of a completion's text."""
 
     start: int
     end: int
@@ -51,9 +51,9 @@ class Span(NamedTuple):
 
 
 def blanked(text: str, spans: Iterable[Span], lead: str = "") -> str:
-    r"""Return a text whose spans are replaced by ``lead`` and line breaks of the same length.
+    r"""Return a text with each span replaced by ``lead`` and line breaks, keeping its length.
 
-    Of spans that are not in order, or not within the text, what is.
+    Only the parts of spans that are in order and within the text are replaced.
 
     >>> blanked("0123456789", [Span(1, 3), Span(5, 9)], "ab")
     '0ab34ab\n\n9'
@@ -71,7 +71,7 @@ def blanked(text: str, spans: Iterable[Span], lead: str = "") -> str:
 
 
 def whole_text(text: str) -> str:
-    r"""Return the text with U+FFFD for each half of a character (lone surrogate); its length stays.
+    r"""Return the text with each lone surrogate replaced by U+FFFD. The length does not change.
 
     >>> whole_text("a\ud83d")
     'a�'

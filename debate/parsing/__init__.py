@@ -1,7 +1,7 @@
-"""Read a reply: thinking, sections, answer, ballots. Whatever the text: no exception, linear time.
+"""Parse a reply into thinking, sections, answer and ballots. Parsing never raises and takes linear time.
 
-``sections`` says which blocks count, ``grammar`` and ``ballots`` which lines vote, ``last_boxed`` what the
-answer is.
+``sections`` decides which blocks count, ``grammar`` and ``ballots`` decide which lines vote, and
+``last_boxed`` extracts the answer.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ _BOX_OR_BRACE = re.compile(r"(\\{1,2}boxed[ \t\r\n]{0,4}\{)|\\.|[{}]", re.DOTALL
 def parse_turn(
     text: str, *, handles: Iterable[str], own: str | None, due: bool, in_thinking: bool = False
 ) -> ParsedTurn:
-    r"""Return what can be read from one reply.
+    r"""Return everything that can be parsed from one reply.
 
-    ``handles`` are the labels of all agents, ``own`` is the author's (None if it may compare its own
-    work); matching ignores case. ``in_thinking``: the prompt itself opened a think block. Failures:
-    MISSING_SECTION for an absent solution, and for an absent evaluation or comparison when ``due``;
-    UNCLOSED_SECTION for a section (or thinking) that was opened and never closed; then, once per line of the
-    comparison, NOT_A_COMPARISON, UNKNOWN_HANDLE, SAME_HANDLE, OWN_WORK. Unless ``due`` nothing votes, and
-    every line that would have is NOT_DUE.
+    ``handles`` are the labels of all agents. ``own`` is the author's label, or None if authors may compare
+    their own work. Labels match in any case. ``in_thinking``: the prompt itself opened a think block.
+
+    Failures: MISSING_SECTION for an absent solution and, if ``due``, for an absent evaluation or comparison;
+    UNCLOSED_SECTION for a section, or thinking, that was opened and never closed. Each line of the comparison
+    may add NOT_A_COMPARISON, UNKNOWN_HANDLE, SAME_HANDLE or OWN_WORK, each once. Unless ``due``, no line
+    votes, and every line that would have voted is NOT_DUE.
 
     >>> text = "<solution>\\boxed{4}</solution><evaluation>Q2 slips.</evaluation><comparison>K7 &gt; Q2"
     >>> turn = parse_turn(text + "</comparison>", handles=("K7", "Q2", "M4"), own="M4", due=True)
@@ -37,7 +38,7 @@ def parse_turn(
     """
     sections = find_sections(text, in_thinking=in_thinking)
     labels = tuple(handles)
-    if own is not None and own not in labels:  # one grammar serves all agents of a debate
+    if own is not None and own not in labels:  # so that one cached grammar serves all agents of a debate
         labels = (*labels, own)
     ballots, line_failures = _votes(text, sections, handles=labels, own=own, due=due)
     solution = sections.inside("solution")
@@ -55,17 +56,17 @@ def parse_turn(
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Return what the last balanced ``\boxed{}`` holds, exactly as written, or None.
+    r"""Return the content of the last balanced ``\boxed{}``, exactly as written, or None.
 
-    "Last" goes by where the box starts, so the inner of two nested boxes wins; a box that never closes
-    is passed over. Escaped braces do not count as braces. One pass, linear in the length.
+    "Last" means the box that starts last, so the inner of two nested boxes wins. A box that never closes is
+    skipped. Escaped braces do not count as braces. One pass, linear in the length.
 
     >>> last_boxed(r"\boxed{1} so \boxed{\frac{1}{2}} and \boxed{cut")
     '\\frac{1}{2}'
     >>> last_boxed(r"\boxed{\{1, 2\}}")
     '\\{1, 2\\}'
     """
-    open_braces: list[int | None] = []  # index after the brace for a box, None for a plain brace
+    open_braces: list[int | None] = []  # for a box, the index after its brace; None for a plain brace
     best: tuple[int, int] | None = None
     for token in _BOX_OR_BRACE.finditer(text):
         if token[1]:

@@ -1,15 +1,16 @@
-"""Read ballots from a comparison section, one line at a time.
+"""Parse ballots from a comparison section, one line at a time.
 
 A line votes only if, after bullets, numbering and a few lead-in words, it *begins* with a comparison: two
-handles with nothing but an operator (or "is better than" and the like) between them. ``A > B`` means that
-A wins, always. Everything after the last handle of the chain is the reason and never votes, whatever
-handles and operators it names. A line without any reason may list comparisons with ``;``, ``,`` or "and".
+handles with only an operator (or "is better than" and the like) between them. ``A > B`` always means that A
+wins. Everything after the last handle of the chain is the reason. A reason never votes, whatever handles and
+operators it contains. A line without a reason may list several comparisons, separated by ``;``, ``,`` or
+"and".
 
-Chains: ``A > B = C`` implies each of its pairs once, adjacent ones first. A chain that points both ways
-(``A > B < C``), names a handle twice or holds an unknown label implies its adjacent pairs only.
+A chain such as ``A > B = C`` implies each of its pairs once, adjacent pairs first. A chain that points both
+ways (``A > B < C``), names a handle twice or contains an unknown label implies only its adjacent pairs.
 
-``>=``, ``!=``, arrows and a comparison put as a question ("A > B?") are malformed. A line of plain prose,
-without a handle and without an operator between words, is passed over.
+``>=``, ``!=``, arrows and a comparison written as a question ("A > B?") are malformed. A line of plain prose,
+with no handle and no operator between words, is skipped.
 """
 
 from __future__ import annotations
@@ -43,9 +44,10 @@ _DETAIL_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """``labels`` (n,) with None for an unknown label, ``outcomes`` (n - 1,) between neighbours.
+    """A chain of comparisons: ``labels`` (n,), None if unknown, and ``outcomes`` (n - 1,) between neighbours.
 
-    ``whole`` is False when a further operator could not be read; ``end`` is where the reason begins.
+    ``whole`` is False if a further operator could not be parsed. ``end`` is the index at which the reason
+    begins. ``worded`` is True if the comparison uses words instead of operators.
     """
 
     labels: tuple[str | None, ...]
@@ -61,9 +63,10 @@ _Pair = tuple[str, str, Outcome]
 def read_ballots(
     text: str, span: Span, *, handles: tuple[str, ...], own: str | None, finished: bool
 ) -> tuple[list[Ballot], list[ParseFailure]]:
-    """Return every vote of the comparison ``span``, in order, and one failure per line and reason.
+    """Return every vote in the comparison ``span``, in order, and one failure per line and reason.
 
-    Unless ``finished``, the last line is half a line and is left out. Repeats and contradictions are kept.
+    Unless ``finished``, the last line may be incomplete and is ignored. Repeated and contradictory votes are
+    kept.
 
     >>> votes, _ = read_ballots("K7 > Q2: M4 > K7 is false", Span(0, 25), handles=("K7", "Q2", "M4"),
     ...                         own=None, finished=True)
@@ -72,7 +75,7 @@ def read_ballots(
     """
     reader = grammar(handles)
     self_label = None if own is None else reader.resolve(own)
-    read = cache(partial(_read_line, reader, self_label))  # degenerate replies repeat their lines
+    read = cache(partial(_read_line, reader, self_label))  # degenerate replies repeat lines
     ballots: list[Ballot] = []
     failures: list[ParseFailure] = []
     for at in _lines(text, span, finished):
@@ -83,7 +86,7 @@ def read_ballots(
 
 
 def _lines(text: str, span: Span, finished: bool) -> Iterator[Span]:
-    """Yield the span of each line that is not blank, without the blanks around it."""
+    """Yield the span of each non-blank line, without surrounding whitespace."""
     start = span.start
     raw_lines = span.of(text).splitlines(keepends=True)
     if raw_lines and not finished and raw_lines[-1][-1:].splitlines() != [""]:
@@ -114,7 +117,10 @@ def _read_line(reader: Grammar, own: str | None, raw: str) -> tuple[list[_Pair],
 
 
 def _comparisons(reader: Grammar, line: str) -> list[_Chain]:
-    """Return the comparisons of a line: those of a pure list, or the one with which it begins, or none."""
+    """Return the comparisons of a line.
+
+    If the line only lists comparisons, return all of them; otherwise return the one at its beginning, if any.
+    """
     first = _first(reader, line)
     if first is None or QUESTION.match(line, first.end):
         return []
@@ -141,7 +147,7 @@ def _first(reader: Grammar, line: str) -> _Chain | None:
 
 
 def _chain(reader: Grammar, line: str, start: int) -> _Chain | None:
-    """Read ``A > B > C`` or "A is better than B" at ``start``."""
+    """Parse ``A > B > C`` or "A is better than B" at ``start``."""
     first = reader.operand(line, start)
     if first is None:
         return None
@@ -177,7 +183,7 @@ def _phrase(reader: Grammar, line: str, first: Operand) -> _Chain | None:
 
 
 def _tie(reader: Grammar, line: str, start: int) -> _Chain | None:
-    """Read "tie between A and B" or "A, B and C are tied" at ``start``."""
+    """Parse "tie between A and B" or "A, B and C are tied" at ``start``."""
     before = TIE_BEFORE.match(line, start)
     labels, end = _listed(reader, line, before.end() if before else start)
     after = None if before else TIE_AFTER.match(line, end)
@@ -209,7 +215,7 @@ def _faults(chain: _Chain) -> Iterator[FailureReason]:
 
 
 def _implied(chain: _Chain) -> Iterator[_Pair]:
-    """Yield the pairs of known, different handles that a chain implies, neighbours first."""
+    """Yield the pairs of different, known handles that a chain implies, adjacent pairs first."""
     labels, outcomes = chain.labels, chain.outcomes
     for left, right, outcome in zip(labels, labels[1:], outcomes, strict=False):
         yield from _pair(left, right, outcome)
@@ -228,7 +234,7 @@ def _pair(left: str | None, right: str | None, outcome: Outcome) -> Iterator[_Pa
 
 
 def _running_count(outcomes: Sequence[Outcome]) -> list[int]:
-    """Return how many of the first n outcomes are not ties, for n = 0 .. len(outcomes)."""
+    """Return the number of non-ties among the first n outcomes, for n = 0 .. len(outcomes)."""
     counts = [0]
     for outcome in outcomes:
         counts.append(counts[-1] + (outcome != "tie"))

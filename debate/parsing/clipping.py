@@ -1,4 +1,4 @@
-r"""Cut a reply at stop strings after it was made: where an engine that had known them would have ended it."""
+r"""Cut a finished reply at stop strings, as an engine that knew them would have done."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 
 def clipped(text: str, stops: Iterable[str], *, start: int = 0) -> str:
-    r"""Return the text up to the first of the stop strings, none of which counts before ``start``.
+    r"""Return the text before the first stop string at or after ``start``.
 
-    ``start`` is where thinking ends: stops are about what follows it, as in ``SampleRequest``.
+    ``start`` is the index at which thinking ends: stop strings apply only after it, as in ``SampleRequest``.
 
     >>> clipped("The answer is 18.\n\nQuestion: Tom has 3", ("\n\n\n", "Question:"))
     'The answer is 18.\n\n'

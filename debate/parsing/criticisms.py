@@ -1,8 +1,8 @@
-"""Read criticism: what an evaluation says of each solution that it names as a target.
+"""Parse criticism: the part of an evaluation about each solution that it names as a target.
 
-A criticism begins with ``<target>K7</target>`` and goes to the next target or to the section's end. Labels
-match whole and in any case; "agent" may stand before one. Text before the first target is about
-nobody.
+A criticism begins with ``<target>K7</target>`` and ends at the next target or at the end of the section. A
+label must match as a whole, in any case, and may follow the word "agent". Text before the first target is
+ignored.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _BEFORE = "AGENT "
 def read_criticisms(
     text: str, section: Span, *, handles: Iterable[str], own: str, finished: bool
 ) -> tuple[tuple[Criticism, ...], tuple[ParseFailure, ...]]:
-    """Return the criticisms in a section of a reply, and what names no target or says nothing about one.
+    """Return the criticisms in a section, and a failure for each unknown target or empty criticism.
 
-    ``finished``: the section was closed; else its last criticism is left out, for its end is not there.
+    ``finished``: whether the section was closed. If not, its last criticism is incomplete and is ignored.
 
     >>> text = "<target>k7</target>Step 2 is wrong. <target>Q2</target> <target>Z9</target>Wrong."
     >>> read, failed = read_criticisms(text, Span(0, 82), handles=("K7", "Q2"), own="M4", finished=True)
@@ -46,7 +46,7 @@ def read_criticisms(
 
 
 def _parts(text: str, section: Span, *, finished: bool) -> Iterator[tuple[str, Span]]:
-    """Yield what each target tag names, and the text up to the next one."""
+    """Yield the label in each target tag, and the span from that tag to the next one."""
     tags = list(TARGET.finditer(text, section.start, section.end))
     for tag, following in pairwise(tags):
         yield tag[1], Span(tag.end(), following.start())

@@ -1,8 +1,8 @@
-r"""What a line of a comparison may look like. Repeats are bounded or possessive, so matching is linear.
+r"""Grammar of the lines of a comparison. Repeats are bounded or possessive, so matching takes linear time.
 
-Lines are matched after ``clean``: spelled-out operators (``&gt;``, ``\succ``) become characters, invisible
-characters go, and case is folded one character at a time without ever turning one letter into another
-alphabet's (the Kelvin sign is not a k). So only the exact letters of a handle can name it.
+Lines are matched after ``clean``: spelled-out operators (``&gt;``, ``\succ``) become characters, and
+invisible characters are removed. Case is folded character by character, and never turns a letter into one of
+another alphabet (the Kelvin sign is not a k). So only the exact letters of a handle can name it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FOLD_CACHE = 4096
 
 
 class _Folding(dict[int, str | None]):
-    """Code point -> folded character, None for one that cannot be seen; filled as characters turn up."""
+    """Maps a code point to its folded character, or None if invisible. It is filled on demand."""
 
     def __missing__(self, code: int) -> str | None:
         folded = _fold(chr(code))
@@ -49,7 +49,7 @@ _FOLDING = _Folding()
 
 
 def clean(text: str) -> str:
-    r"""Return the text as the grammar reads it; line breaks stay where they are.
+    r"""Return the text normalised for the grammar. Line breaks are kept.
 
     >>> clean("**K\u200b7** &gt; q2"), clean("\u212a7") == "k7"  # the Kelvin sign is not a k
     ('**k7** > q2', False)
@@ -62,7 +62,7 @@ def _character(match: re.Match[str]) -> str:
     return _CHARACTERS.get(spelled.lower(), spelled)
 
 
-# What may surround a handle: blanks, emphasis, quotes, brackets, table bars.
+# Characters that may surround a handle: blanks, emphasis, quotes, brackets, table bars.
 _D = r"[\s*_`\"'“”‘’«»()\[\]{}$#@|]"
 _BULLET = r"[\s*_`\"'“”‘’«»()\[\]{}$#@|>•·‣◦▪►●○–—+-]*+"
 _MARK = r"[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
@@ -85,7 +85,7 @@ LEAD = re.compile(
     r"conclusion|therefore|thus|so|hence|think|believe|say|judge|view|opinion|that)(?![^\W_])\s*+){1,5}"
     rf"(?:\d{{1,3}}\s*+)?[:,.-]?){_BULLET}"
 )
-"""What may precede a comparison in addition to bullets: a number, a letter, or a few harmless words."""
+"""What may precede a comparison in addition to bullets: a number, a letter, or a few lead-in words."""
 BULLET = re.compile(_BULLET)
 SYMBOL = re.compile(rf"{_D}*+([<>=~≈≃≅≡∼≻≺≽≼≫≪≥≤≧≦⩾⩽＞＜＝≠!]++)")
 SYMBOLS: dict[str, Outcome] = {
@@ -93,7 +93,7 @@ SYMBOLS: dict[str, Outcome] = {
     **dict.fromkeys(("<", "<<", "<<<", "≪", "≺", "＜"), "right"),
     **dict.fromkeys(("=", "==", "===", "＝", "≈", "≃", "≅", "≡", "~", "~~", "∼", "~=", "≈≈"), "tie"),
 }
-"""Operators. ``>=`` and its like leave open whether one is better, so they are malformed."""
+"""Operators. ``>=`` and similar ones do not say whether one side is better, so they are malformed."""
 PHRASE = re.compile(
     rf"{_D}*+(?:(?:is|was|seems|looks|ranks)\s++)?{_VERY}(?:"
     r"(?P<left>(?:better|stronger|superior|preferable|preferred|more\s++(?:correct|accurate|convincing|rigorous))\s++"
@@ -122,15 +122,15 @@ _OPENING = re.compile(rf"{_D}*+")
 _ONE_TITLE = re.compile(_TITLE)
 _CLOSING = re.compile(_AFTER)
 _STRANGER = re.compile(rf"{_D}*+(?:{_TITLE}){{0,{_TITLES}}}[^\W_][\w-]*+{_AFTER}")
-# A handle ends where no letter, digit, combining mark or joined-on part follows.
+# A handle is complete only if no letter, digit, combining mark or hyphenated part follows.
 _GOES_ON = re.compile(rf"[^\W_]|[-_][^\W_]|\.\d|{_MARK}")
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One side of a comparison: a handle as the debate spells it, None for another word.
+    """One side of a comparison: a handle as the debate spells it, or None for another word.
 
-    ``end`` is where the text after it begins.
+    ``end`` is the index after the operand.
     """
 
     handle: str | None
@@ -141,25 +141,25 @@ class Operand:
 class Grammar:
     """The grammar for one set of handles: only these, as whole tokens, can be compared.
 
-    ``names`` are their clean spellings, longest first. All patterns are shared by all debates; a handle is
-    looked up where one may stand, which costs no more than the handles are long.
+    ``names`` maps normalised spellings to handles, longest first. All debates share the patterns. Handles are
+    looked up separately at each possible position, in time proportional to their length.
     """
 
     names: dict[str, str]
 
     def resolve(self, label: str) -> str | None:
-        """Return the handle that a label written by the program means, None when there is none."""
+        """Return the handle that a label from the program refers to, or None."""
         return self.names.get(_key(label))
 
     def operand(self, line: str, at: int) -> Operand | None:
-        """Return the handle, or else the word, at this place, with what may surround it."""
+        """Return the handle at this position, or else the word, with any surrounding characters."""
         if known := self.known(line, at):
             return known
         other = _STRANGER.match(line, at)
         return Operand(None, other.end()) if other else None
 
     def known(self, line: str, at: int) -> Operand | None:
-        """Return the handle that stands here, behind as few titles ("the solution of") as can be."""
+        """Return the handle at this position, after as few titles ("the solution of") as possible."""
         start = _OPENING.match(line, at)
         for _ in range(_TITLES + 1):
             if start is None:
@@ -192,7 +192,10 @@ def grammar(handles: tuple[str, ...]) -> Grammar:
 
 
 def _end_of(name: str, line: str, at: int) -> int | None:
-    """Return where the name ends if it stands here as a whole, with any blanks between its words."""
+    """Return the index after the name if the whole name is at ``at``.
+
+    Its words may be separated by any whitespace.
+    """
     for number, word in enumerate(name.split(" ")):
         if number:
             blanks = _SPACE.match(line, at)
@@ -204,7 +207,7 @@ def _end_of(name: str, line: str, at: int) -> int | None:
 
 
 def _mentions(line: str, name: str) -> bool:
-    """Return whether the name stands anywhere in the line as a whole."""
+    """Return whether the whole name occurs anywhere in the line."""
     first = name.split(" ")[0]
     at = line.find(first)
     while at >= 0:

@@ -1,25 +1,27 @@
-"""Find the thinking and the three sections of a reply, by exact character spans, in linear time.
+"""Find the thinking and the three sections of a reply, as exact character spans, in linear time.
 
-Why a scanner and not an XML parser: a reply is prose with a few tags in it. A recovering parser (lxml
-was tried first) refuses NUL and lone surrogates, invents elements for a ``<`` in mathematics, limits
-depth and size, and gives no character offsets, which the token streams need exactly. One regular
-expression with bounded repeats finds the tags; everything after that walks the list of tags once.
+A scanner is used instead of an XML parser because a reply is prose with a few tags. A recovering parser (lxml
+was tried first) refuses NUL and lone surrogates, invents elements for a ``<`` in mathematics, limits depth
+and size, and gives no character offsets, which the token streams need exactly. One regular expression with
+bounded repeats finds the tags. Everything after that walks the list of tags once.
 
 The rules, in the order in which they are applied:
 
-1.  ``tags`` says what a tag is. Escaped tags (``&lt;solution&gt;``) count only in a reply without a single
+1.  ``tags`` defines what a tag is. Escaped tags (``&lt;solution&gt;``) count only in a reply without any
     plain section tag.
-2.  Thinking: a ``<think>`` before every section runs to the first ``</think>``; without one, a
-    ``</think>`` outside complete sections ends thinking that began at 0 (the template wrote the opening
-    tag). A reply that begins with ``<think>`` and never closes it is all thinking. No section is read there.
+2.  Thinking: a ``<think>`` before every section runs to the first ``</think>``. Without a ``<think>``, a
+    ``</think>`` outside complete sections ends thinking that began at index 0 (the template wrote the
+    opening tag). A reply that begins with ``<think>`` and never closes it is all thinking. Sections in
+    thinking are ignored.
 3.  A complete block is a closing tag and the nearest opening tag of its kind before it, so a tag that was
-    only mentioned earlier drops out. A block that begins inside another block is that block's text: a
-    comparison quoted in a solution or an evaluation casts no vote. The last block of a kind wins.
-4.  A kind without a complete block may have an unfinished one: its last opening tag outside all blocks. It is
-    a mere mention if a complete block of an earlier kind begins after it, or if it stands in the middle
-    of a line and out of order with the other sections.
+    only mentioned earlier does not count. A block that begins inside another block is part of that block's
+    text: a comparison quoted in a solution or an evaluation casts no vote. The last block of a kind wins.
+4.  A kind without a complete block may have an unfinished one: its last opening tag outside all blocks. The
+    tag is only a mention if a complete block of an earlier kind begins after it, or if it stands in the
+    middle of a line and out of order with the other sections.
 5.  An unfinished block ends where the next section begins, at a stray closing tag, or at the end of the
-    text; only the last of these is ``cut`` (its last line may be half a line). All are UNCLOSED_SECTION.
+    text. If it ends with the text, it is ``cut``: its last line may be incomplete. All unfinished blocks
+    are UNCLOSED_SECTION.
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ _RANK = {name: rank for rank, name in enumerate(NAMES)}
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One section: ``block`` with its tags, ``inside`` without; ``cut`` when the text ended within it."""
+    """One section: ``block`` includes its tags, ``inside`` does not.
+
+    ``cut``: the text ended within the section.
+    """
 
     name: str
     block: Span
@@ -48,14 +53,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Sections:
-    """What a reply holds: at most one section of each name, and the thinking before them."""
+    """The content of a reply: at most one section of each name, and the thinking before them."""
 
     by_name: Mapping[str, Section]
     thinking: Span | None = None
     thinking_closed: bool = True
 
     def inside(self, name: str) -> Span | None:
-        """Return the inner span of a section, None when it is not there."""
+        """Return the inner span of a section, or None if the section is absent."""
         return self.by_name[name].inside if name in self.by_name else None
 
 
@@ -78,9 +83,9 @@ class _Block:
 
 
 def find_sections(text: str, *, in_thinking: bool = False) -> Sections:
-    """Return the thinking and the sections of a reply by the rules above.
+    """Return the thinking and the sections of a reply, by the rules above.
 
-    ``in_thinking``: the prompt opened a think block, so nothing is read before a ``</think>``.
+    ``in_thinking``: the prompt opened a think block, so sections before the first ``</think>`` are ignored.
 
     >>> text = "I open <comparison>.<Solution>2 < 3</ solution>"
     >>> sections = find_sections(text).by_name
@@ -111,13 +116,16 @@ def _thinking(text: str, tags: Sequence[Tag]) -> tuple[Span | None, bool]:
 
 
 def _begun_in_thinking(text: str, tags: Sequence[Tag]) -> tuple[Span, bool]:
-    """Return the thinking of a reply whose prompt opened it: to the first ``</think>``, or all of it."""
+    """Return the thinking of a reply whose prompt opened it: up to the first ``</think>``, or all of it.
+
+    Also return whether it was closed.
+    """
     end = next((tag.end for tag in tags if tag.name == "think" and tag.closing), None)
     return Span(0, len(text) if end is None else end), end is not None
 
 
 def _bare_close(tags: Sequence[Tag]) -> int | None:
-    """Return the end of a ``</think>`` that no ``<think>`` precedes and no complete section holds."""
+    """Return the end of a ``</think>`` outside complete sections without a ``<think>`` before it."""
     blocks = _outermost(_blocks(tag for tag in tags if tag.name != "think"))
     for tag in _outside(tags, blocks):
         if tag.name == "think":
@@ -126,7 +134,7 @@ def _bare_close(tags: Sequence[Tag]) -> int | None:
 
 
 def _blocks(tags: Iterable[Tag]) -> Iterator[_Block]:
-    """Yield each closing tag with the nearest opening tag of its kind before it."""
+    """Yield a block for each closing tag and the nearest opening tag of its kind before it."""
     opened: dict[str, Tag] = {}
     for tag in tags:
         if not tag.closing:
@@ -136,7 +144,7 @@ def _blocks(tags: Iterable[Tag]) -> Iterator[_Block]:
 
 
 def _outermost(blocks: Iterable[_Block]) -> list[_Block]:
-    """Return the blocks that begin outside all earlier ones, in order."""
+    """Return the blocks that begin outside all earlier blocks, in order."""
     kept: list[_Block] = []
     for block in sorted(blocks, key=lambda block: block.start):
         if not kept or block.start >= kept[-1].end:
@@ -145,7 +153,7 @@ def _outermost(blocks: Iterable[_Block]) -> list[_Block]:
 
 
 def _outside(tags: Iterable[Tag], blocks: Sequence[_Block]) -> Iterator[Tag]:
-    """Yield the tags that lie in no block."""
+    """Yield the tags outside all blocks."""
     starts = [block.start for block in blocks]
     for tag in tags:
         before = bisect_right(starts, tag.start) - 1
@@ -154,7 +162,7 @@ def _outside(tags: Iterable[Tag], blocks: Sequence[_Block]) -> Iterator[Tag]:
 
 
 def _sections(text: str, tags: Sequence[Tag], start: int) -> dict[str, Section]:
-    """Return the sections; ``start`` is where thinking ends."""
+    """Return the sections by name. ``start`` is the index at which thinking ends."""
     blocks = _outermost(_blocks(tags))
     complete = {block.name: block for block in blocks if block.name in _RANK}
     strays = [tag for tag in _outside(tags, blocks) if tag.name in _RANK]
@@ -181,9 +189,9 @@ def _partial(tag: Tag, bound: int | None, length: int) -> Section:
 def _unfinished(
     text: str, openings: Sequence[Tag], complete: Mapping[str, _Block], ends: Container[int]
 ) -> dict[str, Tag]:
-    """Return the last opening tag of each kind that has no complete block, mentions left out (rule 4).
+    """Return the last opening tag of each kind without a complete block, excluding mere mentions (rule 4).
 
-    ``ends``: where tags end.
+    ``ends``: the indices at which tags end.
     """
     whole = complete.values()
     candidates = [
@@ -208,7 +216,7 @@ def _later_kind_precedes(tag: Tag, anchors: Iterable[_Block | Tag]) -> bool:
 
 
 def _starts_line(text: str, at: int, ends: Container[int]) -> bool:
-    """Return whether only markup stands between the line's start (or a tag, by its end) and this index."""
+    """Return whether only markup separates this index from the start of its line or from the end of a tag."""
     start = max(0, at - 64)
     before = text[start:at].rstrip(" \t*_`#-")
     return before.endswith(("\n", "\r")) or start + len(before) in ends or (not before and at <= 64)

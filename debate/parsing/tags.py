@@ -1,7 +1,7 @@
-"""What is a tag of a section or of thinking: the one definition for reading, cutting and escaping replies.
+"""Define the tags of sections and of thinking, for parsing, cutting and escaping replies.
 
-Tags ignore case, allow blanks and one attribute; ``<solution/>`` closes. An escaped tag is the same between
-``&lt;`` and ``&gt;``. Matching is linear: every repeat is bounded.
+Tags ignore case and may contain whitespace and one attribute. ``<solution/>`` is a closing tag. An escaped
+tag has the same form between ``&lt;`` and ``&gt;``. Matching is linear because every repeat is bounded.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _BODY = (
     rf"{_GAP}(/?){_GAP}(solution|evaluation|comparison|think)(?:(?<=think)ing)?"
     rf"(?:[ \t][^<>&=]{{1,20}}=[^<>&]{{0,40}}(?<!/))?{_GAP}(/?){_GAP}"
 )
-# ASCII: without it IGNORECASE takes a long s for an s.
+# ASCII: otherwise IGNORECASE matches a long s as an s.
 PLAIN = re.compile(f"<{_BODY}>", re.IGNORECASE | re.ASCII)
 ESCAPED = re.compile(f"&lt;{_BODY}&gt;", re.IGNORECASE | re.ASCII)
 PRIVATE = ("comparison", "think")
-"""What no peer is shown."""
+"""Blocks that are never shown to peers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag at ``start`` to ``end`` of a text; ``name`` is a section's, or "think"."""
+    """A tag from ``start`` to ``end`` of a text. ``name`` is a section's name, or "think"."""
 
     name: str
     closing: bool
@@ -35,7 +35,7 @@ class Tag:
 
 
 def find_tags(form: re.Pattern[str], text: str, start: int = 0) -> list[Tag]:
-    """Return the tags of one form, PLAIN or ESCAPED, from an index on.
+    """Return the tags of one form, PLAIN or ESCAPED, starting at an index.
 
     >>> [(tag.name, tag.closing) for tag in find_tags(PLAIN, "<Thinking> x < y </ think> <solution/>")]
     [('think', False), ('think', True), ('solution', True)]
@@ -47,10 +47,11 @@ def find_tags(form: re.Pattern[str], text: str, start: int = 0) -> list[Tag]:
 
 
 def without_private(text: str) -> str:
-    """Return ``text`` without the comparison and thinking blocks in it, whole or open to the end.
+    """Return ``text`` without its comparison and thinking blocks, including blocks that are never closed.
 
-    A block goes from an opening tag to the last closing tag of its form before the next opening one. What
-    the cuts join to a new opening tag is cut to the end: only a text made for it has any.
+    A block runs from an opening tag to the last closing tag of its form before the next opening tag. Removing
+    blocks may join their surroundings into a new opening tag, in a text written for that purpose; everything
+    from it on is removed.
 
     >>> without_private("2+2=4 <comparison>K7 > Q2</comparison>so 4")
     '2+2=4 so 4'
@@ -63,7 +64,7 @@ def without_private(text: str) -> str:
 
 
 def _private_blocks(text: str) -> list[Span]:
-    """Return the blocks in order; they may overlap."""
+    """Return the blocks, sorted by start. They may overlap."""
     if "<" not in text and "&" not in text:
         return []
     tags = [find_tags(form, text) for form in (PLAIN, ESCAPED)]

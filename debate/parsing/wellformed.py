@@ -1,4 +1,7 @@
-"""Whether a reply is well-formed XML: stricter than the tolerant parser; both are reported."""
+"""Check whether a reply is well-formed XML.
+
+This is stricter than the tolerant parser; both results are reported.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ _LIMIT = 1 << 20
 def is_well_formed(text: str) -> bool:
     """Return whether the text, inside one root element, is well-formed XML. Never raises.
 
-    Nothing is resolved or fetched: no entities but the five of XML, no DTD, no network. Texts over a million
-    characters are not.
+    Nothing is resolved or fetched: only the five entities of XML are allowed, no DTD and no network access.
+    Texts longer than 2**20 characters count as not well-formed.
 
     >>> is_well_formed("<solution>4 &lt; 5</solution>"), is_well_formed("<solution>4 < 5</solution>")
     (True, False)

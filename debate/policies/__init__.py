@@ -1,4 +1,7 @@
-"""Policies without a model: replies from a script or a function. Engines are in ``debate_rl.inference``."""
+"""Policies without a model, which reply from a script or a function.
+
+Engines are in ``debate_rl.inference``.
+"""
 
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
 

@@ -1,4 +1,4 @@
-"""A policy that replies by a script: for tests, demonstrations and replays, without a model."""
+"""A policy that replies from a script, for tests, demonstrations and replays without a model."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from debate.types import Completion, SampleRequest, StopReason, TurnId
 Script: TypeAlias = (
     Callable[[SampleRequest], str] | Mapping[tuple[int, int], str] | Mapping[tuple[str, int, int], str]
 )
-"""A function of the request, or a table by (agent, round) or by (debate, agent, round)."""
+"""A function of the request, or a table with keys (agent, round) or (debate, agent, round)."""
 
 Chance: TypeAlias = float | Sequence[float] | Callable[[TurnId], float]
-"""A probability: for all agents, for each agent (cycling), or as a function of the turn."""
+"""A probability: one for all agents, one per agent (cycled), or a function of the turn."""
 
 END_TOKEN = 0x110000
-"""The end token of character-level tokens: one above the last code point."""
+"""The end token of character-level tokens: one more than the last code point."""
 
 
 class ScriptedPolicy:
-    """Answers each request from a script, as an engine would: nothing is generated after a stop string.
+    """A policy that answers each request from a script, and like an engine stops at stop strings.
 
-    A table that lacks the turn falls back on ``default``; without one that is a KeyError. With
-    ``tokens=True`` every character is a token (its code point) of log-probability 0, ``max_tokens`` holds
-    (with ``thinking_tokens``, their sum), and a reply that no stop string ended has the end token.
-    ``requests`` keeps the requests, in order. A reply that has begun (``SampleRequest.begun``) continues with
-    what the script says to that request.
+    If a table lacks the turn, the reply is ``default``; KeyError without a default. With ``tokens=True``
+    every character is a token (its code point) with log-probability 0. The reply is then cut at
+    ``max_tokens`` plus ``thinking_tokens``, and a reply that no stop string ended gets the end token.
+    ``requests`` keeps the requests, in order. A reply that has already begun (``SampleRequest.begun``)
+    continues with the script's reply to that request.
 
     >>> import asyncio
     >>> policy = ScriptedPolicy({(0, 0): "<solution>4</solution> and so on"}, tokens=True)
@@ -74,7 +74,7 @@ class ScriptedPolicy:
         return token == END_TOKEN
 
     async def update(self, weights: object, version: int) -> None:
-        """Keep the weights and count the version; the script stays what it is."""
+        """Store the weights and the version. The script does not change."""
         self.weights, self.version = weights, version
 
 
@@ -92,7 +92,7 @@ def _look_up(
 
 
 def _until_stop(text: str, request: SampleRequest) -> tuple[str, bool]:
-    """Return the text up to the end of the first stop string after its thinking, and if there was one."""
+    """Return the text up to the end of the first stop string after thinking, and whether there was one."""
     begin = max(0, text.find("</think>")) if request.thinking_tokens else 0
     end = end_of_stop(text, request.stop, begin)
     return text[:end], end is not None
@@ -111,7 +111,7 @@ def _by_character(request: SampleRequest, text: str, stopped: bool, version: int
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The truth about one problem, for scripted debaters: its answer and wrong ones to err with."""
+    """The right answer to one problem and some wrong answers, for scripted debaters."""
 
     right: str
     wrong: tuple[str, ...]
@@ -126,14 +126,16 @@ def scripted_debaters(
     prompts: str | PromptTexts = "default",
     tokens: bool = False,
 ) -> ScriptedPolicy:
-    """Return a policy of agents that solve and judge with set chances and write real replies.
+    """Return a policy whose agents solve and judge correctly with given probabilities.
 
-    ``answers`` has the truth for each problem id. A solver writes the right answer with chance ``solve``,
-    in each round anew, and one of the wrong ones otherwise. A judge finds its own label and the solutions
-    shown by reading its prompt with the set ``prompts`` (name, path or texts; the one the debate runs
-    under) and compares every pair: the right one of a decidable pair with chance ``judge``, a coin decides
-    where both are right or both wrong. With chance ``malformed`` a reply keeps to no format. All chances
-    are drawn from the request's seed, so a debate repeats with its seed.
+    Its replies have the tags that a model should write.
+
+    ``answers`` has the right and wrong answers by problem id. A solver writes the right answer with
+    probability ``solve``, drawn anew in each round, and otherwise one of the wrong answers. A judge reads its
+    own label and the solutions from its prompt, which must be rendered from ``prompts`` (name, path or
+    texts). It compares every pair. If exactly one side is right, it prefers that side with probability
+    ``judge``; otherwise a coin decides. With probability ``malformed`` a reply follows no format. All draws
+    come from the request's seed, so a debate with the same seed gives the same replies.
     """
     texts = load_prompts(prompts) if isinstance(prompts, str) else prompts
     return ScriptedPolicy(
@@ -150,7 +152,7 @@ def _reply(
     judge: Chance,
     malformed: Chance,
 ) -> str:
-    """Return one reply; the problem's id is what follows the number in the debate's name."""
+    """Return one reply. The problem's id follows the colon in the debate's name."""
     rng = Random(request.seed)
     problem_id = request.debate.partition(":")[2]
     if problem_id not in answers:
@@ -183,7 +185,7 @@ def _is_right(truth: Answers, entry: SeenEntry) -> bool:
 
 
 def _newest(seen: SeenPrompt) -> dict[str, SeenEntry]:
-    """Return the newest entry of each agent but the author; rounds are shown oldest first."""
+    """Return the newest entry of each agent except the author. Rounds are shown oldest first."""
     return {entry.handle: entry for entry in seen.entries if entry.handle != seen.handle}
 
 

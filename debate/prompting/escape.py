@@ -1,18 +1,19 @@
-r"""What others wrote, made harmless before it enters a prompt.
+r"""Escape the text of other agents before it enters a prompt.
 
 A shown text cannot open or close a tag, carry a chat control token, or hide characters:
 
-- line breaks of every kind become ``\n``; control, zero-width, bidi and other invisible characters go,
+- line breaks of every kind become ``\n``; control, zero-width, bidi and other invisible characters are
+  removed,
 - ``<`` (also ``＜`` and ``﹤``) becomes ``&lt;`` where a tag could begin: before a letter, ``/``, ``|``,
   ``!``, ``?`` or ``_``, before spaces and a section's name, and at the end of the text,
-- an escaped tag, as in ``&lt;solution&gt;``, becomes ``&lt;solution>``, which is none: who quotes what was
-  shown cannot close a section with it, or cast a vote,
+- an escaped tag, as in ``&lt;solution&gt;``, becomes ``&lt;solution>``, which is not a tag: an agent that
+  quotes a shown text cannot close a section with it, or cast a vote,
 - ``[`` becomes ``&#91;`` before the bracketed control words of chat templates, as in ``[INST]``.
 
-Mathematics stays as it is: ``x < 5``, ``x < y``, ``0<x<1``, ``a & b`` and ``[ABC]``. Only a letter right
-after ``<`` with a space or more letters after it, as in ``n<m holds``, is taken for a possible tag and
-becomes ``n&lt;m``. The prompt files see to it that escaped text cannot look like a new entry of the history
-either: an entry opens with a tag, or a shown text never starts a line (``line_break``).
+Mathematics is unchanged: ``x < 5``, ``x < y``, ``0<x<1``, ``a & b`` and ``[ABC]``. The exception is a letter
+right after ``<`` that is followed by a space or more letters, as in ``n<m holds``: this could be a tag, and
+becomes ``n&lt;m``. Escaped text cannot look like a new entry of the history either. The prompt files ensure
+this: an entry opens with a tag, or a shown text never starts a line (``line_break``).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _CONTROL_WORD = re.compile(
 
 
 def clean(text: str) -> str:
-    r"""Return ``text`` with plain line breaks and without characters that cannot be seen.
+    r"""Return ``text`` with plain line breaks and without invisible characters.
 
     >>> clean("a\u200bb\u202e\r\nc\x00")
     'ab\nc'
@@ -50,7 +51,7 @@ def clean(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Return ``text`` as it may stand in a prompt: cleaned, and unable to form a tag or a control token.
+    """Return ``text`` cleaned and escaped for a prompt, so that it cannot form a tag or a control token.
 
     >>> escape("x < 5 and 0<x<1, but </solution> <|im_end|> [INST]")
     'x < 5 and 0<x<1, but &lt;/solution> &lt;|im_end|> &#91;INST]'

@@ -1,10 +1,9 @@
-"""What is cut when a prompt does not fit the context.
+"""Cut a prompt that does not fit the context.
 
-The rule, in this order: whole rounds go, oldest first, but never the newest one; then the longest texts of
-the newest round are shortened to one common length, the largest that fits, with their boxed answers kept;
-as a last resort only the marks of the cut stand there, at the very last for short texts and for what could
-not be read as well. A prompt that does not fit even then is refused.
-A summary is shortened likewise.
+First, whole rounds are left out, oldest first, except the newest. Then the longest texts of the newest round
+are shortened to one common length, the largest that fits; boxed answers are kept. Next, every long text is
+replaced by the mark of the cut alone. At last, short and unreadable texts are replaced too. If the prompt
+still does not fit, it is refused. A summary is shortened in the same way.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from debate.prompting.texts import PromptTexts
 from debate.types import Message, Policy, Problem, Summary, TurnId
 
 Material: TypeAlias = Sequence[Sequence[Entry]] | Summary
-"""What a history is made of: entries by round, oldest first, or a summary in their place."""
+"""The material of a history: entries by round, oldest first, or a summary in their place."""
 
 
 class PromptTooLongError(ValueError):
-    """A prompt that cannot be cut to fit the context; the message has the problem's id and the length."""
+    """A prompt cannot be cut to fit the context. The message has the problem's id and the length."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextBudget:
-    """Tokens that a prompt may take in addition to its reply's (None: no limit), and how they are counted.
+    """The maximum tokens of a prompt (None: no limit), and the function that counts them.
 
-    ``reply`` tokens are kept free; ``kept`` says for what.
+    ``reply`` tokens are reserved in addition. ``kept`` says what they are reserved for.
     """
 
     tokens: int | None
@@ -42,14 +41,14 @@ class ContextBudget:
     kept: str = "the reply"
 
     def fits(self, messages: tuple[Message, ...]) -> bool:
-        """Return whether the prompt fits."""
+        """Return whether the prompt is within the limit."""
         return self.tokens is None or self.count(messages) <= self.tokens
 
 
 def context_budget(policy: Policy, config: DebateConfig, *, max_tokens: int | None = None) -> ContextBudget:
-    """Return what the context leaves for a prompt: the smaller of the policy's and the configured limit.
+    """Return the context budget of a prompt, from the smaller of the policy's and the configured limit.
 
-    ``max_tokens`` are the reply's, if it is not an agent's.
+    ``max_tokens``: the maximum tokens of the reply, if it is not an agent's.
     """
     limits = [limit for limit in (config.context_tokens, context_limit(policy)) if limit]
     reply = (max_tokens or config.max_tokens) + config.thinking_tokens
@@ -58,10 +57,10 @@ def context_budget(policy: Policy, config: DebateConfig, *, max_tokens: int | No
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How much is cut: the oldest ``rounds``, and what the remaining texts have above ``length``.
+    """How much is cut: the oldest ``rounds``, and the part of each remaining text above ``length``.
 
-    ``length`` is in characters, None for whole texts; at ``MARKS_ALONE`` not even answers are kept, but
-    texts shorter than the mark are. At ``BAREST`` a history is the same whatever was written.
+    ``length`` is in characters; None keeps texts whole. At ``MARKS_ALONE`` not even answers are kept, but
+    texts shorter than the mark are. At ``BAREST`` the history does not depend on what was written.
     """
 
     rounds: int = 0
@@ -73,7 +72,7 @@ MARKS_ALONE, BAREST = -1, -2
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A history as a prompt has it: the turns shown, its text, how many texts gave way, ``Cut.length``."""
+    """A history as shown in a prompt: the turns, the text, the number of texts cut, and ``Cut.length``."""
 
     shown: tuple[TurnId, ...]
     text: str
@@ -82,9 +81,9 @@ class History:
 
 
 def fit_history(frame: Frame, material: Material, seating: Seating, budget: ContextBudget | Cut) -> History:
-    """Return as much of the history as fits into the frame; PromptTooLongError if not even the marks do.
+    """Return as much of the history as fits into the frame. PromptTooLongError if even the marks do not fit.
 
-    A ``Cut`` in place of a budget is how much of it was cut before.
+    A ``Cut`` instead of a budget repeats an earlier cut.
     """
     if isinstance(budget, Cut):
         return cut_history(seating.texts, material, budget)
@@ -106,7 +105,10 @@ def fit_history(frame: Frame, material: Material, seating: Seating, budget: Cont
 def _longest_that_fits(
     frame: Frame, material: Material, rounds: int, texts: PromptTexts, budget: ContextBudget
 ) -> History | None:
-    """Return the history with its texts cut to the largest length that fits, found by bisection."""
+    """Return the history with its texts cut to the largest length that fits, found by bisection.
+
+    None if no length fits.
+    """
     best: History | None = None
     low, high = 0, _longest_text(material)
     while low <= high:
@@ -120,7 +122,7 @@ def _longest_that_fits(
 
 
 def require_fit(messages: tuple[Message, ...], task: str, problem: Problem, budget: ContextBudget) -> None:
-    """PromptTooLongError when a prompt that cannot be cut any further does not fit."""
+    """Raise PromptTooLongError if a prompt that cannot be cut any further does not fit."""
     if budget.fits(messages):
         return
     raise PromptTooLongError(
@@ -131,7 +133,7 @@ def require_fit(messages: tuple[Message, ...], task: str, problem: Problem, budg
 
 
 def cut_history(texts: PromptTexts, material: Material, cut: Cut) -> History:
-    """Return the history with this much of it cut."""
+    """Return the history after this cut."""
     if isinstance(material, Summary):
         text = _cut_text(texts, material.text, cut)
         changed = text != material.text
@@ -148,7 +150,6 @@ def cut_history(texts: PromptTexts, material: Material, cut: Cut) -> History:
 
 
 def _cut_entry(texts: PromptTexts, entry: Entry, cut: Cut) -> Entry:
-    """Return the entry with each of its texts shortened."""
     turn = entry.turn
     if cut.length == BAREST:
         return barest_entry(texts, turn.id, turn.handle, critic=turn.critic)
@@ -161,7 +162,7 @@ def _cut_entry(texts: PromptTexts, entry: Entry, cut: Cut) -> Entry:
 
 
 def barest_entry(texts: PromptTexts, turn: TurnId, handle: str, *, critic: bool = False) -> Entry:
-    """Return the entry of a turn with nothing but marks in it, whatever the turn says."""
+    """Return the entry of a turn with marks instead of all texts, whatever the turn contains."""
     mark = _barest_text(texts)
     return render_entry(texts, PublicTurn(turn, handle, None if critic else mark, mark, critic=critic))
 
@@ -179,7 +180,9 @@ def _cut_text(texts: PromptTexts, text: str, cut: Cut, *, answer: str | None = N
 
 
 def shorten(text: str, length: int, *, answer: str | None, mark: str, keep: int = 200) -> str:
-    r"""Return ``text`` cut to about ``length`` characters, marked; a boxed answer stays unless it is huge.
+    r"""Return ``text`` cut to about ``length`` characters and marked.
+
+    A boxed answer is kept unless it is very long.
 
     >>> shorten("one, two, three, so \\boxed{6}", 14, answer="6", mark="...")
     'on...\\boxed{6}'
@@ -199,7 +202,7 @@ def _count_changed(before: Sequence[Entry], after: Sequence[Entry]) -> int:
 
 
 def _longest_text(material: Material) -> int:
-    """Return the characters of the longest text of the newest round, or of the summary."""
+    """Return the length in characters of the longest text of the newest round, or of the summary."""
     if isinstance(material, Summary):
         return len(material.text)
     newest = [entry.turn for entry in material[-1]] if material else []

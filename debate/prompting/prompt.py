@@ -1,4 +1,4 @@
-"""What an agent reads in one turn, from top to bottom; ``agent_prompt`` is where to begin."""
+"""Build the prompts that agents read in a turn. Start with ``agent_prompt``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Past: TypeAlias = Sequence[Sequence[Entry]]
 class Prompt:
     """One prompt, and what it shows: see ``Turn.shown``, ``compared``, ``cut`` and ``cut_length``.
 
-    ``stop``: the strings at which the reply ends, the closing tag of the last section that is due among them.
+    ``stop``: the strings at which the reply ends, including the closing tag of the last section that is due.
     """
 
     messages: tuple[Message, ...]
@@ -65,7 +65,7 @@ class Prompt:
 
     @property
     def due(self) -> bool:
-        """Whether comparisons are asked for."""
+        """Whether the prompt asks for comparisons."""
         return len(self.compared) >= 2
 
 
@@ -79,10 +79,10 @@ def agent_prompt(
     summary: Summary | None = None,
     pair: Collection[int] | None = None,
 ) -> Prompt:
-    """Return one agent's prompt of one round, cut to fit if it must be; PromptTooLongError if it cannot.
+    """Return one agent's prompt in one round, cut to fit if necessary. PromptTooLongError if it cannot be.
 
-    A ``Cut`` in place of a budget is how much was cut before: the prompt is made again. A ``summary`` is
-    shown instead of the rounds that it sums up. With a ``pair`` of agents, nobody else's work is shown.
+    A ``Cut`` instead of a budget repeats an earlier cut, to rebuild a prompt. A ``summary`` is shown instead
+    of the rounds that it summarizes. With a ``pair`` of agents, only their work is shown.
     """
     rounds = entries_shown(seating, past, agent, round_)
     if pair is not None:
@@ -93,10 +93,10 @@ def agent_prompt(
 
 
 def next_prompt(seating: Seating, past: Past, agent: int, round_: int, budget: ContextBudget | Cut) -> Prompt:
-    """Return what continues an agent's conversation: in round 0 its whole prompt, later one message.
+    """Return the next prompt of an agent's conversation: the whole prompt in round 0, one message later.
 
     A message shows what the others wrote in the newest round, and sets the task. Earlier rounds and the
-    agent's own replies stand in the conversation: they count as shown, and nothing of them can be cut.
+    agent's own replies are already in the conversation: they count as shown and cannot be cut.
     """
     if not round_:
         return agent_prompt(seating, past, agent, round_, budget)
@@ -110,11 +110,11 @@ def next_prompt(seating: Seating, past: Past, agent: int, round_: int, budget: C
 def conversation_budget(
     policy: Policy, seating: Seating, agent: int, round_: int, *, held: int
 ) -> ContextBudget:
-    """Return what the context leaves for the next prompt of a conversation that has ``held`` tokens.
+    """Return the budget for the next prompt of a conversation that already has ``held`` tokens.
 
-    What later rounds need at least is kept free: their replies, and messages in which every shown text is cut
-    down to its mark. So a conversation whose first prompt fits can be held to its end, whatever is written:
-    such messages (``fitting.BAREST``) do not depend on it.
+    The minimum that later rounds need is reserved: their replies, and messages in which every shown text is
+    replaced by its mark. These messages (``fitting.BAREST``) do not depend on what is written, so a
+    conversation whose first prompt fits can always be held to its end.
     """
     budget, count = context_budget(policy, seating.config), continuation_counter(policy)
     counted = count if round_ else budget.count
@@ -127,20 +127,20 @@ def conversation_budget(
 
 
 def summary_prompt(seating: Seating, past: Past, round_: int, budget: ContextBudget | Cut) -> Prompt:
-    """Return the prompt that asks for a summary of what a round shows, one for all its viewers."""
+    """Return the prompt that asks for a summary of the rounds shown in a round, the same for all viewers."""
     rounds = entries_shown(seating, past, 0, round_)
     frame = _summary_frame(seating)
     return _prompt(frame, fit_history(frame, rounds, seating, budget))
 
 
 def compression_prompt(seating: Seating, solution: str) -> tuple[Message, ...]:
-    """Return the messages that ask for a shorter text of a solution."""
+    """Return the messages that ask for a shorter version of a solution."""
     shown = seating.texts.compress(solution=one_text(seating.texts, solution))
     return (Message("user", seating.opening + shown),)
 
 
 def entries_shown(seating: Seating, past: Past, agent: int, round_: int) -> list[list[Entry]]:
-    """Return the entries that a prompt shows by rule, by groups of rounds, in the viewer's order."""
+    """Return the entries that a prompt shows before any cut, by groups of rounds, in the viewer's order."""
     order = seating.orders[agent]
     config, viewer = seating.config, TurnId(agent, round_)
 
@@ -157,7 +157,10 @@ def entries_shown(seating: Seating, past: Past, agent: int, round_: int) -> list
 
 
 def _as_read(seating: Seating, entry: Entry, round_: int) -> Entry:
-    """Return an entry as a round reads it; the judges of a consultancy read one whole and one answer."""
+    """Return an entry as it is shown in a round.
+
+    The judges of a consultancy see the consultant's whole solution and only the answer of the other one.
+    """
     if seating.consultant in (None, entry.turn.id.agent) or round_ < seating.config.num_rounds:
         return entry
     return answer_entry(seating.texts, entry.turn)
@@ -171,10 +174,11 @@ def _prompt(frame: Frame, history: History) -> Prompt:
 
 
 def _agent_frame(seating: Seating, agent: int, round_: int, shown: Sequence[TurnId]) -> Frame:
-    """Return what surrounds the history in an agent's prompt. The oldest of these turns may still be cut.
+    """Return the parts around the history in an agent's prompt. The oldest shown turns may still be cut.
 
-    What all agents share comes first (rules, problem, history in one order) and what is one agent's own comes
-    last (instructions, handle, task), so that an engine with a prefix cache reads the shared part once.
+    Text shared by all agents comes first (rules, problem, history in one order), and the agent's own part
+    comes last (instructions, handle, task), so that an engine with a prefix cache processes the shared part
+    once.
     """
     config = seating.config
     alone = config.num_agents == 1
@@ -206,13 +210,13 @@ def _rules(seating: Seating) -> str:
 
 
 def _stop_strings(seating: Seating, task: Task) -> tuple[str, ...]:
-    """Return the strings of the prompt set at which a reply ends, and the last due section's closing tag."""
+    """Return the stop strings of the prompt set, and the closing tag of the last section that is due."""
     closing = (f"</{SECTIONS[task][-1]}>",) if seating.texts.sections else ()
     return (*seating.texts.stop, *closing) if seating.config.prompt_stops else closing
 
 
 def _examples(seating: Seating, behind: str) -> tuple[Message, ...]:
-    """Return the problem's shots as turns of their own, each with the task that the problem has."""
+    """Return the problem's shots as separate turns, each with the same task as the problem."""
     texts, messages = seating.texts, list[Message]()
     for shot in () if seating.problem.shots is UNSET else seating.problem.shots:
         example = Problem("", shot.question, choices=shot.choices)
@@ -224,17 +228,17 @@ def _examples(seating: Seating, behind: str) -> tuple[Message, ...]:
 
 
 def _next_frame(seating: Seating, agent: int, round_: int, shown: Sequence[TurnId]) -> Frame:
-    """Return what surrounds the newest round in a message of a conversation."""
+    """Return the parts around the newest round in a message of a conversation."""
     return replace(_agent_frame(seating, agent, round_, shown), system="", before="", examples=())
 
 
 def _summary_frame(seating: Seating) -> Frame:
-    """Return what surrounds the history in the summariser's prompt: nothing about a viewer or a persona."""
+    """Return the parts around the history in the summarizer's prompt, without any viewer or persona."""
     return Frame("summary", system="", before=seating.opening, behind=seating.texts.summarize)
 
 
 def which_task(config: DebateConfig, round_: int, *, shows: bool, due: bool) -> Task:
-    """Return what an agent is asked for: nothing but a solution while nothing is shown, votes only when due.
+    """Return an agent's task: only a solution if nothing is shown, and votes only if comparisons are due.
 
     >>> [which_task(DebateConfig(num_rounds=2), r, shows=r > 0, due=r > 0) for r in range(3)]
     ['opening', 'debate', 'ballot']
@@ -258,7 +262,7 @@ def which_task(config: DebateConfig, round_: int, *, shows: bool, due: bool) -> 
 
 
 def _own_part(seating: Seating, agent: int, task: Task, compared: Sequence[TurnId]) -> str:
-    """Return the agent's own part: its way of working, its handle, and what to write; never its name."""
+    """Return the agent's own part: its instructions, its handle and its task, but never its name."""
     texts, config = seating.texts, seating.config
     alone = config.num_agents == 1 and task == "opening"
     piece: Fill = texts.opening_alone if alone else getattr(texts, task)
@@ -272,7 +276,7 @@ def _own_part(seating: Seating, agent: int, task: Task, compared: Sequence[TurnI
 
 
 def _answer_rule(texts: PromptTexts, problem: Problem) -> str:
-    """Return how the answer is to be given; open problems and instructions have nothing to put in a box."""
+    """Return how to give the answer. Open problems and instructions have no boxed answer."""
     if problem.kind in WITHOUT_TRUTH or problem.answer is None:
         return texts.answer_open
     if problem.kind in WHOLE_RESPONSE:
@@ -283,8 +287,8 @@ def _answer_rule(texts: PromptTexts, problem: Problem) -> str:
 def check_fits(problem: Problem, policy: Policy, config: DebateConfig) -> None:
     """Raise PromptTooLongError if a prompt of the problem cannot fit, however much its history is cut.
 
-    Of the debate's prompts, with nothing but marks in their histories, only the longest in characters is
-    counted, so that whole data sets can be checked.
+    To check whole data sets quickly, only the longest prompt (in characters) of the debate is counted, with
+    marks instead of all texts in its history.
     """
     budget = context_budget(policy, config)
     if budget.tokens is None:
@@ -301,7 +305,7 @@ def check_fits(problem: Problem, policy: Policy, config: DebateConfig) -> None:
 
 
 def opening_tokens(problem: Problem, policy: Policy, config: DebateConfig) -> int:
-    """Return the tokens of the first prompt that a problem's debate begins with; of several the longest."""
+    """Return the token count of the longest first prompt of a problem's debate."""
     seating = seat_debate(problem, config, 0)
     frames = (_agent_frame(seating, agent, 0, ()) for agent in range(config.num_agents))
     longest = max((_prompt(frame, History((), "")) for frame in frames), key=_characters)
@@ -309,14 +313,14 @@ def opening_tokens(problem: Problem, policy: Policy, config: DebateConfig) -> in
 
 
 def _require_longest(prompts: Iterator[Prompt], budget: ContextBudget, problem: Problem) -> None:
-    """PromptTooLongError when the prompt with the most characters does not fit."""
+    """Raise PromptTooLongError if the prompt with the most characters does not fit."""
     longest = max(prompts, key=_characters, default=None)
     if longest:
         require_fit(longest.messages, longest.task, problem, budget)
 
 
 def _barest_prompts(seating: Seating) -> Iterator[Prompt]:
-    """Yield the agents' prompts of a debate in which every shown text is cut down to its mark."""
+    """Yield the agents' prompts of a debate in which every shown text is replaced by its mark."""
     for round_ in range(rounds_held(seating.config)):
         for agent in speakers(seating.config, round_):
             entries = _barest_round(seating, round_, agent)
@@ -325,23 +329,23 @@ def _barest_prompts(seating: Seating) -> Iterator[Prompt]:
 
 
 def _barest_next(seating: Seating, agent: int, round_: int) -> Prompt:
-    """Return an agent's message of a later round of such a debate, held as a conversation."""
+    """Return an agent's message of a later round of a conversation, with marks instead of all shown texts."""
     newest = _barest_round(seating, round_, agent)
     history = _barest_history(seating, [entry for entry in newest if entry.turn.id.agent != agent], 1)
     return _prompt(_next_frame(seating, agent, round_, [entry.turn.id for entry in newest]), history)
 
 
 def _barest_summary_prompts(seating: Seating) -> Iterator[Prompt]:
-    """Yield the summariser's prompts of such a debate."""
+    """Yield the summarizer's prompts, with marks instead of all shown texts."""
     for round_ in range(rounds_held(seating.config)):
         if newest := _barest_round(seating, round_, 0):
             yield _prompt(_summary_frame(seating), _barest_history(seating, newest, round_))
 
 
 def _barest_round(seating: Seating, round_: int, agent: int) -> list[Entry]:
-    """Return the newest round that an agent's prompt shows, in its order, with nothing but marks in it.
+    """Return the newest round in an agent's prompt, in the agent's order, with marks instead of texts.
 
-    Of a critique it is a group of rounds.
+    In a critique the newest round is a group of rounds.
     """
     config, viewer = seating.config, TurnId(agent, round_)
     return [

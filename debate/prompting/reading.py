@@ -1,7 +1,7 @@
-"""The way back: what a rendered prompt shows, read with the very templates that rendered it.
+"""Parse a rendered prompt with the templates that rendered it.
 
-For scripted agents, which have only their prompt to go by, and for tests. Escaped text cannot contain what
-an entry begins or ends with, so an entry is read exactly as it was meant.
+Scripted agents need this, because they know only their prompt, and so do tests. Escaped text cannot contain
+what begins or ends an entry, so entries are parsed exactly.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ _GROUPS = {"handle": r"[^\n:<>\"]{1,40}?", "round": r"\d+"}
 
 @dataclass(frozen=True, slots=True)
 class SeenEntry:
-    """One entry of the history as an agent sees it, escaped; ``round`` None if the set prints none.
+    """One entry of the history as an agent sees it, escaped.
 
-    ``solution`` is "" if the entry is criticism, which is its evaluation.
+    ``round`` is None if the prompt set does not print it.
+
+    ``solution`` is "" if the entry is criticism; its text is then in ``evaluation``.
     """
 
     handle: str
@@ -34,7 +36,7 @@ class SeenEntry:
 
 @dataclass(frozen=True, slots=True)
 class SeenPrompt:
-    """What an agent can know from its prompt: its task, its own label, and the entries in the order shown."""
+    """The content of an agent's prompt: its task, its own label, and the entries in the order shown."""
 
     task: Task
     handle: str | None
@@ -42,7 +44,7 @@ class SeenPrompt:
 
 
 def read_prompt(texts: PromptTexts, messages: Sequence[Message]) -> SeenPrompt:
-    r"""Return what a prompt shows; ValueError when the texts did not render it.
+    r"""Return the content of a prompt. ValueError if it was not rendered from ``texts``.
 
     >>> from debate.prompting.texts import load_prompts
     >>> seen = read_prompt(load_prompts("tiny"), [Message("user", "1 + 1\nQ2: 2\nK7 careful judge")])
@@ -62,7 +64,10 @@ def read_prompt(texts: PromptTexts, messages: Sequence[Message]) -> SeenPrompt:
 
 
 def _entries(texts: PromptTexts, text: str) -> tuple[SeenEntry, ...]:
-    """Return the entries in order; where several kinds of entry match, the one that ends first is meant."""
+    """Return the entries in order.
+
+    If several kinds of entry match at a position, the one that ends first is taken.
+    """
     kinds = ("entry", "entry_evaluated", "entry_criticism")
     patterns = [_entry_pattern(texts.templates[key]) for key in kinds]
     entries: list[SeenEntry] = []
@@ -89,12 +94,12 @@ def _entry_pattern(template: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def _task_pattern(template: str) -> re.Pattern[str]:
-    """Return a pattern for the end of a message: the last line that starts the task."""
+    """Return a pattern for a message that ends with the task, which starts at the last line possible."""
     return re.compile(f".*^(?P<task>{_pattern(template)})\\Z", re.MULTILINE | re.DOTALL)
 
 
 def _pattern(template: str) -> str:
-    """Return a regular expression for what the template renders, one named group for each placeholder."""
+    """Return a regular expression for the rendered template, with one named group for each placeholder."""
     parts: list[str] = []
     named: set[str] = set()
     end = 0

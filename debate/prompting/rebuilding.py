@@ -1,4 +1,4 @@
-"""The prompts of a debate that was held, made again from what is stored of it, by the code that made them."""
+"""Rebuild the prompts of a stored debate with the code that built them."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _OTHERS = "it showed other turns than this debate's protocol and seed give"
 
 
 class PromptUnknownError(ValueError):
-    """A prompt that the stored debate does not tell exactly; the message says why in one line."""
+    """A prompt cannot be rebuilt exactly from the stored debate. The message gives the reason in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldDebate:
-    """A debate that was held, with its seating and what others may see of its turns, (round, N)."""
+    """A finished debate with its seating and what others may see of its turns, (round, N)."""
 
     debate: Debate
     seating: Seating
     past: Past
 
     def prompt(self, turn: TurnId) -> Prompt:
-        """Return the prompt that a turn read, or the summariser's of a round; PromptUnknownError.
+        """Return the prompt of a turn, or of a round's summary. PromptUnknownError if it cannot be rebuilt.
 
-        That of a conversation has all its messages, the agent's own replies among them.
+        In a conversation, the prompt has all earlier messages, including the agent's own replies.
         """
         prompt = self._own_prompt(turn)
         if not self.debate.protocol.conversation:
@@ -48,7 +48,7 @@ class HeldDebate:
         return replace(prompt, messages=(*before, *prompt.messages))
 
     def _own_prompt(self, turn: TurnId) -> Prompt:
-        """Return what was made for a turn: its whole prompt, or the newest message of a conversation."""
+        """Return the prompt built for a turn: the whole prompt, or the newest message of a conversation."""
         reader = self._reader(turn)
         cut = self._cut(reader, turn)
         if isinstance(reader, Summary):
@@ -73,7 +73,10 @@ class HeldDebate:
         return readers[turn]
 
     def _summary(self, round_: int) -> Summary | None:
-        """Return what a round showed instead of turns; PromptUnknownError if it sums up others."""
+        """Return the summary shown in a round instead of turns.
+
+        PromptUnknownError if it covers unexpected turns.
+        """
         summary = next((one for one in self.debate.summaries if one.round == round_), None)
         agents = range(self.debate.protocol.num_agents)
         rounds = rounds_shown(round_, self.debate.protocol.history_rounds)
@@ -82,7 +85,10 @@ class HeldDebate:
         return summary
 
     def _cut(self, reader: Reader, turn: TurnId) -> Cut:
-        """Return how much of the history was cut: whole rounds as ``shown`` tells, texts as is stored."""
+        """Return how much of the history was cut.
+
+        Rounds are derived from ``shown``, the length of texts from ``cut_length``.
+        """
         groups = groups_shown(self.debate.protocol, turn.round, turn.agent)
         if any(number >= len(self.past) for group in groups for number in group):
             raise PromptUnknownError("turns that it showed are not stored")
@@ -93,9 +99,9 @@ class HeldDebate:
 
 
 def held_debate(debate: Debate) -> HeldDebate:
-    """Return a debate whose prompts can be made again; PromptUnknownError if none of them can.
+    """Return a debate whose prompts can be rebuilt. PromptUnknownError if none of them can.
 
-    The personas are those that are stored with it. ValueError if the prompt set cannot be read.
+    The personas are those stored with the debate. ValueError if the prompt set cannot be read.
     """
     seating = seat_debate(debate.problem, debate.protocol, debate.seed, personas=debate.personas)
     handles = dict(enumerate(seating.handles))
@@ -107,7 +113,7 @@ def held_debate(debate: Debate) -> HeldDebate:
 
 
 def _past(debate: Debate, seating: Seating) -> Past:
-    """Return what others may see, of the rounds that are stored whole, up to the first that is not."""
+    """Return what others may see of the rounds before the first incomplete round."""
     short = debate.compressions or ()
     turns = {turn.id: turn for turn in debate.turns}
     past: list[list[Entry]] = []
@@ -120,7 +126,7 @@ def _past(debate: Debate, seating: Seating) -> Past:
 
 
 def _require_same(prompt: Prompt, reader: Reader) -> None:
-    """PromptUnknownError if the prompt does not show what is stored as shown."""
+    """Raise PromptUnknownError if the prompt does not show what is stored as shown."""
     compared = prompt.compared if isinstance(reader, Summary) else reader.compared
     if (prompt.shown, prompt.compared) != (reader.shown, compared):
         raise PromptUnknownError(_OTHERS)

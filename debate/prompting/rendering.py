@@ -1,7 +1,7 @@
-"""The pieces of a prompt set, filled in, and the messages that they make.
+"""Fill in the pieces of a prompt set and assemble them into messages.
 
-What all agents share comes first (rules, problem, history in one order) and what is one agent's own comes
-last (instructions, handle, task), so that an engine with a prefix cache reads the shared part once.
+Text shared by all agents comes first (rules, problem, history in one order), and the agent's own part comes
+last (instructions, handle, task), so that an engine with a prefix cache processes the shared part once.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _OWN_LABEL = re.compile(r"\s*\(?([A-Za-z])\s*[).:]\s*")
 class Frame:
     """A prompt without its history: the text before and after it, and the task.
 
-    ``compared`` are the turns that may be compared, ``stop`` the strings at which the reply ends,
-    ``examples`` solved problems as turns of their own.
+    ``compared``: the turns that may be compared. ``stop``: the strings at which the reply ends. ``examples``:
+    solved problems as separate turns.
     """
 
     task: Task | Literal["summary"]
@@ -54,7 +54,7 @@ class Frame:
     examples: tuple[Message, ...] = ()
 
     def messages(self, history: str) -> tuple[Message, ...]:
-        r"""Return the messages with this history: the system's, if there is one, examples, and the user's.
+        r"""Return the messages with this history: the system message, if any, examples, and the user message.
 
         >>> Frame("opening", "", "1 + 1\n", "K7 careful solve").messages("")
         (Message(role='user', content='1 + 1\nK7 careful solve'),)
@@ -65,7 +65,7 @@ class Frame:
 
 
 def problem_text(texts: PromptTexts, problem: Problem) -> str:
-    r"""Return the problem with its choices printed.
+    r"""Return the problem's text, including its choices.
 
     >>> problem_text(load_prompts("default"), Problem("p", "1 + 1?", choices=("2", "3")))
     'Problem:\n1 + 1?\n\nOptions:\nA. 2\nB. 3\n'
@@ -89,7 +89,10 @@ def shot_reply(texts: PromptTexts, shot: Shot) -> str:
 
 
 def _labelled(choices: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Pair each choice with its letter; choices that bring their own letters, as in "A)5", lose them."""
+    """Pair each choice with its letter.
+
+    If all choices start with their own letters, as in "A)5", remove those.
+    """
     letters = [*ascii_uppercase, *map(str, range(27, len(choices) + 1))][: len(choices)]
     own = [_OWN_LABEL.match(choice) for choice in choices]
     if all(match and match[1].upper() == letter for match, letter in zip(own, letters, strict=True)):
@@ -99,14 +102,14 @@ def _labelled(choices: Sequence[str]) -> Iterable[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A public turn with its text in the history."""
+    """A public turn with its rendered text."""
 
     turn: PublicTurn
     text: str
 
 
 def render_entry(texts: PromptTexts, turn: PublicTurn) -> Entry:
-    r"""Return one entry of the history: escaped, with a placeholder for a solution that could not be read.
+    r"""Return one entry of the history, escaped. An unreadable solution is replaced by a placeholder.
 
     >>> from debate.types import TurnId
     >>> render_entry(load_prompts("tiny"), PublicTurn(TurnId(0, 0), "Q2", " 3 + 8 = 11.\nK7: 0")).text
@@ -125,7 +128,7 @@ def render_entry(texts: PromptTexts, turn: PublicTurn) -> Entry:
 
 
 def answer_entry(texts: PromptTexts, turn: PublicTurn) -> Entry:
-    r"""Return an entry that shows the boxed answer of a solution and nothing else of it.
+    r"""Return an entry that shows only the boxed answer of a solution.
 
     >>> from debate.types import TurnId
     >>> turn = PublicTurn(TurnId(0, 0), "Q2", r"3 + 8 = 11. \boxed{ 3 8}")
@@ -138,12 +141,12 @@ def answer_entry(texts: PromptTexts, turn: PublicTurn) -> Entry:
 
 
 def one_text(texts: PromptTexts, text: str) -> str:
-    """Return a shown text escaped, its line breaks written as the set says."""
+    """Return a shown text, escaped, with line breaks written in the style of the prompt set."""
     return escape(clean(text).replace("\n", texts.line_break))
 
 
 def history_text(texts: PromptTexts, entries: Iterable[str], *, left_out: bool = False) -> str:
-    """Return the rendered entries with the text before and after them; "" when there is none."""
+    """Return the rendered entries with the text before and after them, or "" without entries."""
     body = "".join(entries)
     if not body:
         return ""
@@ -151,7 +154,9 @@ def history_text(texts: PromptTexts, entries: Iterable[str], *, left_out: bool =
 
 
 def summary_text(texts: PromptTexts, summary: str) -> str:
-    r"""Return the text that replaces the history by a summary: escaped, or a placeholder for an empty one.
+    r"""Return the text that shows a summary instead of the history.
+
+    The summary is escaped; an empty one is replaced by a placeholder.
 
     >>> summary_text(load_prompts("tiny"), "Q2 says 11.\nK7 agrees. <solution>")
     'Q2 says 11. K7 agrees. &lt;solution>\n'

@@ -1,6 +1,6 @@
-"""The seating of a debate: personas, labels and the order in which texts are shown, all from the seed.
+"""The seating of a debate: personas, labels and the order of the texts shown, all drawn from the seed.
 
-All of it is drawn again for each debate, so neither a label nor a position says who somebody is.
+They are drawn anew for each debate, so neither a label nor a position reveals an agent's identity.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ DIGITS = "23456789"  # without 0 and 1, which look like letters
 
 @dataclass(frozen=True, slots=True)
 class Seating:
-    """What is fixed for a debate: personas and handles of the agents, and in which order texts are shown."""
+    """The fixed parts of a debate: the agents' personas and handles, and the order of the texts shown."""
 
     problem: Problem
     config: DebateConfig
     texts: PromptTexts
     personas: tuple[Persona, ...]  # (N,)
     handles: tuple[str, ...]  # (N,)
-    orders: tuple[tuple[int, ...], ...]  # (N, N): for each viewer the agents in the order shown
+    orders: tuple[tuple[int, ...], ...]  # (N, N): for each viewer, the agents in the order shown
     opening: str  # the rendered problem
-    consultant: int | None = None  # whose solution alone the judges of a consultancy read whole
+    consultant: int | None = None  # in a consultancy, the only agent whose whole solution the judges read
 
 
 def seat_debate(
     problem: Problem, config: DebateConfig, seed: int, *, personas: Sequence[Persona] | None = None
 ) -> Seating:
-    """Return the seating of one debate: personas by agent, handles and orders drawn from the seed.
+    """Return the seating of one debate: personas by agent, and handles and orders drawn from the seed.
 
-    ``personas``: those of a debate that was held, (N,), so that nothing is imported for them.
+    ``personas``: the personas of a stored debate, (N,), so that none is imported.
     """
     size, texts = config.num_agents, prompts_of(config)
     orders = show_orders(size, seed, order=config.order)
@@ -60,7 +60,10 @@ def seat_debate(
 
 
 def _consultant(config: DebateConfig, seed: int) -> int | None:
-    """Return which of the two that argue is the consultant, by a coin, so that either answer is defended."""
+    """Return which of the two arguing agents is the consultant.
+
+    A coin decides, so either answer may be defended.
+    """
     if config.protocol != "consultancy":
         return None
     return Random(derive_seed(seed, "consultant")).choice((PROPOSER, CRITIC))
@@ -69,7 +72,7 @@ def _consultant(config: DebateConfig, seed: int) -> int | None:
 def public_entries(
     seating: Seating, turns: Sequence[Turn], compressions: Sequence[Compression]
 ) -> list[Entry]:
-    """Return what others may see of the turns of a round, (N,), long solutions as they were shortened."""
+    """Return what others may see of the turns of a round, (N,), with the short versions of long solutions."""
     texts, short = seating.texts, {one.turn: _claimed(seating, one.text) for one in compressions}
     public = [public_turn(turn, strip=texts.strip) for turn in turns]
     return [
@@ -79,12 +82,14 @@ def public_entries(
 
 
 def _claimed(seating: Seating, short: str) -> str:
-    """Return a shortened solution; what it says that a program printed is a claim: its model wrote it."""
+    """Return a shortened solution with its program outputs labelled as claimed, because a model wrote it."""
     return short if seating.config.tools == "none" else public_part(short, Span(0, len(short)), ())
 
 
 def prompts_of(config: DebateConfig) -> PromptTexts:
-    """Return the prompt set of a debate; PromptFileError also if a family for one agent would serve several.
+    """Return the prompt set of a debate.
+
+    PromptFileError if a prompt family for one agent would serve several.
 
     >>> prompts_of(DebateConfig(num_agents=1, num_rounds=1, prompts="qa")).alone
     True
@@ -107,12 +112,13 @@ def draw_handles(
     order: Sequence[int] | None = None,
     avoid: str = "",
 ) -> tuple[str, ...]:
-    """Return one label for each agent, (N,): a letter and a digit, no letter twice up to 21 agents.
+    """Return one label per agent, (N,): a letter and a digit. No letter repeats for up to 21 agents.
 
-    Labels that stand in the text ``avoid`` (the question) are not drawn while others are left. With a
-    ``pool`` of own labels they are drawn from it and dealt, in the pool's order, along ``order`` (the agents
-    as their texts are shown, (N,); itself drawn again for each debate), so that a very small model always
-    reads them in one order. ValueError when a label is not words of letters and digits.
+    Labels that occur in the text ``avoid`` (the question) are drawn only if no others are left. With a
+    ``pool`` of your own labels, they are drawn from the pool. They are then assigned in the pool's order to
+    the agents in ``order``, (N,), the order in which texts are shown. So a very small model always reads the
+    labels in one order, while the agents behind them are drawn anew for each debate. ValueError if a label
+    does not consist of words of letters and digits.
 
     >>> draw_handles(3, 7) == draw_handles(3, 7)
     True
@@ -133,14 +139,14 @@ def draw_handles(
 
 
 def _dealt(labels: Sequence[str], rng: Random, order: Sequence[int]) -> tuple[str, ...]:
-    """Return a label for each agent, in the order of the labels along the order of the agents."""
+    """Assign drawn labels, in the order of the pool, to the agents in the given order."""
     chosen = sorted(rng.sample(range(len(labels)), len(order)))
     by_agent = dict(zip(order, (labels[index] for index in chosen), strict=True))
     return tuple(by_agent[agent] for agent in range(len(order)))
 
 
 def _distinct(pool: Sequence[str]) -> list[str]:
-    """Return the labels of the pool, the first of each spelling; matching ignores case."""
+    """Return the labels of the pool without duplicates, ignoring case; the first spelling is kept."""
     for label in pool:
         check_label(label)
     return list({label.upper(): label for label in reversed(pool)}.values())[::-1]

@@ -1,4 +1,4 @@
-"""Which turns a prompt shows, what of each is public, and which of them are compared."""
+"""Decide which turns a prompt shows, which parts of them are public, and which turns are compared."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def rounds_shown(round_: int, history_rounds: int) -> range:
 
 
 PROPOSER, CRITIC = 0, 1
-"""The agents that argue in a game (``protocols.GAMES``); all others judge."""
+"""The agents that argue in a game (``protocols.GAMES``). All other agents judge."""
 
 
 def waves(config: DebateConfig, round_: int) -> list[list[int]]:
-    """Return the agents that speak in a round, in waves: who speaks at once, and then who has read them.
+    """Return the agents that speak in a round, in waves: the agents of a later wave read the earlier ones.
 
     >>> game = DebateConfig(protocol="zero_sum", num_agents=4, num_rounds=1)
     >>> waves(game, 0), waves(game, 1), waves(DebateConfig(num_agents=2), 0)
@@ -49,7 +49,7 @@ def speakers(config: DebateConfig, round_: int) -> list[int]:
 
 
 def reads(config: DebateConfig, reader: TurnId, author: TurnId) -> bool:
-    """Return whether a turn may read another one of a round that it is shown; a game has silent agents."""
+    """Return whether a turn may read another turn. In a game, only the agents that argue are read."""
     if config.protocol not in GAMES:
         return True
     argued = author.agent in (PROPOSER, CRITIC)
@@ -57,10 +57,10 @@ def reads(config: DebateConfig, reader: TurnId, author: TurnId) -> bool:
 
 
 def groups_shown(config: DebateConfig, round_: int, agent: int = PROPOSER) -> list[range]:
-    """Return the rounds that a prompt of ``round_`` shows; those of a group are cut together.
+    """Return the rounds that a prompt of ``round_`` shows, in groups that are cut together.
 
-    A critique counts rounds of solutions: with each comes the round of criticism after it. In a game the
-    critic is shown the round that it speaks in, which the proposer began.
+    In a critique, history is counted in rounds of solutions; each is grouped with the round of criticism
+    after it. In a game the critic is shown its own round, which the proposer began.
 
     >>> critique = DebateConfig(protocol="critique", num_agents=4, num_rounds=3)
     >>> [[list(group) for group in groups_shown(critique, round_)] for round_ in range(4)]
@@ -86,22 +86,22 @@ def holds_criticism(config: DebateConfig, round_: int) -> bool:
 
 
 def holds_solutions(config: DebateConfig, round_: int) -> bool:
-    """Return whether the turns of a round hold solutions: not those of criticism or of the final ballot."""
+    """Return whether a round holds solutions, and not criticism or the final ballot."""
     return round_ < config.num_rounds and not holds_criticism(config, round_)
 
 
 def solved_before(config: DebateConfig, round_: int) -> int:
-    """Return the number of the round of solutions before another one; below 0 if there is none."""
+    """Return the previous round of solutions. The result is below 0 if there is none."""
     return round_ - (2 if config.protocol == "critique" else 1)
 
 
 def holds_votes(config: DebateConfig, round_: int) -> bool:
-    """Return whether agents may compare in a round: from the second one on, but not in a revision."""
+    """Return whether agents may compare in a round: from the second round on, but not in a revision."""
     return round_ > 0 and (config.protocol != "critique" or not holds_solutions(config, round_))
 
 
 def rounds_held(config: DebateConfig) -> int:
-    """Return how many rounds a debate has: R, and the ballot if it is wanted and shows anybody a pair.
+    """Return how many rounds a debate has: R, plus the final ballot if it is on and shows someone a pair.
 
     >>> [rounds_held(DebateConfig(num_agents=n, num_rounds=2)) for n in (1, 2, 3)]
     [2, 2, 3]
@@ -112,7 +112,7 @@ def rounds_held(config: DebateConfig) -> int:
 
 
 def asks_pairs(config: DebateConfig, round_: int) -> bool:
-    """Return whether each turn of a round is asked about one pair: the final ballot by Swiss pairing.
+    """Return whether each turn of a round judges one pair, as in the final ballot by Swiss pairing.
 
     >>> config = DebateConfig(num_agents=5, num_rounds=2, ballot="swiss")
     >>> [asks_pairs(config, round_) for round_ in range(3)]
@@ -122,9 +122,9 @@ def asks_pairs(config: DebateConfig, round_: int) -> bool:
 
 
 def reads_untagged(config: DebateConfig, round_: int) -> bool:
-    """Return whether a reply without tags is its solution.
+    """Return whether a reply without tags counts as a solution.
 
-    It is where nobody reads it as part of a debate, or by choice.
+    It does if no agent reads it as part of a debate, or in round 0 if ``untagged`` is set.
 
     >>> [reads_untagged(DebateConfig(num_agents=n), 0) for n in (1, 3)]
     [True, False]
@@ -134,7 +134,7 @@ def reads_untagged(config: DebateConfig, round_: int) -> bool:
 
 
 def comparable(shown: Sequence[TurnId], agent: int, *, judge_own: bool) -> tuple[TurnId, ...]:
-    """Return the newest shown turn of each agent that ``agent`` may compare, in the order shown.
+    """Return the newest shown turn of each agent whose work ``agent`` may compare, in the order shown.
 
     >>> seen = (TurnId(1, 0), TurnId(0, 0), TurnId(1, 1), TurnId(0, 1))
     >>> comparable(seen, 0, judge_own=False)
@@ -149,11 +149,11 @@ def comparable(shown: Sequence[TurnId], agent: int, *, judge_own: bool) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class PublicTurn:
-    """What others may see of a turn, not yet escaped. None stands for what could not be read.
+    """The parts of a turn that others may see, not yet escaped. A part is None if it is unreadable.
 
-    Comparisons, thinking, persona and number of the agent are not in it. ``answer`` is read from the public
-    solution: a text that is cut keeps it, and must not show what the whole one hides. ``critic``: a turn of
-    criticism, which is its evaluation.
+    Comparisons, thinking, the persona and the agent's number are left out. ``answer`` is parsed from the
+    public solution: it is kept when the text is cut, so it must not show anything private. ``critic``: the
+    turn is criticism, which is stored in ``evaluation``.
     """
 
     id: TurnId
@@ -168,7 +168,7 @@ def public_turn(turn: Turn, *, strip: bool = True) -> PublicTurn:
     """Return the solution and evaluation of a turn, unless the reply ended within them.
 
     An unclosed section that ends at the next tag can be read; one cut off by the reply's end cannot.
-    ``strip`` trims the ends. Of a turn of criticism only what is about a target can be read.
+    ``strip`` trims the ends. In a turn of criticism, only text about a target can be read.
     """
     text, stated = turn.completion.text, turn.completion.stated
     if turn.parsed.criticisms is not UNSET:
@@ -193,16 +193,16 @@ def public_turn(turn: Turn, *, strip: bool = True) -> PublicTurn:
 
 
 def _public_text(completion: Completion, span: Span) -> str:
-    """Return what others may see of a part of a reply; an output that no program wrote is called claimed."""
+    """Return the public text of a part of a reply, with outputs that no program wrote labelled as claimed."""
     if completion.calls is UNSET:
         return without_private(clean(span.of(completion.text)))
     return public_part(completion.text, span, completion.calls)
 
 
 def _public_criticism(turn: Turn, criticisms: Sequence[Criticism]) -> PublicTurn:
-    """Return a turn of criticism with a line for each criticism, None without any.
+    """Return a turn of criticism with one line per criticism, or None as its evaluation if there are none.
 
-    A line break in one would let it pass for a criticism of somebody else, and becomes a space.
+    A line break within a criticism becomes a space. Otherwise the next line could pass for another criticism.
     """
     said = [(one.target, _public_text(turn.completion, one.span).split()) for one in criticisms]
     lines = [f"{target}: {' '.join(words)}" for target, words in said if words]
@@ -210,7 +210,7 @@ def _public_criticism(turn: Turn, criticisms: Sequence[Criticism]) -> PublicTurn
 
 
 def whole_solution(text: str, parsed: ParsedTurn) -> str | None:
-    """Return the solution of a reply as written, ends trimmed; None if it is not there, empty, or cut off."""
+    """Return the trimmed solution of a reply as written. None if it is absent, empty or cut off."""
     span = parsed.solution
     if span is None or cut_off(text, parsed, "solution", span):
         return None
@@ -218,13 +218,13 @@ def whole_solution(text: str, parsed: ParsedTurn) -> str | None:
 
 
 def cut_off(text: str, parsed: ParsedTurn, section: str, span: Span) -> bool:
-    """Whether the reply ended within the section."""
+    """Return whether the reply ended within the section."""
     unfinished = {f.detail for f in parsed.failures if f.reason is FailureReason.UNCLOSED_SECTION}
     return section in unfinished and span.end >= len(text)
 
 
 def public_summary(text: str, *, in_thinking: bool = False) -> str:
-    """Return what may be shown of a summariser's reply: no thinking and no comparison block.
+    """Return the public part of a summarizer's reply, without thinking and comparison blocks.
 
     >>> public_summary("<think>K7?</think> Q2 finds 4. <comparison>K7 > Q2</comparison>")
     'Q2 finds 4.'

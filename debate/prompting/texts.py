@@ -1,4 +1,4 @@
-"""Prompt sets: one TOML file holds all texts of one, and is checked as it is read."""
+"""Load and check prompt sets. One TOML file holds all texts of a set."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ _PLACEHOLDERS: Mapping[str, tuple[set[str], set[str]]] = {
     "raw_user": ({"content"}, set()),
     "raw_reply": ({"content"}, set()),
 }
-"""The placeholders that a piece must have, and those that it may have; other pieces have none."""
+"""The placeholders that a piece must have, and those that it may have. Other pieces have none."""
 
 Fill = Callable[..., str]
 """A piece with placeholders, as a function of their values by keyword."""
 
 
 class PromptFileError(ValueError):
-    """A prompt file that cannot be used; the message names the file, the key and what to do."""
+    """A prompt file cannot be used. The message names the file, the key and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptTexts:
-    """Every text of a prompt, explained in default.toml; ``templates`` keeps them as written.
+    """All texts of a prompt set, explained in default.toml. ``templates`` has them as written.
 
-    ``alone``: a prompt family, for one agent in one round.
+    ``alone``: the set is a prompt family, for one agent in one round.
     """
 
     name: str
@@ -130,10 +130,10 @@ _LATER = (
     ),
     *_CRITIQUE,
 )
-"""Keys that a prompt file may lack: the default ones serve."""
+"""Keys that a prompt file may omit; the texts of the default set are used."""
 _KEYS = tuple(f.name for f in fields(PromptTexts) if f.name not in {"name", "templates", "alone"})
 _DEBATE = ("system", "entry", "opening", "review", "debate", "ballot")
-"""The pieces of a debate: a file without any of them is a prompt family, for one agent in one round."""
+"""The pieces of a debate. A file without any of them is a prompt family, for one agent in one round."""
 _FAMILY_NEEDS = ("problem", "opening_alone")
 _FAMILY: Values = {
     "system_alone": "",
@@ -144,7 +144,7 @@ _FAMILY: Values = {
     "raw_reply": "$content\n\n",
     "raw_start": "",
 }
-"""What a prompt family has where its file does not say; all else is the default set's."""
+"""Default values of a prompt family. All other defaults are those of the default set."""
 _KINDS = {"strip": bool, "sections": bool, "stop": list}
 
 
@@ -152,7 +152,7 @@ _KINDS = {"strip": bool, "sections": bool, "stop": list}
 def load_prompts(name: str) -> PromptTexts:
     """Return the shipped prompt set of that name, or the one in the TOML file at that path.
 
-    PromptFileError when the file is not there, is not TOML, or has a key or placeholder too many or too few.
+    PromptFileError if the file does not exist, is not TOML, or has unknown or missing keys or placeholders.
 
     >>> load_prompts("tiny").opening(instructions="careful", handle="K7", answer="", own="", compared="")
     'K7 careful solve'
@@ -174,7 +174,7 @@ def load_prompts(name: str) -> PromptTexts:
 
 
 def _check_family(name: str, texts: Values) -> None:
-    """PromptFileError if a file has neither the pieces of a debate nor those of a prompt family."""
+    """Raise PromptFileError if a file has neither the pieces of a debate nor those of a prompt family."""
     missing = [key for key in _FAMILY_NEEDS if key not in texts]
     if missing:
         raise PromptFileError(
@@ -184,7 +184,7 @@ def _check_family(name: str, texts: Values) -> None:
 
 
 def _stop_strings(name: str, value: object) -> tuple[str, ...]:
-    """Return the stop strings of a file; PromptFileError if one is invalid."""
+    """Return the stop strings of a file. PromptFileError if one is invalid."""
     strings = cast("list[object]", value)
     if not all(isinstance(string, str) and string for string in strings):
         raise PromptFileError(f"{name}: stop must be a list of texts, none of them empty, got {value!r}")
@@ -192,7 +192,7 @@ def _stop_strings(name: str, value: object) -> tuple[str, ...]:
 
 
 def prompt_path(name: str) -> Path:
-    """Return the file of a prompt set; PromptFileError when there is no shipped one of that name."""
+    """Return the path of a prompt set. PromptFileError if no shipped set has this name."""
     if "/" in name or "\\" in name or name.endswith(".toml"):
         return Path(name)
     path = SHIPPED / f"{name}.toml"
@@ -231,7 +231,7 @@ def _check_keys(name: str, texts: Mapping[str, object]) -> None:
 
 
 def _check_forging(name: str, texts: Values) -> None:
-    """Refuse a set in which a shown text could write a line that looks like an entry or a role."""
+    """Refuse a set in which a shown text could forge a line that looks like an entry or a role."""
     line_break = str(texts["line_break"])
     if "\n" not in line_break or line_break.rpartition("\n")[2]:
         return  # no shown text ever starts a line
@@ -253,7 +253,7 @@ def _check_forging(name: str, texts: Values) -> None:
 
 
 def _piece(name: str, key: str, text: str) -> str | Fill:
-    """Return the text as it is used: a string, or a function of its placeholders."""
+    """Return the text as a string, or as a function of its placeholders if it may have any."""
     required, optional = _PLACEHOLDERS.get(key, (set[str](), set[str]()))
     used = _placeholders(name, key, text)
     allowed = ", ".join(f"${p}" for p in sorted(required | optional)) or "none"
@@ -268,7 +268,6 @@ def _piece(name: str, key: str, text: str) -> str | Fill:
 
 
 def _placeholders(name: str, key: str, text: str) -> set[str]:
-    """Return the names of the placeholders in the text."""
     template = Template(text)
     if not template.is_valid():
         raise PromptFileError(f"{name}: {key} has a $ that is not a placeholder; write $$ for a dollar sign")
@@ -276,7 +275,7 @@ def _placeholders(name: str, key: str, text: str) -> set[str]:
 
 
 def _format_string(text: str) -> str:
-    """Turn ``$x`` into ``{x}``: str.format is several times faster than Template.substitute."""
+    """Turn ``$x`` into ``{x}``, because str.format is several times faster than Template.substitute."""
     parts: list[str] = []
     end = 0
     for match in Template.pattern.finditer(text):
