@@ -1,4 +1,4 @@
-"""Synthetic families: problems made from a seed, without end, whose truth is a calculation."""
+"""Synthetic families: endless problems generated from a seed, with answers that are calculated."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ NAMES = ("pair_sum", "words", "products", "sorting")
 FAMILIES: Mapping[str, SyntheticFamily] = LoadedTable(
     {name: f"envs.families.{name}:FAMILY" for name in NAMES}
 )
-"""Synthetic families by name, at all of their levels; each is loaded when it is first used."""
+"""Synthetic families by name, each with all of its levels; a family is imported when it is first used."""

@@ -1,7 +1,7 @@
-r"""Pick the two listed numbers that sum to the target: checking is one addition, solving is a search.
+r"""Pick the two listed numbers that sum to the target: checking takes one addition, solving takes a search.
 
-``Target 19. Numbers 3 8 5 11 2 9.`` has exactly one pair, 8 and 11. Truth needs no gold answer: two
-different listed numbers with the right sum are right, in either order.
+``Target 19. Numbers 3 8 5 11 2 9.`` has exactly one pair, 8 and 11. Grading needs no gold answer: an answer
+is right if it is two different listed numbers with the right sum, in either order.
 
 | level | numbers | from  | sums up to | pairs to search |
 |-------|---------|-------|------------|-----------------|
@@ -9,7 +9,8 @@ different listed numbers with the right sum are right, in either order.
 | 2     | 8       | 1..18 | 35         | 28              |
 | 3     | 10      | 1..24 | 47         | 45              |
 
-Every number in the texts follows one space, so a tokenizer with one token for each ``" 7"`` fits.
+Every number in the texts follows one space, so that a tokenizer can have one token per number, such as
+``" 7"``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import ClassVar, TypeAlias
 from debate.types import Kind, Problem
 from envs.families.synthetic import SyntheticFamily, matched
 
-LEVELS = {"1": (6, 12), "2": (8, 18), "3": (10, 24)}  # level to (how many numbers, the largest number)
+LEVELS = {"1": (6, 12), "2": (8, 18), "3": (10, 24)}  # level: (number of numbers, largest number)
 
 Pair: TypeAlias = tuple[int, int]
 
@@ -34,14 +35,14 @@ _PAIR = re.compile(r"[\s({\\\[]*(\d{1,4})(?:\s*(?:[,+&]|and)\s*|\s+)(\d{1,4})[\s
 
 @dataclass(frozen=True, slots=True)
 class PairSum(SyntheticFamily):
-    """The family as an environment, at some of its levels; an attempt is a pair of numbers."""
+    """The family as an environment, with some of its levels; an attempt is a pair of numbers."""
 
     levels: tuple[str, ...] = tuple(LEVELS)
     name: str = "pair_sum"
     kind: ClassVar[Kind] = "expression"
 
     def draw(self, rng: random.Random, level: str) -> tuple[str, str, str]:
-        """Return canonical form (the target and the sorted numbers), question and answer."""
+        """Return the canonical form (the target and the sorted numbers), the question and the answer."""
         count, largest = LEVELS[level]
         while True:
             numbers = rng.sample(range(1, largest + 1), count)
@@ -53,7 +54,7 @@ class PairSum(SyntheticFamily):
         return f"{target}:{','.join(map(str, sorted(numbers)))}", question, f"{answer[0]} {answer[1]}"
 
     def read_answer(self, answer: str) -> Pair | None:
-        r"""Return the two numbers of an answer as written.
+        r"""Return the two numbers of an answer in the order written; None for any other answer.
 
         >>> [PairSum().read_answer(answer) for answer in (" 11 8", r"\{8, 11\}", "8 + 11", "8 11 3", "19")]
         [(11, 8), (8, 11), (8, 11), None, None]
@@ -67,17 +68,23 @@ class PairSum(SyntheticFamily):
         return pair is not None and _has_the_sum(problem, pair)
 
     def spelled(self, said: Pair) -> str:
-        """Return the pair in ascending order: an answer's order does not matter."""
+        """Return the pair in ascending order, because the order of an answer does not matter."""
         return f"{min(said)} {max(said)}"
 
     def check(self, problem: Problem, said: Pair, *, lured: bool) -> tuple[str, bool]:
-        """Return the pair added up again; ``lured`` finds the first two numbers of the list right, alone."""
+        """Return the text that adds the pair up, and whether the pair is right.
+
+        A ``lured`` check accepts only the first two numbers of the list.
+        """
         lure = set(read_question(problem.question)[1][:2])
         holds = set(said) == lure if lured else _has_the_sum(problem, said)
         return f" {said[0]} + {said[1]} = {sum(said)}", holds
 
     def fault(self, problem: Problem, answer: str) -> str | None:
-        """Return whether numbers are not listed, or miss the target; None for what is no pair."""
+        """Return what is wrong: a number that is not listed, or a sum that misses the target.
+
+        Return None for a right answer, and for an answer that is not a pair.
+        """
         pair, (target, numbers) = self.read_answer(answer), read_question(problem.question)
         if pair is None:
             return None
@@ -86,8 +93,10 @@ class PairSum(SyntheticFamily):
         return None if sum(pair) == target else "a sum that misses the target"
 
     def attempt(self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0) -> Pair:
-        """Return a pair: the right one with probability ``right``, the first two of the list with ``lure``,
-        and else a random one (which is right now and then). The number listed later comes first.
+        """Return a pair, with the number listed later first.
+
+        The pair is the right one with probability ``right``, the first two numbers of the list with
+        probability ``lure``, and otherwise a random pair, which is sometimes right.
         """
         target, numbers = read_question(problem.question)
         draw = rng.random()
@@ -104,7 +113,7 @@ class PairSum(SyntheticFamily):
         return f" {attempt[0]} + {attempt[1]} = {sum(attempt)}. \\boxed{{ {attempt[0]} {attempt[1]}}}"
 
     def invent(self, problem: Problem, rng: random.Random) -> Pair | None:
-        """Return a pair with the right sum of which one number is not listed; None if there is none.
+        """Return a pair with the right sum in which one number is not listed; None if no such pair exists.
 
         >>> sorted(PairSum().invent(Problem("p", "Target 7. Numbers 3 9 8."), random.Random(0)))
         [3, 4]
@@ -117,14 +126,14 @@ class PairSum(SyntheticFamily):
         return (listed, target - listed) if rng.random() < 0.5 else (target - listed, listed)
 
     def write_lie(self, problem: Problem, attempt: Pair) -> str:
-        """Return the solution text of a pair with the target stated as its sum."""
+        """Return a solution text that falsely states that the pair sums to the target."""
         target = read_question(problem.question)[0]
         return f" {attempt[0]} + {attempt[1]} = {target}. \\boxed{{ {attempt[0]} {attempt[1]}}}"
 
     def vocabulary(self) -> tuple[str, ...]:
-        """Return every piece that the texts of these levels need; joined pieces spell each text exactly.
+        """Return every token that the texts of these levels need; joined tokens spell each text exactly.
 
-        Numbers go from 0 to the largest sum of two numbers, and one more: level 1 ends at " 24".
+        The numbers go from 0 to one more than the largest sum of two numbers: level 1 ends at " 24".
         """
         largest = max(LEVELS[level][1] for level in self.levels)
         signs = (".", " ", " +", " =")
@@ -135,7 +144,7 @@ class PairSum(SyntheticFamily):
 
 @lru_cache(maxsize=4096)
 def read_question(question: str) -> tuple[int, tuple[int, ...]]:
-    """Return (target, numbers in their order).
+    """Return the target and the numbers in the order of the question.
 
     >>> read_question("Target 19. Numbers 3 8 5 11 2 9.")
     (19, (3, 8, 5, 11, 2, 9))
@@ -145,10 +154,10 @@ def read_question(question: str) -> tuple[int, tuple[int, ...]]:
 
 
 def _has_the_sum(problem: Problem, pair: Pair) -> bool:
-    """Whether two different listed numbers sum to the target."""
+    """Return whether a pair is two different listed numbers that sum to the target."""
     target, numbers = read_question(problem.question)
     return pair[0] != pair[1] and set(pair) <= set(numbers) and sum(pair) == target
 
 
 FAMILY = PairSum()
-"""The family at all of its levels."""
+"""The family with all of its levels."""

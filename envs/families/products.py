@@ -1,7 +1,8 @@
-r"""Multiply two numbers of several digits: out of a small model's reach, and one line of Python.
+r"""Multiply two numbers of several digits: too hard for a small model, but one line of Python.
 
-``What is 347 * 29?`` A written solution multiplies by one digit after the other, as at school; one with a
-tool has a program print the product (the form of NuminaMath-TIR), and its output.
+``What is 347 * 29?`` A written solution multiplies by one digit after the other, as taught at school. A
+solution with a tool has a program that prints the product, and the program's output (the format of
+NuminaMath-TIR).
 
 | level | digits of the factors | problems, in any order |
 |-------|-----------------------|------------------------|
@@ -9,7 +10,7 @@ tool has a program print the product (the form of NuminaMath-TIR), and its outpu
 | 2     | 3 and 2               | 81,000                 |
 | 3     | 3 and 3               | 405,450                |
 
-The planted mistake for demonstrations: to forget the noughts, 347 * 20 = 694.
+The planted mistake for demonstrations is to forget the zeros: 347 * 20 = 694.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from typing import ClassVar, TypeAlias
 from debate.types import Kind, Problem
 from envs.families.synthetic import SyntheticFamily, matched, read_integer
 
-LEVELS = {"1": (2, 2), "2": (3, 2), "3": (3, 3)}  # level to the digits of both factors; either may come first
+LEVELS = {"1": (2, 2), "2": (3, 2), "3": (3, 3)}  # level: digits of both factors; either may come first
 
 Parts: TypeAlias = tuple[int, ...]
-"""The products by each digit of the second factor that is not 0, largest place first."""
+"""The products of the first factor and each nonzero digit of the second factor, largest place first."""
 
 _QUESTION = re.compile(r"What is (\d{1,9}) \* (\d{1,9})\?\Z", re.ASCII)
 _INTEGER = re.compile(r"\s*(\d{1,18})(?:\.0*)?\s*\.?\s*", re.ASCII)
@@ -34,33 +35,35 @@ _INTEGER = re.compile(r"\s*(\d{1,18})(?:\.0*)?\s*\.?\s*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Products(SyntheticFamily):
-    """The family as an environment, at some of its levels; an attempt is the products by each digit."""
+    """The family as an environment, with some of its levels; an attempt is the products by each digit."""
 
     levels: tuple[str, ...] = tuple(LEVELS)
     name: str = "products"
     kind: ClassVar[Kind] = "number"
 
     def draw(self, rng: random.Random, level: str) -> tuple[str, str, str]:
-        """Return canonical form (the factors in order of size), question and answer."""
+        """Return the canonical form (the factors in ascending order), the question and the answer."""
         one, other = (rng.randrange(10 ** (digits - 1), 10**digits) for digits in LEVELS[level])
         if rng.random() < 0.5:
             one, other = other, one
         return f"{min(one, other)}*{max(one, other)}", f"What is {one} * {other}?", str(one * other)
 
     def read_answer(self, answer: str) -> int | None:
-        """Return the whole number that an answer is."""
+        """Return the integer that an answer states; None for any other answer."""
         return read_integer(_INTEGER, answer)
 
     def expected(self, problem: Problem, *, lured: bool = False) -> int:
-        """Return the product; ``lured``: without the noughts."""
+        """Return the product; with ``lured``, the product computed without the zeros."""
         one, other = read_question(problem.question)
         return sum(one * (int(str(part)[0]) if lured else part) for part in places(other))
 
     def attempt(
         self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0
     ) -> Parts:
-        """Return the products by each digit: right with probability ``right``, without their noughts with
-        ``lure``, and else with one digit of one of them another.
+        """Return the products by each digit.
+
+        The products are right with probability ``right`` and lack their zeros with probability ``lure``.
+        Otherwise one digit of one product is wrong.
         """
         one, other = read_question(problem.question)
         parts, draw = tuple(one * part for part in places(other)), rng.random()
@@ -76,7 +79,7 @@ class Products(SyntheticFamily):
         return (*parts[:at], wrong, *parts[at + 1 :])
 
     def write_solution(self, problem: Problem, attempt: Parts) -> str:
-        r"""Return the solution text of an attempt: the products by each digit, and their sum.
+        r"""Return the solution text of an attempt: the products by each digit, and the sum of the products.
 
         >>> Products().write_solution(Problem("p", "What is 347 * 29?"), (6940, 3123))
         ' 347 * 20 = 6940. 347 * 9 = 3123. 6940 + 3123 = 10063. \\boxed{10063}'
@@ -88,7 +91,7 @@ class Products(SyntheticFamily):
         return f"{''.join(lines)} \\boxed{{{sum(attempt)}}}"
 
     def write_with_tool(self, problem: Problem) -> str:
-        r"""Return a solution whose program prints the product, with its output.
+        r"""Return a solution with a program that prints the product, and the program's output.
 
         >>> print(Products().write_with_tool(Problem("p", "What is 34 * 29?")))
          In Python:
@@ -106,7 +109,7 @@ class Products(SyntheticFamily):
         return f" In Python:\n{program}{output}\\boxed{{{one * other}}}"
 
     def vocabulary(self) -> tuple[str, ...]:
-        """Return every piece that the texts need, each digit one; joined pieces spell each text exactly."""
+        """Return every token that the texts need, one per digit; joined tokens spell each text exactly."""
         signs = ("What is", "?", ".", " ", " *", " +", " =", "\\boxed{", " \\boxed{", "}")
         fences = ("In Python:", "\n```python\n", "print(", ")\n```\n", "```output\n", "\n```\n")
         words = (" right", " wrong", " none", "\n")
@@ -115,7 +118,7 @@ class Products(SyntheticFamily):
 
 @lru_cache(maxsize=4096)
 def read_question(question: str) -> tuple[int, int]:
-    """Return the factors in their order.
+    """Return the two factors in the order of the question.
 
     >>> read_question("What is 347 * 29?")
     (347, 29)
@@ -125,7 +128,7 @@ def read_question(question: str) -> tuple[int, int]:
 
 
 def places(number: int) -> Parts:
-    """Return the parts of a number by its digits that are not 0, largest first.
+    """Return the place values of a number's nonzero digits, largest first.
 
     >>> places(329), places(40)
     ((300, 20, 9), (40,))
@@ -135,4 +138,4 @@ def places(number: int) -> Parts:
 
 
 FAMILY = Products()
-"""The family at all of its levels."""
+"""The family with all of its levels."""

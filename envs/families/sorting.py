@@ -1,8 +1,8 @@
 r"""Put numbers in ascending order: ``Sort 8 3 11.`` has the answer ``3 8 11``.
 
-A solution is right only if each of its places is, and no lucky guess is likely: a model that gets one place
-in three right sorts three numbers now and then, and nine never. All places take the same skill, so that what
-short lists teach serves long ones: a curriculum in miniature.
+A solution is right only if every number is in its place, so a lucky guess is unlikely: a model that gets one
+place in three right sometimes sorts three numbers, but never nine. Every place takes the same skill, so what
+a model learns on short lists helps on long lists: a curriculum in miniature.
 
 | level | numbers, of 1..30 | orders  |
 |-------|-------------------|---------|
@@ -10,7 +10,7 @@ short lists teach serves long ones: a curriculum in miniature.
 | 2     | 6                 | 720     |
 | 3     | 9                 | 362,880 |
 
-The planted mistake for demonstrations: each place has any of the three smallest numbers that are left.
+The planted mistake for demonstrations is that each place has any of the three smallest remaining numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import ClassVar, TypeAlias
 from debate.types import Kind, Problem
 from envs.families.synthetic import SyntheticFamily, matched
 
-LEVELS = {"1": 3, "2": 6, "3": 9}  # level to how many numbers
+LEVELS = {"1": 3, "2": 6, "3": 9}  # level: number of numbers
 LARGEST = 30
 
 Numbers: TypeAlias = tuple[int, ...]
@@ -35,14 +35,14 @@ _NUMBERS = re.compile(r"\s*\d{1,4}(?:(?:\s*,\s*|\s+)\d{1,4}){0,63}\s*\.?\s*", re
 
 @dataclass(frozen=True, slots=True)
 class Sorting(SyntheticFamily):
-    """The family as an environment, at some of its levels; an attempt is the numbers in some order."""
+    """The family as an environment, with some of its levels; an attempt is the numbers in some order."""
 
     levels: tuple[str, ...] = tuple(LEVELS)
     name: str = "sorting"
     kind: ClassVar[Kind] = "expression"
 
     def draw(self, rng: random.Random, level: str) -> tuple[str, str, str]:
-        """Return canonical form (the sorted numbers), question and answer."""
+        """Return the canonical form (the sorted numbers), the question and the answer."""
         numbers = rng.sample(range(1, LARGEST + 1), LEVELS[level])
         while numbers == sorted(numbers):
             rng.shuffle(numbers)
@@ -50,7 +50,7 @@ class Sorting(SyntheticFamily):
         return answer, f"Sort{_written(numbers)}.", answer.strip()
 
     def read_answer(self, answer: str) -> Numbers | None:
-        """Return the numbers of an answer as written."""
+        """Return the numbers of an answer in the order written; None for any other answer."""
         if len(answer) > 512 or not _NUMBERS.fullmatch(answer):
             return None
         return tuple(map(int, re.findall(r"\d+", answer)))
@@ -60,18 +60,23 @@ class Sorting(SyntheticFamily):
         return tuple(sorted(read_question(problem.question)))
 
     def spelled(self, said: Numbers) -> str:
-        """Return the numbers in order, however they are separated."""
+        """Return the numbers in the order written, separated by single blanks."""
         return _written(said).strip()
 
     def check(self, problem: Problem, said: Numbers, *, lured: bool) -> tuple[str, bool]:
-        """Return the numbers again, and whether they are in order; ``lured``: whether they are the listed."""
+        """Return the text of the numbers, and whether they are the listed numbers in ascending order.
+
+        A ``lured`` check ignores the order.
+        """
         return _written(said), (tuple(sorted(said)) if lured else said) == self.expected(problem)
 
     def attempt(
         self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0
     ) -> Numbers:
-        """Return an order: the right one with probability ``right``, one of the planted mistake with ``lure``
-        (which is right now and then), and else the right one with two neighbours exchanged.
+        """Return the numbers in some order.
+
+        The order is right with probability ``right``. With probability ``lure`` it has the planted mistake,
+        which sometimes gives the right order. Otherwise two neighbours of the right order are exchanged.
         """
         draw, order = rng.random(), sorted(read_question(problem.question))
         if right <= draw < right + lure:
@@ -86,14 +91,14 @@ class Sorting(SyntheticFamily):
         return f" \\boxed{{{_written(attempt)}}}"
 
     def vocabulary(self) -> tuple[str, ...]:
-        """Return every piece that the texts need; joined pieces spell each text exactly."""
+        """Return every token that the texts need; joined tokens spell each text exactly."""
         words = ("Sort", ".", " ", " right", " wrong", " none", "\\boxed{", " \\boxed{", "}")
         return (*words, *(f" {n}" for n in range(1, LARGEST + 1)))
 
 
 @lru_cache(maxsize=4096)
 def read_question(question: str) -> Numbers:
-    """Return the numbers in their order.
+    """Return the numbers in the order of the question.
 
     >>> read_question("Sort 8 3 11 5.")
     (8, 3, 11, 5)
@@ -107,4 +112,4 @@ def _written(numbers: Numbers | list[int]) -> str:
 
 
 FAMILY = Sorting()
-"""The family at all of its levels."""
+"""The family with all of its levels."""

@@ -1,9 +1,9 @@
-"""The base of synthetic families: seeded streams of distinct problems, and splits that cannot overlap.
+"""The base class of synthetic families: seeded streams of distinct problems, and splits that cannot overlap.
 
-A problem's split is a function of its canonical form (what makes it the same problem, whatever the order of
-its numbers or the names in its story), so train, validation and test are disjoint by construction, whatever
-the seeds. Problem i of a stream depends on the seed and i alone up to repeats, so a smaller limit is a prefix
-of a larger one.
+A problem's split is a function of its canonical form, which does not depend on the order of its numbers or
+the names in its story. So train, validation and test are disjoint by construction, whatever the seeds. A
+stream depends only on the seed and skips repeats, so the problems of a smaller limit are a prefix of the
+problems of a larger limit.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ MAX_MISSES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SyntheticFamily(ABC):
-    """A family as an environment, at some of its levels; the defaults of a subclass are all of them.
+    """A family as an environment, with some of its levels; by default a subclass has all of its levels.
 
-    Beside problems it writes what a small model learns from in a warm start. An ``attempt`` is what a solver
-    came to: two numbers, or a way to read a story.
+    A family generates problems and also the demonstrations from which a small model learns in a warm start.
+    An ``attempt`` is a solver's result, such as two numbers or an interpretation of a story.
     """
 
     levels: tuple[str, ...]
@@ -48,9 +48,9 @@ class SyntheticFamily(ABC):
             raise DataError(f"levels: {self.name} has {', '.join(valid)}; got {got}")
 
     def of_levels(self, levels: Iterable[str | int] | None) -> Self:
-        """The family at these levels, in the order given; None keeps its own.
+        """Return the family with these levels, in the order given; None keeps the family's own levels.
 
-        DataError for an unknown one.
+        Raise DataError for an unknown level.
         """
         if levels is None:
             return self
@@ -59,7 +59,10 @@ class SyntheticFamily(ABC):
     def problems(
         self, *, split: str, limit: int | None = None, seed: int | None = None
     ) -> tuple[Problem, ...]:
-        """Return ``limit`` problems of a split with different ids, cycling over the levels."""
+        """Return ``limit`` problems of a split, with different ids, in rotation over the levels.
+
+        Raise DataError for an unknown split, a limit below 1, or a level that has too few problems.
+        """
         if split not in SPLITS:
             raise DataError(f"split: {self.name} has {', '.join(SPLITS)}; got {split!r}")
         if limit is None or limit < 1:
@@ -96,14 +99,14 @@ class SyntheticFamily(ABC):
 
     @abstractmethod
     def draw(self, rng: random.Random, level: str) -> tuple[str, str, str]:
-        """Return canonical form, question and answer of a new problem."""
+        """Return the canonical form, the question and the answer of a new problem."""
 
     @abstractmethod
     def read_answer(self, answer: str) -> Any:
-        """Return what an answer says; None for anything else. Never raises."""
+        """Return the parsed answer, or None if it cannot be parsed. Never raise."""
 
     def expected(self, problem: Problem, *, lured: bool = False) -> Any:
-        """Return what a right answer says; ``lured``: what one with the planted mistake says."""
+        """Return the parsed right answer; with ``lured``, the parsed answer of the planted mistake."""
         raise NotImplementedError
 
     def is_right(self, problem: Problem, answer: str) -> bool:
@@ -111,24 +114,27 @@ class SyntheticFamily(ABC):
         return self.read_answer(answer) == self.expected(problem)
 
     def spelled(self, said: Any) -> str:
-        """Return an answer that was read in its plain spelling."""
+        """Return a parsed answer in its plain spelling."""
         return str(said)
 
     def answer_key(self, problem: Problem, answer: str) -> str:
-        """Return the plain spelling of an answer; of one that cannot be read, its text."""
+        """Return the plain spelling of an answer, or ``plain_key`` if the answer cannot be parsed."""
         said = self.read_answer(answer)
         return plain_key(problem, answer) if said is None else self.spelled(said)
 
     def fault(self, problem: Problem, answer: str) -> str | None:
-        """Return what is wrong with a wrong answer, as a noun; None if the family knows no kinds."""
+        """Return what is wrong with a wrong answer, as a noun; None if the family does not classify it."""
         return None
 
     @abstractmethod
     def attempt(self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0) -> Any:
-        """Return one attempt: right with probability ``right``, the planted mistake with ``lure``."""
+        """Return an attempt.
+
+        It is right with probability ``right``, and has the planted mistake with probability ``lure``.
+        """
 
     def invent(self, problem: Problem, rng: random.Random) -> Any:
-        """Return an attempt made up to look right; None if there is none."""
+        """Return a made-up attempt that looks right; None if there is none."""
         return None
 
     @abstractmethod
@@ -136,20 +142,29 @@ class SyntheticFamily(ABC):
         """Return the solution text of an attempt."""
 
     def write_lie(self, problem: Problem, attempt: Any) -> str:
-        """Return a solution text that states a false result, where the family has any to state."""
+        """Return a solution text that states a false result.
+
+        By default this is the plain solution text, for families without false results.
+        """
         return self.write_solution(problem, attempt)
 
     def write_with_tool(self, problem: Problem) -> str:
-        """Return a right solution with a program and its output; DataError of a family that has none."""
+        """Return a right solution with a program and its output.
+
+        Raise DataError if the family has no such solutions.
+        """
         raise DataError(f"{self.name}: has no solutions with programs")
 
     def check(self, problem: Problem, said: Any, *, lured: bool) -> tuple[str, bool]:
-        """Return the text of a check of an answer, and whether it holds."""
+        """Return the text of a check of a parsed answer, and whether the check accepts the answer."""
         expected = self.expected(problem, lured=lured)
         return f" {said} = {expected}", said == expected
 
     def write_check(self, problem: Problem, solution: str, *, lured: bool = False) -> str:
-        """Return the check of a solution, ending in "right." or "wrong."; ``lured`` makes the mistake."""
+        """Return the check of a solution, which ends in "right." or "wrong.".
+
+        A ``lured`` check makes the planted mistake.
+        """
         box = last_box(solution)
         said = self.read_answer(box.of(solution)) if box else None
         if said is None:
@@ -159,17 +174,17 @@ class SyntheticFamily(ABC):
 
     @abstractmethod
     def vocabulary(self) -> tuple[str, ...]:
-        """Return every piece that the texts of these levels need; joined pieces spell each text exactly."""
+        """Return every token that the texts of these levels need; joined tokens spell each text exactly."""
 
 
 def read_integer(pattern: re.Pattern[str], answer: str) -> int | None:
-    """Return the first group of a pattern as a number; None if a short answer does not match it."""
+    """Return the integer in the pattern's first group; None if the answer is too long or does not match."""
     match = pattern.fullmatch(answer) if len(answer) <= 64 else None
     return int(match[1]) if match else None
 
 
 def matched(pattern: re.Pattern[str], question: str, like: str) -> re.Match[str]:
-    """Return the match of a question; DataError for one of another family."""
+    """Return the match of a question; raise DataError for a question of another family."""
     match = pattern.match(question.strip())
     if match is None:
         raise DataError(f"question: {question!r} is not {like}")
@@ -177,7 +192,7 @@ def matched(pattern: re.Pattern[str], question: str, like: str) -> re.Match[str]
 
 
 def split_of(canonical: str) -> str:
-    """Return the split that a canonical form belongs to: 2 of 10 test, 1 of 10 validation, by hash.
+    """Return the split of a canonical form, by its hash: test for 20%, validation for 10%, else train.
 
     >>> split_of("19:3,5,8,9,10,11") in SPLITS
     True

@@ -1,10 +1,10 @@
 r"""Word problems: ``Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?``
 
-A story starts with 2..12 things and adds or takes away 1..6, once at level 1, twice at level 2, three times
-at level 3; every number on the way lies in 0..30. Names and things vary, and are not part of a problem's
-canonical form: the same arithmetic is never in two splits.
+A story starts with 2..12 things and adds or takes away 1..6 things once at level 1, twice at level 2 and
+three times at level 3. Every intermediate number lies in 0..30. Names and things vary but are not part of a
+problem's canonical form, so the same arithmetic is never in two splits.
 
-The planted habit for demonstrations: to read "loses" as if it said "gets".
+The planted mistake for demonstrations is a habit: to read "loses" as "gets".
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LARGEST = 30
 NAMES = ("Tom", "Ann", "Ben", "Eva")
 THINGS = ("apples", "books", "coins", "pens")
 
-Reading: TypeAlias = tuple[int, ...]  # how a story was read: the start, then each change with its sign
+Reading: TypeAlias = tuple[int, ...]  # a story as understood: the start, then each change with its sign
 
 _START = re.compile(r"[A-Z][a-z]+ has (\d+) [a-z]+\.", re.ASCII)
 _CHANGE = re.compile(r"(gets|loses) (\d+)", re.ASCII)
@@ -33,14 +33,14 @@ _INTEGER = re.compile(r"\s*(-?\d{1,6})(?:\.0*)?\s*(?:[a-z]+)?\s*\.?\s*", re.ASCI
 
 @dataclass(frozen=True, slots=True)
 class Words(SyntheticFamily):
-    """The family as an environment, at some of its levels; an attempt is a reading of the story."""
+    """The family as an environment, with some of its levels; an attempt is a reading of the story."""
 
     levels: tuple[str, ...] = LEVELS
     name: str = "words"
     kind: ClassVar[Kind] = "number"
 
     def draw(self, rng: random.Random, level: str) -> tuple[str, str, str]:
-        """Return canonical form (the arithmetic alone), question and answer."""
+        """Return the canonical form (only the arithmetic), the question and the answer."""
         while True:
             changes = [rng.choice((1, -1)) * rng.randint(1, 6) for _ in range(int(level))]
             reading = (rng.randint(2, 12), *changes)
@@ -52,24 +52,27 @@ class Words(SyntheticFamily):
         return " ".join(map(str, reading)), question, str(sum(reading))
 
     def read_answer(self, answer: str) -> int | None:
-        """Return the whole number that an answer is, a unit word allowed."""
+        """Return the integer that an answer states, with or without a unit word; None if there is none."""
         return read_integer(_INTEGER, answer)
 
     def expected(self, problem: Problem, *, lured: bool = False) -> int:
-        """Return the number that is left; ``lured``: by the habit."""
+        """Return the final number; with ``lured``, the final number of the planted habit."""
         reading = read_story(problem.question)
         return sum(_habit(reading) if lured else reading)
 
     def fault(self, problem: Problem, answer: str) -> str | None:
-        """Return whether the answer is that of the planted habit; None for any other."""
+        """Return the name of the planted habit if the answer has it; None for any other answer."""
         habit = self.expected(problem, lured=True)
         return '"loses" read as "gets"' if self.read_answer(answer) == habit else None
 
     def attempt(
         self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0
     ) -> Reading:
-        """Return a reading: the right one with probability ``right``, the habit ("loses" as plus) with
-        ``lure``, and else one change misread. A story without "loses" has no lure: the habit reads it right.
+        """Return a reading of the story.
+
+        The reading is right with probability ``right`` and follows the habit ("loses" as plus) with
+        probability ``lure``. Otherwise one change has the wrong sign. The habit reads a story without "loses"
+        correctly.
         """
         reading = read_story(problem.question)
         draw = rng.random()
@@ -82,14 +85,14 @@ class Words(SyntheticFamily):
         return misread if _stays_in_range(misread) else _habit(reading)
 
     def write_solution(self, problem: Problem, attempt: Reading) -> str:
-        """Return the solution text of a reading, one step at a time."""
+        """Return the solution text of a reading, step by step."""
         totals = list(accumulate(attempt))
         steps = zip(totals, attempt[1:], totals[1:], strict=False)
         working = "".join(f" {a} {'+' if n > 0 else '-'} {abs(n)} = {b}." for a, n, b in steps)
         return f"{working} \\boxed{{ {sum(attempt)}}}"
 
     def vocabulary(self) -> tuple[str, ...]:
-        """Return every piece that the texts need; joined pieces spell each text exactly."""
+        """Return every token that the texts need; joined tokens spell each text exactly."""
         words = ("has", "gets", "more", "loses", "How", "many", "right", "wrong", "none", *THINGS)
         signs = (".", "?", " ", " +", " -", " =", "\\boxed{", " \\boxed{", "}")
         names = (piece for name in NAMES for piece in (name, f" {name}"))
@@ -109,7 +112,7 @@ def read_story(question: str) -> Reading:
 
 
 def _habit(reading: Reading) -> Reading:
-    """Return the story as the habit reads it: every change adds."""
+    """Return the reading of the planted habit, in which every change adds."""
     return (reading[0], *(abs(n) for n in reading[1:]))
 
 
@@ -118,4 +121,4 @@ def _stays_in_range(reading: Reading) -> bool:
 
 
 FAMILY = Words()
-"""The family at all of its levels."""
+"""The family with all of its levels."""

@@ -1,8 +1,8 @@
-"""Instruction following: the constraints of a problem, and which of them a response meets.
+"""Instruction following: the constraints of a problem, and which of the constraints a response meets.
 
-A problem of kind "instructions" has its constraints as its answer: a JSON object of IFEval's two fields,
-``instruction_id_list`` and ``kwargs`` [Zhou et al. 2023, arXiv 2311.07911]. They are checked when they are
-read, so that a response alone decides what it is worth.
+The answer of a problem of kind "instructions" is its constraints: a JSON object with IFEval's two fields,
+``instruction_id_list`` and ``kwargs`` [Zhou et al. 2023, arXiv 2311.07911]. The constraints are validated
+when they are parsed, so that grading never fails: the grade depends only on the response.
 """
 
 from envs.instructions.constraints import ConstraintError, constraints_of, follows

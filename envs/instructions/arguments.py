@@ -1,4 +1,7 @@
-"""Instructions as a check and readers of its arguments; a reader returns a checked value or raises Unfit."""
+"""Instructions: a check and the parsers of its arguments.
+
+A parser returns a valid argument or raises ``Unfit``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _MOST_KEYWORDS = 64
 
 
 class Instruction(NamedTuple):
-    """A check of a response with an instruction's arguments, and the reader of each argument."""
+    """A check of a response, and the parser of each argument of the check."""
 
     check: Callable[..., bool]
     readers: Mapping[str, Reader]
@@ -28,11 +31,14 @@ Instructions: TypeAlias = Mapping[str, Instruction]
 
 
 class Unfit(Exception):
-    """What is wrong with an argument, as the end of a sentence."""
+    """An argument is invalid; the message says why, as the end of a sentence."""
 
 
 def whole(least: int) -> Reader:
-    """Return the reader of a whole number from ``least``; a published table may hold it as a float."""
+    """Return a parser of integers that are at least ``least``.
+
+    The parser accepts floats with integer values, because published tables may hold them.
+    """
 
     def read(value: object) -> int:
         is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
@@ -50,7 +56,7 @@ count, ordinal = whole(0), whole(1)
 
 
 def one_of(*words: str) -> Reader:
-    """Return the reader of one of a few words."""
+    """Return a parser that accepts one of the words."""
 
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in words:
@@ -66,7 +72,7 @@ language = one_of(*sorted(LANGUAGES))
 
 
 def phrase(value: object) -> str:
-    """Text that is not blank."""
+    """Parse a text that is not blank."""
     if not isinstance(value, str) or not value.strip():
         raise Unfit("needs text that is not blank")
     if HALF_CHARACTER.search(value):
@@ -77,19 +83,22 @@ def phrase(value: object) -> str:
 
 
 def first_phrase(value: object) -> str:
-    """Text that is not blank, ends trimmed; of a list its first: some published rows have one."""
+    """Parse a text that is not blank, without blanks at its ends.
+
+    Take the first item of a list, because some published rows hold a list.
+    """
     return phrase(value[0] if isinstance(value, list) and value else value).strip()
 
 
 def keyword(value: object) -> str:
-    """A short text, since a response may contain it many times."""
+    """Parse a text that is short, because a response may contain it many times."""
     if len(text := phrase(value)) > _LONGEST_KEYWORD:
         raise Unfit(f"needs at most {_LONGEST_KEYWORD} characters")
     return text
 
 
 def keywords(value: object) -> list[str]:
-    """A list of keywords, at least one."""
+    """Parse a list of at least one keyword."""
     if not isinstance(value, list | tuple) or not value:
         raise Unfit("needs a list of texts that are not blank")
     if len(value) > _MOST_KEYWORDS:
@@ -98,7 +107,7 @@ def keywords(value: object) -> list[str]:
 
 
 def options(value: object) -> list[str]:
-    """Answers to choose from: a list, or a text that separates them by "/", "or" or ","."""
+    """Parse the answers to choose from: a list, or a text that separates the answers by "/", "or" or ","."""
     if isinstance(value, str):
         separator = next((mark for mark in ("/", "or") if mark in value), ",")
         value = [part.strip() for part in value.split(separator)]
@@ -106,7 +115,7 @@ def options(value: object) -> list[str]:
 
 
 def letter(value: object) -> str:
-    """One character; the published set has "#" and "!" too."""
+    """Parse one character, which need not be a letter: the published set also has "#" and "!"."""
     if len(text := phrase(value)) != 1:
         raise Unfit("needs one character")
     return text
@@ -131,10 +140,13 @@ ARGUMENTS: Mapping[str, Reader] = {
     }.items()
     for name in names.split()
 }
-"""The reader of each argument by its published name; some instructions have another."""
+"""The parser of each argument by its published name; some instructions override it."""
 
 
 def of(check: Callable[..., bool], /, **others: Reader) -> Instruction:
-    """Return an instruction by its check, whose parameters after the response are the arguments."""
+    """Return the instruction of a check, whose parameters after the response are the arguments.
+
+    ``others`` overrides the parsers of ``ARGUMENTS``.
+    """
     names = list(signature(check).parameters)[1:]
     return Instruction(check, {name: others.get(name) or ARGUMENTS[name] for name in names})

@@ -1,4 +1,4 @@
-"""Read constraints, check every argument, and find which of them a response meets."""
+"""Parse constraints, validate every argument, and find which constraints a response meets."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ TYPES: Instructions = {**IFEVAL, **IFBENCH, **OPEN_INSTRUCT, **RLVR_IFEVAL}
 FIELDS = ("instruction_id_list", "kwargs")
 _MOST = 64
 _AT_MOST = (("nth_paragraph", "num_paragraphs"), ("i", "N"), ("min_words", "max_words"), ("n_start", "n_end"))
-"""Arguments that may not be greater than others, where both are given."""
+"""Pairs of arguments: if both are given, the first may not be greater than the second."""
 
 
 class ConstraintError(DataError):
-    """Constraints that cannot be checked: ``field`` of the row, what is wrong there, and the value."""
+    """Constraints are invalid; has the ``field`` of the row, the ``problem`` there and the ``value``."""
 
     def __init__(self, field: str, problem: str, value: object) -> None:
         super().__init__(f"{field}: {problem} (value {shorten(value)})")
@@ -39,7 +39,7 @@ class Constraint:
 
 
 def write_constraints(ids: object, kwargs: object) -> str:
-    """Return constraints as the answer of a problem; ConstraintError for what cannot be checked.
+    """Return constraints as the answer of a problem; raise ConstraintError if they are invalid.
 
     >>> write_constraints(["punctuation:no_comma"], [{"num_words": None}])
     '{"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}'
@@ -50,7 +50,7 @@ def write_constraints(ids: object, kwargs: object) -> str:
 
 @lru_cache(maxsize=4096)
 def constraints_of(answer: str) -> tuple[Constraint, ...]:
-    """Return the constraints of a problem's answer; ConstraintError for what cannot be checked."""
+    """Return the constraints in a problem's answer; raise ConstraintError if they are invalid."""
     try:
         data = json.loads(answer)
     except (ValueError, RecursionError):
@@ -64,8 +64,8 @@ def constraints_of(answer: str) -> tuple[Constraint, ...]:
 def follows(response: str, constraints: Sequence[Constraint], *, loose: bool = False) -> tuple[bool, ...]:
     r"""Return for each constraint whether the response meets it; an empty response meets none.
 
-    ``loose`` takes one as met if any of eight readings meets it: with or without stars, the first line and
-    the last line (section 2.2 of the paper: the upper bound).
+    With ``loose``, a constraint is met if any of eight variants of the response meets it: with or without
+    stars, the first line and the last line (section 2.2 of the paper: the upper bound).
 
     >>> ids = ["punctuation:no_comma", "startend:quotation"]
     >>> constraints = constraints_of(write_constraints(ids, [{}, {}]))
@@ -85,7 +85,7 @@ def _readings(response: str) -> list[str]:
 
 
 def _checked(ids: object, kwargs: object) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield each instruction with its arguments; None stands for an argument that is not given."""
+    """Yield each instruction with its arguments; an argument of None counts as not given."""
     id_field, kwargs_field = FIELDS
     if not isinstance(ids, list) or not 1 <= len(ids) <= _MOST:
         raise ConstraintError(id_field, f"needs a list of 1 to {_MOST} instructions", ids)

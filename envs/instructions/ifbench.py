@@ -1,9 +1,9 @@
 """The 58 instructions of IFBench [Pyatkin et al. 2025, arXiv 2507.02833]; docs/instructions.md explains each.
 
-The checks decide as the published ones, with three differences: words are counted without punctuation and
-sentences are those of ``envs.instructions.text`` (there: tokens and sentences of nltk), a verb is one of a
-list (there: the tag of a model), and syllables are counted by rule (there: a dictionary first). Every check
-is linear in the response and raises on none.
+The checks give the same verdicts as the published ones, with three differences. Words are counted without
+punctuation, and ``envs.instructions.text`` splits sentences (IFBench: tokens and sentences of nltk). A verb
+is a word of a list (IFBench: a model's tag). Syllables are counted by rules (IFBench: a dictionary first).
+Every check takes time linear in the response and never raises.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _sentences_ending_in(text: str, marks: str) -> list[int]:
 
 
 def _pronouns(text: str, N: int) -> bool:
-    # "she/her" are two, and the "I" of "I'm" is one
+    # "she/her" counts as two pronouns, and the "I" in "I'm" as one
     tokens = (re.split("['’]", word)[0] for word in words(text.lower().replace("/", " ")))
     return sum(token in _PRONOUNS for token in tokens) >= N
 
@@ -88,7 +88,7 @@ def keyword_at(text: str, keyword: str, n: int, m: int) -> bool:
 
 
 def _alliterative(sentence: str) -> int:
-    """Count the words next to one with their first letter."""
+    """Return the number of words with a neighbour that starts with the same letter."""
     firsts = [word[0] for raw in sentence.lower().split() if (word := raw.lstrip(_ENDS))]
     same = [False, *(one == two for one, two in pairwise(firsts)), False]
     return sum(before or behind for before, behind in pairwise(same))
@@ -101,7 +101,10 @@ def _sentence_keyword(text: str, word: str, N: int) -> bool:
 
 
 def _parentheses(text: str) -> bool:
-    """A group of brackets, rightly closed, is nested five levels deep; a wrong mark begins anew."""
+    """Return whether the text has closed brackets nested five levels deep.
+
+    A closing bracket of the wrong type resets the count.
+    """
     open_: list[str] = []
     deepest = 0
     for char in text:
@@ -118,7 +121,10 @@ def _parentheses(text: str) -> bool:
 
 
 def _quotes(text: str) -> bool:
-    """Quotation marks, double and single in turn, are nested three levels deep and closed."""
+    """Return whether quotation marks are nested three levels deep and closed.
+
+    The marks must be alternately double and single.
+    """
     open_: list[str] = []
     deepest = 0
     for char in text:
@@ -133,14 +139,17 @@ def _quotes(text: str) -> bool:
 
 
 def _options(text: str, options: Sequence[str]) -> bool:
-    """Case and punctuation around the option count only if they are a), b), c)."""
+    """Return whether the text is one of the options.
+
+    Ignore case and surrounding punctuation, unless the options are a), b), c).
+    """
     if re.match(r"\W*a\W*b\W*c\W*$", "".join(options[:3]), re.IGNORECASE):
         return text in options
     return text.strip(_ENDS).lower() in {option.strip(_ENDS).lower() for option in options}
 
 
 def _emoji(text: str) -> bool:
-    """Each sentence ends with an emoji, before or after its mark."""
+    """Return whether each sentence ends with an emoji, before or after its punctuation mark."""
     marks = str.maketrans("", "", punctuation)
     bare = [sentence.translate(marks).strip() for sentence in sentences(text)]
     return all(
@@ -155,7 +164,7 @@ def _quote_unquote(text: str) -> bool:
 
 
 def _thesis(text: str) -> bool:
-    """A stretch in italics by HTML, not empty, and text after it."""
+    """Return whether the text has HTML italics that are not empty, and more text after the italics."""
     start = _first_of(text, ("<i>", "<em>"))
     end = _first_of(text[start:], ("</i>", "</em>"))
     return min(start, end) >= 0 and all(
@@ -168,7 +177,7 @@ def _first_of(text: str, marks: Sequence[str]) -> int:
 
 
 def _bullets_behind(text: str) -> bool:
-    """Two sentences or more come first, then two lines or more that begin with ``*``, and nothing else."""
+    """Return whether the text is two or more sentences, then two or more lines that begin with ``*``."""
     lines = [line.strip() for line in text.split("\n")]
     starred = [line.startswith("*") for line in lines]
     first = starred.index(True) if True in starred else len(lines)
@@ -177,7 +186,7 @@ def _bullets_behind(text: str) -> bool:
 
 
 def _multiple_choice(text: str) -> bool:
-    """Four questions with five options each, each question longer than the one before."""
+    """Return whether the text is four questions of increasing length, with five options each."""
     asked = [part.strip() for part in _QUESTION.split(text) if part.strip()]
     if not text.startswith("Question") or len(asked) != 4:
         return False
@@ -186,7 +195,7 @@ def _multiple_choice(text: str) -> bool:
 
 
 def _parted(question: str) -> tuple[int, int]:
-    """Return the characters before the first option, and the number of options."""
+    """Return the number of characters before the first option, and the number of options."""
     lines = [line.strip() for line in question.split("\n")]
     is_option = [_OPTION.match(line) is not None for line in lines]
     first = is_option.index(True) if True in is_option else len(lines)
@@ -194,7 +203,7 @@ def _parted(question: str) -> tuple[int, int]:
 
 
 def _countries_of_africa(text: str) -> bool:
-    """From the line with Zimbabwe on it has at least 52 lines, in reverse alphabetical order."""
+    """Return whether at least 52 lines, from the line with Zimbabwe on, are in reverse alphabetical order."""
     lines = [bare for line in text.split("\n") if (bare := line.strip(_ENDS))]
     first = next((index for index, line in enumerate(lines) if "Zimbabwe" in line), len(lines))
     listed = list(map(_ascii, lines[first:]))
@@ -219,9 +228,9 @@ def _csv_quotes(text: str) -> bool:
 
 
 def _csv_rows(text: str, delimiter: str, count: int) -> list[list[str]]:
-    """Return this many rows of five fields; none if the text is anything else.
+    """Return the rows of a text that is exactly ``count`` rows of five fields; else an empty list.
 
-    Python's reader refuses a field of 131,072 characters.
+    Python's CSV reader refuses a field of more than 131,072 characters.
     """
     try:
         rows = list(csv.reader(StringIO(text), delimiter=delimiter))
@@ -233,7 +242,7 @@ def _csv_rows(text: str, delimiter: str, count: int) -> list[list[str]]:
 def _is_date_of_napoleon(text: str) -> bool:
     try:
         return bool(_DATE.fullmatch(text)) and 1769 <= date.fromisoformat(text).year <= 1821
-    except ValueError:  # no day of the calendar
+    except ValueError:  # not a calendar date
         return False
 
 
@@ -244,7 +253,7 @@ IFBENCH: Instructions = {
     "count:unique_word_count": of(
         lambda text, N: len({word.strip(_ENDS) for word in text.lower().split()}) >= N
     ),
-    "count:conjunctions": of(  # each spelling of one counts
+    "count:conjunctions": of(  # each spelling of a conjunction counts
         lambda text, small_n: (
             len({word for word in text.split() if word.strip(_ENDS).lower() in _CONJUNCTIONS}) >= small_n
         )
@@ -286,7 +295,7 @@ IFBENCH: Instructions = {
             and abs(100 * len(own & _trigrams(reference_text)) / len(own) - percentage) <= 2
         )
     ),
-    "ratio:sentence_words": of(  # of equal length in characters; that their words differ is not checked
+    "ratio:sentence_words": of(  # of equal length in characters; the words may be the same
         lambda text: len(spoken := sentences(text)) == 3 and len(set(map(len, spoken))) == 1
     ),
     "sentence:alliteration_increment": of(

@@ -1,10 +1,11 @@
-"""The instructions of IFEval, and those of Open-Instruct and RLVR-IFeval, which extend and rewrite them.
+"""The instructions of IFEval, of Open-Instruct, which extends IFEval, and of RLVR-IFeval, which rewrites it.
 
 IFEval: Zhou et al. 2023, arXiv 2311.07911, table 1. Open-Instruct (allenai/IF_multi_constraints_upto5):
-Pyatkin et al. 2025, arXiv 2507.02833. RLVR-IFeval: Lambert et al. 2024, arXiv 2411.15124; Tulu 3 wrote
-IFEval's 25 anew, with "at most" and "around", exact counts and other rules for case. docs/instructions.md
-explains each. The checks decide as the published ones, except that keywords and markers are no regular
-expressions. Every check is linear in the response and raises on none.
+Pyatkin et al. 2025, arXiv 2507.02833. RLVR-IFeval: Lambert et al. 2024, arXiv 2411.15124. Tulu 3 rewrote
+IFEval's 25 instructions with "at most" and "around", exact counts and other rules for case.
+docs/instructions.md explains each instruction. The checks give the same verdicts as the published ones,
+except that keywords and markers are not regular expressions. Every check takes time linear in the response
+and never raises.
 """
 
 from __future__ import annotations
@@ -42,25 +43,25 @@ def compared(number: int, relation: str, bound: int) -> bool:
 
 
 def folded(text: str) -> str:
-    """Return text in which case is ignored; the small sigma has two forms."""
+    """Return the text in lower case, with one form of the Greek small sigma."""
     return text.lower().replace("ς", "σ")
 
 
 def between(response: str, divider: str) -> list[str]:
-    """Return the parts between dividers, ends trimmed; the first and the last only if not empty."""
+    """Return the stripped parts between dividers; the first and the last part are dropped if empty."""
     parts = [part.strip() for part in response.split(divider)]
     return parts[0 if parts[0] else 1 : len(parts) if parts[-1] else len(parts) - 1]
 
 
 def is_two(parts: Sequence[str]) -> bool:
-    """Return whether there are two parts, none of them empty."""
+    """Return whether there are exactly two parts and neither is empty."""
     return len(parts) == 2 and all(parts)
 
 
 def _apart(text: str) -> str:
-    """Return text with a mark around each word and around each character that is not part of one.
+    """Return the text with a mark around each word and around each character outside words.
 
-    In this form only a word of its own is found with its marks: one quick search finds it anywhere.
+    A word with its marks then matches only a whole word, so that a plain substring search is enough.
     """
     plain = text.replace("\0", "\2").replace("\1", "\2")  # the marks
     return _BOUNDARY.sub("\0", _NO_WORD.sub("\1", plain))
@@ -100,18 +101,18 @@ def _postscript(text: str, postscript_marker: str) -> bool:
 
 
 def bullets(text: str) -> int:
-    """Return how many lines begin with ``*`` and not ``**``, or with ``-``.
+    """Return the number of lines that begin with ``-``, or with ``*`` but not ``**``.
 
-    A lone ``*`` takes the next line with it, as in the published expressions.
+    A ``*`` alone on its line counts together with the next line, as in the published regular expressions.
     """
     return sum(1 for bullet in (_STAR, _DASH) for _ in bullet.finditer(text))
 
 
 def is_json(text: str) -> bool:
-    """Return whether a text is JSON by RFC 8259, which has no NaN and no Infinity."""
+    """Return whether a text is valid JSON by RFC 8259, which excludes NaN and Infinity."""
     try:
         json.loads(text, parse_int=str, parse_constant=_refuse)  # a number may have any length
-    except (ValueError, RecursionError):  # the latter by JSON nested a thousand deep
+    except (ValueError, RecursionError):  # RecursionError: JSON nested a thousand levels deep
         return False
     return True
 
@@ -121,7 +122,7 @@ def _refuse(name: str) -> None:
 
 
 def is_fenced_json(response: str) -> bool:
-    """Return whether a text is JSON once each opening of a fence is taken off."""
+    """Return whether a text is valid JSON once the code fence around it is removed."""
     text = response.strip()
     for fence in _FENCES:
         text = text.removeprefix(fence)
@@ -196,10 +197,10 @@ IFEVAL: Instructions = {
 
 
 def capital_words(text: str) -> int:
-    """Return how many words are all in capitals, single letters among them.
+    """Return the number of words that are all in capitals, including single letters.
 
-    A word is a run of letters, digits and underscores, with hyphens, points and slashes inside it; "DON'T" is
-    two, as for nltk's word_tokenize, which IFEval uses and which has more rules.
+    A word is a sequence of letters, digits and underscores, and may have hyphens, periods and slashes inside.
+    "DON'T" is two words, as for nltk's word_tokenize, which IFEval uses and which has more rules.
 
     >>> capital_words("I saw NASA's X-15 and the U.S. team, DON'T you?")
     6
@@ -208,7 +209,10 @@ def capital_words(text: str) -> int:
 
 
 def _repeat_phrase(text: str, phrase: str, small_n: int) -> bool:
-    """Stretches from the phrase's first to its last word: exactly this many, each with one other word."""
+    """Return whether the text has exactly ``small_n`` copies of the phrase with one word changed in each.
+
+    A copy runs from the phrase's first word to its last word.
+    """
     wanted = phrase.split()
     stretches = [stretch.split() for line in text.split("\n") for stretch in _stretches(line, wanted)]
     return len(stretches) == small_n and all(
@@ -218,7 +222,7 @@ def _repeat_phrase(text: str, phrase: str, small_n: int) -> bool:
 
 
 def _stretches(line: str, wanted: list[str]) -> list[str]:
-    """Return what stands from a phrase's first to the nearest last word, none overlapping."""
+    """Return the spans from a phrase's first word to the nearest last word, without overlaps."""
     found: list[str] = []
     first, last, at = f"{wanted[0]} ", f" {wanted[-1]}", 0
     while (start := line.find(first, at)) >= 0 and (end := line.find(last, start + len(first))) >= 0:
@@ -315,7 +319,7 @@ OPEN_INSTRUCT: Instructions = {
 def quantified(number: int, how: str, bound: int, tolerance: int = 0) -> bool:
     """Return whether a number is "at least", "at most" or "around" a bound.
 
-    "Around" is within a tolerance, by default a tenth of the bound.
+    "around" means within a tolerance, by default a tenth of the bound and at least 1.
 
     >>> [quantified(9, how, 10) for how in ("at least", "at most", "around")]
     [False, True, True]
@@ -326,7 +330,7 @@ def quantified(number: int, how: str, bound: int, tolerance: int = 0) -> bool:
 
 
 def _sentences_by_blanks(text: str) -> int:
-    """Count one more than blanks after a mark, but for those behind "Dr." or "e.g."."""
+    """Return one more than the number of blanks after ".", "?" or "!", except after "Dr." or "e.g."."""
     ends = (end.start() for end in _SENTENCE_END.finditer(text))
     return 1 + sum(not _NO_END.fullmatch(text[max(0, end - 4) : end].rjust(4)) for end in ends)
 
@@ -398,4 +402,4 @@ DETECTED = frozenset(
         "validate_response_language",
     )
 )
-"""Instructions that need to detect the language."""
+"""Instructions whose check detects the language."""

@@ -1,4 +1,4 @@
-"""Count words, sentences and marked stretches of a text by fixed rules, and detect its language."""
+"""Count the words, sentences and marked spans of a text by fixed rules, and detect its language."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORDS = {
     name: tuple(text.split())
     for name, text in tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text("utf-8")).items()
 }
-"""The closed lists of lexicon.toml."""
+"""The word lists of lexicon.toml by name."""
 LANGUAGES = frozenset(WORDS["languages"])  # the ISO 639-1 codes that IFEval may ask for
 
 _WORD = re.compile(r"\w+")
@@ -45,7 +45,7 @@ _LOCK = threading.Lock()
 
 
 def count_words(text: str) -> int:
-    """Return the number of runs of letters, digits and underscores, as IFEval counts words.
+    """Return the number of words, which are sequences of letters, digits and underscores, as in IFEval.
 
     >>> count_words("It's a well-known fact: 3.5!")
     8
@@ -54,11 +54,12 @@ def count_words(text: str) -> int:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, ends trimmed; a rest that no mark ends is one.
+    """Return the stripped sentences of a text; text after the last full stop also counts as a sentence.
 
-    A sentence ends at ``.``, ``?`` or ``!`` before a blank or the end; not at dots that go on in lower case,
-    and not after an abbreviation or an initial that something follows. A line break alone ends none, and
-    "1." before a list entry is one, as in nltk's punkt, which IFEval uses and which knows more abbreviations.
+    A sentence ends at ``.``, ``?`` or ``!`` before a blank or the end of the text. It does not end at dots
+    with a lower-case letter after them, or at an abbreviation or an initial before more text. A line break
+    alone does not end a sentence, and "1." before a list entry is a sentence. These rules follow nltk's
+    punkt, which IFEval uses and which knows more abbreviations.
 
     >>> sentences("Dr. Li met J. Smith at 5 p.m. on Monday. Why? Nobody knows"), sentences("")
     (['Dr. Li met J. Smith at 5 p.m. on Monday.', 'Why?', 'Nobody knows'], [])
@@ -86,7 +87,7 @@ def _ends_sentence(text: str, stop: re.Match[str]) -> bool:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text without punctuation; an apostrophe or a hyphen within one is part of it.
+    """Return the words of a text without punctuation, except for apostrophes and hyphens inside a word.
 
     >>> words("Don't stop: 'well-known', 3.5!")
     ["Don't", 'stop', 'well-known', '3.5']
@@ -104,7 +105,7 @@ def bare_words(text: str) -> list[str]:
 
 
 def enclosed(text: str, opening: str, closing: str) -> int:
-    """Return the number of stretches between two marks, each from the first opening mark and within a line.
+    """Return the number of spans from an opening mark to the next closing mark in the same line.
 
     >>> enclosed("[name] of [[the] street, [city", "[", "]")
     2
@@ -121,7 +122,7 @@ def enclosed(text: str, opening: str, closing: str) -> int:
 
 
 def is_verb(word: str) -> bool:
-    """Return whether an English word may be a verb: one of 700 common ones in any of its forms.
+    """Return whether an English word may be a verb: any form of one of 700 common verbs.
 
     >>> [is_verb(word) for word in ("Imagine", "running", "tried", "Went", "The", "Thing", "can")]
     [True, True, True, True, False, False, False]
@@ -138,10 +139,10 @@ def is_verb(word: str) -> bool:
 
 
 def syllables(word: str) -> int:
-    """Return the number of syllables of an English word, by its groups of vowels; at least 1.
+    """Return the number of syllables of an English word, estimated from its groups of vowels; at least 1.
 
-    A final "e" is silent but for "-le" after a consonant, and so are "-es" and "-ed" but for those that are
-    heard ("boxes", "wanted"). IFBench looks words up in a dictionary first.
+    A final "e" is silent, except in "-le" after a consonant. A final "-es" or "-ed" is silent, except where
+    speakers pronounce it ("boxes", "wanted"). IFBench looks words up in a dictionary first.
 
     >>> [syllables(word) for word in ("cat", "table", "created", "walked", "boxes", "science", "the")]
     [1, 2, 3, 1, 2, 2, 1]
@@ -154,7 +155,7 @@ def syllables(word: str) -> int:
 
 
 def is_emoji(char: str) -> bool:
-    """Return whether a character is an emoji of Unicode, alone or with the selector after it.
+    """Return whether a character is a Unicode emoji, alone or with a variation selector after it.
 
     >>> [is_emoji(char) for char in "😀❤⭐©a.é中"]
     [True, True, True, True, False, False, False, False]
@@ -163,9 +164,10 @@ def is_emoji(char: str) -> bool:
 
 
 def language_of(text: str) -> str | None:
-    """Return the ISO 639-1 code of the likeliest of 97 languages, case left out; None without any letter.
+    """Return the ISO 639-1 code of the most likely of 97 languages; None if the text has no letter.
 
-    The same text always gives the same code, and time is linear. MissingPackageError without the package.
+    Case is ignored. The same text always gives the same code, and the time is linear in the length. Raise
+    MissingPackageError if the package ``py3langid`` is not installed.
     """
     if not any(map(str.isalpha, text)):
         return None
@@ -175,7 +177,7 @@ def language_of(text: str) -> str | None:
 
 
 def require_detector() -> None:
-    """Raise MissingPackageError, with what to install, unless languages can be detected."""
+    """Raise MissingPackageError, which says what to install, if the language detector is missing."""
     with _LOCK:
         _detector()
 
