@@ -103,7 +103,10 @@ def _characters_of_evaluation(turn: Turn) -> tuple[int, float]:
 
 
 def _judge_characters(parsed: ParsedTurn) -> tuple[int, float]:
-    """Return [start, end) of the judge's characters: to infinity if the comparison is last; (0, 0) if none."""
+    """Return [start, end) of the judge's characters: to infinity if the comparison is last.
+
+    (0, 0) without a comparison block.
+    """
     block = parsed.comparison_block
     if block is None:
         return 0, 0

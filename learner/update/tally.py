@@ -107,8 +107,7 @@ Against: TypeAlias = Literal["reference", "sampler", "sampler_before"]
 
 @dataclass(frozen=True, slots=True)
 class FarToken:
-    """A sampled token and its log-probabilities in nats: the trainer's, and that of the model it is compared
-    with.
+    """A sampled token and its log-probabilities, in nats, under the trainer and another model.
 
     ``debate`` is the index of the debate in the step. ``before``: the ids of up to 12 tokens before it.
     """
