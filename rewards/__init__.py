@@ -1,4 +1,7 @@
-"""Votes become rewards: a vote graph, a few streams for each turn, no scheme that teaches nothing."""
+"""Turn votes and grades into rewards: a vote graph, and a few reward streams for each turn.
+
+Schemes from which nothing can be learned are refused.
+"""
 
 from rewards.config import RewardConfig, check_scheme
 from rewards.graph import vote_graph

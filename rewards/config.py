@@ -1,4 +1,4 @@
-"""The reward scheme: how votes become scores, how streams are weighted, and whether a run can learn by it."""
+"""The reward scheme: how votes become scores, how streams are weighted, and whether a run can learn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from rewards.pseudo import Pseudo
 
 
 class Overlong(BaseModel):
-    """The penalty of a reply near its token limit; no ``Settings``, as it is the value of one key."""
+    """The penalty of a reply near its token limit.
+
+    It is not a ``Settings`` because it is the value of one key.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -142,7 +145,7 @@ class RewardConfig(Settings):
         return value
 
     def at_step(self, step: int) -> Self:
-        """Return the scheme of a step: a number instead of every ramp.
+        """Return the scheme of a step, with a number instead of every ramp.
 
         >>> scheme = RewardConfig(form_bonus=[[0, 0.1], [4, 0.0]])
         >>> [scheme.at_step(step).form_bonus for step in (0, 1, 4, 9)]
@@ -152,14 +155,14 @@ class RewardConfig(Settings):
 
     @property
     def knows_truth(self) -> bool:
-        """Whether the truth stream of any problem with a gold answer has a source."""
+        """Whether problems with a gold answer have any source for their truth stream."""
         return self.labels > 0 or self.pseudo != "none"
 
     @property
     def stream_weights(self) -> tuple[float, float]:
-        """What peer and truth count in the generator's credit, at a step: one whole where votes are routed.
+        """The weights of peer and truth in the generator's credit, at a step. Both are 1 if votes are routed.
 
-        Where the weight of votes is measured, it is at most this: ``rewards.measured.stream_weights``.
+        If the weight of votes is measured, this is its maximum; see ``rewards.measured.stream_weights``.
 
         >>> RewardConfig(truth_weight=0.25).stream_weights, RewardConfig(peer_weight="routed").stream_weights
         ((0.75, 0.25), (1.0, 1.0))
@@ -169,19 +172,19 @@ class RewardConfig(Settings):
 
     @property
     def shapes(self) -> bool:
-        """Whether there is a shaping reward, at any step."""
+        """Whether any step has a shaping reward."""
         overlong = isinstance(self.overlong, Overlong) and self.overlong.penalty
         parts = (self.novelty_bonus, self.copy_penalty, self.length_penalty, self.self_correction, overlong)
         return any(parts)
 
     @property
     def reads_likelihood(self) -> bool:
-        """Whether there is a likelihood reward, at any step."""
+        """Whether any step has a likelihood reward."""
         return max(values_of(self.likelihood_weight)) > 0
 
     @property
     def tells_right(self) -> bool:
-        """Whether a solution is right where its truth reward is ``truth_correct``, and only there.
+        """Whether a solution is right if and only if its truth reward is ``truth_correct``.
 
         >>> [RewardConfig(**own).tells_right for own in ({}, {"form_bonus": 0.1}, {"truth_wrong": 1.0})]
         [True, False, False]
@@ -191,7 +194,7 @@ class RewardConfig(Settings):
         return not (shared or self.form_bonus or partly)
 
     def judge_weight_of_truth(self, *, verifiable: bool) -> float:
-        """Return the judge stream's weight of truth for a problem with or without an answer.
+        """Return the weight of truth in the judge stream, for a problem with or without an answer.
 
         >>> RewardConfig().judge_weight_of_truth(verifiable=True)
         1.0
@@ -211,10 +214,13 @@ def check_scheme(
     verdicts: bool = False,
     coins: bool = False,
 ) -> str | None:
-    """Return None, or a warning of what will have no signal; ValueError for a scheme that cannot teach.
+    """Return None, or a warning about streams without signal.
 
-    ``verifiable`` tells whether the problems have answers, ``verdicts`` whether a verifier model scores them:
-    that rewards the generator, and judges only with ``judge_verdict_weight``. ``coins`` replace truth.
+    ValueError for a scheme that cannot teach anything.
+
+    ``verifiable``: whether the problems have answers. ``verdicts``: whether a verifier model scores them; its
+    verdicts reward the generator, and judges only with ``judge_verdict_weight``. ``coins``: whether coins
+    replace truth.
 
     >>> check_scheme(DebateConfig(num_agents=3), RewardConfig(), verifiable=True)
     >>> print(check_scheme(DebateConfig(num_agents=4), RewardConfig(), verifiable=False))
@@ -266,9 +272,9 @@ def _refuse_ballots_of_nothing(debate: DebateConfig, rewards: RewardConfig) -> N
 
 
 def judges_per_pair(debate: DebateConfig, rewards: RewardConfig) -> int:
-    """Return how many agents may judge one pair with effect; 0 when no prompt shows a pair.
+    """Return how many agents may cast a counted vote on one pair; 0 if no prompt shows a pair.
 
-    By Swiss pairing it is one, though the leading pair may have a second.
+    With Swiss pairing it is one, although the leading pair may have a second judge.
 
     >>> [judges_per_pair(DebateConfig(num_agents=n), RewardConfig()) for n in (1, 2, 3, 4)]
     [0, 0, 1, 2]
@@ -352,7 +358,10 @@ def _criticism_warning(debate: DebateConfig, rewards: RewardConfig, verifiable: 
 def _judge_warning(
     debate: DebateConfig, rewards: RewardConfig, verifiable: bool, verdicts: bool
 ) -> str | None:
-    """Return the one warning of a judge stream left off by default; refuse one that was asked for in vain."""
+    """Return a warning if the judge stream is off by default.
+
+    ValueError if it was requested but cannot work.
+    """
     given, judges = rewards.judge_truth_weight, judges_per_pair(debate, rewards)
     weights = (float(verifiable),) if given is None else values_of(given)
     otherwise = verdicts and max(values_of(rewards.judge_verdict_weight)) > 0

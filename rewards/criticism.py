@@ -1,14 +1,15 @@
-"""What criticism earns: persuasion for the critic, a bonus for a revision that the others find better.
+"""Rewards of criticism: persuasion for the critic, and a bonus for a revision that the others score higher.
 
 The score of a solution is its win rate, (W + T / 2) / (W + L + T) in [0, 1], in the votes on its round.
 
     persuasion = beta * sum over the targets of max(0, score of the solution - score of its revision)
     help = beta * sum over the targets of (score of the revision - score of the solution)
 
-The critic's own votes take no part in a score that rewards it: otherwise it would earn by ranking a target
-high first and low at the end. Persuasion pays where the score fell and never costs anything; that rule is of
-a public recipe of critics with four phases, where the critic's votes counted. Help pays for what becomes of
-the solution and costs where it gets worse [CoNL, arXiv 2601.21464]; ``rewards.critic`` chooses.
+The critic's own votes do not count in a score that rewards it. Otherwise it would earn by ranking a target
+high first and low at the end. Persuasion pays for a falling score and never costs anything. This rule comes
+from a public recipe for critics with four phases, in which the critic's votes counted. Help pays for a rising
+score of the revision and costs for a falling one [CoNL, arXiv 2601.21464]. ``rewards.critic`` chooses between
+them.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from rewards.votes import FOR_LEFT
 
 
 class Criticised(NamedTuple):
-    """A solution that a critic named as a target, and its scores by the others; None without their votes.
+    """A solution that a critic named as a target, and its scores in the votes of the others.
 
-    ``after``: the score of its revision.
+    ``before``: the score of the solution. ``after``: the score of its revision. None without votes.
     """
 
     critic: TurnId
@@ -43,11 +44,11 @@ class Criticised(NamedTuple):
 
     @property
     def drop(self) -> float | None:
-        """How far the score fell, below 0 if it rose; None without both scores."""
+        """How far the score fell, negative if it rose. None unless both scores exist."""
         return None if self.before is None or self.after is None else self.before - self.after
 
     def worth(self, rule: Literal["persuasion", "help"]) -> float | None:
-        """Return what a criticism earns by a rule before its weight; None without both scores.
+        """Return the unweighted reward of a criticism under a rule. None unless both scores exist.
 
         >>> fell = Criticised(TurnId(0, 1), TurnId(1, 0), 0.75, 0.25)
         >>> fell.worth("persuasion"), fell.worth("help")
@@ -60,7 +61,7 @@ class Criticised(NamedTuple):
 
 
 def score_by_others(votes: Sequence[Vote], solution: TurnId, agent: int) -> float | None:
-    """Return the win rate of a solution in the votes of all judges but one agent; None without any.
+    """Return the win rate of a solution in the votes of all judges except one agent. None without votes.
 
     >>> judges, a, b = (TurnId(2, 1), TurnId(3, 1)), TurnId(0, 0), TurnId(1, 0)
     >>> votes = [Vote(judges[0], a, b, "left"), Vote(judges[1], b, a, "tie")]
@@ -76,7 +77,7 @@ def score_by_others(votes: Sequence[Vote], solution: TurnId, agent: int) -> floa
 
 
 def criticised(debate: Debate, votes: Sequence[Vote]) -> list[Criticised]:
-    """Return every solution that was named as a target, once for each critic; ``votes``: the valid ones."""
+    """Return every solution named as a target, once for each critic. ``votes``: the valid votes."""
     agents = {turn.handle: turn.id.agent for turn in debate.turns}
     found: list[Criticised] = []
     for turn in debate.turns:
@@ -91,9 +92,10 @@ def criticised(debate: Debate, votes: Sequence[Vote]) -> list[Criticised]:
 
 
 def persuasions(named: Sequence[Criticised], correct: Correct, config: RewardConfig) -> dict[TurnId, float]:
-    """Return what each critic's turn earns; no entry where no target has both scores.
+    """Return the reward of each critic's turn. A turn has no entry if none of its targets has both scores.
 
-    With ``persuasion_targets = "wrong"`` a target counts only where it was graded, and a right one earns 0.
+    With ``persuasion_targets = "wrong"`` only graded targets count, and criticism of a right solution earns
+    0.
     """
     earned: dict[TurnId, float] = {}
     for one in named:
@@ -107,7 +109,7 @@ def persuasions(named: Sequence[Criticised], correct: Correct, config: RewardCon
 
 
 def corrected_turns(debate: Debate, votes: Sequence[Vote]) -> set[TurnId]:
-    """Return the revisions that the others score higher than the solution that they revise."""
+    """Return the revisions that the other agents score higher than the solution they revise."""
     protocol = debate.protocol
     revisions = [turn.id for turn in debate.turns if holds_criticism(protocol, turn.id.round - 1)]
     corrected: set[TurnId] = set()

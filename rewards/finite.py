@@ -1,7 +1,7 @@
-"""A reward that is not finite, as one of your own rule may be, never reaches the learner.
+"""Keep rewards that are not finite, as a custom rule may return, from the learner.
 
-The turn has no reward instead (``finite``), and nothing is learned from the whole step
-(``debate_rl.training.loop``): the same rule gave the rewards of its other turns.
+The affected turn gets no reward (``finite``), and the whole step is not trained on
+(``debate_rl.training.loop``), because the same rule computed the rewards of its other turns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rewards.types import OPTIONAL_STREAMS, STREAMS, Rewards, stream_named
 
 
 def finite(rewards: Rewards) -> tuple[Rewards, int]:
-    """Return the rewards with None for each that is not finite, and how many there were.
+    """Return the rewards with None for each value that is not finite, and the number of such values.
 
     >>> rewards, dropped = finite(Rewards(((float("nan"), 1.0),), ((0.0,),), ((None,),), ((0.0,),)))
     >>> rewards.peer, rewards.truth, dropped

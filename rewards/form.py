@@ -1,7 +1,7 @@
-"""The bonus of a solution that gives its answer in a wanted form, right or wrong.
+"""The bonus for a solution that gives its answer in a required format, right or wrong.
 
-It is part of the truth reward, and so of one baseline with it: where every solution has the form, it teaches
-nothing, and where all answers to a problem are wrong, it still teaches the form.
+The bonus is part of the truth reward and shares its baseline. So it teaches nothing if every solution has the
+format, and it still teaches the format if all answers to a problem are wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FORMS: Mapping[Form, Callable[[str], object]] = {
 
 
 def has_form(text: str, form: Form) -> bool:
-    r"""Return whether a solution gives its answer in a form.
+    r"""Return whether a solution gives its answer in a format.
 
     >>> [has_form(r"So \boxed{4}.", form) for form in ("boxed", "answer_is", "hashes")]
     [True, False, False]
@@ -32,6 +32,6 @@ def has_form(text: str, form: Form) -> bool:
 
 
 def formed_turns(debate: Debate, form: Form) -> set[TurnId]:
-    """Return the turns whose solution gives its answer in a form."""
+    """Return the turns whose solution gives its answer in a format."""
     spans = ((turn, turn.parsed.solution) for turn in debate.turns)
     return {turn.id for turn, span in spans if span and has_form(span.of(turn.completion.stated), form)}

@@ -1,4 +1,4 @@
-"""The vote graph: who was preferred to whom, how often, and the order or the cycle that it makes."""
+"""The vote graph: which turns were preferred to which, how often, and the resulting order or cycles."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     VoteGraph: TypeAlias = nx.MultiDiGraph[TurnId]
 
 Edge: TypeAlias = tuple[TurnId, TurnId]
-"""(winner, loser) of a strict majority."""
+"""(winner, loser) of a pair with a strict majority."""
 
 
 class Results(NamedTuple):
-    """Wins, losses and ties of a turn."""
+    """The numbers of a turn's wins, losses and ties."""
 
     won: int = 0
     lost: int = 0
@@ -26,11 +26,11 @@ class Results(NamedTuple):
 
     @property
     def net(self) -> int:
-        """Wins less losses."""
+        """Wins minus losses."""
         return self.won - self.lost
 
     def plus(self, other: Results) -> Results:
-        """Return the sums.
+        """Return the sum of two results.
 
         >>> Results(1, 2, 0).plus(Results(0, 1, 1))
         Results(won=1, lost=3, tied=1)
@@ -44,7 +44,9 @@ _FOR_RIGHT: dict[Outcome, Results] = {"left": Results(0, 1), "right": Results(1)
 
 
 def results_by_opponent(votes: Sequence[Vote]) -> dict[TurnId, dict[TurnId, Results]]:
-    """Return ``[turn][opponent]``: how the votes on the two went for the turn, from both sides.
+    """Return the table ``[turn][opponent]`` of a turn's wins, losses and ties against each opponent.
+
+    Each vote is counted for both of its sides.
 
     >>> a, b = TurnId(0, 0), TurnId(1, 0)
     >>> results_by_opponent([Vote(TurnId(2, 1), a, b, "right"), Vote(TurnId(3, 1), b, a, "tie")])[a][b]
@@ -63,7 +65,7 @@ def _add(row: dict[TurnId, Results], opponent: TurnId, result: Results) -> None:
 
 
 def total(row: Mapping[TurnId, Results]) -> Results:
-    """Return how all votes on a turn went, from its row of ``results_by_opponent``.
+    """Return the sum of a turn's results, from its row of ``results_by_opponent``.
 
     >>> total({TurnId(1, 0): Results(won=1), TurnId(2, 0): Results(lost=2)})
     Results(won=1, lost=2, tied=0)
@@ -72,9 +74,9 @@ def total(row: Mapping[TurnId, Results]) -> Results:
 
 
 def win_matrix(turns: Sequence[TurnId], votes: Sequence[Vote]) -> tuple[tuple[float, ...], ...]:
-    """Return (n, n): entry (i, j) is how often turn i beat turn j, a tie being half a win each way.
+    """Return the matrix (n, n) whose entry (i, j) counts the wins of turn i over turn j.
 
-    Votes on other turns take no part.
+    A tie is half a win for each side. Votes on other turns are ignored.
 
     >>> a, b = TurnId(0, 0), TurnId(1, 0)
     >>> win_matrix((a, b), [Vote(TurnId(2, 1), a, b, "left"), Vote(TurnId(3, 1), b, a, "tie")])
@@ -99,7 +101,7 @@ def majorities(votes: Sequence[Vote]) -> tuple[Edge, ...]:
 
 
 def cycles(edges: Collection[Edge]) -> tuple[tuple[TurnId, ...], ...]:
-    """Return the strongly connected components of three or more, each sorted; () for an order.
+    """Return the strongly connected components of three or more turns, each sorted; () if there is no cycle.
 
     >>> a, b, c, d = (TurnId(agent, 0) for agent in range(4))
     >>> cycles([(a, b), (b, c), (c, a), (a, d)]) == ((a, b, c),), cycles([(a, b), (b, c)])
@@ -114,7 +116,10 @@ def cycles(edges: Collection[Edge]) -> tuple[tuple[TurnId, ...], ...]:
 
 
 def _without_ends(edges: Collection[Edge]) -> Collection[Edge]:
-    """Return the edges left after taking away turns that beat nobody; none if there is no cycle."""
+    """Return the edges left after removing, repeatedly, turns that beat nobody.
+
+    None are left without a cycle.
+    """
     while edges:
         winners = {winner for winner, _ in edges}
         kept = [edge for edge in edges if edge[1] in winners]
@@ -125,7 +130,7 @@ def _without_ends(edges: Collection[Edge]) -> Collection[Edge]:
 
 
 def condorcet_winner(edges: Collection[Edge], round_: int, num_agents: int) -> TurnId | None:
-    """Return the turn of a round that beats those of all other agents; None if there is none.
+    """Return the turn of a round that beats the turns of all other agents, or None.
 
     >>> a, b, c = (TurnId(agent, 0) for agent in range(3))
     >>> condorcet_winner([(b, a), (b, c)], 0, 3) == b, condorcet_winner([(b, a)], 0, 3)
@@ -139,15 +144,17 @@ def condorcet_winner(edges: Collection[Edge], round_: int, num_agents: int) -> T
 
 
 def last_voted_round(votes: Sequence[Vote]) -> int | None:
-    """Return the last round whose solutions were voted on; None without votes."""
+    """Return the last round whose solutions were voted on, or None without votes."""
     return max((max(vote.left.round, vote.right.round) for vote in votes), default=None)
 
 
 def vote_graph(votes: Sequence[Vote]) -> VoteGraph:
-    """Return one edge for each vote, from the preferred turn to the other (a tie: from left to right).
+    """Return a graph with one edge per vote, from the preferred turn to the other.
 
-    Edges are keyed by the judge's TurnId and carry ``outcome`` ("win" or "tie") and the ``span`` of the line
-    in the judge's text, so every point of a score can be traced to the words that gave it.
+    For a tie: from left to right.
+
+    Edges are keyed by the judge's TurnId. They carry ``outcome`` ("win" or "tie") and the ``span`` of the
+    line in the judge's text, so every point of a score can be traced to the words that gave it.
 
     >>> a, b, judge = TurnId(0, 0), TurnId(1, 0), TurnId(2, 1)
     >>> list(vote_graph([Vote(judge, a, b, "right")]).edges(keys=True)) == [(b, a, judge)]
@@ -162,5 +169,5 @@ def vote_graph(votes: Sequence[Vote]) -> VoteGraph:
 
 
 def components(graph: VoteGraph) -> list[list[TurnId]]:
-    """Return the connected parts of the graph, edge directions aside, each sorted by agent."""
+    """Return the connected parts of the graph, ignoring edge directions, each sorted by agent."""
     return [sorted(part) for part in nx.weakly_connected_components(graph)]

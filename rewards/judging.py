@@ -1,7 +1,8 @@
-"""How well judges vote: against the truth, the consensus of the other judges, and themselves.
+"""How well judges vote: against the truth, the consensus of the other judges, and their own second votes.
 
-The consensus is leave-one-out. A consensus that holds the judge's own vote rewards a judge for agreeing with
-itself: with one judge to a pair a coin flip would always be right. Left out, a coin flip earns 0 on average.
+The consensus is leave-one-out. If it included the judge's own vote, a judge would be rewarded for agreeing
+with itself; with one judge per pair, a coin flip would always be right. Without the own vote, a coin flip
+earns 0 on average.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ Ties: TypeAlias = Literal["zero", "reward"]
 
 
 def better_side(first: TurnId, second: TurnId, correct: Correct) -> int:
-    """Return +1 when only the first is right, -1 when only the second is; 0 for a pair truth cannot decide.
+    """Return +1 if only the first side is right, -1 if only the second is, and 0 for an undecidable pair.
 
-    A pair is decidable when both sides were graded and exactly one is right.
+    A pair is decidable if both sides were graded and exactly one is right.
 
     >>> a, b, c = (TurnId(agent, 0) for agent in range(3))
     >>> [better_side(a, other, [[True], ["missing"], [None]]) for other in (a, b, c)]
@@ -36,9 +37,11 @@ def better_side(first: TurnId, second: TurnId, correct: Correct) -> int:
 
 
 def by_truth(vote: Vote, correct: Correct, *, ties: Ties = "zero") -> int | None:
-    """Return +1 for the right side, -1 for the wrong, 0 for a tie; None for a pair truth cannot decide.
+    """Return +1 for a vote for the right side, -1 for the wrong side, 0 for a tie.
 
-    With ``ties = "reward"`` a pair of two right or two wrong solutions gives a tie 1 and a decision 0.
+    None for an undecidable pair.
+
+    With ``ties = "reward"``, on a pair of two right or two wrong solutions a tie earns 1 and a decision 0.
     """
     better = better_side(*pair_of(vote), correct)
     if better:
@@ -48,18 +51,18 @@ def by_truth(vote: Vote, correct: Correct, *, ties: Ties = "zero") -> int | None
 
 
 def votes_of_others(vote: Vote, table: Mapping[TurnId, Mapping[TurnId, Results]]) -> int:
-    """Return the other judges' votes on the pair: those for its left side minus those for its right.
+    """Return the other judges' votes for the left side of the pair minus those for its right side.
 
-    ``table``: the ``results_by_opponent`` of the votes of all, this one included.
+    ``table``: the ``results_by_opponent`` of all votes, including this one.
     """
     return table[vote.left][vote.right].net - FOR_LEFT[vote.outcome]
 
 
 def by_consensus(vote: Vote, others: int, *, count: int = 0) -> int | None:
-    """Return +1 with the other judges' majority, -1 against it, 0 for an own tie; None when they balance.
+    """Return +1 for a vote with the other judges' majority, -1 against it, 0 for a tie. None if they balance.
 
-    ``others`` as from ``votes_of_others``; 0 also if there are none. ``count``: how many others there are
-    whose balance is to count, which gives a tie 1 and a decision 0.
+    ``others``: the result of ``votes_of_others``, which is 0 also without other votes. ``count``: the number
+    of other votes. If it is above 0 and they balance, a tie earns 1 and a decision 0.
     """
     if others:
         return FOR_LEFT[vote.outcome] * sign(others)
@@ -67,9 +70,9 @@ def by_consensus(vote: Vote, others: int, *, count: int = 0) -> int | None:
 
 
 def by_verdicts(vote: Vote, verdicts: Verdicts) -> int | None:
-    """Return +1 for the side that a verifier model scores higher, -1 for the other, 0 for a tie.
+    """Return +1 for a vote for the side that a verifier model scores higher, -1 for the other, 0 for a tie.
 
-    None if it scores both alike, or has no score for one. An answer that is missing scores 0.
+    None if both scores are equal or one is unknown. A missing answer scores 0.
     """
     left, right = _scored(vote.left, verdicts), _scored(vote.right, verdicts)
     if left is None or right is None or left == right:
@@ -83,9 +86,10 @@ def _scored(side: TurnId, verdicts: Verdicts) -> float | None:
 
 
 class VoteValue(NamedTuple):
-    """What one vote is worth, and its parts; a part of weight 0 takes no part and is None.
+    """The value of one vote, and its parts. A part with weight 0 is None.
 
-    ``others``: what ``votes_of_others`` says, from which ``consensus`` is. ``verdict``: by a verifier model.
+    ``others``: the result of ``votes_of_others``, from which ``consensus`` is derived. ``verdict``: the value
+    by a verifier model's scores.
     """
 
     truth: int | None
@@ -104,16 +108,16 @@ def vote_values(
     verdicts: Verdicts | None = None,
     verdict_weight: float = 0.0,
 ) -> list[VoteValue]:
-    """Return the value of each of the valid votes, in order.
+    """Return the value of each valid vote, in order.
 
-    ``truth_weight`` in [0, 1] is the share of truth against the consensus, and ``verdict_weight`` that of the
-    verifier model's preference against both.
+    ``truth_weight`` in [0, 1] is the weight of truth against the consensus. ``verdict_weight`` in [0, 1] is
+    the weight of the verifier model's preference against both.
 
     >>> judge, a, b = TurnId(2, 1), TurnId(0, 0), TurnId(1, 0)
     >>> vote_values([Vote(judge, a, b, "tie")], [[True], [False], [True]], truth_weight=1.0)
     [VoteValue(truth=0, others=None, consensus=None, value=0, verdict=None)]
     """
-    # A part of weight 0 takes no part at all: it is not a fallback for the other.
+    # A part of weight 0 is never used, not even as a fallback for another part.
     table = results_by_opponent(votes) if truth_weight < 1 else None
     values: list[VoteValue] = []
     for vote in votes:
@@ -130,7 +134,7 @@ def vote_values(
 def values_of_votes(
     votes: Sequence[Vote], correct: Correct, config: RewardConfig, verdicts: Verdicts | None
 ) -> list[VoteValue]:
-    """Return the value of each of the valid votes under a reward scheme, in order."""
+    """Return the value of each valid vote under a reward scheme, in order."""
     return vote_values(
         votes,
         correct,
@@ -142,14 +146,16 @@ def values_of_votes(
 
 
 def _joined(first: int | None, second: float | None, weight: float) -> float | None:
-    """Return the weighted value; the part that exists when one does not."""
+    """Return the weighted sum of the two parts. If one is None, return the other."""
     if first is None or second is None:
         return second if first is None else first
     return weight * first + (1 - weight) * second
 
 
 def judge_rewards(votes: Sequence[Vote], values: Sequence[VoteValue]) -> dict[TurnId, float]:
-    """Return for each judge turn the mean value of its votes, in [-1, 1]; no entry when none has a value.
+    """Return the mean value of each judge turn's votes, in [-1, 1].
+
+    No entry for a turn whose votes have no value.
 
     >>> judge, a, b = TurnId(2, 1), TurnId(0, 0), TurnId(1, 0)
     >>> votes = [Vote(judge, a, b, "left")]
@@ -164,13 +170,13 @@ def judge_rewards(votes: Sequence[Vote], values: Sequence[VoteValue]) -> dict[Tu
 
 
 def decidable_votes(pairs: Sequence[DuePair], correct: Correct) -> list[bool | None]:
-    """Return whether the vote on each decidable pair is right, a tie being wrong; None without a vote."""
+    """Return for each decidable pair whether its vote is right. A tie is wrong; None without a vote."""
     sides = ((pair.verdict, better_side(pair.first, pair.second, correct)) for pair in pairs)
     return [None if said is None else said == better for said, better in sides if better]
 
 
 class JudgeCounts(NamedTuple):
-    """Decidable pairs that were ``due``, those of them with a vote that counts, and those voted rightly."""
+    """Counts of decidable pairs: votes ``due``, valid ``votes`` cast, and ``right`` votes."""
 
     right: int = 0
     votes: int = 0
@@ -178,21 +184,21 @@ class JudgeCounts(NamedTuple):
 
     @property
     def accuracy(self) -> float | None:
-        """The share of right votes; a tie is not right."""
+        """The fraction of right votes among those cast. A tie is wrong."""
         return self.right / self.votes if self.votes else None
 
     @property
     def strict_accuracy(self) -> float | None:
-        """The share of right votes among all that were due: no vote is wrong."""
+        """The fraction of right votes among those due. A missing vote is wrong."""
         return self.right / self.due if self.due else None
 
     @property
     def coverage(self) -> float | None:
-        """The share of due votes that came and count."""
+        """The fraction of due votes that were cast and are valid."""
         return self.votes / self.due if self.due else None
 
     def plus(self, other: JudgeCounts) -> JudgeCounts:
-        """Return the sums.
+        """Return the sum of two counts.
 
         >>> JudgeCounts(1, 2, 4).plus(JudgeCounts(1, 2, 4)).accuracy
         0.5
@@ -201,18 +207,18 @@ class JudgeCounts(NamedTuple):
 
 
 def judge_counts(pairs: Sequence[DuePair], correct: Correct) -> JudgeCounts:
-    """Return how the judges of a debate did on the pairs that they could compare."""
+    """Return the judges' counts on the pairs of a debate that they could compare."""
     votes = decidable_votes(pairs, correct)
     return JudgeCounts(votes.count(True), len(votes) - votes.count(None), len(votes))
 
 
 def consistencies(debate: Debate, *, judge_own: bool = False) -> dict[TurnId, float]:
-    """Return whether a judge says the same when the sides of a pair are swapped: a reward without labels.
+    """Return whether judges vote the same when the sides of a pair are swapped: a reward without labels.
 
-    The consistency of each ballot in [-1, 1] is the mean over the pairs voted on both times of +1 for the
-    same side, else -1; a tie is 0, so a judge that never decides earns nothing [SERL, arXiv 2511.07922]. No
-    entry without such a pair. It removes the habit of a position and nothing else: a judge that always
-    prefers the longer solution is as consistent as one that is right.
+    The consistency of a ballot, in [-1, 1], is a mean over the pairs voted on both times: +1 for the same
+    side, -1 for different sides. A tie counts as 0, so a judge that never decides earns nothing [SERL, arXiv
+    2511.07922]. A ballot without such a pair has no entry. This reward removes only position bias: a judge
+    that always prefers the longer solution is as consistent as one that is right.
     """
     if not debate.swapped:
         return {}
@@ -234,7 +240,7 @@ def consistencies(debate: Debate, *, judge_own: bool = False) -> dict[TurnId, fl
 def with_consistency(judge: Stream, debate: Debate, weight: float, *, judge_own: bool) -> Stream:
     """Return the judge stream (N, R + 1) with ``weight`` times its consistency added to each ballot.
 
-    A ballot that truth and the others say nothing of has the consistency alone.
+    A ballot without a reward from truth or the other judges gets the weighted consistency alone.
     """
     found = consistencies(debate, judge_own=judge_own) if weight else {}
     return tuple(

@@ -1,7 +1,8 @@
-"""What rewards a debate instead of truth: its grades, a pseudo-label's, or nothing, seen by the group.
+"""Choose what rewards a debate: its grades, the grades by a pseudo-label, or nothing.
 
-A problem is labelled by a hash of the run's seed and its id, so that the problems of a smaller share are
-among those of a greater one, and a replay deals as training did. Grades of other problems reward nothing.
+Whether a problem is labelled depends on a hash of the run's seed and the problem's id. So the labelled
+problems of a smaller fraction are a subset of those of a larger one, and a replay uses the same labels as
+training. Grades of unlabelled problems are not used for rewards.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from rewards.types import Correct, Truth, Verdicts
 from rewards.votes import ballot_box, valid_votes
 
 Source: TypeAlias = Literal["truth", "coin"] | Pseudo
-"""Where grades come from: the gold answer, a coin (``train.control``), a pseudo-label, or "none"."""
+"""The source of grades: the gold answer, a coin (``train.control``), a pseudo-label, or "none"."""
 _ALL = 2**63
-"""Seeds are below it."""
+"""All seeds are below this number."""
 
 
 class Credit(Value, frozen=True):
-    """What a debate's truth stream, and its judges, are rewarded by; ``correct`` stays what is true.
+    """The sources of a debate's truth rewards and judge rewards.
 
-    ``labels``: the pseudo-label of each round, by its key; None without one. ``grades`` (N, R): by them, or
-    by coins.
+    ``correct`` always has the true grades. ``labels``: the pseudo-label of each round, as an answer key; None
+    without one. ``grades`` (N, R): the grades by these labels or by coins.
     """
 
     truth: Source
@@ -40,11 +41,11 @@ class Credit(Value, frozen=True):
     grades: tuple[tuple[Truth, ...], ...] = ()
 
     def grades_of_truth(self, correct: Correct) -> Correct:
-        """Return the grades that the truth stream is made of; None for nothing."""
+        """Return the grades for the truth stream, or None without a source."""
         return self._grades(self.truth, correct)
 
     def grades_of_judges(self, correct: Correct) -> Correct:
-        """Return the grades that judges are rewarded by; None for nothing."""
+        """Return the grades by which judges are rewarded, or None without a source."""
         return self._grades(self.judge, correct)
 
     def _grades(self, source: Source, correct: Correct) -> Correct:
@@ -52,11 +53,11 @@ class Credit(Value, frozen=True):
 
 
 OF_TRUTH = Credit("truth", "truth")
-"""Of a problem with a label; of one without a gold answer too, where no pseudo-label is asked for."""
+"""The credit of a labelled problem, and of one without a gold answer if no pseudo-labels are used."""
 
 
 def is_labelled(problem: Problem, config: RewardConfig, seed: int) -> bool:
-    """Return whether a problem's gold answer may be used, by its id and level; ``seed``: the run's.
+    """Return whether a problem's gold answer may be used, by its id and level. ``seed``: the run's seed.
 
     >>> one = Problem("p3", "1 + 1?", level="2")
     >>> [is_labelled(one, RewardConfig(labels=share), 0) for share in (0.0, 0.3, 0.6, 1.0)]
@@ -70,7 +71,7 @@ def is_labelled(problem: Problem, config: RewardConfig, seed: int) -> bool:
 
 
 def hides_any(config: RewardConfig) -> bool:
-    """Return whether a scheme can reward by anything but the gold answers of all problems."""
+    """Return whether a scheme may use anything other than the gold answers of all problems."""
     return config.labels < 1 or config.label_levels is not None or config.pseudo != "none"
 
 
@@ -85,10 +86,10 @@ def credits_of(
     verdicts: Sequence[Verdicts | None] = (),
     coins: bool = False,
 ) -> list[Credit]:
-    """Return what each debate is rewarded by.
+    """Return the credit of each debate.
 
-    Entry i of each argument is about debate i; those of a group are adjacent. ``seed``: the run's.
-    ``coins``: whether a coin for each solution stands for its grade, in the truth stream.
+    Entry i of each argument belongs to debate i; the debates of a group are adjacent. ``seed``: the run's
+    seed. ``coins``: whether a coin for each solution replaces its grade in the truth stream.
     """
     if not hides_any(config) and not coins:
         return [OF_TRUTH] * len(debates)
@@ -111,7 +112,7 @@ def credits_of(
 def answered(
     debates: Sequence[Debate], verdicts: Sequence[Verdicts | None], config: RewardConfig, key: AnswerKey
 ) -> Answered:
-    """Return what the debates of a group answered and voted."""
+    """Return the answers and votes of a group's debates."""
     keys = [
         {
             turn.id: key(debate.problem, turn.parsed.answer)
@@ -137,7 +138,10 @@ def _by_labels(
     key: AnswerKey,
     seed: int,
 ) -> list[Credit]:
-    """Return the credit of a group's debates by the pseudo-labels of their rounds; ties are drawn by lot."""
+    """Return the credits of a group's debates by the pseudo-labels of their rounds.
+
+    Ties are broken by lot.
+    """
     group = answered(debates, verdicts, config, key)
     labels: list[str | None] = []
     for scores in RULES[config.pseudo](group):
@@ -162,7 +166,7 @@ def _grades(
 
 
 def _by_coins(debate: Debate, credit: Credit) -> Credit:
-    """Return the credit with a fair coin for each solution, drawn from the debate's seed, as its grade."""
+    """Return the credit with a fair coin, drawn from the debate's seed, as the grade of each solution."""
     coins: dict[TurnId, Truth] = {
         turn: bool(derive_seed(debate.seed, "coin", turn.agent, turn.round) & 1)
         for turn in solution_turns(debate)

@@ -1,11 +1,12 @@
-"""The weight of votes by their measured accuracy: twice the lower bound of p_v - 1/2 over the last steps.
+"""Weight votes by their measured accuracy: twice the lower bound of p_v - 1/2 over the last steps.
 
-On a decidable pair of a labelled problem a vote is right or wrong; p_v is the share of right ones. At
-p_v = 1/2 votes are coins and teach nothing. How often the majority is right plays no part: votes taught
-solvers also where it was right more often than votes (rules B3 and C of ``experiments/frontier`` failed).
+On a decidable pair of a labelled problem a vote is right or wrong. p_v is the fraction of right votes. At p_v
+= 1/2 votes are coin flips and teach nothing. The accuracy of the majority is not used: votes also taught
+solvers when the majority was right more often than single votes (rules B3 and C of ``experiments/frontier``
+failed).
 
-The state is sums over problems that each step multiplies by ``DECAY`` (squares by its square), so it has a
-constant size and resumes exactly.
+The state consists of sums over problems. Each step multiplies the sums by ``DECAY``, and sums of squares by
+its square, so the state has a constant size and resumes exactly.
 """
 
 from __future__ import annotations
@@ -25,22 +26,26 @@ from rewards.votes import DuePair, ballot_box, due_pairs, valid_votes
 
 Group = TypeVar("Group", bound=Hashable)
 DECAY = 0.9
-"""What a step leaves of the sums of those before: the last ten steps or so count."""
+"""The factor by which each step multiplies the earlier sums, so that about the last ten steps count."""
 LEAST = 10.0
-"""Problems, counted by their weight, below which nothing is known."""
+"""The minimum number of problems, counted by weight. Below it the accuracy is unknown."""
 SURE = 1.96
-"""Standard errors below the value at which its lower bound is."""
+"""The number of standard errors between the value and its lower bound."""
 NO_SPREAD = 1e-9
-"""Variance, in units of that of votes which are all right on some problems and all wrong on others."""
+"""A smaller variance counts as zero.
+
+The unit is that of votes all right on some problems and all wrong on others.
+"""
 _SUMS = ("problems", "n", "v")
 _SQUARES = ("problems2", "nn", "vv", "nv")
 _PREFIX = "measured/"
 
 
 class JudgedPair(NamedTuple):
-    """A due pair with exactly one right side: its debate's index, whether the vote is, and the crowd.
+    """A due pair with exactly one right side: the debate's index, the vote's correctness, and the crowd's.
 
-    ``vote``: None without a valid one. ``crowd``: one half where both answers are as common.
+    ``vote``: None without a valid vote. ``crowd``: 1 if the right answer is the more common of the two, 0 if
+    the wrong one is, and one half if both are equally common.
     """
 
     debate: int
@@ -55,10 +60,10 @@ def judged_pairs(
     key: AnswerKey,
     groups: Sequence[Hashable] | None = None,
 ) -> Iterator[JudgedPair]:
-    """Yield the decidable pairs of debates in order; a tie is a wrong vote.
+    """Yield the decidable pairs of the debates, in order. A tie is a wrong vote.
 
-    The crowd is every answer of the round by a debate of the group. ``groups``: of each debate; None takes
-    the debates of a problem as one.
+    The crowd consists of all answers of the round in the debates of a group. ``groups``: the group of each
+    debate; None groups the debates by problem.
     """
     groups = [debate.problem.id for debate in debates] if groups is None else groups
     counts = answer_counts(debates, key, groups)
@@ -79,7 +84,7 @@ def judged_pairs(
 def answer_counts(
     debates: Sequence[Debate], key: AnswerKey, groups: Sequence[Group]
 ) -> Counter[tuple[Group, int, str]]:
-    """Return how often each answer was given, by the debates' group, round and the key of the answer."""
+    """Return how often each answer was given, by group, round and answer key."""
     return Counter(
         (group, turn.id.round, key(debate.problem, turn.parsed.answer))
         for debate, group in zip(debates, groups, strict=True)
@@ -105,7 +110,10 @@ def measure(
     correct: Sequence[Correct],
     key: AnswerKey,
 ) -> None:
-    """Add the votes of a step to the state; ``correct``: the grades of labelled problems, None for others."""
+    """Add the votes of a step to the state.
+
+    ``correct``: the grades of labelled problems, None for others.
+    """
     of: dict[str, list[float]] = {}
     for pair in judged_pairs(debates, correct, key):
         if pair.vote is not None:
@@ -116,7 +124,7 @@ def measure(
 
 
 def take(state: MutableMapping[str, float], problems: Sequence[tuple[float, float]]) -> None:
-    """Add (votes, right votes) of a step's problems to the state.
+    """Add each problem's (votes, right votes) of a step to the state.
 
     >>> state = {}
     >>> take(state, [(4.0, 3.0)])
@@ -140,12 +148,12 @@ class Measured(NamedTuple):
 
 
 def measured(state: Mapping[str, float]) -> Measured | None:
-    """Return what the state says of the last steps; None below ten problems, counted by their weight.
+    """Return the measured accuracy over the last steps. None below ten problems, counted by their weight.
 
-    Problems are clusters: the variance of a ratio of weighted sums is that of its residuals [Miller
-    2411.00640], times C / (C - 1) with C = (sum of weights)^2 / sum of squared weights. Where all problems
-    agree, at least 0.025^(1 / C) of all problems do, and on the rest every vote may be wrong [Clopper and
-    Pearson 1934].
+    Problems are clusters. The variance of a ratio of weighted sums is that of its residuals [Miller
+    2411.00640], times C / (C - 1) with C = (sum of weights)^2 / sum of squared weights. If all observed
+    problems agree, at least a fraction 0.025^(1 / C) of all problems agree with them; on the rest every vote
+    may be wrong [Clopper and Pearson 1934].
 
     >>> state = {}
     >>> take(state, [(2.0, 2.0)] * 8 + [(2.0, 1.0)] * 2)
@@ -167,7 +175,9 @@ def measured(state: Mapping[str, float]) -> Measured | None:
 
 
 def vote_weight(found: Measured | None) -> float:
-    """Return the share of their weight that votes have: twice the bound, in [0, 1]; 0 if none is known.
+    """Return the fraction of their full weight that votes get, in [0, 1].
+
+    It is twice the bound, clipped, and 0 if the bound is unknown.
 
     >>> [vote_weight(Measured(0.9, low)) for low in (-0.1, 0.2, 0.5)], vote_weight(None)
     ([0.0, 0.4, 1.0], 0.0)
@@ -176,7 +186,7 @@ def vote_weight(found: Measured | None) -> float:
 
 
 def stream_weights(config: RewardConfig, state: Mapping[str, float]) -> tuple[float, float]:
-    """Return what peer and truth count in the generator's credit at a step, by what was measured before it.
+    """Return the weights of peer and truth in the generator's credit at a step, from the steps before it.
 
     >>> [stream_weights(RewardConfig(peer_weight=peer), {}) for peer in ("rest", "measured")]
     [(0.5, 0.5), (0.0, 0.5)]
@@ -188,7 +198,7 @@ def stream_weights(config: RewardConfig, state: Mapping[str, float]) -> tuple[fl
 
 
 def measured_metrics(state: Mapping[str, float]) -> dict[str, float]:
-    """Return the weight of a step's votes, and the figures behind it if they are known."""
+    """Return the weight of a step's votes as a metric, and the figures behind it if they are known."""
     found = measured(state)
     metrics = {"labels/vote_weight": vote_weight(found)}
     return (

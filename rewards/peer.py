@@ -1,7 +1,8 @@
-"""Votes received become scores, and the best score wins the debate.
+"""Turn the votes received into scores. The best score wins the debate.
 
-A peer rule is a function ``rule(votes, *, alpha)`` returning ``{turn: score}``; ``alpha`` is the strength of
-the regularisation, for those that have one. Your own is named in the configuration as "module:function".
+A peer rule is a function ``rule(votes, *, alpha)`` that returns ``{turn: score}``. ``alpha`` is the strength
+of the regularisation, for rules that have one. To use your own rule, name it in the configuration as
+"module:function".
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from rewards.votes import Pair, pair_of, sign
 
 
 class PeerRule(Protocol):
-    """Scores turns by the votes they received; a turn without votes is not in the answer."""
+    """Scores turns by the votes they received. A turn without votes has no entry in the result."""
 
     def __call__(self, votes: Sequence[Vote], *, alpha: float) -> Mapping[TurnId, float]:
-        """Return the scores; ``votes`` hold at most one vote for each judge turn and unordered pair."""
+        """Return the scores. ``votes`` has at most one vote for each judge turn and unordered pair."""
         ...
 
 
 def margin(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float]:
-    """Return (W - L) / (W + L + T) in [-1, 1] for each turn that received votes; ``alpha`` is not used.
+    """Return (W - L) / (W + L + T) in [-1, 1] for each turn that received votes. ``alpha`` is not used.
 
-    The soft vote ratio of debate RL, and the default.
+    This is the soft vote ratio of debate RL, and the default.
 
     >>> a, b, c = (TurnId(agent, 0) for agent in range(3))
     >>> judge = TurnId(3, 1)
@@ -43,10 +44,10 @@ def margin(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float]:
 
 
 def copeland(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float]:
-    """Return the mean sign of the pairwise margins, in [-1, 1], over the opponents a turn was compared with.
+    """Return the mean sign of a turn's pairwise margins, in [-1, 1], over the opponents it was compared with.
 
-    One pair counts once however many judged it; one whose votes balance, or are all ties, gives both sides 0
-    [Copeland 1951]. ``alpha`` is not used.
+    Each pair counts once, however many judges voted on it. A pair whose votes balance, or are all ties, gives
+    both sides 0 [Copeland 1951]. ``alpha`` is not used.
 
     >>> a, b, c = (TurnId(agent, 0) for agent in range(3))
     >>> scores = copeland([Vote(TurnId(3, 1), a, b, "left"), Vote(TurnId(4, 1), a, c, "tie")])
@@ -58,14 +59,16 @@ def copeland(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float
 
 
 def bradley_terry(votes: Sequence[Vote], *, alpha: float = 0.1) -> dict[TurnId, float]:
-    """Return log-strengths, centred to mean 0 within each connected part of the vote graph; ``alpha`` > 0.
+    """Return log-strengths, centred to mean 0 within each connected part of the vote graph.
 
-    P(a beats b) is ``preference(a, b)`` [Bradley and Terry 1952], a tie being half a win each way. Fitted by
-    iterative Luce spectral ranking [Maystre and Grossglauser 2015, choix] with regularisation ``alpha``,
-    because the plain maximum does not exist on a transitive graph: who wins every vote would be infinite.
-    It fails quietly where the graph is thin: two or three votes give large strengths with no sign of doubt.
-    Votes compare turns of one round, so a part never spans rounds; strengths of different parts cannot be
-    compared, which is why each has its own centre.
+    ``alpha`` must be > 0.
+
+    P(a beats b) is ``preference(a, b)`` [Bradley and Terry 1952]; a tie is half a win for each side.
+    Strengths are fitted by iterative Luce spectral ranking [Maystre and Grossglauser 2015, choix]. The
+    regularisation ``alpha`` is needed because the plain maximum does not exist on a transitive graph: a turn
+    that wins every vote would have infinite strength. The fit is unreliable on a sparse graph: two or three
+    votes give large strengths without any warning. Votes compare turns of one round, so a part never spans
+    rounds. Strengths of different parts are not comparable, so each part is centred separately.
 
     >>> a, b = TurnId(0, 0), TurnId(1, 0)
     >>> bradley_terry([Vote(TurnId(2, 1), a, b, "tie")])[a]
@@ -79,10 +82,10 @@ def bradley_terry(votes: Sequence[Vote], *, alpha: float = 0.1) -> dict[TurnId, 
 
 
 def win_rate(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float]:
-    """Return (W + T / 2) / (W + L + T) in [0, 1] for each turn that received votes; ``alpha`` is not used.
+    """Return (W + T / 2) / (W + L + T) in [0, 1] for each turn that received votes. ``alpha`` is not used.
 
-    The share of wins, a tie being half of one [Borda's count, over the pairs that were judged]; half the
-    margin plus one half. Its mean is about 1/2 and not 0, so that it needs a baseline.
+    This is the fraction of wins, with a tie as half a win [Borda's count, over the pairs that were judged].
+    It equals half the margin plus one half. Its mean is about 1/2 instead of 0, so it needs a baseline.
 
     >>> a, b, c = (TurnId(agent, 0) for agent in range(3))
     >>> judge = TurnId(3, 1)
@@ -94,10 +97,10 @@ def win_rate(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float
 
 
 def net_wins(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float]:
-    """Return W - L for each turn that received votes, as many as there were judges; ``alpha`` is not used.
+    """Return W - L for each turn that received votes, in [-V, V] for V votes. ``alpha`` is not used.
 
-    The raw count of debate RL, not divided by the votes: what more judges saw counts more, and so the step
-    grows with the number of agents.
+    This is the raw count of debate RL, not divided by the number of votes. So a turn judged more often has
+    more weight, and the size of the update grows with the number of agents.
 
     >>> a, b = TurnId(0, 0), TurnId(1, 0)
     >>> net_wins([Vote(TurnId(2, 1), a, b, "left"), Vote(TurnId(3, 1), a, b, "left")])[b]
@@ -107,7 +110,7 @@ def net_wins(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float
 
 
 def preference(strength: float, other: float) -> float:
-    """Return the Bradley-Terry probability e^a / (e^a + e^b) that a turn of strength a beats one of b.
+    """Return the Bradley-Terry probability e^a / (e^a + e^b) that strength a beats strength b.
 
     >>> preference(0.5, 0.5)
     0.5
@@ -122,18 +125,18 @@ def fitted_together(votes: Sequence[Vote]) -> tuple[tuple[TurnId, ...], ...]:
 
 @lru_cache(maxsize=4096)
 def _parts(pairs: frozenset[Pair]) -> tuple[tuple[TurnId, ...], ...]:
-    """Return the connected parts of the graph with these pairs; cached, as they soon repeat."""
+    """Return the connected parts of the graph with these pairs. Cached because the same pairs soon repeat."""
     graph = vote_graph([Vote(first, first, second, "tie") for first, second in pairs])
     return tuple(map(tuple, components(graph)))
 
 
 @lru_cache(maxsize=65_536)
 def strengths(wins: tuple[tuple[float, ...], ...], alpha: float) -> tuple[float, ...]:
-    """Return the centred fit of one table; cached, for the same few patterns come back all the time."""
-    import choix  # brings scipy: half a second that the other rules do without
+    """Return the centred fit of one table. Cached because the same few patterns recur."""
+    import choix  # imports scipy, which takes half a second and which the other rules do not need
     import numpy as np
 
-    # The matrix form of ilsr_pairwise: the same chain, and it takes half a win.
+    # This is the matrix form of ilsr_pairwise: it builds the same chain, and accepts half wins.
     fitted = choix.ilsr_pairwise_dense(np.array(wins), alpha=alpha, max_iter=10_000)
     return tuple(float(strength) for strength in fitted - fitted.mean())
 
@@ -148,7 +151,7 @@ PEER_RULES: dict[str, PeerRule] = {
 
 
 def peer_rule(name: str) -> PeerRule:
-    """Return the rule of that name, or the function that a "module:function" path names.
+    """Return the rule with this name, or the function at a "module:function" path.
 
     >>> peer_rule("margin") is margin
     True
@@ -163,9 +166,9 @@ def peer_rule(name: str) -> PeerRule:
 
 
 def peer_scores(name: str, votes: Sequence[Vote], *, alpha: float) -> Mapping[TurnId, float]:
-    """Return a score for each turn that valid votes name, by the rule of this name.
+    """Return a score for each turn that valid votes name, by the rule with this name.
 
-    ValueError if a rule of one's own returns something else; a score may be infinite or not a number.
+    ValueError if a custom rule returns anything else. A score may be infinite or NaN.
     """
     scores = peer_rule(name)(votes, alpha=alpha)
     if name not in PEER_RULES:
@@ -186,5 +189,5 @@ def _check_scores(rule: str, scores: object, turns: Container[object]) -> None:
 
 
 def margins(votes: Sequence[Vote], num_agents: int, num_rounds: int) -> Stream:
-    """Return the margins (N, R), which stand for the peer stream where a debate was not scored."""
+    """Return the margins (N, R), which replace the peer stream of a debate that was not scored."""
     return stream_of(margin(votes), num_agents, num_rounds)

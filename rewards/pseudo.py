@@ -1,7 +1,7 @@
-"""Labels of problems that have none, from what a group's debates said and how they voted.
+"""Pseudo-labels for problems without a label, from the answers and votes of a group's debates.
 
-A rule scores the answers of a group, the K debates of one problem, for each round of its solutions; the label
-of a round is the answer with the highest score, and none if there is no score. Nobody's grade is read.
+A rule scores the answers of a group (the K debates of one problem) for each round of solutions. The label of
+a round is the answer with the highest score; without scores there is no label. The rules never read a grade.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ PSEUDO: tuple[Pseudo, ...] = get_args(Pseudo)[1:]
 Scores: TypeAlias = Mapping[str, float]
 """Scores by answer key."""
 SAME = 1e-6
-"""Scores nearer than this are equal: fitted strengths are known to about 1e-8."""
+"""Scores closer than this count as equal: fitted strengths are accurate to about 1e-8."""
 
 
 class Answered(NamedTuple):
-    """A group of K debates: of each the answer keys of its solutions, its valid votes, and its verdicts.
+    """A group of K debates: the answer keys of solutions, the valid votes and the verdicts of each debate.
 
-    ``solutions``: the turns that hold a solution; one without an answer is not in ``keys``. ``alpha``: the
-    regularisation of fitted strengths.
+    ``solutions``: the turns that hold a solution. A solution without an answer has no entry in ``keys``.
+    ``alpha``: the regularisation of fitted strengths.
     """
 
     solutions: Sequence[Sequence[TurnId]]
@@ -43,7 +43,7 @@ class Answered(NamedTuple):
 
 
 def majority(group: Answered) -> list[Scores]:
-    """Return how often each answer was given, round by round [TTRL, arXiv 2504.16084]."""
+    """Return how often each answer was given in each round [TTRL, arXiv 2504.16084]."""
     return [
         Counter(key for keys in group.keys for turn, key in keys.items() if turn.round == round_)
         for round_ in group.rounds
@@ -53,7 +53,7 @@ def majority(group: Answered) -> list[Scores]:
 def last_majority(group: Answered) -> list[Scores]:
     """Return how often each answer was given in the last rounds [MACA, arXiv 2509.15172; DTE, 2505.15734].
 
-    It is the label of all rounds: what a debate came to teaches how to begin.
+    These scores label all rounds: the outcome of a debate teaches its earlier rounds.
     """
     last = [max((turn.round for turn in turns), default=0) for turns in group.solutions]
     said = Counter(
@@ -66,13 +66,14 @@ def last_majority(group: Answered) -> list[Scores]:
 
 
 def voted(group: Answered) -> list[Scores]:
-    """Return each answer's wins minus losses in the votes of all debates and rounds; the label of all rounds.
+    """Return each answer's wins minus losses in the votes of all debates and rounds. They label all rounds.
 
-    Votes between equal answers say nothing of answers. Only sums above 0 count; without one there is no
-    label. The sum is not divided by the number of comparisons: half of all rare wrong answers win the one
-    comparison they were in with another wrong one, so a rate (Copeland's score too) picks them. The price: a
-    common answer with many wins over wrong ones outweighs a rare right one that beat it; both were
-    measured (``experiments/results/label_free.md``). Votes on answers as in SERL [arXiv 2511.07922].
+    Votes between equal answers carry no information about answers and are ignored. Only sums above 0 count;
+    without one there is no label. The sum is not divided by the number of comparisons. A rate (Copeland's
+    score too) would pick rare wrong answers, because half of those that were compared once with another wrong
+    answer won. The sum has its own drawback: a common answer with many wins over wrong ones outweighs a rare
+    right answer that beat it. Both effects were measured (``experiments/results/label_free.md``). Votes on
+    answers follow SERL [arXiv 2511.07922].
     """
     net: Counter[str] = Counter()
     for left, right, outcome in _decided(group):
@@ -84,9 +85,9 @@ def voted(group: Answered) -> list[Scores]:
 
 
 def verified(group: Answered) -> list[Scores]:
-    """Return the majority's answer where most verdicts on its solutions pass [CoVerRL, arXiv 2603.17775].
+    """Return the majority answer if most verdicts on its solutions pass [CoVerRL, arXiv 2603.17775].
 
-    The source asks the policy itself for verdicts and trains it to give them; here a verifier model gives
+    The source asks the policy itself for verdicts and trains it to give them. Here a verifier model gives
     them (``verifier``). Without a verdict there is no label.
     """
     return [
@@ -96,12 +97,12 @@ def verified(group: Answered) -> list[Scores]:
 
 
 def anchored(group: Answered) -> list[Scores]:
-    """Return Bradley-Terry strengths of answers, all debates being one graph; the label of all rounds.
+    """Return Bradley-Terry strengths of answers, with all debates in one graph. They label all rounds.
 
-    After Reasoning Arena [arXiv 2606.09380], which compares each reply only with a pool of anchors, earlier
-    replies, and fits the sparse graph. Here equal answers are one node: those that several debates gave are
-    the anchors that tie the debates' votes together. The source rewards the strength; here the strongest
-    answer is the label. Parts of the graph that share no answer are tied by the regularisation alone.
+    This follows Reasoning Arena [arXiv 2606.09380], which compares each reply only with a pool of anchors
+    (earlier replies) and fits the sparse graph. Here equal answers are one node, and answers that occur in
+    several debates are the anchors that connect the debates' votes. The source rewards the strength; here the
+    strongest answer is the label. Only the regularisation connects parts of the graph that share no answer.
     """
     wins: defaultdict[tuple[str, str], float] = defaultdict(float)
     for left, right, outcome in _decided(group):
@@ -125,7 +126,7 @@ RULES: dict[Pseudo, Callable[[Answered], list[Scores]]] = {
 
 
 def best(scores: Scores) -> Scores:
-    """Return the answers with the highest score, several where they are equal.
+    """Return the answers with the highest score. There are several if their scores are equal.
 
     >>> best({"4": 2, "5": 2, "6": 1})
     {'4': 2, '5': 2}
@@ -134,7 +135,10 @@ def best(scores: Scores) -> Scores:
 
 
 def _decided(group: Answered) -> list[tuple[str | None, str | None, int]]:
-    """Return left and right answer of each vote between different ones, and +1, -1 or 0 for the left."""
+    """Return (left, right, outcome) for each vote between different answers.
+
+    The outcome is +1, -1 or 0 for the left.
+    """
     sides = (
         (keys.get(vote.left), keys.get(vote.right), FOR_LEFT[vote.outcome])
         for keys, votes in zip(group.keys, group.votes, strict=True)
@@ -144,7 +148,7 @@ def _decided(group: Answered) -> list[tuple[str | None, str | None, int]]:
 
 
 def _passes(group: Answered, key: str, round_: int) -> bool:
-    """Return whether more than half of the verdicts on a round's solutions with an answer pass."""
+    """Return whether more than half of the verdicts on a round's solutions with this answer pass."""
     said = [
         verdicts.passes(turn)
         for keys, verdicts in zip(group.keys, group.verdicts, strict=True)

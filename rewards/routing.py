@@ -1,9 +1,9 @@
-"""Votes only where truth is silent: in rounds whose grades are all the same, or are not there.
+"""Use votes only if truth is silent: in rounds whose grades are all equal or unknown.
 
-After Reasoning Arena [arXiv 2606.09380], which sends groups that are all right or all wrong to a tournament
-of pairs and leaves the others to truth. A group is the turns of one problem and round, as baselines have it.
-Grades decide: a bonus for the form of an answer, or another reward for a missing one than for a wrong one,
-does not tell solutions apart.
+This follows Reasoning Arena [arXiv 2606.09380], which sends groups that are all right or all wrong to a
+tournament of pairs and leaves the others to truth. A group is the turns of one problem and round, as for
+baselines. Only grades decide: a bonus for the answer's format, or different rewards for missing and wrong
+answers, does not make a round differ.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from rewards.types import Rewards, Stream
 
 
 def routed(rewards: Sequence[Rewards], told: Sequence[Stream], groups: Sequence[Hashable]) -> list[Rewards]:
-    """Return rewards with truth alone in rounds whose grades differ, and votes alone in the others.
+    """Return the rewards with truth alone in rounds whose grades differ, and votes alone in other rounds.
 
-    ``told``: the truth stream of each debate by grades alone (``by_grades``), of the seats that learn.
-    ``groups``: of each debate. What does not count is None.
+    ``told``: the truth stream of each debate by grades alone (``by_grades``), for the seats that learn.
+    ``groups``: the group of each debate. Values that do not count become None.
 
     >>> streams = ((1.0, 1.0),), ((1.0, 0.0),), ((None,) * 3,), ((0.0,) * 3,)
     >>> other = ((-1.0, 1.0),), ((1.0, 1.0),), ((None,) * 3,), ((0.0,) * 3,)
@@ -42,12 +42,12 @@ def routed(rewards: Sequence[Rewards], told: Sequence[Stream], groups: Sequence[
 
 
 def by_grades(config: RewardConfig) -> RewardConfig:
-    """Return a scheme whose truth rewards differ where grades do: no form bonus, and missing is wrong."""
+    """Return a scheme whose truth rewards differ only if grades do: no form bonus, and missing is wrong."""
     return config.model_copy(update={"form_bonus": 0.0, "truth_missing": config.truth_wrong})
 
 
 def routed_as(rewards: Rewards, stored: Rewards | None) -> Rewards:
-    """Return the rewards of a debate without its group, by what of truth was kept of them in its step."""
+    """Return the rewards of a debate without its group, routing the same rounds to truth as ``stored``."""
     if stored is None:
         return rewards
     rounds = {round_ for row in stored.truth for round_, value in enumerate(row) if value is not None}

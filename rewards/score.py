@@ -1,7 +1,8 @@
-"""From votes and grades to rewards. Pure, needs no model, and works on stored debates too.
+"""Compute rewards from votes and grades. This is pure, needs no model, and also works on stored debates.
 
-``score_debate`` reads a Debate with the provenance its turns carry; ``score_votes`` plain tuples for which
-every agent sees every solution of the round before. Both fill a ballot box, which is scored.
+``score_debate`` reads a Debate with the provenance of its turns. ``score_votes`` reads plain tuples and
+assumes that every agent sees every solution of the round before. Both fill a ballot box, which is then
+scored.
 """
 
 from __future__ import annotations
@@ -38,14 +39,15 @@ def score_debate(
     key: AnswerKey = same_spelling,
     credit: Credit = OF_TRUTH,
 ) -> Rewards:
-    """Return the rewards of a debate; credit goes to the exact turns its judges were shown.
+    """Return the rewards of a debate. Credit goes to the exact turns that the judges were shown.
 
     ``correct[agent][round]`` (N, R) is True, False, None (not graded) or "missing"; None for open problems.
-    With ``config.truth_credit = "partial"`` the ``score`` of a turn that has one is rewarded in its place.
-    ``verdicts`` of a verifier model count for the generator if there is no truth, instead of it; and
-    for judges with ``config.judge_verdict_weight``. ``likelihoods``: of the gold answer, where they were
-    measured. ``key``: which answers are the same, for what is new. ``credit``: what rewards instead of
-    ``correct``, of which then the counters alone tell (rewards.labels).
+    With ``config.truth_credit = "partial"``, a turn's ``score`` is rewarded instead of its grade, if it has
+    one. ``verdicts`` of a verifier model replace truth for the generator if there is no truth; for judges
+    they count with ``config.judge_verdict_weight``. ``likelihoods``: the likelihoods of the gold answer, if
+    measured. ``key``: the answer key that decides which answers are the same, for the novelty bonus.
+    ``credit``: the source of rewards; if it is not truth, ``correct`` is used only for the counters
+    (rewards.labels).
     """
     check_correct(correct, debate.protocol.num_agents, debate.protocol.num_rounds)
     box = ballot_box(debate, judge_own=config.judge_own)
@@ -79,10 +81,10 @@ def score_debates(
     key: AnswerKey = same_spelling,
     coins: bool = False,
 ) -> tuple[list[Rewards], list[Credit]]:
-    """Return the rewards of a step's debates, and what each was rewarded by.
+    """Return the rewards of a step's debates, and the credit of each.
 
-    Entry i of each argument is about debate i; those of a group, the debates of a problem, are adjacent.
-    ``seed``: the run's, which deals labels (rewards.labels); ``coins``: as ``credits_of``.
+    Entry i of each argument belongs to debate i; the debates of a group (one problem) are adjacent. ``seed``:
+    the run's seed, which chooses the labelled problems (rewards.labels). ``coins``: as in ``credits_of``.
     """
     credits = credits_of(debates, correct, groups, config, seed=seed, key=key, verdicts=verdicts, coins=coins)
     none = [None] * len(debates)
@@ -105,7 +107,7 @@ def score_debates(
 
 
 def _with_shaping(rewards: Rewards, parts: Mapping[TurnId, Shaping], box: BallotBox) -> Rewards:
-    """Return the rewards with a shaping stream, and the counts of what is new and copied, if there is any."""
+    """Return the rewards with a shaping stream and the counts of new, copied and corrected solutions."""
     if not parts:
         return rewards
     stream = stream_of({turn: sum(part) for turn, part in parts.items()}, box.num_agents, box.num_rounds)
@@ -120,7 +122,6 @@ def _with_shaping(rewards: Rewards, parts: Mapping[TurnId, Shaping], box: Ballot
 def _with_persuasion(
     rewards: Rewards, debate: Debate, box: BallotBox, correct: Correct, config: RewardConfig
 ) -> Rewards:
-    """Return the rewards with the stream of the critics."""
     earned = persuasions(criticised(debate, valid_votes(box)), correct, config)
     return replace(rewards, persuasion=stream_of(earned, box.num_agents, box.num_rounds))
 
@@ -136,7 +137,7 @@ def score_votes(
 ) -> Rewards:
     """Return the rewards of votes ``(judge, judge_round, left, right, outcome)`` about ``judge_round - 1``.
 
-    Round ``num_rounds`` is the final ballot. ValueError names the entry that cannot be.
+    Round ``num_rounds`` is the final ballot. ValueError names an invalid entry.
 
     >>> wins = [(2, 1, 0, 1, "left"), (1, 1, 0, 2, "left"), (0, 1, 1, 2, "tie")]
     >>> rewards = score_votes(3, 1, wins, [[True], [False], ["missing"]], RewardConfig())
@@ -174,24 +175,27 @@ def _score(
 
 
 def format_rewards(box: BallotBox, votes: Sequence[Vote], penalty: float) -> dict[TurnId, float]:
-    """Return ``penalty`` where comparisons were due and no valid vote came, 0.0 for every other turn held."""
+    """Return ``penalty`` for turns that owed comparisons and cast no valid vote, and 0.0 for other turns."""
     penalized = penalized_turns(box, votes)
     return {turn: penalty if turn in penalized else 0.0 for turn in box.comparable}
 
 
 def penalized_turns(box: BallotBox, votes: Sequence[Vote]) -> set[TurnId]:
-    """Return the turns in which comparisons were due and no valid vote came; never one of round 0."""
+    """Return the turns that owed comparisons and cast no valid vote. Turns of round 0 never owe any."""
     return set(box.due()) - {vote.judge for vote in votes}
 
 
 def count_all(
     box: BallotBox, votes: Sequence[Vote], dropped: Mapping[str, int], *, correct: Correct, judged: int
 ) -> tuple[tuple[str, int], ...]:
-    """Return the sorted counters of one debate: every name in every debate, so that no column comes and goes.
+    """Return the sorted counters of one debate.
 
-    ``votes/cast`` = ``votes/valid`` + every dropped reason, in lines; ``votes/ties`` are among the valid.
-    ``judge/due`` turns owed comparisons; ``judge/signal`` have a judge reward, ``format/penalties`` one.
-    ``grades/*`` count solution turns by grade; all 0 for an open problem.
+    All debates have the same names, so that columns are constant.
+
+    ``votes/cast`` = ``votes/valid`` + all drop reasons, in lines. ``votes/ties`` are included in the valid
+    votes. ``judge/due`` counts the turns that owed comparisons, ``judge/signal`` the turns with a judge
+    reward, and ``format/penalties`` the turns with a format penalty. ``grades/*`` count solution turns by
+    grade; all are 0 for an open problem.
     """
     ties = sum(vote.outcome == "tie" for vote in votes)
     counts = {f"votes/{reason}": dropped.get(reason, 0) for reason in DROPPED}

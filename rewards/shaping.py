@@ -1,18 +1,19 @@
-"""Shaping rewards of solutions: what is new, what is copied, what is long; in addition to votes and truth.
+"""Shaping rewards of solutions, in addition to votes and truth: for novelty, copying and length.
 
-Two texts are compared by their shingles, the sets of their runs of four words and signs [Broder 1997]: how
-much of one stands in another is the share of its shingles that are the other's (containment), in [0, 1].
+Two texts are compared by their shingles, the sets of their sequences of four consecutive words and signs
+[Broder 1997]. The containment of one text in another is the fraction of its shingles that the other also has,
+in [0, 1].
 
     shaping = novelty_bonus [new] + copy_penalty [copied] + length_penalty * tokens / limit
             + the penalty near the limit
             + self_correction [a revision that the others score higher: rewards.criticism]
 
-The penalty of replies near their token limit is the soft overlong punishment of DAPO [arXiv 2503.14476]: 0 up
-to limit - buffer, then falling linearly to the whole penalty at the limit. It begins early so that
-a policy can learn to stop in time.
+The penalty of replies near their token limit is the soft overlong punishment of DAPO [arXiv 2503.14476]. It
+is 0 up to limit - buffer, then falls linearly to the full penalty at the limit. It starts early so that a
+policy can learn to stop in time.
 
-They are a stream of their own, with a baseline of its own, so that they change neither the votes' winner nor
-what truth says. A new answer may be wrong: a bonus for it pays for being wrong in one's own way.
+Shaping rewards are a separate stream with a separate baseline, so they change neither the votes' winner nor
+the truth rewards. A new answer may be wrong, so the novelty bonus also pays for unusual wrong answers.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ from rewards.votes import ballot_box, valid_votes
 
 Shingles: TypeAlias = frozenset[tuple[str, ...]]
 AnswerKey: TypeAlias = Callable[[Problem, str], str]
-"""From a problem and an answer to a text that is equal for equal answers."""
+"""Maps a problem and an answer to a text that is equal for equal answers."""
 
 WORDS = 4
-"""Words and signs of a shingle."""
+"""Number of words and signs in a shingle."""
 COPY_FROM = 0.8
-"""A text is a copy if at least this share of its shingles occurs in the other."""
+"""A text is a copy if at least this fraction of its shingles occurs in the other text."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 class Shaping(NamedTuple):
-    """What a solution earns for being new, copied, long, and a better revision; 0.0 for nothing."""
+    """The parts of a solution's shaping reward: novelty, copying, length, and a better revision."""
 
     novelty: float = 0.0
     copy: float = 0.0
@@ -49,7 +50,7 @@ class Shaping(NamedTuple):
 
 
 def same_spelling(problem: Problem, answer: str) -> str:
-    """Return the answer without blanks and dollar signs, in small letters.
+    """Return the answer without whitespace and dollar signs, in lower case.
 
     >>> same_spelling(Problem("p", "?"), "$X = 4$") == same_spelling(Problem("p", "?"), "x=4")
     True
@@ -60,8 +61,8 @@ def same_spelling(problem: Problem, answer: str) -> str:
 def shaping_of(debate: Debate, config: RewardConfig, key: AnswerKey = same_spelling) -> dict[TurnId, Shaping]:
     """Return the parts of the shaping reward of every solution turn, in order; {} if the scheme has none.
 
-    ``key`` says which answers are the same. A turn without a solution is neither new nor copied, and as long
-    as it is.
+    ``key`` decides which answers are the same. A turn without a solution is neither new nor copied, but its
+    length counts.
     """
     if not config.shapes:
         return {}
@@ -89,7 +90,7 @@ def _corrected_turns(debate: Debate, config: RewardConfig) -> set[TurnId]:
 
 
 def _new_turns(debate: Debate, turns: list[Turn], key: AnswerKey) -> set[TurnId]:
-    """Return the solutions whose answer no other agent gave in their round or before."""
+    """Return the solutions whose answer no other agent gave in the same round or before."""
     answers = {
         turn.id: key(debate.problem, turn.parsed.answer) for turn in turns if turn.parsed.answer is not None
     }
@@ -104,7 +105,7 @@ def _new_turns(debate: Debate, turns: list[Turn], key: AnswerKey) -> set[TurnId]
 
 
 def _copied_turns(turns: list[Turn]) -> set[TurnId]:
-    """Return the solutions that stand, as good as whole, in one of a peer that their author was shown."""
+    """Return the solutions that are almost contained in a peer's solution that their author was shown."""
     texts = _shingles_of(turns)
     peers = {
         turn.id: [texts[other] for other in turn.shown if other in texts and other.agent != turn.id.agent]
@@ -115,14 +116,14 @@ def _copied_turns(turns: list[Turn]) -> set[TurnId]:
 
 
 def _shingles_of(turns: Iterable[Turn]) -> dict[TurnId, Shingles]:
-    """Return the shingles of every solution that has any words."""
+    """Return the shingles of every solution that contains any words."""
     spans = ((turn, turn.parsed.solution) for turn in turns)
     texts = {turn.id: shingles(span.of(turn.completion.stated)) for turn, span in spans if span is not None}
     return {turn: own for turn, own in texts.items() if own}
 
 
 def shingles(text: str) -> Shingles:
-    """Return the runs of four words and signs of a text, in small letters; the whole of a shorter one.
+    """Return the sequences of four words and signs in a text, in lower case. A shorter text is one sequence.
 
     >>> sorted(shingles("So x = 4 then"))
     [('so', 'x', '=', '4'), ('x', '=', '4', 'then')]
@@ -133,7 +134,7 @@ def shingles(text: str) -> Shingles:
 
 
 def containment(own: Shingles, others: Iterable[Shingles]) -> float:
-    """Return the largest share of one's shingles that another has, in [0, 1]; 0 without another.
+    """Return the largest fraction of ``own`` contained in one of the others, in [0, 1]; 0 without others.
 
     >>> containment(shingles("a b c d e"), [shingles("x a b c d"), shingles("y")])
     0.5
@@ -142,7 +143,7 @@ def containment(own: Shingles, others: Iterable[Shingles]) -> float:
 
 
 def overlong_penalties(debate: Debate, config: RewardConfig) -> dict[TurnId, float]:
-    """Return the penalty of each turn that has one; none unless ``config.overlong`` is a table."""
+    """Return the penalty of each turn that has one; {} unless ``config.overlong`` is a table."""
     if not isinstance(config.overlong, Overlong):
         return {}
     limit = debate.protocol.max_tokens + debate.protocol.thinking_tokens
@@ -151,7 +152,9 @@ def overlong_penalties(debate: Debate, config: RewardConfig) -> dict[TurnId, flo
 
 
 def overlong_penalty(completion: Completion, limit: int, overlong: Overlong) -> float:
-    """Return the penalty of a reply; all of it where the reply was cut off, however many tokens are known.
+    """Return the penalty of a reply.
+
+    A reply that was cut off gets the full penalty, whatever its token count.
 
     >>> overlong = Overlong(tokens=4, penalty=-0.5)
     >>> replies = [Completion((), (), (), "", "stop", 0, token_count=n) for n in (6, 7, 9, 10)]
@@ -165,5 +168,8 @@ def overlong_penalty(completion: Completion, limit: int, overlong: Overlong) -> 
 
 
 def is_masked(turn: Turn, rewards: RewardConfig) -> bool:
-    """Return whether a turn is left out as its reply was cut off [overlong filtering, arXiv 2503.14476]."""
+    """Return whether a turn is masked because its reply was cut off.
+
+    This is overlong filtering [arXiv 2503.14476].
+    """
     return rewards.overlong == "mask" and turn.completion.stop_reason == "length"

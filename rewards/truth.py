@@ -1,4 +1,4 @@
-"""Grades: of one turn, their shares, how they change from round to round, and their rewards."""
+"""Grades of turns, their fractions, their changes between rounds, and their rewards."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from rewards.types import Correct, Rewards, Truth, Verdicts, value_of
 from rewards.votes import BallotBox
 
 FLIPS = ("cc", "cw", "wc", "ww")
-"""What an agent was in one round and in the next: right ("c") or wrong ("w"), missing being wrong."""
+"""An agent's grades in one round and the next: right ("c") or wrong ("w"); a missing answer is wrong."""
 
 
 def grade_of(turn: TurnId, correct: Correct) -> Truth:
-    """Return the grade of a turn; None when it was not graded, as no turn of the final ballot is.
+    """Return the grade of a turn. None if it was not graded, like all turns of the final ballot.
 
     >>> grade_of(TurnId(0, 1), [[True, "missing"]]), grade_of(TurnId(0, 2), [[True, "missing"]])
     ('missing', None)
@@ -32,7 +32,7 @@ def grade_of(turn: TurnId, correct: Correct) -> Truth:
 
 
 def is_right(turn: TurnId, correct: Correct) -> bool | None:
-    """Return whether the turn's answer is right; a missing answer is not. None when it was not graded.
+    """Return whether the turn's answer is right. A missing answer is not right. None if it was not graded.
 
     >>> is_right(TurnId(0, 1), [[True, "missing"]])
     False
@@ -42,7 +42,7 @@ def is_right(turn: TurnId, correct: Correct) -> bool | None:
 
 
 def right_share(grades: Iterable[Truth]) -> float | None:
-    """Return the share of right answers among the graded ones, missing being wrong; None when none is graded.
+    """Return the fraction of right answers among the graded ones. Missing is wrong; None if none is graded.
 
     >>> right_share([True, "missing", None]), right_share([None])
     (0.5, None)
@@ -52,7 +52,7 @@ def right_share(grades: Iterable[Truth]) -> float | None:
 
 
 def round_accuracy(correct: Correct, round_: int) -> float | None:
-    """Return the share of right answers of one round (-1: the last); None when none of it was graded.
+    """Return the fraction of right answers in a round (-1: the last). None if none of them was graded.
 
     >>> [round_accuracy([[True, False], ["missing", None]], round_) for round_ in (0, -1)]
     [0.5, 0.0]
@@ -61,7 +61,7 @@ def round_accuracy(correct: Correct, round_: int) -> float | None:
 
 
 def flips(correct: Correct) -> dict[str, int]:
-    """Return for each of ``FLIPS`` how often an agent went that way; ungraded rounds take no part.
+    """Return how often each of ``FLIPS`` occurs. Ungraded rounds are ignored.
 
     >>> flips([[True, False, None], ["missing", True, True]])
     {'cc': 1, 'cw': 1, 'wc': 1, 'ww': 0}
@@ -74,9 +74,9 @@ def flips(correct: Correct) -> dict[str, int]:
 
 
 def grades_of_solutions(debate: Debate, correct: Correct) -> Correct:
-    """Return the grades of who solves in the rounds that hold solutions, (up to N, up to R).
+    """Return the grades of the agents that solve, in the rounds of solutions, (up to N, up to R).
 
-    There are none for a round of criticism, and none for the judges of a game.
+    Rounds of criticism and the judges of a game are left out.
     """
     protocol = debate.protocol
     if correct is None or protocol.protocol == "debate":
@@ -87,20 +87,20 @@ def grades_of_solutions(debate: Debate, correct: Correct) -> Correct:
 
 
 GRADES: dict[Truth, str] = {True: "right", False: "wrong", "missing": "missing", None: "ungraded"}
-"""Grades by what they are called."""
+"""The names of the grades."""
 TRUTH_SETTINGS: dict[Truth, str] = {
     True: "truth_correct",
     False: "truth_wrong",
     "missing": "truth_missing",
     None: "",
 }
-"""The setting of the reward scheme that holds the reward of a grade; "" for a turn that was not graded."""
+"""The setting with the reward of each grade; "" for a turn that was not graded."""
 
 
 def truth_reward(grade: Truth, config: RewardConfig, score: float | None = None) -> float | None:
-    """Return the reward of a grade; None when the turn was not graded, which is never "wrong".
+    """Return the reward of a grade. None if the turn was not graded, which is never "wrong".
 
-    ``score``, in [0, 1], counts instead of a right or wrong grade with ``truth_credit = "partial"``.
+    With ``truth_credit = "partial"``, ``score`` in [0, 1] is rewarded instead of a right or wrong grade.
 
     >>> [truth_reward(grade, RewardConfig()) for grade in (True, False, "missing", None)]
     [1.0, 0.0, 0.0, None]
@@ -114,17 +114,17 @@ def truth_reward(grade: Truth, config: RewardConfig, score: float | None = None)
 
 
 def counts_partly(grade: Truth, config: RewardConfig, score: float | None) -> bool:
-    """Return whether a score is rewarded instead of the grade."""
+    """Return whether the score is rewarded instead of the grade."""
     return config.truth_credit == "partial" and score is not None and isinstance(grade, bool)
 
 
 def score_of(turn: Turn) -> float | None:
-    """Return how much of a turn's solution is right, in [0, 1]; None if only its grade is known."""
+    """Return how much of a turn's solution is right, in [0, 1]. None if only its grade is known."""
     return None if turn.score is UNSET else turn.score
 
 
 def verdict_reward(verdicts: Verdicts, turn: TurnId, config: RewardConfig) -> float | None:
-    """Return the reward of a verifier model's verdict; None without one, which is never "wrong".
+    """Return the reward of a verifier model's verdict. None without a verdict, which is never "wrong".
 
     >>> verdicts = Verdicts("m", 0.5, ((0.75, "missing", None),))
     >>> [verdict_reward(verdicts, TurnId(0, round_), RewardConfig()) for round_ in range(3)]
@@ -141,7 +141,7 @@ def verdict_reward(verdicts: Verdicts, turn: TurnId, config: RewardConfig) -> fl
 
 
 def of_truth_alone(rewards: Rewards, correct: Correct, verdicts: Verdicts | None) -> Rewards:
-    """Return the rewards without a truth stream where a verifier model's verdicts replace it.
+    """Return the rewards without their truth stream if it came from a verifier model's verdicts.
 
     >>> given, verdicts = Rewards((), ((0.75,),), (), ()), Verdicts("m", 0.5, ((0.75,),))
     >>> of_truth_alone(given, None, verdicts).truth, of_truth_alone(given, [[True]], verdicts).truth
@@ -156,7 +156,7 @@ def _between(score: float, config: RewardConfig) -> float:
 
 
 def truth_turns(box: BallotBox, config: RewardConfig) -> tuple[TurnId, ...]:
-    """Return the solutions whose truth is rewarded: all of them, or those of the last round."""
+    """Return the solutions that truth rewards: all of them, or those of the last round."""
     solutions = box.solutions()
     if config.truth_rounds == "all":
         return solutions
@@ -171,9 +171,10 @@ def truth_rewards(
     formed: Set[TurnId] = frozenset(),
     scores: Mapping[TurnId, float | None] = MappingProxyType({}),
 ) -> dict[TurnId, float | None]:
-    """Return the truth reward of every solution turn that took place; no entries for an open problem.
+    """Return the truth reward of every solution turn that took place. No entries for an open problem.
 
-    ``formed``: the turns that get ``config.form_bonus``, if they were graded; ``scores``: as ``score_of``.
+    ``formed``: the turns that get ``config.form_bonus`` if they were graded. ``scores``: the ``score_of`` of
+    each turn.
     """
     if correct is None:
         return {}

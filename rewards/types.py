@@ -1,6 +1,7 @@
-"""The rewards of a debate's turns: four streams that stay apart until the advantage.
+"""The rewards of a debate's turns: streams that stay separate until the advantages.
 
-Plain data is checked where it comes in: ValueError, one line with the field, what was expected and what came.
+Plain data is checked on entry. A ValueError states in one line the field, what was expected and what was
+found.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ from debate.values import Value
 
 T = TypeVar("T")
 Truth: TypeAlias = bool | Literal["missing"] | None
-"""True or False as graded, None when it was not (or the grader failed), "missing" without an answer."""
+"""True or False as graded, "missing" without an answer, None if it was not graded or the grader failed."""
 
 Correct: TypeAlias = Sequence[Sequence[Truth]] | None
 """``correct[agent][round]``, shape (N, R); None for a problem without an answer."""
 
 Stream: TypeAlias = tuple[tuple[float | None, ...], ...]
-"""``stream[agent][round]``; None means that the turn has no signal, which is not zero."""
+"""``stream[agent][round]``. None means that the turn has no signal, which is not zero."""
 
 Score: TypeAlias = float | Literal["missing"] | None
-"""A score in [0, 1] by a verifier model, "missing" without an answer, None if it gave no verdict."""
+"""A verifier model's score in [0, 1], "missing" without an answer, None without a verdict."""
 
 
 class Verdicts(Value, frozen=True):
-    """What a verifier model says of a debate's solutions: opinions, and no ground truth.
+    """A verifier model's verdicts on a debate's solutions. They are opinions, not ground truth.
 
-    ``scores`` (N, R); those of ``threshold`` or more pass.
+    ``scores`` (N, R); a solution passes with a score of ``threshold`` or more.
     """
 
     verifier: str
@@ -38,12 +39,12 @@ class Verdicts(Value, frozen=True):
     scores: tuple[tuple[Score, ...], ...]
 
     def score(self, turn: TurnId) -> float | None:
-        """Return the score of a solution; None if it has none."""
+        """Return the score of a solution, or None."""
         score = value_of(self.scores, turn)
         return None if score is None or isinstance(score, str) else score
 
     def passes(self, turn: TurnId) -> bool | None:
-        """Return whether a solution passes; None if it has no score.
+        """Return whether a solution passes, or None without a score.
 
         >>> Verdicts("m", 0.5, ((0.5, "missing"),)).passes(TurnId(0, 0))
         True
@@ -53,22 +54,30 @@ class Verdicts(Value, frozen=True):
 
 
 STREAMS: Final = ("peer", "truth", "judge", "format")
-"""The fields of ``Rewards`` that hold a stream under every scheme."""
+"""The fields of ``Rewards`` that have a stream under every scheme."""
 OPTIONAL_STREAMS: Final = ("shaping", "likelihood", "persuasion")
-"""Those that are there only under a scheme, or a protocol, that has them."""
+"""The fields that have a stream only under some schemes or protocols."""
 
 
 class Rewards(Value, frozen=True):
-    """Rewards by turn; index them ``[agent][round]``.
+    """Rewards by turn, indexed as ``[agent][round]``.
 
     ``peer`` (N, R): votes received, in [-1, 1] for margin and copeland; None without votes.
-    ``truth`` (N, R): ground truth; None when the turn was not graded.
-    ``judge`` (N, R + 1): votes given, in [-1, 1]; None when no vote had a value. Round R is the final ballot.
+
+    ``truth`` (N, R): ground truth; None if the turn was not graded.
+
+    ``judge`` (N, R + 1): votes given, in [-1, 1]; None if no vote had a value. Round R is the final ballot.
+
     ``format`` (N, R + 1): 0.0, or the penalty for missing votes; None without a turn.
-    ``shaping`` (N, R): what is new, copied or long (rewards.shaping); only under a scheme that rewards it.
-    ``likelihood`` (N, R): what the reasoning alone says of the gold answer (rewards.likelihood); likewise.
-    ``persuasion`` (N, R): what criticism earns (rewards.criticism); only in a critique.
-    ``counters``: sorted (name, count) pairs, every name present in every debate.
+
+    ``shaping`` (N, R): novelty, copying and length (rewards.shaping), only if the scheme rewards them.
+
+    ``likelihood`` (N, R): how well the reasoning alone predicts the gold answer (rewards.likelihood), only if
+    the scheme rewards it.
+
+    ``persuasion`` (N, R): the rewards of criticism (rewards.criticism), only in a critique.
+
+    ``counters``: sorted (name, count) pairs; every debate has every name.
     """
 
     peer: Stream
@@ -81,7 +90,7 @@ class Rewards(Value, frozen=True):
     persuasion: Stream | UnsetType = UNSET
 
     def count(self, name: str) -> int:
-        """Return one counter; KeyError when there is none of that name.
+        """Return one counter. KeyError if there is no counter with this name.
 
         >>> Rewards((), (), (), (), (("votes/valid", 9),)).count("votes/valid")
         9
@@ -90,7 +99,7 @@ class Rewards(Value, frozen=True):
 
 
 def stream_named(rewards: Rewards | None, name: str) -> Stream:
-    """Return a stream by its name; () if the rewards, or the stream, are not there.
+    """Return a stream by its name; () if the rewards or the stream do not exist.
 
     >>> stream_named(Rewards(((1.0,),), (), (), ()), "peer"), stream_named(NO_REWARDS, "shaping")
     (((1.0,),), ())
@@ -100,11 +109,11 @@ def stream_named(rewards: Rewards | None, name: str) -> Stream:
 
 
 NO_REWARDS = Rewards((), (), (), ())
-"""Of a debate that was not scored."""
+"""The rewards of a debate that was not scored."""
 
 
 def stream_of(values: Mapping[TurnId, float | None], num_agents: int, num_rounds: int) -> Stream:
-    """Return the values by turn as ``[agent][round]``; None if there is no value.
+    """Return the values by turn as ``[agent][round]``, with None for turns without a value.
 
     >>> stream_of({TurnId(1, 0): 0.5}, 2, 1)
     ((None,), (0.5,))
@@ -117,7 +126,7 @@ def stream_of(values: Mapping[TurnId, float | None], num_agents: int, num_rounds
 
 
 def known_values(stream: Sequence[Sequence[float | None]]) -> list[float]:
-    """Return the values of the turns that have one.
+    """Return all values that are not None.
 
     >>> known_values(((0.5, None), (None, -1.0)))
     [0.5, -1.0]
@@ -126,7 +135,7 @@ def known_values(stream: Sequence[Sequence[float | None]]) -> list[float]:
 
 
 def value_of(table: Sequence[Sequence[T]], turn: TurnId) -> T | None:
-    """Return ``table[agent][round]`` of a stream or of grades, None beyond its ends.
+    """Return ``table[agent][round]`` of a stream or of grades, or None out of range.
 
     >>> value_of(((0.5,),), TurnId(0, 0)), value_of(((0.5,),), TurnId(0, 1))
     (0.5, None)
@@ -136,7 +145,9 @@ def value_of(table: Sequence[Sequence[T]], turn: TurnId) -> T | None:
 
 
 PlainVote: TypeAlias = tuple[int, int, int, int, Outcome]
-"""``(judge, judge_round, left, right, outcome)``: agents in [0, N), round in [0, R], about the one before."""
+"""``(judge, judge_round, left, right, outcome)`` about round ``judge_round - 1``: agents in [0, N), rounds in
+[0, R].
+"""
 
 _FIELDS = ("judge", "judge_round", "left", "right", "outcome")
 
@@ -173,7 +184,10 @@ def _is_row(value: object) -> TypeGuard[Sequence[object]]:
 
 
 def read_vote(index: int, vote: object, *, num_agents: int, last_round: int) -> Vote:
-    """Return the plain vote as a Vote about the round before its judge's; ValueError names the field."""
+    """Return a plain vote as a Vote about the round before its judge's.
+
+    A ValueError names the invalid field.
+    """
     if not _is_row(vote) or len(vote) != len(_FIELDS):
         raise ValueError(f"votes[{index}]: expected ({', '.join(_FIELDS)}), got {vote!r}")
     judge, round_, left, right, outcome = cast("PlainVote", vote)

@@ -1,7 +1,8 @@
-"""Which votes were possible and which count. Everything that scores votes reads the same valid ones.
+"""Decide which votes were possible and which count. All scores use the same valid votes.
 
-A vote is valid when the judge was shown both sides and neither is its own; a judge has one vote for each
-unordered pair: identical repeats collapse, contradictions void both. What is dropped is counted by reason.
+A vote is valid if the judge was shown both sides and neither is its own. A judge has one vote for each
+unordered pair: identical repeats collapse, and contradictory votes are all void. Dropped votes are counted by
+reason.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ DROPPED = (
     *("own_work", "not_shown", "same_handle", "duplicate", "contradictory", "unknown_handle"),
     "not_a_comparison",
 )
-"""Why a comparison line does not count. The last two never became votes: nobody knows what they name."""
+"""The reasons why a comparison line does not count.
+
+The last two never became votes, as they could not be parsed.
+"""
 
 UNREAD: dict[FailureReason, str] = {
     FailureReason.OWN_WORK: "own_work",
@@ -33,16 +37,16 @@ UNREAD: dict[FailureReason, str] = {
     FailureReason.NOT_A_COMPARISON: "not_a_comparison",
     FailureReason.NOT_DUE: "not_shown",
 }
-"""Parse failures of comparison lines, by the reason they are counted under."""
+"""The parse failures of comparison lines, and the reason under which each is counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class BallotBox:
-    """The votes of one debate, and who could cast them.
+    """The votes of one debate, and which agents could cast them.
 
-    ``comparable``: for every turn that took place, the turns its author could be asked to compare, in the
-    order shown. ``votes``: as cast, in order. ``unread``: lines that never became votes, by reason.
-    ``critics``: the turns of criticism, which hold no solution.
+    ``comparable``: for every turn that took place, the turns that its author could be asked to compare, in
+    the order shown. ``votes``: as cast, in order. ``unread``: counts of lines that never became votes, by
+    reason. ``critics``: the turns of criticism, which have no solution.
     """
 
     num_agents: int
@@ -54,21 +58,21 @@ class BallotBox:
     critics: frozenset[TurnId] = frozenset()
 
     def solutions(self) -> tuple[TurnId, ...]:
-        """Return the turns that took place and hold a solution: all but the final ballot's and criticism."""
+        """Return the turns that took place and hold a solution: all except the final ballot and criticism."""
         return tuple(
             turn for turn in self.comparable if turn.round < self.num_rounds and turn not in self.critics
         )
 
     def due(self) -> tuple[TurnId, ...]:
-        """Return the turns in which comparisons were due: those that were shown at least one pair."""
+        """Return the turns in which comparisons were due because they were shown at least one pair."""
         return tuple(turn for turn, shown in self.comparable.items() if len(shown) >= 2)
 
 
 def ballot_box(debate: Debate, *, judge_own: bool = True) -> BallotBox:
-    """Return the ballot box of a held debate, read from the provenance of its turns.
+    """Return the ballot box of a finished debate, from the provenance of its turns.
 
-    Own work counts only where it was both asked for (``debate.protocol``) and is accepted (``judge_own``).
-    ValueError for a turn that the protocol has no place for.
+    Votes on own work count only if they were asked for (``debate.protocol``) and are accepted
+    (``judge_own``). ValueError for a turn that the protocol does not have.
     """
     protocol = debate.protocol
     own, size = judge_own and protocol.judge_own, (protocol.num_agents, protocol.num_rounds)
@@ -100,9 +104,11 @@ def _check_turns(debate: Debate) -> None:
 def _comparable(
     seen: tuple[TurnId, ...], turn: TurnId, own: bool, num_agents: int, num_rounds: int
 ) -> tuple[TurnId, ...]:
-    """Return what the author could compare; a foreign transcript cannot show what was not said before.
+    """Return the turns that the author could compare.
 
-    Cached: the orders in which a few turns can be shown soon repeat.
+    Turns of later rounds are ignored in foreign transcripts.
+
+    Cached because a few turns have few orders, which soon repeat.
     """
     before = min(turn.round, num_rounds)
     held = tuple(target for target in seen if 0 <= target.round < before and 0 <= target.agent < num_agents)
@@ -117,7 +123,7 @@ def _unread(turns: Sequence[Turn]) -> Counter[str]:
 def ballot_box_of_votes(
     num_agents: int, num_rounds: int, votes: Sequence[PlainVote], *, judge_own: bool, final_ballot: bool
 ) -> BallotBox:
-    """Return the ballot box of plain votes: every agent was shown every solution of the round before."""
+    """Return the ballot box of plain votes. Every agent was shown every solution of the round before."""
     check_size(num_agents, num_rounds)
     last = num_rounds if final_ballot else num_rounds - 1
     return BallotBox(
@@ -141,7 +147,7 @@ def _all_of_the_round_before(
         for agent in range(num_agents):
             shown = tuple(TurnId(other, round_ - 1) for other in range(num_agents) if own or other != agent)
             table[TurnId(agent, round_)] = shown if round_ else ()
-    # A final ballot is held only where there is a pair to judge.
+    # A final ballot is held only if there is a pair to judge.
     has_turn = {turn: shown for turn, shown in table.items() if turn.round < num_rounds or len(shown) >= 2}
     return MappingProxyType(has_turn)
 
@@ -152,7 +158,7 @@ def valid_votes(box: BallotBox) -> tuple[Vote, ...]:
 
 
 def split_votes(box: BallotBox) -> tuple[tuple[Vote, ...], Counter[str]]:
-    """Return the votes that count, and the lines that do not by reason."""
+    """Return the votes that count, and the counts of dropped lines by reason."""
     reasons = drop_reasons(box)
     dropped = Counter(box.unread)
     dropped.update(reason for reason in reasons if reason)
@@ -160,7 +166,7 @@ def split_votes(box: BallotBox) -> tuple[tuple[Vote, ...], Counter[str]]:
 
 
 def drop_reasons(box: BallotBox) -> list[str]:
-    """Return for each vote as cast why it does not count, one of ``DROPPED``; "" if it does.
+    """Return the reason why each cast vote does not count, one of ``DROPPED``, or "" if it counts.
 
     >>> a, b, judge = TurnId(0, 0), TurnId(1, 0), TurnId(2, 1)
     >>> votes = (Vote(judge, a, b, "left"), Vote(judge, b, a, "right"), Vote(judge, a, a, "tie"))
@@ -181,7 +187,10 @@ def drop_reasons(box: BallotBox) -> list[str]:
 
 
 def _refusal(vote: Vote, box: BallotBox) -> str:
-    """Return why the vote does not count, or "". Own work is named first: it is never in ``comparable``."""
+    """Return the reason why the vote is invalid, or "".
+
+    Own work is checked first: it is never in ``comparable``.
+    """
     if vote.left == vote.right:
         return "same_handle"
     if not box.judge_own and vote.judge.agent in (vote.left.agent, vote.right.agent):
@@ -191,16 +200,16 @@ def _refusal(vote: Vote, box: BallotBox) -> str:
 
 
 def pair_of(vote: Vote) -> Pair:
-    """Return the two sides in the order of their ids, however the line was written."""
+    """Return the two sides in the order of their ids, whatever their order in the line."""
     return (vote.left, vote.right) if vote.left < vote.right else (vote.right, vote.left)
 
 
 FOR_LEFT: dict[Outcome, int] = {"left": 1, "right": -1, "tie": 0}
-"""What an outcome is for the left side of a vote."""
+"""The value of an outcome for the left side of a vote."""
 
 
 def verdict(vote: Vote) -> int:
-    """Return +1 when the first side of ``pair_of`` won, -1 when the second did, 0 for a tie.
+    """Return +1 if the first side of ``pair_of`` won, -1 if the second did, and 0 for a tie.
 
     >>> a, b, judge = TurnId(0, 0), TurnId(1, 0), TurnId(2, 1)
     >>> verdict(Vote(judge, a, b, "left")), verdict(Vote(judge, b, a, "left"))
@@ -210,7 +219,7 @@ def verdict(vote: Vote) -> int:
 
 
 def sign(number: int) -> int:
-    """Return -1, 0 or 1.
+    """Return the sign of a number: -1, 0 or 1.
 
     >>> [sign(number) for number in (-3, 0, 2)]
     [-1, 0, 1]
@@ -221,7 +230,7 @@ def sign(number: int) -> int:
 class DuePair(NamedTuple):
     """A pair that a judge could compare, in the order shown.
 
-    ``verdict``: +1 when the first won, -1 when the second did, 0 for a tie, None without a valid vote.
+    ``verdict``: +1 if the first won, -1 if the second did, 0 for a tie, None without a valid vote.
     """
 
     judge: TurnId
@@ -231,7 +240,7 @@ class DuePair(NamedTuple):
 
 
 def due_pairs(box: BallotBox, votes: Sequence[Vote]) -> list[DuePair]:
-    """Return every pair that a judge could compare; ``votes`` are the valid ones of the ballot box.
+    """Return every pair that a judge could compare. ``votes``: the valid votes of the ballot box.
 
     >>> a, b, judge = TurnId(0, 0), TurnId(1, 0), TurnId(2, 1)
     >>> vote = Vote(judge, a, b, "left")

@@ -1,4 +1,7 @@
-"""The winner of a debate: the turn with the best peer score of the last judged round; ties go by lot."""
+"""The winner of a debate: the turn with the best peer score in the last judged round.
+
+Ties are broken by lot.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,16 @@ from typing import cast
 from debate.seeds import derive_seed
 from debate.types import TurnId
 
-_SAME = 1e-6  # Bradley-Terry scores are fitted to about 1e-8: closer ones are equal
+_SAME = 1e-6  # Bradley-Terry scores are accurate to about 1e-8; closer ones count as equal
 
 
 def voted_winner(
     peer: Sequence[Sequence[float | None]], round: int | None = None, *, seed: int
 ) -> TurnId | None:
-    """Return the turn with the best peer score (N, R) of a round (None: the last judged); None without votes.
+    """Return the turn with the best peer score (N, R) in a round, or None without votes.
 
-    Ties are broken by a draw from ``seed``, so that no agent is favoured.
+    ``round`` None means the last judged round. Ties are broken by a draw from ``seed``, so that no agent is
+    favoured.
 
     >>> voted_winner(((0.5, -1.0), (None, 0.25), (-0.5, 0.75)), seed=1)
     TurnId(agent=2, round=1)
@@ -27,9 +31,9 @@ def voted_winner(
 
 
 def best_voted(peer: Sequence[Sequence[float | None]], round: int | None = None) -> tuple[TurnId, ...]:
-    """Return the turns with the best peer score (N, R) of a round (None: the last judged); () without votes.
+    """Return the turns with the best peer score (N, R) in a round, or () without votes.
 
-    The winner is drawn by lot if there are several.
+    ``round`` None means the last judged round. If there are several, the winner is drawn by lot.
 
     >>> best_voted(((0.5,), (0.5,), (-1.0,)))
     (TurnId(agent=0, round=0), TurnId(agent=1, round=0))
@@ -45,7 +49,7 @@ def best_voted(peer: Sequence[Sequence[float | None]], round: int | None = None)
 
 
 def last_judged_round(peer: Sequence[Sequence[float | None]]) -> int | None:
-    """Return the last round in which any turn has a peer score, (N, R); None when no vote counted.
+    """Return the last round in which any turn has a peer score, (N, R). None if no vote counted.
 
     >>> last_judged_round(((0.5, None), (-0.5, None)))
     0
