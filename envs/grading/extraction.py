@@ -117,7 +117,7 @@ def extract_parts(text: str) -> Extraction:
 
 
 def extract_text(text: str) -> Extraction:
-    """Return the text answer of a reply: its last box, else the text after "answer is", else its only line."""
+    """Return the text answer of a reply: its last box, or the text after "answer is", or its only line."""
     after = partial(stated, words=True)
     return _first(text, [("boxed", last_box), ("answer_is", after), ("line", _one_line)])
 
